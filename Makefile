@@ -1,0 +1,33 @@
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint fuzz bench ci clean
+
+help: ## Show this help.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## Build bin/interlock.
+	go build -o bin/interlock ./cmd/interlock
+
+test: ## Run the tests.
+	go test ./...
+
+race: ## Run the tests under the race detector.
+	go test -race ./...
+
+lint: ## Check the formatting, go vet and staticcheck.
+	@unformatted=$$(gofmt -l .) || exit 1; \
+	if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+fuzz: ## Fuzz the locks for half a minute.
+	go test -fuzz=FuzzMutex -fuzztime=30s ./scenarios/subjects
+
+bench: ## Run the benchmarks.
+	go test -run='^$$' -bench=. -benchmem ./...
+
+ci: ## Run all that CI runs.
+	bash .ci/run
+
+clean: ## Remove what the other targets and interlock leave.
+	rm -rf bin interlock-failures coverage
+	rm -f interlock *.test *.prof coverage*.out coverage.html

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// What a check does that is given no bounds.
+const (
+	defaultSchedules = 100_000
+	defaultBudget    = 30 * time.Second
+	workersMax       = 256
+)
+
+// checkFlags is the command line of check as it was given.
+type checkFlags struct {
+	lock, client, strategy, faults, seed string
+	clients, cycles, servers             int
+	schedules, workers                   int
+	budget                               time.Duration
+	json, out                            string
+}
+
+func newCheck(t *testing.T) *cobra.Command {
+	var f checkFlags
+	command := &cobra.Command{
+		Use:   "check",
+		Short: "Search the schedules of a lock for one that breaks a property",
+		Long: "Check runs a lock under many schedules: who is served when, who hears of what when, how time passes, and\n" +
+			"which faults strike. It checks every property that the lock claims, and ends at the first violation with a\n" +
+			"shortened counterexample.\n\n" +
+			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
+			defaultBudget.String() + ", whichever comes first.\n\n" + faultsHelp() +
+			"\nExit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism or an internal error.",
+		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
+			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			campaign, err := f.campaign(cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			return runCheck(cmd.Context(), t, campaign, &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.lock, "lock", "mutex", "the lock to check; interlock locks lists them")
+	flags.IntVar(&f.clients, "clients", 3, "how many processes contend")
+	flags.IntVar(&f.cycles, "cycles", 2, "how often each process takes the lock")
+	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has; only 1 yet")
+	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model; real comes later")
+	flags.StringVar(&f.strategy, "strategy", "random", "how schedules are chosen: random; others come later")
+	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
+	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
+	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2")
+	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh one")
+	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at the same time")
+	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard output if it is -")
+	flags.StringVar(&f.out, "out", "interlock-failures", "the `directory` below which counterexamples are written")
+	return command
+}
+
+func faultsHelp() string {
+	var text strings.Builder
+	text.WriteString("Faults, each of which strikes one client:\n")
+	for kind := range faults.Kinds {
+		fmt.Fprintf(&text, "  %-12s%s\n", kind, kind.Meaning())
+	}
+	text.WriteString("  any         one of these\n")
+	return text.String()
+}
+
+// campaign turns the flags into a campaign, or returns what is wrong with them.
+func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, error) {
+	subject, err := subjects.Named(f.lock)
+	if err != nil {
+		return nil, fmt.Errorf("--lock: %w", err)
+	}
+	plan, err := faults.Parse(f.faults)
+	if err != nil {
+		return nil, fmt.Errorf("--faults: %w", err)
+	}
+	seed, err := parseSeed(f.seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.bounds(given); err != nil {
+		return nil, err
+	}
+	if err := f.later(); err != nil {
+		return nil, err
+	}
+	c := &scenarios.Campaign{
+		Scenario: scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan},
+		Seed:     seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers,
+	}
+	// Whoever sets one bound means that bound, and not the other one's default.
+	if given("schedules") && !given("budget") {
+		c.Budget = 0
+	}
+	if given("budget") && !given("schedules") {
+		c.Schedules = 0
+	}
+	if err := c.Scenario.Validate(); err != nil {
+		return nil, fmt.Errorf("--clients, --cycles: %w", err)
+	}
+	return c, nil
+}
+
+func (f *checkFlags) bounds(given func(string) bool) error {
+	switch {
+	case f.schedules < 1:
+		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
+	case f.budget <= 0:
+		return fmt.Errorf("--budget must be more than nothing, not %v", f.budget)
+	case f.workers < 1 || f.workers > workersMax:
+		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
+	case given("json") && f.json == "":
+		return errors.New("--json needs the name of a file, or - for standard output")
+	case f.out == "":
+		return errors.New("--out needs the name of a directory")
+	}
+	return nil
+}
+
+// later refuses what is not there yet.
+func (f *checkFlags) later() error {
+	switch {
+	case f.servers < 1:
+		return fmt.Errorf("--servers must be at least 1, not %d", f.servers)
+	case f.servers > 1:
+		return fmt.Errorf("--servers %d: ensembles of several servers come in a later version; only 1 works yet", f.servers)
+	case f.client == "real":
+		return errors.New("--client real: the unmodified client comes in a later version; only model works yet")
+	case f.client != "model":
+		return fmt.Errorf("--client: unknown client %q; known are model, and real in a later version", f.client)
+	case f.strategy == "exhaustive" || f.strategy == "pct" || f.strategy == "pos" || f.strategy == "surw" || f.strategy == "portfolio":
+		return fmt.Errorf("--strategy %s comes in a later version; only random works yet", f.strategy)
+	case f.strategy != "random":
+		return fmt.Errorf("--strategy: unknown strategy %q; known is random", f.strategy)
+	}
+	return nil
+}
+
+func parseSeed(text string) (uint64, error) {
+	if text == "random" {
+		return uint64(rand.Uint32()), nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("--seed %q is neither a number from 0 to 2^64-1 nor the word random", text)
+	}
+	return seed, nil
+}
+
+func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags, stdout, stderr io.Writer) error {
+	text := stdout
+	if f.json == "-" {
+		text = stderr
+	}
+	// A report that cannot be written must not cost a campaign.
+	var reportFile *os.File
+	if f.json != "" && f.json != "-" {
+		var err error
+		if reportFile, err = os.Create(f.json); err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+		defer reportFile.Close()
+	}
+	fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario, campaign.Seed)
+	progress := newProgress(stderr, campaign)
+	campaign.Progress = progress.show
+	report := campaign.Run(ctx, t)
+	progress.clear()
+	writeReport(text, campaign, report)
+	found, err := explain(ctx, t, campaign, report, f.out, text)
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	out := jsonReport(campaign, report, found)
+	switch {
+	case f.json == "-":
+		err = encodeJSON(stdout, out)
+	case reportFile != nil:
+		if err = encodeJSON(reportFile, out); err == nil {
+			err = reportFile.Close()
+		}
+	}
+	switch {
+	case err != nil:
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	case report.Nondeterministic != nil:
+		return &statusError{statusInternal, report.Nondeterministic}
+	case found != nil:
+		return &statusError{statusViolation, nil}
+	}
+	return nil
+}
+
+// A found is a counterexample that has been written down.
+type found struct {
+	counterexample *scenarios.Counterexample
+	directory      string
+	replay         string
+}
+
+// explain shortens the schedule that failed, writes it down and shows what decides it. It returns nil if none failed.
+func explain(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report, out string, w io.Writer) (*found, error) {
+	failure := report.Failure
+	if failure == nil {
+		return nil, nil
+	}
+	runner := scenarios.NewRunner(t)
+	scenario, deviations := runner.Shrink(ctx, campaign.Scenario, failure.Deviations, failure.Violations[0].Signature())
+	counterexample := runner.NewCounterexample(scenario, deviations, campaign.Seed, failure.Schedule)
+	counterexample.ReplayBy = replayCommand
+	directory, err := counterexample.Write(out)
+	if err != nil {
+		return nil, fmt.Errorf("writing the counterexample: %w", err)
+	}
+	for _, v := range counterexample.Result.Violations {
+		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+	}
+	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failure.Schedule,
+		len(failure.Deviations), &scenario, len(deviations))
+	for _, d := range deviations {
+		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
+	}
+	fmt.Fprintln(w)
+	if err := counterexample.Timeline().Decisive(w, 0); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", directory, replayCommand(directory))
+	return &found{counterexample, directory, replayCommand(directory)}, nil
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// replayCommand returns the command that replays the counterexample in the directory, in a form that still works
+// when this program has ended: one that go run has built is deleted by then.
+func replayCommand(directory string) string {
+	return invocation() + " replay " + quoted(directory)
+}
+
+func invocation() string {
+	program := os.Args[0]
+	if !strings.Contains(program, string(filepath.Separator)+"go-build") {
+		return quoted(program)
+	}
+	if _, err := os.Stat(filepath.Join("cmd", "interlock", "main.go")); err == nil {
+		return "go run ./cmd/interlock"
+	}
+	return "go run github.com/interlock-sim/interlock/cmd/interlock"
+}
+
+// quoted quotes an argument for a shell where it needs that.
+func quoted(argument string) string {
+	if strings.ContainsFunc(argument, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+=:@,", r))
+	}) {
+		return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+	}
+	return argument
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+type lockJSON struct {
+	Name    string             `json:"name"`
+	Summary string             `json:"summary"`
+	Claims  []history.Property `json:"claims"`
+}
+
+func newLocks() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "locks",
+		Short: "List the locks that come with Interlock, and what each claims",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				return printLocksJSON(cmd)
+			}
+			for _, s := range subjects.All() {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-18s%s\n%-18sclaims %s\n", s.Name, s.Summary, "", joined(&s))
+			}
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return command
+}
+
+func joined(s *scenarios.Subject) string {
+	names := make([]string, len(s.Claims))
+	for i, p := range s.Claims {
+		names[i] = string(p)
+	}
+	return strings.Join(names, ", ")
+}
+
+func printLocksJSON(cmd *cobra.Command) error {
+	all := subjects.All()
+	list := make([]lockJSON, len(all))
+	for i, s := range all {
+		list[i] = lockJSON{s.Name, s.Summary, s.Claims}
+	}
+	return encodeJSON(cmd.OutOrStdout(), list)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// A progress tells how far a campaign is: on a terminal in a line that changes, elsewhere in a line now and then.
+type progress struct {
+	w        io.Writer
+	campaign *scenarios.Campaign
+	terminal bool
+	last     time.Duration
+	shown    bool
+}
+
+// plainEvery is how often progress is told where it is no terminal that reads it.
+const plainEvery = 5 * time.Second
+
+func newProgress(w io.Writer, campaign *scenarios.Campaign) *progress {
+	file, ok := w.(*os.File)
+	return &progress{w: w, campaign: campaign, terminal: ok && term.IsTerminal(int(file.Fd()))}
+}
+
+func (p *progress) show(r *scenarios.Report) {
+	if !p.terminal && r.Elapsed-p.last < plainEvery {
+		return
+	}
+	p.last = r.Elapsed
+	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, %d faults landed", r.Schedules,
+		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, landedTotal(r))
+	if left, ok := p.left(r); ok {
+		line += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	if p.terminal {
+		p.shown = true
+		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+		return
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+// left estimates how much time is left until the first bound is reached.
+func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
+	if p.campaign.Schedules > 0 && r.Schedules > 0 {
+		left = time.Duration(float64(r.Elapsed) * float64(p.campaign.Schedules-r.Schedules) / float64(r.Schedules))
+		ok = true
+	}
+	if byBudget := p.campaign.Budget - r.Elapsed; p.campaign.Budget > 0 && (!ok || byBudget < left) {
+		left, ok = byBudget, true
+	}
+	return max(0, left), ok
+}
+
+// clear removes the line from the terminal.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+func landedTotal(r *scenarios.Report) int {
+	total := 0
+	for kind := range faults.Kinds {
+		total += r.Landed.Total(kind)
+	}
+	return total
+}
+
+// The verdicts on a property.
+const (
+	holds      = "holds"
+	violated   = "violated"
+	notClaimed = "not claimed"
+)
+
+func verdict(campaign *scenarios.Campaign, report *scenarios.Report, p history.Property) string {
+	if !campaign.Scenario.Subject.Claimed(p) {
+		return notClaimed
+	}
+	if report.Failure != nil {
+		for _, v := range report.Failure.Violations {
+			if v.Property == p {
+				return violated
+			}
+		}
+	}
+	return holds
+}
+
+// writeReport says what was run, which faults struck when, and what became of each property.
+func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+	states := fmt.Sprint(r.States)
+	if r.StatesCapped {
+		states = "more than " + states
+	}
+	fmt.Fprintf(w, "ran %d schedules: %d steps, %s distinct states, in %.1f s (%.0f schedules/s)\n", r.Schedules, r.Steps,
+		states, r.Elapsed.Seconds(), float64(r.Schedules)/r.Elapsed.Seconds())
+	if r.Interrupted {
+		fmt.Fprintln(w, "interrupted: this is what was found until then")
+	}
+	fmt.Fprintf(w, "trace digest %016x\n\nfaults that landed, by what the process was doing\n", r.Digest)
+	writeLanded(w, &r.Landed)
+	fmt.Fprintln(w, "\nproperties")
+	for _, p := range scenarios.Properties() {
+		fmt.Fprintf(w, "  %-18s%s\n", p, verdict(campaign, r, p))
+	}
+	if r.Failure == nil && r.Nondeterministic == nil {
+		fmt.Fprintln(w, "\nno violation found")
+	}
+}
+
+func writeLanded(w io.Writer, landed *scenarios.Landed) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "\t")
+	for phase := range scenarios.Phases {
+		fmt.Fprintf(table, "%v\t", phase)
+	}
+	fmt.Fprintln(table, "total\t")
+	for kind := range faults.Kinds {
+		fmt.Fprintf(table, "  %v\t", kind)
+		for phase := range scenarios.Phases {
+			fmt.Fprintf(table, "%d\t", landed[kind][phase])
+		}
+		fmt.Fprintf(table, "%d\t\n", landed.Total(kind))
+	}
+	table.Flush()
+}
+
+// A report is what --json writes. Readers should ignore fields that they do not know.
+type report struct {
+	Version      int                       `json:"version"`
+	Lock         string                    `json:"lock"`
+	Clients      int                       `json:"clients"`
+	Cycles       int                       `json:"cycles"`
+	Servers      int                       `json:"servers"`
+	Client       string                    `json:"client"`
+	Strategy     string                    `json:"strategy"`
+	Faults       faults.Plan               `json:"faults"`
+	Seed         uint64                    `json:"seed"`
+	Schedules    int                       `json:"schedules"`
+	Steps        int                       `json:"steps"`
+	States       int                       `json:"states"`
+	StatesCapped bool                      `json:"states_capped"` // states were counted no further
+	Complete     bool                      `json:"complete"`      // every schedule was run; a random search never says so
+	Interrupted  bool                      `json:"interrupted"`
+	Seconds      float64                   `json:"seconds"`
+	TraceDigest  string                    `json:"trace_digest"`
+	FaultsLanded map[string]map[string]int `json:"faults_landed"` // by kind and phase
+	Properties   []propertyReport          `json:"properties"`
+	Violations   []violationReport         `json:"violations"`
+	Problem      string                    `json:"nondeterminism,omitempty"`
+}
+
+type propertyReport struct {
+	Name    history.Property `json:"name"`
+	Claimed bool             `json:"claimed"`
+	Verdict string           `json:"verdict"`
+}
+
+type violationReport struct {
+	Property  history.Property `json:"property"`
+	Signature string           `json:"signature"`
+	Detail    string           `json:"detail"`
+	Schedule  int              `json:"schedule"`
+	Artifact  string           `json:"artifact"`
+	Replay    string           `json:"replay"`
+}
+
+func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
+	out := &report{
+		Version: 1, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: 1,
+		Client: "model", Strategy: "random", Faults: c.Scenario.Faults, Seed: c.Seed,
+		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
+		Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},
+	}
+	for kind := range faults.Kinds {
+		phases := make(map[string]int)
+		for phase := range scenarios.Phases {
+			phases[phase.String()] = r.Landed[kind][phase]
+		}
+		out.FaultsLanded[kind.String()] = phases
+	}
+	for _, p := range scenarios.Properties() {
+		out.Properties = append(out.Properties, propertyReport{p, c.Scenario.Subject.Claimed(p), verdict(c, r, p)})
+	}
+	if f != nil {
+		for _, v := range f.counterexample.Result.Violations {
+			out.Violations = append(out.Violations, violationReport{v.Property, v.Signature(), v.Detail,
+				r.Failure.Schedule, f.directory, f.replay})
+		}
+	}
+	if r.Nondeterministic != nil {
+		out.Problem = r.Nondeterministic.Error()
+	}
+	return out
+}
+
+func encodeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}

@@ -1,0 +1,49 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+)
+
+var properties = []Property{
+	ServedExclusion, BeliefExclusion, FIFO, Watch, Progress, NoOrphan, Linearizable,
+}
+
+// Properties returns all properties in their canonical order. The slice is the caller's.
+func Properties() []Property { return slices.Clone(properties) }
+
+// ParseProperty returns the property of that name, or an error that lists the names that there are.
+func ParseProperty(name string) (Property, error) {
+	if p := Property(name); slices.Contains(properties, p) {
+		return p, nil
+	}
+	return "", fmt.Errorf("unknown property %q, want one of %v", name, properties)
+}
+
+// A Checker checks any property, and remembers what is dear to compute twice. The zero value is ready for use. It is
+// not safe for concurrent use: each worker has its own.
+type Checker struct {
+	linearizable LinearizableChecker
+}
+
+// Check returns how the events break the property, or nil if they do not. The answer depends on the events alone, not
+// on what was checked before. It panics if there is no such property.
+func (c *Checker) Check(property Property, events []Event) *Violation {
+	switch property {
+	case ServedExclusion:
+		return CheckServedExclusion(events)
+	case BeliefExclusion:
+		return CheckBeliefExclusion(events)
+	case FIFO:
+		return CheckFIFO(events)
+	case Watch:
+		return CheckWatch(events)
+	case Progress:
+		return CheckProgress(events)
+	case NoOrphan:
+		return CheckNoOrphan(events)
+	case Linearizable:
+		return c.linearizable.Check(events)
+	}
+	panic(fmt.Sprintf("history: no checker for property %q", property))
+}

@@ -1,0 +1,108 @@
+// Package history holds what happened in a run, as a log of typed events, and decides whether it was right.
+//
+// It does not know who produced the events: a simulation, or a service in production. Checkers are pure functions of
+// the events; each stands in a file named after the property that it decides.
+package history
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind says what an [Event] records.
+type Kind uint8
+
+// The kinds of events. The comment names the fields that each uses beside At, Kind and Process.
+const (
+	_ Kind = iota
+
+	// What a process asked of its lock, and was told.
+
+	LockCall     // the process asks for the lock. Attempt
+	LockReturn   // Lock returned. Attempt, Err; Path and Zxid of the contender node where the lock tells them
+	Enter        // the process enters its critical section. Attempt
+	Leave        // the process leaves its critical section. Attempt
+	Lost         // the process was told that it no longer holds the lock. Attempt
+	UnlockCall   // the process gives the lock back. Attempt
+	UnlockReturn // Unlock returned. Attempt, Err
+	Finished     // the process has done all that its script says
+
+	// What passed between a process and the ensemble.
+
+	Send         // a request leaves the process. Request, Op, Path
+	Reply        // a reply reaches the process. Request, Op, Path, Zxid, Err
+	WatchEvent   // a watch event reaches the process. Watch, Path, Name (the event's type), Zxid (of the trigger)
+	SessionState // the client library reports a state of the connection. Name, Session
+
+	// What happened in the ensemble. Process is the one whose request or session caused it.
+
+	Serve          // the server has handled a request. Request, Op, Path, Zxid, Err
+	NodeCreated    // Path, Zxid, Session (the ephemeral owner, 0 for a persistent node)
+	NodeDeleted    // Path, Zxid, Session (the ephemeral owner)
+	NodeChanged    // the data of a node were set. Path, Zxid
+	WatchArmed     // a watch was registered. Watch, Path, Session, Name (data, exist or child); Request is 0 if it was known before
+	WatchFired     // a watch was triggered, its event queued. Watch, Path, Zxid, Name (the event's type)
+	WatchGone      // a watch ended with the connection that carried it. Watch, Path
+	SessionOpened  // Session, Zxid
+	SessionExpired // Session, Zxid
+	SessionClosed  // Session, Zxid
+
+	// What the harness did.
+
+	Fault    // a fault landed. Name, and in Op the phase of the lock that it landed in
+	Healed   // a link works again
+	Crashed  // the process stopped for good
+	Tick     // time passed
+	Liveness // from here on no faults, and a fair order
+
+	kinds
+)
+
+var kindNames = [kinds]string{
+	LockCall: "lock-call", LockReturn: "lock-return", Enter: "enter", Leave: "leave", Lost: "lost",
+	UnlockCall: "unlock-call", UnlockReturn: "unlock-return", Finished: "finished",
+	Send: "send", Reply: "reply", WatchEvent: "watch-event", SessionState: "session-state",
+	Serve: "serve", NodeCreated: "node-created", NodeDeleted: "node-deleted", NodeChanged: "node-changed",
+	WatchArmed: "watch-armed", WatchFired: "watch-fired", WatchGone: "watch-gone",
+	SessionOpened: "session-opened", SessionExpired: "session-expired", SessionClosed: "session-closed",
+	Fault: "fault", Healed: "healed", Crashed: "crashed", Tick: "tick", Liveness: "liveness",
+}
+
+// String returns the name under which the kind stands in a trace file.
+func (k Kind) String() string {
+	if k > 0 && k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// MarshalText returns the name of the kind.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText sets the kind from its name, or returns an error that names the unknown kind.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i := Kind(1); i < kinds; i++ {
+		if kindNames[i] == string(text) {
+			*k = i
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown kind of event %q", text)
+}
+
+// An Event is one thing that happened. Which fields count depends on its Kind. The order of events in a log is the
+// order in which they happened; At only tells how much time lay between them.
+type Event struct {
+	At      time.Duration `json:"at_ns"`             // virtual time since the run began
+	Kind    Kind          `json:"kind"`              // what happened
+	Process int32         `json:"process,omitempty"` // whom it concerns, from 1; 0 where it is the ensemble alone
+	Attempt int32         `json:"attempt,omitempty"` // which of the process's attempts at the lock, from 1
+	Request int32         `json:"request,omitempty"` // the process's request, numbered from 1
+	Watch   int32         `json:"watch,omitempty"`   // the watch, numbered from 1 over the whole run
+	Zxid    int64         `json:"zxid,omitempty"`    // the transaction
+	Session int64         `json:"session,omitempty"` // the session
+	Op      string        `json:"op,omitempty"`      // the operation, or the phase of the lock
+	Path    string        `json:"path,omitempty"`    // the znode
+	Name    string        `json:"name,omitempty"`    // a further name, as the Kind says
+	Err     string        `json:"err,omitempty"`     // how it failed; empty where it did not
+}

@@ -1,0 +1,93 @@
+package history
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A Log is the events of one run in the order in which they happened. The zero value is an empty log. It is not safe
+// for concurrent use.
+type Log struct {
+	events []Event
+	buffer []byte // scratch for Hash
+}
+
+// NewLog returns a log that holds the events. The slice is the log's from now on.
+func NewLog(events []Event) *Log { return &Log{events: events} }
+
+// Append adds an event at the end.
+func (l *Log) Append(e Event) { l.events = append(l.events, e) }
+
+// Events returns all events. The slice is the log's own: it must not be changed, and is good until the next call of
+// Append or Reset.
+func (l *Log) Events() []Event { return l.events }
+
+// Len returns the number of events.
+func (l *Log) Len() int { return len(l.events) }
+
+// Reset empties the log and keeps its memory for the next run.
+func (l *Log) Reset() { l.events = l.events[:0] }
+
+// Hash returns the trace hash: 64 bits over every field of every event, in order. Equal logs have equal hashes on
+// every machine. It takes time linear in the size of the log.
+func (l *Log) Hash() uint64 {
+	b := l.buffer[:0]
+	for i := range l.events {
+		b = l.events[i].appendBinary(b)
+	}
+	l.buffer = b
+	return xxhash.Sum64(b)
+}
+
+// appendBinary appends an unambiguous encoding: every string is preceded by its length.
+func (e *Event) appendBinary(b []byte) []byte {
+	b = append(b, byte(e.Kind))
+	b = binary.AppendVarint(b, int64(e.At))
+	b = binary.AppendVarint(b, int64(e.Process))
+	b = binary.AppendVarint(b, int64(e.Attempt))
+	b = binary.AppendVarint(b, int64(e.Request))
+	b = binary.AppendVarint(b, int64(e.Watch))
+	b = binary.AppendVarint(b, e.Zxid)
+	b = binary.AppendVarint(b, e.Session)
+	for _, s := range [...]string{e.Op, e.Path, e.Name, e.Err} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+// Write writes the log as JSON Lines, one event a line.
+func (l *Log) Write(w io.Writer) error {
+	buffered := bufio.NewWriter(w)
+	encoder := json.NewEncoder(buffered)
+	for i := range l.events {
+		if err := encoder.Encode(&l.events[i]); err != nil {
+			return err
+		}
+	}
+	return buffered.Flush()
+}
+
+// Read reads a log that [Log.Write] wrote. Fields that it does not know are ignored, so that an older reader copes
+// with a newer file; a line that is no event is an error that gives the line's number.
+func Read(r io.Reader) (*Log, error) {
+	log := new(Log)
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, 1<<20)
+	for line := 1; scanner.Scan(); line++ {
+		var e Event
+		if err := json.Unmarshal(scanner.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if e.Kind == 0 {
+			return nil, fmt.Errorf("line %d: no kind of event", line)
+		}
+		log.Append(e)
+	}
+	return log, scanner.Err()
+}

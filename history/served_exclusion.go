@@ -1,0 +1,62 @@
+package history
+
+import "fmt"
+
+const (
+	reasonTwoServed  = "the lock was granted while a granted node of the same directory was live and not given back"
+	reasonSharedNode = "the lock was granted by a node by which another process still held it"
+)
+
+// CheckServedExclusion decides [ServedExclusion]: as far as the ensemble knows, one process at a time has the lock.
+//
+// A grant is a return of Lock without an error, and its node is the one that the lock names, or else the last ephemeral
+// node that the process created in that attempt. The property holds if at every grant of a live node there is no other
+// live node in the same directory that has been granted and whose holder has not called Unlock for that attempt, and
+// if that node itself is not one by which another process holds the lock.
+//
+// A holder that crashed still counts while its node lives: the ensemble has not taken the lock from it. A grant of a
+// node that is already deleted is not judged, because then the ensemble does not serve the process at all; what comes
+// of such a grant is a matter of [BeliefExclusion].
+//
+// It takes time linear in the events, times the number of nodes that are live at once, and allocates only if more than
+// a few are.
+func CheckServedExclusion(events []Event) *Violation {
+	var nodeSpace [12]node
+	var openSpace [12]opening
+	nodes, open := nodeSpace[:0], openSpace[:0]
+	for i := range events {
+		e := &events[i]
+		if !contends(e.Kind) {
+			continue
+		}
+		if n := grantedNode(nodes, e); n >= 0 && nodes[n].deleted == 0 {
+			if v := judgeServed(nodes, n, e, i); v != nil {
+				return v
+			}
+		}
+		nodes, open = track(nodes, open, e, i)
+	}
+	return nil
+}
+
+func judgeServed(nodes []node, n int, e *Event, i int) *Violation {
+	for m := range nodes {
+		other := &nodes[m]
+		if other.holder == 0 || other.renounced || other.deleted != 0 || !sameDirectory(other, &nodes[n]) {
+			continue
+		}
+		reason := reasonTwoServed
+		if m == n {
+			if other.holder == e.Process {
+				continue // the process is granted again what it has
+			}
+			reason = reasonSharedNode
+		}
+		return &Violation{
+			Property: ServedExclusion, Event: i, Reason: reason,
+			Detail: fmt.Sprintf("c%d was granted %s in attempt %d while c%d held %s since attempt %d",
+				e.Process, nodes[n].path, e.Attempt, other.holder, other.path, other.attempt),
+		}
+	}
+	return nil
+}

@@ -1,0 +1,469 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// DecisiveLines is the number of lines that [Timeline.Decisive] shows where it is not told another.
+const DecisiveLines = 24
+
+const (
+	columnMax    = 52 // runes; a longer text is cut, for one long error must not push all columns off the screen
+	contextLines = 3  // events shown ahead of a call that never returned
+	minimumLines = 3  // one line, and that there is more ahead of it and after it
+)
+
+// legend explains the signs of a timeline to someone who sees one for the first time.
+const legend = `Each line: number of the event, virtual time since the start, and the event under the one it happens to.
+!  a property is broken here   ✂  a fault lands   →  a request leaves   ←  its reply arrives   …  shortened
+`
+
+// A Timeline renders a history as text for people: a line per event, a column for the ensemble and one per process.
+// Equal timelines are rendered to equal bytes.
+type Timeline struct {
+	Title      string       // the first line; none where it is empty
+	Events     []Event      // the history
+	Processes  int          // how many processes have a column; 0 for as many as the events name
+	Violations []*Violation // what is wrong with the history, the most important first
+}
+
+// Write writes the whole timeline under a header that explains it. A violation whose event is not in the history
+// stands at the end.
+func (t *Timeline) Write(w io.Writer) error {
+	rows := make([]row, len(t.Events))
+	for i := range rows {
+		rows[i].event = i
+	}
+	var head string
+	if t.Title != "" {
+		head = t.Title + "\n\n"
+	}
+	return t.write(w, head+legend+"\n", rows)
+}
+
+// Decisive writes, without title and legend, the few lines that explain the first violation: at most so many lines of
+// events and of "⋮", which stands for events left out. The heads of the columns and the violations themselves come on
+// top. Less than 1 means [DecisiveLines]; it cannot do with less than 3.
+//
+// The lines end with the event of the violation, except that those for [Progress] begin shortly before the call that
+// never returned and go on to the end of the history, for there the reason is what did not happen after the call.
+// Without a violation they end with the history. Requests and their replies give way first, then what else does not
+// belong to the life of a lock, then what is long past.
+func (t *Timeline) Decisive(w io.Writer, lines int) error {
+	if lines < 1 {
+		lines = DecisiveLines
+	}
+	return t.write(w, "", t.decisive(max(lines, minimumLines)))
+}
+
+// A row is a line of the table: an event, or a gap that stands for some that are left out.
+type row struct {
+	event int // its index
+	gap   int // how many events are left out, beginning with that one; 0 for an event
+}
+
+// decisive returns the rows that Decisive shows.
+func (t *Timeline) decisive(lines int) []row {
+	s := span{events: t.Events, end: len(t.Events), pinned: len(t.Events) - 1}
+	if s.end == 0 {
+		return nil
+	}
+	if len(t.Violations) > 0 && t.has(t.Violations[0]) {
+		s.pinned = t.Violations[0].Event
+		if t.Violations[0].Property == Progress {
+			s.from = max(0, s.pinned-contextLines)
+		} else {
+			s.end = s.pinned + 1
+		}
+	}
+	for rank := plumbing; ; rank++ {
+		keep, all := s.latest(lines, rank)
+		if all || rank == telling {
+			return rowsOf(keep)
+		}
+	}
+}
+
+// has tells whether the event of the violation is in the history.
+func (t *Timeline) has(v *Violation) bool { return 0 <= v.Event && v.Event < len(t.Events) }
+
+// The ranks of events, from what is left out first.
+const (
+	plumbing = iota // how requests travel
+	incident        // neither of the others
+	telling         // the life of a lock
+)
+
+func rankOf(k Kind) int {
+	switch k {
+	case Send, Serve, Reply, WatchArmed, Tick:
+		return plumbing
+	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall,
+		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
+		SessionState, SessionOpened, SessionExpired, SessionClosed,
+		Fault, Crashed, Liveness:
+		return telling
+	}
+	return incident
+}
+
+// A span is the part of a history that is of interest, with one event that must be shown.
+type span struct {
+	events            []Event
+	from, end, pinned int
+}
+
+// latest chooses the last events of the span that have at least the rank, so many that they fit on the lines together
+// with the gaps between them. It tells which of the events up to the end of the span it chose, and whether these are
+// all of that rank.
+func (s *span) latest(lines, rank int) (keep []bool, all bool) {
+	keep = make([]bool, s.end)
+	keep[s.pinned] = true
+	used, next := 0, s.end
+	for i := s.end - 1; i >= s.from; i-- {
+		if i != s.pinned && rankOf(s.events[i].Kind) < rank {
+			continue
+		}
+		used += 1 + gapLine(i+1, next)
+		if i != s.pinned && used+s.reserve(i) > lines {
+			return keep, false
+		}
+		keep[i] = true
+		next = i
+	}
+	return keep, true
+}
+
+// reserve returns how many lines are needed ahead of event i if nothing but the pinned event is chosen there.
+func (s *span) reserve(i int) int {
+	if i <= s.pinned {
+		return gapLine(0, i)
+	}
+	return gapLine(0, s.pinned) + 1 + gapLine(s.pinned+1, i)
+}
+
+// gapLine returns the number of lines that leaving out the events in [from, end) takes.
+func gapLine(from, end int) int { return min(end-from, 1) }
+
+// rowsOf returns a row per event that is kept, and a gap for each run of others. A single event is shown nevertheless:
+// its gap would take as much room and say less.
+func rowsOf(keep []bool) []row {
+	var rows []row
+	for i := 0; i < len(keep); {
+		gap := 0
+		for i+gap < len(keep) && !keep[i+gap] {
+			gap++
+		}
+		if gap == 1 {
+			gap = 0
+		}
+		rows = append(rows, row{i, gap})
+		i += max(gap, 1)
+	}
+	return rows
+}
+
+// write writes the rows as a table below the head.
+func (t *Timeline) write(w io.Writer, head string, rows []row) error {
+	table := newTable(t, rows)
+	out := bufio.NewWriter(w)
+	out.WriteString(head) // A buffered writer keeps its first error for Flush.
+	out.Write(table.heads())
+	for i, r := range rows {
+		if r.gap > 0 {
+			fmt.Fprintf(out, "  ⋮ (%d events)\n", r.gap)
+			continue
+		}
+		found := t.violationsAt(r.event)
+		out.Write(table.line(i, r.event, len(found) > 0))
+		for _, v := range found {
+			out.Write(table.violation(v))
+		}
+	}
+	for _, v := range t.Violations {
+		if !t.has(v) {
+			out.Write(table.violation(v))
+		}
+	}
+	return out.Flush()
+}
+
+// violationsAt returns the violations that are seen at the event.
+func (t *Timeline) violationsAt(event int) []*Violation {
+	var found []*Violation
+	for _, v := range t.Violations {
+		if v.Event == event {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// A table knows the texts of its cells and, from them, how wide its columns are. Widths are in runes.
+type table struct {
+	events  []Event
+	texts   []string // by row; empty for a gap
+	columns []int    // the width of each; the first is the ensemble's
+	number  int      // the width of the number of an event
+	clock   int      // the width of the time
+}
+
+func newTable(t *Timeline, rows []row) *table {
+	b := &table{events: t.Events, texts: make([]string, len(rows)), columns: make([]int, 1+t.processes())}
+	for i := range b.columns {
+		b.columns[i] = utf8.RuneCountInString(columnName(i))
+	}
+	for i, r := range rows {
+		if r.gap > 0 {
+			continue
+		}
+		e := &t.Events[r.event]
+		c := b.column(e)
+		b.texts[i] = cut(cell(e, c), columnMax)
+		b.columns[c] = max(b.columns[c], utf8.RuneCountInString(b.texts[i]))
+		b.number = max(b.number, len(fmt.Sprint(r.event)))
+		b.clock = max(b.clock, len(clock(e.At)))
+	}
+	return b
+}
+
+// processes returns how many processes have a column.
+func (t *Timeline) processes() int {
+	if t.Processes > 0 {
+		return t.Processes
+	}
+	var most int32
+	for i := range t.Events {
+		most = max(most, t.Events[i].Process)
+	}
+	return int(most)
+}
+
+func columnName(column int) string {
+	if column == 0 {
+		return "ensemble"
+	}
+	return fmt.Sprintf("c%d", column)
+}
+
+// column returns the column of the one to whom the event happens. A process that has no column is the ensemble's guest.
+func (b *table) column(e *Event) int {
+	if e.Kind >= Serve && e.Kind <= SessionClosed || e.Process < 1 || int(e.Process) >= len(b.columns) {
+		return 0
+	}
+	return int(e.Process)
+}
+
+// heads returns the line with the names of the columns.
+func (b *table) heads() []byte {
+	line := fmt.Appendf(nil, "%*s", b.margin(), "")
+	for c, width := range b.columns {
+		line = fmt.Appendf(line, " │ %-*s", width, columnName(c))
+	}
+	return endLine(line)
+}
+
+// line returns the line of an event.
+func (b *table) line(row, event int, violates bool) []byte {
+	mark := ' '
+	if violates {
+		mark = '!'
+	}
+	e := &b.events[event]
+	line := fmt.Appendf(nil, "%c %*d  %*s", mark, b.number, event, b.clock, clock(e.At))
+	for c, width := range b.columns {
+		text := ""
+		if c == b.column(e) {
+			text = b.texts[row]
+		}
+		line = fmt.Appendf(line, " │ %-*s", width, text)
+	}
+	return endLine(line)
+}
+
+// violation returns the lines that say what is wrong. They are never cut: they are what the reader came for.
+func (b *table) violation(v *Violation) []byte {
+	detail := v.Detail
+	if detail == "" {
+		detail = v.Reason
+	}
+	var lines []byte
+	lead := "└ " + string(v.Property) + ": "
+	for text := range strings.SplitSeq(detail, "\n") {
+		lines = fmt.Appendf(lines, "!%*s %s%s\n", b.margin()-1, "", lead, printable(text))
+		lead = "  "
+	}
+	return lines
+}
+
+// margin returns the width of what stands left of the columns: the mark, the number and the time.
+func (b *table) margin() int { return 2 + b.number + 2 + b.clock }
+
+// endLine ends a line without the blanks that only padded its last cells.
+func endLine(line []byte) []byte { return append(bytes.TrimRight(line, " "), '\n') }
+
+// clock renders virtual time in seconds. Milliseconds are enough, since the order of the lines tells the rest.
+func clock(at time.Duration) string {
+	return fmt.Sprintf("+%d.%03ds", at/time.Second, at%time.Second/time.Millisecond)
+}
+
+// cut shortens a text to at most so many runes.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// cell returns the text of an event. Outside the column of its process, it begins with the process's name.
+func cell(e *Event, column int) string {
+	text := printable(phrase(e))
+	if column == 0 && e.Process > 0 {
+		return columnName(int(e.Process)) + ": " + text
+	}
+	return text
+}
+
+// printable replaces what would break the table or reach the terminal as a command, for a history may have been read
+// from a file.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '·'
+		}
+		return r
+	}, text)
+}
+
+// phrase says in a few words what happened. The groups are those in which the kinds are declared.
+func phrase(e *Event) string {
+	switch {
+	case e.Kind <= Finished:
+		return lockPhrase(e)
+	case e.Kind <= SessionState:
+		return clientPhrase(e)
+	case e.Kind <= SessionClosed:
+		return ensemblePhrase(e)
+	}
+	return harnessPhrase(e)
+}
+
+// lockPhrase says what a process asked of its lock, and was told.
+func lockPhrase(e *Event) string {
+	switch e.Kind {
+	case LockCall:
+		if e.Attempt > 1 {
+			return fmt.Sprintf("asks for the lock, attempt %d", e.Attempt)
+		}
+		return "asks for the lock"
+	case LockReturn:
+		if e.Err != "" {
+			return "gets no lock: " + e.Err
+		}
+		return strings.TrimRight("HAS THE LOCK "+nodeName(e.Path), " ")
+	case Enter:
+		return "ENTERS"
+	case Leave:
+		return "leaves"
+	case Lost:
+		return "is told: lost"
+	case UnlockCall:
+		return "gives it back"
+	case UnlockReturn:
+		if e.Err != "" {
+			return "cannot give it back: " + e.Err
+		}
+		return "has given it back"
+	case Finished:
+		return "is finished"
+	}
+	return e.Kind.String()
+}
+
+// clientPhrase says what passed between a process and the ensemble.
+func clientPhrase(e *Event) string {
+	switch e.Kind {
+	case Send:
+		return fmt.Sprintf("%s → %s", e.Op, nodeName(e.Path))
+	case Reply:
+		return fmt.Sprintf("%s ← %s", e.Op, nodeName(e.Path)) + failure(e)
+	case WatchEvent:
+		return fmt.Sprintf("watch %d: %s %s", e.Watch, nodeName(e.Path), e.Name)
+	case SessionState:
+		return "session: " + e.Name
+	}
+	return e.Kind.String()
+}
+
+// ensemblePhrase says what happened in the ensemble.
+func ensemblePhrase(e *Event) string {
+	node := nodeName(e.Path)
+	switch e.Kind {
+	case Serve:
+		return fmt.Sprintf("serves %s %s", e.Op, node) + failure(e)
+	case NodeCreated:
+		return fmt.Sprintf("%s created, zxid %d", node, e.Zxid)
+	case NodeDeleted:
+		return fmt.Sprintf("%s deleted, zxid %d", node, e.Zxid)
+	case NodeChanged:
+		return fmt.Sprintf("%s changed, zxid %d", node, e.Zxid)
+	case WatchArmed:
+		return fmt.Sprintf("watch %d set: %s, %s", e.Watch, node, e.Name)
+	case WatchFired:
+		return fmt.Sprintf("watch %d fires: %s %s", e.Watch, node, e.Name)
+	case WatchGone:
+		return fmt.Sprintf("watch %d is gone: %s", e.Watch, node)
+	case SessionOpened:
+		return fmt.Sprintf("session %#x opens", e.Session)
+	case SessionExpired:
+		return fmt.Sprintf("session %#x expires", e.Session)
+	case SessionClosed:
+		return fmt.Sprintf("session %#x closes", e.Session)
+	}
+	return e.Kind.String()
+}
+
+// harnessPhrase says what the harness did.
+func harnessPhrase(e *Event) string {
+	switch e.Kind {
+	case Fault:
+		if e.Op != "" {
+			return fmt.Sprintf("✂ %s, phase %s", e.Name, e.Op)
+		}
+		return "✂ " + e.Name
+	case Healed:
+		return "the link works again"
+	case Crashed:
+		return "CRASHES"
+	case Tick:
+		return "time passes"
+	case Liveness:
+		return "no more faults, fair from here on"
+	}
+	return e.Kind.String()
+}
+
+// failure returns how an operation failed, to be appended to what it was.
+func failure(e *Event) string {
+	if e.Err == "" {
+		return ""
+	}
+	return ": " + e.Err
+}
+
+// guid matches the unique part of a node's name, with or without the dashes.
+var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
+
+// nodeName returns the last element of a path, with no more of a GUID than tells it from the others of a run.
+func nodeName(path string) string {
+	last := path[strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1:]
+	return guid.ReplaceAllStringFunc(last, func(id string) string { return id[:4] + "…" })
+}

@@ -1,0 +1,290 @@
+package history
+
+import "fmt"
+
+const (
+	reasonNeverArmed    = "a watch fired that was never armed"
+	reasonFiredTwice    = "a watch fired twice"
+	reasonFiredGone     = "a watch fired after it was gone"
+	reasonFiredUncaused = "a watch fired without a change to its node"
+	reasonNotFired      = "a change to a node did not fire a watch on it"
+	reasonEventInvented = "an event was delivered of a watch that had not fired"
+	reasonEventTwice    = "an event was delivered twice"
+	reasonReplyFirst    = "a reply overtook the event of an older change"
+	reasonEventLost     = "a watch fired and its event was never delivered"
+	reasonGoneSilently  = "a watch was gone and its owner was not told"
+)
+
+// notWatching is the name of the WatchEvent by which a client library tells that a watch is gone.
+const notWatching = "not-watching"
+
+// A watch is one that is not settled: its event has not been delivered, or it is gone and its owner does not know.
+type watch struct {
+	path    string
+	kind    string // data, exist or child
+	zxid    int64  // of the change that fired it
+	number  int32
+	process int32
+	request int32 // that asked for it
+	index   int   // the index of the event that armed it, fired it, or ended it, whichever was last
+	due     bool  // a change has triggered it and it must fire next
+	fired   bool
+	gone    bool
+	told    bool // its owner was told that it is gone
+}
+
+// CheckWatch decides [Watch]: watches keep the promises that ZooKeeper makes about them.
+//
+// The property holds if all of this is so:
+//   - A watch fires only if it was armed, once, and not after it is gone. It fires because of a change: a "data" watch
+//     of a change to the node's data or its deletion, an "exist" watch of its creation, a "child" watch of its deletion
+//     or of the creation or deletion of a direct child. The change may lie before the arming if its zxid is not beyond
+//     that which the watch reports, since a client that reconnects catches up on what it missed.
+//   - A change fires every armed watch that it concerns before anything else happens.
+//   - An event is delivered only of a watch that has fired, and no watch has two events. An event "not-watching" says
+//     that the watch is gone, and needs no firing.
+//   - While the event of a watch is under way, no reply reaches its owner whose zxid is that of the change or beyond
+//     and that was served after the watch had fired: a process sees the event before it sees the new state. (A client
+//     that reconnects can read before it hands its watches over; no server could tell it of the change sooner.)
+//   - At the end of the history every watch that fired has had its event delivered, unless it is gone or its owner has
+//     crashed.
+//   - At the end of the history the owner of a watch that is gone, fired or not, has been told "not-watching" of that
+//     path since, or has armed a watch of that path since, or has had the event after all, unless the owner has crashed
+//     or its last known state is not "has-session": then it knows that it cannot rely on its watches. A watch whose
+//     owner never had the reply to the request for it is not owed to anyone.
+//
+// It takes time linear in the events, times the number of watches that are not settled; a watch that fires without a
+// change right before it, and a violation, cost another pass. It allocates only if more than a few watches are not
+// settled at once.
+func CheckWatch(events []Event) *Violation {
+	var space [12]watch
+	watches, due := space[:0], 0
+	for i := range events {
+		e := &events[i]
+		if due > 0 && e.Kind != WatchFired {
+			return notFired(watches, i)
+		}
+		switch e.Kind {
+		case NodeCreated, NodeDeleted, NodeChanged:
+			due = trigger(watches, e)
+		case WatchArmed:
+			watches = withoutGone(watches, e)
+			watches = append(watches, watch{path: e.Path, kind: e.Name, number: e.Watch,
+				process: e.Process, request: e.Request, index: i})
+		case WatchFired:
+			w := findWatch(watches, e.Watch)
+			if reason := judgeFired(events[:i], watches, w, e); reason != "" {
+				return watchViolation(i, reason, e.Watch, e.Process, e.Path)
+			}
+			if watches[w].due {
+				due--
+			}
+			watches[w].due, watches[w].fired, watches[w].zxid, watches[w].index = false, true, e.Zxid, i
+		case WatchGone:
+			watches = endWatch(events[:i], watches, e)
+		case WatchEvent:
+			w := findWatch(watches, e.Watch)
+			if reason := judgeDelivered(events[:i], watches, w, e); reason != "" {
+				return watchViolation(i, reason, e.Watch, e.Process, e.Path)
+			}
+			watches = deliver(watches, w, e)
+		case Reply:
+			if w := findOvertaken(events[:i], watches, e); w >= 0 {
+				return watchViolation(i, reasonReplyFirst, watches[w].number, e.Process, watches[w].path)
+			}
+		}
+	}
+	return judgeUnsettled(events, watches)
+}
+
+func watchViolation(i int, reason string, number, process int32, path string) *Violation {
+	return &Violation{
+		Property: Watch, Event: i, Reason: reason,
+		Detail: fmt.Sprintf("watch %d of c%d on %s", number, process, path),
+	}
+}
+
+// trigger marks the watches that the change must fire, and returns how many they are.
+func trigger(watches []watch, e *Event) int {
+	due := 0
+	for n := range watches {
+		if w := &watches[n]; !w.fired && !w.gone && triggers(e, w) {
+			w.due = true
+			due++
+		}
+	}
+	return due
+}
+
+// triggers reports whether a change fires a watch of that kind and path.
+func triggers(e *Event, w *watch) bool {
+	switch w.kind {
+	case "data":
+		return (e.Kind == NodeDeleted || e.Kind == NodeChanged) && e.Path == w.path
+	case "exist":
+		return e.Kind == NodeCreated && e.Path == w.path
+	case "child":
+		return e.Kind == NodeDeleted && e.Path == w.path ||
+			(e.Kind == NodeCreated || e.Kind == NodeDeleted) && e.Path != w.path && directory(e.Path) == w.path
+	}
+	return false
+}
+
+func notFired(watches []watch, i int) *Violation {
+	n := 0
+	for !watches[n].due {
+		n++
+	}
+	return watchViolation(i, reasonNotFired, watches[n].number, watches[n].process, watches[n].path)
+}
+
+// judgeFired returns what is wrong with a firing of watch w, which is -1 if no such watch is known. Only then are the
+// events before it searched for what became of the watch.
+func judgeFired(before []Event, watches []watch, w int, e *Event) string {
+	switch {
+	case w < 0 && hasWatch(before, WatchGone, e.Watch), w >= 0 && watches[w].gone:
+		return reasonFiredGone
+	case w < 0 && hasWatch(before, WatchFired, e.Watch), w >= 0 && watches[w].fired:
+		return reasonFiredTwice
+	case w < 0:
+		return reasonNeverArmed
+	case !watches[w].due && !hasCause(before, &watches[w], e.Zxid):
+		return reasonFiredUncaused
+	}
+	return ""
+}
+
+// judgeDelivered returns what is wrong with the delivery of an event of watch w, which is -1 if no such watch is known.
+// An event "not-watching" may carry the number 0, because the client does not know all watches that the server had.
+func judgeDelivered(before []Event, watches []watch, w int, e *Event) string {
+	switch {
+	case w >= 0 && watches[w].told, w < 0 && e.Watch != 0 && hasWatch(before, WatchEvent, e.Watch):
+		return reasonEventTwice
+	case e.Name != notWatching && (w < 0 || !watches[w].fired):
+		return reasonEventInvented
+	}
+	return ""
+}
+
+func hasWatch(events []Event, kind Kind, number int32) bool {
+	for i := range events {
+		if events[i].Kind == kind && events[i].Watch == number {
+			return true
+		}
+	}
+	return false
+}
+
+func hasCause(before []Event, w *watch, zxid int64) bool {
+	for i := range before {
+		if before[i].Zxid <= zxid && triggers(&before[i], w) {
+			return true
+		}
+	}
+	return false
+}
+
+// endWatch marks a watch as gone, or drops it if nobody needs to be told: because the owner was told already, or never
+// had the reply that would have told it of the watch.
+func endWatch(before []Event, watches []watch, e *Event) []watch {
+	w := findWatch(watches, e.Watch)
+	if w < 0 {
+		return watches
+	}
+	if watches[w].told || watches[w].request != 0 && !answered(before, &watches[w]) {
+		return append(watches[:w], watches[w+1:]...)
+	}
+	watches[w].gone, watches[w].index = true, len(before)
+	return watches
+}
+
+// answered reports whether the request that asked for the watch has been answered.
+func answered(before []Event, w *watch) bool {
+	for i := len(before) - 1; i >= 0; i-- {
+		if e := &before[i]; e.Kind == Reply && e.Process == w.process && e.Request == w.request {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver settles the watch that the event is of. One that is not gone when its owner is told "not-watching" is kept,
+// for the client may know of a lost connection before the server does, and until then the server may fire the watch.
+func deliver(watches []watch, w int, e *Event) []watch {
+	if e.Name != notWatching {
+		return append(watches[:w], watches[w+1:]...)
+	}
+	if w >= 0 {
+		watches[w].told = true
+	}
+	return withoutGone(watches, e)
+}
+
+// withoutGone drops the watches that are gone and whose process and path are those of the event.
+func withoutGone(watches []watch, e *Event) []watch {
+	kept := watches[:0]
+	for n := range watches {
+		if w := &watches[n]; !w.gone || w.process != e.Process || w.path != e.Path {
+			kept = append(kept, *w)
+		}
+	}
+	return kept
+}
+
+// findWatch searches from the end, because a watch that fires was mostly armed not long before.
+func findWatch(watches []watch, number int32) int {
+	for n := len(watches) - 1; n >= 0; n-- {
+		if watches[n].number == number {
+			return n
+		}
+	}
+	return -1
+}
+
+// findOvertaken returns a watch whose event ought to have come before the reply, or -1. A reply that was never sent by
+// a server, such as the error of a lost connection, has no zxid and overtakes nothing.
+func findOvertaken(before []Event, watches []watch, e *Event) int {
+	for n := range watches {
+		w := &watches[n]
+		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 && e.Zxid >= w.zxid &&
+			!servedBefore(before[:w.index], e) {
+			return n
+		}
+	}
+	return -1
+}
+
+// servedBefore reports whether the request that the reply answers is served among the events.
+func servedBefore(events []Event, reply *Event) bool {
+	for i := len(events) - 1; i >= 0; i-- {
+		if e := &events[i]; e.Kind == Serve && e.Process == reply.Process && e.Request == reply.Request {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeUnsettled decides at the end of the history what is owed to the owners of watches.
+func judgeUnsettled(events []Event, watches []watch) *Violation {
+	for n := range watches {
+		w := &watches[n]
+		switch {
+		case w.told || hasCrashed(events, w.process):
+		case w.gone && hasSession(events, w.process):
+			return watchViolation(w.index, reasonGoneSilently, w.number, w.process, w.path)
+		case w.fired && !w.gone:
+			return watchViolation(w.index, reasonEventLost, w.number, w.process, w.path)
+		}
+	}
+	return nil
+}
+
+// hasSession reports whether the last thing that the process's client library said is that it has a session.
+func hasSession(events []Event, process int32) bool {
+	for i := len(events) - 1; i >= 0; i-- {
+		if events[i].Kind == SessionState && events[i].Process == process {
+			return events[i].Name == "has-session"
+		}
+	}
+	return false
+}

@@ -1,0 +1,397 @@
+package lock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// The client of go-zookeeper/zk is what the lock is for.
+var _ lock.Client = (*zk.Conn)(nil)
+
+var background = context.Background()
+
+func TestNewMutexRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		path    string
+		timeout time.Duration
+		want    string
+	}{
+		{"lock", time.Second, `path "lock"`},
+		{"", time.Second, `path ""`},
+		{"/", time.Second, `path "/"`},
+		{"/lock/", time.Second, `path "/lock/"`},
+		{"/lock", 0, "session timeout 0s"},
+		{"/lock", -time.Second, "session timeout -1s"},
+	} {
+		if _, err := lock.NewMutex(nil, tc.path, tc.timeout); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("NewMutex(%q, %v): error %v, want one that contains %q", tc.path, tc.timeout, err, tc.want)
+		}
+	}
+}
+
+func TestUncontendedCosts(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		if got := w.requests(1, 0); got != 3 {
+			t.Errorf("Lock took %d requests, want 3", got)
+		}
+		w.unlock(lease)
+		if got := w.requests(1, 0); got != 4 {
+			t.Errorf("Lock and Unlock took %d requests, want 4", got)
+		}
+		w.wantNodes(0)
+	})
+}
+
+// The second waits for the first and the third for the second, in the order in which they came, with rising tokens
+// and without listing the contenders twice.
+func TestQueue(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		first := w.acquire(w.mutex(1))
+		second := start(background, w.mutex(2))
+		w.flow()
+		third := start(background, w.mutex(3))
+		w.flow()
+		if second.returned() || third.returned() {
+			t.Fatal("a contender did not wait")
+		}
+		w.unlock(first)
+		if !second.returned() || third.returned() {
+			t.Fatalf("after the first: second %v, third %v", second.returned(), third.returned())
+		}
+		w.unlock(second.lease)
+		if !third.returned() {
+			t.Fatal("the third was not granted")
+		}
+		if first.Token() >= second.lease.Token() || second.lease.Token() >= third.lease.Token() {
+			t.Errorf("tokens %d, %d, %d do not rise", first.Token(), second.lease.Token(), third.lease.Token())
+		}
+		if got := w.requests(3, simzk.OpChildren); got != 1 {
+			t.Errorf("the third listed the contenders %d times, want once", got)
+		}
+	})
+}
+
+// The defect of many locks: a waiter takes the end of the one before it for its own turn.
+func TestPredecessorGivesUp(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		first := w.acquire(w.mutex(1))
+		ctx, cancel := context.WithCancel(background)
+		second := start(ctx, w.mutex(2))
+		w.flow()
+		third := start(background, w.mutex(3))
+		w.flow()
+		cancel()
+		w.flow()
+		if !second.returned() || !errors.Is(second.err, context.Canceled) {
+			t.Fatalf("the second returned %v with %v, want context.Canceled", second.returned(), second.err)
+		}
+		if third.returned() {
+			t.Fatal("the third was granted while the first holds")
+		}
+		w.wantNodes(2)
+		w.unlock(first)
+		if !third.returned() {
+			t.Fatal("the third was not granted after the first")
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	cause := errors.New("no time")
+	for _, tc := range []struct {
+		name   string
+		before func(w *world) // what happens between the call and its cancellation
+	}{
+		{"before the create is served", func(w *world) { w.send() }},
+		{"after the create, before its reply", func(w *world) { w.serve(1) }},
+		{"while the connection is down", func(w *world) { w.serve(1); w.cluster.Cut(w.client(1)) }},
+		{"after a create that was lost", func(w *world) { w.send(); w.cluster.Cut(w.client(1)) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				ctx, cancel := context.WithCancelCause(background)
+				c := start(ctx, w.mutex(1))
+				tc.before(w)
+				cancel(cause)
+				w.flow()
+				if !c.returned() || c.err != cause {
+					t.Fatalf("Lock returned %v with %v, want the cause at once", c.returned(), c.err)
+				}
+				if w.client(1).LinkDown() {
+					w.cluster.Heal(w.client(1))
+				}
+				w.pass(3 * time.Second)
+				w.wantNodes(0)
+			})
+		})
+	}
+}
+
+func TestCancelledBefore(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		ctx, cancel := context.WithCancel(background)
+		cancel()
+		c := start(ctx, w.mutex(1))
+		w.flow()
+		if c.err != context.Canceled || w.requests(1, 0) != 0 {
+			t.Errorf("error %v after %d requests, want context.Canceled after none", c.err, w.requests(1, 0))
+		}
+	})
+}
+
+// A create whose reply is lost must neither be repeated nor left behind.
+func TestLostCreateReply(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		c := start(background, w.mutex(1))
+		w.serve(1)
+		w.wantNodes(1)
+		node := w.nodes()[0]
+		w.cluster.LoseReply(w.client(1))
+		w.cluster.Heal(w.client(1))
+		w.pass(3 * time.Second)
+		if !c.returned() || c.err != nil {
+			t.Fatalf("returned %v with %v", c.returned(), c.err)
+		}
+		if c.lease.Node() != "/lock/"+node {
+			t.Errorf("holds %s, want the node of the first request, %s", c.lease.Node(), node)
+		}
+		w.wantNodes(1)
+		w.unlock(c.lease)
+		w.wantNodes(0)
+	})
+}
+
+func TestUnlockWhileDown(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		w.cluster.Cut(w.client(1))
+		ctx, cancel := context.WithTimeout(background, time.Second)
+		defer cancel()
+		var err error
+		go func() { err = lease.Unlock(ctx) }()
+		w.pass(2 * time.Second)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Unlock: %v, want context.DeadlineExceeded", err)
+		}
+		w.wantNodes(1)
+		w.cluster.Heal(w.client(1))
+		w.pass(2 * time.Second)
+		w.wantNodes(0)
+		if err := lease.Unlock(background); err != nil {
+			t.Errorf("Unlock after the removal: %v", err)
+		}
+	})
+}
+
+// A holder that cannot reach ZooKeeper must know that its lease has ended before its session can.
+func TestLostBeforeExpiry(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		waiter := start(background, w.mutex(2))
+		w.flow()
+		w.cluster.Isolate(w.client(1))
+		for i := 0; !waiter.returned(); i++ {
+			if i == 100 {
+				t.Fatal("the waiter was never granted")
+			}
+			w.pass(100 * time.Millisecond)
+		}
+		select {
+		case <-lease.Done():
+		default:
+			t.Fatal("the waiter was granted before the holder was told")
+		}
+		if err := lease.Err(); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Err: %v, want ErrLost", err)
+		}
+		var err error
+		go func() { err = lease.Unlock(background) }()
+		w.pass(3 * time.Second)
+		if !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Unlock: %v, want ErrLost", err)
+		}
+		w.wantNodes(1)
+	})
+}
+
+// Somebody deletes the holder's node: the holder is told at once.
+func TestNodeRemoved(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		go w.client(2).Delete(lease.Node(), -1)
+		w.flow()
+		select {
+		case <-lease.Done():
+		default:
+			t.Fatal("the holder was not told")
+		}
+		if !errors.Is(lease.Err(), lock.ErrLost) {
+			t.Errorf("Err: %v, want ErrLost", lease.Err())
+		}
+	})
+}
+
+// Data set on the holder's node are no reason to think that the lock is lost.
+func TestNodeTouched(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		go w.client(2).Set(lease.Node(), []byte("x"), -1)
+		w.pass(2 * sessionTimeout)
+		if lease.Err() != nil {
+			t.Fatalf("Err: %v", lease.Err())
+		}
+		w.unlock(lease)
+		if err := lease.Err(); err != nil {
+			t.Errorf("Err after Unlock: %v", err)
+		}
+	})
+}
+
+// A waiter whose session expires queues again, behind those who came in the meantime.
+func TestWaiterExpires(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		first := w.acquire(w.mutex(1))
+		second := start(background, w.mutex(2))
+		w.flow()
+		w.cluster.Isolate(w.client(2))
+		third := start(background, w.mutex(3))
+		w.flow()
+		w.pass(10 * time.Second)
+		w.unlock(first)
+		if !third.returned() || second.returned() {
+			t.Fatalf("granted: second %v, third %v, want the third only", second.returned(), third.returned())
+		}
+		w.unlock(third.lease)
+		if !second.returned() || second.err != nil {
+			t.Fatalf("the second returned %v with %v", second.returned(), second.err)
+		}
+	})
+}
+
+func TestParentsAreMade(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m, err := lock.NewMutex(w.client(1), "/a/b/c", sessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.unlock(w.acquire(m))
+		if got := w.cluster.Tree().Get("/a/b/c"); got.Code != simzk.OK {
+			t.Errorf("/a/b/c: %v", got.Code)
+		}
+	})
+}
+
+// What else stands in the lock's directory takes no part, whatever it is called.
+func TestForeignNodes(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		for _, name := range []string{"config", "-1", "_c_", "_c_00000000000000000000000000000000-n-0000000000",
+			"_c_0123456789abcdef0123456789abcdeg-lock-0000000000", "_c_0123456789abcdef0123456789abcdef-lock-x"} {
+			w.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: "/lock/" + name})
+		}
+		w.unlock(w.acquire(w.mutex(1)))
+	})
+}
+
+// The counter of sequence numbers ends at 2^31-1 and stays there: every later contender has the same number.
+func TestSequenceWraps(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32-1)
+		holder := w.acquire(w.mutex(1))
+		var waiters []*call
+		for client := 2; client <= 4; client++ {
+			waiters = append(waiters, start(background, w.mutex(client)))
+			w.flow()
+		}
+		for i, waiter := range waiters {
+			for j, other := range waiters[i:] {
+				if other.returned() {
+					t.Fatalf("waiter %d was granted before its turn", i+j)
+				}
+			}
+			w.unlock(holder)
+			if !waiter.returned() {
+				t.Fatalf("waiter %d was not granted; nodes %v", i, w.nodes())
+			}
+			if waiter.lease.Token() <= holder.Token() {
+				t.Errorf("token %d after %d", waiter.lease.Token(), holder.Token())
+			}
+			holder = waiter.lease
+		}
+	})
+}
+
+// A second node of the same contender, made by a request that was taken for lost, is removed.
+func TestDuplicateIsRemoved(t *testing.T) {
+	guid := bytes.Repeat([]byte{0xab}, 16)
+	inWorld(t, 1, func(w *world) {
+		w.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Sequential: true, Owner: w.client(1).SessionID(),
+			Path: "/lock/_c_" + strings.Repeat("ab", 16) + "-lock-"})
+		lease := w.acquire(w.mutex(1, lock.WithRandom(bytes.NewReader(guid))))
+		w.wantNodes(1)
+		w.unlock(lease)
+		w.wantNodes(0)
+	})
+}
+
+func TestNoRandomness(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		c := start(background, w.mutex(1, lock.WithRandom(new(bytes.Reader))))
+		w.flow()
+		if c.err == nil || w.requests(1, 0) != 0 {
+			t.Errorf("error %v after %d requests", c.err, w.requests(1, 0))
+		}
+	})
+}
+
+// A refusal ends the attempt with the client's error.
+func TestRefused(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: "/e", Owner: w.client(1).SessionID()})
+		m, err := lock.NewMutex(w.client(1), "/e", sessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := start(background, m)
+		w.flow()
+		if !errors.Is(c.err, zk.ErrNoChildrenForEphemerals) {
+			t.Errorf("error %v, want ErrNoChildrenForEphemerals", c.err)
+		}
+	})
+}
+
+// A client that is closed while a contender waits ends the wait.
+func TestClientClosed(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.acquire(w.mutex(1))
+		c := start(background, w.mutex(2))
+		w.flow()
+		go w.client(2).Close()
+		w.pass(3 * sessionTimeout)
+		if !c.returned() || !errors.Is(c.err, zk.ErrClosing) {
+			t.Errorf("returned %v with %v, want ErrClosing", c.returned(), c.err)
+		}
+		w.wantNodes(1)
+	})
+}
+
+func TestUnlockTwice(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		w.unlock(lease)
+		w.unlock(lease)
+		if got := w.requests(1, simzk.OpDelete); got != 1 {
+			t.Errorf("%d deletes, want 1", got)
+		}
+	})
+}

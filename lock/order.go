@@ -1,0 +1,60 @@
+package lock
+
+import (
+	"cmp"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A contender's node is named "_c_" GUID "-lock-" number. The prefix is that of protected nodes in Curator and
+// go-zookeeper/zk; the number is ZooKeeper's.
+const (
+	namePrefix = "_c_"
+	nameInfix  = "-lock-"
+	guidLength = 32
+)
+
+// An entry is a contender as a listing shows it.
+type entry struct {
+	name   string
+	guid   string
+	number int32
+	czxid  int64 // only where numbers do not tell the order
+}
+
+// parseEntry takes a name apart, and tells whether it is that of a contender. Other nodes may well stand in the
+// directory; they take no part.
+func parseEntry(name string) (entry, bool) {
+	rest, ok := strings.CutPrefix(name, namePrefix)
+	if !ok || len(rest) < guidLength {
+		return entry{}, false
+	}
+	guid := rest[:guidLength]
+	digits, ok := strings.CutPrefix(rest[guidLength:], nameInfix)
+	if !ok {
+		return entry{}, false
+	}
+	if _, err := hex.DecodeString(guid); err != nil {
+		return entry{}, false
+	}
+	number, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil {
+		return entry{}, false
+	}
+	return entry{name: name, guid: guid, number: int32(number)}, true
+}
+
+// numbersTell tells whether the numbers of the entries give the order in which their nodes were created. They do not
+// once the counter has come to its end: then servers hand out the last number again, or negative ones.
+func numbersTell(entries []entry) bool {
+	return !slices.ContainsFunc(entries, func(e entry) bool { return e.number < 0 || e.number == math.MaxInt32 })
+}
+
+func sortEntries(entries []entry) {
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(a.number, b.number), cmp.Compare(a.name, b.name))
+	})
+}

@@ -1,0 +1,171 @@
+package lock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// sessionTimeout is what the simulated ensemble grants.
+const sessionTimeout = 4 * time.Second
+
+// A world is a simulated ensemble in a bubble of virtual time, with clients that want its lock.
+type world struct {
+	t       *testing.T
+	cluster *simzk.Cluster
+	log     *history.Log
+	began   time.Time
+}
+
+// inWorld runs a test in a world with so many clients. The directory /lock exists.
+func inWorld(t *testing.T, clients int, test func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(history.Log)
+		w := &world{t: t, log: log, began: time.Now(),
+			cluster: simzk.New(simzk.Config{SessionTimeout: sessionTimeout, Settle: synctest.Wait}, log)}
+		w.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: "/lock"})
+		for range clients {
+			w.cluster.Connect()
+		}
+		defer func() {
+			for _, conn := range w.cluster.Conns() {
+				conn.TearDown()
+			}
+			time.Sleep(time.Minute)
+		}()
+		test(w)
+	})
+}
+
+func (w *world) client(number int) *simzk.Conn { return w.cluster.Conns()[number-1] }
+
+func (w *world) mutex(client int, options ...lock.Option) *lock.Mutex {
+	w.t.Helper()
+	m, err := lock.NewMutex(w.client(client), "/lock", sessionTimeout, options...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// flow lets every message through, oldest client first, until nothing moves any more. No time passes.
+func (w *world) flow() {
+	for moved := true; moved; {
+		synctest.Wait()
+		w.cluster.Collect()
+		moved = false
+		for _, conn := range w.cluster.Conns() {
+			if _, ok := conn.Servable(); ok {
+				w.cluster.Serve(conn)
+				moved = true
+			}
+			if _, ok := conn.Deliverable(); ok {
+				w.cluster.Deliver(conn)
+				moved = true
+			}
+			synctest.Wait()
+		}
+	}
+}
+
+// send puts what the clients have to say on the network, and no further.
+func (w *world) send() {
+	synctest.Wait()
+	w.cluster.Collect()
+}
+
+// serve lets the server handle what the client has sent, and delivers nothing.
+func (w *world) serve(client int) {
+	w.send()
+	for {
+		if _, ok := w.client(client).Servable(); !ok {
+			return
+		}
+		w.cluster.Serve(w.client(client))
+	}
+}
+
+// pass lets time pass, and every message through on the way.
+func (w *world) pass(duration time.Duration) {
+	for end := time.Now().Add(duration); time.Now().Before(end); {
+		w.flow()
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		w.cluster.Advance(time.Since(w.began))
+	}
+	w.flow()
+}
+
+// A call is a call of Lock under way.
+type call struct {
+	lease *lock.Lease
+	err   error
+	done  chan struct{}
+}
+
+func start(ctx context.Context, m *lock.Mutex) *call {
+	c := &call{done: make(chan struct{})}
+	go func() {
+		c.lease, c.err = m.Lock(ctx)
+		close(c.done)
+	}()
+	return c
+}
+
+func (c *call) returned() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// acquire takes the lock, which must be free.
+func (w *world) acquire(m *lock.Mutex) *lock.Lease {
+	w.t.Helper()
+	c := start(context.Background(), m)
+	w.flow()
+	if !c.returned() || c.err != nil {
+		w.t.Fatalf("the lock was not granted: returned %v, error %v", c.returned(), c.err)
+	}
+	return c.lease
+}
+
+// unlock gives a lock back that is held.
+func (w *world) unlock(l *lock.Lease) {
+	w.t.Helper()
+	var err error
+	go func() { err = l.Unlock(context.Background()) }()
+	w.flow()
+	if err != nil {
+		w.t.Fatalf("Unlock: %v", err)
+	}
+}
+
+// nodes returns the names of the nodes in the lock's directory.
+func (w *world) nodes() []string { return w.cluster.Tree().Children("/lock").Children }
+
+func (w *world) wantNodes(n int) {
+	w.t.Helper()
+	if nodes := w.nodes(); len(nodes) != n {
+		w.t.Fatalf("%d nodes stand: %s, want %d", len(nodes), strings.Join(nodes, " "), n)
+	}
+}
+
+// requests returns how many requests of that kind the client has sent.
+func (w *world) requests(client int, op simzk.Op) int {
+	n := 0
+	for _, e := range w.log.Events() {
+		if e.Kind == history.Send && e.Process == int32(client) && (op == 0 || e.Op == op.String()) {
+			n++
+		}
+	}
+	return n
+}

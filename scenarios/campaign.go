@@ -1,0 +1,206 @@
+package scenarios
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A Campaign is many runs of a scenario with a random strategy. It ends at the first schedule that breaks a property.
+//
+// Which schedules run, and all that is counted, depends on the seed and the bounds alone and not on the number of
+// workers: results are merged in the order of the schedules' numbers, and what was run beyond the last that counts is
+// thrown away. A bound by time is the exception, as it decides how many schedules there are.
+type Campaign struct {
+	Scenario  Scenario
+	Seed      uint64
+	Schedules int           // how many at most; 0 for no bound
+	Budget    time.Duration // for how long at most; 0 for no bound
+	Workers   int           // how many run at the same time; 0 for 1
+
+	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at a time and
+	// must not keep the report.
+	Progress func(*Report)
+}
+
+// A Report is what a campaign has found.
+type Report struct {
+	Schedules int
+	Steps     int
+	States    int    // distinct state keys
+	Digest    uint64 // over the trace hashes of all schedules, in order
+	Landed    Landed
+	Elapsed   time.Duration
+
+	StatesCapped     bool            // there were more states than were counted
+	Interrupted      bool            // the context ended before the bounds were reached
+	Failure          *Failure        // the first schedule that broke a property
+	Nondeterministic *Nondeterminism // a schedule that did not run the same way twice
+}
+
+// A Failure is a schedule that breaks a property.
+type Failure struct {
+	Schedule   int // its number in the campaign
+	Deviations []Deviation
+	Violations []*history.Violation
+}
+
+const (
+	// chunkSchedules is how many schedules a worker takes at a time.
+	chunkSchedules = 64
+	// statesMax bounds the memory that counting states takes, to some 40 MB.
+	statesMax = 1 << 20
+	// progressEvery is how often progress is reported.
+	progressEvery = 500 * time.Millisecond
+)
+
+// A chunk is the outcome of consecutive schedules.
+type chunk struct {
+	first   int
+	hashes  []uint64
+	keys    []uint64
+	steps   int
+	landed  Landed
+	failure *Failure
+	nondet  *Nondeterminism
+}
+
+// Run runs the campaign until it has found something, a bound is reached or the context ends.
+func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
+	began := time.Now()
+	var deadline time.Time
+	if c.Budget > 0 {
+		deadline = began.Add(c.Budget)
+	}
+	report := &Report{}
+	merger := &merger{report: report, waiting: make(map[int]*chunk), states: make(map[uint64]struct{})}
+	chunks := make(chan *chunk, max(1, c.Workers))
+	var next atomic.Int64
+	var stop atomic.Bool
+	var workers sync.WaitGroup
+	for range max(1, c.Workers) {
+		workers.Go(func() {
+			runner := NewRunner(t)
+			for !stop.Load() && ctx.Err() == nil && (deadline.IsZero() || time.Now().Before(deadline)) {
+				first := int(next.Add(chunkSchedules)) - chunkSchedules
+				if c.Schedules > 0 && first >= c.Schedules {
+					return
+				}
+				chunks <- c.runChunk(runner, first)
+			}
+		})
+	}
+	go func() { workers.Wait(); close(chunks) }()
+	lastProgress := began
+	for outcome := range chunks {
+		if merger.add(outcome) {
+			stop.Store(true)
+		}
+		if now := time.Now(); c.Progress != nil && now.Sub(lastProgress) >= progressEvery {
+			lastProgress = now
+			report.Elapsed = now.Sub(began)
+			c.Progress(report)
+		}
+	}
+	report.Elapsed = time.Since(began)
+	report.Interrupted = ctx.Err() != nil && !merger.done
+	return report
+}
+
+// runChunk runs the schedules from the first on, up to the first that fails.
+func (c *Campaign) runChunk(runner *Runner, first int) *chunk {
+	outcome := &chunk{first: first}
+	end := first + chunkSchedules
+	if c.Schedules > 0 {
+		end = min(end, c.Schedules)
+	}
+	for schedule := first; schedule < end; schedule++ {
+		result := runner.Run(&c.Scenario, NewRandom(c.Seed, schedule))
+		outcome.hashes = append(outcome.hashes, result.TraceHash)
+		outcome.keys = append(outcome.keys, result.Keys...)
+		outcome.steps += result.Steps
+		outcome.landed.Add(&result.Landed)
+		failed := len(result.Violations) > 0
+		if failed {
+			outcome.failure = &Failure{Schedule: schedule, Deviations: result.Deviations, Violations: result.Violations}
+		}
+		if failed || schedule == first {
+			outcome.nondet = runner.again(&c.Scenario, schedule, NewRandom(c.Seed, schedule), result)
+		}
+		if failed || outcome.nondet != nil {
+			break
+		}
+	}
+	return outcome
+}
+
+// A merger puts the outcomes of chunks together in the order of their schedules.
+type merger struct {
+	report  *Report
+	waiting map[int]*chunk // by the number of the first schedule
+	states  map[uint64]struct{}
+	done    bool
+}
+
+// add takes an outcome in and tells whether the campaign is over.
+func (m *merger) add(outcome *chunk) bool {
+	m.waiting[outcome.first] = outcome
+	for !m.done {
+		// All chunks before this one are complete, so the next begins where the report ends.
+		next, ok := m.waiting[m.report.Schedules]
+		if !ok {
+			return false
+		}
+		delete(m.waiting, next.first)
+		m.merge(next)
+	}
+	return true
+}
+
+func (m *merger) merge(next *chunk) {
+	r := m.report
+	r.Schedules += len(next.hashes)
+	r.Steps += next.steps
+	r.Landed.Add(&next.landed)
+	for _, hash := range next.hashes {
+		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
+	}
+	for _, key := range next.keys {
+		if len(m.states) == statesMax {
+			r.StatesCapped = true
+			break
+		}
+		m.states[key] = struct{}{}
+	}
+	r.States = len(m.states)
+	r.Failure, r.Nondeterministic = next.failure, next.nondet
+	m.done = next.failure != nil || next.nondet != nil
+}
+
+// again runs a schedule a second time and compares it, event by event, with the first.
+func (r *Runner) again(scenario *Scenario, schedule int, strategy Strategy, first *Result) *Nondeterminism {
+	events := slices.Clone(first.Events)
+	hash := first.TraceHash
+	second := r.Run(scenario, strategy)
+	if second.TraceHash == hash {
+		return nil
+	}
+	difference := &Nondeterminism{Schedule: schedule}
+	for difference.Event < len(events) && difference.Event < len(second.Events) &&
+		events[difference.Event] == second.Events[difference.Event] {
+		difference.Event++
+	}
+	if difference.Event < len(events) {
+		difference.First = &events[difference.Event]
+	}
+	if difference.Event < len(second.Events) {
+		e := second.Events[difference.Event]
+		difference.Second = &e
+	}
+	return difference
+}

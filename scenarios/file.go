@@ -1,0 +1,29 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+)
+
+// writeFile creates a file with what write writes.
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(file); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+func writeJSON(path string, value any) error {
+	return writeFile(path, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(value)
+	})
+}

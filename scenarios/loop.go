@@ -1,0 +1,277 @@
+package scenarios
+
+import (
+	"context"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// A loop is one run inside its bubble: it asks the strategy for a step, performs it, waits until every process is
+// blocked again, and goes on until the processes have finished.
+//
+// At most one stimulus is in flight at a time, so the Go scheduler has nothing to decide. Time is the exception: when
+// it passes, timers of several processes may fire at once. What they then do is put into a canonical order.
+type loop struct {
+	result    *Result
+	log       *history.Log
+	strategy  Strategy
+	cluster   *simzk.Cluster
+	processes []*process
+	budget    faults.Plan
+	options   []Option
+	cancel    context.CancelFunc
+	began     time.Time
+	timer     *time.Timer
+
+	lively     bool // the liveness phase has begun
+	livelyFrom time.Duration
+	settling   bool // all processes have finished
+	settleFrom time.Duration
+	idleTicks  int
+	steps      int
+}
+
+func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) *loop {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &loop{
+		result: result, log: log, strategy: strategy, budget: scenario.Faults,
+		cluster: simzk.New(simzk.Config{Settle: synctest.Wait}, log),
+		cancel:  cancel, began: time.Now(),
+	}
+	l.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: lockDirectory})
+	l.processes = make([]*process, scenario.Clients)
+	for i := range l.processes {
+		l.processes[i] = &process{
+			Process: Process{
+				Number: i + 1, Client: l.cluster.Connect(), Directory: lockDirectory,
+				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
+			},
+			ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles, notify: l.cluster.Notify,
+			resume: make(chan struct{}, 1),
+		}
+	}
+	return l
+}
+
+// run performs the whole run. The strategy may panic to end it early; the processes are torn down all the same.
+func (l *loop) run() {
+	defer l.tearDown()
+	for _, p := range l.processes {
+		go p.run()
+	}
+	l.observe()
+	for !l.over() {
+		l.listOptions()
+		usual := defaultOption(l.options)
+		chosen := usual
+		if !l.lively {
+			chosen = l.strategy.Choose(l.steps, l.options, usual)
+		}
+		step := l.options[chosen].Step
+		if chosen != usual {
+			l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
+		}
+		l.steps++
+		l.perform(step)
+		l.observe()
+		l.result.Keys = append(l.result.Keys, l.key())
+	}
+	l.result.Steps = l.steps
+}
+
+// observe waits until every process is blocked and takes note of what they have done.
+func (l *loop) observe() {
+	synctest.Wait()
+	now := time.Since(l.began)
+	for _, p := range l.processes {
+		p.checkLoss()
+		for i := range p.pending {
+			p.pending[i].At = now
+			l.log.Append(p.pending[i])
+		}
+		p.pending = p.pending[:0]
+		if p.waiting && p.age == 0 {
+			p.age = l.cluster.NextAge()
+		}
+	}
+	l.cluster.Collect()
+}
+
+// listOptions lists what can happen next, in canonical order: by kind and then by process, with the faults last.
+func (l *loop) listOptions() {
+	options := l.options[:0]
+	conns := l.cluster.Conns()
+	for _, conn := range conns {
+		if age, ok := conn.Servable(); ok {
+			options = append(options, Option{Step{Kind: Serve, Process: int32(conn.Process())}, age})
+		}
+	}
+	for _, conn := range conns {
+		if age, ok := conn.Deliverable(); ok {
+			options = append(options, Option{Step{Kind: Deliver, Process: int32(conn.Process())}, age})
+		}
+	}
+	for _, p := range l.processes {
+		if p.waiting && !p.Client.Crashed() {
+			options = append(options, Option{Step{Kind: p.gate, Process: int32(p.Number)}, p.age})
+		}
+	}
+	for _, conn := range conns {
+		if conn.LinkDown() {
+			options = append(options, Option{Step: Step{Kind: Heal, Process: int32(conn.Process())}})
+		}
+	}
+	options = append(options, Option{Step: Step{Kind: Tick}})
+	if !l.lively {
+		options = l.appendFaults(options)
+	}
+	l.options = options
+}
+
+func (l *loop) appendFaults(options []Option) []Option {
+	for kind := range faults.Kinds {
+		if !l.budget.Allows(kind) {
+			continue
+		}
+		for _, p := range l.processes {
+			if !p.done() && faults.Possible(kind, p.Client) {
+				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: int32(p.Number)}})
+			}
+		}
+	}
+	return options
+}
+
+func (l *loop) perform(step Step) {
+	if step.Kind == Tick {
+		l.tick()
+		return
+	}
+	l.idleTicks = 0
+	p := l.processes[step.Process-1]
+	switch step.Kind {
+	case Serve:
+		l.cluster.Serve(p.Client)
+	case Deliver:
+		l.cluster.Deliver(p.Client)
+	case Heal:
+		l.cluster.Heal(p.Client)
+	case Enter, Leave:
+		p.waiting, p.age = false, 0
+		p.resume <- struct{}{}
+	case Fault:
+		phase := p.phase()
+		l.result.Landed[step.Fault][phase]++
+		l.budget.Spend(step.Fault)
+		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
+			Name: step.Fault.String(), Op: phase.String()})
+		faults.Apply(step.Fault, l.cluster, p.Client)
+	}
+}
+
+// tick lets time pass until the cluster's next deadline, or until a process acts by itself, but not for long: whoever
+// decides shall have a say while time passes.
+func (l *loop) tick() {
+	pause := tickMax
+	deadline, ok := l.cluster.Deadline()
+	if ok {
+		pause = min(pause, deadline-l.cluster.Now())
+	}
+	if l.timer == nil {
+		l.timer = time.NewTimer(pause)
+	} else {
+		l.timer.Reset(pause)
+	}
+	acted := false
+	select {
+	case <-l.timer.C:
+	case <-l.cluster.Activity():
+		acted = true
+		l.timer.Stop()
+	}
+	synctest.Wait()
+	now := time.Since(l.began)
+	l.log.Append(history.Event{At: now, Kind: history.Tick})
+	l.cluster.Advance(now)
+	if acted || ok && deadline <= now {
+		l.idleTicks = 0
+	} else {
+		l.idleTicks++
+	}
+}
+
+// over tells whether the run has ended, and moves it from one part to the next.
+func (l *loop) over() bool {
+	now := l.cluster.Now()
+	if !l.settling && l.allDone() {
+		l.settling, l.settleFrom = true, now
+	}
+	if l.settling && l.quiet() {
+		return true
+	}
+	if l.settling && now-l.settleFrom > settleBound {
+		return true
+	}
+	if l.lively {
+		return !l.settling && now-l.livelyFrom > livenessBound
+	}
+	if l.settling || l.steps >= stepsMax || l.idleTicks >= idleTicksMax {
+		l.lively, l.livelyFrom = true, now
+		l.log.Append(history.Event{At: now, Kind: history.Liveness})
+	}
+	return false
+}
+
+func (l *loop) allDone() bool {
+	for _, p := range l.processes {
+		if !p.done() {
+			return false
+		}
+	}
+	return true
+}
+
+// quiet tells whether nothing is under way and no living process has left a node behind.
+func (l *loop) quiet() bool {
+	for _, p := range l.processes {
+		_, pending := p.Client.Pending()
+		if p.Client.Crashed() {
+			pending = false
+		}
+		if p.Client.Unserved() > 0 || p.Client.Undelivered() > 0 || pending ||
+			!p.Client.Crashed() && l.cluster.OwnsNodes(p.Client) {
+			return false
+		}
+	}
+	return true
+}
+
+// key returns the run's state key.
+func (l *loop) key() uint64 {
+	key := l.cluster.Key()
+	for _, p := range l.processes {
+		key = key*0x9e3779b97f4a7c15 + uint64(p.passed)<<8 + uint64(p.stage)
+	}
+	return key
+}
+
+// tearDown makes every goroutine of the run end.
+func (l *loop) tearDown() {
+	l.cancel()
+	for _, p := range l.processes {
+		p.Client.TearDown()
+		close(p.resume)
+	}
+	// Goroutines that sleep have to wake up once more to find that all is over.
+	time.Sleep(teardownGrace)
+	for _, p := range l.processes {
+		if p.panics != "" && l.result.Panic == "" {
+			l.result.Panic = p.panics
+			l.result.PanicProcess = p.Number
+		}
+	}
+}

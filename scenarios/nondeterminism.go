@@ -1,0 +1,32 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A Nondeterminism is a schedule that did not run the same way twice. Either the lock under test decides something
+// that the harness does not control, or the harness has a defect; nothing that it says about the lock can be trusted
+// until that is mended.
+type Nondeterminism struct {
+	Schedule int            // the number of the schedule in its campaign
+	Event    int            // the index of the first event that differs
+	First    *history.Event // in the first run; nil if that had ended
+	Second   *history.Event // in the second run; nil if that had ended
+}
+
+// Error describes the first difference and what is likely behind it.
+func (n *Nondeterminism) Error() string {
+	return fmt.Sprintf("schedule %d did not run the same way twice: event %d was %s, then %s\n"+
+		"likely causes in the lock under test: ranging over a map, a select with several cases ready, "+
+		"randomness that is not Process.Random, the wall clock, or several goroutines racing for the client",
+		n.Schedule, n.Event, describe(n.First), describe(n.Second))
+}
+
+func describe(e *history.Event) string {
+	if e == nil {
+		return "missing"
+	}
+	return fmt.Sprintf("%q of c%d at %v (op %q, path %q, error %q)", e.Kind, e.Process, e.At, e.Op, e.Path, e.Err)
+}

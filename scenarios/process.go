@@ -1,0 +1,135 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// stage says how far a process is in its script.
+type stage uint8
+
+const (
+	idle stage = iota
+	locking
+	holding
+	releasing
+	finished
+)
+
+// A process runs the script of a scenario: lock, enter, leave, unlock. Its fields belong to its own goroutine while
+// that runs, and to the loop while it is blocked.
+type process struct {
+	Process
+	ctx     context.Context
+	subject *Subject
+	cycles  int
+	notify  func()
+
+	pending []history.Event // what happened since the loop last looked
+	stage   stage
+	attempt int32
+	hold    *Hold
+	inside  bool
+	lost    bool // the hold was lost, and the process told
+
+	gate    StepKind // Enter or Leave: what the process waits for permission to do
+	waiting bool     // at the gate
+	age     uint64   // since when, set by the loop
+	passed  int      // how many gates the process has passed
+	resume  chan struct{}
+	over    bool // the goroutine has ended
+	panics  string
+}
+
+// run is the process's goroutine.
+func (p *process) run() {
+	defer p.end()
+	locker, err := p.subject.Open(&p.Process)
+	if err != nil {
+		panic(fmt.Sprintf("opening the lock: %v", err))
+	}
+	for range p.cycles {
+		p.cycle(locker)
+	}
+	p.record(history.Event{Kind: history.Finished}, finished)
+}
+
+// end runs when the goroutine ends, be it by return, panic or Goexit.
+func (p *process) end() {
+	if r := recover(); r != nil {
+		p.panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
+	}
+	p.over = true
+	p.notify()
+}
+
+func (p *process) cycle(locker Locker) {
+	p.attempt++
+	p.record(history.Event{Kind: history.LockCall}, locking)
+	hold, err := locker.Lock(p.ctx)
+	if err != nil {
+		p.record(history.Event{Kind: history.LockReturn, Err: err.Error()}, idle)
+		return
+	}
+	p.hold, p.lost = hold, false
+	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
+	p.pass(Enter)
+	// A process that has been told of its loss while it was on the way in stays out.
+	if !p.lost {
+		p.inside = true
+		p.record(history.Event{Kind: history.Enter}, holding)
+		p.pass(Leave)
+		p.inside = false
+		p.record(history.Event{Kind: history.Leave}, holding)
+	}
+	p.record(history.Event{Kind: history.UnlockCall}, releasing)
+	p.hold = nil
+	err = hold.Unlock(p.ctx)
+	unlocked := history.Event{Kind: history.UnlockReturn}
+	if err != nil {
+		unlocked.Err = err.Error()
+	}
+	p.record(unlocked, idle)
+}
+
+// record notes an event for the loop to put into the log. A process that has crashed records nothing more: its
+// goroutine ends here.
+func (p *process) record(e history.Event, next stage) {
+	if p.Client.Crashed() {
+		runtime.Goexit()
+	}
+	e.Process, e.Attempt = int32(p.Number), p.attempt
+	p.pending = append(p.pending, e)
+	p.stage = next
+	p.notify()
+}
+
+// pass waits for permission to do what the gate says.
+func (p *process) pass(gate StepKind) {
+	p.gate, p.waiting = gate, true
+	p.notify()
+	if _, ok := <-p.resume; !ok {
+		runtime.Goexit()
+	}
+	p.passed++
+}
+
+// done tells whether the process will do nothing more.
+func (p *process) done() bool { return p.stage == finished || p.over || p.Client.Crashed() }
+
+// checkLoss records that the process has been told that its lock is lost, if its hold says so by now.
+func (p *process) checkLoss() {
+	if p.hold == nil || p.lost || p.Client.Crashed() {
+		return
+	}
+	select {
+	case <-p.hold.Done:
+		p.lost = true
+		p.pending = append(p.pending, history.Event{Kind: history.Lost, Process: int32(p.Number), Attempt: p.attempt})
+	default:
+	}
+}

@@ -1,0 +1,180 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A Recording is a schedule as it stands in a file: all that is needed to run it again.
+type Recording struct {
+	Format     string      `json:"format"`  // always recordingFormat
+	Version    int         `json:"version"` // of the format
+	Lock       string      `json:"lock"`
+	Clients    int         `json:"clients"`
+	Cycles     int         `json:"cycles"`
+	Faults     faults.Plan `json:"faults"`
+	Seed       uint64      `json:"seed"`     // of the campaign that found it
+	Schedule   int         `json:"schedule"` // its number there
+	Deviations []Deviation `json:"deviations"`
+	TraceHash  TraceHash   `json:"trace_hash"`
+	Property   string      `json:"property"`
+	Signature  string      `json:"signature"`
+}
+
+const (
+	recordingFormat  = "interlock-schedule"
+	recordingVersion = 1
+	recordingName    = "schedule.json"
+)
+
+// A TraceHash is the hash of a run's events, written as 16 hexadecimal digits.
+type TraceHash uint64
+
+// String returns the digits.
+func (h TraceHash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
+
+// MarshalText returns the digits.
+func (h TraceHash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads the digits.
+func (h *TraceHash) UnmarshalText(text []byte) error {
+	if _, err := fmt.Sscanf(string(text), "%016x", (*uint64)(h)); err != nil || len(text) != 16 {
+		return fmt.Errorf("%q is not a trace hash", text)
+	}
+	return nil
+}
+
+// ReadRecording reads a recorded schedule from a file, or from the directory of a counterexample. The error names the
+// file, and what is wrong with it where it is not a schedule.
+func ReadRecording(path string) (*Recording, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, recordingName)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r Recording
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, fmt.Errorf("%s is not a schedule of Interlock, or not a whole one: %w", path, err)
+	}
+	if err := r.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &r, nil
+}
+
+func (r *Recording) validate() error {
+	if r.Format != recordingFormat {
+		return fmt.Errorf("not a schedule of Interlock: its format is %q, not %q", r.Format, recordingFormat)
+	}
+	if r.Version != recordingVersion {
+		return fmt.Errorf("version %d of the format, and this program reads only version %d", r.Version, recordingVersion)
+	}
+	for i, d := range r.Deviations {
+		if d.Index < 0 || i > 0 && d.Index <= r.Deviations[i-1].Index {
+			return fmt.Errorf("deviation %d: index %d is not greater than the one before", i, d.Index)
+		}
+	}
+	return nil
+}
+
+// Scenario returns the scenario that the schedule belongs to, for the lock that is given.
+func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
+	s := &Scenario{Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults}
+	return s, s.Validate()
+}
+
+// A Counterexample is a run that breaks a property, with the schedule from which it came.
+type Counterexample struct {
+	Scenario  Scenario
+	Recording Recording
+	Result    *Result
+	ReplayBy  func(directory string) string // the command that replays it
+}
+
+// NewCounterexample shows that the schedule fails and records it. The result is good until the runner's next run.
+func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, seed uint64, schedule int) *Counterexample {
+	result := r.Run(&scenario, &Replay{Deviations: deviations})
+	c := &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
+		Format: recordingFormat, Version: recordingVersion,
+		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles, Faults: scenario.Faults,
+		Seed: seed, Schedule: schedule, Deviations: result.Deviations, TraceHash: TraceHash(result.TraceHash),
+	}}
+	if c.Recording.Deviations == nil {
+		c.Recording.Deviations = []Deviation{}
+	}
+	if len(result.Violations) > 0 {
+		c.Recording.Property = string(result.Violations[0].Property)
+		c.Recording.Signature = result.Violations[0].Signature()
+	}
+	return c
+}
+
+// Timeline returns the run as a timeline.
+func (c *Counterexample) Timeline() *history.Timeline {
+	return &history.Timeline{Title: c.Scenario.String(), Events: c.Result.Events, Processes: c.Scenario.Clients,
+		Violations: c.Result.Violations}
+}
+
+// A reportedViolation is a violation in report.json.
+type reportedViolation struct {
+	Property  history.Property `json:"property"`
+	Signature string           `json:"signature"`
+	Detail    string           `json:"detail"`
+	Event     int              `json:"event"`
+}
+
+// Write writes the counterexample into a directory of its own below the one that is given, and returns its path. The
+// directory appears whole or not at all. It holds report.json, schedule.json, trace.jsonl and timeline.txt.
+func (c *Counterexample) Write(below string) (string, error) {
+	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock, c.Recording.Property, c.Recording.TraceHash))
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		return "", err
+	}
+	draft, err := os.MkdirTemp(below, ".draft-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(draft) // Nothing is left to remove once it has been renamed.
+	if err := c.writeFiles(draft, directory); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(draft, 0o755); err != nil {
+		return "", err
+	}
+	// The name holds the trace hash, so what stands there already is the same counterexample.
+	if err := os.RemoveAll(directory); err != nil {
+		return "", err
+	}
+	return directory, os.Rename(draft, directory)
+}
+
+func (c *Counterexample) writeFiles(draft, directory string) error {
+	if err := writeJSON(filepath.Join(draft, recordingName), c.Recording); err != nil {
+		return err
+	}
+	violations := make([]reportedViolation, len(c.Result.Violations))
+	for i, v := range c.Result.Violations {
+		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, v.Event}
+	}
+	report := map[string]any{
+		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(), "violations": violations,
+		"trace_hash": c.Recording.TraceHash, "steps": c.Result.Steps, "replay": c.ReplayBy(directory),
+	}
+	if c.Result.Panic != "" {
+		report["panic"] = c.Result.Panic
+	}
+	if err := writeJSON(filepath.Join(draft, "report.json"), report); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(draft, "timeline.txt"), c.Timeline().Write); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(draft, "trace.jsonl"), history.NewLog(c.Result.Events).Write)
+}

@@ -1,0 +1,99 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A Result is what a run was and whether it was right.
+type Result struct {
+	Events     []history.Event // good until the runner's next run
+	Steps      int             // decisions
+	Deviations []Deviation     // the schedule: where the decisions differ from the default policy's
+	Keys       []uint64        // the state key after each step; good until the runner's next run
+	Landed     Landed          // the faults that struck
+	TraceHash  uint64          // over all events
+
+	Panic        string // what a process panicked with, and where; empty if none did
+	PanicProcess int
+	Leak         string // what the runtime says of goroutines that never ended; empty if all did
+
+	Violations []*history.Violation // in the order of [Properties], at most one for each property that the lock claims
+}
+
+// A Runner performs runs, one after the other, and keeps their memory from one to the next. It is not safe for
+// concurrent use; each worker has its own.
+type Runner struct {
+	t       *testing.T
+	log     history.Log
+	keys    []uint64
+	checker history.Checker
+}
+
+// NewRunner returns a runner. A bubble of virtual time needs the *testing.T of a test that is running; outside go
+// test, [Main] provides one.
+func NewRunner(t *testing.T) *Runner { return &Runner{t: t} }
+
+// Run performs one run of the scenario and checks all properties that the lock claims. If the strategy panics, so
+// does Run, after the run has been torn down.
+func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
+	result := &Result{Keys: r.keys[:0]}
+	r.log.Reset()
+	thrown := r.bubble(scenario, strategy, result)
+	if thrown != nil {
+		panic(thrown)
+	}
+	r.keys = result.Keys
+	result.Events = r.log.Events()
+	result.TraceHash = r.log.Hash()
+	r.check(&scenario.Subject, result)
+	return result
+}
+
+// bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic must not cross
+// the edge of the bubble: the testing package would end the program.
+func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
+	finished := false
+	defer func() {
+		if !finished && thrown == nil {
+			// The bubble itself gave up: its main goroutine ended, and others are blocked for good.
+			if r := recover(); r != nil {
+				result.Leak = leakedGoroutines()
+			}
+		}
+	}()
+	synctest.Test(r.t, func(*testing.T) {
+		defer func() { thrown = recover() }()
+		newLoop(scenario, strategy, &r.log, result).run()
+	})
+	finished = true
+	return thrown
+}
+
+// Properties returns the names of all properties, in the order in which reports list them.
+func Properties() []history.Property { return append(history.Properties(), NoPanic, NoLeak) }
+
+func (r *Runner) check(subject *Subject, result *Result) {
+	for _, property := range history.Properties() {
+		if !subject.Claimed(property) {
+			continue
+		}
+		if v := r.checker.Check(property, result.Events); v != nil {
+			result.Violations = append(result.Violations, v)
+		}
+	}
+	last := len(result.Events) - 1
+	if result.Panic != "" {
+		first, _, _ := strings.Cut(result.Panic, "\n")
+		result.Violations = append(result.Violations, &history.Violation{Property: NoPanic, Event: last,
+			Reason: "a process panicked", Detail: fmt.Sprintf("c%d panicked: %s", result.PanicProcess, first)})
+	}
+	if result.Leak != "" {
+		result.Violations = append(result.Violations, &history.Violation{Property: NoLeak, Event: last,
+			Reason: "goroutines stay blocked after the run", Detail: result.Leak})
+	}
+}

@@ -1,0 +1,61 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+)
+
+// A Scenario is what is run: so many processes, each of which takes the lock, stays in its critical section for as
+// long as the schedule says, and gives the lock back, so many times.
+type Scenario struct {
+	Subject Subject
+	Clients int         // how many processes
+	Cycles  int         // how often each takes the lock
+	Faults  faults.Plan // how many faults a run may see
+}
+
+// The bounds of a scenario. They keep a mistyped number from filling the memory.
+const (
+	ClientsMax = 1000
+	CyclesMax  = 1000
+)
+
+// Validate returns an error that names the field that is out of bounds, or nil.
+func (s *Scenario) Validate() error {
+	switch {
+	case s.Subject.Open == nil:
+		return fmt.Errorf("the scenario has no lock to test")
+	case s.Clients < 1 || s.Clients > ClientsMax:
+		return fmt.Errorf("clients must be from 1 to %d, not %d", ClientsMax, s.Clients)
+	case s.Cycles < 1 || s.Cycles > CyclesMax:
+		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
+	}
+	return nil
+}
+
+// String describes the scenario in a line.
+func (s *Scenario) String() string {
+	return fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients, s.Cycles, s.Faults)
+}
+
+// lockDirectory is the znode under which the contenders of a run make their nodes.
+const lockDirectory = "/lock"
+
+// What bounds a run.
+const (
+	// stepsMax ends the part of a run in which the strategy decides.
+	stepsMax = 2000
+	// idleTicksMax ends it when nothing but time has moved for so long.
+	idleTicksMax = 16
+	// tickMax is the longest time that one tick lets pass.
+	tickMax = time.Second
+	// livenessBound is how much virtual time a live process has to get the lock, once there are no faults any more:
+	// the expiry of every dead session, one after the other, with room to spare.
+	livenessBound = 60 * time.Second
+	// settleBound is how much virtual time the processes have to tidy up behind themselves once all have finished.
+	settleBound = 15 * time.Second
+	// teardownGrace is how much virtual time goroutines have to end once the run is over.
+	teardownGrace = time.Minute
+)

@@ -1,0 +1,37 @@
+package scenarios
+
+// A Deviation is a decision of a schedule that differs from the default policy's.
+type Deviation struct {
+	Index int  `json:"index"` // which decision of the run, from 0
+	Step  Step `json:"step"`  // what happens instead
+}
+
+// A Replay is the strategy that follows a recorded schedule and takes the default policy where that says nothing. It
+// is lenient: a recorded step that cannot happen when its turn comes is skipped, so that a schedule survives changes
+// of the code.
+type Replay struct {
+	Deviations []Deviation // by Index, ascending
+	Skipped    []Deviation // those of the last run that could not happen
+
+	next int
+}
+
+// Choose returns the recorded step.
+func (r *Replay) Choose(index int, options []Option, usual int) int {
+	if index == 0 {
+		r.next, r.Skipped = 0, nil
+	}
+	for r.next < len(r.Deviations) && r.Deviations[r.next].Index <= index {
+		deviation := r.Deviations[r.next]
+		r.next++
+		if deviation.Index == index {
+			for i := range options {
+				if options[i].Step == deviation.Step {
+					return i
+				}
+			}
+		}
+		r.Skipped = append(r.Skipped, deviation)
+	}
+	return usual
+}

@@ -1,0 +1,107 @@
+package scenarios
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-sim/interlock/faults"
+)
+
+// A StepKind is a sort of step.
+type StepKind uint8
+
+// The kinds of steps. Each has a name that means the same in every run.
+const (
+	Serve   StepKind = iota // the server handles the client's next request
+	Deliver                 // the client gets its next reply or watch event
+	Enter                   // the process enters its critical section
+	Leave                   // the process leaves its critical section
+	Heal                    // the client's link works again
+	Tick                    // time passes to the next deadline
+	Fault                   // a fault strikes the client; the step's name is the fault's
+)
+
+var stepNames = [...]string{Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal", Tick: "tick"}
+
+// A Step is one thing that can happen next.
+type Step struct {
+	Kind    StepKind
+	Fault   faults.Kind // only of Fault
+	Process int32       // from 1; 0 for Tick
+}
+
+// String returns the step's name, such as "serve c1", "tick" or "expire c2".
+func (s Step) String() string {
+	switch s.Kind {
+	case Tick:
+		return stepNames[Tick]
+	case Fault:
+		return s.Fault.String() + " c" + strconv.Itoa(int(s.Process))
+	}
+	return stepNames[s.Kind] + " c" + strconv.Itoa(int(s.Process))
+}
+
+// ParseStep returns the step that has the name.
+func ParseStep(name string) (Step, error) {
+	if name == stepNames[Tick] {
+		return Step{Kind: Tick}, nil
+	}
+	verb, process, _ := strings.Cut(name, " c")
+	number, err := strconv.Atoi(process)
+	if err == nil && number >= 1 && number <= ClientsMax {
+		for kind := Serve; kind < Tick; kind++ {
+			if stepNames[kind] == verb {
+				return Step{Kind: kind, Process: int32(number)}, nil
+			}
+		}
+		for kind := range faults.Kinds {
+			if kind.String() == verb {
+				return Step{Kind: Fault, Fault: kind, Process: int32(number)}, nil
+			}
+		}
+	}
+	return Step{}, fmt.Errorf("%q is not the name of a step", name)
+}
+
+// MarshalText returns the step's name.
+func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText parses a step's name.
+func (s *Step) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseStep(string(text))
+	return err
+}
+
+// An Option is a step that can happen now.
+type Option struct {
+	Step
+	Age uint64 // of the message or process that waits; less is older. 0 for ticks, healing and faults
+}
+
+// defaultOption returns the index of the step that the default policy takes: the oldest message or process first,
+// then healing, then time, never a fault. This policy completes every run, and is what a schedule deviates from.
+func defaultOption(options []Option) int {
+	best := -1
+	for i := range options {
+		if options[i].Kind != Fault && (best < 0 || before(&options[i], &options[best])) {
+			best = i
+		}
+	}
+	return best
+}
+
+func before(a, b *Option) bool {
+	ca, cb := class(a.Kind), class(b.Kind)
+	return ca < cb || ca == cb && a.Age < b.Age
+}
+
+func class(kind StepKind) int {
+	switch kind {
+	case Heal:
+		return 1
+	case Tick:
+		return 2
+	}
+	return 0
+}

@@ -1,0 +1,87 @@
+// Package scenarios runs lock code against a simulated ZooKeeper: real goroutines in a bubble of virtual time, one
+// decision at a time, the same decisions the same run. It searches schedules for one that breaks a property, shortens
+// it, and writes it down so that it can be replayed.
+package scenarios
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// A Subject is a lock under test.
+type Subject struct {
+	Name    string
+	Summary string             // one line on what it is
+	Claims  []history.Property // what the lock promises; the rest is checked for nothing else
+
+	// Open gives a process its handle on the lock. It is called once in each process of each run, in a goroutine of
+	// that process.
+	Open func(*Process) (Locker, error)
+}
+
+// Claimed tells whether the lock promises the property.
+func (s *Subject) Claimed(p history.Property) bool {
+	for _, claim := range s.Claims {
+		if claim == p {
+			return true
+		}
+	}
+	return p == NoPanic || p == NoLeak
+}
+
+// A Locker is one process's handle on the lock under test.
+type Locker interface {
+	// Lock waits until the process holds the lock. The context ends when the run does.
+	Lock(context.Context) (*Hold, error)
+}
+
+// A Hold is a lock that is held. Only Unlock must be set.
+type Hold struct {
+	Unlock func(context.Context) error
+
+	Done  <-chan struct{} // closed when the lock is lost; nil for a lock that does not tell
+	Node  string          // the path of the contender's znode; found out from the cluster where it is empty
+	Token int64           // the fencing token, 0 for a lock without one
+}
+
+// A LockerFunc is a function that serves as a [Locker].
+type LockerFunc func(context.Context) (*Hold, error)
+
+// Lock calls the function.
+func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }
+
+// A Process is what lock code under test gets to work with.
+type Process struct {
+	Number         int           // from 1
+	Client         *simzk.Conn   // the process's connection to ZooKeeper
+	Directory      string        // where the lock's contenders are to make their nodes; it exists
+	SessionTimeout time.Duration // as the ensemble granted it
+	Random         io.Reader     // the same bytes in every run, different ones in every process
+}
+
+// What a run checks beyond the properties of package history, for every lock.
+const (
+	// NoPanic holds when no process panics.
+	NoPanic history.Property = "no-panic"
+	// NoLeak holds when every goroutine ends once its process's calls have ended and its context is done.
+	NoLeak history.Property = "no-leak"
+)
+
+// randomBytes is an endless stream of bytes that depends on the seed alone.
+type randomBytes struct{ state uint64 }
+
+// Read fills p. It never fails.
+func (r *randomBytes) Read(p []byte) (int, error) {
+	for i := range p {
+		// The step of splitmix64; one output for each byte is plenty for the few bytes of a GUID.
+		r.state += 0x9e3779b97f4a7c15
+		x := (r.state ^ r.state>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		p[i] = byte(x >> 56)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,90 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// CheckRapid checks the scenario under rapid: every decision of a schedule is one of rapid's draws, so that rapid
+// shrinks a schedule that fails and leaves a file from which -rapid.failfile reproduces it. The number of schedules is
+// rapid's, -rapid.checks or the variable RAPID_CHECKS.
+func CheckRapid(t *testing.T, scenario Scenario) {
+	t.Helper()
+	if err := scenario.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	runner := NewRunner(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		result := runner.Run(&scenario, rapidDraws{rt})
+		if len(result.Violations) > 0 {
+			rt.Fatalf("%s", result.Describe(&scenario))
+		}
+	})
+}
+
+// rapidDraws is the strategy that takes its decisions from rapid. The first option that rapid can draw is the default
+// policy's: rapid shrinks towards it.
+type rapidDraws struct{ t *rapid.T }
+
+func (r rapidDraws) Choose(_ int, options []Option, usual int) int {
+	if len(options) == 1 {
+		return usual
+	}
+	return usualFirst(rapid.IntRange(0, len(options)-1).Draw(r.t, "decision"), usual)
+}
+
+// usualFirst maps 0 to the usual option, and what was before that one place further.
+func usualFirst(draw, usual int) int {
+	switch {
+	case draw == 0:
+		return usual
+	case draw <= usual:
+		return draw - 1
+	}
+	return draw
+}
+
+// Fuzz makes the scenario the target of go test -fuzz: every byte of the input is a decision. Where the input ends,
+// the default policy goes on.
+func Fuzz(f *testing.F, scenario Scenario) {
+	f.Helper()
+	if err := scenario.Validate(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{})
+	f.Add([]byte{1, 0, 2, 0, 3, 0, 1, 1, 2, 2, 3, 3})
+	f.Fuzz(func(t *testing.T, input []byte) {
+		result := NewRunner(t).Run(&scenario, &fuzzBytes{input: input})
+		if len(result.Violations) > 0 {
+			t.Fatal(result.Describe(&scenario))
+		}
+	})
+}
+
+// fuzzBytes is the strategy that takes its decisions from a fuzzer's input.
+type fuzzBytes struct{ input []byte }
+
+func (b *fuzzBytes) Choose(_ int, options []Option, usual int) int {
+	if len(b.input) == 0 || len(options) == 1 {
+		return usual
+	}
+	draw := int(b.input[0]) % len(options)
+	b.input = b.input[1:]
+	return usualFirst(draw, usual)
+}
+
+// Describe returns what the run broke, with the decisive part of its timeline.
+func (r *Result) Describe(scenario *Scenario) string {
+	var text strings.Builder
+	for _, v := range r.Violations {
+		fmt.Fprintf(&text, "%s: %s\n", v.Signature(), v.Detail)
+	}
+	timeline := history.Timeline{Events: r.Events, Processes: scenario.Clients, Violations: r.Violations}
+	timeline.Decisive(&text, history.DecisiveLines) // A strings.Builder does not fail.
+	return text.String()
+}
