@@ -79,29 +79,34 @@ type Option struct {
 	Age uint64 // of the message or process that waits; less is older. 0 for ticks, healing and faults
 }
 
-// defaultOption returns the index of the step that the default policy takes: the oldest message or process first,
-// then healing, then time, never a fault. This policy completes every run, and is what a schedule deviates from.
+// defaultOption returns the index of the step that the default policy takes, which completes every run and is what a
+// schedule deviates from: the oldest message; then healing; then the process that has waited longest to enter or leave
+// its critical section; then time. It never takes a fault. Critical sections therefore last for as long as there are
+// messages under way, up to a bound: a process whose turn has been put off for patience messages goes like one of
+// them, so that a lock that never stops sending cannot keep its holder inside.
 func defaultOption(options []Option) int {
-	best := -1
+	newest := uint64(0)
 	for i := range options {
-		if options[i].Kind != Fault && (best < 0 || before(&options[i], &options[best])) {
-			best = i
+		newest = max(newest, options[i].Age)
+	}
+	best, bestClass := -1, 0
+	for i := range options {
+		o := &options[i]
+		if o.Kind == Fault {
+			continue
+		}
+		class := classes[o.Kind]
+		if (o.Kind == Enter || o.Kind == Leave) && newest-o.Age > patience {
+			class = classes[Serve]
+		}
+		if best < 0 || class < bestClass || class == bestClass && o.Age < options[best].Age {
+			best, bestClass = i, class
 		}
 	}
 	return best
 }
 
-func before(a, b *Option) bool {
-	ca, cb := class(a.Kind), class(b.Kind)
-	return ca < cb || ca == cb && a.Age < b.Age
-}
+var classes = [...]int{Serve: 0, Deliver: 0, Heal: 1, Enter: 2, Leave: 2, Tick: 3}
 
-func class(kind StepKind) int {
-	switch kind {
-	case Heal:
-		return 1
-	case Tick:
-		return 2
-	}
-	return 0
-}
+// patience is how many younger messages go before a process that waits to enter or leave.
+const patience = 100

@@ -6,8 +6,3 @@ type Strategy interface {
 	// how many decisions the run has seen before, and usual the option that the default policy takes.
 	Choose(index int, options []Option, usual int) int
 }
-
-// The defaultPolicy strategy takes the usual option every time.
-type defaultPolicy struct{}
-
-func (defaultPolicy) Choose(_ int, _ []Option, usual int) int { return usual }

@@ -15,16 +15,23 @@ import (
 // rapid's, -rapid.checks or the variable RAPID_CHECKS.
 func CheckRapid(t *testing.T, scenario Scenario) {
 	t.Helper()
+	rapid.Check(t, Property(t, scenario))
+}
+
+// Property returns what [CheckRapid] checks, for those who call rapid themselves. It ends the test if the scenario is
+// not valid.
+func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
+	t.Helper()
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	runner := NewRunner(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	return func(rt *rapid.T) {
 		result := runner.Run(&scenario, rapidDraws{rt})
 		if len(result.Violations) > 0 {
 			rt.Fatalf("%s", result.Describe(&scenario))
 		}
-	})
+	}
 }
 
 // rapidDraws is the strategy that takes its decisions from rapid. The first option that rapid can draw is the default

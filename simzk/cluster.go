@@ -239,6 +239,9 @@ func (c *Cluster) fire(event zk.EventType, path string, watches []*watch) {
 		c.log.Append(history.Event{At: c.now, Kind: history.WatchFired, Process: w.conn.process, Watch: w.number,
 			Path: path, Zxid: c.zxid, Name: eventName(event)})
 		first := slices.IndexFunc(watches, func(other *watch) bool { return other.conn == w.conn })
+		if w.conn.crashed.Load() {
+			continue // A request that was served after the crash has set the watch: nobody hears of it.
+		}
 		if first < i {
 			last := &w.conn.toClient[len(w.conn.toClient)-1]
 			last.watches = append(last.watches, w)
@@ -250,17 +253,14 @@ func (c *Cluster) fire(event zk.EventType, path string, watches []*watch) {
 
 // rearm handles SetWatches, with which a client that has reconnected hands over the watches that it still waits for.
 // What was triggered while it was away is told now, as far as the tree shows it: a node that was created and deleted
-// again leaves no trace (ZooKeeper programmer's guide, "Watches").
+// again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that a request ahead of this one has armed
+// does not keep the server from telling.
 func (c *Cluster) rearm(conn *Conn, r *request) {
 	for _, old := range r.watches {
-		if c.watches.armed(conn, old.kind, old.path) {
-			continue
-		}
 		stat, missing := zk.Stat{}, true
 		if got := c.tree.Get(old.path); got.Code == OK {
 			stat, missing = got.Stat, false
 		}
-		w := c.register(conn, 0, old.kind, old.path)
 		var event zk.EventType
 		switch {
 		case old.kind == existWatch && !missing:
@@ -271,7 +271,11 @@ func (c *Cluster) rearm(conn *Conn, r *request) {
 			event = zk.EventNodeDataChanged
 		case old.kind == childWatch && stat.Pzxid > r.sinceZxid:
 			event = zk.EventNodeChildrenChanged
-		default:
+		case c.watches.armed(conn, old.kind, old.path):
+			continue // A request that went ahead of this one has armed it.
+		}
+		w := c.register(conn, 0, old.kind, old.path)
+		if event == 0 {
 			c.watches.arm(w)
 			continue
 		}
@@ -310,11 +314,12 @@ func (c *Cluster) openSession(client *Conn) *session {
 	return s
 }
 
+// serveClose ends the session. The client hears of its own ephemeral nodes' deletion before the reply, if it watches
+// them; only then are its watches gone.
 func (c *Cluster) serveClose(conn *Conn, r *request) {
-	s := conn.session
+	c.endSession(conn.session, history.SessionClosed)
 	conn.session = nil
-	c.dropWatches(conn)
-	c.endSession(s, history.SessionClosed)
+	c.logGone(conn, c.watches.drop(conn))
 	r.zxid = c.zxid
 	c.served(conn, r)
 }
@@ -350,7 +355,11 @@ func (c *Cluster) dropWatches(conn *Conn) {
 	for _, m := range conn.toClient {
 		gone = append(gone, m.watches...)
 	}
-	for _, w := range gone {
+	c.logGone(conn, gone)
+}
+
+func (c *Cluster) logGone(conn *Conn, watches []*watch) {
+	for _, w := range watches {
 		c.log.Append(history.Event{At: c.now, Kind: history.WatchGone, Process: conn.process, Watch: w.number, Path: w.path})
 	}
 }

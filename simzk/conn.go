@@ -42,6 +42,7 @@ type Conn struct {
 	lastRequest int32
 	lastZxid    int64
 
+	closing  bool       // Close has been called; the client does not connect again
 	unsent   []*request // wait for a connection
 	inFlight []*request // sent, not yet answered
 	watchers []watcher
@@ -318,6 +319,7 @@ func (c *Conn) send(r *request) {
 	}
 	c.lastRequest++
 	r.number = c.lastRequest
+	c.closing = c.closing || r.op == OpClose
 	c.cluster.log.Append(history.Event{At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
 		Op: r.op.String(), Path: r.path})
 	if c.phase == connected || r.op == OpConnect {
@@ -474,14 +476,14 @@ func (c *Conn) setState(state zk.State, name string) {
 
 // disconnected is what the client does when its connection breaks: all that was in flight has an unknown outcome.
 func (c *Conn) disconnected() {
+	if c.closing {
+		c.ended()
+		return
+	}
 	c.setState(zk.StateDisconnected, "disconnected")
 	inFlight := c.inFlight
 	c.inFlight = nil
 	c.fail(inFlight, zk.ErrConnectionClosed)
-	if c.closed.Load() {
-		c.ended()
-		return
-	}
 	c.redial()
 }
 
@@ -495,8 +497,12 @@ func (c *Conn) redial() {
 	c.fail(unsent, zk.ErrNoServer)
 }
 
-// dial tries to connect.
+// dial tries to connect, unless Close was called meanwhile.
 func (c *Conn) dial() {
+	if c.closing {
+		c.ended()
+		return
+	}
 	if c.link != up {
 		c.redial()
 		return
@@ -547,10 +553,13 @@ func (c *Conn) invalidate(err error) {
 	c.cluster.config.Settle()
 }
 
-// ended is what the client does after Close.
+// ended is what the client does after Close. Nothing that still waits will be answered, so it fails.
 func (c *Conn) ended() {
 	c.phase = shut
 	c.setState(zk.StateDisconnected, "disconnected")
+	waiting := append(c.inFlight, c.unsent...)
+	c.inFlight, c.unsent = nil, nil
+	c.fail(waiting, zk.ErrConnectionClosed)
 	c.invalidate(zk.ErrClosing)
 }
 

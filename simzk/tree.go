@@ -69,16 +69,18 @@ func (t *Tree) Apply(w Write) Result {
 }
 
 func (t *Tree) create(w Write) Result {
-	if !validPath(w.Path, w.Sequential) {
+	if !strings.Contains(w.Path, "/") {
 		return Result{Code: BadArguments}
-	}
-	if w.Path == "/" && !w.Sequential {
-		return Result{Code: NodeExists}
 	}
 	parentPath := parentOf(w.Path)
 	parent := t.nodes[parentPath]
-	if parent == nil {
+	switch {
+	case parent == nil:
 		return Result{Code: NoNode}
+	case !validPath(w.Path, w.Sequential):
+		return Result{Code: BadArguments}
+	case w.Path == "/" && !w.Sequential:
+		return Result{Code: NodeExists}
 	}
 	if parent.stat.EphemeralOwner != 0 {
 		return Result{Code: NoChildrenForEphemerals}

@@ -1,7 +1,8 @@
 package subjects_test
 
 import (
-	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -10,28 +11,78 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-func TestQuick(t *testing.T) {
-	r := scenarios.NewRunner(t)
-	for _, s := range subjects.All() {
-		sc := &scenarios.Scenario{Subject: s, Clients: 3, Cycles: 2, Faults: faults.Default()}
-		counts := map[string]int{}
-		var landed scenarios.Landed
-		steps := 0
-		for i := range 3000 {
-			res := r.Run(sc, scenarios.NewRandom(1, i))
-			steps += res.Steps
-			landed.Add(&res.Landed)
-			for _, v := range res.Violations {
-				counts[v.Signature()]++
-				if counts[v.Signature()] == 1 {
-					t.Logf("%s schedule %d: %s %s", s.Name, i, v.Signature(), v.Detail)
-					if s.Name == os.Getenv("SHOW") {
-						tl := history.Timeline{Events: res.Events, Violations: res.Violations}
-						tl.Write(os.Stdout)
-					}
+// search runs so many random schedules and returns the first that fails, or nil.
+func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules int, plan faults.Plan) (*scenarios.Result, int) {
+	t.Helper()
+	scenario := &scenarios.Scenario{Subject: subject, Clients: clients, Cycles: cycles, Faults: plan}
+	runner := scenarios.NewRunner(t)
+	for i := range schedules {
+		if result := runner.Run(scenario, scenarios.NewRandom(1, i)); len(result.Violations) > 0 {
+			return result, i
+		}
+	}
+	return nil, schedules
+}
+
+func TestCorrectLocks(t *testing.T) {
+	for _, subject := range []scenarios.Subject{subjects.Mutex(), subjects.Textbook(), subjects.Herd()} {
+		t.Run(subject.Name, func(t *testing.T) {
+			for _, tc := range []struct {
+				clients, cycles, schedules int
+				plan                       faults.Plan
+			}{
+				{1, 3, 1000, faults.Default()},
+				{2, 2, 2000, faults.Plan{Any: 4}},
+				{3, 2, 4000, faults.Default()},
+				{5, 1, 1000, faults.Plan{Any: 3}},
+			} {
+				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules, tc.plan); result != nil {
+					scenario := &scenarios.Scenario{Subject: subject, Clients: tc.clients, Cycles: tc.cycles, Faults: tc.plan}
+					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))
 				}
 			}
-		}
-		t.Log(s.Name, counts, landed, steps)
+		})
 	}
+}
+
+// Each broken lock fails in the way that its defect must, and its twin without the defect, above, does not.
+func TestBrokenLocks(t *testing.T) {
+	for _, tc := range []struct {
+		subject    scenarios.Subject
+		plan       faults.Plan
+		properties []history.Property // one of which must be the first to break
+	}{
+		{subjects.NoRecheck(), faults.Default(), []history.Property{history.FIFO, history.ServedExclusion}},
+		{subjects.ExistsThenWait(), faults.Plan{}, []history.Property{history.Progress}},
+	} {
+		t.Run(tc.subject.Name, func(t *testing.T) {
+			result, i := search(t, tc.subject, 3, 2, 2000, tc.plan)
+			if result == nil {
+				t.Fatal("no schedule failed")
+			}
+			if !slices.Contains(tc.properties, result.Violations[0].Property) {
+				t.Errorf("schedule %d broke %s, want one of %v", i, result.Violations[0].Property, tc.properties)
+			}
+		})
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for _, subject := range subjects.All() {
+		got, err := subjects.Named(subject.Name)
+		if err != nil || got.Name != subject.Name || got.Summary == "" || len(got.Claims) == 0 {
+			t.Errorf("Named(%q) = %+v, %v", subject.Name, got, err)
+		}
+	}
+	if _, err := subjects.Named("nosuch"); err == nil || !strings.Contains(err.Error(), "mutex, textbook, herd") {
+		t.Errorf("Named of an unknown lock: %v, want an error that lists the known ones", err)
+	}
+}
+
+func TestMutexUnderRapid(t *testing.T) {
+	scenarios.CheckRapid(t, scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1, Faults: faults.Default()})
+}
+
+func FuzzMutex(f *testing.F) {
+	scenarios.Fuzz(f, scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1, Faults: faults.Default()})
 }

@@ -1,0 +1,81 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// subject makes a lock under test of a function that opens it. It claims everything.
+func subject(name string, open func(*scenarios.Process) scenarios.LockerFunc) scenarios.Subject {
+	return scenarios.Subject{Name: name, Summary: name, Claims: history.Properties(),
+		Open: func(p *scenarios.Process) (scenarios.Locker, error) { return open(p), nil }}
+}
+
+func free(context.Context) error { return nil }
+
+// noLock lets everybody in.
+func noLock() scenarios.Subject {
+	return subject("no-lock", func(*scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Unlock: free}, nil }
+	})
+}
+
+// neverFree is correct until somebody gives the lock back, and then keeps the node.
+func neverFree() scenarios.Subject {
+	return withLock("never-free", func(hold *scenarios.Hold) { hold.Unlock = free })
+}
+
+// unlockFails gives the lock back and says that it could not.
+func unlockFails() scenarios.Subject {
+	return withLock("unlock-fails", func(hold *scenarios.Hold) {
+		unlock := hold.Unlock
+		hold.Unlock = func(ctx context.Context) error { return errors.Join(unlock(ctx), errors.New("no")) }
+	})
+}
+
+// panics panics when the lock is given back.
+func panics() scenarios.Subject {
+	return withLock("panics", func(hold *scenarios.Hold) { hold.Unlock = func(context.Context) error { panic("on purpose") } })
+}
+
+// leaks leaves a goroutine behind that nothing can wake.
+func leaks() scenarios.Subject {
+	return withLock("leaks", func(*scenarios.Hold) { go func() { select {} }() })
+}
+
+// withLock is the textbook lock with a change to every hold.
+func withLock(name string, change func(*scenarios.Hold)) scenarios.Subject {
+	return subject(name, func(p *scenarios.Process) scenarios.LockerFunc {
+		textbook := subjects.Textbook()
+		locker, err := textbook.Open(p)
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if err != nil {
+				return nil, err
+			}
+			hold, err := locker.Lock(ctx)
+			if err == nil {
+				change(hold)
+			}
+			return hold, err
+		}
+	})
+}
+
+// fickle sends a request that differs from run to run.
+func fickle() scenarios.Subject {
+	var calls atomic.Int64
+	return subject("fickle", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			if _, _, err := p.Client.Exists(fmt.Sprintf("/call-%d", calls.Add(1))); err != nil {
+				return nil, err
+			}
+			return &scenarios.Hold{Unlock: free}, nil
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
+	return &scenarios.Scenario{Subject: subject, Clients: clients, Cycles: cycles, Faults: faults.Plan{Any: anyFaults}}
+}
+
+func TestValidate(t *testing.T) {
+	for _, tc := range []struct {
+		clients, cycles int
+		want            string
+	}{
+		{0, 1, "clients must be from 1 to 1000, not 0"},
+		{-3, 1, "clients must be from 1 to 1000, not -3"},
+		{1001, 1, "clients must be from 1 to 1000, not 1001"},
+		{1, 0, "cycles must be from 1 to 1000, not 0"},
+		{1, 1001, "cycles must be from 1 to 1000, not 1001"},
+	} {
+		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil || err.Error() != tc.want {
+			t.Errorf("%d clients, %d cycles: %v, want %q", tc.clients, tc.cycles, err, tc.want)
+		}
+	}
+	if err := new(scenarios.Scenario).Validate(); err == nil {
+		t.Error("a scenario without a lock is valid")
+	}
+}
+
+func TestStepNames(t *testing.T) {
+	steps := []scenarios.Step{{Kind: scenarios.Tick}}
+	for _, kind := range []scenarios.StepKind{scenarios.Serve, scenarios.Deliver, scenarios.Enter, scenarios.Leave, scenarios.Heal} {
+		steps = append(steps, scenarios.Step{Kind: kind, Process: 12})
+	}
+	for kind := range faults.Kinds {
+		steps = append(steps, scenarios.Step{Kind: scenarios.Fault, Fault: kind, Process: 3})
+	}
+	for _, step := range steps {
+		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
+			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
+		}
+	}
+	for _, name := range []string{"", "tick c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c1001", "dance c1", "servec1"} {
+		if step, err := scenarios.ParseStep(name); err == nil {
+			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
+		}
+	}
+}
+
+// The default policy completes a run in the order in which the processes asked, without a fault or a deviation.
+func TestDefaultPolicy(t *testing.T) {
+	result := scenarios.NewRunner(t).Run(scenario(subjects.Mutex(), 3, 1, 2), &scenarios.Replay{})
+	if len(result.Violations) > 0 || len(result.Deviations) > 0 {
+		t.Fatalf("violations %v, deviations %v, want none", result.Violations, result.Deviations)
+	}
+	var entered []int32
+	for _, e := range result.Events {
+		if e.Kind == history.Enter {
+			entered = append(entered, e.Process)
+		}
+	}
+	if want := []int32{1, 2, 3}; !slices.Equal(entered, want) {
+		t.Errorf("processes entered in the order %v, want %v", entered, want)
+	}
+}
+
+// Equal decisions give equal histories to the last byte, whoever runs them and whatever ran before.
+func TestSameSeedSameBytes(t *testing.T) {
+	for _, subject := range subjects.All() {
+		t.Run(subject.Name, func(t *testing.T) {
+			s := scenario(subject, 3, 2, 3)
+			first, second := scenarios.NewRunner(t), scenarios.NewRunner(t)
+			for i := range 300 {
+				a := first.Run(s, scenarios.NewRandom(9, i))
+				aHash, aKeys, aSteps := a.TraceHash, slices.Clone(a.Keys), a.Steps
+				b := second.Run(s, scenarios.NewRandom(9, i))
+				if aHash != b.TraceHash || aSteps != b.Steps || !slices.Equal(aKeys, b.Keys) {
+					t.Fatalf("schedule %d differs", i)
+				}
+				c := second.Run(s, &scenarios.Replay{Deviations: slices.Clone(b.Deviations)})
+				if aHash != c.TraceHash {
+					t.Fatalf("schedule %d differs when its recording is replayed", i)
+				}
+			}
+		})
+	}
+}
+
+// What a campaign finds and counts does not depend on the number of workers.
+func TestCampaignWorkers(t *testing.T) {
+	for _, tc := range []struct {
+		subject   scenarios.Subject
+		schedules int
+	}{
+		{subjects.Mutex(), 1000}, // no multiple of the number that a worker takes at a time
+		{subjects.NoRecheck(), 5000},
+	} {
+		t.Run(tc.subject.Name, func(t *testing.T) {
+			var want string
+			for _, workers := range []int{1, 2, 5} {
+				c := &scenarios.Campaign{Scenario: *scenario(tc.subject, 3, 2, 2), Seed: 7, Schedules: tc.schedules, Workers: workers}
+				r := c.Run(context.Background(), t)
+				failed := -1
+				if r.Failure != nil {
+					failed = r.Failure.Schedule
+				}
+				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Landed, failed)
+				if want == "" {
+					want = got
+				}
+				if got != want {
+					t.Errorf("%d workers: %s, want %s as with one", workers, got, want)
+				}
+				if tc.subject.Name == "mutex" && r.Schedules != tc.schedules {
+					t.Errorf("%d schedules were run, want %d", r.Schedules, tc.schedules)
+				}
+			}
+		})
+	}
+}
+
+func TestCampaignInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 2, 1, 0), Seed: 1, Workers: 2}
+	c.Progress = func(*scenarios.Report) { cancel() }
+	if r := c.Run(ctx, t); !r.Interrupted || r.Schedules == 0 || r.Failure != nil {
+		t.Errorf("interrupted %v after %d schedules, failure %v", r.Interrupted, r.Schedules, r.Failure)
+	}
+}
+
+// Every property that a run judges is broken by some lock.
+func TestPropertiesFire(t *testing.T) {
+	for _, tc := range []struct {
+		subject scenarios.Subject
+		want    []history.Property // that must be among the broken ones
+	}{
+		{noLock(), []history.Property{history.BeliefExclusion, history.Linearizable}},
+		{neverFree(), []history.Property{history.Progress, history.NoOrphan}},
+		{panics(), []history.Property{scenarios.NoPanic}},
+		{leaks(), []history.Property{scenarios.NoLeak}},
+		{subjects.ExistsThenWait(), []history.Property{history.Progress}},
+		{subjects.NoRecheck(), []history.Property{history.ServedExclusion, history.FIFO}},
+	} {
+		t.Run(tc.subject.Name, func(t *testing.T) {
+			broken := make(map[history.Property]bool)
+			runner := scenarios.NewRunner(t)
+			for i := range 600 {
+				for _, v := range runner.Run(scenario(tc.subject, 3, 1, 2), scenarios.NewRandom(3, i)).Violations {
+					broken[v.Property] = true
+				}
+			}
+			for _, p := range tc.want {
+				if !broken[p] {
+					t.Errorf("%s was never broken; broken were %v", p, broken)
+				}
+			}
+		})
+	}
+}
+
+// An error from Unlock alone breaks nothing: the node is gone.
+func TestUnlockError(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	s := scenario(unlockFails(), 3, 2, 0)
+	for i := range 200 {
+		if result := runner.Run(s, scenarios.NewRandom(3, i)); len(result.Violations) > 0 {
+			t.Fatal(result.Describe(s))
+		}
+	}
+}
+
+func TestLeakSaysWhere(t *testing.T) {
+	result := scenarios.NewRunner(t).Run(scenario(leaks(), 1, 1, 0), &scenarios.Replay{})
+	if !strings.Contains(result.Leak, "defects_test.go") {
+		t.Errorf("the leak is described as %q, want the file where the goroutine stands", result.Leak)
+	}
+}
+
+func TestPanicSaysWhere(t *testing.T) {
+	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
+	if result.PanicProcess != 1 || !strings.Contains(result.Panic, "on purpose") || !strings.Contains(result.Panic, "defects_test.go") {
+		t.Errorf("the panic of c%d is described as %q", result.PanicProcess, result.Panic)
+	}
+}
+
+func TestNondeterminismIsFound(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(fickle(), 2, 1, 0), Seed: 1, Schedules: 10, Workers: 2}
+	c.Scenario.Subject.Claims = nil
+	r := c.Run(context.Background(), t)
+	if r.Nondeterministic == nil {
+		t.Fatal("a lock that behaves differently every time was not noticed")
+	}
+	if text := r.Nondeterministic.Error(); !strings.Contains(text, `"/call-`) || !strings.Contains(text, "likely causes") {
+		t.Errorf("the difference is described as %q", text)
+	}
+}
+
+func TestReplaySkipsWhatCannotHappen(t *testing.T) {
+	impossible := []scenarios.Deviation{
+		{Index: 0, Step: scenarios.Step{Kind: scenarios.Deliver, Process: 1}},
+		{Index: 1, Step: scenarios.Step{Kind: scenarios.Serve, Process: 77}},
+		{Index: 100_000, Step: scenarios.Step{Kind: scenarios.Tick}},
+	}
+	replay := &scenarios.Replay{Deviations: impossible}
+	runner := scenarios.NewRunner(t)
+	hash := runner.Run(scenario(subjects.Mutex(), 2, 1, 0), replay).TraceHash
+	if !slices.Equal(replay.Skipped, impossible[:2]) {
+		t.Errorf("skipped %v, want %v", replay.Skipped, impossible[:2])
+	}
+	if plain := runner.Run(scenario(subjects.Mutex(), 2, 1, 0), &scenarios.Replay{}).TraceHash; plain != hash {
+		t.Error("steps that were skipped changed the run")
+	}
+}
+
+// A counterexample that was shortened fails in the same way, is shorter, and cannot be made shorter by leaving out
+// any one step.
+func TestShrink(t *testing.T) {
+	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.ExistsThenWait()} {
+		t.Run(subject.Name, func(t *testing.T) {
+			runner := scenarios.NewRunner(t)
+			original := scenario(subject, 3, 2, 3)
+			var failed *scenarios.Result
+			for i := 0; failed == nil; i++ {
+				if r := runner.Run(original, scenarios.NewRandom(5, i)); len(r.Violations) > 0 {
+					failed = r
+				}
+			}
+			signature := failed.Violations[0].Signature()
+			before := len(failed.Deviations)
+			small, deviations := runner.Shrink(context.Background(), *original, failed.Deviations, signature)
+			if small.Cycles > 1 || small.Faults.Any > 0 || len(deviations) > 3 {
+				t.Errorf("shrunk from %d to %v with %d deviations", before, &small, len(deviations))
+			}
+			fails := func(deviations []scenarios.Deviation) bool {
+				for _, v := range runner.Run(&small, &scenarios.Replay{Deviations: deviations}).Violations {
+					if v.Signature() == signature {
+						return true
+					}
+				}
+				return false
+			}
+			if !fails(deviations) {
+				t.Error("the short schedule does not fail")
+			}
+			for i := range deviations {
+				if fails(slices.Delete(slices.Clone(deviations), i, i+1)) {
+					t.Errorf("%v can be left out", deviations[i].Step)
+				}
+			}
+		})
+	}
+}
+
+// A campaign without a bound on schedules but with one on faults lands faults in every phase that a lock goes through.
+func TestFaultsLand(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4000, Workers: 2}
+	r := c.Run(context.Background(), t)
+	if r.Failure != nil {
+		t.Fatal(r.Failure.Violations[0])
+	}
+	for kind := range faults.Kinds {
+		for phase := range scenarios.Phases {
+			// A process is idle only at the instant between two calls. While it waits or holds, the only replies that
+			// can be lost are those to what its client or its lease asks for now and then.
+			rare := phase == scenarios.Idle || kind == faults.LoseReply && (phase == scenarios.Waiting || phase == scenarios.Holding)
+			if r.Landed[kind][phase] == 0 && !rare {
+				t.Errorf("no %v landed in phase %v", kind, phase)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package scenarios_test
+
+import (
+	"flag"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A witness stands in for a test that is expected to fail.
+type witness struct {
+	*testing.T
+	failed bool
+	log    strings.Builder
+}
+
+func (w *witness) Log(args ...any)                 { fmt.Fprintln(&w.log, args...) }
+func (w *witness) Logf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
+func (w *witness) Error(args ...any)               { w.Log(args...); w.Fail() }
+func (w *witness) Errorf(f string, args ...any)    { w.Logf(f, args...); w.Fail() }
+func (w *witness) Fatal(args ...any)               { w.Log(args...); w.FailNow() }
+func (w *witness) Fatalf(f string, args ...any)    { w.Logf(f, args...); w.FailNow() }
+func (w *witness) Fail()                           { w.failed = true }
+func (w *witness) FailNow()                        { w.failed = true; runtime.Goexit() }
+func (w *witness) Failed() bool                    { return w.failed }
+
+// underRapid checks a scenario and returns what a test would have shown.
+func underRapid(t *testing.T, scenario scenarios.Scenario) *witness {
+	w := &witness{T: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		rapid.Check(w, scenarios.Property(t, scenario))
+	}()
+	<-done
+	return w
+}
+
+// A broken lock fails under rapid, which shrinks the schedule and leaves a file that reproduces the failure.
+func TestRapidFailFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	broken := scenarios.Scenario{Subject: subjects.ExistsThenWait(), Clients: 2, Cycles: 1, Faults: faults.Plan{}}
+	first := underRapid(t, broken)
+	if !first.failed || !strings.Contains(first.log.String(), "progress: a process waits for the lock for ever") {
+		t.Fatalf("rapid did not find the defect:\n%s", first.log.String())
+	}
+	path := regexp.MustCompile(`-rapid\.failfile="([^"]+)"`).FindStringSubmatch(first.log.String())
+	if path == nil {
+		t.Fatalf("rapid names no fail file:\n%s", first.log.String())
+	}
+	draws := strings.Count(first.log.String(), "[rapid] draw decision: ")
+	deviations := draws - strings.Count(first.log.String(), "[rapid] draw decision: 0")
+	if draws == 0 || deviations > 6 {
+		t.Errorf("rapid has shrunk to %d deviations among %d decisions, want few", deviations, draws)
+	}
+	absolute, err := filepath.Abs(path[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir()) // where rapid finds no fail file by itself
+	if err := flag.Set("rapid.failfile", absolute); err != nil {
+		t.Fatal(err)
+	}
+	defer flag.Set("rapid.failfile", "")
+	if second := underRapid(t, broken); !second.failed || !strings.Contains(second.log.String(), "failed after 0 tests") {
+		t.Errorf("the fail file does not reproduce the failure:\n%s", second.log.String())
+	}
+}

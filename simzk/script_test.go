@@ -1,0 +1,238 @@
+package simzk_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// TestScripts runs the scripts in testdata, each of which shows one topic and stands for itself. Run the test with
+// -rewrite to have the results of the commands written into the scripts, and read the difference.
+func TestScripts(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("scripts %v, error %v", paths, err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				defer s.tearDown()
+				datadriven.RunTest(t, path, s.block)
+			})
+		})
+	}
+}
+
+// block runs the commands of one block of a script, one a line, and returns what they caused.
+func (s *stage) block(t *testing.T, td *datadriven.TestData) string {
+	s.output.Reset()
+	for line := range strings.Lines(td.FullCmd() + "\n" + td.Input) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		if err := s.command(words[0], words[1:]); err != nil {
+			td.Fatalf(t, "%s: %v", strings.TrimSpace(line), err)
+		}
+		s.observe()
+	}
+	return s.output.String()
+}
+
+// command runs one command of a script.
+func (s *stage) command(name string, words []string) error {
+	if run, ok := s.ensembleCommands()[name]; ok {
+		return run(words)
+	}
+	if len(words) == 0 {
+		return fmt.Errorf("unknown command, or no client given")
+	}
+	conn := s.client(words[0])
+	if conn == nil {
+		return fmt.Errorf("unknown command or client")
+	}
+	return s.clientCommand(name, conn, words[1:])
+}
+
+// ensembleCommands returns the commands that concern no single client.
+func (s *stage) ensembleCommands() map[string]func(words []string) error {
+	return map[string]func(words []string) error{
+		"client":   s.connect,
+		"flow":     func([]string) error { s.flow(); return nil },
+		"pass":     s.pass,
+		"tree":     func([]string) error { s.printTree("/"); return nil },
+		"sessions": func([]string) error { s.printf("%d sessions", s.cluster.Sessions()); return nil },
+		"watches":  func([]string) error { s.printWatches(); return nil },
+		"sequence": s.setSequence,
+	}
+}
+
+// clientCommand runs a command whose first word is a client.
+func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) error {
+	switch name {
+	case "call":
+		return s.call(conn, words)
+	case "serve", "deliver":
+		return s.step(name, conn, words)
+	case "cut":
+		s.cluster.Cut(conn)
+	case "lose-reply":
+		s.cluster.LoseReply(conn)
+	case "isolate":
+		s.cluster.Isolate(conn)
+	case "heal":
+		s.cluster.Heal(conn)
+	case "crash":
+		s.cluster.Crash(conn)
+	case "events":
+		s.printEvents(conn)
+	case "state":
+		s.printf("c%d: %v, session s%d, %d unserved, %d undelivered", conn.Process(), conn.State(),
+			shortSession(conn.SessionID()), conn.Unserved(), conn.Undelivered())
+	default:
+		return fmt.Errorf("unknown command")
+	}
+	return nil
+}
+
+// connect adds a client, whose name must be the one that the history will give it.
+func (s *stage) connect(words []string) error {
+	conn := s.cluster.Connect()
+	if want := fmt.Sprintf("c%d", conn.Process()); len(words) != 1 || words[0] != want {
+		return fmt.Errorf("this client is %s", want)
+	}
+	return nil
+}
+
+// step serves or delivers one message, or as many as the third word says.
+func (s *stage) step(name string, conn *simzk.Conn, words []string) error {
+	times := 1
+	if len(words) > 0 {
+		n, err := strconv.Atoi(words[0])
+		if err != nil {
+			return err
+		}
+		times = n
+	}
+	for range times {
+		if !s.stepOnce(name, conn) {
+			return fmt.Errorf("nothing to %s", name)
+		}
+		s.observe()
+	}
+	return nil
+}
+
+func (s *stage) stepOnce(name string, conn *simzk.Conn) bool {
+	if name == "serve" {
+		if _, ok := conn.Servable(); !ok {
+			return false
+		}
+		s.cluster.Serve(conn)
+		return true
+	}
+	if _, ok := conn.Deliverable(); !ok {
+		return false
+	}
+	s.cluster.Deliver(conn)
+	return true
+}
+
+// flow serves and delivers all there is, until nothing moves any more. No time passes.
+func (s *stage) flow() {
+	for moved := true; moved; {
+		moved = false
+		for _, conn := range s.cluster.Conns() {
+			for _, name := range [...]string{"serve", "deliver"} {
+				moved = s.stepOnce(name, conn) || moved
+				s.observe()
+			}
+		}
+	}
+}
+
+// pass lets time pass, stopping at every deadline of the cluster on the way. No message moves.
+func (s *stage) pass(words []string) error {
+	duration, err := time.ParseDuration(strings.Join(words, ""))
+	if err != nil {
+		return err
+	}
+	end := s.cluster.Now() + duration
+	for s.cluster.Now() < end {
+		next := end
+		if deadline, ok := s.cluster.Deadline(); ok && deadline < end {
+			next = deadline
+		}
+		time.Sleep(next - s.cluster.Now())
+		synctest.Wait()
+		s.cluster.Advance(next)
+		s.observe()
+	}
+	return nil
+}
+
+// setSequence stands in for a great many creations under a node.
+func (s *stage) setSequence(words []string) error {
+	if len(words) != 2 {
+		return fmt.Errorf("want a path and a number")
+	}
+	n, err := strconv.ParseInt(words[1], 10, 32)
+	if err != nil {
+		return err
+	}
+	return s.cluster.Tree().SetSequence(words[0], int32(n)).Err()
+}
+
+// printTree prints a node and all below it, sorted.
+func (s *stage) printTree(path string) {
+	node := s.cluster.Tree().Get(path)
+	s.printf("%s czxid=%d version=%d%s", path, node.Stat.Czxid, node.Stat.Version, owner(node.Stat.EphemeralOwner))
+	children := s.cluster.Tree().Children(path).Children
+	slices.Sort(children)
+	for _, name := range children {
+		s.printTree(strings.TrimSuffix(path, "/") + "/" + name)
+	}
+}
+
+// printWatches prints the watches that the server has, as far as its history tells.
+func (s *stage) printWatches() {
+	armed := make(map[int32]history.Event)
+	for _, e := range s.log.Events() {
+		switch e.Kind {
+		case history.WatchArmed:
+			armed[e.Watch] = e
+		case history.WatchFired, history.WatchGone:
+			delete(armed, e.Watch)
+		}
+	}
+	s.printf("%d watches", len(armed))
+	for number := int32(0); len(armed) > 0; number++ {
+		if e, ok := armed[number]; ok {
+			s.printf("w%d c%d %s %s", number, e.Process, e.Name, e.Path)
+			delete(armed, number)
+		}
+	}
+}
+
+// printEvents prints what waits in the client's channel of events.
+func (s *stage) printEvents(conn *simzk.Conn) {
+	for {
+		select {
+		case e := <-conn.Events():
+			s.printf("c%d event %s", conn.Process(), renderEvent(e))
+		default:
+			return
+		}
+	}
+}

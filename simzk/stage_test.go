@@ -1,0 +1,284 @@
+package simzk_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// A stage is a cluster in a bubble of virtual time, whose every move is printed.
+type stage struct {
+	cluster *simzk.Cluster
+	log     *history.Log
+	printed int // how many events of the log the output shows
+	output  strings.Builder
+
+	mu     sync.Mutex
+	spoken []string // by goroutines of clients, not yet in the output
+}
+
+// newStage returns a stage with the timeouts that the scripts assume. It must be called inside a bubble.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	log := new(history.Log)
+	config := simzk.Config{SessionTimeout: 4 * time.Second, TickTime: 2 * time.Second, Settle: synctest.Wait}
+	return &stage{log: log, cluster: simzk.New(config, log)}
+}
+
+// tearDown ends every goroutine that still waits, so that the bubble can end.
+func (s *stage) tearDown() {
+	for _, conn := range s.cluster.Conns() {
+		conn.TearDown()
+	}
+	synctest.Wait()
+}
+
+// client returns the client of that name, c1 for the first, or nil.
+func (s *stage) client(name string) *simzk.Conn {
+	for _, conn := range s.cluster.Conns() {
+		if fmt.Sprintf("c%d", conn.Process()) == name {
+			return conn
+		}
+	}
+	return nil
+}
+
+func (s *stage) printf(format string, values ...any) { fmt.Fprintf(&s.output, format+"\n", values...) }
+
+// say notes a line on behalf of a client's goroutine.
+func (s *stage) say(format string, values ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spoken = append(s.spoken, fmt.Sprintf(format, values...))
+}
+
+// observe lets every process come to rest, sends what they have to say, and prints what has happened.
+func (s *stage) observe() {
+	synctest.Wait()
+	s.cluster.Collect()
+	for _, e := range s.log.Events()[s.printed:] {
+		s.printf("%s", renderRecord(e))
+	}
+	s.printed = s.log.Len()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.spoken {
+		s.printf("%s", line)
+	}
+	s.spoken = s.spoken[:0]
+}
+
+// call starts a method of the client on a goroutine of its own, which says what the method returned.
+func (s *stage) call(conn *simzk.Conn, words []string) error {
+	if len(words) == 0 {
+		return errors.New("no method given")
+	}
+	method, path, options := words[0], "", words[1:]
+	if len(options) > 0 {
+		path, options = options[0], options[1:]
+	}
+	run, err := callOf(conn, method, path, options)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(fmt.Sprintf("c%d: %s %s", conn.Process(), method, path))
+	go func() {
+		returned := false
+		defer func() {
+			// The end of a run ends goroutines too, but then nobody looks at what they say.
+			if !returned {
+				s.say("%s: the goroutine ended", name)
+			}
+		}()
+		result, watch := run()
+		returned = true
+		s.say("%s = %s", name, result)
+		if watch != nil {
+			s.say("%s told %s", name, renderEvent(<-watch))
+		}
+	}()
+	return nil
+}
+
+// A bound is a method with its arguments. It returns the result as text, and the channel of the watch that it set.
+type bound func() (result string, watch <-chan zk.Event)
+
+// callOf binds a method to its arguments.
+func callOf(conn *simzk.Conn, method, path string, options []string) (bound, error) {
+	acl := zk.WorldACL(zk.PermAll)
+	data, version := []byte(option(options, "data")), versionOf(options)
+	switch method {
+	case "create":
+		flags := flagsOf(options)
+		return func() (string, <-chan zk.Event) { return textOf(conn.Create(path, data, flags, acl)), nil }, nil
+	case "protected":
+		return func() (string, <-chan zk.Event) {
+			return textOf(conn.CreateProtectedEphemeralSequential(path, data, acl)), nil
+		}, nil
+	case "delete":
+		return func() (string, <-chan zk.Event) { return textOf("done", conn.Delete(path, version)), nil }, nil
+	case "set":
+		return func() (string, <-chan zk.Event) {
+			stat, err := conn.Set(path, data, version)
+			return statOf(stat, err), nil
+		}, nil
+	case "sync":
+		return func() (string, <-chan zk.Event) { return textOf(conn.Sync(path)), nil }, nil
+	case "close":
+		return func() (string, <-chan zk.Event) { conn.Close(); return "closed", nil }, nil
+	}
+	if read := readOf(conn, method, path); read != nil {
+		return read, nil
+	}
+	return nil, fmt.Errorf("unknown method %q", method)
+}
+
+// readOf binds a method that reads, or returns nil if there is none of that name.
+func readOf(conn *simzk.Conn, method, path string) bound {
+	switch method {
+	case "get":
+		return func() (string, <-chan zk.Event) {
+			data, stat, err := conn.Get(path)
+			return fmt.Sprintf("%q %s", data, statOf(stat, err)), nil
+		}
+	case "getw":
+		return func() (string, <-chan zk.Event) {
+			data, stat, watch, err := conn.GetW(path)
+			return fmt.Sprintf("%q %s", data, statOf(stat, err)), watch
+		}
+	case "exists":
+		return func() (string, <-chan zk.Event) {
+			exists, stat, err := conn.Exists(path)
+			return fmt.Sprintf("%t %s", exists, statOf(stat, err)), nil
+		}
+	case "existsw":
+		return func() (string, <-chan zk.Event) {
+			exists, stat, watch, err := conn.ExistsW(path)
+			return fmt.Sprintf("%t %s", exists, statOf(stat, err)), watch
+		}
+	case "children":
+		return func() (string, <-chan zk.Event) {
+			names, stat, err := conn.Children(path)
+			return listOf(names, stat, err), nil
+		}
+	case "childrenw":
+		return func() (string, <-chan zk.Event) {
+			names, stat, watch, err := conn.ChildrenW(path)
+			return listOf(names, stat, err), watch
+		}
+	}
+	return nil
+}
+
+func option(options []string, name string) string {
+	for _, o := range options {
+		if value, ok := strings.CutPrefix(o, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func versionOf(options []string) int32 {
+	if n, err := strconv.Atoi(option(options, "version")); err == nil {
+		return int32(n)
+	}
+	return -1
+}
+
+func flagsOf(options []string) (flags int32) {
+	if slices.Contains(options, "ephemeral") {
+		flags |= zk.FlagEphemeral
+	}
+	if slices.Contains(options, "sequential") {
+		flags |= zk.FlagSequence
+	}
+	return flags
+}
+
+func textOf(text string, err error) string {
+	if err != nil {
+		return "error " + err.Error()
+	}
+	return text
+}
+
+// listOf shows a listing sorted, because its order means nothing.
+func listOf(names []string, stat *zk.Stat, err error) string {
+	slices.Sort(names)
+	return fmt.Sprintf("%v %s", names, statOf(stat, err))
+}
+
+// statOf shows the fields of a stat that are not always the same, or the error that stands in its place.
+func statOf(stat *zk.Stat, err error) string {
+	switch {
+	case err != nil:
+		return "error " + err.Error()
+	case *stat == zk.Stat{}:
+		return "no stat"
+	}
+	return fmt.Sprintf("czxid=%d mzxid=%d pzxid=%d version=%d cversion=%d children=%d%s", stat.Czxid, stat.Mzxid,
+		stat.Pzxid, stat.Version, stat.Cversion, stat.NumChildren, owner(stat.EphemeralOwner))
+}
+
+// shortSession counts sessions from 1: the server's id in the highest byte is the same in all.
+func shortSession(id int64) int64 { return id &^ (0xff << 56) }
+
+func owner(session int64) string {
+	if session == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" owner=s%d", shortSession(session))
+}
+
+func renderEvent(e zk.Event) string {
+	text := strings.TrimPrefix(e.Type.String(), "Event")
+	if e.Type == zk.EventSession {
+		text = strings.TrimPrefix(e.State.String(), "State")
+	}
+	if e.Path != "" {
+		text += " " + e.Path
+	}
+	if e.Err != nil {
+		text += ", " + e.Err.Error()
+	}
+	return text
+}
+
+// renderRecord shows an event of the history on a line, with the time only where it is not 0.
+func renderRecord(e history.Event) string {
+	var b strings.Builder
+	if e.At > 0 {
+		fmt.Fprintf(&b, "%v ", e.At)
+	}
+	fmt.Fprintf(&b, "c%d %v", e.Process, e.Kind)
+	if e.Watch != 0 {
+		fmt.Fprintf(&b, " w%d", e.Watch)
+	}
+	for _, word := range [...]string{e.Op, e.Name, e.Path} {
+		if word != "" {
+			b.WriteString(" " + word)
+		}
+	}
+	if e.Zxid != 0 {
+		fmt.Fprintf(&b, " zxid=%d", e.Zxid)
+	}
+	if e.Session != 0 {
+		fmt.Fprintf(&b, " s%d", shortSession(e.Session))
+	}
+	if e.Err != "" {
+		b.WriteString(", " + e.Err)
+	}
+	return b.String()
+}
