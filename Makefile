@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench ci clean
+.PHONY: help build test race lint fuzz bench docs ci clean
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,9 @@ fuzz: ## Fuzz the locks for half a minute.
 
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem ./...
+
+docs: ## Put fresh output of commands into the documentation.
+	go run docs/output.go README.md docs/*.md
 
 ci: ## Run all that CI runs.
 	bash .ci/run

@@ -15,8 +15,9 @@ import (
 // A contender is one attempt at the lock. Its goroutine is the only one that makes, watches and removes the attempt's
 // node, from the first request to the last, so that no exit can leave the node behind.
 type contender struct {
-	mutex *Mutex
-	guid  string
+	mutex  *Mutex
+	guid   string
+	prefix string // of the path of every node that the contender makes
 
 	unwanted    chan struct{} // closed when the lock is no longer wanted: cancelled or unlocked
 	dismissOnce sync.Once
@@ -48,8 +49,9 @@ func newContender(m *Mutex) (*contender, error) {
 	if _, err := io.ReadFull(m.random, guid[:]); err != nil {
 		return nil, fmt.Errorf("lock: reading randomness for a GUID: %w", err)
 	}
+	name := hex.EncodeToString(guid[:])
 	return &contender{
-		mutex: m, guid: hex.EncodeToString(guid[:]),
+		mutex: m, guid: name, prefix: m.path + "/" + namePrefix + name + nameInfix,
 		unwanted: make(chan struct{}), outcome: make(chan outcome, 1), gone: make(chan struct{}),
 	}, nil
 }
@@ -128,9 +130,8 @@ func (c *contender) create() error {
 			return err
 		}
 	}
-	path := c.mutex.path + "/" + namePrefix + c.guid + nameInfix
 	c.uncertain = true
-	node, err := c.mutex.client.Create(path, nil, zk.FlagEphemeral|zk.FlagSequence, c.mutex.acl)
+	node, err := c.mutex.client.Create(c.prefix, nil, zk.FlagEphemeral|zk.FlagSequence, c.mutex.acl)
 	switch {
 	case err == nil:
 		c.node, c.uncertain = node, false
@@ -227,10 +228,10 @@ func (c *contender) listAhead() ([]string, error) {
 	sortEntries(entries)
 	ahead := make([]string, 0, len(entries))
 	for _, e := range entries {
-		path := c.mutex.path + "/" + e.name
-		if path == c.node {
+		if e.name == c.node[len(c.mutex.path)+1:] {
 			return ahead, nil
 		}
+		path := c.mutex.path + "/" + e.name
 		if e.guid == c.guid {
 			// A second node of this contender: a request that was taken for lost has been carried out after all.
 			if err := c.delete(path); err != nil {

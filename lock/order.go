@@ -2,7 +2,6 @@ package lock
 
 import (
 	"cmp"
-	"encoding/hex"
 	"math"
 	"slices"
 	"strconv"
@@ -37,7 +36,7 @@ func parseEntry(name string) (entry, bool) {
 	if !ok {
 		return entry{}, false
 	}
-	if _, err := hex.DecodeString(guid); err != nil {
+	if strings.Trim(guid, "0123456789abcdef") != "" {
 		return entry{}, false
 	}
 	number, err := strconv.ParseInt(digits, 10, 32)

@@ -1,44 +1,114 @@
 package scenarios_test
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// BenchmarkSchedule is one schedule of the production lock: 3 processes that take it once each, a random walk, no
-// faults, with the history and all checkers.
+// BenchmarkSchedule is one schedule of the production lock: 3 processes that take it once each, a random walk without
+// faults, with the history and all checkers. It alternates with the bare floor and reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
-	bubble(b, func(t *testing.T) {
+	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
+	inTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
-		scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
+		var schedules, floor time.Duration
 		steps := 0
 		b.ReportAllocs()
 		b.ResetTimer()
 		for i := range b.N {
+			began := time.Now()
 			result := runner.Run(scenario, scenarios.NewRandom(1, i))
+			schedules += time.Since(began)
 			if len(result.Violations) > 0 {
 				b.Error(result.Describe(scenario))
 				return
 			}
 			steps += result.Steps
+			wakes := wakeUps(result)
+			began = time.Now()
+			bareBubble(t, 3, wakes)
+			floor += time.Since(began)
 		}
-		b.ReportMetric(float64(steps)/float64(b.N), "steps/op")
+		b.ReportMetric(0, "ns/op") // which would mix the two
+		b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
+		b.ReportMetric(float64(b.N)/schedules.Seconds(), "schedules/s")
+		b.ReportMetric(float64(schedules)/float64(floor), "×floor")
+	})
+}
+
+// BenchmarkScheduleWithFaults is what interlock check does by default, on one core.
+func BenchmarkScheduleWithFaults(b *testing.B) {
+	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Default()}
+	inTest(b, func(t *testing.T) {
+		runner := scenarios.NewRunner(t)
+		steps := 0
+		b.ReportAllocs()
+		b.ResetTimer()
+		for i := range b.N {
+			steps += runner.Run(scenario, scenarios.NewRandom(1, i)).Steps
+		}
+		b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "schedules/s")
 	})
 }
 
-var _ = synctest.Wait
+// wakeUps counts how often a run has woken a goroutine: by a reply, by an event, at a gate, by the passing of time, and
+// when the lock hands a grant, a release and its confirmation from one of its goroutines to another.
+func wakeUps(result *scenarios.Result) int {
+	wakes := 0
+	for _, e := range result.Events {
+		switch e.Kind {
+		case history.Reply, history.WatchEvent, history.Enter, history.Leave, history.Tick,
+			history.LockReturn, history.UnlockCall, history.UnlockReturn:
+			wakes++
+		}
+	}
+	return wakes
+}
 
-// bubble runs f with the *testing.T that a bubble of virtual time needs and a benchmark does not have.
-func bubble(b *testing.B, f func(*testing.T)) {
+// bareBubble is the floor under a schedule: a bubble with as many goroutines, each process's and one that works for
+// it, which are woken as often, one at a time.
+func bareBubble(t *testing.T, processes, wakes int) {
+	synctest.Test(t, func(*testing.T) {
+		channels := make([]chan struct{}, 2*processes)
+		for i := range channels {
+			channels[i] = make(chan struct{})
+			go func() {
+				for range channels[i] {
+				}
+			}()
+		}
+		synctest.Wait()
+		for i := range wakes {
+			channels[i%len(channels)] <- struct{}{}
+			synctest.Wait()
+		}
+		for _, channel := range channels {
+			close(channel)
+		}
+	})
+}
+
+// inTest runs f on one core, with the *testing.T that a bubble of virtual time needs and a benchmark does not have.
+func inTest(b *testing.B, f func(*testing.T)) {
+	cores := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(cores)
+	onOneCore := func(t *testing.T) {
+		runtime.GOMAXPROCS(1)
+		f(t)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		testing.RunTests(func(string, string) (bool, error) { return true, nil },
-			[]testing.InternalTest{{Name: b.Name(), F: f}})
+			[]testing.InternalTest{{Name: b.Name(), F: onOneCore}})
 	}()
 	<-done
 }

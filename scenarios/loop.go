@@ -50,8 +50,8 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 				Number: i + 1, Client: l.cluster.Connect(), Directory: lockDirectory,
 				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
 			},
-			ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles, notify: l.cluster.Notify,
-			resume: make(chan struct{}, 1),
+			ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
+			resume: make(chan struct{}, 1), pending: make([]history.Event, 0, 4),
 		}
 	}
 	return l
@@ -77,7 +77,9 @@ func (l *loop) run() {
 		}
 		l.steps++
 		l.perform(step)
-		l.observe()
+		if step.Kind != Serve && step.Kind != Heal { // Neither of these reaches a process.
+			l.observe()
+		}
 		l.result.Keys = append(l.result.Keys, l.key())
 	}
 	l.result.Steps = l.steps
@@ -185,6 +187,10 @@ func (l *loop) tick() {
 		l.timer = time.NewTimer(pause)
 	} else {
 		l.timer.Reset(pause)
+	}
+	select {
+	case <-l.cluster.Activity(): // What is old.
+	default:
 	}
 	acted := false
 	select {

@@ -41,7 +41,7 @@ func NewRunner(t *testing.T) *Runner { return &Runner{t: t} }
 // Run performs one run of the scenario and checks all properties that the lock claims. If the strategy panics, so
 // does Run, after the run has been torn down.
 func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
-	result := &Result{Keys: r.keys[:0]}
+	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
 	r.log.Reset()
 	thrown := r.bubble(scenario, strategy, result)
 	if thrown != nil {
@@ -68,6 +68,7 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 	}()
 	synctest.Test(r.t, func(*testing.T) {
 		defer func() { thrown = recover() }()
+		growStack(scenario.Clients)
 		newLoop(scenario, strategy, &r.log, result).run()
 	})
 	finished = true

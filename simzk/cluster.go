@@ -67,13 +67,16 @@ func New(config Config, log *history.Log) *Cluster {
 }
 
 // Activity receives a value when a process has sent something since the last receive. A caller that lets time pass
-// can thereby stop at the instant at which a process's own timer made it act.
+// can thereby stop at the instant at which a process's own timer made it act, if it first receives what is old.
 func (c *Cluster) Activity() <-chan struct{} { return c.activity }
 
-// Notify makes [Cluster.Activity] receive. It may be called by any goroutine.
-func (c *Cluster) Notify() {
+// Notify makes [Cluster.Activity] receive, for a process that does something by itself other than calling the client.
+func (c *Conn) Notify() {
+	if len(c.cluster.activity) > 0 {
+		return
+	}
 	select {
-	case c.activity <- struct{}{}:
+	case c.cluster.activity <- struct{}{}:
 	default:
 	}
 }
@@ -104,10 +107,6 @@ func (c *Cluster) Sessions() int { return len(c.sessions) }
 func (c *Cluster) Collect() {
 	for _, conn := range c.conns {
 		conn.collect()
-	}
-	select {
-	case <-c.activity:
-	default:
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 type Conn struct {
 	cluster *Cluster
 	process int32
-	events  chan zk.Event
 
 	sessionID atomic.Int64
 	state     atomic.Int32
@@ -29,8 +28,12 @@ type Conn struct {
 	closed    atomic.Bool
 	guids     atomic.Uint64
 
+	fresh atomic.Bool // something was submitted since the last collection
+
 	mu        sync.Mutex
-	submitted []*request // by the process, not yet collected
+	submitted []*request      // by the process, not yet collected
+	idle      []chan struct{} // on which nobody waits for an answer any more
+	events    chan zk.Event   // nil until somebody asks for it
 	tornDown  bool
 
 	// All below is for the cluster's caller alone.
@@ -83,7 +86,7 @@ type watcher struct {
 
 // Connect adds a client that already has a session. Processes are numbered from 1 in the order of the calls.
 func (c *Cluster) Connect() *Conn {
-	conn := &Conn{cluster: c, process: int32(len(c.conns) + 1), events: make(chan zk.Event, eventSlots)}
+	conn := &Conn{cluster: c, process: int32(len(c.conns) + 1)}
 	c.conns = append(c.conns, conn)
 	conn.session = c.openSession(conn)
 	conn.session.attach(conn, c.now)
@@ -96,8 +99,24 @@ func (c *Cluster) Connect() *Conn {
 func (c *Conn) Process() int { return int(c.process) }
 
 // Events returns the channel on which the client tells its state and all watch events. It holds 6 events and drops
-// what finds it full, as go-zookeeper/zk does.
-func (c *Conn) Events() <-chan zk.Event { return c.events }
+// what finds it full, as go-zookeeper/zk does. Of what happened before the first call it holds the making of the first
+// session; call it before the client is used.
+func (c *Conn) Events() <-chan zk.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tornDown {
+		ended := make(chan zk.Event)
+		close(ended)
+		return ended
+	}
+	if c.events == nil {
+		c.events = make(chan zk.Event, eventSlots)
+		for _, state := range [...]zk.State{zk.StateConnecting, zk.StateConnected, zk.StateHasSession} {
+			c.events <- zk.Event{Type: zk.EventSession, State: state}
+		}
+	}
+	return c.events
+}
 
 // SessionID returns the session's id, 0 while there is none.
 func (c *Conn) SessionID() int64 { return c.sessionID.Load() }
@@ -119,7 +138,6 @@ func (c *Conn) State() zk.State { return zk.State(c.state.Load()) }
 
 // submit hands a request over and waits for the answer.
 func (c *Conn) submit(r *request) *request {
-	r.done = make(chan struct{}, 1)
 	c.mu.Lock()
 	if c.tornDown || c.crashed.Load() {
 		c.mu.Unlock()
@@ -133,12 +151,22 @@ func (c *Conn) submit(r *request) *request {
 	if r.op == OpClose {
 		c.closed.Store(true)
 	}
+	if last := len(c.idle) - 1; last >= 0 {
+		r.done = c.idle[last]
+		c.idle = c.idle[:last]
+	} else {
+		r.done = make(chan struct{}, 1)
+	}
 	c.submitted = append(c.submitted, r)
+	c.fresh.Store(true)
 	c.mu.Unlock()
-	c.cluster.Notify()
+	c.Notify()
 	if _, answered := <-r.done; !answered {
 		runtime.Goexit()
 	}
+	c.mu.Lock()
+	c.idle = append(c.idle, r.done)
+	c.mu.Unlock()
 	return r
 }
 
@@ -296,11 +324,12 @@ func stat(r *request) (*zk.Stat, error) {
 
 // collect puts the requests that the process has submitted on their way.
 func (c *Conn) collect() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.submitted) == 0 {
+	if !c.fresh.Load() {
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fresh.Store(false)
 	if len(c.submitted) > 1 {
 		slices.SortStableFunc(c.submitted, compareRequests)
 	}
@@ -459,6 +488,11 @@ func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 
 // emit puts an event into the client's channel of events, or drops it if that is full.
 func (c *Conn) emit(event zk.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.events == nil {
+		return
+	}
 	select {
 	case c.events <- event:
 	default:
@@ -580,6 +614,10 @@ func (c *Conn) TearDown() {
 	c.tornDown = true
 	submitted := c.submitted
 	c.submitted = nil
+	if c.events != nil {
+		close(c.events)
+		c.events = nil
+	}
 	c.mu.Unlock()
 	for _, requests := range [...][]*request{submitted, c.unsent, c.inFlight} {
 		for _, r := range requests {
@@ -597,7 +635,6 @@ func (c *Conn) TearDown() {
 			close(events)
 		}
 	}
-	close(c.events)
 }
 
 func (c *Conn) key() uint64 {

@@ -29,6 +29,9 @@ func TestScripts(t *testing.T) {
 				s := newStage(t)
 				defer s.tearDown()
 				datadriven.RunTest(t, path, s.block)
+				if v := history.CheckWatch(s.log.Events()); v != nil {
+					t.Errorf("the history breaks a promise about watches: %+v", v)
+				}
 			})
 		})
 	}
@@ -108,7 +111,7 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 
 // connect adds a client, whose name must be the one that the history will give it.
 func (s *stage) connect(words []string) error {
-	conn := s.cluster.Connect()
+	conn := s.join()
 	if want := fmt.Sprintf("c%d", conn.Process()); len(words) != 1 || words[0] != want {
 		return fmt.Errorf("this client is %s", want)
 	}
@@ -151,6 +154,7 @@ func (s *stage) stepOnce(name string, conn *simzk.Conn) bool {
 
 // flow serves and delivers all there is, until nothing moves any more. No time passes.
 func (s *stage) flow() {
+	s.observe()
 	for moved := true; moved; {
 		moved = false
 		for _, conn := range s.cluster.Conns() {

@@ -36,6 +36,15 @@ func newStage(t *testing.T) *stage {
 	return &stage{log: log, cluster: simzk.New(config, log)}
 }
 
+// join adds a client and takes the events that tell of its first session, so that its channel of events is empty.
+func (s *stage) join() *simzk.Conn {
+	conn := s.cluster.Connect()
+	for range 3 {
+		<-conn.Events()
+	}
+	return conn
+}
+
 // tearDown ends every goroutine that still waits, so that the bubble can end.
 func (s *stage) tearDown() {
 	for _, conn := range s.cluster.Conns() {
@@ -233,7 +242,7 @@ func statOf(stat *zk.Stat, err error) string {
 }
 
 // shortSession counts sessions from 1: the server's id in the highest byte is the same in all.
-func shortSession(id int64) int64 { return id &^ (0xff << 56) }
+func shortSession(id int64) int64 { return id & (1<<56 - 1) }
 
 func owner(session int64) string {
 	if session == 0 {

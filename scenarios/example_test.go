@@ -1,0 +1,65 @@
+package scenarios_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// A nodeLock is the lock of some team: whoever creates the node has the lock, everybody else waits for its end.
+type nodeLock struct {
+	client interface { // of *zk.Conn, what the lock needs
+		Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
+		ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
+		Delete(path string, version int32) error
+	}
+	path string
+}
+
+func (l *nodeLock) Lock() error {
+	for {
+		_, err := l.client.Create(l.path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		if err != zk.ErrNodeExists {
+			return err
+		}
+		exists, _, events, err := l.client.ExistsW(l.path)
+		if err != nil {
+			return err
+		}
+		if exists {
+			<-events
+		}
+	}
+}
+
+func (l *nodeLock) Unlock() error { return l.client.Delete(l.path, -1) }
+
+// nodeLockScenario tells Interlock how to use the lock, and what it promises. It is no queue, so it is not fair; and
+// it gives up where a connection breaks, so it is tested without faults.
+func nodeLockScenario() scenarios.Scenario {
+	return scenarios.Scenario{
+		Clients: 3, Cycles: 2, Faults: faults.Plan{},
+		Subject: scenarios.Subject{
+			Name:   "node-lock",
+			Claims: []history.Property{history.ServedExclusion, history.BeliefExclusion, history.Progress, history.NoOrphan},
+			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+				lock := &nodeLock{client: p.Client, path: p.Directory + "/node"}
+				return scenarios.LockerFunc(func(context.Context) (*scenarios.Hold, error) {
+					if err := lock.Lock(); err != nil {
+						return nil, err
+					}
+					return &scenarios.Hold{Unlock: func(context.Context) error { return lock.Unlock() }}, nil
+				}), nil
+			},
+		},
+	}
+}
+
+func TestNodeLock(t *testing.T) { scenarios.CheckRapid(t, nodeLockScenario()) }
+
+func FuzzNodeLock(f *testing.F) { scenarios.Fuzz(f, nodeLockScenario()) }

@@ -1,0 +1,294 @@
+package simzk_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// A client is what lock code can do with a connection, be it real or simulated.
+type client interface {
+	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
+	CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error)
+	Delete(path string, version int32) error
+	Set(path string, data []byte, version int32) (*zk.Stat, error)
+	Get(path string) ([]byte, *zk.Stat, error)
+	GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error)
+	Exists(path string) (bool, *zk.Stat, error)
+	ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
+	Children(path string) ([]string, *zk.Stat, error)
+	ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error)
+	Sync(path string) (string, error)
+	State() zk.State
+	SessionID() int64
+	Close()
+}
+
+var (
+	_ client = (*zk.Conn)(nil)
+	_ client = (*simzk.Conn)(nil)
+)
+
+// The interface above must not miss a method that both have, or its signature would go unchecked.
+func TestClientIsComplete(t *testing.T) {
+	simulated, real, both := reflect.TypeFor[*simzk.Conn](), reflect.TypeFor[*zk.Conn](), reflect.TypeFor[client]()
+	for method := range simulated.Methods() {
+		if _, ok := real.MethodByName(method.Name); !ok {
+			continue
+		}
+		if _, ok := both.MethodByName(method.Name); !ok {
+			t.Errorf("%s is not in the interface", method.Name)
+		}
+	}
+}
+
+// calls returns the error of every method for that path. Calls that are refused need neither server nor bubble.
+func calls(c client, path string) map[string]error {
+	errs := make(map[string]error)
+	_, errs["Create"] = c.Create(path, nil, 0, nil)
+	_, errs["Create sequential"] = c.Create(path, nil, zk.FlagSequence, nil)
+	_, errs["CreateProtectedEphemeralSequential"] = c.CreateProtectedEphemeralSequential(path, nil, nil)
+	errs["Delete"] = c.Delete(path, -1)
+	_, errs["Set"] = c.Set(path, nil, -1)
+	_, _, errs["Get"] = c.Get(path)
+	_, _, _, errs["GetW"] = c.GetW(path)
+	_, _, errs["Exists"] = c.Exists(path)
+	_, _, _, errs["ExistsW"] = c.ExistsW(path)
+	_, _, errs["Children"] = c.Children(path)
+	_, _, _, errs["ChildrenW"] = c.ChildrenW(path)
+	_, errs["Sync"] = c.Sync(path)
+	return errs
+}
+
+// Paths that the real client refuses without asking the server are refused by the simulated one with the same error.
+func TestInvalidPaths(t *testing.T) {
+	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
+	paths := []string{"", "x", "x/y", "//", "/a//b", "/a/..", "/a/../b", "/a/.", "/a/./b", "/a\x00b", "/a\x1f", "/a\x7f", "/a\u0085",
+		"/a\uf000", "/a\uf8ff", "/a\ufff0", "/a\ufffd", "/a\xff"}
+	for _, path := range paths {
+		got, want := calls(simulated, path), calls(new(zk.Conn), path)
+		for method, err := range want {
+			if err != zk.ErrInvalidPath || got[method] != err {
+				t.Errorf("%s(%q): error %v, want %v", method, path, got[method], err)
+			}
+		}
+	}
+}
+
+// A path that ends in a slash is refused unless a sequence number completes it.
+func TestTrailingSlash(t *testing.T) {
+	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
+	for name, c := range map[string]client{"zk": new(zk.Conn), "simzk": simulated} {
+		if _, err := c.Create("/a/", nil, zk.FlagEphemeral, nil); err != zk.ErrInvalidPath {
+			t.Errorf("%s: error %v, want %v", name, err, zk.ErrInvalidPath)
+		}
+		if err := c.Delete("/a/", -1); err != zk.ErrInvalidPath {
+			t.Errorf("%s: error %v, want %v", name, err, zk.ErrInvalidPath)
+		}
+	}
+}
+
+// Flags that Create does not take are refused as by the real client. What the real one calls an invalid value has no
+// error of its own there, so only that there is one can be compared.
+func TestInvalidFlags(t *testing.T) {
+	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
+	for name, c := range map[string]client{"zk": new(zk.Conn), "simzk": simulated} {
+		for _, flags := range []int32{zk.FlagTTL, zk.FlagPersistentSequentialWithTTL} {
+			if _, err := c.Create("/a", nil, flags, nil); !errors.Is(err, zk.ErrInvalidFlags) {
+				t.Errorf("%s, flags %d: error %v, want %v", name, flags, err, zk.ErrInvalidFlags)
+			}
+		}
+		for _, flags := range []int32{-1, 7, 1 << 20} {
+			if _, err := c.Create("/a", nil, flags, nil); err == nil {
+				t.Errorf("%s takes flags %d", name, flags)
+			}
+		}
+	}
+}
+
+// onStage runs a test on a stage in a bubble.
+func onStage(t *testing.T, clients int, test func(s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		for range clients {
+			s.join()
+		}
+		defer s.tearDown()
+		test(s)
+	})
+}
+
+// The channel of events holds six. A client that does not read it loses the newest, and hears again once it has read.
+func TestEventChannelDrops(t *testing.T) {
+	onStage(t, 1, func(s *stage) {
+		conn := s.client("c1")
+		s.cluster.Cut(conn)
+		if err := s.pass([]string{"20s"}); err != nil {
+			t.Fatal(err)
+		}
+		if n, size := len(conn.Events()), cap(conn.Events()); n != 6 || size != 6 {
+			t.Errorf("%d events of %d, want 6 of 6", n, size)
+		}
+		if first := <-conn.Events(); first.State != zk.StateDisconnected {
+			t.Errorf("the first event is %v, want the oldest", first)
+		}
+		s.cluster.Heal(conn)
+		if err := s.pass([]string{"1s"}); err != nil {
+			t.Fatal(err)
+		}
+		s.flow()
+		var last zk.Event
+		for len(conn.Events()) > 0 {
+			last = <-conn.Events()
+		}
+		if last.State != zk.StateConnected || conn.State() == zk.StateConnected {
+			t.Errorf("the last event is %v in state %v, want the one that found room", last, conn.State())
+		}
+	})
+}
+
+// Requests that goroutines of one process send at the same time are sent in an order that only their content decides.
+func TestSimultaneousRequests(t *testing.T) {
+	paths := []string{"/c", "/a", "/b"}
+	histories := make(map[uint64]bool)
+	for range 2 {
+		slices.Reverse(paths)
+		onStage(t, 1, func(s *stage) {
+			for _, path := range paths {
+				go s.client("c1").Create(path, nil, 0, nil)
+				synctest.Wait()
+			}
+			s.flow()
+			if n := len(s.cluster.Tree().Children("/").Children); n != 3 {
+				t.Errorf("%d nodes, want 3", n)
+			}
+			histories[s.log.Hash()] = true
+		})
+	}
+	if len(histories) != 1 {
+		t.Error("the order of the calls shows in the history")
+	}
+}
+
+// A request that is sent at the same time as a Close goes behind it, where the server does not answer any more.
+func TestCloseEndsRequests(t *testing.T) {
+	onStage(t, 1, func(s *stage) {
+		conn := s.client("c1")
+		var err error
+		go func() { _, _, err = conn.Get("/") }()
+		synctest.Wait()
+		closed := false
+		go func() { conn.Close(); closed = true }()
+		s.flow()
+		if err != zk.ErrConnectionClosed || !closed {
+			t.Errorf("error %v, closed %v, want %v", err, closed, zk.ErrConnectionClosed)
+		}
+		if op, waiting := conn.Pending(); waiting {
+			t.Errorf("a %v still waits", op)
+		}
+	})
+}
+
+// The end of a run ends goroutines that wait for an answer or ask for one, and closes all channels.
+func TestTearDown(t *testing.T) {
+	onStage(t, 0, func(s *stage) {
+		conn := s.join()
+		events := conn.Events()
+		var watch <-chan zk.Event
+		go func() { _, _, watch, _ = conn.ExistsW("/n") }()
+		s.observe()
+		s.flow()
+		ended, returned := 0, 0
+		ask := func() {
+			defer func() { ended++ }()
+			conn.Sync("/")
+			returned++
+		}
+		go ask()
+		s.observe()
+		conn.TearDown()
+		synctest.Wait()
+		go ask()
+		synctest.Wait()
+		if ended != 2 || returned != 0 {
+			t.Errorf("%d goroutines ended and %d calls returned, want 2 and 0", ended, returned)
+		}
+		if e := <-watch; e.Type != zk.EventNotWatching || e.Err != zk.ErrClosing {
+			t.Errorf("the watch was told %v", e)
+		}
+		if _, open := <-watch; open {
+			t.Error("the watch's channel is open")
+		}
+		for name, channel := range map[string]<-chan zk.Event{"old": events, "new": conn.Events()} {
+			if _, open := <-channel; open {
+				t.Errorf("the %s channel of events is open", name)
+			}
+		}
+	})
+}
+
+// The same decisions lead to the same history and the same key, which tells other states apart.
+func TestSameDecisionsSameKey(t *testing.T) {
+	histories, keys := make(map[uint64]bool), make(map[uint64]bool)
+	for range 2 {
+		onStage(t, 2, func(s *stage) {
+			initial := s.cluster.Key()
+			for _, line := range [][]string{{"create", "/n", "ephemeral"}, {"getw", "/n"}, {"delete", "/n"}} {
+				for _, conn := range s.cluster.Conns() {
+					if err := s.call(conn, line); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.observe()
+			}
+			s.flow()
+			s.cluster.Isolate(s.client("c1"))
+			if err := s.pass([]string{"7s"}); err != nil {
+				t.Fatal(err)
+			}
+			if s.cluster.Key() == initial {
+				t.Error("the key is that of the beginning")
+			}
+			histories[s.log.Hash()], keys[s.cluster.Key()] = true, true
+		})
+	}
+	if len(histories) != 1 || len(keys) != 1 {
+		t.Errorf("%d histories, %d keys, want 1 of each", len(histories), len(keys))
+	}
+}
+
+// Activity tells that a process has sent something, once until it is received.
+func TestActivity(t *testing.T) {
+	onStage(t, 1, func(s *stage) {
+		began := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			s.client("c1").Sync("/")
+		}()
+		<-s.cluster.Activity()
+		if after := time.Since(began); after != time.Second {
+			t.Errorf("activity after %v of virtual time, want 1s", after)
+		}
+		s.client("c1").Notify()
+		s.client("c1").Notify()
+		s.cluster.Collect()
+		<-s.cluster.Activity()
+		select {
+		case <-s.cluster.Activity():
+			t.Error("activity is told twice")
+		default:
+		}
+		if op, waiting := s.client("c1").Pending(); op != simzk.OpSync || !waiting {
+			t.Errorf("pending %v %v, want a sync", op, waiting)
+		}
+	})
+}
