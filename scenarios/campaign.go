@@ -73,9 +73,11 @@ type chunk struct {
 // Run runs the campaign until it has found something, a bound is reached or the context ends.
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
-	var deadline time.Time
+	bounded := ctx // by the budget too
 	if c.Budget > 0 {
-		deadline = began.Add(c.Budget)
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, c.Budget)
+		defer cancel()
 	}
 	report := &Report{}
 	merger := &merger{report: report, waiting: make(map[int]*chunk), states: make(map[uint64]struct{})}
@@ -86,12 +88,12 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	for range max(1, c.Workers) {
 		workers.Go(func() {
 			runner := NewRunner(t)
-			for !stop.Load() && ctx.Err() == nil && (deadline.IsZero() || time.Now().Before(deadline)) {
+			for !stop.Load() && bounded.Err() == nil {
 				first := int(next.Add(chunkSchedules)) - chunkSchedules
 				if c.Schedules > 0 && first >= c.Schedules {
 					return
 				}
-				chunks <- c.runChunk(runner, first)
+				chunks <- c.runChunk(bounded, runner, first)
 			}
 		})
 	}
@@ -112,14 +114,15 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	return report
 }
 
-// runChunk runs the schedules from the first on, up to the first that fails.
-func (c *Campaign) runChunk(runner *Runner, first int) *chunk {
+// runChunk runs the schedules from the first on, up to the first that fails or the end of the context. Of the chunks
+// after one that ended early nothing counts.
+func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chunk {
 	outcome := &chunk{first: first}
 	end := first + chunkSchedules
 	if c.Schedules > 0 {
 		end = min(end, c.Schedules)
 	}
-	for schedule := first; schedule < end; schedule++ {
+	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
 		result := runner.Run(&c.Scenario, NewRandom(c.Seed, schedule))
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
@@ -157,6 +160,9 @@ func (m *merger) add(outcome *chunk) bool {
 			return false
 		}
 		delete(m.waiting, next.first)
+		if len(next.hashes) == 0 {
+			return false
+		}
 		m.merge(next)
 	}
 	return true

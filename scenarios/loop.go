@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -33,6 +34,7 @@ type loop struct {
 	settleFrom time.Duration
 	idleTicks  int
 	steps      int
+	turns      atomic.Int64 // see process.turns
 }
 
 func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) *loop {
@@ -51,7 +53,7 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
 			},
 			ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
-			resume: make(chan struct{}, 1), pending: make([]history.Event, 0, 4),
+			turns: &l.turns, resume: make(chan struct{}, 1), pending: make([]history.Event, 0, 4),
 		}
 	}
 	return l
@@ -76,6 +78,7 @@ func (l *loop) run() {
 			l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
 		}
 		l.steps++
+		l.turns.Add(1)
 		l.perform(step)
 		if step.Kind != Serve && step.Kind != Heal { // Neither of these reaches a process.
 			l.observe()
@@ -88,6 +91,7 @@ func (l *loop) run() {
 // observe waits until every process is blocked and takes note of what they have done.
 func (l *loop) observe() {
 	synctest.Wait()
+	l.turns.Add(1)
 	now := time.Since(l.began)
 	for _, p := range l.processes {
 		p.checkLoss()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -28,11 +29,15 @@ type process struct {
 	subject *Subject
 	cycles  int
 
+	// turns is shared by the loop and all processes. Whoever is about to touch the fields below, or has done so, adds to
+	// it. Only one of them runs at a time; this is what tells the race detector, where a timer woke the process and
+	// nothing else stands between what the loop has read and what the process writes.
+	turns *atomic.Int64
+
 	pending []history.Event // what happened since the loop last looked
 	stage   stage
 	attempt int32
 	hold    *Hold
-	inside  bool
 	lost    bool // the hold was lost, and the process told
 
 	gate    StepKind // Enter or Leave: what the process waits for permission to do
@@ -60,11 +65,12 @@ func (p *process) run() {
 
 // end runs when the goroutine ends, be it by return, panic or Goexit.
 func (p *process) end() {
+	p.turns.Add(1)
 	if r := recover(); r != nil {
 		p.panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
 	}
 	p.over = true
-	p.Client.Notify()
+	p.publish()
 }
 
 func (p *process) cycle(locker Locker) {
@@ -75,15 +81,14 @@ func (p *process) cycle(locker Locker) {
 		p.record(history.Event{Kind: history.LockReturn, Err: err.Error()}, idle)
 		return
 	}
+	p.turns.Add(1)
 	p.hold, p.lost = hold, false
 	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
 	p.pass(Enter)
 	// A process that has been told of its loss while it was on the way in stays out.
 	if !p.lost {
-		p.inside = true
 		p.record(history.Event{Kind: history.Enter}, holding)
 		p.pass(Leave)
-		p.inside = false
 		p.record(history.Event{Kind: history.Leave}, holding)
 	}
 	p.record(history.Event{Kind: history.UnlockCall}, releasing)
@@ -102,16 +107,24 @@ func (p *process) record(e history.Event, next stage) {
 	if p.Client.Crashed() {
 		runtime.Goexit()
 	}
+	p.turns.Add(1)
 	e.Process, e.Attempt = int32(p.Number), p.attempt
 	p.pending = append(p.pending, e)
 	p.stage = next
+	p.publish()
+}
+
+// publish lets the loop know that the process has done something.
+func (p *process) publish() {
+	p.turns.Add(1)
 	p.Client.Notify()
 }
 
 // pass waits for permission to do what the gate says.
 func (p *process) pass(gate StepKind) {
+	p.turns.Add(1)
 	p.gate, p.waiting = gate, true
-	p.Client.Notify()
+	p.publish()
 	if _, ok := <-p.resume; !ok {
 		runtime.Goexit()
 	}

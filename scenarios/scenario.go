@@ -16,10 +16,10 @@ type Scenario struct {
 	Faults  faults.Plan // how many faults a run may see
 }
 
-// The bounds of a scenario. They keep a mistyped number from filling the memory.
+// The bounds of a scenario. They keep a single schedule within some seconds.
 const (
-	ClientsMax = 1000
-	CyclesMax  = 1000
+	ClientsMax = 100
+	CyclesMax  = 100
 )
 
 // Validate returns an error that names the field that is out of bounds, or nil.

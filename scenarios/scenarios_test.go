@@ -22,11 +22,11 @@ func TestValidate(t *testing.T) {
 		clients, cycles int
 		want            string
 	}{
-		{0, 1, "clients must be from 1 to 1000, not 0"},
-		{-3, 1, "clients must be from 1 to 1000, not -3"},
-		{1001, 1, "clients must be from 1 to 1000, not 1001"},
-		{1, 0, "cycles must be from 1 to 1000, not 0"},
-		{1, 1001, "cycles must be from 1 to 1000, not 1001"},
+		{0, 1, "clients must be from 1 to 100, not 0"},
+		{-3, 1, "clients must be from 1 to 100, not -3"},
+		{101, 1, "clients must be from 1 to 100, not 101"},
+		{1, 0, "cycles must be from 1 to 100, not 0"},
+		{1, 101, "cycles must be from 1 to 100, not 101"},
 	} {
 		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil || err.Error() != tc.want {
 			t.Errorf("%d clients, %d cycles: %v, want %q", tc.clients, tc.cycles, err, tc.want)
@@ -50,7 +50,7 @@ func TestStepNames(t *testing.T) {
 			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
 		}
 	}
-	for _, name := range []string{"", "tick c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c1001", "dance c1", "servec1"} {
+	for _, name := range []string{"", "tick c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101", "dance c1", "servec1"} {
 		if step, err := scenarios.ParseStep(name); err == nil {
 			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
 		}

@@ -15,7 +15,7 @@ const (
 	// searchSchedules is how many random schedules of a smaller scenario are tried.
 	searchSchedules = 500
 	// sparseSchedules is how many schedules with one, two and so on up to sparseMax deviations are tried.
-	sparseSchedules = 2000
+	sparseSchedules = 1000
 	sparseMax       = 3
 )
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -117,13 +118,17 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 		c.Schedules = 0
 	}
 	if err := c.Scenario.Validate(); err != nil {
-		return nil, fmt.Errorf("--clients, --cycles: %w", err)
+		return nil, err
 	}
 	return c, nil
 }
 
 func (f *checkFlags) bounds(given func(string) bool) error {
 	switch {
+	case f.clients < 1 || f.clients > scenarios.ClientsMax:
+		return fmt.Errorf("--clients must be from 1 to %d, not %d", scenarios.ClientsMax, f.clients)
+	case f.cycles < 1 || f.cycles > scenarios.CyclesMax:
+		return fmt.Errorf("--cycles must be from 1 to %d, not %d", scenarios.CyclesMax, f.cycles)
 	case f.schedules < 1:
 		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
 	case f.budget <= 0:
@@ -173,7 +178,12 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	if f.json == "-" {
 		text = stderr
 	}
-	// A report that cannot be written must not cost a campaign.
+	// A counterexample or a report that cannot be written must not cost a campaign.
+	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
+		return fmt.Errorf("--out: %s is not a directory", f.out)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--out: %w", err)
+	}
 	var reportFile *os.File
 	if f.json != "" && f.json != "-" {
 		var err error
@@ -187,12 +197,14 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	campaign.Progress = progress.show
 	report := campaign.Run(ctx, t)
 	progress.clear()
-	writeReport(text, campaign, report)
-	found, err := explain(ctx, t, campaign, report, f.out, text)
-	if err != nil {
-		return &statusError{statusInternal, err}
+	if report.Failure != nil {
+		fmt.Fprintln(stderr, "a schedule fails; shortening it, which Ctrl-C ends early")
 	}
+	found := shorten(ctx, t, campaign, report)
+	writeReport(text, campaign, report, found)
+	unexplained := found.explain(report, f.out, text)
 	out := jsonReport(campaign, report, found)
+	var err error
 	switch {
 	case f.json == "-":
 		err = encodeJSON(stdout, out)
@@ -204,6 +216,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	switch {
 	case err != nil:
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	case unexplained != nil:
+		return &statusError{statusInternal, unexplained}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
 	case found != nil:
@@ -212,39 +226,49 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	return nil
 }
 
-// A found is a counterexample that has been written down.
+// A found is a counterexample, and where it has been written down.
 type found struct {
 	counterexample *scenarios.Counterexample
-	directory      string
+	directory      string // empty if it could not be written
 	replay         string
 }
 
-// explain shortens the schedule that failed, writes it down and shows what decides it. It returns nil if none failed.
-func explain(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report, out string, w io.Writer) (*found, error) {
+// shorten shortens the schedule that failed. It returns nil if none failed.
+func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report) *found {
 	failure := report.Failure
 	if failure == nil {
-		return nil, nil
+		return nil
 	}
 	runner := scenarios.NewRunner(t)
 	scenario, deviations := runner.Shrink(ctx, campaign.Scenario, failure.Deviations, failure.Violations[0].Signature())
 	counterexample := runner.NewCounterexample(scenario, deviations, campaign.Seed, failure.Schedule)
 	counterexample.ReplayBy = replayCommand
-	directory, err := counterexample.Write(out)
-	if err != nil {
-		return nil, fmt.Errorf("writing the counterexample: %w", err)
+	return &found{counterexample: counterexample}
+}
+
+// explain shows what decides the counterexample and writes it down.
+func (f *found) explain(report *scenarios.Report, out string, w io.Writer) error {
+	if f == nil {
+		return nil
 	}
-	for _, v := range counterexample.Result.Violations {
+	c := f.counterexample
+	for _, v := range c.Result.Violations {
 		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
 	}
-	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failure.Schedule,
-		len(failure.Deviations), &scenario, len(deviations))
-	for _, d := range deviations {
+	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", report.Failure.Schedule,
+		len(report.Failure.Deviations), &c.Scenario, len(c.Recording.Deviations))
+	for _, d := range c.Recording.Deviations {
 		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
 	}
 	fmt.Fprintln(w)
-	if err := counterexample.Timeline().Decisive(w, 0); err != nil {
-		return nil, err
+	if err := c.Timeline().Decisive(w, 0); err != nil {
+		return err
 	}
-	fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", directory, replayCommand(directory))
-	return &found{counterexample, directory, replayCommand(directory)}, nil
+	directory, err := c.Write(out)
+	if err != nil {
+		return fmt.Errorf("writing the counterexample: %w", err)
+	}
+	f.directory, f.replay = directory, replayCommand(directory)
+	fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
+	return nil
 }

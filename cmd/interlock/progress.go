@@ -49,8 +49,8 @@ func (p *progress) show(r *scenarios.Report) {
 // left estimates how much time is left until the first bound is reached.
 func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
 	if p.campaign.Schedules > 0 && r.Schedules > 0 {
-		left = time.Duration(float64(r.Elapsed) * float64(p.campaign.Schedules-r.Schedules) / float64(r.Schedules))
-		ok = true
+		estimate := float64(r.Elapsed) * float64(p.campaign.Schedules-r.Schedules) / float64(r.Schedules)
+		left, ok = time.Duration(min(estimate, float64(1000*time.Hour))), true
 	}
 	if byBudget := p.campaign.Budget - r.Elapsed; p.campaign.Budget > 0 && (!ok || byBudget < left) {
 		left, ok = byBudget, true

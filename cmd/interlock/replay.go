@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func newReplay(t *testing.T) *cobra.Command {
 			if times < 1 {
 				return fmt.Errorf("--times must be at least 1, not %d", times)
 			}
-			return runReplay(t, arguments[0], full, times, cmd.OutOrStdout())
+			return runReplay(cmd.Context(), t, arguments[0], full, times, cmd.OutOrStdout())
 		},
 	}
 	command.Flags().BoolVar(&full, "full", false, "show the whole timeline")
@@ -42,7 +43,19 @@ func newReplay(t *testing.T) *cobra.Command {
 	return command
 }
 
-func runReplay(t *testing.T, path string, full bool, times int, w io.Writer) error {
+// A follower replays a schedule and takes note of how far it gets.
+type follower struct {
+	scenarios.Replay
+	last int // the index of the last decision
+}
+
+// Choose returns the recorded step.
+func (f *follower) Choose(index int, options []scenarios.Option, usual int) int {
+	f.last = index
+	return f.Replay.Choose(index, options, usual)
+}
+
+func runReplay(ctx context.Context, t *testing.T, path string, full bool, times int, w io.Writer) error {
 	recording, err := scenarios.ReadRecording(path)
 	if err != nil {
 		return err
@@ -57,9 +70,13 @@ func runReplay(t *testing.T, path string, full bool, times int, w io.Writer) err
 	}
 	fmt.Fprintf(w, "replaying %v, %d deviations from the default policy\n", scenario, len(recording.Deviations))
 	runner := scenarios.NewRunner(t)
-	strategy := &scenarios.Replay{Deviations: recording.Deviations}
+	strategy := &follower{Replay: scenarios.Replay{Deviations: recording.Deviations}, last: -1}
 	result := runner.Run(scenario, strategy)
-	for range times - 1 {
+	for i := range times - 1 {
+		if ctx.Err() != nil {
+			fmt.Fprintf(w, "interrupted: the schedule was run %d times until then\n", i+1)
+			break
+		}
 		if hash := result.TraceHash; runner.Run(scenario, strategy).TraceHash != hash {
 			return &statusError{statusInternal, errors.New("the schedule did not run the same way twice")}
 		}
@@ -68,11 +85,16 @@ func runReplay(t *testing.T, path string, full bool, times int, w io.Writer) err
 }
 
 // judgeReplay shows a last run of the schedule, and says how it compares with the recorded one.
-func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strategy *scenarios.Replay, recording *scenarios.Recording, full bool, w io.Writer) error {
+func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strategy *follower, recording *scenarios.Recording, full bool, w io.Writer) error {
 	counterexample := runner.NewCounterexample(*scenario, recording.Deviations, recording.Seed, recording.Schedule)
 	result := counterexample.Result
 	for _, d := range strategy.Skipped {
 		fmt.Fprintf(w, "skipped: step %d, %v, cannot happen there any more\n", d.Index, d.Step)
+	}
+	for _, d := range recording.Deviations {
+		if d.Index > strategy.last {
+			fmt.Fprintf(w, "skipped: step %d, %v, is never reached\n", d.Index, d.Step)
+		}
 	}
 	timeline := counterexample.Timeline()
 	if len(result.Violations) == 0 {

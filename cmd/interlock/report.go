@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -21,27 +22,33 @@ func landedTotal(r *scenarios.Report) int {
 
 // The verdicts on a property.
 const (
-	holds      = "holds"
-	violated   = "violated"
-	notClaimed = "not claimed"
+	holds        = "holds" // in every schedule that was run
+	violated     = "violated"
+	notClaimed   = "not claimed"
+	notExercised = "not exercised" // no schedule was run
 )
 
-func verdict(campaign *scenarios.Campaign, report *scenarios.Report, p history.Property) string {
+// verdict judges a property by the run that failed and by its shortened form, which may break more than the first did.
+func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p history.Property) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
 		return notClaimed
 	}
-	if report.Failure != nil {
-		for _, v := range report.Failure.Violations {
-			if v.Property == p {
-				return violated
-			}
+	if report.Schedules == 0 {
+		return notExercised
+	}
+	if f == nil {
+		return holds
+	}
+	for _, v := range slices.Concat(report.Failure.Violations, f.counterexample.Result.Violations) {
+		if v.Property == p {
+			return violated
 		}
 	}
 	return holds
 }
 
 // writeReport says what was run, which faults struck when, and what became of each property.
-func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report, f *found) {
 	states := fmt.Sprint(r.States)
 	if r.StatesCapped {
 		states = "more than " + states
@@ -53,11 +60,14 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report)
 	}
 	fmt.Fprintf(w, "trace digest %016x\n\nfaults that landed, by what the process was doing\n", r.Digest)
 	writeLanded(w, &r.Landed)
-	fmt.Fprintln(w, "\nproperties")
+	fmt.Fprintln(w, "\nproperties, in the schedules that were run")
 	for _, p := range scenarios.Properties() {
-		fmt.Fprintf(w, "  %-18s%s\n", p, verdict(campaign, r, p))
+		fmt.Fprintf(w, "  %-18s%s\n", p, verdict(campaign, r, f, p))
 	}
-	if r.Failure == nil && r.Nondeterministic == nil {
+	switch {
+	case r.Schedules == 0:
+		fmt.Fprintln(w, "\nno schedule was run")
+	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
 }
@@ -135,7 +145,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 		out.FaultsLanded[kind.String()] = phases
 	}
 	for _, p := range scenarios.Properties() {
-		out.Properties = append(out.Properties, propertyReport{p, c.Scenario.Subject.Claimed(p), verdict(c, r, p)})
+		out.Properties = append(out.Properties, propertyReport{p, c.Scenario.Subject.Claimed(p), verdict(c, r, f, p)})
 	}
 	if f != nil {
 		for _, v := range f.counterexample.Result.Violations {

@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,11 +42,46 @@ func ExistsThenWait() scenarios.Subject {
 	return recipeSubject("exists-then-wait", "broken: waits for the end of a predecessor that is gone already", recipe{existsThenWait: true})
 }
 
+// NoGUID creates its node again when the reply to the create is lost, and then waits for its own first node. Curator
+// was the first to put a GUID into the name, in 2011; several libraries still do not.
+func NoGUID() scenarios.Subject {
+	return recipeSubject("no-guid", "broken: creates a second node when the reply to the first create is lost", recipe{noGUID: true})
+}
+
+// LeakOnError returns from a failed attempt without deleting its node. go-zookeeper's own recipe does so on every
+// error after the create.
+func LeakOnError() scenarios.Subject {
+	return recipeSubject("leak-on-error", "broken: leaves its node behind when an attempt fails", recipe{leakOnError: true})
+}
+
+// DeleteOnce gives the lock back with a single request, and takes a failure of that for success. Kazoo swallows it
+// where a non-blocking attempt is given up (python-zk/kazoo#732).
+func DeleteOnce() scenarios.Subject {
+	return recipeSubject("delete-once", "broken: does not try again when the release does not get through", recipe{deleteOnce: true})
+}
+
+// DeafToExpiry waits for the end of its predecessor and for nothing else: the event that says that the session has
+// expired wakes it, and it goes on waiting (twitter-archive/commons#20).
+func DeafToExpiry() scenarios.Subject {
+	return recipeSubject("deaf-to-expiry", "broken: a waiter whose session expires waits on", recipe{deafToExpiry: true})
+}
+
+// NameOrder orders contenders by their whole names and not by their numbers. ZooKeeper's C recipe and its Java one
+// did, where the name began with the session (ZOOKEEPER-2931, ZOOKEEPER-645).
+func NameOrder() scenarios.Subject {
+	return recipeSubject("name-order", "broken: orders contenders by name, which begins with a GUID", recipe{nameOrder: true})
+}
+
 // A recipe is ZooKeeper's lock recipe with a switch for each defect.
 type recipe struct {
-	watchAll       bool
+	watchAll       bool // no defect, but a herd
 	noRecheck      bool
 	existsThenWait bool
+	noGUID         bool
+	leakOnError    bool
+	deleteOnce     bool
+	deafToExpiry   bool
+	nameOrder      bool
 }
 
 func recipeSubject(name, summary string, defects recipe) scenarios.Subject {
@@ -70,36 +106,61 @@ type recipeLock struct {
 const recipePause = 200 * time.Millisecond
 
 // lock makes a node and waits for its turn. The recipe has no notion of sessions: one that is lost ends the attempt.
-func (r *recipeLock) lock(context.Context) (*scenarios.Hold, error) {
-	session := r.client.SessionID()
-	node, err := r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, nil)
-	if err != nil {
-		r.sweep("")
+func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
+	if err := r.enqueue(ctx); err != nil {
+		if !r.leakOnError {
+			r.sweep()
+		}
 		return nil, err
 	}
-	r.node = node
+	return &scenarios.Hold{Node: r.node, Unlock: r.unlock}, nil
+}
+
+func (r *recipeLock) unlock(context.Context) error {
+	if r.deleteOnce {
+		r.sweepOnce() // The result is what the defect does not look at.
+		return nil
+	}
+	r.sweep()
+	return nil
+}
+
+func (r *recipeLock) enqueue(ctx context.Context) error {
+	session := r.client.SessionID()
+	if err := r.create(); err != nil {
+		return err
+	}
 	for {
 		ahead, err := r.ahead()
 		if err != nil {
-			r.sweep(node)
-			return nil, err
+			return err
+		}
+		if len(ahead) == 0 && r.client.SessionID() != session {
+			return zk.ErrSessionExpired
 		}
 		if len(ahead) == 0 {
-			if r.client.SessionID() != session {
-				r.sweep(node)
-				return nil, zk.ErrSessionExpired
-			}
-			return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { r.sweep(node); return nil }}, nil
+			return nil
 		}
-		woken, err := r.wait(ahead)
-		if err != nil {
-			r.sweep(node)
-			return nil, err
-		}
-		if woken && r.noRecheck {
-			return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { r.sweep(node); return nil }}, nil
+		woken, err := r.wait(ctx, ahead)
+		if err != nil || woken && r.noRecheck {
+			return err
 		}
 	}
+}
+
+func (r *recipeLock) create() (err error) {
+	r.node = ""
+	if !r.noGUID {
+		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, nil)
+		return err
+	}
+	for range 3 {
+		r.node, err = r.client.Create(r.directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, nil)
+		if err != zk.ErrConnectionClosed {
+			return err
+		}
+	}
+	return err
 }
 
 // errNodeGone is what a contender finds that outlived its node.
@@ -111,18 +172,18 @@ func (r *recipeLock) ahead() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return before(names, r.node)
+	return r.before(names)
 }
 
 // wait waits until a watch tells of a change. It returns false where it found without waiting that there was one.
-func (r *recipeLock) wait(ahead []string) (woken bool, err error) {
+func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err error) {
 	var events <-chan zk.Event
 	exists := true
 	if r.watchAll {
 		var names []string
 		names, _, events, err = r.client.ChildrenW(r.directory)
 		if err == nil {
-			ahead, err = before(names, r.node)
+			ahead, err = r.before(names)
 		}
 		exists = len(ahead) > 0
 	} else {
@@ -134,23 +195,26 @@ func (r *recipeLock) wait(ahead []string) (woken bool, err error) {
 	if !exists && !r.existsThenWait {
 		return false, nil
 	}
-	return true, (<-events).Err
+	event := <-events
+	if event.Err != nil && r.deafToExpiry {
+		<-ctx.Done() // The watch of a session that is over never fires.
+	}
+	return true, event.Err
 }
 
 // sweep deletes the node, or every node of the client's session if its path is not known, and does not give up.
-func (r *recipeLock) sweep(node string) {
+func (r *recipeLock) sweep() {
 	for {
-		err := r.sweepOnce(node)
-		if err == nil || err == zk.ErrNoNode {
+		if err := r.sweepOnce(); err == nil || err == zk.ErrNoNode {
 			return
 		}
 		time.Sleep(recipePause)
 	}
 }
 
-func (r *recipeLock) sweepOnce(node string) error {
-	if node != "" {
-		return r.client.Delete(node, -1)
+func (r *recipeLock) sweepOnce() error {
+	if r.node != "" {
+		return r.client.Delete(r.node, -1)
 	}
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
@@ -171,22 +235,30 @@ func (r *recipeLock) sweepOnce(node string) error {
 	return nil
 }
 
-// before returns the names that stand before the node's in the order of their numbers, the nearest last.
-func before(names []string, node string) ([]string, error) {
-	own := number(node)
+// before returns the names that stand before the contender's own, the nearest last.
+func (r *recipeLock) before(names []string) ([]string, error) {
+	rank := number
+	if r.nameOrder {
+		rank = func(name string) string { return name }
+	}
+	own := r.node[len(r.directory)+1:]
 	var ahead []string
 	found := false
 	for _, name := range names {
-		switch n := number(name); {
-		case strings.HasSuffix(node, "/"+name):
+		switch {
+		case name == own:
 			found = true
-		case n < own:
+		case rank(name) < rank(own):
 			ahead = append(ahead, name)
 		}
 	}
 	if !found {
 		return nil, errNodeGone
 	}
-	sortByNumber(ahead)
+	slices.SortFunc(ahead, func(a, b string) int { return strings.Compare(rank(a), rank(b)) })
 	return ahead, nil
 }
+
+// number returns the digits in which a sequential node's name ends. They compare as the numbers do, because they all
+// have ten digits; the recipe knows nothing of numbers that have wrapped.
+func number(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }

@@ -12,7 +12,10 @@ import (
 
 // All returns the bundled locks, the production one first.
 func All() []scenarios.Subject {
-	return []scenarios.Subject{Mutex(), Textbook(), Herd(), NoRecheck(), ExistsThenWait()}
+	return []scenarios.Subject{
+		Mutex(), Textbook(), Herd(),
+		NoRecheck(), ExistsThenWait(), NoGUID(), LeakOnError(), DeleteOnce(), DeafToExpiry(), NameOrder(),
+	}
 }
 
 // Named returns the bundled lock of that name, or an error that lists the names that there are.

@@ -54,6 +54,11 @@ func TestBrokenLocks(t *testing.T) {
 	}{
 		{subjects.NoRecheck(), faults.Default(), []history.Property{history.FIFO, history.ServedExclusion}},
 		{subjects.ExistsThenWait(), faults.Plan{}, []history.Property{history.Progress}},
+		{subjects.NoGUID(), faults.Default(), []history.Property{history.Progress, history.NoOrphan}},
+		{subjects.LeakOnError(), faults.Default(), []history.Property{history.Progress, history.NoOrphan}},
+		{subjects.DeleteOnce(), faults.Default(), []history.Property{history.Progress, history.NoOrphan}},
+		{subjects.DeafToExpiry(), faults.Default(), []history.Property{history.Progress}},
+		{subjects.NameOrder(), faults.Plan{}, []history.Property{history.ServedExclusion, history.FIFO}},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			result, i := search(t, tc.subject, 3, 2, 2000, tc.plan)
