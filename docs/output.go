@@ -94,5 +94,6 @@ func block(marker string) (string, error) {
 		return "", err
 	}
 	shown, _, _ := strings.Cut(command, " | ")
+	shown = strings.TrimSuffix(shown, " 2>/dev/null")
 	return "$ " + shown + "\n" + string(printed), nil
 }

@@ -46,15 +46,19 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	}
 	l.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: lockDirectory})
 	l.processes = make([]*process, scenario.Clients)
+	space := make([]process, scenario.Clients)
 	for i := range l.processes {
-		l.processes[i] = &process{
+		p := &space[i]
+		l.processes[i] = p
+		*p = process{
 			Process: Process{
 				Number: i + 1, Client: l.cluster.Connect(), Directory: lockDirectory,
 				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
 			},
 			ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
-			turns: &l.turns, resume: make(chan struct{}, 1), pending: make([]history.Event, 0, 4),
+			turns: &l.turns, resume: make(chan struct{}, 1),
 		}
+		p.pending = p.space[:0]
 	}
 	return l
 }

@@ -47,6 +47,8 @@ type process struct {
 	resume  chan struct{}
 	over    bool // the goroutine has ended
 	panics  string
+
+	space [3]history.Event // where pending begins
 }
 
 // run is the process's goroutine.

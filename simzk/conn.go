@@ -54,6 +54,14 @@ type Conn struct {
 
 	observed uint64 // hash of all that has been delivered
 	posted   uint64 // hash of all that the server has sent
+
+	// The slices above begin here, and mostly need no more.
+	space struct {
+		submitted, inFlight, toServer [2]*request
+		toClient                      [2]message
+		watchers                      [2]watcher
+		idle                          [2]chan struct{}
+	}
 }
 
 // phase says how far the client is in having a connection.
@@ -87,6 +95,8 @@ type watcher struct {
 // Connect adds a client that already has a session. Processes are numbered from 1 in the order of the calls.
 func (c *Cluster) Connect() *Conn {
 	conn := &Conn{cluster: c, process: int32(len(c.conns) + 1)}
+	conn.submitted, conn.inFlight, conn.toServer = conn.space.submitted[:0], conn.space.inFlight[:0], conn.space.toServer[:0]
+	conn.toClient, conn.watchers, conn.idle = conn.space.toClient[:0], conn.space.watchers[:0], conn.space.idle[:0]
 	c.conns = append(c.conns, conn)
 	conn.session = c.openSession(conn)
 	conn.session.attach(conn, c.now)
@@ -190,7 +200,8 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 	}
 	i := strings.LastIndexByte(path, '/')
 	directory := path[:i]
-	prefix := fmt.Sprintf("_c_%032x-", mix(uint64(c.process), c.guids.Add(1)))
+	guid := mix(uint64(c.process), c.guids.Add(1))
+	prefix := fmt.Sprintf("_c_%016x%016x-", guid, mix(guid, guid))
 	var err error
 	for range 3 {
 		var created string

@@ -193,6 +193,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 		defer reportFile.Close()
 	}
 	fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario, campaign.Seed)
+	// A worker runs one goroutine at a time, so a processor without a worker only costs hand-overs.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	progress := newProgress(stderr, campaign)
 	campaign.Progress = progress.show
 	report := campaign.Run(ctx, t)
