@@ -17,6 +17,7 @@ const (
 	LoseReply             // the server commits what is in flight, then the connection breaks and the reply is lost
 	Expire                // the client is cut off until its session has expired
 	Crash                 // the client's process stops for good
+	Cancel                // the process gives up waiting for the lock
 
 	Kinds // how many kinds there are
 )
@@ -26,6 +27,7 @@ var kinds = [Kinds]struct{ name, meaning string }{
 	LoseReply: {"lose-reply", "the server commits what is in flight, then the connection breaks and the reply is lost"},
 	Expire:    {"expire", "the client is cut off until its session has expired"},
 	Crash:     {"crash", "the client's process stops for good"},
+	Cancel:    {"cancel", "the process gives up waiting for the lock: the context of its call ends"},
 }
 
 // String returns the name of the kind as it stands in a plan.
@@ -34,7 +36,8 @@ func (k Kind) String() string { return kinds[k].name }
 // Meaning says in a sentence what the fault does.
 func (k Kind) Meaning() string { return kinds[k].meaning }
 
-// Possible tells whether the fault can strike the client now and would make a difference.
+// Possible tells whether the fault can strike the client now and would make a difference. Whether a process waits for a
+// lock that it could give up, only its caller knows.
 func Possible(k Kind, client *simzk.Conn) bool {
 	switch k {
 	case Cut:
@@ -43,13 +46,14 @@ func Possible(k Kind, client *simzk.Conn) bool {
 		return client.Connected() && client.Unserved() > 0
 	case Expire:
 		return client.HasSession() && !client.Isolated()
-	case Crash:
+	case Crash, Cancel:
 		return !client.Crashed()
 	}
 	return false
 }
 
-// Apply does the fault to the client. It must be [Possible].
+// Apply does the fault to the client. It must be [Possible]. To the cluster, Cancel is nothing: it is the caller who ends
+// the context.
 func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Conn) {
 	switch k {
 	case Cut:
@@ -60,6 +64,7 @@ func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Conn) {
 		cluster.Isolate(client)
 	case Crash:
 		cluster.Crash(client)
+	case Cancel:
 	default:
 		panic(fmt.Sprintf("faults: unknown kind %d", k))
 	}

@@ -92,9 +92,9 @@ func (s *struck) wantPossible(t *testing.T, want string) {
 // A reply can be lost only where a request is under way.
 func TestPossibleAtRest(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		s.wantPossible(t, "cut lose-reply expire crash")
+		s.wantPossible(t, "cut lose-reply expire crash cancel")
 		s.flow()
-		s.wantPossible(t, "cut expire crash")
+		s.wantPossible(t, "cut expire crash cancel")
 	})
 }
 
@@ -105,10 +105,10 @@ func TestCut(t *testing.T) {
 		if s.err != zk.ErrConnectionClosed || s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
 		}
-		s.wantPossible(t, "expire crash")
+		s.wantPossible(t, "expire crash cancel")
 		s.cluster.Heal(s.conn)
 		s.pass(time.Second)
-		s.wantPossible(t, "cut expire crash")
+		s.wantPossible(t, "cut expire crash cancel")
 	})
 }
 
@@ -119,7 +119,7 @@ func TestLoseReply(t *testing.T) {
 		if s.err != zk.ErrConnectionClosed || !s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
 		}
-		s.wantPossible(t, "expire crash")
+		s.wantPossible(t, "expire crash cancel")
 	})
 }
 
@@ -133,12 +133,12 @@ func TestExpire(t *testing.T) {
 		if !s.stands() || s.cluster.Sessions() != 1 {
 			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(), s.cluster.Sessions())
 		}
-		s.wantPossible(t, "crash")
+		s.wantPossible(t, "crash cancel")
 		s.pass(3 * time.Second)
 		if s.stands() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
 			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(), s.conn.SessionID(), s.conn.State())
 		}
-		s.wantPossible(t, "cut expire crash")
+		s.wantPossible(t, "cut expire crash cancel")
 	})
 }
 
@@ -196,5 +196,16 @@ func TestUnknownKind(t *testing.T) {
 			}
 		}()
 		faults.Apply(faults.Kinds, s.cluster, s.conn)
+	})
+}
+
+// To the cluster it is nothing that a process gives up.
+func TestCancel(t *testing.T) {
+	withStruck(t, func(t *testing.T, s *struck) {
+		before := s.cluster.Key()
+		faults.Apply(faults.Cancel, s.cluster, s.conn)
+		if s.cluster.Key() != before {
+			t.Error("the cluster has changed")
+		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 )
 
 var properties = []Property{
-	ServedExclusion, BeliefExclusion, FIFO, Watch, Progress, NoOrphan, Linearizable,
+	ServedExclusion, BeliefExclusion, FIFO, Watch, Progress, NoRefusal, NoOrphan, Token, Linearizable,
 }
 
 // Properties returns all properties in their canonical order. The slice is the caller's.
@@ -40,8 +40,12 @@ func (c *Checker) Check(property Property, events []Event) *Violation {
 		return CheckWatch(events)
 	case Progress:
 		return CheckProgress(events)
+	case NoRefusal:
+		return CheckNoRefusal(events)
 	case NoOrphan:
 		return CheckNoOrphan(events)
+	case Token:
+		return CheckToken(events)
 	case Linearizable:
 		return c.linearizable.Check(events)
 	}

@@ -14,8 +14,8 @@ import (
 
 func TestProperties(t *testing.T) {
 	want := []history.Property{
-		history.ServedExclusion, history.BeliefExclusion, history.FIFO, history.Watch, history.Progress, history.NoOrphan,
-		history.Linearizable,
+		history.ServedExclusion, history.BeliefExclusion, history.FIFO, history.Watch, history.Progress,
+		history.NoRefusal, history.NoOrphan, history.Token, history.Linearizable,
 	}
 	got := history.Properties()
 	if !slices.Equal(got, want) {
@@ -48,7 +48,9 @@ func TestCheckerDispatches(t *testing.T) {
 		history.FIFO:            {lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")},
 		history.Watch:           {armed(1, 1, "/l/a", "data"), deleted(2, "/l/a", 1), on(history.Tick, 0)},
 		history.Progress:        {lockCall(1, 1), on(history.Liveness, 0)},
+		history.NoRefusal:       {lockCall(1, 1), lockFailed(1, 1)},
 		history.NoOrphan:        {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
+		history.Token:           {{Kind: history.LockReturn, Process: 1, Zxid: 2}, {Kind: history.LockReturn, Process: 2, Zxid: 2}},
 		history.Linearizable:    {lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")},
 	}
 	for _, p := range history.Properties() {

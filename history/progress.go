@@ -15,7 +15,8 @@ type pending struct {
 	index   int
 }
 
-// CheckProgress decides [Progress]: once no faults come any more, every process gets an answer.
+// CheckProgress decides [Progress]: once no faults come any more, every process gets an answer. Whether the answer
+// is the lock, [CheckNoRefusal] decides.
 //
 // The property holds if the history has no Liveness event, for then nothing was promised, or if at its end every call of
 // Lock and of Unlock by a process that has not crashed has returned. The history must have been run until nothing

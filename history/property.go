@@ -10,7 +10,9 @@ const (
 	FIFO            Property = "fifo"
 	Watch           Property = "watch"
 	Progress        Property = "progress"
+	NoRefusal       Property = "no-refusal"
 	NoOrphan        Property = "no-orphan"
+	Token           Property = "token"
 	Linearizable    Property = "linearizable"
 )
 

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ type contender struct {
 	guid   string
 	prefix string // of the path of every node that the contender makes
 
+	retryAfter time.Duration // the pause before a request that failed is tried again
+
 	unwanted    chan struct{} // closed when the lock is no longer wanted: cancelled or unlocked
 	dismissOnce sync.Once
 	outcome     chan outcome  // receives once
@@ -27,7 +30,10 @@ type contender struct {
 	node      string    // the path of the node, empty while there is none
 	uncertain bool      // a request to create a node may have been carried out
 	doubted   bool      // that was so at any time of the attempt
-	muteSince time.Time // since when the client has had no connection and made no try, the zero time if it has
+	muteSince time.Time // when the client was first found closed, as far as one can tell
+	muteLast  time.Time // when it was last
+	deleting  bool      // a request to delete the node may have been carried out
+	removal   error     // why the node could not be removed, or was gone before; good once gone is closed
 }
 
 type outcome struct {
@@ -41,17 +47,21 @@ var (
 	errDisowned = errors.New("lock: the node is gone, or belongs to another session")
 )
 
-// retryPause is the time between two tries of a request that failed.
+// retryPause is the time between two tries of a request that failed, to which each contender adds up to 66 ms of its
+// own: those that a lost connection has failed together shall not come back together.
 const retryPause = 100 * time.Millisecond
 
 func newContender(m *Mutex) (*contender, error) {
 	var guid [guidLength / 2]byte
-	if _, err := io.ReadFull(m.random, guid[:]); err != nil {
+	m.randomMu.Lock()
+	_, err := io.ReadFull(m.random, guid[:])
+	m.randomMu.Unlock()
+	if err != nil {
 		return nil, fmt.Errorf("lock: reading randomness for a GUID: %w", err)
 	}
 	name := hex.EncodeToString(guid[:])
 	return &contender{
-		mutex: m, guid: name, prefix: m.path + "/" + namePrefix + name + nameInfix,
+		mutex: m, guid: name, retryAfter: retryPause + time.Duration(binary.BigEndian.Uint16(guid[:]))*time.Microsecond, prefix: m.path + "/" + namePrefix + name + nameInfix,
 		unwanted: make(chan struct{}), outcome: make(chan outcome, 1), gone: make(chan struct{}),
 	}, nil
 }
@@ -70,10 +80,8 @@ func (c *contender) run() {
 		c.outcome <- outcome{err: err}
 		return
 	}
-	expiry := time.AfterFunc(c.mutex.validity-time.Since(confirmed), func() { lease.end(errUnconfirmed) })
 	c.outcome <- outcome{lease: lease}
-	c.hold(lease, events, expiry)
-	expiry.Stop()
+	c.hold(lease, events, confirmed)
 	c.remove()
 }
 
@@ -213,8 +221,8 @@ func (c *contender) list(sync bool) ([]entry, error) {
 	return entries, nil
 }
 
-// listAhead returns the paths of the contenders that stand before this one, the first of them first. It need be asked
-// only once: whoever comes later stands behind.
+// listAhead returns the paths of the contenders that stand before this one, the first of them first. Whoever comes
+// later stands behind, so none need be looked for that is not in this list.
 func (c *contender) listAhead() ([]string, error) {
 	entries, err := c.list(false)
 	if err != nil {
@@ -260,8 +268,9 @@ func (c *contender) withCzxids(entries []entry) ([]entry, error) {
 	return standing, nil
 }
 
-// waitFor waits until none of the nodes stands any more. It watches the nearest, and when that is gone the next: a
-// contender that gives up does not make way for those behind it, only for the one before.
+// waitFor waits until none of the nodes stands any more. It watches the nearest. When that goes and there were others
+// before it, the contender lists again: one that gives up does not make way for those behind it, only for the one
+// before.
 func (c *contender) waitFor(ahead []string) error {
 	for len(ahead) > 0 {
 		if c.wanted() != nil {
@@ -281,6 +290,12 @@ func (c *contender) waitFor(ahead []string) error {
 			if event.Err != nil {
 				// The watch is dead, and with it perhaps the session and the contender's own node.
 				return c.confirm()
+			}
+			if event.Type == zk.EventNodeDeleted {
+				ahead = ahead[:len(ahead)-1]
+				if len(ahead) > 0 {
+					return errAgain
+				}
 			}
 		case <-c.unwanted:
 			return errUnwanted
@@ -307,19 +322,26 @@ var errAgain = errors.New("lock: again")
 
 // confirmWatched verifies that the contender's own node stands and belongs to the current session, and watches it.
 func (c *contender) confirmWatched() (*zk.Stat, <-chan zk.Event, error) {
-	exists, stat, events, err := c.mutex.client.ExistsW(c.node)
+	_, stat, events, err := c.mutex.client.GetW(c.node)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil, errDisowned
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if !exists || stat.EphemeralOwner != c.mutex.client.SessionID() {
+	if stat.EphemeralOwner != c.mutex.client.SessionID() {
 		return nil, nil, errDisowned
 	}
 	return stat, events, nil
 }
 
 // hold keeps watch over the node of a lock that is held until it is unlocked or lost. Every confirmation puts the
-// expiry off. It counts from the moment in which the request was sent: the server heard of the session no earlier.
-func (c *contender) hold(lease *Lease, events <-chan zk.Event, expiry *time.Timer) {
+// expiry off. It counts from the moment in which the request was sent: the server heard of the session no earlier. The
+// expiry has a timer of its own, because a request may take for ever.
+func (c *contender) hold(lease *Lease, events <-chan zk.Event, confirmed time.Time) {
+	deadline := confirmed.Add(c.mutex.validity)
+	expiry := time.AfterFunc(time.Until(deadline), func() { lease.end(errUnconfirmed) })
+	defer expiry.Stop()
 	confirmEvery := c.mutex.timeout / 3
 	timer := time.NewTimer(confirmEvery)
 	defer timer.Stop()
@@ -334,6 +356,10 @@ func (c *contender) hold(lease *Lease, events <-chan zk.Event, expiry *time.Time
 		case <-timer.C:
 		}
 		asked := time.Now()
+		if !asked.Before(deadline) {
+			lease.end(errUnconfirmed) // The two timers may fire in the same instant.
+			return
+		}
 		var err error
 		if events == nil {
 			_, events, err = c.confirmWatched()
@@ -341,43 +367,53 @@ func (c *contender) hold(lease *Lease, events <-chan zk.Event, expiry *time.Time
 			err = nil
 		}
 		switch {
-		case err == errDisowned, refused(err):
+		case err == errDisowned:
 			lease.end(errNodeGone)
 			return
+		case refused(err):
+			lease.end(fmt.Errorf("%w: its node can not be confirmed: %w", ErrLost, err))
+			return
 		case err == nil:
-			expiry.Reset(c.mutex.validity - time.Since(asked))
+			deadline = asked.Add(c.mutex.validity)
+			expiry.Reset(time.Until(deadline))
 			timer.Reset(confirmEvery)
 		default:
-			timer.Reset(retryPause)
+			timer.Reset(c.retryAfter)
 		}
 	}
 }
 
-// remove makes sure that no node of the contender is left. It goes on until ZooKeeper has confirmed it, or the client
-// was closed: then the session is over, or soon will be.
+// remove makes sure that no node of the contender is left. It goes on until ZooKeeper has confirmed it, or has refused
+// it, or the client was closed: then the session is over, or soon will be.
 func (c *contender) remove() {
 	for c.node != "" || c.uncertain {
 		err := c.removeOnce()
-		if refused(err) || err != nil && c.closed(err) {
+		if err != nil && (refused(err) || c.closed(err)) {
+			c.removal = fmt.Errorf("lock: the node could not be removed: %w", err)
 			return
 		}
 		if err != nil {
-			time.Sleep(retryPause)
+			time.Sleep(c.retryAfter)
 		}
 	}
 }
 
 func (c *contender) removeOnce() error {
-	if c.node != "" {
-		if err := c.delete(c.node); err != nil {
-			return err
-		}
-		c.node = ""
-		// A request that was taken for lost may have been carried out late, and made a second node.
-		c.uncertain, c.doubted = c.uncertain || c.doubted, false
-		return nil
+	if c.node == "" {
+		return c.find()
 	}
-	return c.find()
+	err := c.mutex.client.Delete(c.node, -1)
+	switch {
+	case errors.Is(err, zk.ErrNoNode) && !c.deleting:
+		c.removal = errNodeGone
+	case err != nil && !errors.Is(err, zk.ErrNoNode):
+		c.deleting = true
+		return err
+	}
+	c.node = ""
+	// A request that was taken for lost may have been carried out late, and made a second node.
+	c.uncertain, c.doubted = c.uncertain || c.doubted, false
+	return nil
 }
 
 // delete deletes a node. One that is gone already counts as deleted.
@@ -406,7 +442,7 @@ func (c *contender) pause(err error) error {
 	if c.closed(err) {
 		return zk.ErrClosing
 	}
-	timer := time.NewTimer(retryPause)
+	timer := time.NewTimer(c.retryAfter)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -417,15 +453,16 @@ func (c *contender) pause(err error) error {
 }
 
 // closed tells whether the client was closed by its owner. go-zookeeper/zk does not say so: calls fail with
-// ErrConnectionClosed, as after a lost connection. But a client that is open tries to connect again at once, so one
-// that stays disconnected for longer than any session lasts has been closed.
+// ErrConnectionClosed, as after a lost connection. But a client that is open tries to connect again at once, and its
+// calls wait for that. So one whose every call fails at once, for longer than any session lasts, has been closed.
 func (c *contender) closed(err error) bool {
 	if c.mutex.client.State() != zk.StateDisconnected || !errors.Is(err, zk.ErrConnectionClosed) {
-		c.muteSince = time.Time{}
 		return false
 	}
-	if c.muteSince.IsZero() {
-		c.muteSince = time.Now()
+	now := time.Now()
+	if now.Sub(c.muteLast) > 2*retryPause {
+		c.muteSince = now // Something else happened in between.
 	}
-	return time.Since(c.muteSince) > 2*c.mutex.timeout
+	c.muteLast = now
+	return now.Sub(c.muteSince) > 2*c.mutex.timeout
 }

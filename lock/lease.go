@@ -48,17 +48,31 @@ func (l *Lease) Token() int64 { return l.token }
 func (l *Lease) Node() string { return l.node }
 
 // Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that wraps [ErrLost] if
-// the lease was lost before. When the context ends first it returns the context's cause, and the removal goes on in
-// the background. Unlock may be called again, with the same result.
+// the lease was lost before, and the client's error if the node could not be removed because ZooKeeper refused that or
+// the client was closed. When the context ends first it returns the context's cause, and the removal goes on in the
+// background. Unlock may be called again; once the node is gone, the result is always the same.
 func (l *Lease) Unlock(ctx context.Context) error {
 	l.end(nil)
 	l.contender.dismiss()
 	select {
 	case <-l.contender.gone:
-		return l.Err()
+		return l.result()
+	default:
+	}
+	select {
+	case <-l.contender.gone:
+		return l.result()
 	case <-ctx.Done():
 		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.node, context.Cause(ctx))
 	}
+}
+
+// result returns how the lease and its node ended.
+func (l *Lease) result() error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	return l.contender.removal
 }
 
 // end ends the lease. Only the first call counts.

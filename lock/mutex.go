@@ -9,8 +9,8 @@
 //   - A node is proof only while it stands and belongs to the current session. Both are verified right before the
 //     lock is granted.
 //   - The holder is told when it loses the lock: see [Lease.Done].
-//   - Order and fencing tokens come from transaction ids. Sequence numbers wrap: since 3.6.0 servers hand out
-//     2147483647 again and again (ZOOKEEPER-3249), and no order by number survives that.
+//   - Fencing tokens are transaction ids, and so is the order of contenders as soon as their numbers do not tell it:
+//     since 3.6.0 servers hand out 2147483647 again and again once they have come so far (ZOOKEEPER-3249).
 //
 // # What is guaranteed
 //
@@ -19,8 +19,10 @@
 // protected resource can rule that out, by refusing a [Lease.Token] lower than one that it has seen.
 //
 // Without such pauses, a lease ends before ZooKeeper can grant the lock to another as long as the process's clock
-// loses less than a tenth against that of ZooKeeper's leader, and the timeout given to [NewMutex] is not longer than
-// the session's.
+// loses less than a tenth against that of ZooKeeper's leader, the timeout given to [NewMutex] is not longer than the
+// session's, and the server that the client is connected to is in touch with the leader. A follower that is cut off
+// goes on answering for up to syncLimit ticks, while the leader no longer hears of the sessions that it serves: for
+// that time a lease can outlive its session, and only the token protects the resource.
 package lock
 
 import (
@@ -30,6 +32,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -40,7 +43,6 @@ type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	Delete(path string, version int32) error
 	Exists(path string) (bool, *zk.Stat, error)
-	ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
 	GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error)
 	Children(path string) ([]string, *zk.Stat, error)
 	Sync(path string) (string, error)
@@ -56,6 +58,7 @@ type Mutex struct {
 	timeout  time.Duration
 	validity time.Duration // how long a confirmation of the node lasts, from when it was asked for
 	acl      []zk.ACL
+	randomMu sync.Mutex
 	random   io.Reader
 }
 
@@ -95,11 +98,12 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 // When the context ends first, Lock returns its cause at once. ZooKeeper can refuse an attempt (no permission, a bad
 // path, a parent that is ephemeral); then Lock returns the error of the client, for which errors.Is works. After the
-// client was closed it returns zk.ErrClosing. In each of these cases the contender's node is removed, in the
+// client was closed it returns zk.ErrClosing, after twice the session timeout. In each of these cases the contender's node is removed, in the
 // background if need be.
 //
-// Uncontended it costs three requests: create, list, confirm. A contender that waits adds one for each contender that
-// it waits for.
+// Uncontended it costs three requests: create, list, confirm. Right behind the holder it costs one more, the watch;
+// further behind, two more, because it lists again when the one before it is gone. Each watch stays in the client until
+// the node that it watches goes, also where the contender has given up long before: the client cannot take it back.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

@@ -53,8 +53,7 @@ func TestUncontendedCosts(t *testing.T) {
 	})
 }
 
-// The second waits for the first and the third for the second, in the order in which they came, with rising tokens
-// and without listing the contenders twice.
+// The second waits for the first and the third for the second, in the order in which they came, with rising tokens.
 func TestQueue(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		first := w.acquire(w.mutex(1))
@@ -76,8 +75,10 @@ func TestQueue(t *testing.T) {
 		if first.Token() >= second.lease.Token() || second.lease.Token() >= third.lease.Token() {
 			t.Errorf("tokens %d, %d, %d do not rise", first.Token(), second.lease.Token(), third.lease.Token())
 		}
-		if got := w.requests(3, simzk.OpChildren); got != 1 {
-			t.Errorf("the third listed the contenders %d times, want once", got)
+		// Create, list, watch, confirm and delete; and the third has listed again, because two stood before it.
+		w.unlock(third.lease)
+		if second, third := w.requests(2, 0), w.requests(3, 0); second != 5 || third != 6 {
+			t.Errorf("the second took %d requests and the third %d, want 5 and 6", second, third)
 		}
 	})
 }
@@ -394,4 +395,192 @@ func TestUnlockTwice(t *testing.T) {
 			t.Errorf("%d deletes, want 1", got)
 		}
 	})
+}
+
+// Two short cuts that are far apart are no reason to think that the client was closed.
+func TestCutsFarApart(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		waiter := start(background, w.mutex(2))
+		w.send()
+		for range 4 {
+			w.cluster.Cut(w.client(2))
+			w.cluster.Heal(w.client(2))
+			w.pass(3 * sessionTimeout)
+			go w.client(2).Get("/") // a request in flight, whose failure is seen while the state is disconnected
+			w.send()
+		}
+		if waiter.returned() {
+			t.Fatalf("the waiter returned with %v", waiter.err)
+		}
+		w.unlock(holder)
+		w.pass(time.Second)
+		if !waiter.returned() || waiter.err != nil {
+			t.Fatalf("the waiter returned %v with %v", waiter.returned(), waiter.err)
+		}
+		// The same while the node is removed: each delete but the last is lost.
+		done := false
+		go func() { waiter.lease.Unlock(background); done = true }()
+		for range 3 {
+			w.send()
+			w.cluster.Cut(w.client(2))
+			w.pass(3 * sessionTimeout / 4)
+			w.reconnect(2)
+		}
+		w.pass(3 * time.Second)
+		if !done {
+			t.Fatal("Unlock has not returned")
+		}
+		w.wantNodes(0)
+	})
+}
+
+// A holder whose node was gone before it unlocked had lost the lock, even if the news is still on its way.
+func TestUnlockOfLost(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		go w.client(2).Delete(lease.Node(), -1)
+		w.serve(2)
+		var err error
+		go func() { err = lease.Unlock(background) }()
+		w.flow()
+		if !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Unlock: %v, want ErrLost", err)
+		}
+	})
+}
+
+// refusing is a client that may not delete.
+type refusing struct{ *simzk.Conn }
+
+func (refusing) Delete(string, int32) error { return zk.ErrNoAuth }
+
+func TestRemovalRefused(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m, err := lock.NewMutex(refusing{w.client(1)}, "/lock", sessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease := w.acquire(m)
+		for range 2 {
+			var err error
+			go func() { err = lease.Unlock(background) }()
+			w.flow()
+			if !errors.Is(err, zk.ErrNoAuth) {
+				t.Errorf("Unlock: %v, want ErrNoAuth", err)
+			}
+		}
+		w.wantNodes(1)
+	})
+}
+
+// Once the node is gone, the result of Unlock does not depend on the context.
+func TestUnlockAgainAfterTheEnd(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		w.unlock(lease)
+		ended, cancel := context.WithCancel(background)
+		cancel()
+		for range 100 {
+			if err := lease.Unlock(ended); err != nil {
+				t.Fatalf("Unlock: %v", err)
+			}
+		}
+	})
+}
+
+func TestACL(t *testing.T) {
+	acl := zk.DigestACL(zk.PermAll, "user", "password")
+	inWorld(t, 1, func(w *world) {
+		seen := &aclWitness{Conn: w.client(1)}
+		m, err := lock.NewMutex(seen, "/new/lock", sessionTimeout, lock.WithACL(acl))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.unlock(w.acquire(m))
+		if len(seen.acls) != 5 { // node, its parents from the inside out, and the node again
+			t.Errorf("%d creates, want 5", len(seen.acls))
+		}
+		for _, got := range seen.acls {
+			if len(got) != 1 || got[0] != acl[0] {
+				t.Errorf("created with %v, want %v", got, acl)
+			}
+		}
+	})
+}
+
+// aclWitness notes the access control lists that nodes are created with.
+type aclWitness struct {
+	*simzk.Conn
+	acls [][]zk.ACL
+}
+
+func (a *aclWitness) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	a.acls = append(a.acls, acl)
+	return a.Conn.Create(path, data, flags, acl)
+}
+
+// A confirmation that is never answered must not keep a lease alive.
+func TestLostOnSilence(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		began := time.Now()
+		go func() {
+			for {
+				time.Sleep(100 * time.Millisecond)
+				w.cluster.Collect() // and never serve
+				if time.Since(began) > 2*sessionTimeout {
+					return
+				}
+			}
+		}()
+		<-lease.Done()
+		if after := time.Since(began); after >= sessionTimeout || !errors.Is(lease.Err(), lock.ErrLost) {
+			t.Errorf("the lease ended after %v with %v, want ErrLost before %v", after, lease.Err(), sessionTimeout)
+		}
+		time.Sleep(2 * sessionTimeout)
+	})
+}
+
+// A create that was taken for lost is carried out when the contender has its node already: both nodes must go.
+func TestLateDuplicate(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m, err := lock.NewMutex(&lateCreate{Conn: w.client(1)}, "/lock", sessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := start(background, m)
+		w.pass(time.Second)
+		if !c.returned() || c.err != nil {
+			t.Fatalf("returned %v with %v", c.returned(), c.err)
+		}
+		w.wantNodes(1)
+		w.unlock(c.lease)
+		w.wantNodes(0)
+	})
+}
+
+// lateCreate loses the first create, and carries it out right before the first delete.
+type lateCreate struct {
+	*simzk.Conn
+	lost string
+	late bool
+}
+
+func (l *lateCreate) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	if l.lost == "" {
+		l.lost = path
+		return "", zk.ErrConnectionClosed
+	}
+	return l.Conn.Create(path, data, flags, acl)
+}
+
+func (l *lateCreate) Delete(path string, version int32) error {
+	if !l.late {
+		l.late = true
+		if _, err := l.Conn.Create(l.lost, nil, zk.FlagEphemeral|zk.FlagSequence, nil); err != nil {
+			return err
+		}
+	}
+	return l.Conn.Delete(path, version)
 }

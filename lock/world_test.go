@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
@@ -100,6 +102,25 @@ func (w *world) pass(duration time.Duration) {
 		w.cluster.Advance(time.Since(w.began))
 	}
 	w.flow()
+}
+
+// reconnect heals the client's link and lets it have its session again. What it sends then is not served.
+func (w *world) reconnect(client int) {
+	w.t.Helper()
+	conn := w.client(client)
+	w.cluster.Heal(conn)
+	for range 20 {
+		time.Sleep(100 * time.Millisecond)
+		w.send()
+		w.cluster.Advance(time.Since(w.began))
+		if conn.State() == zk.StateConnected {
+			w.send()
+			w.cluster.Serve(conn)
+			w.cluster.Deliver(conn)
+			return
+		}
+	}
+	w.t.Fatalf("c%d does not reconnect, it is in state %v", client, conn.State())
 }
 
 // A call is a call of Lock under way.

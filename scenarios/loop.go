@@ -30,6 +30,8 @@ type loop struct {
 
 	lively     bool // the liveness phase has begun
 	livelyFrom time.Duration
+	livelyStep int  // how many steps there were before
+	livelyMax  int  // how many there may be after
 	settling   bool // all processes have finished
 	settleFrom time.Duration
 	idleTicks  int
@@ -42,7 +44,7 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	l := &loop{
 		result: result, log: log, strategy: strategy, budget: scenario.Faults,
 		cluster: simzk.New(simzk.Config{Settle: synctest.Wait}, log),
-		cancel:  cancel, began: time.Now(),
+		cancel:  cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
 	}
 	l.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: lockDirectory})
 	l.processes = make([]*process, scenario.Clients)
@@ -56,7 +58,8 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
 			},
 			ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
-			turns: &l.turns, resume: make(chan struct{}, 1),
+			cancellable: scenario.Faults.Allows(faults.Cancel),
+			turns:       &l.turns, resume: make(chan struct{}, 1),
 		}
 		p.pending = p.space[:0]
 	}
@@ -148,7 +151,7 @@ func (l *loop) appendFaults(options []Option) []Option {
 			continue
 		}
 		for _, p := range l.processes {
-			if !p.done() && faults.Possible(kind, p.Client) {
+			if !p.done() && faults.Possible(kind, p.Client) && (kind != faults.Cancel || p.stage == locking && !p.cancelled) {
 				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: int32(p.Number)}})
 			}
 		}
@@ -180,6 +183,10 @@ func (l *loop) perform(step Step) {
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
 			Name: step.Fault.String(), Op: phase.String()})
 		faults.Apply(step.Fault, l.cluster, p.Client)
+		if step.Fault == faults.Cancel {
+			p.cancelled = true
+			p.cancel()
+		}
 	}
 }
 
@@ -231,10 +238,10 @@ func (l *loop) over() bool {
 		return true
 	}
 	if l.lively {
-		return !l.settling && now-l.livelyFrom > livenessBound
+		return !l.settling && now-l.livelyFrom > livenessBound || l.steps-l.livelyStep > l.livelyMax
 	}
 	if l.settling || l.steps >= stepsMax || l.idleTicks >= idleTicksMax {
-		l.lively, l.livelyFrom = true, now
+		l.lively, l.livelyFrom, l.livelyStep = true, now, l.steps
 		l.log.Append(history.Event{At: now, Kind: history.Liveness})
 	}
 	return false

@@ -29,6 +29,10 @@ type process struct {
 	subject *Subject
 	cycles  int
 
+	cancellable bool               // an attempt may be given up
+	cancel      context.CancelFunc // ends the context of the attempt
+	cancelled   bool               // that was done
+
 	// turns is shared by the loop and all processes. Whoever is about to touch the fields below, or has done so, adds to
 	// it. Only one of them runs at a time; this is what tells the race detector, where a timer woke the process and
 	// nothing else stands between what the loop has read and what the process writes.
@@ -77,8 +81,14 @@ func (p *process) end() {
 
 func (p *process) cycle(locker Locker) {
 	p.attempt++
+	ctx := p.ctx
+	if p.cancellable {
+		p.turns.Add(1)
+		ctx, p.cancel = context.WithCancel(p.ctx)
+		p.cancelled = false
+	}
 	p.record(history.Event{Kind: history.LockCall}, locking)
-	hold, err := locker.Lock(p.ctx)
+	hold, err := locker.Lock(ctx)
 	if err != nil {
 		p.record(history.Event{Kind: history.LockReturn, Err: err.Error()}, idle)
 		return

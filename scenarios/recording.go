@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -98,9 +99,13 @@ type Counterexample struct {
 	ReplayBy  func(directory string) string // the command that replays it
 }
 
-// NewCounterexample shows that the schedule fails and records it. The result is good until the runner's next run.
-func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, seed uint64, schedule int) *Counterexample {
+// NewCounterexample runs the schedule and records it. A violation that has the signature, if there is one, is put first:
+// the recording is of that one. The result is good until the runner's next run.
+func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, signature string, seed uint64, schedule int) *Counterexample {
 	result := r.Run(&scenario, &Replay{Deviations: deviations})
+	slices.SortStableFunc(result.Violations, func(a, b *history.Violation) int {
+		return rank(a, signature) - rank(b, signature)
+	})
 	c := &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles, Faults: scenario.Faults,
@@ -114,6 +119,13 @@ func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, se
 		c.Recording.Signature = result.Violations[0].Signature()
 	}
 	return c
+}
+
+func rank(v *history.Violation, signature string) int {
+	if v.Signature() == signature {
+		return 0
+	}
+	return 1
 }
 
 // Timeline returns the run as a timeline.

@@ -20,7 +20,7 @@ func counterexample(t *testing.T, runner *scenarios.Runner) *scenarios.Counterex
 	original := scenario(subjects.ExistsThenWait(), 2, 1, 0)
 	for i := range 1000 {
 		if r := runner.Run(original, scenarios.NewRandom(1, i)); len(r.Violations) > 0 {
-			c := runner.NewCounterexample(*original, r.Deviations, 1, i)
+			c := runner.NewCounterexample(*original, r.Deviations, "", 1, i)
 			c.ReplayBy = func(directory string) string { return "replay " + directory }
 			return c
 		}
@@ -71,7 +71,7 @@ func TestWriteAndReplay(t *testing.T) {
 		t.Errorf("report.json says to replay by %q, error %v", report.Replay, err)
 	}
 	// A second time it replaces what stands there, and leaves no draft behind.
-	runner.NewCounterexample(c.Scenario, c.Recording.Deviations, 1, 0)
+	runner.NewCounterexample(c.Scenario, c.Recording.Deviations, "", 1, 0)
 	if again, err := c.Write(filepath.Dir(directory)); err != nil || again != directory {
 		t.Errorf("written again to %s, error %v, want %s", again, err, directory)
 	}

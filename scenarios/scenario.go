@@ -43,6 +43,12 @@ func (s *Scenario) String() string {
 // lockDirectory is the znode under which the contenders of a run make their nodes.
 const lockDirectory = "/lock"
 
+// livenessSteps is how many steps a run may take once there are no faults any more: far more than a lock needs in which
+// every release wakes all, and few enough for one that sends for ever while time stands still.
+func (s *Scenario) livenessSteps() int {
+	return min(20_000+100*s.Clients*s.Clients*s.Cycles, 2_000_000)
+}
+
 // What bounds a run.
 const (
 	// stepsMax ends the part of a run in which the strategy decides.

@@ -112,6 +112,7 @@ func (s *shrinker) fewerFaults() bool {
 }
 
 func (s *shrinker) smallerScenario() bool {
+	s.allowOnlyUsedFaults() // Or else a smaller scenario might be found to fail with more of them.
 	fewerCycles, fewerClients := s.scenario, s.scenario
 	fewerCycles.Cycles--
 	fewerClients.Clients--

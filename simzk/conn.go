@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
@@ -54,6 +55,7 @@ type Conn struct {
 
 	observed uint64 // hash of all that has been delivered
 	posted   uint64 // hash of all that the server has sent
+	sent     uint64 // hash of all that the process has asked for
 
 	// The slices above begin here, and mostly need no more.
 	space struct {
@@ -360,6 +362,7 @@ func (c *Conn) send(r *request) {
 	c.lastRequest++
 	r.number = c.lastRequest
 	c.closing = c.closing || r.op == OpClose
+	c.sent = mix(c.sent, xxhash.Sum64String(r.path)+uint64(r.op))
 	c.cluster.log.Append(history.Event{At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
 		Op: r.op.String(), Path: r.path})
 	if c.phase == connected || r.op == OpConnect {
@@ -422,6 +425,7 @@ func (c *Conn) fail(requests []*request, err error) {
 		c.cluster.log.Append(history.Event{At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
 			Op: r.op.String(), Path: r.path, Err: err.Error()})
 		c.observed = mix(c.observed, uint64(r.number))
+		r.result = Result{} // The server may have answered, but the client never heard of it.
 		c.answer(r, err)
 		c.cluster.config.Settle()
 	}
@@ -649,7 +653,7 @@ func (c *Conn) TearDown() {
 }
 
 func (c *Conn) key() uint64 {
-	key := mix(c.observed, c.posted)
+	key := mix(mix(c.observed, c.posted), c.sent)
 	key = mix(key, uint64(len(c.toServer))<<32|uint64(len(c.toClient))<<16|uint64(len(c.unsent)))
 	key = mix(key, uint64(c.phase)<<8|uint64(c.link))
 	if c.phase == dialing {

@@ -40,6 +40,3 @@ func (o Op) String() string {
 
 // SetsWatch tells whether the operation asks for a watch.
 func (o Op) SetsWatch() bool { return o == OpGetWatch || o == OpExistsWatch || o == OpChildrenWatch }
-
-// Writes tells whether the operation changes the tree.
-func (o Op) Writes() bool { return o == OpCreate || o == OpDelete || o == OpSet }

@@ -242,8 +242,9 @@ func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, re
 		return nil
 	}
 	runner := scenarios.NewRunner(t)
-	scenario, deviations := runner.Shrink(ctx, campaign.Scenario, failure.Deviations, failure.Violations[0].Signature())
-	counterexample := runner.NewCounterexample(scenario, deviations, campaign.Seed, failure.Schedule)
+	signature := failure.Violations[0].Signature()
+	scenario, deviations := runner.Shrink(ctx, campaign.Scenario, failure.Deviations, signature)
+	counterexample := runner.NewCounterexample(scenario, deviations, signature, campaign.Seed, failure.Schedule)
 	counterexample.ReplayBy = replayCommand
 	return &found{counterexample: counterexample}
 }

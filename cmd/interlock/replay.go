@@ -86,7 +86,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, full bool, times 
 
 // judgeReplay shows a last run of the schedule, and says how it compares with the recorded one.
 func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strategy *follower, recording *scenarios.Recording, full bool, w io.Writer) error {
-	counterexample := runner.NewCounterexample(*scenario, recording.Deviations, recording.Seed, recording.Schedule)
+	counterexample := runner.NewCounterexample(*scenario, recording.Deviations, recording.Signature, recording.Seed, recording.Schedule)
 	result := counterexample.Result
 	for _, d := range strategy.Skipped {
 		fmt.Fprintf(w, "skipped: step %d, %v, cannot happen there any more\n", d.Index, d.Step)

@@ -195,7 +195,12 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	if !exists && !r.existsThenWait {
 		return false, nil
 	}
-	event := <-events
+	var event zk.Event
+	select {
+	case event = <-events:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 	if event.Err != nil && r.deafToExpiry {
 		<-ctx.Done() // The watch of a session that is over never fires.
 	}
