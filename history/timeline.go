@@ -50,13 +50,13 @@ func (t *Timeline) Write(w io.Writer) error {
 }
 
 // Decisive writes, without title and legend, the few lines that explain the first violation: at most so many lines of
-// events and of "⋮", which stands for events left out. The heads of the columns and the violations themselves come on
-// top. Less than 1 means [DecisiveLines]; it cannot do with less than 3.
+// events and of "⋮", which stands for events left out. Faults that would be left out, the heads of the columns and the
+// violations themselves come on top. Less than 1 means [DecisiveLines]; it cannot do with less than 3.
 //
 // The lines end with the event of the violation, except that those for [Progress] begin shortly before the call that
 // never returned and go on to the end of the history, for there the reason is what did not happen after the call.
 // Without a violation they end with the history. Requests and their replies give way first, then what else does not
-// belong to the life of a lock, then what is long past.
+// belong to the life of a lock, then what is long past; faults never do.
 func (t *Timeline) Decisive(w io.Writer, lines int) error {
 	if lines < 1 {
 		lines = DecisiveLines
@@ -87,9 +87,17 @@ func (t *Timeline) decisive(lines int) []row {
 	for rank := plumbing; ; rank++ {
 		keep, all := s.latest(lines, rank)
 		if all || rank == telling {
-			return rowsOf(keep)
+			return rowsOf(s.withFaults(keep))
 		}
 	}
+}
+
+// withFaults adds the faults: a reader who does not see them all cannot follow what came of them.
+func (s *span) withFaults(keep []bool) []bool {
+	for i := range keep {
+		keep[i] = keep[i] || s.events[i].Kind == Fault
+	}
+	return keep
 }
 
 // has tells whether the event of the violation is in the history.
@@ -108,8 +116,7 @@ func rankOf(k Kind) int {
 		return plumbing
 	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
-		SessionState, SessionOpened, SessionExpired, SessionClosed,
-		Fault, Crashed, Liveness:
+		SessionExpired, SessionClosed, Fault, Crashed, Liveness:
 		return telling
 	}
 	return incident

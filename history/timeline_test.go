@@ -148,13 +148,17 @@ func stuck() *Timeline {
 // bodyLine matches the beginning of a line of an event or a gap.
 var bodyLine = regexp.MustCompile(`(?m)^([! ] +[0-9]+  +\+|  ⋮ )`)
 
-// The lines that Decisive may use are a bound, whatever the history, and the event of the violation is among them.
+// The lines that Decisive may use are a bound, whatever the history: two more for the one fault, which splits a gap. The
+// event of the violation is among them, and so is the fault.
 func TestTimelineDecisiveBound(t *testing.T) {
 	for _, timeline := range []*Timeline{paused(), stuck()} {
 		for lines := 3; lines < 50; lines++ {
 			got := render(t, decisive(timeline, lines))
-			if n := len(bodyLine.FindAllString(got, -1)); n > lines {
+			if n := len(bodyLine.FindAllString(got, -1)); n > lines+2 {
 				t.Errorf("Decisive(%d) wrote %d lines:\n%s", lines, n, got)
+			}
+			if !strings.Contains(got, "✂ cut") {
+				t.Errorf("Decisive(%d) does not show the fault:\n%s", lines, got)
 			}
 			if !strings.Contains(got, fmt.Sprintf(" %d  +", timeline.Violations[0].Event)) {
 				t.Errorf("Decisive(%d) does not show the violation:\n%s", lines, got)

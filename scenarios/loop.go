@@ -120,17 +120,17 @@ func (l *loop) listOptions() {
 	conns := l.cluster.Conns()
 	for _, conn := range conns {
 		if age, ok := conn.Servable(); ok {
-			options = append(options, Option{Step{Kind: Serve, Process: int32(conn.Process())}, age})
+			options = append(options, Option{Step: Step{Kind: Serve, Process: int32(conn.Process())}, Age: age})
 		}
 	}
 	for _, conn := range conns {
 		if age, ok := conn.Deliverable(); ok {
-			options = append(options, Option{Step{Kind: Deliver, Process: int32(conn.Process())}, age})
+			options = append(options, Option{Step: Step{Kind: Deliver, Process: int32(conn.Process())}, Age: age})
 		}
 	}
 	for _, p := range l.processes {
 		if p.waiting && !p.Client.Crashed() {
-			options = append(options, Option{Step{Kind: p.gate, Process: int32(p.Number)}, p.age})
+			options = append(options, Option{Step: Step{Kind: p.gate, Process: int32(p.Number)}, Age: p.age})
 		}
 	}
 	for _, conn := range conns {
@@ -138,7 +138,8 @@ func (l *loop) listOptions() {
 			options = append(options, Option{Step: Step{Kind: Heal, Process: int32(conn.Process())}})
 		}
 	}
-	options = append(options, Option{Step: Step{Kind: Tick}})
+	_, due := l.cluster.Deadline()
+	options = append(options, Option{Step: Step{Kind: Tick}, Due: due})
 	if !l.lively {
 		options = l.appendFaults(options)
 	}

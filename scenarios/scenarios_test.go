@@ -238,7 +238,7 @@ func TestShrink(t *testing.T) {
 			signature := failed.Violations[0].Signature()
 			before := len(failed.Deviations)
 			small, deviations := runner.Shrink(context.Background(), *original, failed.Deviations, signature)
-			if small.Cycles > 1 || small.Faults.Any > 0 || len(deviations) > 12 {
+			if small.Cycles > 1 || small.Faults.Any > 0 || len(deviations) > 2 {
 				t.Errorf("shrunk from %d to %v with %d deviations", before, &small, len(deviations))
 			}
 			fails := func(deviations []scenarios.Deviation) bool {

@@ -42,6 +42,9 @@ func (s Step) String() string {
 	return stepNames[s.Kind] + " c" + strconv.Itoa(int(s.Process))
 }
 
+// GoString returns the step's name too: it is by this method that rapid shows what it has drawn.
+func (s Step) GoString() string { return s.String() }
+
 // ParseStep returns the step that has the name.
 func ParseStep(name string) (Step, error) {
 	if name == stepNames[Tick] {
@@ -77,13 +80,15 @@ func (s *Step) UnmarshalText(text []byte) (err error) {
 type Option struct {
 	Step
 	Age uint64 // of the message or process that waits; less is older. 0 for ticks, healing and faults
+	Due bool   // of a tick: a session is about to end, or a client to dial
 }
 
 // defaultOption returns the index of the step that the default policy takes, which completes every run and is what a
-// schedule deviates from: the oldest message; then healing; then the process that has waited longest to enter or leave
-// its critical section; then time. It never takes a fault. Critical sections therefore last for as long as there are
-// messages under way, up to a bound: a process whose turn has been put off for patience messages goes like one of
-// them, so that a lock that never stops sending cannot keep its holder inside.
+// schedule deviates from: the oldest message; then healing; then time, while a session is about to end or a client to
+// dial; then the process that has waited longest to enter or leave its critical section; then time without a reason. It
+// never takes a fault. Critical sections therefore last for as long as anything else is under way, up to a bound: a
+// process whose turn has been put off for patience messages goes like one of them, so that a lock that never stops
+// sending cannot keep its holder inside.
 func defaultOption(options []Option) int {
 	newest := uint64(0)
 	for i := range options {
@@ -96,8 +101,11 @@ func defaultOption(options []Option) int {
 			continue
 		}
 		class := classes[o.Kind]
-		if (o.Kind == Enter || o.Kind == Leave) && newest-o.Age > patience {
+		switch {
+		case (o.Kind == Enter || o.Kind == Leave) && newest-o.Age > patience:
 			class = classes[Serve]
+		case o.Kind == Tick && o.Due:
+			class = classDue
 		}
 		if best < 0 || class < bestClass || class == bestClass && o.Age < options[best].Age {
 			best, bestClass = i, class
@@ -106,7 +114,9 @@ func defaultOption(options []Option) int {
 	return best
 }
 
-var classes = [...]int{Serve: 0, Deliver: 0, Heal: 1, Enter: 2, Leave: 2, Tick: 3}
+var classes = [...]int{Serve: 0, Deliver: 0, Heal: 1, Enter: 3, Leave: 3, Tick: 4}
+
+const classDue = 2 // of a tick that brings something about
 
 // patience is how many younger messages go before a process that waits to enter or leave.
 const patience = 100

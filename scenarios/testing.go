@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,12 @@ func (r rapidDraws) Choose(_ int, options []Option, usual int) int {
 	if len(options) == 1 {
 		return usual
 	}
-	return usualFirst(rapid.IntRange(0, len(options)-1).Draw(r.t, "decision"), usual)
+	steps := make([]Step, len(options))
+	for draw := range steps {
+		steps[draw] = options[usualFirst(draw, usual)].Step
+	}
+	step := rapid.SampledFrom(steps).Draw(r.t, "step")
+	return slices.IndexFunc(options, func(o Option) bool { return o.Step == step })
 }
 
 // usualFirst maps 0 to the usual option, and what was before that one place further.

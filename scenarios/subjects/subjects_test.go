@@ -35,6 +35,7 @@ func TestCorrectLocks(t *testing.T) {
 				{2, 2, 2000, faults.Plan{Any: 4}},
 				{3, 2, 4000, faults.Default()},
 				{5, 1, 1000, faults.Plan{Any: 3}},
+				{2, 2, 1000, faults.Plan{Of: [faults.Kinds]int{faults.Cut: 6, faults.LoseReply: 3}}},
 			} {
 				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules, tc.plan); result != nil {
 					scenario := &scenarios.Scenario{Subject: subject, Clients: tc.clients, Cycles: tc.cycles, Faults: tc.plan}
@@ -42,6 +43,17 @@ func TestCorrectLocks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A predecessor that leaves the queue, for whatever reason, must not let the one behind it in.
+func TestNoRecheckByEachFault(t *testing.T) {
+	for _, kind := range []faults.Kind{faults.Cut, faults.LoseReply, faults.Expire, faults.Crash, faults.Cancel} {
+		var plan faults.Plan
+		plan.Of[kind] = 1
+		if result, _ := search(t, subjects.NoRecheck(), 3, 2, 3000, plan); result == nil {
+			t.Errorf("one %v: no schedule failed", kind)
+		}
 	}
 }
 
