@@ -60,6 +60,6 @@ func nodeLockScenario() scenarios.Scenario {
 	}
 }
 
-func TestNodeLock(t *testing.T) { scenarios.CheckRapid(t, nodeLockScenario()) }
+func TestNodeLock(t *testing.T) { scenarios.Check(t, nodeLockScenario()) }
 
 func FuzzNodeLock(f *testing.F) { scenarios.Fuzz(f, nodeLockScenario()) }

@@ -1,6 +1,10 @@
 package scenarios
 
-import "math/rand/v2"
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+)
 
 // Random is a random walk: every step that can happen has its chance. How great it is, is drawn anew for every run: in
 // some runs critical sections are long, in some time flies, in some faults strike early or hardly at all (swarm testing:
@@ -49,3 +53,15 @@ func (r *Random) Choose(_ int, options []Option, usual int) int {
 
 // below draws a number less than n. The bias of the remainder is far below anything that a search could notice.
 func (r *Random) below(n uint64) uint64 { return r.source.Uint64() % n }
+
+// ParseSeed reads a seed: a number, or the word random for a fresh one.
+func ParseSeed(text string) (uint64, error) {
+	if text == "random" {
+		return uint64(rand.Uint32()), nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is neither a number from 0 to 2^64-1 nor the word random", text)
+	}
+	return seed, nil
+}

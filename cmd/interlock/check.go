@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
@@ -96,9 +95,9 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err != nil {
 		return nil, fmt.Errorf("--faults: %w", err)
 	}
-	seed, err := parseSeed(f.seed)
+	seed, err := scenarios.ParseSeed(f.seed)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--seed: %w", err)
 	}
 	if err := f.bounds(given); err != nil {
 		return nil, err
@@ -160,17 +159,6 @@ func (f *checkFlags) later() error {
 		return fmt.Errorf("--strategy: unknown strategy %q; known is random", f.strategy)
 	}
 	return nil
-}
-
-func parseSeed(text string) (uint64, error) {
-	if text == "random" {
-		return uint64(rand.Uint32()), nil
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("--seed %q is neither a number from 0 to 2^64-1 nor the word random", text)
-	}
-	return seed, nil
 }
 
 func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags, stdout, stderr io.Writer) error {

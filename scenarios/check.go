@@ -1,0 +1,140 @@
+package scenarios
+
+import (
+	"context"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The variables that Check reads from the environment. They are not flags, because go test ./... would hand those to
+// every package.
+const (
+	schedulesVariable = "INTERLOCK_SCHEDULES" // how many schedules are run; 2000 unless set
+	seedVariable      = "INTERLOCK_SEED"      // where chance comes from; taken from the test's name unless set
+	replayVariable    = "INTERLOCK_REPLAY"    // a counterexample's directory: it is replayed, and nothing else is done
+)
+
+const defaultSchedules = 2000
+
+// Check searches the schedules of a lock for one that breaks a property that it claims. It does in a test what the
+// command interlock check does: random schedules from a seed, on all processors, a sample of them twice. The first that
+// fails is shortened and written to a directory below testdata/interlock, and the test fails with the decisive part of
+// its timeline and the command that replays it.
+//
+// What stands below testdata/interlock for the test, from earlier failures, is replayed before the search. A schedule
+// names steps, and one that cannot happen any more is skipped, so it goes on to be a regression test when the lock has
+// been mended.
+//
+// The environment variables INTERLOCK_SCHEDULES and INTERLOCK_SEED, a number or the word random, set how many schedules
+// are run and which; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else.
+func Check(t *testing.T, scenario Scenario) {
+	t.Helper()
+	if err := scenario.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if path := os.Getenv(replayVariable); path != "" {
+		replayInTest(t, &scenario, path)
+		return
+	}
+	corpus := filepath.Join("testdata", "interlock", strings.ReplaceAll(t.Name(), "/", "-"))
+	recorded, err := filepath.Glob(filepath.Join(corpus, "*", recordingName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range recorded {
+		replayInTest(t, &scenario, path)
+	}
+	campaign := &Campaign{Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, defaultSchedules),
+		Seed: seedFrom(t), Workers: runtime.GOMAXPROCS(0)}
+	report := campaign.Run(context.Background(), t)
+	switch {
+	case report.Nondeterministic != nil:
+		t.Fatal(report.Nondeterministic)
+	case report.Failure != nil:
+		failWith(t, campaign, report.Failure, corpus)
+	}
+}
+
+// failWith shortens a schedule that has failed, writes it down and ends the test.
+func failWith(t *testing.T, campaign *Campaign, failure *Failure, corpus string) {
+	t.Helper()
+	runner := NewRunner(t)
+	signature := failure.Violations[0].Signature()
+	scenario, deviations := runner.Shrink(context.Background(), campaign.Scenario, failure.Deviations, signature)
+	c := runner.NewCounterexample(scenario, deviations, signature, campaign.Seed, failure.Schedule)
+	c.ReplayBy = func(directory string) string {
+		return replayVariable + "=" + directory + " go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$' ."
+	}
+	directory, err := c.Write(corpus)
+	if err != nil {
+		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario), err)
+	}
+	t.Fatalf("%v, seed %d: schedule %d fails; shortened to %v with these decisions:\n%s\n%s\ncounterexample %s\nreplay %s",
+		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario, stepList(deviations), c.Result.Describe(&scenario),
+		directory, c.ReplayBy(directory))
+}
+
+func stepList(deviations []Deviation) string {
+	var text strings.Builder
+	for _, d := range deviations {
+		text.WriteString("  step " + strconv.Itoa(d.Index) + ": " + d.Step.String() + "\n")
+	}
+	return text.String()
+}
+
+// replayInTest replays a recorded schedule for the scenario's lock, and fails the test if a property breaks.
+func replayInTest(t *testing.T, scenario *Scenario, path string) {
+	t.Helper()
+	recording, err := ReadRecording(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := recording.Scenario(scenario.Subject)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	replay := &Replay{Deviations: recording.Deviations}
+	result := NewRunner(t).Run(recorded, replay)
+	for _, d := range replay.Skipped {
+		t.Logf("%s: step %d, %v, cannot happen there any more", path, d.Index, d.Step)
+	}
+	if len(result.Violations) > 0 {
+		t.Fatalf("%s fails:\n%s", path, result.Describe(recorded))
+	}
+}
+
+// numberFrom reads a positive number from the environment.
+func numberFrom(t *testing.T, variable string, unset int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return unset
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 {
+		t.Fatalf("%s is %q, not a number of at least 1", variable, text)
+	}
+	return number
+}
+
+// seedFrom reads the seed from the environment. Unless one is set it depends on the test's name, so that a new test
+// does not change the schedules of the others.
+func seedFrom(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv(seedVariable)
+	if text == "" {
+		hash := fnv.New64a()
+		hash.Write([]byte(t.Name()))
+		return hash.Sum64()
+	}
+	seed, err := ParseSeed(text)
+	if err != nil {
+		t.Fatalf("%s: %v", seedVariable, err)
+	}
+	return seed
+}
