@@ -5,7 +5,8 @@
 //	<!-- $ COMMAND -->
 //
 // is followed by a fenced block, which is replaced by the command and what it prints; the command is run by sh, with
-// the directory that holds interlock in its path. A line
+// the directory that holds interlock in its path. It is shown up to its first pipe, or as what stands behind " ## ".
+// A line
 //
 //	<!-- file PATH -->
 //
@@ -87,13 +88,16 @@ func block(marker string) (string, error) {
 	if !ok {
 		return "", nil
 	}
+	command, shown, renamed := strings.Cut(command, " ## ")
 	shell := exec.Command("sh", "-c", command)
 	shell.Stderr = nil
 	printed, err := shell.Output()
 	if _, failed := err.(*exec.ExitError); err != nil && !failed {
 		return "", err
 	}
-	shown, _, _ := strings.Cut(command, " | ")
-	shown = strings.TrimSuffix(shown, " 2>/dev/null")
+	if !renamed {
+		shown, _, _ = strings.Cut(command, " | ")
+		shown = strings.TrimSuffix(shown, " 2>/dev/null")
+	}
 	return "$ " + shown + "\n" + string(printed), nil
 }
