@@ -61,6 +61,9 @@ func (e *Event) appendBinary(b []byte) []byte {
 	return b
 }
 
+// processesMax is the highest number of a process that Read accepts: a timeline has a column for each.
+const processesMax = 10_000
+
 // Write writes the log as JSON Lines, one event a line.
 func (l *Log) Write(w io.Writer) error {
 	buffered := bufio.NewWriter(w)
@@ -86,6 +89,9 @@ func Read(r io.Reader) (*Log, error) {
 		}
 		if e.Kind == 0 {
 			return nil, fmt.Errorf("line %d: no kind of event", line)
+		}
+		if e.Process < 0 || e.Process > processesMax {
+			return nil, fmt.Errorf("line %d: process %d is not from 0 to %d", line, e.Process, processesMax)
 		}
 		log.Append(e)
 	}

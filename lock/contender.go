@@ -32,7 +32,7 @@ type contender struct {
 	doubted   bool      // that was so at any time of the attempt
 	muteSince time.Time // when the client was first found closed, as far as one can tell
 	muteLast  time.Time // when it was last
-	deleting  bool      // a request to delete the node may have been carried out
+	deleting  bool      // a request to delete the node was sent
 	removal   error     // why the node could not be removed, or was gone before; good once gone is closed
 }
 
@@ -403,11 +403,12 @@ func (c *contender) removeOnce() error {
 		return c.find()
 	}
 	err := c.mutex.client.Delete(c.node, -1)
+	first := !c.deleting
+	c.deleting = true
 	switch {
-	case errors.Is(err, zk.ErrNoNode) && !c.deleting:
+	case errors.Is(err, zk.ErrNoNode) && first:
 		c.removal = errNodeGone
 	case err != nil && !errors.Is(err, zk.ErrNoNode):
-		c.deleting = true
 		return err
 	}
 	c.node = ""
@@ -460,8 +461,8 @@ func (c *contender) closed(err error) bool {
 		return false
 	}
 	now := time.Now()
-	if now.Sub(c.muteLast) > 2*retryPause {
-		c.muteSince = now // Something else happened in between.
+	if now.Sub(c.muteLast) > max(c.mutex.timeout/2, 2*c.retryAfter) {
+		c.muteSince = now // A call took its time in between, as those of a closed client do not.
 	}
 	c.muteLast = now
 	return now.Sub(c.muteSince) > 2*c.mutex.timeout

@@ -65,7 +65,8 @@ type Mutex struct {
 // An Option changes a [Mutex] that is being made.
 type Option func(*Mutex)
 
-// WithACL sets the access control list of the nodes that the mutex makes. The default lets everyone do everything.
+// WithACL sets the access control list of the nodes that the mutex makes. It must let every contender read the nodes of
+// the others. The default lets everyone do everything.
 func WithACL(acl []zk.ACL) Option { return func(m *Mutex) { m.acl = acl } }
 
 // WithRandom sets where the GUIDs in the names of nodes come from. The default is crypto/rand. Two contenders with

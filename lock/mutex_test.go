@@ -584,3 +584,81 @@ func (l *lateCreate) Delete(path string, version int32) error {
 	}
 	return l.Conn.Delete(path, version)
 }
+
+// A delete whose reply is lost has given the lock back all the same.
+func TestLostDeleteReply(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		err, done := error(nil), false
+		go func() { err = lease.Unlock(background); done = true }()
+		w.send()
+		w.cluster.LoseReply(w.client(1))
+		w.cluster.Heal(w.client(1))
+		w.pass(3 * time.Second)
+		if !done || err != nil {
+			t.Errorf("Unlock returned %v with %v, want nil", done, err)
+		}
+		w.wantNodes(0)
+	})
+}
+
+// A node that belongs to another session, such as one that is over, is no reason to grant the lock.
+func TestForeignOwner(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		foreign := &foreignOwner{Conn: w.client(1)}
+		m, err := lock.NewMutex(foreign, "/lock", sessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease := w.acquire(m)
+		if foreign.first == "" || lease.Node() == foreign.first {
+			t.Errorf("the lock was granted by %s, which belongs to another session", lease.Node())
+		}
+		w.wantNodes(1)
+	})
+}
+
+// foreignOwner reports another owner of the first node that is asked for.
+type foreignOwner struct {
+	*simzk.Conn
+	first string
+}
+
+func (f *foreignOwner) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	data, stat, events, err := f.Conn.GetW(path)
+	if f.first == "" {
+		f.first = path
+		stat.EphemeralOwner++
+	}
+	return data, stat, events, err
+}
+
+// A closed client is found out also where every call takes a while to fail.
+func TestClosedSlowly(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m, err := lock.NewMutex(slowlyClosed{w.client(1)}, "/lock", sessionTimeout,
+			lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{0xff}, 16))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := m.Lock(background); !errors.Is(err, zk.ErrClosing) || time.Since(began) > 3*sessionTimeout {
+			t.Errorf("Lock returned %v after %v, want ErrClosing", err, time.Since(began))
+		}
+	})
+}
+
+// slowlyClosed is a client that was closed, on a busy machine.
+type slowlyClosed struct{ *simzk.Conn }
+
+func (slowlyClosed) State() zk.State { return zk.StateDisconnected }
+
+func (slowlyClosed) Create(string, []byte, int32, []zk.ACL) (string, error) {
+	time.Sleep(100 * time.Millisecond)
+	return "", zk.ErrConnectionClosed
+}
+
+func (slowlyClosed) Sync(string) (string, error) {
+	time.Sleep(100 * time.Millisecond)
+	return "", zk.ErrConnectionClosed
+}

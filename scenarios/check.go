@@ -2,9 +2,12 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -31,23 +34,28 @@ const defaultSchedules = 2000
 // been mended.
 //
 // The environment variables INTERLOCK_SCHEDULES and INTERLOCK_SEED, a number or the word random, set how many schedules
-// are run and which; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else.
+// are run and which; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else. With a random seed
+// give go test the flag -count=1, or it may answer from its cache.
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	if path := os.Getenv(replayVariable); path != "" {
-		replayInTest(t, &scenario, path)
+		if !replayInTest(t, &scenario, path) {
+			t.Fatalf("%s: none of its decisions can happen any more; it says nothing of this lock", path)
+		}
 		return
 	}
 	corpus := filepath.Join("testdata", "interlock", strings.ReplaceAll(t.Name(), "/", "-"))
-	recorded, err := filepath.Glob(filepath.Join(corpus, "*", recordingName))
-	if err != nil {
+	recorded, err := os.ReadDir(corpus)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	for _, path := range recorded {
-		replayInTest(t, &scenario, path)
+	for _, entry := range recorded {
+		if !strings.HasPrefix(entry.Name(), draftPrefix) {
+			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()))
+		}
 	}
 	campaign := &Campaign{Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, defaultSchedules),
 		Seed: seedFrom(t), Workers: runtime.GOMAXPROCS(0)}
@@ -68,7 +76,8 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, corpus string)
 	scenario, deviations := runner.Shrink(context.Background(), campaign.Scenario, failure.Deviations, signature)
 	c := runner.NewCounterexample(scenario, deviations, signature, campaign.Seed, failure.Schedule)
 	c.ReplayBy = func(directory string) string {
-		return replayVariable + "=" + directory + " go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$' ."
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^")
+		return replayVariable + "='" + strings.ReplaceAll(directory, "'", `'\''`) + "' go test -count=1 -run '^" + pattern + "$' ."
 	}
 	directory, err := c.Write(corpus)
 	if err != nil {
@@ -87,12 +96,16 @@ func stepList(deviations []Deviation) string {
 	return text.String()
 }
 
-// replayInTest replays a recorded schedule for the scenario's lock, and fails the test if a property breaks.
-func replayInTest(t *testing.T, scenario *Scenario, path string) {
+// replayInTest replays a recorded schedule for the scenario's lock, and fails the test if a property breaks. It returns
+// false if there are decisions in the schedule and none of them could happen.
+func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	t.Helper()
 	recording, err := ReadRecording(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if recording.Lock != scenario.Subject.Name {
+		t.Fatalf("%s is a schedule of the lock %q, and this is %q", path, recording.Lock, scenario.Subject.Name)
 	}
 	recorded, err := recording.Scenario(scenario.Subject)
 	if err != nil {
@@ -106,6 +119,7 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) {
 	if len(result.Violations) > 0 {
 		t.Fatalf("%s fails:\n%s", path, result.Describe(recorded))
 	}
+	return len(recording.Deviations) == 0 || len(replay.Skipped) < len(recording.Deviations)
 }
 
 // numberFrom reads a positive number from the environment.

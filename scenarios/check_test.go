@@ -16,10 +16,12 @@ const brokenVariable = "INTERLOCK_TEST_BROKEN"
 
 func TestChecked(t *testing.T) {
 	s := scenario(subjects.Textbook(), 3, 1, 1)
+	name := subjects.ExistsThenWait().Name
 	if os.Getenv(brokenVariable) != "" {
 		s.Subject = subjects.ExistsThenWait()
 	}
-	t.Run("lock", func(t *testing.T) { scenarios.Check(t, *s) })
+	s.Subject.Name = name // The lock that is mended is the same lock.
+	t.Run("lock[1]", func(t *testing.T) { scenarios.Check(t, *s) })
 }
 
 // checked runs TestChecked in the directory and returns what it printed and whether it passed.
@@ -43,7 +45,7 @@ func TestCheck(t *testing.T) {
 	if passed {
 		t.Fatalf("the broken lock passes:\n%s", first)
 	}
-	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "TestChecked-lock", "exists-then-wait-progress-*"))
+	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "exists-then-wait-progress-*"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("counterexamples %v, error %v, want one; the test printed\n%s", found, err, first)
 	}
@@ -53,7 +55,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, want := range []string{
 		"progress: a process waits for the lock for ever", "these decisions:\n", "enter c1", "asks for the lock",
-		"replay INTERLOCK_REPLAY=" + relative + " go test -run '^TestChecked$/^lock$' .",
+		"replay INTERLOCK_REPLAY='" + relative + "' go test -count=1 -run '^TestChecked$/^lock\\[1\\]$' .",
 	} {
 		if !strings.Contains(first, want) {
 			t.Errorf("the first failure does not say %q:\n%s", want, first)
@@ -64,10 +66,10 @@ func TestCheck(t *testing.T) {
 		passes      bool
 		want        string
 	}{
-		"found again by the corpus": {[]string{broken}, false, "schedule.json fails:\n"},
+		"found again by the corpus": {[]string{broken}, false, " fails:\n"},
 		"replayed":                  {[]string{broken, "INTERLOCK_REPLAY=" + relative}, false, relative + " fails:\n"},
-		"mended":                    {nil, true, "--- PASS: TestChecked/lock"},
-		"mended and replayed":       {[]string{"INTERLOCK_REPLAY=" + relative}, true, "--- PASS: TestChecked/lock"},
+		"mended":                    {nil, true, "--- PASS: TestChecked/lock[1]"},
+		"mended and replayed":       {[]string{"INTERLOCK_REPLAY=" + relative}, true, "--- PASS: TestChecked/lock[1]"},
 		"bad number of schedules":   {[]string{"INTERLOCK_SCHEDULES=0"}, false, `INTERLOCK_SCHEDULES is "0", not a number of at least 1`},
 		"bad seed":                  {[]string{"INTERLOCK_SEED=x"}, false, `INTERLOCK_SEED: "x" is neither a number`},
 		"bad replay":                {[]string{"INTERLOCK_REPLAY=nosuch"}, false, "nosuch: no such file or directory"},

@@ -31,6 +31,7 @@ const (
 	recordingFormat  = "interlock-schedule"
 	recordingVersion = 1
 	recordingName    = "schedule.json"
+	draftPrefix      = ".draft-" // of a directory that is not whole yet
 )
 
 // A TraceHash is the hash of a run's events, written as 16 hexadecimal digits.
@@ -149,7 +150,7 @@ func (c *Counterexample) Write(below string) (string, error) {
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err
 	}
-	draft, err := os.MkdirTemp(below, ".draft-")
+	draft, err := os.MkdirTemp(below, draftPrefix)
 	if err != nil {
 		return "", err
 	}

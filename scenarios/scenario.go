@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -27,6 +28,8 @@ func (s *Scenario) Validate() error {
 	switch {
 	case s.Subject.Open == nil:
 		return fmt.Errorf("the scenario has no lock to test")
+	case s.Subject.Name == "" || strings.ContainsAny(s.Subject.Name, `/\`):
+		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Subject.Name)
 	case s.Clients < 1 || s.Clients > ClientsMax:
 		return fmt.Errorf("clients must be from 1 to %d, not %d", ClientsMax, s.Clients)
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
