@@ -160,7 +160,7 @@ func (p *process) checkLoss() {
 }
 
 // growStack makes the goroutine's stack as large as lock code mostly needs, while there is next to nothing on it.
-// Growing it step by step from deep within that code takes a tenth of a run (BenchmarkSchedule).
+// Growing it step by step from deep within that code shows in BenchmarkSchedule.
 //
 //go:noinline
 func growStack(i int) byte {
