@@ -38,7 +38,7 @@ func (k Kind) Meaning() string { return kinds[k].meaning }
 
 // Possible tells whether the fault can strike the client now and would make a difference. Whether a process waits for a
 // lock that it could give up, only its caller knows.
-func Possible(k Kind, client *simzk.Conn) bool {
+func Possible(k Kind, client *simzk.Link) bool {
 	switch k {
 	case Cut:
 		return client.Connected()
@@ -54,7 +54,7 @@ func Possible(k Kind, client *simzk.Conn) bool {
 
 // Apply does the fault to the client. It must be [Possible]. To the cluster, Cancel is nothing: it is the caller who ends
 // the context.
-func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Conn) {
+func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Link) {
 	switch k {
 	case Cut:
 		cluster.Cut(client)

@@ -31,7 +31,7 @@ func withStruck(t *testing.T, test func(t *testing.T, s *struck)) {
 		s := &struck{cluster: cluster, conn: cluster.Connect(), began: time.Now()}
 		defer s.conn.TearDown()
 		go func() {
-			_, s.err = s.conn.Create("/n", nil, zk.FlagEphemeral, nil)
+			_, s.err = s.conn.Create("/n", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 			s.returned = true
 		}()
 		s.collect()
@@ -49,9 +49,9 @@ func (s *struck) collect() {
 func (s *struck) flow() {
 	for s.collect(); s.conn.Unserved()+s.conn.Undelivered() > 0; s.collect() {
 		if s.conn.Unserved() > 0 {
-			s.cluster.Serve(s.conn)
+			s.cluster.Serve(s.conn.Link)
 		} else {
-			s.cluster.Deliver(s.conn)
+			s.cluster.Deliver(s.conn.Link)
 		}
 	}
 }
@@ -69,13 +69,16 @@ func (s *struck) pass(duration time.Duration) {
 	}
 }
 
-func (s *struck) stands() bool { return s.cluster.Tree().Get("/n").Code == simzk.OK }
+func (s *struck) stands() bool {
+	_, ok := s.cluster.Tree().Stat("/n")
+	return ok
+}
 
 // possible returns the kinds that can strike the client now.
 func (s *struck) possible() string {
 	var names []string
 	for k := range faults.Kinds {
-		if faults.Possible(k, s.conn) {
+		if faults.Possible(k, s.conn.Link) {
 			names = append(names, k.String())
 		}
 	}
@@ -100,13 +103,13 @@ func TestPossibleAtRest(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.Cut, s.cluster, s.conn)
+		faults.Apply(faults.Cut, s.cluster, s.conn.Link)
 		s.flow()
 		if s.err != zk.ErrConnectionClosed || s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
 		}
 		s.wantPossible(t, "expire crash cancel")
-		s.cluster.Heal(s.conn)
+		s.cluster.Heal(s.conn.Link)
 		s.pass(time.Second)
 		s.wantPossible(t, "cut expire crash cancel")
 	})
@@ -114,7 +117,7 @@ func TestCut(t *testing.T) {
 
 func TestLoseReply(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.LoseReply, s.cluster, s.conn)
+		faults.Apply(faults.LoseReply, s.cluster, s.conn.Link)
 		s.flow()
 		if s.err != zk.ErrConnectionClosed || !s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
@@ -128,7 +131,7 @@ func TestExpire(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
 		before := s.conn.SessionID()
-		faults.Apply(faults.Expire, s.cluster, s.conn)
+		faults.Apply(faults.Expire, s.cluster, s.conn.Link)
 		s.pass(5 * time.Second)
 		if !s.stands() || s.cluster.Sessions() != 1 {
 			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(), s.cluster.Sessions())
@@ -146,8 +149,8 @@ func TestExpire(t *testing.T) {
 func TestExpireWhileCut(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
-		faults.Apply(faults.Cut, s.cluster, s.conn)
-		faults.Apply(faults.Expire, s.cluster, s.conn)
+		faults.Apply(faults.Cut, s.cluster, s.conn.Link)
+		faults.Apply(faults.Expire, s.cluster, s.conn.Link)
 		s.pass(6 * time.Second)
 		if s.stands() {
 			t.Error("the node stands")
@@ -157,7 +160,7 @@ func TestExpireWhileCut(t *testing.T) {
 
 func TestCrash(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.Crash, s.cluster, s.conn)
+		faults.Apply(faults.Crash, s.cluster, s.conn.Link)
 		s.wantPossible(t, "")
 		s.flow()
 		if s.returned || !s.stands() {
@@ -187,7 +190,7 @@ func TestKinds(t *testing.T) {
 
 func TestUnknownKind(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		if faults.Possible(faults.Kinds, s.conn) {
+		if faults.Possible(faults.Kinds, s.conn.Link) {
 			t.Error("a kind that there is not is possible")
 		}
 		defer func() {
@@ -195,7 +198,7 @@ func TestUnknownKind(t *testing.T) {
 				t.Error("no panic for a kind that there is not")
 			}
 		}()
-		faults.Apply(faults.Kinds, s.cluster, s.conn)
+		faults.Apply(faults.Kinds, s.cluster, s.conn.Link)
 	})
 }
 
@@ -203,7 +206,7 @@ func TestUnknownKind(t *testing.T) {
 func TestCancel(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		before := s.cluster.Key()
-		faults.Apply(faults.Cancel, s.cluster, s.conn)
+		faults.Apply(faults.Cancel, s.cluster, s.conn.Link)
 		if s.cluster.Key() != before {
 			t.Error("the cluster has changed")
 		}

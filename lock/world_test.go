@@ -12,6 +12,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // sessionTimeout is what the simulated ensemble grants.
@@ -21,6 +23,7 @@ const sessionTimeout = 4 * time.Second
 type world struct {
 	t       *testing.T
 	cluster *simzk.Cluster
+	clients []*simzk.Conn
 	log     *history.Log
 	began   time.Time
 }
@@ -31,12 +34,12 @@ func inWorld(t *testing.T, clients int, test func(w *world)) {
 		log := new(history.Log)
 		w := &world{t: t, log: log, began: time.Now(),
 			cluster: simzk.New(simzk.Config{SessionTimeout: sessionTimeout, Settle: synctest.Wait}, log)}
-		w.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: "/lock"})
+		w.create("/lock", 0, 0)
 		for range clients {
-			w.cluster.Connect()
+			w.clients = append(w.clients, w.cluster.Connect())
 		}
 		defer func() {
-			for _, conn := range w.cluster.Conns() {
+			for _, conn := range w.clients {
 				conn.TearDown()
 			}
 			time.Sleep(time.Minute)
@@ -45,7 +48,12 @@ func inWorld(t *testing.T, clients int, test func(w *world)) {
 	})
 }
 
-func (w *world) client(number int) *simzk.Conn { return w.cluster.Conns()[number-1] }
+func (w *world) client(number int) *simzk.Conn { return w.clients[number-1] }
+
+// create makes a node that belongs to a session, or to none.
+func (w *world) create(path string, flags int32, owner int64) {
+	w.cluster.Tree().Apply(&tree.Write{Op: wire.OpCreate, Path: path, ACL: tree.Open, Flags: flags, Session: owner})
+}
 
 func (w *world) mutex(client int, options ...lock.Option) *lock.Mutex {
 	w.t.Helper()
@@ -62,13 +70,13 @@ func (w *world) flow() {
 		synctest.Wait()
 		w.cluster.Collect()
 		moved = false
-		for _, conn := range w.cluster.Conns() {
-			if _, ok := conn.Servable(); ok {
-				w.cluster.Serve(conn)
+		for _, link := range w.cluster.Links() {
+			if _, ok := link.Servable(); ok {
+				w.cluster.Serve(link)
 				moved = true
 			}
-			if _, ok := conn.Deliverable(); ok {
-				w.cluster.Deliver(conn)
+			if _, ok := link.Deliverable(); ok {
+				w.cluster.Deliver(link)
 				moved = true
 			}
 			synctest.Wait()
@@ -89,7 +97,7 @@ func (w *world) serve(client int) {
 		if _, ok := w.client(client).Servable(); !ok {
 			return
 		}
-		w.cluster.Serve(w.client(client))
+		w.cluster.Serve(w.client(client).Link)
 	}
 }
 
@@ -108,15 +116,15 @@ func (w *world) pass(duration time.Duration) {
 func (w *world) reconnect(client int) {
 	w.t.Helper()
 	conn := w.client(client)
-	w.cluster.Heal(conn)
+	w.cluster.Heal(conn.Link)
 	for range 20 {
 		time.Sleep(100 * time.Millisecond)
 		w.send()
 		w.cluster.Advance(time.Since(w.began))
 		if conn.State() == zk.StateConnected {
 			w.send()
-			w.cluster.Serve(conn)
-			w.cluster.Deliver(conn)
+			w.cluster.Serve(conn.Link)
+			w.cluster.Deliver(conn.Link)
 			return
 		}
 	}
@@ -171,7 +179,7 @@ func (w *world) unlock(l *lock.Lease) {
 }
 
 // nodes returns the names of the nodes in the lock's directory.
-func (w *world) nodes() []string { return w.cluster.Tree().Children("/lock").Children }
+func (w *world) nodes() []string { return w.cluster.Tree().Children("/lock", nil).Children }
 
 func (w *world) wantNodes(n int) {
 	w.t.Helper()
@@ -180,11 +188,11 @@ func (w *world) wantNodes(n int) {
 	}
 }
 
-// requests returns how many requests of that kind the client has sent.
-func (w *world) requests(client int, op simzk.Op) int {
+// requests returns how many requests of that kind, or of any, the client has sent.
+func (w *world) requests(client int, verb string) int {
 	n := 0
 	for _, e := range w.log.Events() {
-		if e.Kind == history.Send && e.Process == int32(client) && (op == 0 || e.Op == op.String()) {
+		if e.Kind == history.Send && e.Process == int32(client) && (verb == "" || e.Op == verb) {
 			n++
 		}
 	}

@@ -2,7 +2,7 @@ package scenarios
 
 import (
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // A Phase says what a process is doing with its lock.
@@ -38,16 +38,16 @@ func (p *process) phase() Phase {
 	case releasing:
 		return Releasing
 	case locking:
-		op, pending := p.Client.Pending()
+		r := p.link.Pending()
 		switch {
-		case !pending:
+		case r == nil:
 			return Waiting
-		case op == simzk.OpCreate:
-			return CreateInFlight
-		case op == simzk.OpChildren:
-			return Listing
-		case op.SetsWatch():
+		case r.Watch:
 			return SettingWatch
+		case r.Op == wire.OpCreate:
+			return CreateInFlight
+		case r.Op == wire.OpGetChildren2:
+			return Listing
 		}
 		return Asking
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // A loop is one run inside its bubble: it asks the strategy for a step, performs it, waits until every process is
@@ -46,18 +48,19 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 		cluster: simzk.New(simzk.Config{Settle: synctest.Wait}, log),
 		cancel:  cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
 	}
-	l.cluster.Tree().Apply(simzk.Write{Op: simzk.OpCreate, Path: lockDirectory})
+	l.cluster.Tree().Apply(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	l.processes = make([]*process, scenario.Clients)
 	space := make([]process, scenario.Clients)
 	for i := range l.processes {
 		p := &space[i]
+		client := l.cluster.Connect()
 		l.processes[i] = p
 		*p = process{
 			Process: Process{
-				Number: i + 1, Client: l.cluster.Connect(), Directory: lockDirectory,
+				Number: i + 1, Client: client, Directory: lockDirectory,
 				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
 			},
-			ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
+			link: client.Link, ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
 			cancellable: scenario.Faults.Allows(faults.Cancel),
 			turns:       &l.turns, resume: make(chan struct{}, 1),
 		}
@@ -117,25 +120,25 @@ func (l *loop) observe() {
 // listOptions lists what can happen next, in canonical order: by kind and then by process, with the faults last.
 func (l *loop) listOptions() {
 	options := l.options[:0]
-	conns := l.cluster.Conns()
-	for _, conn := range conns {
-		if age, ok := conn.Servable(); ok {
-			options = append(options, Option{Step: Step{Kind: Serve, Process: int32(conn.Process())}, Age: age})
+	links := l.cluster.Links()
+	for _, link := range links {
+		if age, ok := link.Servable(); ok {
+			options = append(options, Option{Step: Step{Kind: Serve, Process: int32(link.Process())}, Age: age})
 		}
 	}
-	for _, conn := range conns {
-		if age, ok := conn.Deliverable(); ok {
-			options = append(options, Option{Step: Step{Kind: Deliver, Process: int32(conn.Process())}, Age: age})
+	for _, link := range links {
+		if age, ok := link.Deliverable(); ok {
+			options = append(options, Option{Step: Step{Kind: Deliver, Process: int32(link.Process())}, Age: age})
 		}
 	}
 	for _, p := range l.processes {
-		if p.waiting && !p.Client.Crashed() {
+		if p.waiting && !p.link.Crashed() {
 			options = append(options, Option{Step: Step{Kind: p.gate, Process: int32(p.Number)}, Age: p.age})
 		}
 	}
-	for _, conn := range conns {
-		if conn.LinkDown() {
-			options = append(options, Option{Step: Step{Kind: Heal, Process: int32(conn.Process())}})
+	for _, link := range links {
+		if link.Down() {
+			options = append(options, Option{Step: Step{Kind: Heal, Process: int32(link.Process())}})
 		}
 	}
 	_, due := l.cluster.Deadline()
@@ -152,7 +155,7 @@ func (l *loop) appendFaults(options []Option) []Option {
 			continue
 		}
 		for _, p := range l.processes {
-			if !p.done() && faults.Possible(kind, p.Client) && (kind != faults.Cancel || p.stage == locking && !p.cancelled) {
+			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled) {
 				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: int32(p.Number)}})
 			}
 		}
@@ -169,11 +172,11 @@ func (l *loop) perform(step Step) {
 	p := l.processes[step.Process-1]
 	switch step.Kind {
 	case Serve:
-		l.cluster.Serve(p.Client)
+		l.cluster.Serve(p.link)
 	case Deliver:
-		l.cluster.Deliver(p.Client)
+		l.cluster.Deliver(p.link)
 	case Heal:
-		l.cluster.Heal(p.Client)
+		l.cluster.Heal(p.link)
 	case Enter, Leave:
 		p.waiting, p.age = false, 0
 		p.resume <- struct{}{}
@@ -183,7 +186,7 @@ func (l *loop) perform(step Step) {
 		l.budget.Spend(step.Fault)
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
 			Name: step.Fault.String(), Op: phase.String()})
-		faults.Apply(step.Fault, l.cluster, p.Client)
+		faults.Apply(step.Fault, l.cluster, p.link)
 		if step.Fault == faults.Cancel {
 			p.cancelled = true
 			p.cancel()
@@ -260,12 +263,8 @@ func (l *loop) allDone() bool {
 // quiet tells whether nothing is under way and no living process has left a node behind.
 func (l *loop) quiet() bool {
 	for _, p := range l.processes {
-		_, pending := p.Client.Pending()
-		if p.Client.Crashed() {
-			pending = false
-		}
-		if p.Client.Unserved() > 0 || p.Client.Undelivered() > 0 || pending ||
-			!p.Client.Crashed() && l.cluster.OwnsNodes(p.Client) {
+		if p.link.Unserved() > 0 || p.link.Undelivered() > 0 ||
+			!p.link.Crashed() && (p.link.Pending() != nil || p.link.OwnsNodes()) {
 			return false
 		}
 	}
@@ -285,7 +284,7 @@ func (l *loop) key() uint64 {
 func (l *loop) tearDown() {
 	l.cancel()
 	for _, p := range l.processes {
-		p.Client.TearDown()
+		p.link.TearDown()
 		close(p.resume)
 	}
 	// Goroutines that sleep have to wake up once more to find that all is over.

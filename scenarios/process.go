@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 // stage says how far a process is in its script.
@@ -25,6 +26,7 @@ const (
 // that runs, and to the loop while it is blocked.
 type process struct {
 	Process
+	link    *simzk.Link
 	ctx     context.Context
 	subject *Subject
 	cycles  int
@@ -116,7 +118,7 @@ func (p *process) cycle(locker Locker) {
 // record notes an event for the loop to put into the log. A process that has crashed records nothing more: its
 // goroutine ends here.
 func (p *process) record(e history.Event, next stage) {
-	if p.Client.Crashed() {
+	if p.link.Crashed() {
 		runtime.Goexit()
 	}
 	p.turns.Add(1)
@@ -129,7 +131,7 @@ func (p *process) record(e history.Event, next stage) {
 // publish lets the loop know that the process has done something.
 func (p *process) publish() {
 	p.turns.Add(1)
-	p.Client.Notify()
+	p.link.Notify()
 }
 
 // pass waits for permission to do what the gate says.
@@ -144,11 +146,11 @@ func (p *process) pass(gate StepKind) {
 }
 
 // done tells whether the process will do nothing more.
-func (p *process) done() bool { return p.stage == finished || p.over || p.Client.Crashed() }
+func (p *process) done() bool { return p.stage == finished || p.over || p.link.Crashed() }
 
 // checkLoss records that the process has been told that its lock is lost, if its hold says so by now.
 func (p *process) checkLoss() {
-	if p.hold == nil || p.lost || p.Client.Crashed() {
+	if p.hold == nil || p.lost || p.link.Crashed() {
 		return
 	}
 	select {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // A client is what lock code can do with a connection, be it real or simulated.
@@ -131,7 +132,7 @@ func onStage(t *testing.T, clients int, test func(s *stage)) {
 func TestEventChannelDrops(t *testing.T) {
 	onStage(t, 1, func(s *stage) {
 		conn := s.client("c1")
-		s.cluster.Cut(conn)
+		s.cluster.Cut(conn.Link)
 		if err := s.pass([]string{"20s"}); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestEventChannelDrops(t *testing.T) {
 		if first := <-conn.Events(); first.State != zk.StateDisconnected {
 			t.Errorf("the first event is %v, want the oldest", first)
 		}
-		s.cluster.Heal(conn)
+		s.cluster.Heal(conn.Link)
 		if err := s.pass([]string{"1s"}); err != nil {
 			t.Fatal(err)
 		}
@@ -164,11 +165,11 @@ func TestSimultaneousRequests(t *testing.T) {
 		slices.Reverse(paths)
 		onStage(t, 1, func(s *stage) {
 			for _, path := range paths {
-				go s.client("c1").Create(path, nil, 0, nil)
+				go s.client("c1").Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 				synctest.Wait()
 			}
 			s.flow()
-			if n := len(s.cluster.Tree().Children("/").Children); n != 3 {
+			if n := len(s.cluster.Tree().Children("/", nil).Children) - 1; n != 3 {
 				t.Errorf("%d nodes, want 3", n)
 			}
 			histories[s.log.Hash()] = true
@@ -192,8 +193,8 @@ func TestCloseEndsRequests(t *testing.T) {
 		if err != zk.ErrConnectionClosed || !closed {
 			t.Errorf("error %v, closed %v, want %v", err, closed, zk.ErrConnectionClosed)
 		}
-		if op, waiting := conn.Pending(); waiting {
-			t.Errorf("a %v still waits", op)
+		if r := conn.Pending(); r != nil {
+			t.Errorf("a %v still waits", r.Op)
 		}
 	})
 }
@@ -243,7 +244,7 @@ func TestSameDecisionsSameKey(t *testing.T) {
 		onStage(t, 2, func(s *stage) {
 			initial := s.cluster.Key()
 			for _, line := range [][]string{{"create", "/n", "ephemeral"}, {"getw", "/n"}, {"delete", "/n"}} {
-				for _, conn := range s.cluster.Conns() {
+				for _, conn := range s.clients {
 					if err := s.call(conn, line); err != nil {
 						t.Fatal(err)
 					}
@@ -251,7 +252,7 @@ func TestSameDecisionsSameKey(t *testing.T) {
 				s.observe()
 			}
 			s.flow()
-			s.cluster.Isolate(s.client("c1"))
+			s.cluster.Isolate(s.client("c1").Link)
 			if err := s.pass([]string{"7s"}); err != nil {
 				t.Fatal(err)
 			}
@@ -287,8 +288,8 @@ func TestActivity(t *testing.T) {
 			t.Error("activity is told twice")
 		default:
 		}
-		if op, waiting := s.client("c1").Pending(); op != simzk.OpSync || !waiting {
-			t.Errorf("pending %v %v, want a sync", op, waiting)
+		if r := s.client("c1").Pending(); r == nil || r.Op != wire.OpSync {
+			t.Errorf("pending %+v, want a sync", r)
 		}
 	})
 }

@@ -2,47 +2,94 @@ package simzk
 
 import (
 	"cmp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A request is one call of a client on its way to the server and back.
+// A request is one message of a client on its way to the server and back.
 type request struct {
-	number  int32 // of the process, in the order in which requests were collected
-	op      Op
-	path    string
-	data    []byte
-	version int32
-	flags   int32
-	age     uint64 // set when it is sent
+	wire.Request
+	number    int32  // of the process, in the order in which requests were sent
+	age       uint64 // set when it is sent
+	malformed bool   // its body could not be read
 
-	session   int64      // of OpConnect: asked for, then granted
-	watches   []watching // of OpSetWatches
-	sinceZxid int64      // of OpSetWatches: the last zxid that the client has seen
+	connect *wire.ConnectRequest // of a handshake over the wire
+	session int64                // of a handshake: asked for, then granted
+	timeout time.Duration        // of a handshake: granted
 
-	// The answer: set before done receives.
-	result Result
-	zxid   int64
-	err    error
-	events <-chan zk.Event // where the watch that the call has set will tell
-
-	done chan struct{} // receives once; closed without a value when the run is torn down. Nil for the client's own requests.
+	// The answer.
+	result     tree.Result
+	zxid       int64
+	count      int32
+	identities []wire.Identity
 }
 
-// compareRequests orders requests of one process that were sent at the same time.
+// verb returns what a request asks for in a word, as a history shows it.
+func (r *request) verb() string {
+	switch r.Op {
+	case wire.OpCreateSession:
+		return "connect"
+	case wire.OpCloseSession:
+		return "close"
+	case wire.OpCreate, wire.OpCreate2:
+		return "create"
+	case wire.OpDelete:
+		return "delete"
+	case wire.OpSetData:
+		return "set"
+	case wire.OpGetData:
+		return r.watching("get", "get+watch")
+	case wire.OpExists:
+		return r.watching("exists", "exists+watch")
+	case wire.OpGetChildren, wire.OpGetChildren2:
+		return r.watching("children", "children+watch")
+	case wire.OpSetWatches, wire.OpSetWatches2:
+		return "set-watches"
+	}
+	return r.Op.String()
+}
+
+func (r *request) watching(without, with string) string {
+	if r.Watch {
+		return with
+	}
+	return without
+}
+
+// compareRequests orders requests of one process that were sent at the same time. What the client library sends by
+// itself comes last: it queues behind the calls that already wait.
 func compareRequests(a, b *request) int {
-	return cmp.Or(cmp.Compare(a.op, b.op), strings.Compare(a.path, b.path), strings.Compare(string(a.data), string(b.data)),
-		cmp.Compare(a.version, b.version), cmp.Compare(a.flags, b.flags))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path), strings.Compare(string(a.Data), string(b.Data)),
+		cmp.Compare(a.Version, b.Version), cmp.Compare(a.Flags, b.Flags))
 }
 
-// A message is what the server sends to a client: the reply to a request, or a watch event.
+func rank(r *request) int {
+	rank := 2 * int(r.Op)
+	if r.Watch {
+		rank++
+	}
+	return rank
+}
+
+// sortWatches puts the watches that a client hands over into canonical order. The client library keeps them in a map.
+func sortWatches(w *wire.Watches) {
+	for _, paths := range [...][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
+		slices.Sort(paths)
+	}
+}
+
+// A message is what the server sends to a client: the reply to a request, a watch event, or the end of the connection.
 type message struct {
 	reply   *request
-	event   zk.EventType
+	event   wire.EventType // 0 of a message that ends the connection
 	path    string
-	watches []*watch // that the event uses up
+	watches []*watch // that the event tells of
 	zxid    int64
 	age     uint64
 }
@@ -50,11 +97,19 @@ type message struct {
 func (m *message) hash() uint64 {
 	if m.reply != nil {
 		r := m.reply
-		h := mix(mix(uint64(r.op)<<32|uint64(uint32(r.number)), uint64(m.zxid)), uint64(uint32(r.result.Code)))
+		h := mix(mix(uint64(uint32(r.Op))<<32|uint64(uint32(r.number)), uint64(m.zxid)), uint64(uint32(r.result.Code)))
 		for _, name := range r.result.Children {
 			h = mix(h, xxhash.Sum64String(name))
 		}
 		return mix(mix(h, xxhash.Sum64String(r.result.Path)), uint64(r.result.Stat.Mzxid)^uint64(r.session))
 	}
 	return mix(mix(uint64(m.event)<<48, uint64(m.zxid)), xxhash.Sum64String(m.path))
+}
+
+// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states apart.
+func mix(a, b uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }

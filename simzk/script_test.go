@@ -1,6 +1,7 @@
 package simzk_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // TestScripts runs the scripts in testdata, each of which shows one topic and stands for itself. Run the test with
@@ -89,15 +92,15 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 	case "serve", "deliver":
 		return s.step(name, conn, words)
 	case "cut":
-		s.cluster.Cut(conn)
+		s.cluster.Cut(conn.Link)
 	case "lose-reply":
-		s.cluster.LoseReply(conn)
+		s.cluster.LoseReply(conn.Link)
 	case "isolate":
-		s.cluster.Isolate(conn)
+		s.cluster.Isolate(conn.Link)
 	case "heal":
-		s.cluster.Heal(conn)
+		s.cluster.Heal(conn.Link)
 	case "crash":
-		s.cluster.Crash(conn)
+		s.cluster.Crash(conn.Link)
 	case "events":
 		s.printEvents(conn)
 	case "state":
@@ -142,13 +145,13 @@ func (s *stage) stepOnce(name string, conn *simzk.Conn) bool {
 		if _, ok := conn.Servable(); !ok {
 			return false
 		}
-		s.cluster.Serve(conn)
+		s.cluster.Serve(conn.Link)
 		return true
 	}
 	if _, ok := conn.Deliverable(); !ok {
 		return false
 	}
-	s.cluster.Deliver(conn)
+	s.cluster.Deliver(conn.Link)
 	return true
 }
 
@@ -157,7 +160,7 @@ func (s *stage) flow() {
 	s.observe()
 	for moved := true; moved; {
 		moved = false
-		for _, conn := range s.cluster.Conns() {
+		for _, conn := range s.clients {
 			for _, name := range [...]string{"serve", "deliver"} {
 				moved = s.stepOnce(name, conn) || moved
 				s.observe()
@@ -195,16 +198,22 @@ func (s *stage) setSequence(words []string) error {
 	if err != nil {
 		return err
 	}
-	return s.cluster.Tree().SetSequence(words[0], int32(n)).Err()
+	if code := s.cluster.Tree().SetSequence(words[0], int32(n)); code != wire.OK {
+		return errors.New(code.String())
+	}
+	return nil
 }
 
 // printTree prints a node and all below it, sorted.
 func (s *stage) printTree(path string) {
-	node := s.cluster.Tree().Get(path)
-	s.printf("%s czxid=%d version=%d%s", path, node.Stat.Czxid, node.Stat.Version, owner(node.Stat.EphemeralOwner))
-	children := s.cluster.Tree().Children(path).Children
+	stat, _ := s.cluster.Tree().Stat(path)
+	s.printf("%s czxid=%d version=%d%s", path, stat.Czxid, stat.Version, owner(stat.EphemeralOwner))
+	children := s.cluster.Tree().Children(path, []wire.Identity{tree.Super}).Children
 	slices.Sort(children)
 	for _, name := range children {
+		if path == "/" && name == "zookeeper" {
+			continue
+		}
 		s.printTree(strings.TrimSuffix(path, "/") + "/" + name)
 	}
 }

@@ -20,6 +20,7 @@ import (
 // A stage is a cluster in a bubble of virtual time, whose every move is printed.
 type stage struct {
 	cluster *simzk.Cluster
+	clients []*simzk.Conn
 	log     *history.Log
 	printed int // how many events of the log the output shows
 	output  strings.Builder
@@ -39,6 +40,7 @@ func newStage(t *testing.T) *stage {
 // join adds a client and takes the events that tell of its first session, so that its channel of events is empty.
 func (s *stage) join() *simzk.Conn {
 	conn := s.cluster.Connect()
+	s.clients = append(s.clients, conn)
 	for range 3 {
 		<-conn.Events()
 	}
@@ -47,7 +49,7 @@ func (s *stage) join() *simzk.Conn {
 
 // tearDown ends every goroutine that still waits, so that the bubble can end.
 func (s *stage) tearDown() {
-	for _, conn := range s.cluster.Conns() {
+	for _, conn := range s.clients {
 		conn.TearDown()
 	}
 	synctest.Wait()
@@ -55,7 +57,7 @@ func (s *stage) tearDown() {
 
 // client returns the client of that name, c1 for the first, or nil.
 func (s *stage) client(name string) *simzk.Conn {
-	for _, conn := range s.cluster.Conns() {
+	for _, conn := range s.clients {
 		if fmt.Sprintf("c%d", conn.Process()) == name {
 			return conn
 		}

@@ -3,10 +3,11 @@ package simzk
 import (
 	"slices"
 
-	"github.com/go-zookeeper/zk"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// watchKind says what a one-shot watch waits for.
+// watchKind says what a watch waits for.
 type watchKind uint8
 
 const (
@@ -17,19 +18,30 @@ const (
 
 func (k watchKind) String() string { return [...]string{"data", "exist", "child"}[k] }
 
+// watchMode says how long a watch lasts and how far it sees.
+type watchMode uint8
+
+const (
+	oneShot    watchMode = iota
+	persistent           // stays when it has fired
+	recursive            // stays too, and sees all nodes below its own
+)
+
 // A watch is one registration at the server. It belongs to a connection and ends with it.
 type watch struct {
 	number int32 // over the whole run
-	conn   *Conn
+	link   *Link
 	path   string
 	kind   watchKind
+	mode   watchMode
 }
 
-// watchTable is the one-shot watches that a server keeps. As in ZooKeeper, watches on data and on existence share a
-// table, and a connection has at most one watch for each path and table.
+// watchTable is the watches that the servers keep. As in ZooKeeper, watches on data and on existence share a table, and
+// a connection has at most one watch for each path and table.
 type watchTable struct {
-	data  map[string][]*watch
-	child map[string][]*watch
+	data       map[string][]*watch
+	child      map[string][]*watch
+	recursives int // so that nobody climbs a path for nothing
 }
 
 func newWatchTable() watchTable {
@@ -43,62 +55,141 @@ func (t *watchTable) table(kind watchKind) map[string][]*watch {
 	return t.data
 }
 
-// armed tells whether the connection has a watch for that path in the kind's table already.
-func (t *watchTable) armed(conn *Conn, kind watchKind, path string) bool {
-	return slices.ContainsFunc(t.table(kind)[path], func(w *watch) bool { return w.conn == conn })
+// find returns the connection's watch for that path in the kind's table, or nil.
+func (t *watchTable) find(l *Link, kind watchKind, path string) *watch {
+	for _, w := range t.table(kind)[path] {
+		if w.link == l {
+			return w
+		}
+	}
+	return nil
 }
 
 func (t *watchTable) arm(w *watch) {
 	table := t.table(w.kind)
 	table[w.path] = append(table[w.path], w)
+	t.count(w, 1)
 }
 
-// take removes and returns all watches on the path of the kind's table, in the order of their registration.
-func (t *watchTable) take(kind watchKind, path string) []*watch {
+func (t *watchTable) count(w *watch, n int) {
+	if w.mode == recursive {
+		t.recursives += n
+	}
+}
+
+// setMode changes how long a watch lasts.
+func (t *watchTable) setMode(w *watch, mode watchMode) {
+	t.count(w, -1)
+	w.mode = mode
+	t.count(w, 1)
+}
+
+// trigger removes and returns the watches in the kind's table that an event on the path fires, in the order of their
+// registration. Those that stay when they have fired are returned but not removed.
+func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType) []*watch {
 	table := t.table(kind)
 	watches := table[path]
-	if watches != nil {
-		delete(table, path)
+	if t.recursives == 0 && !slices.ContainsFunc(watches, (*watch).stays) {
+		if watches != nil {
+			delete(table, path)
+		}
+		return watches
 	}
-	return watches
-}
-
-// drop removes and returns all watches of a connection, in the order of their registration.
-func (t *watchTable) drop(conn *Conn) []*watch {
-	var dropped []*watch
-	for _, table := range [...]map[string][]*watch{t.data, t.child} {
-		for path, watches := range table {
-			kept := slices.DeleteFunc(watches, func(w *watch) bool {
-				if w.conn == conn {
-					dropped = append(dropped, w)
-				}
-				return w.conn == conn
-			})
-			if len(kept) == 0 {
-				delete(table, path)
-			} else {
-				table[path] = kept
+	fired := make([]*watch, 0, len(watches))
+	for _, w := range watches {
+		if w.mode != recursive || event != wire.EventChildrenChanged {
+			fired = append(fired, w)
+		}
+	}
+	t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool { return !w.stays() }))
+	for above := path; above != "/" && event != wire.EventChildrenChanged; {
+		above = tree.Parent(above)
+		for _, w := range table[above] {
+			if w.mode == recursive {
+				fired = append(fired, w)
 			}
 		}
 	}
+	slices.SortFunc(fired, compareWatches)
+	return fired
+}
+
+func (w *watch) stays() bool { return w.mode != oneShot }
+
+func compareWatches(a, b *watch) int { return int(a.number) - int(b.number) }
+
+// keep makes what is left of a path's watches all that there is.
+func (t *watchTable) keep(table map[string][]*watch, path string, watches []*watch) {
+	if len(watches) == 0 {
+		delete(table, path)
+	} else {
+		table[path] = watches
+	}
+}
+
+// remove removes the connection's watch for that path from the kind's table and returns it, or nil if there is none.
+func (t *watchTable) remove(l *Link, kind watchKind, path string) *watch {
+	w := t.find(l, kind, path)
+	if w == nil {
+		return nil
+	}
+	t.count(w, -1)
+	table := t.table(kind)
+	t.keep(table, path, slices.DeleteFunc(table[path], func(other *watch) bool { return other == w }))
+	return w
+}
+
+// watched tells whether there is a watch on the path in the kind's table. Whose it is makes no difference to
+// ZooKeeper either (WatchManager.containsWatcher).
+func (t *watchTable) watched(kind watchKind, path string) bool { return len(t.table(kind)[path]) > 0 }
+
+// drop removes and returns all watches of a connection, in the order of their registration.
+func (t *watchTable) drop(l *Link) []*watch {
+	var dropped []*watch
+	for _, table := range [...]map[string][]*watch{t.data, t.child} {
+		for path, watches := range table {
+			t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool {
+				if w.link == l {
+					t.count(w, -1)
+					dropped = append(dropped, w)
+				}
+				return w.link == l
+			}))
+		}
+	}
 	// The maps were read in their own order; the numbers restore one that every run has.
-	slices.SortFunc(dropped, func(a, b *watch) int { return int(a.number) - int(b.number) })
+	slices.SortFunc(dropped, compareWatches)
 	return dropped
 }
 
+// Watches returns how many watches there are, on how many paths.
+func (c *Cluster) Watches() (watches, paths int) {
+	on := make(map[string]bool)
+	for _, table := range [...]map[string][]*watch{c.watches.data, c.watches.child} {
+		for path, list := range table {
+			watches += len(list)
+			on[path] = true
+		}
+	}
+	return watches, len(on)
+}
+
 // eventName is the name of an event's type, as a history shows it.
-func eventName(t zk.EventType) string {
+func eventName(t wire.EventType) string {
 	switch t {
-	case zk.EventNodeCreated:
+	case wire.EventCreated:
 		return "created"
-	case zk.EventNodeDeleted:
+	case wire.EventDeleted:
 		return "deleted"
-	case zk.EventNodeDataChanged:
+	case wire.EventDataChanged:
 		return "changed"
-	case zk.EventNodeChildrenChanged:
+	case wire.EventChildrenChanged:
 		return "children"
-	case zk.EventNotWatching:
+	case eventNotWatching:
 		return "not-watching"
 	}
 	return "session"
 }
+
+// eventNotWatching is no event of the server: with it a client tells that a watch will not fire.
+const eventNotWatching wire.EventType = -2

@@ -151,11 +151,11 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 func (r *recipeLock) create() (err error) {
 	r.node = ""
 	if !r.noGUID {
-		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, nil)
+		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
 		return err
 	}
 	for range 3 {
-		r.node, err = r.client.Create(r.directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, nil)
+		r.node, err = r.client.Create(r.directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, openACL)
 		if err != zk.ErrConnectionClosed {
 			return err
 		}
@@ -267,3 +267,6 @@ func (r *recipeLock) before(names []string) ([]string, error) {
 // number returns the digits in which a sequential node's name ends. They compare as the numbers do, because they all
 // have ten digits; the recipe knows nothing of numbers that have wrapped.
 func number(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }
+
+// openACL grants everybody everything. ZooKeeper refuses a node without an ACL.
+var openACL = zk.WorldACL(zk.PermAll)

@@ -1,0 +1,447 @@
+package simzk
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// Serve lets the server handle the oldest request that has reached it from the client: the change is committed, the
+// watches that it triggers are queued, then the reply. It panics if there is no request; see [Link.Servable].
+func (c *Cluster) Serve(l *Link) {
+	r := l.toServer[0]
+	l.toServer = slices.Delete(l.toServer, 0, 1)
+	if l.session != nil && l.session.link == l {
+		l.session.touch(c.now, c.config.TickTime)
+	} else if l.session != nil && l.crashed.Load() {
+		l.session.touch(c.now, c.config.TickTime)
+	}
+	switch {
+	case r.Op == wire.OpCreateSession:
+		c.serveConnect(l, r)
+	case l.session == nil:
+		// The session was closed by an earlier request, or has expired: the server does not answer any more.
+	case r.Op == wire.OpCloseSession:
+		c.serveClose(l, r)
+	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
+		// The session has moved to another connection: the leader refuses, and the server that asked it closes the
+		// connection without a reply (ZOOKEEPER-710).
+		c.zxid++
+		c.hangUp(l)
+	default:
+		c.answer(l, r)
+	}
+}
+
+// answer executes a request and replies, unless the server would not.
+func (c *Cluster) answer(l *Link, r *request) {
+	result, after := c.execute(l, r)
+	r.result, r.zxid = result, c.zxid
+	if after != silence {
+		c.served(l, r)
+	}
+	if after == hangUp {
+		l.post(message{})
+	}
+}
+
+// aftermath says what the server does once it has executed a request.
+type aftermath uint8
+
+const (
+	reply   aftermath = iota
+	hangUp            // reply, then close the connection
+	silence           // neither
+)
+
+func (c *Cluster) served(l *Link, r *request) {
+	c.record(history.Event{At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
+		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String()})
+	l.post(message{reply: r, zxid: r.zxid})
+}
+
+// writes tells whether an operation is put before the whole ensemble.
+func writes(op wire.Op) bool {
+	switch op {
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSetData, wire.OpSetACL,
+		wire.OpCheck, wire.OpMulti, wire.OpReconfig, wire.OpDeleteContainer:
+		return true
+	}
+	return false
+}
+
+func failure(code wire.Code) (tree.Result, aftermath) { return tree.Result{Code: code}, reply }
+
+func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
+	switch {
+	case r.Op == wire.OpCheck && c.config.Version >= V39, !implemented(r.Op):
+		return tree.Result{Code: wire.Unimplemented}, hangUp
+	case writes(r.Op):
+		return c.commit(l, r)
+	case r.malformed:
+		return failure(wire.MarshallingError)
+	}
+	switch r.Op {
+	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
+		return c.read(l, r), reply
+	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches:
+		return tree.Result{Code: c.manageWatches(l, r)}, reply
+	case wire.OpAuth:
+		return c.authenticate(l, r)
+	}
+	return c.inquire(l, r), reply
+}
+
+// implemented tells whether a server knows the type of a request. A server without SASL treats its requests as
+// unknown.
+func implemented(op wire.Op) bool {
+	switch op {
+	case wire.OpPing, wire.OpSync, wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2, wire.OpGetACL,
+		wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpWhoAmI, wire.OpMultiRead, wire.OpSetWatches,
+		wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches, wire.OpAuth:
+		return true
+	}
+	return writes(op)
+}
+
+// read answers a question about one node and sets the watch that was asked for.
+func (c *Cluster) read(l *Link, r *request) tree.Result {
+	switch r.Op {
+	case wire.OpGetData:
+		result := c.tree.Get(r.Path, l.identities)
+		if r.Watch && result.Code == wire.OK {
+			c.arm(l, r.number, dataWatch, r.Path)
+		}
+		return result
+	case wire.OpExists:
+		return c.exists(l, r)
+	}
+	result := c.tree.Children(r.Path, l.identities)
+	if r.Watch && result.Code == wire.OK {
+		c.arm(l, r.number, childWatch, r.Path)
+	}
+	return result
+}
+
+func (c *Cluster) exists(l *Link, r *request) tree.Result {
+	if strings.IndexByte(r.Path, 0) >= 0 {
+		return tree.Result{Code: wire.BadArguments}
+	}
+	result := c.tree.Exists(r.Path, l.identities)
+	switch {
+	case !r.Watch:
+	case result.Code == wire.OK:
+		c.arm(l, r.number, dataWatch, r.Path)
+	case result.Code == wire.NoNode:
+		c.arm(l, r.number, existWatch, r.Path)
+	}
+	return result
+}
+
+// inquire answers all other requests that change nothing.
+func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
+	switch r.Op {
+	case wire.OpSync:
+		// The ensemble commits and applies in one step, so there is nothing to wait for: the reply's place in the queue
+		// is all that a sync asks.
+		result.Path = r.Path
+	case wire.OpGetACL:
+		result = c.tree.ACL(r.Path, l.identities)
+	case wire.OpGetAllChildrenNumber:
+		var count int
+		count, result.Code = c.tree.Descendants(r.Path, l.identities)
+		r.count = int32(count)
+	case wire.OpGetEphemerals:
+		for _, path := range c.tree.Ephemerals(l.session.id) {
+			if prefix := strings.TrimSpace(r.Path); prefix == "/" || strings.HasPrefix(path, prefix) {
+				result.Children = append(result.Children, path)
+			}
+		}
+	case wire.OpWhoAmI:
+		for _, id := range l.identities {
+			user := id.ID
+			if id.Scheme == "digest" {
+				user, _, _ = strings.Cut(id.ID, ":")
+			}
+			r.identities = append(r.identities, wire.Identity{Scheme: id.Scheme, ID: user})
+		}
+	case wire.OpMultiRead:
+		return c.multiRead(l, r)
+	}
+	return result
+}
+
+func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
+	results := make([]wire.Result, len(r.Ops))
+	for i := range r.Ops {
+		one := &request{Request: r.Ops[i], number: r.number}
+		if one.Op != wire.OpGetData && one.Op != wire.OpGetChildren {
+			return tree.Result{Code: wire.MarshallingError}
+		}
+		got := c.read(l, one)
+		if results[i] = (wire.Result{Op: wire.OpError, Code: got.Code}); got.Code == wire.OK {
+			results[i] = wire.Result{Op: one.Op, Data: got.Data, Stat: got.Stat, Children: got.Children}
+		}
+	}
+	return tree.Result{Results: results}
+}
+
+// authenticate notes who a client says it is. Only digests have to be proved, and the proof is the digest itself.
+func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
+	switch r.Scheme {
+	case "digest":
+		user, _, _ := strings.Cut(string(r.Data), ":")
+		sum := sha1.Sum(r.Data)
+		id := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+		if id == c.config.SuperDigest {
+			l.authenticate(tree.Super)
+		}
+		l.authenticate(wire.Identity{Scheme: "digest", ID: id})
+	case "ip":
+	default:
+		return tree.Result{Code: wire.AuthFailed}, hangUp
+	}
+	return tree.Result{}, reply
+}
+
+// commit carries out a write. A write that fails takes a transaction number too, as in ZooKeeper.
+func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
+	c.zxid++
+	switch {
+	case r.malformed:
+		return failure(wire.MarshallingError)
+	case r.Op == wire.OpReconfig:
+		return c.reconfigure(l, r), reply
+	case r.Op == wire.OpDeleteContainer:
+		return tree.Result{Code: wire.Unimplemented}, hangUp
+	}
+	for i := range r.Ops {
+		if !normalize(&r.Ops[i]) {
+			return failure(wire.MarshallingError)
+		}
+	}
+	w := tree.Write{Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
+		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis, Ops: r.Ops}
+	result := c.tree.Apply(&w)
+	switch {
+	case r.Op == wire.OpMulti:
+		c.multiCommitted(l, &result)
+	case r.Op == wire.OpCheck && result.Code == wire.OK:
+		return result, silence // A server of release 3.8 fails on the reply to a check that holds.
+	case result.Code == wire.OK:
+		c.committed(r.Op, l.process, result.Path, result.Stat.EphemeralOwner)
+	}
+	return result, reply
+}
+
+// normalize gives a create within a multi the type that its flags ask for, whatever type its header names, and reports
+// whether there is one: a plain create cannot make a TTL node (Op.Create of ZooKeeper's own client classes, with which
+// the server reads a multi).
+func normalize(r *wire.Request) bool {
+	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
+	switch {
+	case r.Op != wire.OpCreate && r.Op != wire.OpCreate2 && r.Op != wire.OpCreateContainer && r.Op != wire.OpCreateTTL:
+		return true
+	case timed:
+		return r.Op == wire.OpCreateTTL
+	case r.Flags == wire.Container:
+		r.Op = wire.OpCreateContainer
+	case r.Op != wire.OpCreate2:
+		r.Op = wire.OpCreate
+	}
+	return true
+}
+
+// multiCommitted records the changes of a multi. The reply itself is never an error: what failed is in the results.
+func (c *Cluster) multiCommitted(l *Link, result *tree.Result) {
+	failed := result.Code != wire.OK
+	result.Code = wire.OK
+	for i := range result.Results {
+		one := &result.Results[i]
+		if failed {
+			continue
+		}
+		c.committed(one.Op, l.process, one.Path, one.Stat.EphemeralOwner)
+		switch one.Op {
+		case wire.OpCreate2:
+			if one.Op = wire.OpCreate; c.config.Version >= V39 {
+				one.Op = wire.OpCreate2
+			}
+		case wire.OpCreateContainer, wire.OpCreateTTL:
+			one.Op = wire.OpCreate2
+		}
+	}
+}
+
+// committed records a change and fires the watches that it triggers: first those of the node, then its parent's.
+func (c *Cluster) committed(op wire.Op, process int32, path string, owner int64) {
+	e := history.Event{At: c.now, Process: process, Path: path, Zxid: c.zxid, Session: owner}
+	switch op {
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		e.Kind = history.NodeCreated
+		c.record(e)
+		c.fire(wire.EventCreated, path, c.watches.trigger(dataWatch, path, wire.EventCreated))
+		c.fireParent(path)
+	case wire.OpDelete, wire.OpDeleteContainer:
+		e.Kind = history.NodeDeleted
+		c.record(e)
+		c.fire(wire.EventDeleted, path, append(c.watches.trigger(dataWatch, path, wire.EventDeleted),
+			c.watches.trigger(childWatch, path, wire.EventDeleted)...))
+		c.fireParent(path)
+	case wire.OpSetData:
+		e.Kind = history.NodeChanged
+		c.record(e)
+		c.fire(wire.EventDataChanged, path, c.watches.trigger(dataWatch, path, wire.EventDataChanged))
+	}
+}
+
+func (c *Cluster) fireParent(path string) {
+	parent := tree.Parent(path)
+	c.fire(wire.EventChildrenChanged, parent, c.watches.trigger(childWatch, parent, wire.EventChildrenChanged))
+}
+
+// fire queues one event for each connection among the watches: a connection with a data and a child watch on a node
+// hears only once that the node is gone.
+func (c *Cluster) fire(event wire.EventType, path string, watches []*watch) {
+	for i, w := range watches {
+		told := watches[i : i+1 : i+1]
+		if w.mode == oneShot {
+			c.record(history.Event{At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
+				Path: path, Zxid: c.zxid, Name: eventName(event)})
+		} else {
+			told = nil // Histories know one-shot watches only.
+		}
+		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
+		if w.link.crashed.Load() {
+			continue // A request that was served after the crash has set the watch: nobody hears of it.
+		}
+		if first < i {
+			last := &w.link.toClient[len(w.link.toClient)-1]
+			last.watches = append(last.watches, told...)
+			continue
+		}
+		w.link.post(message{event: event, path: path, zxid: c.zxid, watches: told})
+	}
+}
+
+// arm sets a one-shot watch. Where the connection has one on the path already that stays, servers before 3.9 make it
+// one-shot (ZOOKEEPER-4466).
+func (c *Cluster) arm(l *Link, request int32, kind watchKind, path string) {
+	old := c.watches.find(l, kind, path)
+	if old == nil {
+		c.watches.arm(c.register(l, request, kind, path))
+	} else if old.stays() && c.config.Version < V39 {
+		c.watches.setMode(old, oneShot)
+	}
+}
+
+// register numbers a one-shot watch. The request is that which asked for it, or 0 where the client knows of the watch
+// already.
+func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) *watch {
+	c.lastWatch++
+	c.record(history.Event{At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
+		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id})
+	return &watch{number: c.lastWatch, link: l, path: path, kind: kind}
+}
+
+// manageWatches handles the requests that are about watches alone.
+func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
+	switch r.Op {
+	case wire.OpSetWatches, wire.OpSetWatches2:
+		c.rearm(l, r)
+	case wire.OpAddWatch:
+		if r.Mode != wire.PersistentWatch && r.Mode != wire.RecursiveWatch {
+			return wire.MarshallingError
+		}
+		c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
+	case wire.OpRemoveWatches, wire.OpCheckWatches:
+		return c.removeWatches(l, r)
+	}
+	return wire.OK
+}
+
+// armLasting sets a watch that stays, on data and on children.
+func (c *Cluster) armLasting(l *Link, path string, mode watchMode) {
+	for _, kind := range [...]watchKind{childWatch, dataWatch} {
+		if old := c.watches.find(l, kind, path); old != nil {
+			c.watches.setMode(old, mode)
+			continue
+		}
+		c.lastWatch++
+		c.watches.arm(&watch{number: c.lastWatch, link: l, path: path, kind: kind, mode: mode})
+	}
+}
+
+func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
+	if r.Mode < wire.ChildrenWatcher || r.Mode > wire.AnyWatcher {
+		return wire.MarshallingError
+	}
+	found := false
+	for _, kind := range [...]watchKind{childWatch, dataWatch} {
+		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher && kind != dataWatch {
+			continue
+		}
+		if r.Op == wire.OpCheckWatches {
+			found = found || c.watches.watched(kind, r.Path)
+		} else if w := c.watches.remove(l, kind, r.Path); w != nil {
+			c.logGone(l, []*watch{w})
+			found = true
+		}
+	}
+	if !found {
+		return wire.NoWatcher
+	}
+	return wire.OK
+}
+
+// rearm handles SetWatches, with which a client that has reconnected hands over the watches that it still waits for.
+// What was triggered while it was away is told now, as far as the tree shows it: a node that was created and deleted
+// again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that a request ahead of this one has armed
+// does not keep the server from telling.
+func (c *Cluster) rearm(l *Link, r *request) {
+	for _, path := range r.Watches.Data {
+		stat, ok := c.tree.Stat(path)
+		switch {
+		case !ok:
+			c.replay(l, dataWatch, path, wire.EventDeleted)
+		case stat.Mzxid > r.Watches.RelativeZxid:
+			c.replay(l, dataWatch, path, wire.EventDataChanged)
+		default:
+			c.arm(l, 0, dataWatch, path)
+		}
+	}
+	for _, path := range r.Watches.Exist {
+		if _, ok := c.tree.Stat(path); ok {
+			c.replay(l, existWatch, path, wire.EventCreated)
+		} else {
+			c.arm(l, 0, existWatch, path)
+		}
+	}
+	for _, path := range r.Watches.Child {
+		stat, ok := c.tree.Stat(path)
+		switch {
+		case !ok:
+			c.replay(l, childWatch, path, wire.EventDeleted)
+		case stat.Pzxid > r.Watches.RelativeZxid:
+			c.replay(l, childWatch, path, wire.EventChildrenChanged)
+		default:
+			c.arm(l, 0, childWatch, path)
+		}
+	}
+	for _, path := range r.Watches.Persistent {
+		c.armLasting(l, path, persistent)
+	}
+	for _, path := range r.Watches.Recursive {
+		c.armLasting(l, path, recursive)
+	}
+}
+
+// replay tells a client now of what happened while it was away.
+func (c *Cluster) replay(l *Link, kind watchKind, path string, event wire.EventType) {
+	c.fire(event, path, []*watch{c.register(l, 0, kind, path)})
+}

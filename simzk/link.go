@@ -1,0 +1,195 @@
+package simzk
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A Link is a client and its way to the ensemble: the requests that are under way to the server, the replies and events
+// that are under way to the client, and what the server knows of the connection. Its methods must be called by the
+// cluster's caller alone, except Notify.
+type Link struct {
+	cluster *Cluster
+	process int32 // from 1; 0 of a client that is none of a run's processes
+	end     frontEnd
+	server  int
+	state   linkState
+	crashed atomic.Bool
+	pings   bool // the client keeps its session alive while it is connected, by pings that are no steps
+
+	// What the server knows of the connection.
+	session    *session
+	identities []wire.Identity
+
+	toServer    []*request
+	toClient    []message
+	lastRequest int32
+	posted      uint64 // hash of all that the server has sent
+
+	// The slices above begin here, and mostly need no more.
+	space struct {
+		toServer [2]*request
+		toClient [2]message
+	}
+}
+
+// A frontEnd is the client's end of a link.
+type frontEnd interface {
+	// collect puts what the process has asked for since the last call on its way.
+	collect()
+	// deliver hands the client what the server has sent.
+	deliver(message)
+	// broken tells the client that its connection is no more.
+	broken()
+	// connected tells whether there is a connection, with a session or on the way to one.
+	connected() bool
+	// believes returns the session that the client believes to have, 0 if none.
+	believes() int64
+	// pending returns the oldest request that has been sent and not been answered, or nil.
+	pending() *wire.Request
+	// deadline returns when the client will do something by itself, and false if it will not.
+	deadline() (time.Duration, bool)
+	// advance does what was due by now.
+	advance()
+	// key returns 64 bits over all that decides what the client will do.
+	key() uint64
+	// tearDown ends the client at the end of a run.
+	tearDown()
+}
+
+// addLink makes l a link to a server. The address is the client's.
+func (c *Cluster) addLink(l *Link, process int32, server int, address string) *Link {
+	l.cluster, l.process, l.server, l.identities = c, process, server, loopback
+	if address != loopback[0].ID {
+		l.identities = []wire.Identity{{Scheme: "ip", ID: address}}
+	}
+	l.toServer, l.toClient = l.space.toServer[:0], l.space.toClient[:0]
+	c.links = append(c.links, l)
+	return l
+}
+
+// loopback is the identity of every simulated client. It must not be changed.
+var loopback = []wire.Identity{{Scheme: "ip", ID: "127.0.0.1"}}
+
+// Process returns the number of the client's process.
+func (l *Link) Process() int { return int(l.process) }
+
+// Connected tells whether the client has a connection to a server, with a session or on the way to one.
+func (l *Link) Connected() bool { return l.end.connected() && !l.crashed.Load() }
+
+// Down tells whether the link is cut and waits for [Cluster.Heal].
+func (l *Link) Down() bool { return l.state == down && !l.crashed.Load() }
+
+// Isolated tells whether the client is cut off until its session has expired.
+func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
+
+// Crashed tells whether the client's process has crashed. It may be called by any goroutine.
+func (l *Link) Crashed() bool { return l.crashed.Load() }
+
+// HasSession tells whether the client has a session that it knows and that lives.
+func (l *Link) HasSession() bool {
+	_, alive := l.cluster.findSession(l.end.believes())
+	return alive && !l.crashed.Load()
+}
+
+// Unserved returns how many requests have been sent and not yet served.
+func (l *Link) Unserved() int { return len(l.toServer) }
+
+// Undelivered returns how many messages from the server have not yet reached the client.
+func (l *Link) Undelivered() int { return len(l.toClient) }
+
+// Servable returns the age of the oldest request that waits to be served, or false if there is none.
+func (l *Link) Servable() (age uint64, ok bool) {
+	if len(l.toServer) == 0 {
+		return 0, false
+	}
+	return l.toServer[0].age, true
+}
+
+// Deliverable returns the age of the oldest message that waits to be delivered, or false if there is none.
+func (l *Link) Deliverable() (age uint64, ok bool) {
+	if len(l.toClient) == 0 {
+		return 0, false
+	}
+	return l.toClient[0].age, true
+}
+
+// Pending returns the oldest request of the process that has been sent and not been answered, or nil. It is good until
+// the next step.
+func (l *Link) Pending() *wire.Request { return l.end.pending() }
+
+// OwnsNodes tells whether a session of the client lives that has ephemeral nodes.
+func (l *Link) OwnsNodes() bool {
+	for _, s := range l.cluster.sessions {
+		if s.owner == l && l.cluster.tree.OwnsNodes(s.id) {
+			return true
+		}
+	}
+	return false
+}
+
+// TearDown ends the client at the end of a run: every goroutine that waits for it, and every one that asks it for
+// something later, ends.
+func (l *Link) TearDown() {
+	l.toServer, l.toClient = nil, nil
+	l.end.tearDown()
+}
+
+// Notify makes [Cluster.Activity] receive, for a process that does something by itself other than calling the client.
+// It may be called by any goroutine.
+func (l *Link) Notify() {
+	if len(l.cluster.activity) > 0 {
+		return
+	}
+	select {
+	case l.cluster.activity <- struct{}{}:
+	default:
+	}
+}
+
+// transmit puts a request on its way to the server.
+func (l *Link) transmit(r *request) {
+	r.age = l.cluster.NextAge()
+	l.toServer = append(l.toServer, r)
+}
+
+// post puts a message on its way to the client.
+func (l *Link) post(m message) {
+	if l.crashed.Load() {
+		return
+	}
+	m.age = l.cluster.NextAge()
+	l.toClient = append(l.toClient, m)
+	l.posted = mix(l.posted, m.hash())
+}
+
+// authenticate adds an identity to those of the connection.
+func (l *Link) authenticate(id wire.Identity) {
+	if !slices.Contains(l.identities, id) {
+		l.identities = append(slices.Clip(l.identities), id)
+	}
+}
+
+// sessionExpired is what changes for the client's link, not what the client notices, when its session ends.
+func (l *Link) sessionExpired(s *session) {
+	if l.state == isolated && l.end.believes() == s.id {
+		l.state = up
+	}
+	if l.session == s {
+		l.session = nil
+	}
+}
+
+func (l *Link) key() uint64 {
+	key := mix(l.end.key(), l.posted)
+	key = mix(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
+	if len(l.identities) > 1 {
+		for _, id := range l.identities {
+			key = mix(key, uint64(len(id.ID)))
+		}
+	}
+	return key
+}

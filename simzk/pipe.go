@@ -1,0 +1,169 @@
+package simzk
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A pipe is a connection in memory, as its client sees it: a net.Conn whose Read blocks until there is something, its
+// deadline or the end, and whose Write never blocks, as TCP's does not while there is room. It works in a bubble of
+// virtual time: who waits for it waits on a channel and a timer.
+type pipe struct {
+	mu       sync.Mutex
+	toClient []byte
+	toServer []byte
+	pings    bool // are answered at once
+	ended    bool // by either side
+	closed   bool // by the client
+	deadline time.Time
+	changed  chan struct{} // closed and replaced when any of the above has changed
+	arrived  func()        // called when the client has sent something, or has closed
+}
+
+func newPipe(arrived func()) *pipe { return &pipe{pings: true, changed: make(chan struct{}), arrived: arrived} }
+
+// change makes every Read that waits look again. The caller holds the lock.
+func (p *pipe) change() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// push hands bytes to the client.
+func (p *pipe) push(bytes []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.toClient = append(p.toClient, bytes...)
+	p.change()
+}
+
+// end ends the connection from the server's side. What was pushed before can still be read.
+func (p *pipe) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.ended = true
+		p.change()
+	}
+}
+
+// take returns the frames that the client has sent since the last call, without their lengths, and whether it has
+// closed the connection.
+func (p *pipe) take() (frames [][]byte, closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.toServer) >= 4 {
+		length := int(binary.BigEndian.Uint32(p.toServer))
+		if len(p.toServer) < 4+length {
+			break
+		}
+		frames = append(frames, p.toServer[4:4+length:4+length])
+		p.toServer = p.toServer[4+length:]
+	}
+	return frames, p.closed
+}
+
+// Read implements net.Conn.
+func (p *pipe) Read(b []byte) (int, error) {
+	for {
+		p.mu.Lock()
+		n := copy(b, p.toClient)
+		p.toClient = p.toClient[n:]
+		ended, deadline, changed := p.ended, p.deadline, p.changed
+		p.mu.Unlock()
+		wait := time.Until(deadline)
+		switch {
+		case n > 0 || len(b) == 0:
+			return n, nil
+		case ended:
+			return 0, io.EOF
+		case deadline.IsZero():
+			<-changed
+			continue
+		case wait <= 0:
+			return 0, os.ErrDeadlineExceeded
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// Write implements net.Conn. A ping is answered here: it is no step of a schedule, and neither is its reply.
+func (p *pipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	if p.ended {
+		p.mu.Unlock()
+		return 0, io.ErrClosedPipe
+	}
+	if p.pings && isPing(b) {
+		p.toClient = append(p.toClient, pingReply...)
+		p.change()
+		p.mu.Unlock()
+		return len(b), nil
+	}
+	p.toServer = append(p.toServer, b...)
+	p.mu.Unlock()
+	p.arrived()
+	return len(b), nil
+}
+
+// isPing tells whether b is the frame of a ping. The client writes frame by frame.
+func isPing(b []byte) bool {
+	return len(b) == 12 && int32(binary.BigEndian.Uint32(b[4:])) == wire.XidPing
+}
+
+// pingReply is the frame of the reply to a ping. The client looks at nothing but its xid.
+var pingReply = func() []byte {
+	frame, at := wire.BeginFrame(nil)
+	return wire.EndFrame(wire.AppendReply(frame, wire.OpPing, &wire.Reply{Xid: wire.XidPing}), at)
+}()
+
+// Close implements net.Conn.
+func (p *pipe) Close() error {
+	p.mu.Lock()
+	tell := !p.ended
+	if tell {
+		p.ended, p.closed = true, true
+		p.change()
+	}
+	p.mu.Unlock()
+	if tell {
+		p.arrived()
+	}
+	return nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (p *pipe) SetReadDeadline(t time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deadline = t
+	p.change()
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn. A Write never waits.
+func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
+
+// SetDeadline implements net.Conn.
+func (p *pipe) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
+
+// LocalAddr implements net.Conn.
+func (p *pipe) LocalAddr() net.Addr { return pipeAddress{} }
+
+// RemoteAddr implements net.Conn.
+func (p *pipe) RemoteAddr() net.Addr { return pipeAddress{} }
+
+type pipeAddress struct{}
+
+func (pipeAddress) Network() string { return "memory" }
+func (pipeAddress) String() string  { return "memory" }

@@ -1,0 +1,153 @@
+package tree
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// Open is the ACL that grants everybody everything. It must not be changed.
+var Open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
+
+// Super is the identity for which no ACL counts.
+var Super = wire.Identity{Scheme: "super"}
+
+// permitted tells whether one of the identities has one of the permissions.
+func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
+	if slices.ContainsFunc(acl, func(a wire.ACL) bool { return a.Perms&perms != 0 && a.Scheme == "world" && a.ID == "anyone" }) {
+		return true
+	}
+	if len(acl) == 0 || slices.ContainsFunc(identities, func(id wire.Identity) bool { return id.Scheme == Super.Scheme }) {
+		return true
+	}
+	for _, a := range acl {
+		if a.Perms&perms == 0 {
+			continue
+		}
+		for _, id := range identities {
+			if id.Scheme == a.Scheme && (id.ID == a.ID || a.Scheme == "ip" && addressMatches(id.ID, a.ID)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fixACL checks an ACL that a client has sent, and puts the client's own identities in the place of the scheme "auth".
+func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, bool) {
+	if len(acl) == 1 && acl[0].Scheme == "world" && acl[0].ID == "anyone" {
+		return acl, true
+	}
+	var fixed []wire.ACL
+	for i, a := range acl {
+		if slices.Contains(acl[:i], a) {
+			continue
+		}
+		switch {
+		case a.Scheme == "world" && a.ID == "anyone",
+			a.Scheme == "ip" && t.validAddress(a.ID),
+			a.Scheme == "digest" && validDigest(a.ID):
+			fixed = append(fixed, a)
+		case a.Scheme == "auth":
+			own := authenticated(identities)
+			if len(own) == 0 {
+				return nil, false
+			}
+			for _, id := range own {
+				fixed = append(fixed, wire.ACL{Perms: a.Perms, Scheme: id.Scheme, ID: id.ID})
+			}
+		default:
+			return nil, false
+		}
+	}
+	return fixed, len(fixed) > 0
+}
+
+// authenticated returns the identities that a client has proved. Its address, which every client has, is none.
+func authenticated(identities []wire.Identity) []wire.Identity {
+	var own []wire.Identity
+	for _, id := range identities {
+		if id.Scheme == "digest" {
+			own = append(own, id)
+		}
+	}
+	return own
+}
+
+// masked returns the ACL as one sees it who may not change it: without the digests of passwords.
+func masked(acl []wire.ACL) []wire.ACL {
+	shown := slices.Clone(acl)
+	for i, a := range shown {
+		if a.Scheme == "digest" {
+			user, _, _ := strings.Cut(a.ID, ":")
+			shown[i].ID = user + ":x"
+		}
+	}
+	return shown
+}
+
+// validDigest tells whether Java's split at colons gives two parts, the last of which it drops while it is empty.
+func validDigest(id string) bool {
+	parts := strings.Split(strings.TrimRight(id, ":"), ":")
+	return len(parts) == 2
+}
+
+// parseAddress parses an address and how many of its bits count, as ACLs have them.
+func parseAddress(id string) (address []byte, bits int, ok bool) {
+	text, mask, masked := strings.Cut(id, "/")
+	if address, ok = parseBytes(text); !ok {
+		return nil, 0, false
+	}
+	bits = 8 * len(address)
+	if masked {
+		var err error
+		bits, err = strconv.Atoi(mask)
+		ok = err == nil && bits >= 0 && bits <= 8*len(address)
+	}
+	return address, bits, ok
+}
+
+// parseBytes parses an address. It takes numbers with a sign or leading zeros, as ZooKeeper does, and of the forms of
+// IPv6 addresses only those in hexadecimal.
+func parseBytes(text string) (address []byte, ok bool) {
+	if strings.Contains(text, ":") {
+		parsed, err := netip.ParseAddr(text)
+		return parsed.AsSlice(), err == nil && !strings.ContainsAny(text, ".%")
+	}
+	parts := strings.Split(text, ".")
+	if len(parts) != 4 {
+		return nil, false
+	}
+	address = make([]byte, len(parts))
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n > math.MaxUint8 {
+			return nil, false
+		}
+		address[i] = byte(n)
+	}
+	return address, true
+}
+
+func (t *Tree) validAddress(id string) bool {
+	address, _, ok := parseAddress(id)
+	return ok && (len(address) == 4 || t.rules.IPv6)
+}
+
+func addressMatches(client, expression string) bool {
+	address, _, ok := parseAddress(client)
+	pattern, bits, valid := parseAddress(expression)
+	if !ok || !valid || len(address) != len(pattern) {
+		return false
+	}
+	for i := range bits {
+		if (address[i/8]^pattern[i/8])>>(7-i%8)&1 != 0 {
+			return false
+		}
+	}
+	return true
+}

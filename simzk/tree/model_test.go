@@ -1,0 +1,400 @@
+package tree_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A modelNode is a node of the naive model: what was written and when, and nothing that follows from other nodes.
+type modelNode struct {
+	data                string
+	acl                 []wire.ACL
+	czxid, mzxid, pzxid int64
+	ctime, mtime        int64
+	version, aversion   int32
+	owner               int64
+	container           bool
+	ttl                 int64 // 0 if the node has none
+	serial              int   // ascends in the order of creation, within a multi too
+	sequence            int32 // the number that the next sequential child gets
+	childChanges        int32 // creations and deletions of children, as clients count them
+	sequenceSet         bool  // by SetSequence, so that childChanges counts no more
+}
+
+// A model is the naive model of a tree. Everything that its nodes do not hold is computed anew whenever it is asked
+// for.
+type model struct {
+	rules  tree.Rules
+	nodes  map[string]*modelNode
+	serial int
+}
+
+// newModel returns the model of a new tree. ZooKeeper's own nodes are children that nobody has created.
+func newModel(rules tree.Rules) *model {
+	return &model{rules: rules, nodes: map[string]*modelNode{
+		"/":                 {acl: tree.Open, childChanges: -1},
+		"/zookeeper":        {acl: tree.Open, childChanges: -2},
+		"/zookeeper/quota":  {acl: tree.Open},
+		"/zookeeper/config": {acl: []wire.ACL{{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}}, aversion: -1},
+	}}
+}
+
+func (m *model) clone() *model {
+	clone := &model{rules: m.rules, nodes: maps.Clone(m.nodes), serial: m.serial}
+	for path, n := range clone.nodes {
+		node := *n
+		clone.nodes[path] = &node
+	}
+	return clone
+}
+
+// split returns the parent's path and the name.
+func split(path string) (parent, name string) {
+	i := strings.LastIndex(path, "/")
+	return path[:max(i, 1)], path[i+1:]
+}
+
+func (m *model) children(path string) []string {
+	var names []string
+	for other := range m.nodes {
+		if parent, name := split(other); other != "/" && parent == path {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (m *model) descendants(path string) int {
+	count := 0
+	for other := range m.nodes {
+		if other != "/" && strings.HasPrefix(other, strings.TrimSuffix(path, "/")+"/") {
+			count++
+		}
+	}
+	return count
+}
+
+func (m *model) ephemerals(owner int64) []string {
+	var paths []string
+	for path, n := range m.nodes {
+		if n.owner == owner {
+			paths = append(paths, path)
+		}
+	}
+	slices.SortFunc(paths, func(a, b string) int { return m.nodes[a].serial - m.nodes[b].serial })
+	return paths
+}
+
+func (m *model) disposable(now int64) []string {
+	var paths []string
+	for path, n := range m.nodes {
+		usedUp, timedOut := n.container && n.sequence > 0, n.ttl > 0 && n.mtime+n.ttl < now
+		if (usedUp || timedOut) && len(m.children(path)) == 0 {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// stat returns the stat that a client sees. Where the sequence was set, the children's version counts from there.
+func (m *model) stat(path string) wire.Stat {
+	n := m.nodes[path]
+	children := int32(len(m.children(path)))
+	cversion := n.childChanges
+	if n.sequenceSet {
+		cversion = 2*n.sequence - children
+	}
+	return wire.Stat{Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid, Ctime: n.ctime, Mtime: n.mtime, Version: n.version,
+		Cversion: cversion, Aversion: n.aversion, EphemeralOwner: n.owner, DataLength: int32(len(n.data)), NumChildren: children}
+}
+
+// apply carries out a write, with the result that the tree should give.
+func (m *model) apply(w *tree.Write) tree.Result {
+	switch w.Op {
+	case wire.OpDelete, wire.OpDeleteContainer:
+		return m.delete(w)
+	case wire.OpSetData, wire.OpSetACL, wire.OpCheck:
+		return m.change(w)
+	case wire.OpMulti:
+		return m.multi(w)
+	case wire.OpCloseSession:
+		paths := m.ephemerals(w.Session)
+		for _, path := range paths {
+			m.remove(path, w.Zxid)
+		}
+		return tree.Result{Deleted: paths}
+	}
+	return m.create(w)
+}
+
+// A mode is what the flags of a create say.
+type mode struct{ ephemeral, sequential, timed bool }
+
+var modes = map[int32]mode{
+	wire.Persistent:           {},
+	wire.Ephemeral:            {ephemeral: true},
+	wire.PersistentSequential: {sequential: true},
+	wire.EphemeralSequential:  {ephemeral: true, sequential: true},
+	wire.Container:            {},
+	wire.PersistentTTL:        {timed: true},
+	wire.PersistentSeqTTL:     {timed: true, sequential: true},
+}
+
+// checkFlags returns what is wrong with the flags of a create.
+func (m *model) checkFlags(w *tree.Write) wire.Code {
+	mode, known := modes[w.Flags]
+	switch {
+	case !known:
+		return wire.BadArguments
+	case mode.timed && !m.rules.ExtendedTypes:
+		return wire.Unimplemented
+	case mode.timed != (w.Op == wire.OpCreateTTL), mode.timed && (w.TTLMillis < 1 || w.TTLMillis >= 1<<40):
+		return wire.BadArguments
+	}
+	return wire.OK
+}
+
+func (m *model) create(w *tree.Write) tree.Result {
+	if code := m.checkFlags(w); code != wire.OK {
+		return tree.Result{Code: code}
+	}
+	if !strings.Contains(w.Path, "/") || strings.Contains(w.Path, "\x00") {
+		return tree.Result{Code: wire.BadArguments}
+	}
+	acl, ok := expand(w.ACL, w.Identities)
+	if !ok {
+		return tree.Result{Code: wire.InvalidACL}
+	}
+	parentPath, _ := split(w.Path)
+	parent := m.nodes[parentPath]
+	switch {
+	case parent == nil:
+		return tree.Result{Code: wire.NoNode}
+	case !allowed(parent.acl, w.Identities, wire.PermCreate):
+		return tree.Result{Code: wire.NoAuth}
+	}
+	path, mode := w.Path, modes[w.Flags]
+	if mode.sequential {
+		path += fmt.Sprintf("%010d", parent.sequence)
+	}
+	switch {
+	case !validPath(path):
+		return tree.Result{Code: wire.BadArguments}
+	case m.nodes[path] != nil:
+		return tree.Result{Code: wire.NodeExists}
+	case parent.owner != 0:
+		return tree.Result{Code: wire.NoChildrenForEphemerals}
+	}
+	m.serial++
+	n := &modelNode{data: string(w.Data), acl: acl, czxid: w.Zxid, mzxid: w.Zxid, pzxid: w.Zxid, ctime: w.TimeMillis,
+		mtime: w.TimeMillis, serial: m.serial, container: w.Op == wire.OpCreateContainer}
+	if mode.ephemeral && !n.container {
+		n.owner = w.Session
+	}
+	if w.Op == wire.OpCreateTTL {
+		n.ttl = w.TTLMillis
+	}
+	parentPath, _ = split(path)
+	m.nodes[path] = n
+	parent.childChanges++
+	if parent.sequence < math.MaxInt32 || m.rules.SequenceWraps {
+		parent.sequence++
+		parent.pzxid = w.Zxid
+	}
+	return tree.Result{Path: path, Stat: m.stat(path)}
+}
+
+func (m *model) delete(w *tree.Write) tree.Result {
+	special := []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"}
+	if !strings.Contains(w.Path, "/") || strings.Contains(w.Path, "\x00") || slices.Contains(special, w.Path) {
+		return tree.Result{Code: wire.BadArguments}
+	}
+	parentPath, _ := split(w.Path)
+	parent, n, children := m.nodes[parentPath], m.nodes[w.Path], m.children(w.Path)
+	byServer := w.Op == wire.OpDeleteContainer
+	switch {
+	case parent == nil:
+		return tree.Result{Code: wire.NoNode}
+	case !byServer && !allowed(parent.acl, w.Identities, wire.PermDelete):
+		return tree.Result{Code: wire.NoAuth}
+	case n == nil:
+		return tree.Result{Code: wire.NoNode}
+	case !byServer && w.Version != -1 && w.Version != n.version:
+		return tree.Result{Code: wire.BadVersion}
+	case len(children) > 0:
+		return tree.Result{Code: wire.NotEmpty}
+	case byServer && n.owner != 0:
+		return tree.Result{Code: wire.BadVersion}
+	}
+	stat := m.stat(w.Path)
+	m.remove(w.Path, w.Zxid)
+	return tree.Result{Path: w.Path, Stat: stat}
+}
+
+func (m *model) remove(path string, zxid int64) {
+	delete(m.nodes, path)
+	parent, _ := split(path)
+	m.nodes[parent].childChanges++
+	m.nodes[parent].pzxid = zxid
+}
+
+// change carries out a write to one node: setData, setACL or check.
+func (m *model) change(w *tree.Write) tree.Result {
+	if !validPath(w.Path) {
+		return tree.Result{Code: wire.BadArguments}
+	}
+	acl, ok := expand(w.ACL, w.Identities)
+	if w.Op == wire.OpSetACL && !ok {
+		return tree.Result{Code: wire.InvalidACL}
+	}
+	n := m.nodes[w.Path]
+	if n == nil {
+		return tree.Result{Code: wire.NoNode}
+	}
+	perm, version := wire.PermRead, n.version
+	switch w.Op {
+	case wire.OpSetData:
+		perm = wire.PermWrite
+	case wire.OpSetACL:
+		perm, version = wire.PermAdmin, n.aversion
+	}
+	switch {
+	case !allowed(n.acl, w.Identities, perm):
+		return tree.Result{Code: wire.NoAuth}
+	case w.Version != -1 && w.Version != version:
+		return tree.Result{Code: wire.BadVersion}
+	}
+	switch w.Op {
+	case wire.OpSetData:
+		n.data, n.mzxid, n.mtime = string(w.Data), w.Zxid, w.TimeMillis
+		n.version++
+	case wire.OpSetACL:
+		n.acl = acl
+		n.aversion++
+	}
+	return tree.Result{Path: w.Path, Stat: m.stat(w.Path)}
+}
+
+// multi tries the operations on a copy of the model, which takes the model's place if all of them succeed.
+func (m *model) multi(w *tree.Write) tree.Result {
+	trial := m.clone()
+	results := make([]wire.Result, len(w.Ops))
+	for i := range w.Ops {
+		step := single(&w.Ops[i], w)
+		mode, known := modes[step.Flags]
+		switch {
+		case (step.Op == wire.OpCreate || step.Op == wire.OpCreate2 || step.Op == wire.OpCreateTTL) && step.Flags == wire.Container:
+			step.Op = wire.OpCreateContainer
+		case step.Op == wire.OpCreateTTL && known && !mode.timed:
+			step.Op = wire.OpCreate
+		}
+		result := trial.apply(step)
+		if result.Code != wire.OK {
+			for j := range results {
+				results[j] = wire.Result{Op: wire.OpError}
+				if j > i {
+					results[j].Code = wire.RuntimeInconsistency
+				}
+			}
+			results[i].Code = result.Code
+			return tree.Result{Code: result.Code, Results: results}
+		}
+		results[i] = wire.Result{Op: step.Op, Path: result.Path, Stat: result.Stat}
+	}
+	*m = *trial
+	return tree.Result{Results: results}
+}
+
+// single returns the write that does what one operation of a multi does.
+func single(r *wire.Request, multi *tree.Write) *tree.Write {
+	w := write(r)
+	w.Zxid, w.TimeMillis, w.Session, w.Identities = multi.Zxid, multi.TimeMillis, multi.Session, multi.Identities
+	return w
+}
+
+// write returns the write that a request asks for.
+func write(r *wire.Request) *tree.Write {
+	return &tree.Write{Op: r.Op, Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
+		TTLMillis: r.TTLMillis, Ops: r.Ops}
+}
+
+var (
+	wellFormed = regexp.MustCompile(`^/$|^(/[^/\x00-\x1f\x7f-\x{9f}\x{e000}-\x{f8ff}\x{fff0}-\x{10ffff}]+)+$`)
+	dots       = regexp.MustCompile(`/\.\.?(/|$)`)
+)
+
+func validPath(path string) bool { return wellFormed.MatchString(path) && !dots.MatchString(path) }
+
+// allowed tells whether one of the identities has one of the permissions.
+func allowed(acl []wire.ACL, who []wire.Identity, perms int32) bool {
+	if slices.Contains(who, tree.Super) {
+		return true
+	}
+	return slices.ContainsFunc(acl, func(a wire.ACL) bool {
+		return a.Perms&perms != 0 && (a.Scheme == "world" || slices.ContainsFunc(who, func(id wire.Identity) bool {
+			if a.Scheme == "ip" && id.Scheme == "ip" {
+				return inside(id.ID, a.ID)
+			}
+			return id == wire.Identity{Scheme: a.Scheme, ID: a.ID}
+		}))
+	})
+}
+
+// inside tells whether an address is the other, or in the network.
+func inside(address, other string) bool {
+	network, err := netip.ParsePrefix(other)
+	if err != nil {
+		return address == other
+	}
+	return network.Contains(netip.MustParseAddr(address))
+}
+
+// expand returns the ACL that a node gets, and false if the ACL is refused.
+func expand(acl []wire.ACL, who []wire.Identity) ([]wire.ACL, bool) {
+	var expanded []wire.ACL
+	for i, a := range acl {
+		switch {
+		case slices.Index(acl, a) < i: // It is there twice.
+		case a.Scheme == "auth":
+			digests := slices.DeleteFunc(slices.Clone(who), func(id wire.Identity) bool { return id.Scheme != "digest" })
+			if len(digests) == 0 {
+				return nil, false
+			}
+			for _, id := range digests {
+				expanded = append(expanded, wire.ACL{Perms: a.Perms, Scheme: id.Scheme, ID: id.ID})
+			}
+		case !slices.Contains(known, wire.Identity{Scheme: a.Scheme, ID: a.ID}):
+			return nil, false
+		default:
+			expanded = append(expanded, a)
+		}
+	}
+	return expanded, len(expanded) > 0
+}
+
+// known are the identities that the property tests use and that an ACL may name.
+var known = []wire.Identity{
+	{Scheme: "world", ID: "anyone"}, {Scheme: "digest", ID: "alice:a"}, {Scheme: "digest", ID: "bob:b"},
+	{Scheme: "ip", ID: "10.1.2.3"}, {Scheme: "ip", ID: "10.0.0.0/8"},
+}
+
+// masked returns the ACL without the digests of passwords.
+func masked(acl []wire.ACL) []wire.ACL {
+	shown := slices.Clone(acl)
+	for i := range shown {
+		if shown[i].Scheme == "digest" {
+			shown[i].ID = regexp.MustCompile(":.*").ReplaceAllString(shown[i].ID, ":x")
+		}
+	}
+	return shown
+}

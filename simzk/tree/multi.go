@@ -1,0 +1,112 @@
+package tree
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A journal is what a multi needs to take back what it has done.
+type journal struct {
+	entries []journalEntry
+}
+
+// A journalEntry is how a node, or the list of a session's nodes, was before a change.
+type journalEntry struct {
+	path   string
+	node   *znode // nil if there was none
+	before znode
+
+	owner      int64 // not 0 if the entry is one of a list
+	ephemerals []string
+}
+
+// note keeps a node as it is now, so that the multi under way can restore it.
+func (t *Tree) note(path string) {
+	if t.journal == nil {
+		return
+	}
+	e := journalEntry{path: path, node: t.nodes[path]}
+	if e.node != nil {
+		e.before = *e.node
+		e.before.children = slices.Clone(e.node.children)
+	}
+	t.journal.entries = append(t.journal.entries, e)
+}
+
+func (t *Tree) noteEphemerals(owner int64) {
+	if t.journal != nil {
+		t.journal.entries = append(t.journal.entries,
+			journalEntry{owner: owner, ephemerals: slices.Clone(t.ephemerals[owner])})
+	}
+}
+
+// multi carries out all of its operations, or none. Its results say of each operation what it gave; after one that
+// has failed they say OK of those before it and "runtime inconsistency" of those behind it, as ZooKeeper does.
+func (t *Tree) multi(w *Write) Result {
+	t.journal = new(journal)
+	defer func() { t.journal = nil }()
+	results := make([]wire.Result, len(w.Ops))
+	for i := range w.Ops {
+		r := &w.Ops[i]
+		step := Write{Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session, Identities: w.Identities,
+			Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis}
+		result := t.Apply(&step)
+		if result.Code != wire.OK {
+			t.restore()
+			return Result{Code: result.Code, Results: failed(len(w.Ops), i, result.Code)}
+		}
+		results[i] = wire.Result{Op: step.Op, Path: result.Path, Stat: result.Stat}
+	}
+	return Result{Results: results}
+}
+
+// typeInMulti returns the type of an operation of a multi. There ZooKeeper goes by the flags where they contradict the
+// type of a create (org.apache.zookeeper.Op).
+func typeInMulti(r *wire.Request) wire.Op {
+	switch r.Op {
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateTTL:
+		if r.Flags == wire.Container {
+			return wire.OpCreateContainer
+		}
+		if r.Op == wire.OpCreateTTL && r.Flags != wire.PersistentTTL && r.Flags != wire.PersistentSeqTTL {
+			return wire.OpCreate
+		}
+	}
+	return r.Op
+}
+
+// failed returns the results of a multi whose operation number i has failed.
+func failed(count, i int, code wire.Code) []wire.Result {
+	results := make([]wire.Result, count)
+	for j := range results {
+		results[j].Op = wire.OpError
+		switch {
+		case j == i:
+			results[j].Code = code
+		case j > i:
+			results[j].Code = wire.RuntimeInconsistency
+		}
+	}
+	return results
+}
+
+// restore takes back what the multi under way has done, the last change first.
+func (t *Tree) restore() {
+	for _, e := range slices.Backward(t.journal.entries) {
+		if e.owner != 0 {
+			t.ephemerals[e.owner] = e.ephemerals
+			continue
+		}
+		if now := t.nodes[e.path]; now != nil {
+			t.hash ^= now.hash
+		}
+		if e.node == nil {
+			delete(t.nodes, e.path)
+			continue
+		}
+		*e.node = e.before
+		t.nodes[e.path] = e.node
+		t.hash ^= e.node.hash
+	}
+}

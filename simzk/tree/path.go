@@ -1,0 +1,59 @@
+package tree
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Parent returns the path of a node's parent. The root is its own.
+func Parent(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+// Name returns the last part of a path.
+func Name(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// ValidPath tells whether a path is one that ZooKeeper accepts (PathUtils). A sequential node's path may end in a
+// slash, as the sequence number completes it.
+func ValidPath(path string, sequential bool) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	if sequential && path[len(path)-1] == '/' {
+		path += "0"
+	}
+	if path == "/" {
+		return true
+	}
+	for name := range strings.SplitSeq(path[1:], "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+		for _, r := range name {
+			if r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xd800 <= r && r <= 0xf8ff || 0xfff0 <= r && r <= math.MaxUint16 ||
+				r > math.MaxUint16 {
+				return false // Beyond 16 bits Java sees surrogates, which it does not accept.
+			}
+		}
+	}
+	return true
+}
+
+// sequenceSuffix renders a sequence number as Java's "%010d" does: negative numbers have nine digits.
+func sequenceSuffix(n int32) string {
+	if n < 0 {
+		return "-" + pad(strconv.FormatInt(-int64(n), 10), 9)
+	}
+	return pad(strconv.Itoa(int(n)), 10)
+}
+
+func pad(digits string, width int) string {
+	if len(digits) >= width {
+		return digits
+	}
+	return "0000000000"[:width-len(digits)] + digits
+}

@@ -1,0 +1,84 @@
+package wire_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+var (
+	benchmarkRequests = []wire.Request{
+		{Xid: 7, Op: wire.OpCreate, Path: "/locks/lock-", Data: []byte("owner"), ACL: open, Flags: wire.EphemeralSequential},
+		{Xid: 8, Op: wire.OpGetChildren, Path: "/locks"},
+	}
+	benchmarkReplies = []wire.Reply{
+		{Xid: 7, Zxid: 9, Path: "/locks/lock-0000000007"},
+		{Xid: 8, Zxid: 9, Children: contenders(10)},
+	}
+)
+
+// contenders returns the names of n contenders' nodes.
+func contenders(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("lock-%010d", i)
+	}
+	return names
+}
+
+func BenchmarkAppendRequest(b *testing.B) {
+	for _, r := range benchmarkRequests {
+		b.Run(r.Op.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			var buffer []byte
+			for b.Loop() {
+				buffer = wire.AppendRequest(buffer[:0], &r)
+			}
+		})
+	}
+}
+
+func BenchmarkDecodeRequest(b *testing.B) {
+	for _, r := range benchmarkRequests {
+		b.Run(r.Op.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			frame := wire.AppendRequest(nil, &r)
+			var decoded wire.Request
+			for b.Loop() {
+				if err := wire.DecodeRequest(frame, &decoded); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAppendReply(b *testing.B) {
+	for i, r := range benchmarkReplies {
+		op := benchmarkRequests[i].Op
+		b.Run(op.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			var buffer []byte
+			for b.Loop() {
+				buffer = wire.AppendReply(buffer[:0], op, &r)
+			}
+		})
+	}
+}
+
+func BenchmarkDecodeReply(b *testing.B) {
+	for i, r := range benchmarkReplies {
+		op := benchmarkRequests[i].Op
+		b.Run(op.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			frame := wire.AppendReply(nil, op, &r)
+			var decoded wire.Reply
+			for b.Loop() {
+				if err := wire.DecodeReply(frame, op, &decoded); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package wire
+
+import "strconv"
+
+// A Code is the outcome of a request (KeeperException.Code).
+type Code int32
+
+// The codes that a server answers.
+const (
+	OK                      Code = 0
+	SystemError             Code = -1
+	RuntimeInconsistency    Code = -2
+	MarshallingError        Code = -5
+	Unimplemented           Code = -6
+	BadArguments            Code = -8
+	ReconfigInProgress      Code = -14
+	NewConfigNoQuorum       Code = -13
+	NoNode                  Code = -101
+	NoAuth                  Code = -102
+	BadVersion              Code = -103
+	NoChildrenForEphemerals Code = -108
+	NodeExists              Code = -110
+	NotEmpty                Code = -111
+	SessionExpired          Code = -112
+	InvalidACL              Code = -114
+	AuthFailed              Code = -115
+	SessionMoved            Code = -118
+	NotReadOnly             Code = -119
+	NoWatcher               Code = -121
+	ReconfigDisabled        Code = -123
+	QuotaExceeded           Code = -125
+	Throttled               Code = -127
+)
+
+// String returns the name of the code, as a history shows it. OK is the empty string.
+func (c Code) String() string {
+	switch c {
+	case OK:
+		return ""
+	case SystemError:
+		return "system error"
+	case RuntimeInconsistency:
+		return "runtime inconsistency"
+	case MarshallingError:
+		return "marshalling error"
+	case Unimplemented:
+		return "unimplemented"
+	case BadArguments:
+		return "bad arguments"
+	case NewConfigNoQuorum:
+		return "new configuration without quorum"
+	case ReconfigInProgress:
+		return "reconfiguration in progress"
+	case NoNode:
+		return "no node"
+	case NoAuth:
+		return "no authority"
+	case BadVersion:
+		return "bad version"
+	case NoChildrenForEphemerals:
+		return "no children for ephemerals"
+	case NodeExists:
+		return "node exists"
+	case NotEmpty:
+		return "not empty"
+	case SessionExpired:
+		return "session expired"
+	case InvalidACL:
+		return "invalid ACL"
+	case AuthFailed:
+		return "authentication failed"
+	case SessionMoved:
+		return "session moved"
+	case NotReadOnly:
+		return "not read-only"
+	case NoWatcher:
+		return "no watcher"
+	case ReconfigDisabled:
+		return "reconfiguration disabled"
+	case QuotaExceeded:
+		return "quota exceeded"
+	case Throttled:
+		return "throttled"
+	}
+	return "code " + strconv.Itoa(int(c))
+}

@@ -1,0 +1,260 @@
+package wire_test
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// ops are all types of requests, and one that is unknown.
+var ops = []wire.Op{
+	wire.OpNotification, wire.OpCreate, wire.OpDelete, wire.OpExists, wire.OpGetData, wire.OpSetData, wire.OpGetACL,
+	wire.OpSetACL, wire.OpGetChildren, wire.OpSync, wire.OpPing, wire.OpGetChildren2, wire.OpCheck, wire.OpMulti,
+	wire.OpCreate2, wire.OpReconfig, wire.OpCheckWatches, wire.OpRemoveWatches, wire.OpCreateContainer,
+	wire.OpDeleteContainer, wire.OpCreateTTL, wire.OpMultiRead, wire.OpAuth, wire.OpSetWatches, wire.OpSASL,
+	wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpSetWatches2, wire.OpAddWatch, wire.OpWhoAmI,
+	wire.OpCreateSession, wire.OpCloseSession, wire.OpError, 55,
+}
+
+var (
+	writes  = []wire.Op{1, 2, 5, 13, 15, 19, 21}
+	reads   = []wire.Op{4, 8}
+	results = []wire.Op{-1, 1, 2, 4, 5, 8, 13, 15, 19, 21}
+)
+
+// A drawer draws the fields of records. It gives nil for an empty vector, as a decoder does.
+type drawer struct{ t *rapid.T }
+
+func (d drawer) int() int32     { return rapid.Int32().Draw(d.t, "int") }
+func (d drawer) long() int64    { return rapid.Int64().Draw(d.t, "long") }
+func (d drawer) bool() bool     { return rapid.Bool().Draw(d.t, "bool") }
+func (d drawer) string() string { return rapid.String().Draw(d.t, "string") }
+
+// buffer draws a buffer; null and empty are different ones.
+func (d drawer) buffer() []byte {
+	if rapid.Bool().Draw(d.t, "null") {
+		return nil
+	}
+	return append([]byte{}, rapid.SliceOf(rapid.Byte()).Draw(d.t, "buffer")...)
+}
+
+func vector[T any](d drawer, element func() T) []T {
+	var v []T
+	for range rapid.IntRange(0, 4).Draw(d.t, "length") {
+		v = append(v, element())
+	}
+	return v
+}
+
+func (d drawer) strings() []string { return vector(d, d.string) }
+
+func (d drawer) acl() []wire.ACL {
+	return vector(d, func() wire.ACL { return wire.ACL{Perms: d.int(), Scheme: d.string(), ID: d.string()} })
+}
+
+func (d drawer) stat() wire.Stat {
+	return wire.Stat{
+		Czxid: d.long(), Mzxid: d.long(), Ctime: d.long(), Mtime: d.long(), Version: d.int(), Cversion: d.int(),
+		Aversion: d.int(), EphemeralOwner: d.long(), DataLength: d.int(), NumChildren: d.int(), Pzxid: d.long(),
+	}
+}
+
+// request draws a request with the fields that its type has.
+func (d drawer) request(xid int32, op wire.Op) wire.Request {
+	r := wire.Request{Xid: xid, Op: op}
+	switch op {
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		r.Path, r.Data, r.ACL, r.Flags = d.string(), d.buffer(), d.acl(), d.int()
+		if op == wire.OpCreateTTL {
+			r.TTLMillis = d.long()
+		}
+	case wire.OpDelete, wire.OpCheck:
+		r.Path, r.Version = d.string(), d.int()
+	case wire.OpSetData:
+		r.Path, r.Data, r.Version = d.string(), d.buffer(), d.int()
+	case wire.OpSetACL:
+		r.Path, r.ACL, r.Version = d.string(), d.acl(), d.int()
+	case wire.OpExists, wire.OpGetData, wire.OpGetChildren, wire.OpGetChildren2:
+		r.Path, r.Watch = d.string(), d.bool()
+	case wire.OpGetACL, wire.OpSync, wire.OpGetEphemerals, wire.OpGetAllChildrenNumber:
+		r.Path = d.string()
+	case wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches:
+		r.Path, r.Mode = d.string(), d.int()
+	case wire.OpSetWatches:
+		r.Watches = &wire.Watches{RelativeZxid: d.long(), Data: d.strings(), Exist: d.strings(), Child: d.strings()}
+	case wire.OpSetWatches2:
+		r.Watches = &wire.Watches{
+			RelativeZxid: d.long(), Data: d.strings(), Exist: d.strings(), Child: d.strings(), Persistent: d.strings(),
+			Recursive: d.strings(),
+		}
+	case wire.OpMulti:
+		r.Ops = vector(d, func() wire.Request { return d.request(0, rapid.SampledFrom(writes).Draw(d.t, "op")) })
+	case wire.OpMultiRead:
+		r.Ops = vector(d, func() wire.Request { return d.request(0, rapid.SampledFrom(reads).Draw(d.t, "op")) })
+	case wire.OpReconfig:
+		r.Reconfig = &wire.Reconfig{Joining: d.string(), Leaving: d.string(), NewMembers: d.string(), Version: d.long()}
+	case wire.OpAuth:
+		r.Type, r.Scheme, r.Data = d.int(), d.string(), d.buffer()
+	case wire.OpSASL:
+		r.Data = d.buffer()
+	}
+	return r
+}
+
+// reply draws a reply with the fields that its type has.
+func (d drawer) reply(op wire.Op) wire.Reply {
+	r := wire.Reply{Xid: d.int(), Zxid: d.long()}
+	if rapid.Bool().Draw(d.t, "failed") {
+		r.Code = wire.Code(rapid.Int32Range(-127, -1).Draw(d.t, "code"))
+		return r
+	}
+	switch op {
+	case wire.OpCreate, wire.OpSync:
+		r.Path = d.string()
+	case wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		r.Path, r.Stat = d.string(), d.stat()
+	case wire.OpExists, wire.OpSetData, wire.OpSetACL, wire.OpCheck:
+		r.Stat = d.stat()
+	case wire.OpGetData, wire.OpReconfig:
+		r.Data, r.Stat = d.buffer(), d.stat()
+	case wire.OpGetACL:
+		r.ACL, r.Stat = d.acl(), d.stat()
+	case wire.OpGetChildren, wire.OpGetEphemerals:
+		r.Children = d.strings()
+	case wire.OpGetChildren2:
+		r.Children, r.Stat = d.strings(), d.stat()
+	case wire.OpGetAllChildrenNumber:
+		r.Number = d.int()
+	case wire.OpMulti, wire.OpMultiRead:
+		r.Results = vector(d, d.result)
+	case wire.OpWhoAmI:
+		r.Identities = vector(d, func() wire.Identity { return wire.Identity{Scheme: d.string(), ID: d.string()} })
+	case wire.OpSASL:
+		r.Data = d.buffer()
+	}
+	return r
+}
+
+func (d drawer) result() wire.Result {
+	r := wire.Result{Op: rapid.SampledFrom(results).Draw(d.t, "op")}
+	switch r.Op {
+	case wire.OpCreate:
+		r.Path = d.string()
+	case wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		r.Path, r.Stat = d.string(), d.stat()
+	case wire.OpSetData:
+		r.Stat = d.stat()
+	case wire.OpGetData:
+		r.Data, r.Stat = d.buffer(), d.stat()
+	case wire.OpGetChildren:
+		r.Children = d.strings()
+	case wire.OpError:
+		r.Code = wire.Code(d.int())
+	}
+	return r
+}
+
+// scribble overwrites a frame, so that whatever shares its memory changes.
+func scribble(frame []byte) {
+	for i := range frame {
+		frame[i] ^= 0xff
+	}
+}
+
+// prefix is what the records are appended to.
+var prefix = []byte("before")
+
+// content checks that dst begins with the prefix, and returns the rest.
+func content(t *rapid.T, dst []byte) []byte {
+	rest, found := bytes.CutPrefix(dst, prefix)
+	if !found {
+		t.Fatalf("%x does not begin with %x", dst, prefix)
+	}
+	return rest
+}
+
+func TestRequestRoundTrip(t *testing.T) {
+	for _, op := range ops {
+		t.Run(op.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				d := drawer{t}
+				want := d.request(d.int(), op)
+				frame := content(t, wire.AppendRequest(bytes.Clone(prefix), &want))
+				cutRequest(t, frame)
+				var got wire.Request
+				err := wire.DecodeRequest(frame, &got)
+				scribble(frame)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)
+				}
+			})
+		})
+	}
+}
+
+func TestReplyRoundTrip(t *testing.T) {
+	for _, op := range ops {
+		t.Run(op.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				want := drawer{t}.reply(op)
+				frame := content(t, wire.AppendReply(bytes.Clone(prefix), op, &want))
+				cutReply(t, op, frame)
+				var got wire.Reply
+				err := wire.DecodeReply(frame, op, &got)
+				scribble(frame)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)
+				}
+			})
+		})
+	}
+}
+
+func TestEventRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawer{t}
+		want := wire.Event{Type: wire.EventType(d.int()), State: d.int(), Path: d.string(), Zxid: d.long()}
+		frame := content(t, wire.AppendEvent(bytes.Clone(prefix), &want))
+		cutEvent(t, frame)
+		var got wire.Event
+		err := wire.DecodeEvent(frame, &got)
+		scribble(frame)
+		if err != nil || got != want {
+			t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)
+		}
+	})
+}
+
+func TestConnectRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawer{t}
+		request := wire.ConnectRequest{
+			ProtocolVersion: d.int(), LastZxidSeen: d.long(), TimeoutMillis: d.int(), SessionID: d.long(), Password: d.buffer(),
+			HasReadOnly: d.bool(),
+		}
+		request.ReadOnly = request.HasReadOnly && d.bool()
+		frame := content(t, wire.AppendConnectRequest(bytes.Clone(prefix), &request))
+		var gotRequest wire.ConnectRequest
+		err := wire.DecodeConnectRequest(frame, &gotRequest)
+		scribble(frame)
+		if err != nil || !reflect.DeepEqual(gotRequest, request) {
+			t.Fatalf("decoded as\n%+v, error %v, want\n%+v", gotRequest, err, request)
+		}
+
+		response := wire.ConnectResponse{
+			ProtocolVersion: d.int(), TimeoutMillis: d.int(), SessionID: d.long(), Password: d.buffer(), HasReadOnly: d.bool(),
+		}
+		response.ReadOnly = response.HasReadOnly && d.bool()
+		frame = content(t, wire.AppendConnectResponse(bytes.Clone(prefix), &response))
+		var gotResponse wire.ConnectResponse
+		err = wire.DecodeConnectResponse(frame, &gotResponse)
+		scribble(frame)
+		if err != nil || !reflect.DeepEqual(gotResponse, response) {
+			t.Fatalf("decoded as\n%+v, error %v, want\n%+v", gotResponse, err, response)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package simzk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A Socket is the way to a client that speaks ZooKeeper's protocol.
+type Socket interface {
+	// Send puts a frame on its way to the client, its length before it. It must not block, nor keep the slice.
+	Send(frame []byte)
+	// Close ends the connection once all that was sent before has left. It may be called more than once.
+	Close()
+}
+
+// Accept adds a client that has connected to a server over a socket. The address is the client's, without a port.
+func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
+	l := new(Link)
+	c.addLink(l, 0, server, address)
+	l.end = &wireEnd{link: l, socket: socket, open: true}
+	return l
+}
+
+// Receive takes a frame that the client of an accepted link has sent, without its length, and puts it before the
+// server: see [Cluster.Serve]. It returns an error if no server could make sense of it; the caller then has to
+// [Cluster.Leave].
+func (c *Cluster) Receive(l *Link, frame []byte) error {
+	r, err := parse(frame, l.end.(*wireEnd).greeted)
+	if err != nil {
+		return err
+	}
+	l.end.(*wireEnd).greeted = true
+	l.transmit(r)
+	return nil
+}
+
+// Leave forgets a client of an accepted link whose connection is gone. Its session goes on until it expires.
+func (c *Cluster) Leave(l *Link) {
+	c.hangUp(l)
+	c.links = slices.DeleteFunc(c.links, func(other *Link) bool { return other == l })
+}
+
+// parse reads a client's frame: a handshake first, and requests after it.
+func parse(frame []byte, greeted bool) (*request, error) {
+	if !greeted {
+		ask := new(wire.ConnectRequest)
+		if err := wire.DecodeConnectRequest(frame, ask); err != nil {
+			return nil, fmt.Errorf("simzk: handshake: %w", err)
+		}
+		return &request{Request: wire.Request{Op: wire.OpCreateSession}, connect: ask, session: ask.SessionID}, nil
+	}
+	r := new(request)
+	err := wire.DecodeRequest(frame, &r.Request)
+	if errors.Is(err, wire.ErrHeader) {
+		return nil, fmt.Errorf("simzk: request: %w", err)
+	}
+	r.malformed = err != nil
+	if r.Op == wire.OpCreateSession {
+		r.Op = wire.OpNotification // Sessions are opened by handshakes alone; no client asks for a notification either.
+	}
+	return r, nil
+}
+
+// A wireEnd is the end of a client beyond a [Socket]. It knows nothing of the client but what it has sent.
+type wireEnd struct {
+	link    *Link
+	socket  Socket
+	open    bool
+	greeted bool // the handshake has arrived
+	buffer  []byte
+}
+
+func (w *wireEnd) deliver(m message) {
+	w.buffer = w.link.cluster.encode(w.buffer[:0], m)
+	w.socket.Send(w.buffer)
+	if m.reply != nil && ends(m.reply) {
+		w.link.cluster.hangUp(w.link)
+	}
+}
+
+// ends tells whether the server closes the connection once it has sent a reply.
+func ends(r *request) bool {
+	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0
+}
+
+func (w *wireEnd) broken() {
+	w.open = false
+	w.socket.Close()
+}
+
+func (w *wireEnd) collect()                        {}
+func (w *wireEnd) connected() bool                 { return w.open }
+func (w *wireEnd) believes() int64                 { return 0 }
+func (w *wireEnd) pending() *wire.Request          { return nil }
+func (w *wireEnd) deadline() (time.Duration, bool) { return 0, false }
+func (w *wireEnd) advance()                        {}
+func (w *wireEnd) key() uint64                     { return 0 }
+func (w *wireEnd) tearDown()                       { w.broken() }
+
+// encode appends the frame of a message.
+func (c *Cluster) encode(dst []byte, m message) []byte {
+	dst, at := wire.BeginFrame(dst)
+	switch r := m.reply; {
+	case r == nil:
+		e := wire.Event{Type: m.event, State: wire.StateSyncConnected, Path: m.path, Zxid: -1}
+		if c.config.Version >= V39 {
+			e.Zxid = m.zxid // ZOOKEEPER-4655
+		}
+		dst = wire.AppendEvent(dst, &e)
+	case r.Op == wire.OpCreateSession:
+		dst = wire.AppendConnectResponse(dst, connectResponse(r))
+	default:
+		dst = wire.AppendReply(dst, r.Op, replyTo(r))
+	}
+	return wire.EndFrame(dst, at)
+}
+
+func connectResponse(r *request) *wire.ConnectResponse {
+	response := &wire.ConnectResponse{SessionID: r.session, Password: make([]byte, 16)}
+	if r.session != 0 {
+		response.TimeoutMillis = int32(r.timeout.Milliseconds())
+		response.Password = password(r.session)
+	}
+	response.HasReadOnly = r.connect != nil && r.connect.HasReadOnly
+	return response
+}
+
+func replyTo(r *request) *wire.Reply {
+	reply := &wire.Reply{Xid: r.Xid, Zxid: r.zxid, Code: r.result.Code, Path: r.result.Path, Stat: r.result.Stat,
+		Data: r.result.Data, ACL: r.result.ACL, Children: r.result.Children, Number: r.count, Identities: r.identities,
+		Results: r.result.Results}
+	if r.Op == wire.OpAuth {
+		reply.Zxid = 0
+	}
+	return reply
+}
+
