@@ -53,14 +53,14 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	space := make([]process, scenario.Clients)
 	for i := range l.processes {
 		p := &space[i]
-		client := l.cluster.Connect()
+		client, link := scenario.Client.connect(l.cluster)
 		l.processes[i] = p
 		*p = process{
 			Process: Process{
 				Number: i + 1, Client: client, Directory: lockDirectory,
 				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
 			},
-			link: client.Link, ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
+			link: link, ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
 			cancellable: scenario.Faults.Allows(faults.Cancel),
 			turns:       &l.turns, resume: make(chan struct{}, 1),
 		}

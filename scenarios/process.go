@@ -128,10 +128,12 @@ func (p *process) record(e history.Event, next stage) {
 	p.publish()
 }
 
-// publish lets the loop know that the process has done something.
+// publish lets the loop know that the process has done something. Nobody looks at what a crashed process does.
 func (p *process) publish() {
 	p.turns.Add(1)
-	p.link.Notify()
+	if !p.link.Crashed() {
+		p.link.Notify()
+	}
 }
 
 // pass waits for permission to do what the gate says.

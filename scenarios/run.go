@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 // A Result is what a run was and whether it was right.
@@ -43,6 +44,9 @@ func NewRunner(t *testing.T) *Runner { return &Runner{t: t} }
 func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
 	r.log.Reset()
+	if scenario.Client == Real {
+		defer simzk.Tame()()
+	}
 	thrown := r.bubble(scenario, strategy, result)
 	if thrown != nil {
 		panic(thrown)

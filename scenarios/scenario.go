@@ -15,6 +15,7 @@ type Scenario struct {
 	Clients int         // how many processes
 	Cycles  int         // how often each takes the lock
 	Faults  faults.Plan // how many faults a run may see
+	Client  FrontEnd    // the client library that they use
 }
 
 // The bounds of a scenario. They keep a single schedule within some seconds.
@@ -40,7 +41,11 @@ func (s *Scenario) Validate() error {
 
 // String describes the scenario in a line.
 func (s *Scenario) String() string {
-	return fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients, s.Cycles, s.Faults)
+	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients, s.Cycles, s.Faults)
+	if s.Client != Model {
+		text += ", " + s.Client.String() + " client"
+	}
+	return text
 }
 
 // lockDirectory is the znode under which the contenders of a run make their nodes.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -57,10 +59,19 @@ func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }
 // A Process is what lock code under test gets to work with.
 type Process struct {
 	Number         int           // from 1
-	Client         *simzk.Conn   // the process's connection to ZooKeeper
+	Client         simzk.Client  // the process's connection to ZooKeeper
 	Directory      string        // where the lock's contenders are to make their nodes; it exists
 	SessionTimeout time.Duration // as the ensemble granted it
 	Random         io.Reader     // the same bytes in every run, different ones in every process
+}
+
+// Conn returns the process's connection for code that asks for a *zk.Conn, or nil where the scenario runs a model of the
+// client. See [simzk.RealConn.Conn] for what such code must not do.
+func (p *Process) Conn() *zk.Conn {
+	if real, ok := p.Client.(*simzk.RealConn); ok {
+		return real.Conn()
+	}
+	return nil
 }
 
 // What a run checks beyond the properties of package history, for every lock.

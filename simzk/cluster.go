@@ -42,6 +42,11 @@ type Config struct {
 	SequenceWraps bool   // see [tree.Rules]
 	FirstSession  int64  // added to the ids of sessions, so that those of an earlier cluster are not taken for its own
 	EpochMillis   int64  // the time at which the cluster begins, in milliseconds since 1970
+	Down          bool   // no server runs until [Cluster.StartServer]
+
+	// Posted, unless nil, is called when a message waits for a client that none has waited for, so that a caller with
+	// many clients need not look at all of them; see [Link.Deliverable].
+	Posted func(*Link)
 
 	// Settle is called between two wake-ups of one step, to let the process that was woken come to rest. Without it
 	// the Go scheduler would have something to decide. Nil means that nothing needs to settle.
@@ -92,9 +97,11 @@ func New(config Config, log *history.Log) *Cluster {
 	}
 	c.tree = tree.New(c.rules())
 	for i := range c.servers {
-		c.servers[i] = server{id: i + 1, up: true}
+		c.servers[i] = server{id: i + 1, up: !config.Down}
 	}
-	c.lead()
+	if !config.Down {
+		c.lead()
+	}
 	return c
 }
 
@@ -193,6 +200,10 @@ func (c *Cluster) Advance(now time.Duration) {
 		}
 	}
 }
+
+// Keep sets the time and does nothing of what is due. Sessions end at multiples of the tick only, so a caller none of
+// whose clients dials by itself needs [Cluster.Advance] but once a tick, and this in between.
+func (c *Cluster) Keep(now time.Duration) { c.now = now }
 
 // Dispose deletes the containers and TTL nodes that are due, as a server does once a minute.
 func (c *Cluster) Dispose() {

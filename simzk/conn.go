@@ -25,7 +25,6 @@ type Conn struct {
 	sessionID atomic.Int64
 	connState atomic.Int32
 	closed    atomic.Bool
-	guids     atomic.Uint64
 
 	fresh atomic.Bool // something was submitted since the last collection
 
@@ -40,6 +39,8 @@ type Conn struct {
 	phase    phase
 	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
 	lastZxid int64
+
+	handshakeBy time.Duration // when the client gives up waiting for an answer; only while phase is connecting
 
 	closing  bool    // Close has been called; the client does not connect again
 	unsent   []*call // wait for a connection
@@ -191,8 +192,7 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 	}
 	i := strings.LastIndexByte(path, '/')
 	directory := path[:i]
-	guid := mix(uint64(c.process), c.guids.Add(1))
-	prefix := fmt.Sprintf("_c_%016x%016x-", guid, mix(guid, guid))
+	prefix := fmt.Sprintf("_c_%x-", c.nextGUID())
 	var err error
 	for range 3 {
 		var created string

@@ -1,6 +1,7 @@
 package simzk
 
 import (
+	"encoding/binary"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ type Link struct {
 	server  int
 	state   linkState
 	crashed atomic.Bool
+	guids   atomic.Uint64
 	pings   bool // the client keeps its session alive while it is connected, by pings that are no steps
 
 	// What the server knows of the connection.
@@ -150,6 +152,12 @@ func (l *Link) Notify() {
 	}
 }
 
+// nextGUID returns what the client's next protected node is to be known by. It may be called by any goroutine.
+func (l *Link) nextGUID() []byte {
+	half := mix(uint64(l.process), l.guids.Add(1))
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, half), mix(half, half))
+}
+
 // transmit puts a request on its way to the server.
 func (l *Link) transmit(r *request) {
 	r.age = l.cluster.NextAge()
@@ -164,6 +172,9 @@ func (l *Link) post(m message) {
 	m.age = l.cluster.NextAge()
 	l.toClient = append(l.toClient, m)
 	l.posted = mix(l.posted, m.hash())
+	if posted := l.cluster.config.Posted; posted != nil && len(l.toClient) == 1 {
+		posted(l)
+	}
 }
 
 // authenticate adds an identity to those of the connection.

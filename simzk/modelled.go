@@ -2,6 +2,7 @@ package simzk
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -227,7 +228,7 @@ func (c *Conn) dial() {
 		c.redial()
 		return
 	}
-	c.phase = connecting
+	c.phase, c.handshakeBy = connecting, c.cluster.now+handshakeTimeout(c.cluster.config.SessionTimeout)
 	c.setState(zk.StateConnected, "connected")
 	c.send(&call{request: request{Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
 		timeout: c.cluster.config.SessionTimeout}})
@@ -279,8 +280,10 @@ func (c *Conn) standing() *wire.Watches {
 	return all
 }
 
-// invalidate tells all who wait for a watch that it will not fire.
+// invalidate tells all who wait for a watch that it will not fire, in the order of the paths; the client library keeps
+// them in a map.
 func (c *Conn) invalidate(err error) {
+	slices.SortStableFunc(c.watchers, func(a, b watcher) int { return strings.Compare(a.path, b.path) })
 	for _, w := range c.watchers {
 		c.cluster.record(history.Event{At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
 			Path: w.path, Name: eventName(eventNotWatching), Err: err.Error()})
@@ -343,11 +346,19 @@ func (c *Conn) pending() *wire.Request {
 	return nil
 }
 
-func (c *Conn) deadline() (time.Duration, bool) { return c.dialAt, c.phase == dialing }
+func (c *Conn) deadline() (time.Duration, bool) {
+	if c.phase == connecting {
+		return c.handshakeBy, true
+	}
+	return c.dialAt, c.phase == dialing
+}
 
 func (c *Conn) advance() {
-	if c.phase == dialing && c.dialAt <= c.cluster.now {
+	switch {
+	case c.phase == dialing && c.dialAt <= c.cluster.now:
 		c.dial()
+	case c.phase == connecting && c.handshakeBy <= c.cluster.now:
+		c.cluster.hangUp(c.Link)
 	}
 }
 

@@ -26,7 +26,9 @@ type pipe struct {
 	arrived  func()        // called when the client has sent something, or has closed
 }
 
-func newPipe(arrived func()) *pipe { return &pipe{pings: true, changed: make(chan struct{}), arrived: arrived} }
+func newPipe(arrived func()) *pipe {
+	return &pipe{pings: true, changed: make(chan struct{}), arrived: arrived}
+}
 
 // change makes every Read that waits look again. The caller holds the lock.
 func (p *pipe) change() {

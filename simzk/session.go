@@ -184,15 +184,16 @@ func (c *Cluster) findSession(id int64) (int, bool) {
 type SessionInfo struct {
 	ID        int64
 	Timeout   time.Duration
-	Ephemeral []string // the paths of its ephemeral nodes
-	Server    int      // to which the client is connected; -1 if to none
+	Expires   time.Duration // when it ends unless the server hears of the client, as [Cluster.Now] has the time
+	Ephemeral []string      // the paths of its ephemeral nodes
+	Server    int           // to which the client is connected; -1 if to none
 }
 
 // SessionList tells of every session that lives, by id.
 func (c *Cluster) SessionList() []SessionInfo {
 	list := make([]SessionInfo, len(c.sessions))
 	for i, s := range c.sessions {
-		list[i] = SessionInfo{ID: s.id, Timeout: s.timeout, Ephemeral: c.tree.Ephemerals(s.id), Server: -1}
+		list[i] = SessionInfo{ID: s.id, Timeout: s.timeout, Expires: s.expires, Ephemeral: c.tree.Ephemerals(s.id), Server: -1}
 		if s.link != nil {
 			list[i].Server = s.link.server
 		}

@@ -138,4 +138,3 @@ func replyTo(r *request) *wire.Reply {
 	}
 	return reply
 }
-

@@ -132,7 +132,7 @@ type violationReport struct {
 func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 	out := &report{
 		Version: 1, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: 1,
-		Client: "model", Strategy: "random", Faults: c.Scenario.Faults, Seed: c.Seed,
+		Client: c.Scenario.Client.String(), Strategy: "random", Faults: c.Scenario.Faults, Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
 		Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
 		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},

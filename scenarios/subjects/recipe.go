@@ -97,7 +97,7 @@ func recipeSubject(name, summary string, defects recipe) scenarios.Subject {
 // recipeLock is one process's handle on a lock that follows the recipe.
 type recipeLock struct {
 	recipe
-	client    *simzk.Conn
+	client    simzk.Client
 	directory string
 	node      string
 }

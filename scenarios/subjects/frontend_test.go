@@ -1,0 +1,57 @@
+package subjects_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// difference runs a schedule through both clients and describes the first event in which the histories differ, or
+// returns the empty string.
+func difference(runner *scenarios.Runner, scenario scenarios.Scenario, strategy func() scenarios.Strategy) string {
+	scenario.Client = scenarios.Model
+	first := runner.Run(&scenario, strategy())
+	model, decisions := slices.Clone(first.Events), first.Deviations
+	scenario.Client = scenarios.Real
+	real := runner.Run(&scenario, strategy()).Events
+	for i := range max(len(model), len(real)) {
+		switch {
+		case i >= len(model):
+			return fmt.Sprintf("event %d: only the real client has %+v\n%v", i, real[i], decisions)
+		case i >= len(real):
+			return fmt.Sprintf("event %d: only the model has %+v\n%v", i, model[i], decisions)
+		case model[i] != real[i]:
+			return fmt.Sprintf("event %d:\nmodel %+v\nreal  %+v\nafter %+v\n%v", i, model[i], real[i], model[max(0, i-6):i], decisions)
+		}
+	}
+	return ""
+}
+
+// The model of the client does what the client does: the same decisions give the same history, whatever the lock, the
+// schedule and the faults.
+func TestModelIsTheRealClient(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	rapid.Check(t, func(t *rapid.T) {
+		plan, err := faults.Parse(fmt.Sprintf("any=%d", rapid.IntRange(0, 5).Draw(t, "faults")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scenario := scenarios.Scenario{
+			Subject: rapid.SampledFrom(subjects.All()).Draw(t, "lock"),
+			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t, "cycles"), Faults: plan,
+		}
+		seed := rapid.Uint64().Draw(t, "seed")
+		for schedule := range 5 {
+			strategy := func() scenarios.Strategy { return scenarios.NewRandom(seed, schedule) }
+			if found := difference(runner, scenario, strategy); found != "" {
+				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
+			}
+		}
+	})
+}

@@ -1,0 +1,26 @@
+package simzk
+
+import "github.com/go-zookeeper/zk"
+
+// A Client is what lock code under test can do with its connection, whether modelled or real: methods of *zk.Conn, and
+// the channel that zk.Connect returns beside it. They may be called by any goroutine of the client's process. A
+// goroutine that calls one after its process has crashed, or after the run is over, ends there.
+type Client interface {
+	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
+	CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error)
+	Delete(path string, version int32) error
+	Set(path string, data []byte, version int32) (*zk.Stat, error)
+	Get(path string) ([]byte, *zk.Stat, error)
+	GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error)
+	Exists(path string) (bool, *zk.Stat, error)
+	ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
+	Children(path string) ([]string, *zk.Stat, error)
+	ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error)
+	Sync(path string) (string, error)
+	State() zk.State
+	SessionID() int64
+	Close()
+
+	// Events returns the channel on which the client tells its state and all watch events.
+	Events() <-chan zk.Event
+}

@@ -1,0 +1,398 @@
+package simzk
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A RealConn is go-zookeeper/zk's own client, unmodified, over connections in memory. Its goroutines, timers and
+// buffers are its own; what is decided is when a frame that it has sent is served, when one for it is delivered, and
+// whether it can connect.
+//
+// The client must run in a bubble of virtual time, and the program on one processor ([runtime.GOMAXPROCS]): after a
+// connection is lost, the client wakes whoever waits for an answer and then fails what is queued, and with a second
+// processor it is a matter of luck which call counts as queued.
+type RealConn struct {
+	link Link
+	zk   *zk.Conn
+	told <-chan zk.Event
+
+	over atomic.Bool // the run is torn down
+
+	mu      sync.Mutex
+	dials   []chan *pipe // of the client's goroutine that wants a connection
+	happens []zk.Event   // that the client has told and the history not yet
+
+	// All below is for the cluster's caller alone.
+
+	pipe        *pipe // nil while there is no connection
+	phase       phase
+	dialAt      time.Duration // when the client tries to connect; only while phase is dialing
+	handshakeBy time.Duration // when the client gives up waiting for the answer to its handshake
+	closing     bool          // Close has been called
+	fresh       bool          // nothing has arrived on the connection since its handshake
+	inFlight    []*request
+	observed    uint64
+	sent        uint64
+	buffer      []byte
+}
+
+// ConnectReal adds a client that runs the real client library, and lets it open its session. Processes are numbered
+// from 1 in the order of the calls. The cluster must have a Settle function.
+func (c *Cluster) ConnectReal() (*RealConn, error) {
+	r := &RealConn{phase: dialing}
+	c.addLink(&r.link, int32(len(c.links)+1), 0, loopback[0].ID)
+	r.link.end, r.link.pings = r, true
+	conn, told, err := zk.Connect([]string{"127.0.0.1:2181"}, c.config.SessionTimeout, zk.WithDialer(r.dial),
+		zk.WithHostProvider(new(onlyHost)), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(r.happened),
+		zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
+	if err != nil {
+		return nil, err
+	}
+	r.zk, r.told = conn, told
+	r.open()
+	if conn.State() != zk.StateHasSession {
+		return nil, errors.New("simzk: the client did not open its session")
+	}
+	return r, nil
+}
+
+// clientBuffer is the size of the client's buffers. Its default of 1.5 MB, three times for each connection, would cost
+// more than the rest of a run.
+const clientBuffer = 64 << 10
+
+// open lets the client connect and open its session, as if it had happened before the run.
+func (r *RealConn) open() {
+	c := r.link.cluster
+	log := c.log
+	c.log = nil
+	c.config.Settle()
+	r.advance()
+	r.collect()
+	c.Serve(&r.link)
+	c.Deliver(&r.link)
+	c.log = log
+	r.link.lastRequest, r.link.posted, r.observed, r.sent = 0, 0, 0, 0
+	c.record(history.Event{At: c.now, Kind: history.SessionOpened, Process: r.link.process, Session: r.zk.SessionID(), Zxid: c.zxid})
+}
+
+// Link returns the client's link.
+func (r *RealConn) Link() *Link { return &r.link }
+
+// Conn returns the client itself, for code that asks for a *zk.Conn. A goroutine that uses it does not end by itself
+// when its process crashes or the run is over: its calls wait for good, or fail with zk.ErrConnectionClosed.
+func (r *RealConn) Conn() *zk.Conn { return r.zk }
+
+// Events returns the channel that zk.Connect has returned.
+func (r *RealConn) Events() <-chan zk.Event { return r.told }
+
+// onlyHost is a list of one server. It tells, as the library's own does, when all have been tried: always but at first.
+type onlyHost struct {
+	server string
+	tried  bool
+}
+
+func (h *onlyHost) Init(servers []string) error { h.server = servers[0]; return nil }
+func (h *onlyHost) Len() int                    { return 1 }
+func (h *onlyHost) Connected()                  {}
+
+func (h *onlyHost) Next() (server string, retryStart bool) {
+	retryStart, h.tried = h.tried, true
+	return h.server, retryStart
+}
+
+type silentLogger struct{}
+
+func (silentLogger) Printf(string, ...any) {}
+
+// dial is called by a goroutine of the client. It waits for the cluster to say whether the server can be reached.
+func (r *RealConn) dial(string, string, time.Duration) (net.Conn, error) {
+	answer := make(chan *pipe, 1)
+	r.mu.Lock()
+	r.dials = append(r.dials, answer)
+	r.mu.Unlock()
+	r.acted()
+	if p := <-answer; p != nil {
+		return p, nil
+	}
+	return nil, errors.New("simzk: the link is down")
+}
+
+// acted is called by the client's goroutines when they want something. Nobody looks at what a crashed process does: it
+// waits for the end of the run.
+func (r *RealConn) acted() {
+	if !r.link.Crashed() {
+		r.link.Notify()
+	}
+}
+
+// happened is called by the client's goroutines.
+func (r *RealConn) happened(e zk.Event) {
+	if e.Type != zk.EventSession && e.Type != zk.EventNotWatching {
+		return // The history knows of watch events from their delivery.
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.happens = append(r.happens, e)
+}
+
+// connects answers the client's wish for a connection.
+func (r *RealConn) connects() bool {
+	r.mu.Lock()
+	if len(r.dials) == 0 {
+		r.mu.Unlock()
+		return false
+	}
+	answer := r.dials[0]
+	r.dials = r.dials[1:]
+	r.mu.Unlock()
+	if r.link.state != up || !r.link.cluster.Serving(r.link.server) {
+		r.phase, r.dialAt = dialing, r.link.cluster.now+dialPause
+		answer <- nil
+		return true
+	}
+	r.phase, r.handshakeBy, r.fresh = connecting, r.link.cluster.now+handshakeTimeout(r.link.cluster.config.SessionTimeout), true
+	r.pipe = newPipe(r.acted)
+	answer <- r.pipe
+	return true
+}
+
+// handshakeTimeout is how long the client waits for the answer to its handshake: ten times two thirds of the session's
+// timeout.
+func handshakeTimeout(session time.Duration) time.Duration { return session * 2 / 3 * 10 }
+
+func (r *RealConn) advance() {
+	if r.phase == shut || r.link.crashed.Load() {
+		return
+	}
+	if r.connects() {
+		r.settle()
+		r.collect()
+	}
+}
+
+// settle lets the client come to rest and notes what it has told.
+func (r *RealConn) settle() {
+	r.link.cluster.config.Settle()
+	r.mu.Lock()
+	happens := r.happens
+	r.happens = nil
+	r.mu.Unlock()
+	// The watches that an expiry ends are told in the order of a map.
+	for i := 0; i < len(happens); i++ {
+		j := i
+		for j < len(happens) && happens[j].Type == zk.EventNotWatching {
+			j++
+		}
+		slices.SortFunc(happens[i:j], func(a, b zk.Event) int { return cmp.Compare(a.Path, b.Path) })
+		i = max(i, j-1)
+	}
+	for _, e := range happens {
+		r.tell(e)
+	}
+}
+
+// tell puts into the history what the client has told.
+func (r *RealConn) tell(e zk.Event) {
+	c := r.link.cluster
+	if e.Type == zk.EventNotWatching {
+		c.record(history.Event{At: c.now, Kind: history.WatchEvent, Process: r.link.process, Path: e.Path,
+			Name: eventName(eventNotWatching), Err: e.Err.Error()})
+		return
+	}
+	session := r.zk.SessionID()
+	c.record(history.Event{At: c.now, Kind: history.SessionState, Process: r.link.process, Name: stateNames[e.State], Session: session})
+	r.observed = mix(r.observed, uint64(e.State))
+	if e.State == zk.StateDisconnected {
+		r.failInFlight()
+	}
+}
+
+// stateNames are the names of the session's states, as a history shows them.
+var stateNames = map[zk.State]string{
+	zk.StateDisconnected: "disconnected", zk.StateConnecting: "connecting", zk.StateConnected: "connected",
+	zk.StateHasSession: "has-session", zk.StateExpired: "expired",
+}
+
+// failInFlight notes that what was in flight has an unknown outcome: so the client has told its callers.
+func (r *RealConn) failInFlight() {
+	c := r.link.cluster
+	for _, q := range r.inFlight {
+		c.record(history.Event{At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
+			Path: q.Path, Err: zk.ErrConnectionClosed.Error()})
+		r.observed = mix(r.observed, uint64(q.number))
+	}
+	r.inFlight = nil
+}
+
+// collect puts the frames that the client has written on their way to the server.
+func (r *RealConn) collect() {
+	if r.pipe == nil || r.link.crashed.Load() {
+		return
+	}
+	frames, closed := r.pipe.take()
+	if closed {
+		r.link.cluster.hangUp(&r.link)
+		return
+	}
+	batch := make([]*request, 0, len(frames))
+	for _, frame := range frames {
+		q, err := parse(frame, r.phase == connected)
+		if err != nil {
+			panic(err) // The real client sends nothing that cannot be read.
+		}
+		if q.Watches != nil {
+			sortWatches(q.Watches)
+		}
+		batch = append(batch, q)
+	}
+	if len(batch) > 1 && !r.fresh {
+		slices.SortStableFunc(batch, compareRequests)
+	}
+	if len(batch) > 0 && r.phase == connected {
+		r.fresh = false
+	}
+	for _, q := range batch {
+		r.send(q)
+	}
+}
+
+func (r *RealConn) send(q *request) {
+	c := r.link.cluster
+	r.closing = r.closing || q.Op == wire.OpCloseSession
+	r.link.lastRequest++
+	q.number = r.link.lastRequest
+	r.sent = mix(r.sent, xxhash.Sum64String(q.Path)+uint64(rank(q)))
+	c.record(history.Event{At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number, Op: q.verb(), Path: q.Path})
+	r.link.transmit(q)
+	r.inFlight = append(r.inFlight, q)
+}
+
+func (r *RealConn) deliver(m message) {
+	c := r.link.cluster
+	r.observed = mix(r.observed, m.hash())
+	r.buffer = c.encode(r.buffer[:0], m)
+	if m.reply == nil {
+		for _, w := range m.watches {
+			c.record(history.Event{At: c.now, Kind: history.WatchEvent, Process: r.link.process, Watch: w.number, Path: m.path,
+				Name: eventName(m.event), Zxid: m.zxid})
+		}
+		r.pipe.push(r.buffer)
+		return
+	}
+	q := m.reply
+	r.inFlight = slices.DeleteFunc(r.inFlight, func(other *request) bool { return other == q })
+	c.record(history.Event{At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
+		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String()})
+	r.pipe.push(r.buffer)
+	switch q.Op {
+	case wire.OpCreateSession:
+		r.authenticated(q)
+	case wire.OpCloseSession:
+		r.broken()
+	}
+}
+
+// authenticated follows the client through the server's answer to its wish for its session.
+func (r *RealConn) authenticated(q *request) {
+	c := r.link.cluster
+	if q.session == 0 {
+		// The client leaves the connection as it is and dials anew; the server has closed it by then.
+		r.pipe.end()
+		r.pipe, r.phase, r.dialAt = nil, dialing, c.now+dialPause
+		r.settle()
+		return
+	}
+	r.phase = connected
+	if r.link.session != nil {
+		r.link.session.since = c.now // The pings begin.
+	}
+	r.settle()
+	r.collect()
+}
+
+// broken follows the client through the loss of its connection.
+func (r *RealConn) broken() {
+	if r.pipe == nil {
+		return
+	}
+	r.pipe.end()
+	r.pipe, r.phase, r.dialAt = nil, dialing, r.link.cluster.now+dialPause
+	if r.closing {
+		r.phase = shut
+	}
+	r.settle()
+	r.failInFlight()
+}
+
+func (r *RealConn) connected() bool { return r.phase == connected || r.phase == connecting }
+
+func (r *RealConn) believes() int64 { return r.zk.SessionID() }
+
+func (r *RealConn) pending() *wire.Request {
+	for _, q := range r.inFlight {
+		if q.Op != wire.OpCreateSession && q.Op != wire.OpSetWatches {
+			return &q.Request
+		}
+	}
+	return nil
+}
+
+func (r *RealConn) deadline() (time.Duration, bool) {
+	if r.phase == connecting {
+		return r.handshakeBy, true
+	}
+	return r.dialAt, r.phase == dialing
+}
+
+func (r *RealConn) key() uint64 {
+	key := mix(mix(r.observed, r.sent), uint64(r.phase))
+	if r.phase == dialing {
+		key = mix(key, uint64(r.dialAt-r.link.cluster.now))
+	}
+	return key
+}
+
+// tearDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed, and ends if it was asked
+// for by a method of RealConn.
+func (r *RealConn) tearDown() {
+	r.over.Store(true)
+	r.mu.Lock()
+	dials := r.dials
+	r.dials = nil
+	r.mu.Unlock()
+	for _, answer := range dials {
+		answer <- nil
+	}
+	if r.pipe != nil {
+		r.pipe.end()
+	}
+	r.phase = shut
+	go r.zk.Close()
+}
+
+// contact begins a call. What the client queues shows on no wire, so the call itself is what a caller that lets time pass
+// gets to know of.
+func (r *RealConn) contact() {
+	r.gone()
+	r.link.Notify()
+}
+
+// gone ends the goroutine if its process has crashed or the run is over.
+func (r *RealConn) gone() {
+	if r.over.Load() || r.link.crashed.Load() {
+		runtime.Goexit()
+	}
+}

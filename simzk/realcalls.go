@@ -1,0 +1,95 @@
+package simzk
+
+import "github.com/go-zookeeper/zk"
+
+// Create does what the client's Create does.
+func (r *RealConn) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.Create(path, data, flags, acl)
+}
+
+// CreateProtectedEphemeralSequential does what the client's does. Between [Tame] and its end the node's name holds the
+// GUID that a modelled client would give it.
+func (r *RealConn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error) {
+	r.contact()
+	defer r.gone()
+	tamed.offer(r.link.nextGUID())
+	return r.zk.CreateProtectedEphemeralSequential(path, data, acl)
+}
+
+// Delete does what the client's Delete does.
+func (r *RealConn) Delete(path string, version int32) error {
+	r.contact()
+	defer r.gone()
+	return r.zk.Delete(path, version)
+}
+
+// Set does what the client's Set does.
+func (r *RealConn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.Set(path, data, version)
+}
+
+// Get does what the client's Get does.
+func (r *RealConn) Get(path string) ([]byte, *zk.Stat, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.Get(path)
+}
+
+// GetW does what the client's GetW does.
+func (r *RealConn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.GetW(path)
+}
+
+// Exists does what the client's Exists does.
+func (r *RealConn) Exists(path string) (bool, *zk.Stat, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.Exists(path)
+}
+
+// ExistsW does what the client's ExistsW does.
+func (r *RealConn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.ExistsW(path)
+}
+
+// Children does what the client's Children does.
+func (r *RealConn) Children(path string) ([]string, *zk.Stat, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.Children(path)
+}
+
+// ChildrenW does what the client's ChildrenW does.
+func (r *RealConn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.ChildrenW(path)
+}
+
+// Sync does what the client's Sync does.
+func (r *RealConn) Sync(path string) (string, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.Sync(path)
+}
+
+// State returns the state of the connection.
+func (r *RealConn) State() zk.State { return r.zk.State() }
+
+// SessionID returns the session's id, 0 while there is none.
+func (r *RealConn) SessionID() int64 { return r.zk.SessionID() }
+
+// Close ends the session.
+func (r *RealConn) Close() {
+	r.contact()
+	defer r.gone()
+	r.zk.Close()
+}
