@@ -18,8 +18,12 @@ const (
 	Expire                // the client is cut off until its session has expired
 	Crash                 // the client's process stops for good
 	Cancel                // the process gives up waiting for the lock
+	FailWrite             // the client's next write to its connection fails
 
 	Kinds // how many kinds there are
+
+	// AnyKinds is how many of the kinds, the first ones, stand behind "any" in a plan. The others need the real client.
+	AnyKinds = FailWrite
 )
 
 var kinds = [Kinds]struct{ name, meaning string }{
@@ -28,6 +32,7 @@ var kinds = [Kinds]struct{ name, meaning string }{
 	Expire:    {"expire", "the client is cut off until its session has expired"},
 	Crash:     {"crash", "the client's process stops for good"},
 	Cancel:    {"cancel", "the process gives up waiting for the lock: the context of its call ends"},
+	FailWrite: {"fail-write", "the client's next write to its connection fails; only with the real client"},
 }
 
 // String returns the name of the kind as it stands in a plan.
@@ -48,6 +53,8 @@ func Possible(k Kind, client *simzk.Link) bool {
 		return client.HasSession() && !client.Isolated()
 	case Crash, Cancel:
 		return !client.Crashed()
+	case FailWrite:
+		return client.CanFailWrite()
 	}
 	return false
 }
@@ -65,6 +72,8 @@ func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Link) {
 	case Crash:
 		cluster.Crash(client)
 	case Cancel:
+	case FailWrite:
+		cluster.FailWrite(client)
 	default:
 		panic(fmt.Sprintf("faults: unknown kind %d", k))
 	}

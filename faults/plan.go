@@ -9,7 +9,7 @@ import (
 // A Plan says how many faults a run may see at most. The zero Plan allows none.
 type Plan struct {
 	Of  [Kinds]int // of each kind
-	Any int        // beyond those, of any kind
+	Any int        // beyond those, of any kind below AnyKinds
 }
 
 // Default is the plan of a run that asks for no other: two faults of any kind.
@@ -96,14 +96,14 @@ func (p *Plan) UnmarshalText(text []byte) (err error) {
 }
 
 // Allows tells whether the plan has a fault of that kind left.
-func (p *Plan) Allows(k Kind) bool { return p.Of[k] > 0 || p.Any > 0 }
+func (p *Plan) Allows(k Kind) bool { return p.Of[k] > 0 || k < AnyKinds && p.Any > 0 }
 
 // Spend takes one fault of that kind from the plan, which must allow it.
 func (p *Plan) Spend(k Kind) {
 	switch {
 	case p.Of[k] > 0:
 		p.Of[k]--
-	case p.Any > 0:
+	case k < AnyKinds && p.Any > 0:
 		p.Any--
 	default:
 		panic("faults: a fault that the plan does not allow: " + k.String())

@@ -31,6 +31,10 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("the scenario has no lock to test")
 	case s.Subject.Name == "" || strings.ContainsAny(s.Subject.Name, `/\`):
 		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Subject.Name)
+	case s.Subject.Real && s.Client != Real:
+		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client", s.Subject.Name)
+	case s.Faults.Allows(faults.FailWrite) && s.Client != Real:
+		return fmt.Errorf("the fault %v needs the real client", faults.FailWrite)
 	case s.Clients < 1 || s.Clients > ClientsMax:
 		return fmt.Errorf("clients must be from 1 to %d, not %d", ClientsMax, s.Clients)
 	case s.Cycles < 1 || s.Cycles > CyclesMax:

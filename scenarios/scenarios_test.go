@@ -268,7 +268,7 @@ func TestFaultsLand(t *testing.T) {
 	if r.Failure != nil {
 		t.Fatal(r.Failure.Violations[0])
 	}
-	for kind := range faults.Kinds {
+	for kind := range faults.AnyKinds {
 		for phase := range scenarios.Phases {
 			// A process is idle only at the instant between two calls. While it waits or holds, the only replies that
 			// can be lost are those to what its client or its lease asks for now and then.

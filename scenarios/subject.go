@@ -19,6 +19,7 @@ type Subject struct {
 	Name    string
 	Summary string             // one line on what it is
 	Claims  []history.Property // what the lock promises; the rest is checked for nothing else
+	Real    bool               // the lock asks for a *zk.Conn, so that it runs with the real client only
 
 	// Open gives a process its handle on the lock. It is called once in each process of each run, in a goroutine of
 	// that process.

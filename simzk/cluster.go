@@ -36,13 +36,16 @@ type Config struct {
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 
 	Version       Version
-	Servers       int    // how many; 1 unless set
-	SuperDigest   string // user:digest of the superuser; nobody is unless set
-	ExtendedTypes bool   // TTL nodes are allowed
-	SequenceWraps bool   // see [tree.Rules]
-	FirstSession  int64  // added to the ids of sessions, so that those of an earlier cluster are not taken for its own
-	EpochMillis   int64  // the time at which the cluster begins, in milliseconds since 1970
-	Down          bool   // no server runs until [Cluster.StartServer]
+	Servers       int      // how many; 1 unless set
+	Members       []Member // the servers, where the ensemble is to have a configuration; Servers does not count then
+	Reconfig      bool     // reconfigs are allowed
+	LoneVoter     bool     // a reconfig may leave a single voter (standaloneEnabled=false)
+	SuperDigest   string   // user:digest of the superuser; nobody is unless set
+	ExtendedTypes bool     // TTL nodes are allowed
+	SequenceWraps bool     // see [tree.Rules]
+	FirstSession  int64    // added to the ids of sessions, so that those of an earlier cluster are not taken for its own
+	EpochMillis   int64    // the time at which the cluster begins, in milliseconds since 1970
+	Down          bool     // no server runs until [Cluster.StartServer]
 
 	// Posted, unless nil, is called when a message waits for a client that none has waited for, so that a caller with
 	// many clients need not look at all of them; see [Link.Deliverable].
@@ -67,11 +70,12 @@ type Cluster struct {
 	servers  []server
 	leader   int // index of a server; of the only one, if there is but one
 
-	now         time.Duration
-	zxid        int64
-	age         uint64 // grows with every message, so that messages can be compared by age
-	lastWatch   int32
-	lastSession int64
+	now           time.Duration
+	zxid          int64
+	configVersion int64  // the zxid of the ensemble's configuration, 0 without one
+	age           uint64 // grows with every message, so that messages can be compared by age
+	lastWatch     int32
+	lastSession   int64
 }
 
 // New returns a cluster that writes what happens to the log, unless that is nil.
@@ -93,12 +97,9 @@ func New(config Config, log *history.Log) *Cluster {
 	}
 	c := &Cluster{
 		config: config, log: log, activity: make(chan struct{}, 1), watches: newWatchTable(), leader: noLeader,
-		servers: make([]server, max(1, config.Servers)),
+		servers: newServers(&config),
 	}
 	c.tree = tree.New(c.rules())
-	for i := range c.servers {
-		c.servers[i] = server{id: i + 1, up: !config.Down}
-	}
 	if !config.Down {
 		c.lead()
 	}
@@ -107,7 +108,7 @@ func New(config Config, log *history.Log) *Cluster {
 
 func (c *Cluster) rules() tree.Rules {
 	return tree.Rules{SequenceWraps: c.config.SequenceWraps, ExtendedTypes: c.config.ExtendedTypes,
-		ExistsNeedsRead: c.config.Version >= V39}
+		ExistsNeedsRead: c.config.Version >= V39, IPv6: c.config.Version >= V39}
 }
 
 func (c *Cluster) record(e history.Event) {

@@ -6,30 +6,93 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tree"
 )
 
-// A server is a member of the ensemble. The ensemble commits and applies in one step, so all members that serve have
+// A server is a server of the ensemble. The ensemble commits and applies in one step, so all servers that serve have
 // the same state.
 type server struct {
-	id    int // the highest byte of the ids of sessions that it opens, from 1
-	up    bool
-	apart bool // cut off from all other servers
-	blank bool // has lost its data and not yet taken over that of a leader
+	id     int // the highest byte of the ids of sessions that it opens
+	member Member
+	role   role
+	up     bool
+	apart  bool // cut off from all other servers
+	blank  bool // has lost its data and not yet taken over that of a leader
 }
+
+// role is what the configuration of the ensemble makes of a server.
+type role uint8
+
+const (
+	voter    role = iota
+	observer      // follows the leader without a vote
+	outsider      // no part of the configuration, follows the leader all the same while it is connected
+)
 
 // noLeader is the index of the leader while there is none.
 const noLeader = -1
 
+// newServers returns the servers that a configuration names.
+func newServers(config *Config) []server {
+	if len(config.Members) == 0 {
+		servers := make([]server, max(1, config.Servers))
+		for i := range servers {
+			servers[i] = server{id: i + 1, up: !config.Down}
+		}
+		return servers
+	}
+	servers := make([]server, len(config.Members))
+	for i, m := range config.Members {
+		servers[i] = server{id: m.ID, member: m, role: roleOf(m), up: !config.Down}
+	}
+	return servers
+}
+
+func roleOf(m Member) role {
+	if m.Observer {
+		return observer
+	}
+	return voter
+}
+
+// AddServer adds a server that runs not yet and is no part of the ensemble's configuration, and returns its index.
+func (c *Cluster) AddServer(id int) int {
+	c.servers = append(c.servers, server{id: id, role: outsider, blank: true})
+	return len(c.servers) - 1
+}
+
 // Servers returns how many servers the ensemble has.
 func (c *Cluster) Servers() int { return len(c.servers) }
+
+// ServerID returns a server's number in the configuration of the ensemble.
+func (c *Cluster) ServerID(server int) int { return c.servers[server].id }
+
+// Voters returns how many servers have a vote.
+func (c *Cluster) Voters() int {
+	voters := 0
+	for i := range c.servers {
+		if c.servers[i].role == voter {
+			voters++
+		}
+	}
+	return voters
+}
+
+// Standalone tells whether there is but one server, which needs nobody's vote.
+func (c *Cluster) Standalone() bool { return len(c.config.Members) == 0 && len(c.servers) == 1 }
+
+// Observer tells whether the configuration of the ensemble gives the server no vote.
+func (c *Cluster) Observer(server int) bool { return c.servers[server].role == observer }
 
 // Up tells whether the server's process runs.
 func (c *Cluster) Up(server int) bool { return c.servers[server].up }
 
+// reachable tells whether the server runs and is connected with the others.
+func (s *server) reachable() bool { return s.up && !s.apart }
+
 // Serving tells whether the server answers clients: it runs, and is one of a majority that has a leader.
 func (c *Cluster) Serving(server int) bool {
-	return c.leader != noLeader && c.servers[server].up && !c.servers[server].apart
+	return c.leader != noLeader && c.servers[server].reachable()
 }
 
-// Leader tells whether the server is the leader. A server that is alone is none; see [Cluster.Servers].
+// Leader tells whether the server is the leader. A server that is alone is none; see [Cluster.Standalone].
 func (c *Cluster) Leader(server int) bool { return c.leader == server }
 
 // KillServer ends a server's process. Its clients lose their connections; if it was the leader, or if no majority is
@@ -45,17 +108,17 @@ func (c *Cluster) StartServer(server int) {
 	c.elect(server)
 }
 
-// WipeServer takes a server's data away. What no other server has is lost.
+// WipeServer takes away the data of a server that does not run. What no other server has is lost.
 func (c *Cluster) WipeServer(number int) {
 	c.servers[number].blank = true
-	if !slices.ContainsFunc(c.servers, func(member server) bool { return !member.blank }) {
+	if !slices.ContainsFunc(c.servers, func(s server) bool { return !s.blank }) {
 		c.reset()
 	}
 }
 
 // CutServer cuts a server off from the others, so that it cannot serve unless it is alone.
 func (c *Cluster) CutServer(server int) {
-	c.servers[server].apart = len(c.servers) > 1
+	c.servers[server].apart = !c.Standalone()
 	c.elect(server)
 }
 
@@ -70,47 +133,61 @@ func (c *Cluster) elect(changed int) {
 	if !c.Serving(changed) {
 		c.dropClients(func(l *Link) bool { return l.server == changed })
 	}
-	members := 0
-	for _, s := range c.servers {
-		if s.up && !s.apart {
-			members++
-		}
-	}
-	if members <= len(c.servers)/2 {
+	switch {
+	case !c.quorum():
 		c.leader = noLeader
 		c.dropClients(func(*Link) bool { return true })
-		return
-	}
-	if c.leader != noLeader && c.servers[c.leader].up && !c.servers[c.leader].apart {
+	case c.leader != noLeader && c.servers[c.leader].reachable():
 		c.adopt()
-		return
+	default:
+		c.dropClients(func(*Link) bool { return true })
+		c.lead()
 	}
-	c.dropClients(func(*Link) bool { return true })
-	c.lead()
+}
+
+// quorum tells whether a majority of the voters can reach each other.
+func (c *Cluster) quorum() bool {
+	reachable := 0
+	for i := range c.servers {
+		if s := &c.servers[i]; s.role == voter && s.reachable() {
+			reachable++
+		}
+	}
+	return reachable > c.Voters()/2
 }
 
 // lead makes a server the leader, of those that can the one with the highest id that has the data: a new epoch begins,
 // and with it the time of every session (the constructor of SessionTrackerImpl).
 func (c *Cluster) lead() {
 	c.leader = noLeader
-	for i, s := range c.servers {
-		if s.up && !s.apart && (c.leader == noLeader || !s.blank || c.servers[c.leader].blank) {
+	for i := range c.servers {
+		if s := &c.servers[i]; s.role == voter && s.reachable() && (c.leader == noLeader || c.precedes(c.leader, i)) {
 			c.leader = i
 		}
 	}
 	c.adopt()
-	if len(c.servers) > 1 {
+	if !c.Standalone() {
 		c.zxid = (c.zxid>>32 + 1) << 32
+		c.configure()
 	}
 	for _, s := range c.sessions {
 		s.touch(c.now, c.config.TickTime)
 	}
 }
 
+// precedes tells whether the second of two candidates has the better claim to lead.
+func (c *Cluster) precedes(first, second int) bool {
+	a, b := &c.servers[first], &c.servers[second]
+	if a.blank != b.blank {
+		return a.blank
+	}
+	return a.id < b.id
+}
+
 // adopt lets all servers that the leader can reach take over its data.
 func (c *Cluster) adopt() {
 	for i := range c.servers {
-		if s := &c.servers[i]; s.up && !s.apart {
+		if s := &c.servers[i]; s.reachable() {
 			s.blank = false
 		}
 	}
@@ -127,7 +204,8 @@ func (c *Cluster) dropClients(of func(*Link) bool) {
 // reset loses all data.
 func (c *Cluster) reset() {
 	c.tree = tree.New(c.rules())
-	c.sessions, c.zxid = nil, 0
+	c.sessions, c.zxid, c.configVersion = nil, 0, 0
+	c.config.Members = c.members()
 	for _, l := range c.links {
 		l.session = nil
 	}

@@ -216,12 +216,12 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	case r.malformed:
 		return failure(wire.MarshallingError)
 	case r.Op == wire.OpReconfig:
-		return c.reconfigure(l, r), reply
+		return c.reconfigure(l, r)
 	case r.Op == wire.OpDeleteContainer:
 		return tree.Result{Code: wire.Unimplemented}, hangUp
 	}
 	for i := range r.Ops {
-		if !normalize(&r.Ops[i]) {
+		if !readable(&r.Ops[i]) {
 			return failure(wire.MarshallingError)
 		}
 	}
@@ -239,22 +239,11 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	return result, reply
 }
 
-// normalize gives a create within a multi the type that its flags ask for, whatever type its header names, and reports
-// whether there is one: a plain create cannot make a TTL node (Op.Create of ZooKeeper's own client classes, with which
-// the server reads a multi).
-func normalize(r *wire.Request) bool {
+// readable tells whether the server can read an operation of a multi at all: a create that asks for a TTL node without
+// a TTL it cannot (Op.Create of ZooKeeper's own client classes, with which the server reads a multi).
+func readable(r *wire.Request) bool {
 	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
-	switch {
-	case r.Op != wire.OpCreate && r.Op != wire.OpCreate2 && r.Op != wire.OpCreateContainer && r.Op != wire.OpCreateTTL:
-		return true
-	case timed:
-		return r.Op == wire.OpCreateTTL
-	case r.Flags == wire.Container:
-		r.Op = wire.OpCreateContainer
-	case r.Op != wire.OpCreate2:
-		r.Op = wire.OpCreate
-	}
-	return true
+	return !timed || r.Op != wire.OpCreate && r.Op != wire.OpCreate2 && r.Op != wire.OpCreateContainer
 }
 
 // multiCommitted records the changes of a multi. The reply itself is never an error: what failed is in the results.

@@ -256,8 +256,12 @@ func (c *Conn) authenticated(r *call) {
 	for _, r := range unsent {
 		c.transmit(r)
 	}
-	// The client's own request waits its turn behind those of the process, so a read can show a change before the
-	// watch event that tells of it; see docs/fidelity.md.
+	c.rearm()
+}
+
+// rearm asks the server for the watches that the client still waits for. The request waits its turn behind those of the
+// process, so a read can show a change before the watch event that tells of it; see docs/fidelity.md.
+func (c *Conn) rearm() {
 	if len(c.watchers) > 0 {
 		c.send(&call{request: request{Request: wire.Request{Op: wire.OpSetWatches, Watches: c.standing()}}})
 	}

@@ -57,6 +57,16 @@ func (c *Cluster) Crash(l *Link) {
 	c.record(history.Event{At: c.now, Kind: history.Crashed, Process: l.process})
 }
 
+// CanFailWrite tells whether [Cluster.FailWrite] can be done to the client: the real client while it has a connection.
+func (l *Link) CanFailWrite() bool {
+	conn, ok := l.end.(*RealConn)
+	return ok && conn.pipe != nil && !conn.pipe.failing() && !l.crashed.Load()
+}
+
+// FailWrite makes the client's next write to its connection fail, be it a ping, as that of a host does that has lost its
+// route. The client then closes the connection.
+func (c *Cluster) FailWrite(l *Link) { l.end.(*RealConn).pipe.failWrites() }
+
 // hangUp ends the connection on both sides.
 func (c *Cluster) hangUp(l *Link) {
 	c.dropWatches(l)

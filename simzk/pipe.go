@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -19,6 +20,7 @@ type pipe struct {
 	toClient []byte
 	toServer []byte
 	pings    bool // are answered at once
+	fails    bool // of Write, from now on
 	ended    bool // by either side
 	closed   bool // by the client
 	deadline time.Time
@@ -70,6 +72,19 @@ func (p *pipe) take() (frames [][]byte, closed bool) {
 	return frames, p.closed
 }
 
+// failWrites makes every Write fail.
+func (p *pipe) failWrites() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fails = true
+}
+
+func (p *pipe) failing() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fails
+}
+
 // Read implements net.Conn.
 func (p *pipe) Read(b []byte) (int, error) {
 	for {
@@ -102,8 +117,11 @@ func (p *pipe) Read(b []byte) (int, error) {
 // Write implements net.Conn. A ping is answered here: it is no step of a schedule, and neither is its reply.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
-	if p.ended {
-		p.mu.Unlock()
+	if p.ended || p.fails {
+		defer p.mu.Unlock()
+		if p.fails {
+			return 0, &net.OpError{Op: "write", Net: "memory", Addr: pipeAddress{}, Err: syscall.EHOSTUNREACH}
+		}
 		return 0, io.ErrClosedPipe
 	}
 	if p.pings && isPing(b) {

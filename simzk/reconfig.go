@@ -1,11 +1,207 @@
 package simzk
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// reconfigure answers a request for other members of the ensemble, as a server does that does not allow it.
-func (c *Cluster) reconfigure(*Link, *request) tree.Result {
-	return tree.Result{Code: wire.ReconfigDisabled}
+// configure writes the configuration of the ensemble into the tree of a new leader, unless it is there already.
+func (c *Cluster) configure() {
+	if c.configVersion != 0 || len(c.config.Members) == 0 {
+		return
+	}
+	c.configVersion = c.zxid
+	c.tree.Configure(&tree.Write{Data: c.describe(c.members()), Zxid: c.zxid, TimeMillis: c.millis(),
+		Identities: []wire.Identity{tree.Super}})
+}
+
+// members returns the members of the ensemble as they are configured, by id.
+func (c *Cluster) members() []Member {
+	var members []Member
+	for _, s := range c.servers {
+		if s.role != outsider {
+			members = append(members, s.member)
+		}
+	}
+	sortMembers(members)
+	return members
+}
+
+func sortMembers(members []Member) {
+	slices.SortFunc(members, func(a, b Member) int { return a.ID - b.ID })
+}
+
+// describe returns a configuration as the node /zookeeper/config holds it.
+func (c *Cluster) describe(members []Member) []byte {
+	var text strings.Builder
+	for _, m := range members {
+		fmt.Fprintln(&text, m)
+	}
+	fmt.Fprintf(&text, "version=%x", c.configVersion)
+	return []byte(text.String())
+}
+
+// reconfigure carries out a request for other members of the ensemble. The order of the checks is ZooKeeper's
+// (PrepRequestProcessor): who asks is looked at last. A leader that has no vote any more steps down, and all clients
+// have to find the new one.
+func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
+	switch {
+	case !c.config.Reconfig:
+		return failure(wire.ReconfigDisabled)
+	case c.Standalone():
+		return failure(wire.Unimplemented)
+	case r.Reconfig.Version != anyVersion && r.Reconfig.Version != c.configVersion:
+		return failure(wire.BadVersion)
+	}
+	members, err := c.nextMembers(r.Reconfig)
+	if err != nil {
+		return failure(wire.BadArguments)
+	}
+	if !c.majority(members) {
+		return failure(wire.NewConfigNoQuorum)
+	}
+	before := c.configVersion
+	c.configVersion = c.zxid
+	result := c.tree.Configure(&tree.Write{Data: c.describe(members), Zxid: c.zxid, TimeMillis: c.millis(),
+		Identities: l.identities})
+	if result.Code != wire.OK {
+		c.configVersion = before
+		return result, reply
+	}
+	c.committed(wire.OpSetData, l.process, tree.ConfigPath, 0)
+	c.install(members)
+	if c.servers[c.leader].role == voter {
+		return result, reply
+	}
+	c.stepDown(l)
+	return result, hangUp
+}
+
+// anyVersion is the version of a configuration that a reconfig names to replace any.
+const anyVersion = -1
+
+// nextMembers returns the members that a reconfig asks for, by id.
+func (c *Cluster) nextMembers(r *wire.Reconfig) ([]Member, error) {
+	next := joined
+	if r.NewMembers != "" {
+		next = listed
+	}
+	members, err := next(r, c.members())
+	if err != nil {
+		return nil, err
+	}
+	voters := 0
+	for _, m := range members {
+		if !m.Observer {
+			voters++
+		}
+	}
+	if voters < 1 || voters < 2 && !c.config.LoneVoter {
+		return nil, fmt.Errorf("%d voters are too few", voters)
+	}
+	sortMembers(members)
+	return members, nil
+}
+
+// listed returns the members of a list of all.
+func listed(r *wire.Reconfig, _ []Member) ([]Member, error) {
+	var members []Member
+	for line := range strings.FieldsFuncSeq(r.NewMembers, func(r rune) bool { return r == ',' || r == '\n' }) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "version=") {
+			continue
+		}
+		m, err := ParseMember(line)
+		if err != nil {
+			return nil, err
+		}
+		members = append(remove(members, m.ID), m)
+	}
+	return members, nil
+}
+
+// joined returns the members after some have left and others have joined.
+func joined(r *wire.Reconfig, members []Member) ([]Member, error) {
+	for leaving := range strings.SplitSeq(r.Leaving, ",") {
+		if leaving = strings.TrimSpace(leaving); leaving == "" {
+			continue
+		}
+		id, err := strconv.Atoi(leaving)
+		if err != nil {
+			return nil, err
+		}
+		members = remove(members, id)
+	}
+	for joining := range strings.SplitSeq(r.Joining, ",") {
+		if joining = strings.TrimSpace(joining); joining == "" {
+			continue
+		}
+		m, err := ParseMember(joining)
+		if err != nil {
+			return nil, err
+		}
+		if m.Client == "" {
+			return nil, fmt.Errorf("server.%d has no address for clients", m.ID)
+		}
+		members = remove(members, m.ID)
+		if slices.ContainsFunc(members, m.conflicts) {
+			return nil, fmt.Errorf("server.%d has an address of another", m.ID)
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+func remove(members []Member, id int) []Member {
+	return slices.DeleteFunc(members, func(m Member) bool { return m.ID == id })
+}
+
+// majority tells whether of the voters among the members a majority runs and follows the leader.
+func (c *Cluster) majority(members []Member) bool {
+	voters, synced := 0, 0
+	for _, m := range members {
+		if m.Observer {
+			continue
+		}
+		voters++
+		if i := c.server(m.ID); i >= 0 && c.servers[i].reachable() {
+			synced++
+		}
+	}
+	return synced > voters/2
+}
+
+// server returns the index of the server with an id, or -1.
+func (c *Cluster) server(id int) int {
+	return slices.IndexFunc(c.servers, func(s server) bool { return s.id == id })
+}
+
+// install gives every server the role that a configuration has for it. One that it does not name goes on as long as its
+// process runs. One that is new has yet to be started.
+func (c *Cluster) install(members []Member) {
+	for i := range c.servers {
+		c.servers[i].role = outsider
+	}
+	for _, m := range members {
+		i := c.server(m.ID)
+		if i < 0 {
+			i = c.AddServer(m.ID)
+		}
+		c.servers[i].member, c.servers[i].role = m, roleOf(m)
+	}
+}
+
+// stepDown lets another server lead. The client that has asked for it is answered first.
+func (c *Cluster) stepDown(asking *Link) {
+	for _, l := range c.links {
+		if l != asking && l.Connected() {
+			l.post(message{})
+		}
+	}
+	c.lead()
 }

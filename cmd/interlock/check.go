@@ -113,7 +113,10 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 		Scenario: scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client},
 		Seed:     seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers,
 	}
-	if client == scenarios.Real {
+	if subject.Real && !given("client") {
+		c.Scenario.Client = scenarios.Real
+	}
+	if c.Scenario.Client == scenarios.Real {
 		c.Workers = 1 // The real client runs on one processor; see simzk.Tame.
 	}
 	// Whoever sets one bound means that bound, and not the other one's default.

@@ -80,6 +80,9 @@ func writeLanded(w io.Writer, landed *scenarios.Landed) {
 	}
 	fmt.Fprintln(table, "total\t")
 	for kind := range faults.Kinds {
+		if kind >= faults.AnyKinds && landed.Total(kind) == 0 {
+			continue
+		}
 		fmt.Fprintf(table, "  %v\t", kind)
 		for phase := range scenarios.Phases {
 			fmt.Fprintf(table, "%d\t", landed[kind][phase])

@@ -72,9 +72,31 @@ func NameOrder() scenarios.Subject {
 	return recipeSubject("name-order", "broken: orders contenders by name, which begins with a GUID", recipe{nameOrder: true})
 }
 
+// RetryProtected makes its protected node again when that fails, under another GUID. go-zookeeper's own create gives up
+// the search for the first node on any error but one, such as that no server can be reached, and leaves it to its caller.
+func RetryProtected() scenarios.Subject {
+	return recipeSubject("retry-protected", "broken: calls CreateProtectedEphemeralSequential again when it fails", recipe{retryProtected: true})
+}
+
+// PresumeExpiry takes it for granted that its node has gone with the session in which it asked for it. A call that
+// go-zookeeper/zk queues while it has no connection is sent under whatever session comes next.
+func PresumeExpiry() scenarios.Subject {
+	return recipeSubject("presume-expiry", "broken: does not remove a node that it takes for that of an expired session", recipe{presumeExpiry: true})
+}
+
+// Heartbeat watches all children, and a second goroutine looks now and then whether the contender's own node still stands.
+// The recipe has no defect, but go-zookeeper/zk loses its watch: after a reconnect the answer to a call that has waited
+// goes before the watches that are set again, and raises the number from which the server tells what was missed. When
+// the connection is lost once more before the server's events are there, what they told of is never told again.
+func Heartbeat() scenarios.Subject {
+	return recipeSubject("heartbeat", "herd, and a goroutine that asks while it waits: the client loses its watch",
+		recipe{watchAll: true, heartbeat: true})
+}
+
 // A recipe is ZooKeeper's lock recipe with a switch for each defect.
 type recipe struct {
 	watchAll       bool // no defect, but a herd
+	heartbeat      bool // no defect either
 	noRecheck      bool
 	existsThenWait bool
 	noGUID         bool
@@ -82,6 +104,8 @@ type recipe struct {
 	deleteOnce     bool
 	deafToExpiry   bool
 	nameOrder      bool
+	retryProtected bool
+	presumeExpiry  bool
 }
 
 func recipeSubject(name, summary string, defects recipe) scenarios.Subject {
@@ -108,7 +132,7 @@ const recipePause = 200 * time.Millisecond
 // lock makes a node and waits for its turn. The recipe has no notion of sessions: one that is lost ends the attempt.
 func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 	if err := r.enqueue(ctx); err != nil {
-		if !r.leakOnError {
+		if !r.leakOnError && !(r.presumeExpiry && err == zk.ErrSessionExpired) {
 			r.sweep()
 		}
 		return nil, err
@@ -152,6 +176,10 @@ func (r *recipeLock) create() (err error) {
 	r.node = ""
 	if !r.noGUID {
 		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
+		for r.retryProtected && err != nil {
+			time.Sleep(recipePause)
+			r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
+		}
 		return err
 	}
 	for range 3 {
@@ -195,6 +223,11 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	if !exists && !r.existsThenWait {
 		return false, nil
 	}
+	if r.heartbeat {
+		done := make(chan struct{})
+		defer close(done)
+		go r.beat(done)
+	}
 	var event zk.Event
 	select {
 	case event = <-events:
@@ -205,6 +238,18 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 		<-ctx.Done() // The watch of a session that is over never fires.
 	}
 	return true, event.Err
+}
+
+// beat asks for the contender's node until done.
+func (r *recipeLock) beat(done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(recipePause):
+			r.client.Exists(r.node) // The answer makes no difference; that somebody waits for it does.
+		}
+	}
 }
 
 // sweep deletes the node, or every node of the client's session if its path is not known, and does not give up.

@@ -14,7 +14,7 @@ import (
 func All() []scenarios.Subject {
 	return []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
-		NoRecheck(), ExistsThenWait(), NoGUID(), LeakOnError(), DeleteOnce(), DeafToExpiry(), NameOrder(),
+		NoRecheck(), ExistsThenWait(), NoGUID(), LeakOnError(), DeleteOnce(), DeafToExpiry(), NameOrder(), RetryProtected(), PresumeExpiry(), Heartbeat(), ZKLock(), Authenticated(),
 	}
 }
 

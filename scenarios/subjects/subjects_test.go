@@ -71,6 +71,8 @@ func TestBrokenLocks(t *testing.T) {
 		{subjects.DeleteOnce(), faults.Default(), []history.Property{history.Progress, history.NoOrphan}},
 		{subjects.DeafToExpiry(), faults.Default(), []history.Property{history.Progress}},
 		{subjects.NameOrder(), faults.Plan{}, []history.Property{history.ServedExclusion, history.FIFO}},
+		{subjects.RetryProtected(), faults.Default(), []history.Property{history.Progress, history.NoOrphan}},
+		{subjects.PresumeExpiry(), faults.Default(), []history.Property{history.Progress, history.NoOrphan}},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			result, i := search(t, tc.subject, 3, 2, 2000, tc.plan)

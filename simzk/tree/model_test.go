@@ -204,7 +204,6 @@ func (m *model) create(w *tree.Write) tree.Result {
 	if w.Op == wire.OpCreateTTL {
 		n.ttl = w.TTLMillis
 	}
-	parentPath, _ = split(path)
 	m.nodes[path] = n
 	parent.childChanges++
 	if parent.sequence < math.MaxInt32 || m.rules.SequenceWraps {

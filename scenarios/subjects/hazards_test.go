@@ -1,0 +1,80 @@
+package subjects_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// What go-zookeeper/zk v1.0.4 does that a lock on it has to know of, each found by a search and shortened. The schedules
+// were recorded with the real client, and go the same way in every run.
+func TestHazardsOfTheRealClient(t *testing.T) {
+	for _, hazard := range []string{
+		"retry-protected", // a protected create that leaves a node behind
+		"presume-expiry",  // a call that was queued under one session and runs under the next
+		"heartbeat",       // a watch that is lost after a reconnect
+		"authenticated",   // credentials that cannot be sent again, and a client that hangs for good
+		"zk-lock",         // the lock that comes with the client
+	} {
+		t.Run(hazard, func(t *testing.T) {
+			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "hazards", hazard+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			subject, err := subjects.Named(hazard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scenario, err := recording.Scenario(subject)
+			if err != nil || scenario.Client != scenarios.Real {
+				t.Fatalf("%+v, error %v", scenario, err)
+			}
+			counterexample := scenarios.NewRunner(t).NewCounterexample(*scenario, recording.Deviations, recording.Signature, 0, 0)
+			if got := counterexample.Recording; got.Signature != recording.Signature || got.TraceHash != recording.TraceHash {
+				t.Errorf("%q with trace hash %v, recorded %q with %v", got.Signature, got.TraceHash, recording.Signature, recording.TraceHash)
+			}
+		})
+	}
+}
+
+// The lock that comes with the client breaks what it promises in the first schedules with a fault.
+func TestZKLock(t *testing.T) {
+	scenario := scenarios.Scenario{Subject: subjects.ZKLock(), Clients: 2, Cycles: 1, Faults: faults.Default(), Client: scenarios.Real}
+	runner := scenarios.NewRunner(t)
+	for schedule := range 300 {
+		result := runner.Run(&scenario, scenarios.NewRandom(1, schedule))
+		for _, v := range result.Violations {
+			if v.Property == history.NoOrphan {
+				return
+			}
+		}
+	}
+	t.Error("no schedule left a node behind")
+}
+
+// With credentials, but without the write that fails, the recipe is correct on the real client.
+func TestAuthenticated(t *testing.T) {
+	scenario := scenarios.Scenario{Subject: subjects.Authenticated(), Clients: 3, Cycles: 2, Faults: faults.Default(), Client: scenarios.Real}
+	runner := scenarios.NewRunner(t)
+	for schedule := range 500 {
+		if result := runner.Run(&scenario, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+			t.Fatalf("schedule %d: %s", schedule, result.Describe(&scenario))
+		}
+	}
+}
+
+// Every schedule goes the same way twice, with the real client too.
+func TestRealClientIsDeterministic(t *testing.T) {
+	scenario := scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Plan{Any: 3}, Client: scenarios.Real}
+	runner := scenarios.NewRunner(t)
+	for schedule := range 500 {
+		first := runner.Run(&scenario, scenarios.NewRandom(2, schedule)).TraceHash
+		if second := runner.Run(&scenario, scenarios.NewRandom(2, schedule)).TraceHash; first != second {
+			t.Fatalf("schedule %d: trace hashes %x and %x", schedule, first, second)
+		}
+	}
+}

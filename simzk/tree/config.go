@@ -1,0 +1,19 @@
+package tree
+
+import "github.com/interlock-sim/interlock/simzk/wire"
+
+// ConfigPath is the node that holds the configuration of the ensemble.
+const ConfigPath = config
+
+// Configure replaces the configuration of the ensemble. Of the write it takes Data, Zxid, TimeMillis and Identities.
+// The node's version stays -1, as in ZooKeeper.
+func (t *Tree) Configure(w *Write) Result {
+	n := t.nodes[config]
+	if !permitted(n.acl, w.Identities, wire.PermWrite) {
+		return Result{Code: wire.NoAuth}
+	}
+	n.data, n.stat.DataLength = w.Data, int32(len(w.Data))
+	n.stat.Version, n.stat.Mzxid, n.stat.Mtime = -1, w.Zxid, w.TimeMillis
+	t.rehash(config, n)
+	return Result{Path: config, Stat: n.shown(), Data: n.data}
+}
