@@ -210,10 +210,8 @@ func (c *Cluster) Keep(now time.Duration) { c.now = now }
 func (c *Cluster) Dispose() {
 	for _, path := range c.tree.Disposable(c.millis()) {
 		c.zxid++
-		result := c.tree.Apply(&tree.Write{Op: wire.OpDeleteContainer, Zxid: c.zxid, Path: path})
-		if result.Code == wire.OK {
-			c.committed(wire.OpDeleteContainer, 0, path, 0)
-		}
+		c.tree.Apply(&tree.Write{Op: wire.OpDeleteContainer, Zxid: c.zxid, Path: path})
+		c.committed(0)
 	}
 }
 

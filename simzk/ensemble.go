@@ -205,7 +205,6 @@ func (c *Cluster) dropClients(of func(*Link) bool) {
 func (c *Cluster) reset() {
 	c.tree = tree.New(c.rules())
 	c.sessions, c.zxid, c.configVersion = nil, 0, 0
-	c.config.Members = c.members()
 	for _, l := range c.links {
 		l.session = nil
 	}

@@ -181,7 +181,7 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 	for i := range r.Ops {
 		one := &request{Request: r.Ops[i], number: r.number}
 		if one.Op != wire.OpGetData && one.Op != wire.OpGetChildren {
-			return tree.Result{Code: wire.MarshallingError}
+			return tree.Result{Code: wire.MarshallingError, Results: results[:i]}
 		}
 		got := c.read(l, one)
 		if results[i] = (wire.Result{Op: wire.OpError, Code: got.Code}); got.Code == wire.OK {
@@ -220,46 +220,30 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	case r.Op == wire.OpDeleteContainer:
 		return tree.Result{Code: wire.Unimplemented}, hangUp
 	}
-	for i := range r.Ops {
-		if !readable(&r.Ops[i]) {
-			return failure(wire.MarshallingError)
-		}
-	}
 	w := tree.Write{Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
 		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis, Ops: r.Ops}
 	result := c.tree.Apply(&w)
+	c.committed(l.process)
 	switch {
 	case r.Op == wire.OpMulti:
-		c.multiCommitted(l, &result)
+		c.finishMulti(&result)
 	case r.Op == wire.OpCheck && result.Code == wire.OK:
 		return result, silence // A server of release 3.8 fails on the reply to a check that holds.
-	case result.Code == wire.OK:
-		c.committed(r.Op, l.process, result.Path, result.Stat.EphemeralOwner)
 	}
 	return result, reply
 }
 
-// readable tells whether the server can read an operation of a multi at all: a create that asks for a TTL node without
-// a TTL it cannot (Op.Create of ZooKeeper's own client classes, with which the server reads a multi).
-func readable(r *wire.Request) bool {
-	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
-	return !timed || r.Op != wire.OpCreate && r.Op != wire.OpCreate2 && r.Op != wire.OpCreateContainer
-}
-
-// multiCommitted records the changes of a multi. The reply itself is never an error: what failed is in the results.
-func (c *Cluster) multiCommitted(l *Link, result *tree.Result) {
-	failed := result.Code != wire.OK
-	result.Code = wire.OK
+// finishMulti makes the results those of the reply. What failed is in the results, and the reply itself is an error only
+// if there are none.
+func (c *Cluster) finishMulti(result *tree.Result) {
+	if result.Results != nil {
+		result.Code = wire.OK
+	}
 	for i := range result.Results {
-		one := &result.Results[i]
-		if failed {
-			continue
-		}
-		c.committed(one.Op, l.process, one.Path, one.Stat.EphemeralOwner)
-		switch one.Op {
+		switch one := &result.Results[i]; one.Op {
 		case wire.OpCreate2:
-			if one.Op = wire.OpCreate; c.config.Version >= V39 {
-				one.Op = wire.OpCreate2
+			if c.config.Version < V39 {
+				one.Op = wire.OpCreate
 			}
 		case wire.OpCreateContainer, wire.OpCreateTTL:
 			one.Op = wire.OpCreate2
@@ -267,47 +251,56 @@ func (c *Cluster) multiCommitted(l *Link, result *tree.Result) {
 	}
 }
 
-// committed records a change and fires the watches that it triggers: first those of the node, then its parent's.
-func (c *Cluster) committed(op wire.Op, process int32, path string, owner int64) {
-	e := history.Event{At: c.now, Process: process, Path: path, Zxid: c.zxid, Session: owner}
-	switch op {
-	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
-		e.Kind = history.NodeCreated
-		c.record(e)
-		c.fire(wire.EventCreated, path, c.watches.trigger(dataWatch, path, wire.EventCreated))
-		c.fireParent(path)
-	case wire.OpDelete, wire.OpDeleteContainer:
-		e.Kind = history.NodeDeleted
-		c.record(e)
-		c.fire(wire.EventDeleted, path, append(c.watches.trigger(dataWatch, path, wire.EventDeleted),
-			c.watches.trigger(childWatch, path, wire.EventDeleted)...))
-		c.fireParent(path)
-	case wire.OpSetData:
-		e.Kind = history.NodeChanged
-		c.record(e)
-		c.fire(wire.EventDataChanged, path, c.watches.trigger(dataWatch, path, wire.EventDataChanged))
+// committed records what the last write has changed and fires the watches that it triggers: of each node first its own,
+// then its parent's.
+func (c *Cluster) committed(process int32) {
+	for _, change := range c.tree.Changes() {
+		path := change.Path
+		e := history.Event{At: c.now, Process: process, Path: path, Zxid: c.zxid, Session: change.Owner}
+		switch change.Op {
+		case wire.OpCreate:
+			e.Kind = history.NodeCreated
+			c.record(e)
+			c.fire(wire.EventCreated, path, change.ACL, c.watches.trigger(dataWatch, path, wire.EventCreated))
+			c.fireParent(&change)
+		case wire.OpDelete:
+			e.Kind = history.NodeDeleted
+			c.record(e)
+			c.fire(wire.EventDeleted, path, change.ACL, append(c.watches.trigger(dataWatch, path, wire.EventDeleted),
+				c.watches.trigger(childWatch, path, wire.EventDeleted)...))
+			c.fireParent(&change)
+		case wire.OpSetData:
+			e.Kind = history.NodeChanged
+			c.record(e)
+			c.fire(wire.EventDataChanged, path, change.ACL, c.watches.trigger(dataWatch, path, wire.EventDataChanged))
+		}
 	}
 }
 
-func (c *Cluster) fireParent(path string) {
-	parent := tree.Parent(path)
-	c.fire(wire.EventChildrenChanged, parent, c.watches.trigger(childWatch, parent, wire.EventChildrenChanged))
+func (c *Cluster) fireParent(change *tree.Change) {
+	parent := tree.Parent(change.Path)
+	c.fire(wire.EventChildrenChanged, parent, change.ParentACL, c.watches.trigger(childWatch, parent, wire.EventChildrenChanged))
 }
 
 // fire queues one event for each connection among the watches: a connection with a data and a child watch on a node
-// hears only once that the node is gone.
-func (c *Cluster) fire(event wire.EventType, path string, watches []*watch) {
+// hears only once that the node is gone. One that may not read the node hears nothing, and its watch is used up all the
+// same (CVE-2024-23944).
+func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, watches []*watch) {
 	for i, w := range watches {
+		hears := tree.Readable(acl, w.link.identities)
 		told := watches[i : i+1 : i+1]
-		if w.mode == oneShot {
+		switch {
+		case w.mode != oneShot:
+			told = nil // Histories know one-shot watches only.
+		case hears:
 			c.record(history.Event{At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
 				Path: path, Zxid: c.zxid, Name: eventName(event)})
-		} else {
-			told = nil // Histories know one-shot watches only.
+		default:
+			c.logGone(w.link, told)
 		}
 		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
-		if w.link.crashed.Load() {
-			continue // A request that was served after the crash has set the watch: nobody hears of it.
+		if !hears || w.link.crashed.Load() {
+			continue // Of a crashed process, a request that was served after the crash has set the watch.
 		}
 		if first < i {
 			last := &w.link.toClient[len(w.link.toClient)-1]
@@ -375,6 +368,9 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher && kind != dataWatch {
 			continue
 		}
+		if r.Op == wire.OpCheckWatches && r.Path != "" && !strings.Contains(r.Path, "/") {
+			return wire.MarshallingError // The server fails where it looks for the path's parent.
+		}
 		if r.Op == wire.OpCheckWatches {
 			found = found || c.watches.watched(kind, r.Path)
 		} else if w := c.watches.remove(l, kind, r.Path); w != nil {
@@ -432,5 +428,5 @@ func (c *Cluster) rearm(l *Link, r *request) {
 
 // replay tells a client now of what happened while it was away.
 func (c *Cluster) replay(l *Link, kind watchKind, path string, event wire.EventType) {
-	c.fire(event, path, []*watch{c.register(l, 0, kind, path)})
+	c.fire(event, path, nil, []*watch{c.register(l, 0, kind, path)})
 }

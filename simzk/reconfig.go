@@ -73,7 +73,7 @@ func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
 		c.configVersion = before
 		return result, reply
 	}
-	c.committed(wire.OpSetData, l.process, tree.ConfigPath, 0)
+	c.committed(l.process)
 	c.install(members)
 	if c.servers[c.leader].role == voter {
 		return result, reply

@@ -135,10 +135,8 @@ func (c *Cluster) serveClose(l *Link, r *request) {
 func (c *Cluster) endSession(s *session, how history.Kind) {
 	process := s.owner.process
 	c.zxid++
-	result := c.tree.Apply(&tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id})
-	for _, path := range result.Deleted {
-		c.committed(wire.OpDelete, process, path, s.id)
-	}
+	c.tree.Apply(&tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id})
+	c.committed(process)
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Delete(c.sessions, i, i+1)
 	c.record(history.Event{At: c.now, Kind: how, Process: process, Session: s.id, Zxid: c.zxid})

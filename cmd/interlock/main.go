@@ -63,7 +63,7 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newReplay(t), newVerify(), newLocks())
+	root.AddCommand(newCheck(t), newReplay(t), newVerify(), newLocks(), newServe(), newConform(), newControl(), newLaunch())
 	root.SetArgs(arguments)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -16,6 +16,9 @@ var Open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
 // Super is the identity for which no ACL counts.
 var Super = wire.Identity{Scheme: "super"}
 
+// Readable tells whether one of the identities may read a node that has the ACL.
+func Readable(acl []wire.ACL, who []wire.Identity) bool { return permitted(acl, who, wire.PermRead) }
+
 // permitted tells whether one of the identities has one of the permissions.
 func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
 	if slices.ContainsFunc(acl, func(a wire.ACL) bool { return a.Perms&perms != 0 && a.Scheme == "world" && a.ID == "anyone" }) {

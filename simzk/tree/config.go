@@ -9,11 +9,14 @@ const ConfigPath = config
 // The node's version stays -1, as in ZooKeeper.
 func (t *Tree) Configure(w *Write) Result {
 	n := t.nodes[config]
+	t.changes = t.changes[:0]
 	if !permitted(n.acl, w.Identities, wire.PermWrite) {
 		return Result{Code: wire.NoAuth}
 	}
 	n.data, n.stat.DataLength = w.Data, int32(len(w.Data))
 	n.stat.Version, n.stat.Mzxid, n.stat.Mtime = -1, w.Zxid, w.TimeMillis
+	t.changes = append(t.changes, Change{Op: wire.OpSetData, Path: config, ACL: n.acl})
 	t.rehash(config, n)
+	t.changes = append(t.changes[:0], Change{Op: wire.OpSetData, Path: config, ACL: n.acl})
 	return Result{Path: config, Stat: n.shown(), Data: n.data}
 }

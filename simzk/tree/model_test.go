@@ -132,7 +132,7 @@ func (m *model) apply(w *tree.Write) tree.Result {
 		for _, path := range paths {
 			m.remove(path, w.Zxid)
 		}
-		return tree.Result{Deleted: paths}
+		return tree.Result{}
 	}
 	return m.create(w)
 }
@@ -284,6 +284,9 @@ func (m *model) change(w *tree.Write) tree.Result {
 	return tree.Result{Path: w.Path, Stat: m.stat(w.Path)}
 }
 
+// creates are the types of operations that create.
+var creates = []wire.Op{wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL}
+
 // multi tries the operations on a copy of the model, which takes the model's place if all of them succeed.
 func (m *model) multi(w *tree.Write) tree.Result {
 	trial := m.clone()
@@ -292,6 +295,8 @@ func (m *model) multi(w *tree.Write) tree.Result {
 		step := single(&w.Ops[i], w)
 		mode, known := modes[step.Flags]
 		switch {
+		case mode.timed && step.Op != wire.OpCreateTTL && slices.Contains(creates, step.Op):
+			return tree.Result{Code: wire.MarshallingError}
 		case (step.Op == wire.OpCreate || step.Op == wire.OpCreate2 || step.Op == wire.OpCreateTTL) && step.Flags == wire.Container:
 			step.Op = wire.OpCreateContainer
 		case step.Op == wire.OpCreateTTL && known && !mode.timed:

@@ -49,16 +49,29 @@ func (t *Tree) multi(w *Write) Result {
 	results := make([]wire.Result, len(w.Ops))
 	for i := range w.Ops {
 		r := &w.Ops[i]
+		if !executable(r) {
+			t.restore()
+			t.changes = t.changes[:0]
+			return Result{Code: wire.MarshallingError}
+		}
 		step := Write{Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session, Identities: w.Identities,
 			Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis}
-		result := t.Apply(&step)
+		result := t.apply(&step)
 		if result.Code != wire.OK {
 			t.restore()
+			t.changes = t.changes[:0]
 			return Result{Code: result.Code, Results: failed(len(w.Ops), i, result.Code)}
 		}
 		results[i] = wire.Result{Op: step.Op, Path: result.Path, Stat: result.Stat}
 	}
 	return Result{Results: results}
+}
+
+// executable tells whether the server can make sense of an operation of a multi. When it comes to a create that asks for
+// a TTL node without a TTL it fails, and gives no results at all.
+func executable(r *wire.Request) bool {
+	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
+	return !timed || r.Op != wire.OpCreate && r.Op != wire.OpCreate2 && r.Op != wire.OpCreateContainer
 }
 
 // typeInMulti returns the type of an operation of a multi. There ZooKeeper goes by the flags where they contradict the

@@ -29,6 +29,29 @@ func opCheck(path string, version int32) wire.Request {
 	return wire.Request{Op: wire.OpCheck, Path: path, Version: version}
 }
 
+// A create that asks for a TTL node without a TTL makes the whole multi fail, and leave nothing, when its turn comes.
+func TestMultiTTLWithoutTTL(t *testing.T) {
+	good := wire.Request{Op: wire.OpCreate, Path: "/a", ACL: tree.Open}
+	bad := wire.Request{Op: wire.OpCreate, Path: "/b", ACL: tree.Open, Flags: wire.PersistentTTL}
+	missing := wire.Request{Op: wire.OpDelete, Path: "/missing", Version: -1}
+	for _, test := range []struct {
+		name string
+		ops  []wire.Request
+		want tree.Result
+	}{
+		{"reached", []wire.Request{good, bad}, tree.Result{Code: wire.MarshallingError}},
+		{"not reached", []wire.Request{missing, bad}, tree.Result{Code: wire.NoNode, Results: []wire.Result{
+			{Op: wire.OpError, Code: wire.NoNode}, {Op: wire.OpError, Code: wire.RuntimeInconsistency}}}},
+	} {
+		grown := tree.New(tree.Rules{ExtendedTypes: true})
+		before := grown.Hash()
+		got := grown.Apply(&tree.Write{Op: wire.OpMulti, Zxid: 1, Ops: test.ops})
+		if !equal(got, test.want) || grown.Hash() != before || len(grown.Changes()) > 0 {
+			t.Errorf("%s: %+v, want %+v; changes %v", test.name, got, test.want, grown.Changes())
+		}
+	}
+}
+
 // Each operation of a multi sees what those before it have done.
 func TestMulti(t *testing.T) {
 	grown := grow(t, tree.Rules{}, create("/a"))

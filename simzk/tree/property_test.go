@@ -145,7 +145,7 @@ func (m *machine) write(t *rapid.T, r *wire.Request) {
 
 func equal(a, b tree.Result) bool {
 	return a.Code == b.Code && a.Path == b.Path && a.Stat == b.Stat && bytes.Equal(a.Data, b.Data) &&
-		slices.Equal(a.Children, b.Children) && slices.Equal(a.ACL, b.ACL) && slices.Equal(a.Deleted, b.Deleted) &&
+		slices.Equal(a.Children, b.Children) && slices.Equal(a.ACL, b.ACL) &&
 		reflect.DeepEqual(a.Results, b.Results)
 }
 

@@ -19,6 +19,7 @@ type Tree struct {
 	ephemerals map[int64][]string // the paths of each session's ephemeral nodes, in order of creation
 	hash       uint64
 	journal    *journal // of the multi under way, if any
+	changes    []Change // of the last write
 }
 
 // Rules say where one release or configuration of ZooKeeper differs from another. The zero value is release 3.8.0
@@ -64,7 +65,6 @@ type Result struct {
 	Children []string  // from Children
 	ACL      []wire.ACL
 	Results  []wire.Result // of a multi
-	Deleted  []string      // with the session that was closed
 }
 
 // The nodes that every tree has and that nobody may delete.

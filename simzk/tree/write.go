@@ -34,6 +34,11 @@ type Write struct {
 
 // Apply carries out a write. A write that fails changes nothing. It panics if the operation is none of a [Write].
 func (t *Tree) Apply(w *Write) Result {
+	t.changes = t.changes[:0]
+	return t.apply(w)
+}
+
+func (t *Tree) apply(w *Write) Result {
 	switch w.Op {
 	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
 		return t.create(w)
@@ -54,6 +59,18 @@ func (t *Tree) Apply(w *Write) Result {
 	}
 	panic("tree: Apply of " + w.Op.String() + ", which is no write")
 }
+
+// A Change is something that a write has done to a node and that fires watches.
+type Change struct {
+	Op        wire.Op // OpCreate, OpDelete or OpSetData
+	Path      string
+	Owner     int64      // the session of an ephemeral node, 0 of others
+	ACL       []wire.ACL // of the node
+	ParentACL []wire.ACL // of its parent, unless only the data has changed
+}
+
+// Changes returns what the last write has changed, in the order in which it was done. It is good until the next write.
+func (t *Tree) Changes() []Change { return t.changes }
 
 // creation is what the flags and the type of a create ask for.
 type creation struct {
@@ -126,6 +143,7 @@ func (t *Tree) create(w *Write) Result {
 	n := t.newNode(w, c, acl)
 	t.insert(path, n)
 	t.addChild(Parent(path), Name(path), w.Zxid)
+	t.changes = append(t.changes, Change{Op: wire.OpCreate, Path: path, Owner: n.stat.EphemeralOwner, ACL: acl, ParentACL: parent.acl})
 	return Result{Path: path, Stat: n.shown()}
 }
 
@@ -233,19 +251,15 @@ func (t *Tree) remove(path string, n *znode, zxid int64) {
 	parent.stat.NumChildren--
 	parent.stat.Pzxid = max(parent.stat.Pzxid, zxid)
 	t.rehash(parentPath, parent)
+	t.changes = append(t.changes, Change{Op: wire.OpDelete, Path: path, Owner: n.stat.EphemeralOwner, ACL: n.acl, ParentACL: parent.acl})
 }
 
 func (t *Tree) closeSession(w *Write) Result {
-	paths := t.ephemerals[w.Session]
-	delete(t.ephemerals, w.Session)
-	for _, path := range paths {
-		n := t.nodes[path]
-		owner := n.stat.EphemeralOwner
-		n.stat.EphemeralOwner = 0 // The list of the session's nodes is gone already.
-		t.remove(path, n, w.Zxid)
-		n.stat.EphemeralOwner = owner
+	for _, path := range slices.Clone(t.ephemerals[w.Session]) {
+		t.remove(path, t.nodes[path], w.Zxid)
 	}
-	return Result{Deleted: paths}
+	delete(t.ephemerals, w.Session)
+	return Result{}
 }
 
 func (t *Tree) setData(w *Write) Result {
@@ -263,6 +277,7 @@ func (t *Tree) setData(w *Write) Result {
 	n.stat.Mzxid = w.Zxid
 	n.stat.Mtime = w.TimeMillis
 	t.rehash(w.Path, n)
+	t.changes = append(t.changes, Change{Op: wire.OpSetData, Path: w.Path, Owner: n.stat.EphemeralOwner, ACL: n.acl})
 	return Result{Path: w.Path, Stat: n.shown()}
 }
 

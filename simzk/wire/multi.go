@@ -42,7 +42,7 @@ func (d *decoder) operations(multi Op) []Request {
 			return ops
 		}
 		// That no multi holds a multi also bounds the depth.
-		if !holds(multi, h.op) {
+		if !holds(multi, h.op) || len(ops) > 0 && reads(h.op) != reads(ops[0].Op) {
 			d.fail(ErrOperation, before-len(d.rest))
 			return nil
 		}
@@ -64,12 +64,13 @@ func double[T any](s []T) []T {
 func holds(multi, op Op) bool {
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
-		return multi == OpMulti
-	case OpGetData, OpGetChildren:
-		return multi == OpMultiRead
+		return true // A server reads a multiRead of writes too, and refuses it later.
 	}
-	return false
+	return multi == OpMultiRead && reads(op)
 }
+
+// reads tells whether an operation reads. A multi holds operations of one sort.
+func reads(op Op) bool { return op == OpGetData || op == OpGetChildren }
 
 // appendResults appends the results of a multi (MultiResponse).
 func appendResults(dst []byte, results []Result) []byte {

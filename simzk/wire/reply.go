@@ -7,7 +7,8 @@ package wire
 // OpSetData, OpCheck, OpGetData, OpGetChildren and OpError. They answer OpCreateContainer and OpCreateTTL as OpCreate2.
 func AppendReply(dst []byte, op Op, r *Reply) []byte {
 	dst = appendReplyHeader(dst, r.Xid, r.Zxid, r.Code)
-	if r.Code != OK {
+	// A server has begun its answer to a multiRead when it finds an operation that does not read, and sends what it has.
+	if r.Code != OK && (op != OpMultiRead || r.Results == nil) {
 		return dst
 	}
 	return appendReplyBody(dst, op, r)

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/conform"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+// conformFlags is the command line of conform as it was given.
+type conformFlags struct {
+	zookeeper, version, super, seed, json string
+	operations                            int
+	installed, ttl, containers            bool
+}
+
+func newConform() *cobra.Command {
+	var f conformFlags
+	command := &cobra.Command{
+		Use:   "conform",
+		Short: "Compare a ZooKeeper server with the simulated one",
+		Long: "Conform asks a server and the simulation the same and reports the first difference: first some 160 facts, from\n" +
+			"the bytes of a handshake to the order of watch events, then random operations of three clients with their\n" +
+			"replies, stats and events.\n\n" +
+			"Nobody else may use the server meanwhile, because transaction ids are compared. It needs a tick of two seconds;\n" +
+			"for all facts to be the same it needs TTL nodes enabled and the superuser super:test. Where the package\n" +
+			"zookeeper of Debian is installed, --installed starts such a server.\n\n" +
+			"Exit status: 0 no difference, 1 a difference, 2 bad usage or a server that cannot be reached, 3 an internal error.",
+		Example: "  interlock conform --installed\n  interlock conform --zookeeper 127.0.0.1:2181 --operations 1000000 --seed 7",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
+			return runConform(cmd.Context(), &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.zookeeper, "zookeeper", "", "the `address` of the server, host:port")
+	flags.BoolVar(&f.installed, "installed", false, "start a server of Debian's package zookeeper, and end it afterwards")
+	flags.StringVar(&f.version, "zookeeper-version", "3.8", "the `release` that the server is to be compared with: 3.8 or 3.9")
+	flags.IntVar(&f.operations, "operations", 50_000, "how many random operations; 0 for the facts alone")
+	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh one")
+	flags.BoolVar(&f.ttl, "ttl", false, "create TTL nodes too; the server must have extended types enabled. Set by --installed")
+	flags.BoolVar(&f.containers, "containers", false, "create containers too; the server must not delete them meanwhile. Set by --installed")
+	flags.StringVar(&f.super, "super", "", "the superuser of both, as `user:password`. Set by --installed")
+	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard output if it is -")
+	return command
+}
+
+func (f *conformFlags) validate() error {
+	switch {
+	case f.installed && f.zookeeper != "":
+		return errors.New("--installed and --zookeeper exclude each other")
+	case !f.installed && f.zookeeper == "":
+		return errors.New("conform needs a server: --zookeeper host:port, or --installed")
+	case f.operations < 0:
+		return fmt.Errorf("--operations must not be negative, and is %d", f.operations)
+	case f.version != "3.8" && f.version != "3.9":
+		return fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9", f.version)
+	}
+	if _, _, err := net.SplitHostPort(f.zookeeper); f.zookeeper != "" && err != nil {
+		return fmt.Errorf("--zookeeper: %q is not of the form host:port", f.zookeeper)
+	}
+	if _, err := scenarios.ParseSeed(f.seed); err != nil {
+		return fmt.Errorf("--seed: %w", err)
+	}
+	if f.installed {
+		f.ttl, f.containers, f.super = true, true, "super:test"
+	}
+	return nil
+}
+
+// A conformReport is what --json writes.
+type conformReport struct {
+	Version    int      `json:"version"`
+	Release    string   `json:"zookeeper_version"`
+	Seed       uint64   `json:"seed"`
+	Facts      int      `json:"facts"`
+	Operations int      `json:"operations"`
+	Events     int      `json:"events"`
+	Seconds    float64  `json:"seconds"`
+	Difference string   `json:"difference,omitempty"`
+	Deviations []string `json:"fact_deviations"`
+}
+
+func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) error {
+	began := time.Now()
+	reference, stop, err := f.reference()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	simulated, err := f.simulate()
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	defer simulated.Close()
+	text := stdout
+	if f.json == "-" {
+		text = stderr
+	}
+	report := &conformReport{Version: 1, Release: f.version, Deviations: []string{}}
+	if err := f.compareFacts(ctx, simulated.Addresses()[0], reference, report, text); err != nil {
+		return err
+	}
+	if len(report.Deviations) == 0 && f.operations > 0 {
+		if err := f.compareOperations(ctx, simulated.Addresses()[0], reference, report, text, stderr); err != nil {
+			return err
+		}
+	}
+	report.Seconds = time.Since(began).Seconds()
+	if err := f.writeReport(report, stdout); err != nil {
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	}
+	if report.Difference != "" || len(report.Deviations) > 0 {
+		return &statusError{statusViolation, nil}
+	}
+	return nil
+}
+
+// reference returns the address of the server that the simulation is compared with.
+func (f *conformFlags) reference() (address string, stop func(), err error) {
+	if !f.installed {
+		return f.zookeeper, func() {}, nil
+	}
+	directory, err := os.MkdirTemp("", "interlock-zookeeper-")
+	if err != nil {
+		return "", nil, err
+	}
+	address, end, err := conform.StartReal(directory)
+	if err != nil {
+		os.RemoveAll(directory)
+		return "", nil, fmt.Errorf("--installed: %w", err)
+	}
+	return address, func() { end(); os.RemoveAll(directory) }, nil
+}
+
+// simulate serves a simulated server on a port of this machine.
+func (f *conformFlags) simulate() (*tcp.Server, error) {
+	config := simzk.Config{ExtendedTypes: true, SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU="} // The password is test.
+	if f.version == "3.9" {
+		config.Version = simzk.V39
+	}
+	return tcp.Start(tcp.Config{Cluster: config}, "127.0.0.1:0")
+}
+
+// compareFacts establishes the facts of both servers.
+func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference string, report *conformReport, w io.Writer) error {
+	var found [2][]string
+	for i, address := range [...]string{simulated, reference} {
+		if err := conform.Facts(ctx, address, func(fact string) { found[i] = append(found[i], fact) }); err != nil {
+			return fmt.Errorf("%s: %w", address, err)
+		}
+	}
+	report.Facts = len(found[1])
+	for _, d := range conform.Deviations(found[0], found[1]) {
+		report.Deviations = append(report.Deviations, d.String())
+	}
+	if len(report.Deviations) > 0 {
+		fmt.Fprintf(w, "%d of %d facts differ; got is the simulation, want the server:\n%s\n", len(report.Deviations), report.Facts,
+			strings.Join(report.Deviations, "\n"))
+		return nil
+	}
+	fmt.Fprintf(w, "%d facts: no difference\n", report.Facts)
+	return nil
+}
+
+// compareOperations does random operations with both servers.
+func (f *conformFlags) compareOperations(ctx context.Context, simulated, reference string, report *conformReport, w, progress io.Writer) error {
+	seed, err := scenarios.ParseSeed(f.seed)
+	if err != nil {
+		return err
+	}
+	report.Seed = seed
+	began, told := time.Now(), time.Now()
+	difference, stats, err := conform.Differ(ctx, conform.Options{
+		Address: simulated, Reference: reference, Seed: seed, Operations: f.operations,
+		TTL: f.ttl, Containers: f.containers, Super: f.super,
+		Progress: func(s conform.Stats) {
+			if now := time.Now(); now.Sub(told) >= 2*time.Second {
+				told = now
+				fmt.Fprintf(progress, "%d of %d operations, %.0f/s\n", s.Operations, f.operations, float64(s.Operations)/now.Sub(began).Seconds())
+			}
+		},
+	})
+	report.Operations, report.Events = stats.Operations, stats.Events
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintf(w, "interrupted: no difference in the first %d operations\n", stats.Operations)
+		return nil
+	case err != nil:
+		return &statusError{statusInternal, err}
+	case difference != nil:
+		report.Difference = difference.String()
+		fmt.Fprintf(w, "%s", report.Difference)
+		return nil
+	}
+	fmt.Fprintf(w, "%d random operations, seed %d, with %d watch events: no difference\n", stats.Operations, seed, stats.Events)
+	return nil
+}
+
+func (f *conformFlags) writeReport(report *conformReport, stdout io.Writer) error {
+	switch f.json {
+	case "":
+		return nil
+	case "-":
+		return encodeJSON(stdout, report)
+	}
+	file, err := os.Create(f.json)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return encodeJSON(file, report)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// controlVariable is the variable of the environment that names the socket where --control does not.
+const controlVariable = "INTERLOCK_CONTROL"
+
+// controlVerbs are the commands that a controller takes, apart from launch, which has a command of its own.
+const controlVerbs = "up, kill, wipe, cut, heal, expire, status, sessions"
+
+func newControl() *cobra.Command {
+	var path string
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "control COMMAND [ARGUMENT]",
+		Short: "Make a served ensemble fail, and ask how it is",
+		Long: "Control has a command carried out by an interlock serve that was given --control:\n\n" +
+			"  kill N           end server N's process: its connections break, and connecting to it is refused\n" +
+			"  up N             start server N again, at the same address and with the data that it had\n" +
+			"  wipe N           take away the data of server N, which must not run\n" +
+			"  cut N            cut server N off from the others: clients reach it, but it does not serve them\n" +
+			"  heal N           connect server N with the others again\n" +
+			"  expire SESSION   end a session at once\n" +
+			"  sessions         list the sessions\n" +
+			"  status           tell what the servers do\n\n" +
+			"The socket is that of --control, or else of the environment's " + controlVariable + ". Whoever wants to speak to\n" +
+			"it without this program sends a command as a line, and reads lines until one is ok or begins with error:.\n\n" +
+			"Exit status: 0 done, 2 the command or the socket is wrong.",
+		Example: "  interlock control --control /tmp/interlock.sock kill 2\n  interlock control status --json",
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) == 0 {
+				return fmt.Errorf("control needs a command, one of %s", controlVerbs)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			if asJSON && arguments[0] != "status" {
+				return fmt.Errorf("--json is for status, not for %s", arguments[0])
+			}
+			if asJSON {
+				arguments = append(arguments, "json")
+			}
+			return runControl(path, strings.Join(arguments, " "), cmd.OutOrStdout())
+		},
+	}
+	command.Flags().StringVar(&path, "control", "", "the `path` of the socket; $"+controlVariable+" unless given")
+	command.Flags().BoolVar(&asJSON, "json", false, "print the status as one JSON object")
+	return command
+}
+
+func runControl(path, command string, w io.Writer) error {
+	conn, err := dialControl(path)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	answer, err := ask(conn, bufio.NewScanner(conn), command)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, answer)
+	return err
+}
+
+// dialControl connects to the socket at a path or, if that is empty, to that which the environment names.
+func dialControl(path string) (net.Conn, error) {
+	source := "--control"
+	if path == "" {
+		source, path = controlVariable, os.Getenv(controlVariable)
+	}
+	if path == "" {
+		return nil, fmt.Errorf("no socket: give --control, or set %s", controlVariable)
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: nobody serves at %s: %w", source, path, err)
+	}
+	return conn, nil
+}
+
+// ask sends a command and returns the lines that answer it.
+func ask(conn net.Conn, lines *bufio.Scanner, command string) (string, error) {
+	if strings.ContainsAny(command, "\r\n") {
+		return "", errors.New("a command is one line")
+	}
+	if _, err := fmt.Fprintln(conn, command); err != nil {
+		return "", err
+	}
+	lines.Buffer(nil, 64<<20)
+	var answer strings.Builder
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "ok" {
+			return answer.String(), nil
+		}
+		if problem, failed := strings.CutPrefix(line, "error: "); failed {
+			return "", errors.New(problem)
+		}
+		fmt.Fprintln(&answer, line)
+	}
+	if err := lines.Err(); err != nil {
+		return "", err
+	}
+	return "", &statusError{statusInternal, errors.New("interlock serve has ended before it answered")}
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+// A controller takes commands at a unix socket. A command is a line; lines answer it, the last of which is "ok" or
+// begins with "error: ".
+type controller struct {
+	listener net.Listener
+	server   *tcp.Server
+	fleet    *tcp.Fleet
+
+	mu      sync.Mutex
+	clients map[net.Conn]struct{}
+	closed  bool
+	running sync.WaitGroup
+}
+
+// socketPathMax is the longest path that a unix socket can have on every system.
+const socketPathMax = 103
+
+// newController listens at the path. A socket at which nobody listens any more is replaced.
+func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controller, error) {
+	if len(path) > socketPathMax {
+		return nil, fmt.Errorf("%s is too long for the path of a unix socket, of which systems allow %d bytes", path, socketPathMax)
+	}
+	if err := clearSocket(path); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	c := &controller{listener: listener, server: server, fleet: fleet, clients: make(map[net.Conn]struct{})}
+	c.running.Go(c.accept)
+	return c, nil
+}
+
+// clearSocket deletes the socket of a program that has ended without deleting it.
+func clearSocket(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s exists and is no socket", path)
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+		return fmt.Errorf("another program listens at %s", path)
+	}
+	return os.Remove(path)
+}
+
+func (c *controller) accept() {
+	for {
+		conn, err := c.listener.Accept()
+		if err != nil {
+			return
+		}
+		c.mu.Lock()
+		if c.closed {
+			conn.Close()
+		} else {
+			c.clients[conn] = struct{}{}
+			c.running.Go(func() { c.serve(conn) })
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *controller) serve(conn net.Conn) {
+	defer func() {
+		conn.Close()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.clients, conn)
+	}()
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		verb, arguments, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+		if verb == "launch" {
+			c.launch(conn, lines, strings.TrimSpace(arguments))
+			return
+		}
+		answer, err := c.carryOut(verb, strings.Fields(arguments))
+		if err != nil {
+			answer = fmt.Sprintf("error: %v\n", err)
+		} else {
+			answer += "ok\n"
+		}
+		if _, err := io.WriteString(conn, answer); err != nil {
+			return
+		}
+	}
+}
+
+// close ends the socket and all that was launched through it.
+func (c *controller) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.listener.Close()
+	for conn := range c.clients {
+		conn.Close()
+	}
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
+// launch runs a server of the fleet until the client is gone.
+func (c *controller) launch(conn net.Conn, lines *bufio.Scanner, arguments string) {
+	flags, path := "", arguments
+	if quoted, rest, found := strings.Cut(arguments, " "); found && strings.HasPrefix(quoted, javaFlagsPrefix) {
+		text, err := strconv.Unquote(strings.TrimPrefix(quoted, javaFlagsPrefix))
+		if err == nil {
+			flags, path = text, rest
+		}
+	}
+	config, err := tcp.ReadServerConfig(path, flags)
+	if err != nil {
+		fmt.Fprintf(conn, "error: %v\n", err)
+		return
+	}
+	process, err := c.fleet.Launch(config)
+	if err != nil {
+		fmt.Fprintf(conn, "error: %s: %v\n", path, err)
+		return
+	}
+	defer process.Stop()
+	fmt.Fprintf(conn, "listens on %s\nok\n", process.Address())
+	for lines.Scan() {
+	}
+}
+
+// carryOut carries out any other command and returns the answer.
+func (c *controller) carryOut(verb string, arguments []string) (string, error) {
+	switch verb {
+	case "up":
+		return c.onServer(arguments, func(server int) error { return c.server.Up(server, "") })
+	case "kill":
+		return c.onServer(arguments, c.server.Kill)
+	case "wipe":
+		return c.onServer(arguments, c.server.Wipe)
+	case "cut":
+		return c.onServer(arguments, c.server.Cut)
+	case "heal":
+		return c.onServer(arguments, c.server.Heal)
+	case "expire":
+		return c.expire(arguments)
+	case "status":
+		return c.status(arguments)
+	case "sessions":
+		return c.sessions(), nil
+	}
+	return "", fmt.Errorf("unknown command %q; known are %s", verb, controlVerbs)
+}
+
+func (c *controller) onServer(arguments []string, do func(server int) error) (string, error) {
+	if len(arguments) != 1 {
+		return "", errors.New("the command takes one argument, the number of a server")
+	}
+	id, err := strconv.Atoi(arguments[0])
+	if err != nil {
+		return "", fmt.Errorf("%q is no number of a server", arguments[0])
+	}
+	index, found := c.server.Index(id)
+	if !found {
+		return "", fmt.Errorf("there is no server %d", id)
+	}
+	return "", do(index)
+}
+
+// all returns the server that serve has started, and those of the fleet.
+func (c *controller) all() []*tcp.Server {
+	return append([]*tcp.Server{c.server}, c.fleet.Servers()...)
+}
+
+func (c *controller) expire(arguments []string) (string, error) {
+	if len(arguments) != 1 {
+		return "", errors.New("the command takes one argument, the id of a session as sessions shows it")
+	}
+	id, err := strconv.ParseUint(strings.TrimPrefix(arguments[0], "0x"), 16, 64)
+	if err != nil {
+		return "", fmt.Errorf("%q is no id of a session, which is a hexadecimal number", arguments[0])
+	}
+	for _, server := range c.all() {
+		if server.Expire(int64(id)) {
+			return "", nil
+		}
+	}
+	return "", fmt.Errorf("there is no session 0x%x", id)
+}
+
+// controlStatus is the answer to "status json".
+type controlStatus struct {
+	tcp.Status
+	Launched []tcp.Status `json:"launched"` // ensembles that interlock launch has made
+}
+
+func (c *controller) status(arguments []string) (string, error) {
+	status := controlStatus{Status: c.server.Status(), Launched: []tcp.Status{}}
+	for _, server := range c.fleet.Servers() {
+		status.Launched = append(status.Launched, server.Status())
+	}
+	if len(arguments) == 1 && arguments[0] == "json" {
+		text, err := json.Marshal(status)
+		return string(text) + "\n", err
+	}
+	var text strings.Builder
+	writeStatus(&text, &status.Status)
+	for i := range status.Launched {
+		text.WriteString("launched:\n")
+		writeStatus(&text, &status.Launched[i])
+	}
+	return text.String(), nil
+}
+
+func writeStatus(w io.Writer, s *tcp.Status) {
+	for _, m := range s.Servers {
+		fmt.Fprintf(w, "server %d  %-12s%-22s%d connections\n", m.Server, m.State, m.Address, m.Connections)
+	}
+	fmt.Fprintf(w, "zxid %s, %d nodes, %d sessions, %d watches\n", s.Zxid, s.Nodes, s.Sessions, s.Watches)
+}
+
+func (c *controller) sessions() string {
+	var text strings.Builder
+	for _, server := range c.all() {
+		for _, s := range server.Sessions() {
+			where := "not connected"
+			if s.Server >= 0 {
+				where = fmt.Sprintf("on server %d", server.Status().Servers[s.Server].Server)
+			}
+			fmt.Fprintf(&text, "0x%x  %v, %s, %d ephemeral nodes\n", uint64(s.ID), s.Timeout, where, len(s.Ephemeral))
+		}
+	}
+	return text.String()
+}

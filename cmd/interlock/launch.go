@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+func newLaunch() *cobra.Command {
+	return &cobra.Command{
+		Use:   "launch start-foreground CONFIG",
+		Short: "Run a simulated server in the place of a real one",
+		Long: "Launch takes the arguments of ZooKeeper's zkServer.sh and reads the server's configuration file, so that it\n" +
+			"can stand in where tests start real servers. The server runs in the interlock serve whose control socket\n" +
+			"the environment's " + controlVariable + " names, until launch ends in whatever way, which is the server's crash. Servers\n" +
+			"whose configurations name the same ensemble form one, and a server that is started again with the same\n" +
+			"dataDir has its data.\n\n" +
+			"Of the configuration count dataDir, clientPort and clientPortAddress, tickTime, minSessionTimeout and\n" +
+			"maxSessionTimeout, server.N, standaloneEnabled, reconfigEnabled, dynamicConfigFile and the file myid; of the\n" +
+			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. A server that real clients elsewhere\n" +
+			"could reach is refused: only the loopback interface is served.\n\n" +
+			"Exit status: 0 interrupted, 2 bad usage or configuration, 3 the program that runs the server has ended.",
+		Example: "  INTERLOCK_CONTROL=/tmp/interlock.sock interlock launch start-foreground zoo.cfg",
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) != 2 || arguments[0] != "start-foreground" {
+				return fmt.Errorf("launch takes start-foreground and a configuration file, not %q", arguments)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			return runLaunch(cmd.Context(), arguments[1], os.Getenv("SERVER_JVMFLAGS"), cmd.OutOrStdout())
+		},
+	}
+}
+
+func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
+	path, err := filepath.Abs(path) // The program that runs the server has a working directory of its own.
+	if err != nil {
+		return err
+	}
+	if _, err := tcp.ReadServerConfig(path, javaFlags); err != nil {
+		return err
+	}
+	conn, err := dialControl("")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	lines := bufio.NewScanner(conn)
+	answer, err := ask(conn, lines, launchCommand(path, javaFlags))
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, answer); err != nil {
+		return &statusError{statusInternal, err}
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	for lines.Scan() {
+	}
+	if ctx.Err() == nil {
+		return &statusError{statusInternal, errors.New("interlock serve has ended, and the server with it")}
+	}
+	return nil
+}
+
+// In the launch command the Java flags are one word.
+const (
+	javaFlagsPrefix = "java-flags="
+	javaFlagsBlank  = `\x20`
+)
+
+func launchCommand(path, javaFlags string) string {
+	flags := strings.ReplaceAll(strconv.Quote(javaFlags), " ", javaFlagsBlank)
+	return "launch " + javaFlagsPrefix + flags + " " + path
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+const (
+	serversMax = 7
+	tickMin    = 10 * time.Millisecond
+)
+
+// serveFlags is the command line of serve as it was given.
+type serveFlags struct {
+	listen, version, sequence, superDigest, control string
+	servers                                         int
+	tick                                            time.Duration
+	extendedTypes, public, json                     bool
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	command := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a simulated ZooKeeper ensemble on TCP",
+		Long: "Serve lets any client of ZooKeeper, in any language, use the simulated ensemble: on TCP, in real time, with\n" +
+			"sessions, watches and the answers of a real release. The data is in memory and ends with the program, which\n" +
+			"serves until it is interrupted. It prints on which addresses it listens, one line for each server.\n\n" +
+			"Only this machine can connect unless --public is given: the servers ask nobody for a password.\n\n" +
+			"With --control the ensemble can be made to fail: see interlock control.\n\n" +
+			"Exit status: 0 interrupted, 2 bad usage or an address that cannot be listened on, 3 an internal error.",
+		Example: "  interlock serve\n  interlock serve --listen 127.0.0.1:0 --servers 3 --control /tmp/interlock.sock --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, addresses, err := f.parse()
+			if err != nil {
+				return err
+			}
+			return runServe(cmd.Context(), config, addresses, &f, cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:2181", "the `address` of the first server; others have the ports after it, and port 0 is any")
+	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has")
+	flags.DurationVar(&f.tick, "tick", 2*time.Second, "ZooKeeper's tickTime: sessions last from 2 to 20 ticks")
+	flags.StringVar(&f.version, "zookeeper-version", "3.8", "the `release` to simulate: 3.8 or 3.9")
+	flags.StringVar(&f.sequence, "sequence", "shipped", "what follows sequence number 2^31-1: shipped, as real servers do, or documented")
+	flags.BoolVar(&f.extendedTypes, "extended-types", false, "allow TTL nodes")
+	flags.StringVar(&f.superDigest, "super-digest", "", "the superuser, as `user:digest`")
+	flags.StringVar(&f.control, "control", "", "take commands at a unix socket at this `path`")
+	flags.BoolVar(&f.public, "public", false, "allow an address that other machines can reach")
+	flags.BoolVar(&f.json, "json", false, "print the addresses as one JSON object")
+	return command
+}
+
+// parse turns the flags into a configuration and the addresses of the servers, or returns what is wrong with them.
+func (f *serveFlags) parse() (tcp.Config, []string, error) {
+	config := tcp.Config{Cluster: simzk.Config{TickTime: f.tick, Servers: f.servers, SuperDigest: f.superDigest,
+		ExtendedTypes: f.extendedTypes}}
+	switch {
+	case f.servers < 1 || f.servers > serversMax:
+		return config, nil, fmt.Errorf("--servers must be from 1 to %d, not %d", serversMax, f.servers)
+	case f.tick < tickMin:
+		return config, nil, fmt.Errorf("--tick must be at least %v, not %v", tickMin, f.tick)
+	case f.superDigest != "" && strings.Count(f.superDigest, ":") != 1:
+		return config, nil, fmt.Errorf("--super-digest: %q is not of the form user:digest", f.superDigest)
+	}
+	switch f.version {
+	case "3.8":
+		config.Cluster.Version = simzk.V38
+	case "3.9":
+		config.Cluster.Version = simzk.V39
+	default:
+		return config, nil, fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9", f.version)
+	}
+	switch f.sequence {
+	case "shipped":
+	case "documented":
+		config.Cluster.SequenceWraps = true
+	default:
+		return config, nil, fmt.Errorf("--sequence: unknown rule %q; known are shipped and documented", f.sequence)
+	}
+	addresses, err := f.addresses()
+	return config, addresses, err
+}
+
+// addresses returns an address for each server.
+func (f *serveFlags) addresses() ([]string, error) {
+	host, portText, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %q is not of the form host:port", f.listen)
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %q is no port, which is a number from 0 to 65535", portText)
+	}
+	if port+uint64(f.servers)-1 > 65535 {
+		return nil, fmt.Errorf("--listen: there are not %d ports from %d on", f.servers, port)
+	}
+	if !f.public && !loopback(host) {
+		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers ask nobody for a password; give --public if that is what you want", f.listen)
+	}
+	addresses := make([]string, f.servers)
+	for i := range addresses {
+		addresses[i] = net.JoinHostPort(host, strconv.FormatUint(port, 10))
+		if port != 0 {
+			port++
+		}
+	}
+	return addresses, nil
+}
+
+// loopback tells whether only this machine can reach a host.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback()
+}
+
+// serving is what serve prints as JSON.
+type serving struct {
+	Version   string   `json:"version"` // of ZooKeeper, as the servers tell it
+	Addresses []string `json:"addresses"`
+	Control   string   `json:"control,omitempty"`
+}
+
+func runServe(ctx context.Context, config tcp.Config, addresses []string, f *serveFlags, stdout io.Writer) error {
+	server, err := tcp.Start(config, addresses...)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer server.Close()
+	fleet := tcp.NewFleet(fleetConfig(config))
+	defer fleet.Close()
+	if f.control != "" {
+		controller, err := newController(f.control, server, fleet)
+		if err != nil {
+			return fmt.Errorf("--control: %w", err)
+		}
+		defer controller.close()
+	}
+	if err := announce(stdout, server, f); err != nil {
+		return &statusError{statusInternal, err}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// fleetConfig returns the configuration of servers that interlock launch starts. They tell of their version in the form
+// that go-zookeeper/zk, whose tests start servers so, understands.
+func fleetConfig(config tcp.Config) tcp.Config {
+	release := config.Cluster.Version
+	return tcp.Config{Version: tcp.Version(release, true),
+		Cluster: simzk.Config{Version: release, SequenceWraps: config.Cluster.SequenceWraps}}
+}
+
+// announce prints where the servers listen.
+func announce(w io.Writer, server *tcp.Server, f *serveFlags) error {
+	if f.json {
+		return json.NewEncoder(w).Encode(serving{server.Version(), server.Addresses(), f.control}) // in one line
+	}
+	var errs []error
+	for i, address := range server.Addresses() {
+		_, err := fmt.Fprintf(w, "server %d listens on %s\n", i+1, address)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,181 @@
+package conform_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/interlock-sim/interlock/simzk/conform"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// options returns those of a short run with all that servers started by StartReal have.
+func options(address, reference string) conform.Options {
+	return conform.Options{
+		Address: address, Reference: reference, Seed: 1, Operations: 5000, TTL: true, Containers: true, Super: "super:test",
+	}
+}
+
+func TestDifferRealAndReal(t *testing.T) {
+	o := options(startReal(t), startReal(t))
+	o.OneByOne, o.Operations = true, 1000
+	if difference, _, err := conform.Differ(t.Context(), o); difference != nil || err != nil {
+		t.Fatal(difference, err)
+	}
+	o.OneByOne, o.Operations = false, 6000 // more than an epoch
+	var progress []int
+	o.Progress = func(s conform.Stats) { progress = append(progress, s.Operations) }
+	difference, stats, err := conform.Differ(t.Context(), o)
+	if difference != nil || err != nil {
+		t.Fatal(difference, err)
+	}
+	if stats.Operations != o.Operations || stats.Epochs != 2 || len(progress) != 2 || progress[1] != o.Operations {
+		t.Errorf("%d operations in %d epochs, reported as %v", stats.Operations, stats.Epochs, progress)
+	}
+	// No difference means little if most operations fail, or if some never do.
+	if stats.Events < 300 || stats.Codes[wire.OK] < o.Operations/2 {
+		t.Errorf("%d events and %d replies without an error", stats.Events, stats.Codes[wire.OK])
+	}
+	for _, code := range []wire.Code{wire.NoNode, wire.NoAuth, wire.BadVersion, wire.NodeExists, wire.NotEmpty, wire.InvalidACL,
+		wire.BadArguments, wire.MarshallingError, wire.NoWatcher, wire.NoChildrenForEphemerals} {
+		if stats.Codes[code] == 0 {
+			t.Errorf("no reply says %q", code)
+		}
+	}
+}
+
+// swap exchanges an event with what follows it, if that is an event too or if it is not.
+func swap(withEvent bool) func() saboteur {
+	return func() saboteur {
+		var held []byte
+		return saboteur{frame: func(frame []byte, event bool) [][]byte {
+			first := held
+			held = nil
+			switch {
+			case first == nil && event:
+				held = frame
+				return nil
+			case first == nil:
+				return [][]byte{frame}
+			case event == withEvent:
+				return [][]byte{frame, first}
+			}
+			return [][]byte{first, frame}
+		}}
+	}
+}
+
+func TestDifferFindsSabotage(t *testing.T) {
+	server, reference := startReal(t), startReal(t)
+	reply := func(change func(wire.Op, *wire.Reply)) func() saboteur {
+		return func() saboteur { return saboteur{reply: change} }
+	}
+	for _, test := range []struct {
+		name  string
+		make  func() saboteur
+		steps int // the most that may be left
+	}{
+		{"a bit of a version", reply(func(op wire.Op, r *wire.Reply) {
+			if op == wire.OpSetData {
+				r.Stat.Version ^= 1
+			}
+		}), 5},
+		{"zxid of a failed write", reply(func(op wire.Op, r *wire.Reply) {
+			if r.Code == wire.NodeExists {
+				r.Zxid--
+			}
+		}), 6},
+		{"times", reply(func(op wire.Op, r *wire.Reply) { r.Stat.Mtime ^= r.Stat.Mzxid & 1 }), 7},
+		{"order of events", swap(true), 10},
+		{"event after the reply", swap(false), 8},
+		{"lost events", func() saboteur {
+			return saboteur{frame: func(frame []byte, event bool) [][]byte {
+				if event {
+					return nil
+				}
+				return [][]byte{frame}
+			}}
+		}, 8},
+		{"lost watches", func() saboteur {
+			return saboteur{request: func(r *wire.Request) { r.Watch = r.Watch && r.Op != wire.OpExists }}
+		}, 8},
+		{"bytes after a reply", func() saboteur {
+			return saboteur{frame: func(frame []byte, event bool) [][]byte {
+				if event {
+					return [][]byte{frame}
+				}
+				return [][]byte{append(frame, 0)}
+			}}
+		}, 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := options(startProxy(t, server, test.make), reference)
+			difference, _, err := conform.Differ(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if difference == nil {
+				t.Fatal("not found")
+			}
+			t.Log(difference)
+			if !difference.Reproduced || len(difference.Steps) > test.steps {
+				t.Errorf("reproduced: %t, with %d steps, want at most %d", difference.Reproduced, len(difference.Steps), test.steps)
+			}
+			if difference.Operation < 1 || difference.Operation > o.Operations || difference.Seed != o.Seed {
+				t.Errorf("operation %d of seed %d", difference.Operation, difference.Seed)
+			}
+		})
+	}
+}
+
+// A fault that happens once is found, though it does not happen again.
+func TestDifferFindsPassingFault(t *testing.T) {
+	var replies atomic.Int64
+	server := startProxy(t, startReal(t), func() saboteur {
+		return saboteur{reply: func(_ wire.Op, r *wire.Reply) {
+			if replies.Add(1) == 2000 {
+				r.Zxid++
+			}
+		}}
+	})
+	difference, stats, err := conform.Differ(t.Context(), options(server, startReal(t)))
+	if difference == nil || err != nil {
+		t.Fatal(difference, err)
+	}
+	if difference.Reproduced || len(difference.Steps) == 0 || stats.Operations > difference.Operation {
+		t.Errorf("reproduced: %t, operation %d after %d, %d steps", difference.Reproduced, difference.Operation, stats.Operations, len(difference.Steps))
+	}
+	if text := difference.String(); !strings.Contains(text, "not shown again") || !strings.Contains(text, difference.Request) {
+		t.Errorf("String: %s", text)
+	}
+}
+
+func TestDifferCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := options(startReal(t), startReal(t))
+	o.Operations = 1 << 40
+	o.Progress = func(conform.Stats) { cancel() }
+	if difference, stats, err := conform.Differ(ctx, o); difference != nil || !errors.Is(err, context.Canceled) || stats.Epochs != 1 {
+		t.Errorf("Differ: %v, %d epochs, %v", difference, stats.Epochs, err)
+	}
+	// What a cancelled run leaves must not be in the way of the next one.
+	o = options(o.Address, o.Reference)
+	o.Operations = 100
+	if difference, _, err := conform.Differ(t.Context(), o); difference != nil || err != nil {
+		t.Error(difference, err)
+	}
+}
+
+func TestDifferNeedsTwoServers(t *testing.T) {
+	address := closedAddress(t)
+	if _, _, err := conform.Differ(t.Context(), options(address, address)); err == nil {
+		t.Error("a server was compared with itself")
+	}
+	_, _, err := conform.Differ(t.Context(), options(address, closedAddress(t)))
+	if err == nil || !strings.Contains(err.Error(), address) {
+		t.Errorf("Differ without servers: %v", err)
+	}
+}

@@ -1,0 +1,45 @@
+package conform_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/interlock-sim/interlock/simzk/conform"
+)
+
+// startReal starts a ZooKeeper server for a test and returns its address. Where there is none to start the test is
+// skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
+func startReal(t *testing.T) string {
+	t.Helper()
+	address, stop, err := conform.StartReal(t.TempDir())
+	if errors.Is(err, conform.ErrNotInstalled) && os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+func TestStartRealNotInstalled(t *testing.T) {
+	t.Setenv("PATH", "")
+	if _, _, err := conform.StartReal(t.TempDir()); !errors.Is(err, conform.ErrNotInstalled) {
+		t.Errorf("StartReal without java: %v, want %v", err, conform.ErrNotInstalled)
+	}
+}
+
+func TestStartRealFails(t *testing.T) {
+	_, _, err := conform.StartReal(t.TempDir() + "/missing")
+	if errors.Is(err, conform.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err == nil {
+		t.Error("StartReal has started a server in a directory that does not exist")
+	}
+}

@@ -1,0 +1,218 @@
+package tcp_test
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// patience is how long a test waits for what must happen. No test waits so long unless it fails.
+const patience = 30 * time.Second
+
+// start starts an ensemble on free ports of the loopback interface.
+func start(t testing.TB, servers int, config tcp.Config) *tcp.Server {
+	t.Helper()
+	addresses := make([]string, servers)
+	for i := range addresses {
+		addresses[i] = "127.0.0.1:0"
+	}
+	s, err := tcp.Start(config, addresses...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// single starts a server that is alone, and returns its address.
+func single(t testing.TB, config simzk.Config) (*tcp.Server, string) {
+	t.Helper()
+	s := start(t, 1, tcp.Config{Cluster: config})
+	return s, s.Addresses()[0]
+}
+
+// A raw is a client that speaks the protocol by itself, frame by frame.
+type raw struct {
+	t     testing.TB
+	conn  net.Conn
+	frame []byte
+	xid   int32
+}
+
+// dial opens a connection on which nothing is sent yet.
+func dial(t testing.TB, address string) *raw {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(patience))
+	return &raw{t: t, conn: conn}
+}
+
+// greeting is the frame of a handshake for a new session.
+func greeting(timeout time.Duration) []byte {
+	frame, at := wire.BeginFrame(nil)
+	return wire.EndFrame(wire.AppendConnectRequest(frame, &wire.ConnectRequest{
+		TimeoutMillis: int32(timeout.Milliseconds()), Password: make([]byte, 16)}), at)
+}
+
+// framed is the frame of a request.
+func framed(r *wire.Request) []byte {
+	frame, at := wire.BeginFrame(nil)
+	return wire.EndFrame(wire.AppendRequest(frame, r), at)
+}
+
+// open opens a connection with a session.
+func open(t testing.TB, address string, timeout time.Duration) (*raw, *wire.ConnectResponse) {
+	t.Helper()
+	c := dial(t, address)
+	c.write(greeting(timeout))
+	response := new(wire.ConnectResponse)
+	if err := wire.DecodeConnectResponse(c.read(), response); err != nil {
+		t.Fatal(err)
+	}
+	if response.SessionID == 0 {
+		t.Fatal("no session")
+	}
+	return c, response
+}
+
+func (c *raw) write(bytes []byte) {
+	c.t.Helper()
+	if _, err := c.conn.Write(bytes); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// read returns the content of the next frame.
+func (c *raw) read() []byte {
+	c.t.Helper()
+	frame, err := wire.ReadFrame(c.conn, nil, 1<<30)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return frame
+}
+
+// send sends a request and returns its number.
+func (c *raw) send(r wire.Request) int32 {
+	c.t.Helper()
+	c.xid++
+	r.Xid = c.xid
+	c.write(framed(&r))
+	return r.Xid
+}
+
+// call sends a request and returns the reply to it, which must be what comes next.
+func (c *raw) call(r wire.Request) *wire.Reply {
+	c.t.Helper()
+	xid := c.send(r)
+	reply := c.reply(r.Op)
+	if reply.Xid != xid {
+		c.t.Fatalf("reply to %d, not to %d", reply.Xid, xid)
+	}
+	return reply
+}
+
+func (c *raw) reply(op wire.Op) *wire.Reply {
+	c.t.Helper()
+	reply := new(wire.Reply)
+	if err := wire.DecodeReply(c.read(), op, reply); err != nil {
+		c.t.Fatal(err)
+	}
+	return reply
+}
+
+// awaitEnd returns what the server still sends before it ends the connection. Whether that is orderly depends on what
+// it has left unread.
+func (c *raw) awaitEnd() []byte {
+	c.t.Helper()
+	rest, err := io.ReadAll(c.conn)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		c.t.Fatal("the connection does not end")
+	}
+	return rest
+}
+
+// create returns a request for an open node.
+func create(path string, data []byte, flags int32) wire.Request {
+	return wire.Request{Op: wire.OpCreate, Path: path, Data: data, Flags: flags,
+		ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}}
+}
+
+// word returns the answer to a four-letter word.
+func word(t testing.TB, address, name string) string {
+	t.Helper()
+	c := dial(t, address)
+	c.write([]byte(name))
+	return string(c.awaitEnd())
+}
+
+// connect connects go-zookeeper/zk's own client and waits until it has a session.
+func connect(t testing.TB, timeout time.Duration, addresses ...string) (*zk.Conn, <-chan zk.Event) {
+	t.Helper()
+	conn, events, err := zk.Connect(addresses, timeout, zk.WithLogger(discard{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	await(t, events, zk.StateHasSession)
+	return conn, events
+}
+
+type discard struct{}
+
+func (discard) Printf(string, ...any) {}
+
+// await waits until the client is in a state.
+func await(t testing.TB, events <-chan zk.Event, state zk.State) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case e := <-events:
+			if e.Type == zk.EventSession && e.State == state {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("the client is never in state %v", state)
+		}
+	}
+}
+
+// awaitEvent waits for the event of a watch.
+func awaitEvent(t testing.TB, watch <-chan zk.Event) zk.Event {
+	t.Helper()
+	select {
+	case e := <-watch:
+		return e
+	case <-time.After(patience):
+		t.Fatal("the watch does not fire")
+	}
+	panic("unreachable")
+}
+
+// eventually asks until the answer is yes.
+func eventually(t testing.TB, what string, yes func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !yes(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

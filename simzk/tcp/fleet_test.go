@@ -1,0 +1,206 @@
+package tcp_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// superFlags make super:test the superuser, as those of a real server do.
+const superFlags = "-Dzookeeper.DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU= -Dzookeeper.extendedTypesEnabled=true"
+
+func newFleet(t *testing.T) *tcp.Fleet {
+	f := tcp.NewFleet(tcp.Config{Version: tcp.Version(simzk.V38, true)})
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// configure writes a server's configuration, with its data directory beside it, and reads it.
+func configure(t *testing.T, directory string, id int, lines ...string) *tcp.ServerConfig {
+	t.Helper()
+	data := filepath.Join(directory, "data")
+	if err := os.MkdirAll(data, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(directory, "zoo.cfg")
+	lines = append(lines, "dataDir="+data, "tickTime=2000", "reconfigEnabled=true", "standaloneEnabled=false")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "myid"), []byte(fmt.Sprintln(id)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	config, err := tcp.ReadServerConfig(path, superFlags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// freePorts returns ports that nobody listens at.
+func freePorts(t *testing.T, n int) []int {
+	t.Helper()
+	ports := make([]int, n)
+	for i := range ports {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		ports[i] = listener.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}
+
+// members returns the lines of n servers that are no others' of the same machine.
+func members(ports []int) []string {
+	lines := make([]string, len(ports))
+	for i, port := range ports {
+		lines[i] = fmt.Sprintf("server.%d=127.0.0.1:%d:%d:participant;127.0.0.1:%d", i+1, port%30000+30000, port%30000+1000, port)
+	}
+	return lines
+}
+
+func launch(t *testing.T, f *tcp.Fleet, config *tcp.ServerConfig) *tcp.Process {
+	t.Helper()
+	p, err := f.Launch(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestLaunchAlone starts a server that is alone, several times, and deletes its data in between.
+func TestLaunchAlone(t *testing.T) {
+	f, directory := newFleet(t), t.TempDir()
+	config := configure(t, directory, 0, "clientPort=0")
+	p := launch(t, f, config)
+	a, _ := open(t, p.Address(), 10*time.Second)
+	if reply := a.call(create("/a", nil, wire.Persistent)); reply.Code != wire.OK {
+		t.Fatal(reply.Code)
+	}
+	p.Stop()
+	a.awaitEnd()
+
+	p = launch(t, f, config)
+	a, _ = open(t, p.Address(), 10*time.Second)
+	if reply := a.call(create("/a", nil, wire.Persistent)); reply.Code != wire.NodeExists {
+		t.Errorf("the server has not kept its data: %v", reply.Code)
+	}
+	other := launch(t, f, configure(t, t.TempDir(), 0, "clientPort=0"))
+	b, _ := open(t, other.Address(), 10*time.Second)
+	if reply := b.call(create("/a", nil, wire.Persistent)); reply.Code != wire.OK {
+		t.Errorf("another server has its data: %v", reply.Code)
+	}
+	p.Stop()
+
+	if err := os.RemoveAll(filepath.Join(config.DataDir, "version-2")); err != nil {
+		t.Fatal(err)
+	}
+	p = launch(t, f, config)
+	a, _ = open(t, p.Address(), 10*time.Second)
+	if reply := a.call(create("/a", nil, wire.Persistent)); reply.Code != wire.OK {
+		t.Errorf("the server has data that were deleted: %v", reply.Code)
+	}
+	if servers := f.Servers(); len(servers) != 2 {
+		t.Errorf("%d ensembles: what cannot be started again has not been forgotten", len(servers))
+	}
+}
+
+// TestLaunchRunning starts a server twice. The second one waits for the first.
+func TestLaunchRunning(t *testing.T) {
+	f := newFleet(t)
+	config := configure(t, t.TempDir(), 0, "clientPort=0")
+	first := launch(t, f, config)
+	launched := make(chan error)
+	go func() {
+		_, err := f.Launch(config)
+		launched <- err
+	}()
+	first.Stop()
+	if err := <-launched; err != nil {
+		t.Error(err)
+	}
+}
+
+// launchEnsemble starts servers that form an ensemble.
+func launchEnsemble(t *testing.T, f *tcp.Fleet, n int) (configs []*tcp.ServerConfig, processes []*tcp.Process, addresses []string) {
+	t.Helper()
+	lines := members(freePorts(t, n))
+	for i := range n {
+		config := configure(t, t.TempDir(), i+1, lines...)
+		p := launch(t, f, config)
+		configs, processes, addresses = append(configs, config), append(processes, p), append(addresses, p.Address())
+	}
+	return configs, processes, addresses
+}
+
+// TestLaunchEnsemble starts three servers, which serve once two of them run, and kills and starts them in turn.
+func TestLaunchEnsemble(t *testing.T) {
+	f := newFleet(t)
+	lines := members(freePorts(t, 3))
+	configs := make([]*tcp.ServerConfig, 3)
+	processes := make([]*tcp.Process, 3)
+	for i := range configs {
+		configs[i] = configure(t, t.TempDir(), i+1, lines...)
+	}
+	processes[0] = launch(t, f, configs[0])
+	if answer := word(t, processes[0].Address(), "srvr"); !strings.HasPrefix(answer, "This ZooKeeper instance is not") {
+		t.Errorf("one of three says %q", answer)
+	}
+	processes[1] = launch(t, f, configs[1])
+	processes[2] = launch(t, f, configs[2])
+	var addresses []string
+	for _, p := range processes {
+		addresses = append(addresses, p.Address())
+	}
+	client, events := connect(t, 20*time.Second, addresses...)
+	if _, err := client.Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 6 {
+		i := round % 3
+		server := client.Server()
+		processes[i].Stop()
+		if server == addresses[i] {
+			await(t, events, zk.StateHasSession)
+		}
+		processes[i] = launch(t, f, configs[i])
+	}
+	if _, _, err := client.Get("/a"); err != nil {
+		t.Error(err)
+	}
+	if servers := f.Servers(); len(servers) != 1 || servers[0].Status().Servers[2].Server != 3 {
+		t.Errorf("%d ensembles", len(servers))
+	}
+}
+
+// TestTwoEnsembles starts servers of two ensembles in turn.
+func TestTwoEnsembles(t *testing.T) {
+	f := newFleet(t)
+	ports := freePorts(t, 4)
+	first, second := members(ports[:2]), members(ports[2:])
+	a1, b1 := launch(t, f, configure(t, t.TempDir(), 1, first...)), launch(t, f, configure(t, t.TempDir(), 1, second...))
+	launch(t, f, configure(t, t.TempDir(), 2, first...))
+	launch(t, f, configure(t, t.TempDir(), 2, second...))
+	a, _ := open(t, a1.Address(), 10*time.Second)
+	b, _ := open(t, b1.Address(), 10*time.Second)
+	a.call(create("/a", nil, wire.Persistent))
+	if reply := b.call(wire.Request{Op: wire.OpExists, Path: "/a"}); reply.Code != wire.NoNode {
+		t.Errorf("the second ensemble has the first one's data: %v", reply.Code)
+	}
+}

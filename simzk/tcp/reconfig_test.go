@@ -1,0 +1,130 @@
+package tcp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+func reconfig(r wire.Reconfig) wire.Request { return wire.Request{Op: wire.OpReconfig, Reconfig: &r} }
+
+// beSuper makes the client the superuser.
+func (c *raw) beSuper() {
+	c.t.Helper()
+	c.write(framed(&wire.Request{Xid: wire.XidAuth, Op: wire.OpAuth, Scheme: "digest", Data: []byte("super:test")}))
+	if reply := c.reply(wire.OpAuth); reply.Code != wire.OK {
+		c.t.Fatal(reply.Code)
+	}
+}
+
+// TestReconfigRefused asks for what is not to be had.
+func TestReconfigRefused(t *testing.T) {
+	f := newFleet(t)
+	_, processes, _ := launchEnsemble(t, f, 3)
+	c, _ := open(t, processes[0].Address(), 20*time.Second)
+	any := func(r wire.Reconfig) wire.Request {
+		r.Version = -1
+		return reconfig(r)
+	}
+	for _, test := range []struct {
+		what string
+		r    wire.Request
+		want wire.Code
+	}{
+		{"by nobody", any(wire.Reconfig{Leaving: "3"}), wire.NoAuth},
+		{"of another version", reconfig(wire.Reconfig{Leaving: "3", Version: 7}), wire.BadVersion},
+		{"no number", any(wire.Reconfig{Leaving: "three"}), wire.BadArguments},
+		{"without an address for clients", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2"}), wire.BadArguments},
+		{"no server", any(wire.Reconfig{Joining: "4=127.0.0.1:1:2;3"}), wire.BadArguments},
+		{"no role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}), wire.BadArguments},
+		{"an address twice", any(wire.Reconfig{Joining: "server.4=10.0.0.1:1:2;3,server.5=10.0.0.1:1:4;5"}), wire.BadArguments},
+		{"nobody left", any(wire.Reconfig{Leaving: "1,2,3"}), wire.BadArguments},
+		{"a list of no servers", any(wire.Reconfig{NewMembers: "bogus"}), wire.BadArguments},
+		{"a majority that does not run", any(wire.Reconfig{NewMembers: "server.3=127.0.0.1:1:2;3,server.4=127.0.0.1:4:5;6"}),
+			wire.NewConfigNoQuorum},
+	} {
+		if reply := c.call(test.r); reply.Code != test.want {
+			t.Errorf("%s: %v, not %v", test.what, reply.Code, test.want)
+		}
+	}
+	if reply := c.call(wire.Request{Op: wire.OpGetData, Path: "/zookeeper/config"}); !strings.HasSuffix(string(reply.Data), "\nversion=100000000") {
+		t.Errorf("configuration %q", reply.Data)
+	}
+
+	alone := launch(t, f, configure(t, t.TempDir(), 0, "clientPort=0"))
+	c, _ = open(t, alone.Address(), 20*time.Second)
+	if reply := c.call(any(wire.Reconfig{Leaving: "3"})); reply.Code != wire.Unimplemented {
+		t.Errorf("of a server that is alone: %v", reply.Code)
+	}
+	c, _ = open(t, start(t, 3, tcp.Config{Cluster: simzk.Config{}}).Addresses()[0], 20*time.Second)
+	if reply := c.call(any(wire.Reconfig{Leaving: "3"})); reply.Code != wire.ReconfigDisabled {
+		t.Errorf("where it is not allowed: %v", reply.Code)
+	}
+}
+
+// TestReconfig lets a server join that runs already, and then one of the first leave and the leader.
+func TestReconfig(t *testing.T) {
+	f := newFleet(t)
+	ports := freePorts(t, 4)
+	lines := members(ports)
+	var configs []*tcp.ServerConfig
+	var processes []*tcp.Process
+	for i := range 3 {
+		configs = append(configs, configure(t, t.TempDir(), i+1, lines[:3]...))
+		processes = append(processes, launch(t, f, configs[i]))
+	}
+	newcomer := configure(t, t.TempDir(), 4, lines...)
+	processes = append(processes, launch(t, f, newcomer))
+	server := f.Servers()[0]
+	if status := server.Status(); len(status.Servers) != 4 || status.Servers[3].State != tcp.Follower {
+		t.Fatalf("status %+v", status)
+	}
+	watcher, _ := open(t, processes[3].Address(), 20*time.Second)
+	watcher.call(wire.Request{Op: wire.OpGetData, Path: "/zookeeper/config", Watch: true})
+
+	c, _ := open(t, processes[0].Address(), 20*time.Second)
+	c.beSuper()
+	reply := c.call(reconfig(wire.Reconfig{Joining: lines[3], Version: 0x100000000}))
+	want := strings.Join(lines, "\n") + fmt.Sprintf("\nversion=%x", reply.Zxid)
+	if reply.Code != wire.OK || string(reply.Data) != want || reply.Stat.Version != -1 || reply.Stat.Mzxid != reply.Zxid {
+		t.Fatalf("%v %q %+v", reply.Code, reply.Data, reply.Stat)
+	}
+	if e := watcher.event(); e.Type != wire.EventDataChanged || e.Path != "/zookeeper/config" {
+		t.Errorf("event %+v", e)
+	}
+
+	// Two of four are no majority.
+	processes[0].Stop()
+	processes[1].Stop()
+	if state := server.Status().Servers[3].State; state != tcp.Looking {
+		t.Errorf("the fourth server is %s", state)
+	}
+	watcher.awaitEnd()
+	processes[1] = launch(t, f, configs[1])
+	c, _ = open(t, processes[3].Address(), 20*time.Second)
+	c.beSuper()
+
+	// The leader leaves. It answers first, or whoever else was asked does, and all have to find the next one.
+	leader := 0
+	for i, m := range server.Status().Servers {
+		if m.State == tcp.Leader {
+			leader = i
+		}
+	}
+	c.send(reconfig(wire.Reconfig{Leaving: fmt.Sprint(leader + 1), Version: -1}))
+	if reply := c.reply(wire.OpReconfig); reply.Code != wire.OK || strings.Contains(string(reply.Data), fmt.Sprintf("server.%d=", leader+1)) {
+		t.Errorf("%v %q", reply.Code, reply.Data)
+	}
+	c.awaitEnd()
+	for i, m := range server.Status().Servers {
+		if m.State == tcp.Leader && i == leader {
+			t.Error("the leader leads on")
+		}
+	}
+	alive(t, processes[1].Address())
+}

@@ -1,0 +1,337 @@
+package tcp_test
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// TestKillAndUp kills a server and starts it again: the client finds it again, with its session and its nodes.
+func TestKillAndUp(t *testing.T) {
+	s, address := single(t, simzk.Config{})
+	client, events := connect(t, 10*time.Second, address)
+	if _, err := client.Create("/e", []byte("data"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	session := client.SessionID()
+	for range 3 {
+		if err := s.Kill(0); err != nil {
+			t.Fatal(err)
+		}
+		await(t, events, zk.StateDisconnected)
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			t.Fatal("a killed server accepts connections")
+		}
+		if state := s.Status().Servers[0]; state.State != tcp.Down || state.Connections != 0 {
+			t.Fatalf("status %+v", state)
+		}
+		if err := s.Up(0, ""); err != nil {
+			t.Fatal(err)
+		}
+		await(t, events, zk.StateHasSession)
+		data, stat, err := client.Get("/e")
+		if err != nil || string(data) != "data" || stat.EphemeralOwner != session || client.SessionID() != session {
+			t.Fatalf("%q %+v %v of session %#x, not %#x", data, stat, err, client.SessionID(), session)
+		}
+	}
+}
+
+// TestUpAndKillTwice starts what runs and kills what does not.
+func TestUpAndKillTwice(t *testing.T) {
+	s, _ := single(t, simzk.Config{})
+	if err := s.Up(0, ""); err == nil || err.Error() != "server 1 runs already" {
+		t.Error(err)
+	}
+	if err := s.Wipe(0); err == nil || err.Error() != "server 1 runs; kill it first" {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := s.Kill(0); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Kill(1); err == nil {
+		t.Error("a server was killed that there is not")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Up(0, ""); err == nil {
+		t.Error("a server was started after the end")
+	}
+}
+
+// TestExpire ends a session under its client, which is told and gets another one.
+func TestExpire(t *testing.T) {
+	s, address := single(t, simzk.Config{})
+	client, events := connect(t, 10*time.Second, address)
+	other, _ := connect(t, 10*time.Second, address)
+	if _, err := client.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, watch, err := other.GetW("/e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := client.SessionID()
+	if !s.Expire(session) || s.Expire(session) {
+		t.Error("the session does not expire once")
+	}
+	if e := awaitEvent(t, watch); e.Type != zk.EventNodeDeleted || e.Path != "/e" {
+		t.Errorf("event %+v", e)
+	}
+	await(t, events, zk.StateExpired)
+	await(t, events, zk.StateHasSession)
+	if client.SessionID() == session {
+		t.Error("the session is the same")
+	}
+}
+
+// TestSilence lets a client be silent until its session expires, which ends the connection too.
+func TestSilence(t *testing.T) {
+	_, address := single(t, simzk.Config{TickTime: 20 * time.Millisecond})
+	watcher, _ := open(t, address, time.Second)
+	began := time.Now()
+	silent, response := open(t, address, 0)
+	if response.TimeoutMillis != 40 {
+		t.Errorf("timeout %d", response.TimeoutMillis)
+	}
+	silent.call(create("/e", nil, wire.Ephemeral))
+	watcher.call(wire.Request{Op: wire.OpExists, Path: "/e", Watch: true})
+	if rest := silent.awaitEnd(); len(rest) > 0 {
+		t.Errorf("the client is told %q", rest)
+	}
+	if after := time.Since(began); after < 40*time.Millisecond {
+		t.Errorf("the session has ended after %v", after)
+	}
+	if e := watcher.event(); e.Type != wire.EventDeleted || e.Path != "/e" {
+		t.Errorf("event %+v", e)
+	}
+}
+
+func (c *raw) event() *wire.Event {
+	c.t.Helper()
+	event := new(wire.Event)
+	if err := wire.DecodeEvent(c.read(), event); err != nil {
+		c.t.Fatal(err)
+	}
+	return event
+}
+
+// TestHandshakeTime connects without a word.
+func TestHandshakeTime(t *testing.T) {
+	s := start(t, 1, tcp.Config{Handshake: 20 * time.Millisecond})
+	for _, begin := range []string{"", "\x00\x00", "\x00\x00\x00\x2c\x00\x00"} {
+		c := dial(t, s.Addresses()[0])
+		c.write([]byte(begin))
+		if rest := c.awaitEnd(); len(rest) > 0 {
+			t.Errorf("after %q the client is told %q", begin, rest)
+		}
+	}
+}
+
+// TestMovedSession opens a second connection for a session. The first one ends on the same server, while on another it
+// lives until its client writes.
+func TestMovedSession(t *testing.T) {
+	s := start(t, 3, tcp.Config{})
+	addresses := s.Addresses()
+	first, session := open(t, addresses[0], 10*time.Second)
+	resume := func(server int) *raw {
+		c := dial(t, addresses[server])
+		frame, at := wire.BeginFrame(nil)
+		c.write(wire.EndFrame(wire.AppendConnectRequest(frame, &wire.ConnectRequest{TimeoutMillis: 10000,
+			SessionID: session.SessionID, Password: session.Password}), at))
+		var response wire.ConnectResponse
+		if err := wire.DecodeConnectResponse(c.read(), &response); err != nil || response.SessionID != session.SessionID {
+			t.Fatalf("%+v %v", response, err)
+		}
+		return c
+	}
+	second := resume(0)
+	first.awaitEnd()
+	third := resume(1)
+	if reply := second.call(wire.Request{Op: wire.OpExists, Path: "/"}); reply.Code != wire.OK {
+		t.Errorf("a read through the abandoned connection: %v", reply.Code)
+	}
+	second.send(create("/a", nil, wire.Persistent))
+	if rest := second.awaitEnd(); len(rest) > 0 {
+		t.Errorf("the write is answered: %q", rest)
+	}
+	if reply := third.call(create("/a", nil, wire.Persistent)); reply.Code != wire.OK {
+		t.Errorf("a write through the new connection: %v", reply.Code)
+	}
+}
+
+// TestWatchesAcrossServers changes nodes through one server and watches them through the others.
+func TestWatchesAcrossServers(t *testing.T) {
+	s := start(t, 3, tcp.Config{})
+	addresses := s.Addresses()
+	clients := make([]*zk.Conn, 3)
+	for i, address := range addresses {
+		clients[i], _ = connect(t, 10*time.Second, address)
+	}
+	for round := range 20 {
+		path := fmt.Sprintf("/n%d", round)
+		var watches []<-chan zk.Event
+		for _, client := range clients {
+			_, _, watch, err := client.ExistsW(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			watches = append(watches, watch)
+		}
+		if _, err := clients[round%3].Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		for _, watch := range watches {
+			if e := awaitEvent(t, watch); e.Type != zk.EventNodeCreated || e.Path != path {
+				t.Fatalf("event %+v", e)
+			}
+		}
+	}
+}
+
+// TestQuorum takes servers away until none serves, and gives one back.
+func TestQuorum(t *testing.T) {
+	s := start(t, 3, tcp.Config{})
+	client, events := connect(t, 20*time.Second, s.Addresses()...)
+	if _, err := client.Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	session := client.SessionID()
+	s.Kill(2) // the leader
+	await(t, events, zk.StateDisconnected)
+	await(t, events, zk.StateHasSession)
+	s.Cut(1)
+	await(t, events, zk.StateDisconnected)
+	if states := states(s); states != [3]tcp.State{tcp.Looking, tcp.Looking, tcp.Down} {
+		t.Errorf("states %v", states)
+	}
+	c := dial(t, s.Addresses()[0])
+	c.write(greeting(time.Second))
+	if rest := c.awaitEnd(); len(rest) > 0 {
+		t.Errorf("a server without a leader answers %q", rest)
+	}
+	if err := s.Up(2, ""); err != nil {
+		t.Fatal(err)
+	}
+	await(t, events, zk.StateHasSession)
+	if _, _, err := client.Get("/a"); err != nil || client.SessionID() != session {
+		t.Errorf("%v of session %#x, not %#x", err, client.SessionID(), session)
+	}
+	s.Heal(1)
+	if states := states(s); states != [3]tcp.State{tcp.Follower, tcp.Follower, tcp.Leader} {
+		t.Errorf("states %v", states)
+	}
+}
+
+func states(s *tcp.Server) (states [3]tcp.State) {
+	for i, m := range s.Status().Servers {
+		states[i] = m.State
+	}
+	return states
+}
+
+// TestWipe takes the data away from one server, which gets it back from the others, and then from all.
+func TestWipe(t *testing.T) {
+	s := start(t, 3, tcp.Config{})
+	client, events := connect(t, 20*time.Second, s.Addresses()...)
+	if _, err := client.Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill(2)
+	s.Wipe(2)
+	await(t, events, zk.StateDisconnected)
+	s.Up(2, "")
+	await(t, events, zk.StateHasSession)
+	if _, _, err := client.Get("/a"); err != nil {
+		t.Error(err)
+	}
+	for i := range 3 {
+		s.Kill(i)
+		s.Wipe(i)
+	}
+	if status := s.Status(); status.Nodes != 4 || status.Sessions != 0 {
+		t.Errorf("status %+v", status)
+	}
+	for i := range 3 {
+		s.Up(i, "")
+	}
+	// The old client has seen more than the servers have now, so that none of them will take it.
+	other, _ := connect(t, 10*time.Second, s.Addresses()...)
+	if _, _, err := other.Get("/a"); err != zk.ErrNoNode {
+		t.Error(err)
+	}
+	config, _, err := other.Get("/zookeeper/config")
+	if err != nil || len(config) == 0 {
+		t.Errorf("configuration %q %v", config, err)
+	}
+}
+
+// TestConfiguration reads where the servers are from the node that says so.
+func TestConfiguration(t *testing.T) {
+	s := start(t, 2, tcp.Config{})
+	addresses := s.Addresses()
+	c, _ := open(t, addresses[0], time.Second)
+	reply := c.call(wire.Request{Op: wire.OpGetData, Path: "/zookeeper/config"})
+	want := fmt.Sprintf("server.1=127.0.0.1:2888:3888:participant;%s\nserver.2=127.0.0.1:2889:3889:participant;%s\nversion=100000000",
+		addresses[0], addresses[1])
+	if string(reply.Data) != want || reply.Stat.Version != -1 || reply.Stat.Mzxid != 0x100000000 {
+		t.Errorf("%q %+v", reply.Data, reply.Stat)
+	}
+}
+
+// TestManyClients lets many clients work at the same time: none loses anything, and none is in another's way.
+func TestManyClients(t *testing.T) {
+	const clients, creates = 40, 25
+	s := start(t, 3, tcp.Config{})
+	addresses := s.Addresses()
+	root, _ := connect(t, 10*time.Second, addresses[0])
+	if _, err := root.Create("/all", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range clients {
+		client, _ := connect(t, 10*time.Second, addresses[i%3])
+		group.Go(func() {
+			for n := range creates {
+				path, err := client.Create("/all/n", []byte{byte(i)}, zk.FlagSequence|zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				data, _, watch, err := client.GetW(path)
+				if err != nil || len(data) != 1 || data[0] != byte(i) {
+					t.Errorf("%s holds %v, %v", path, data, err)
+					return
+				}
+				if n%2 == 0 {
+					continue
+				}
+				if err := client.Delete(path, 0); err != nil {
+					t.Error(err)
+				}
+				if e := <-watch; e.Type != zk.EventNodeDeleted {
+					t.Errorf("event %+v", e)
+				}
+			}
+		})
+	}
+	group.Wait()
+	children, stat, err := root.Children("/all")
+	if err != nil || len(children) != clients*(creates+1)/2 || stat.Cversion != clients*(creates+creates/2) {
+		t.Errorf("%d children, %+v, %v", len(children), stat, err)
+	}
+	if status := s.Status(); status.Sessions != clients+1 {
+		t.Errorf("status %+v", status)
+	}
+}
