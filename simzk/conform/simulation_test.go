@@ -1,0 +1,56 @@
+package conform_test
+
+import (
+	"testing"
+
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/conform"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+// startSimulation serves a simulated server with all that servers started by StartReal have, and returns its address.
+func startSimulation(t *testing.T, version simzk.Version) string {
+	t.Helper()
+	server, err := tcp.Start(tcp.Config{Cluster: simzk.Config{
+		Version: version, ExtendedTypes: true, SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", // The password is test.
+	}}, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.Addresses()[0]
+}
+
+// What is true of real servers is true of the simulated ones.
+func TestFactsOfSimulation(t *testing.T) {
+	for release, version := range map[string]simzk.Version{"3.8.0": simzk.V38, "3.9.4": simzk.V39} {
+		address := startSimulation(t, version)
+		for _, d := range conform.Deviations(facts(t, address), golden(t, release)) {
+			t.Errorf("%s: %s", release, d)
+		}
+	}
+}
+
+// The simulation does what a real server does. Longer runs are made by the command interlock conform.
+func TestSimulationIsReal(t *testing.T) {
+	o := options(startSimulation(t, simzk.V38), startReal(t))
+	difference, stats, err := conform.Differ(t.Context(), o)
+	if difference != nil || err != nil {
+		t.Fatal(difference, err)
+	}
+	if stats.Operations != o.Operations || stats.Events < 300 {
+		t.Errorf("%d operations with %d events", stats.Operations, stats.Events)
+	}
+}
+
+// The releases differ, and a comparison of the two finds it.
+func TestReleasesDiffer(t *testing.T) {
+	difference, _, err := conform.Differ(t.Context(), options(startSimulation(t, simzk.V38), startSimulation(t, simzk.V39)))
+	if difference == nil || err != nil {
+		t.Errorf("releases 3.8 and 3.9: difference %v, error %v", difference, err)
+	}
+}
