@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench docs ci clean
+.PHONY: help build test race lint fuzz bench conform suite docs ci clean
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -19,8 +19,17 @@ lint: ## Check the formatting, go vet and staticcheck.
 	go vet ./...
 	go tool staticcheck ./...
 
-fuzz: ## Fuzz the locks for half a minute.
+fuzz: ## Fuzz the locks, the protocol and the listener, half a minute each.
 	go test -fuzz=FuzzMutex -fuzztime=30s ./scenarios/subjects
+	for target in FuzzRequest FuzzReply FuzzConnect FuzzFrame; do \
+		go test -run='^$$' -fuzz=$$target -fuzztime=30s ./simzk/wire || exit 1; done
+	go test -run='^$$' -fuzz=FuzzConnection -fuzztime=30s ./simzk/tcp
+
+conform: ## Compare the simulated server with Debian's ZooKeeper in a million operations.
+	go run ./cmd/interlock conform --installed --operations 1000000
+
+suite: ## Run the tests of go-zookeeper/zk against the simulated server.
+	bash simzk/tcp/suite.sh
 
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem ./...

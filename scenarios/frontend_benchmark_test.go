@@ -1,0 +1,32 @@
+package scenarios_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// BenchmarkScheduleReal is the schedule of BenchmarkScheduleWithFaults on the real client, in turns with the same one on
+// the model of the client, and the ratio of the two.
+func BenchmarkScheduleReal(b *testing.B) {
+	scenario := scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Default()}
+	inTest(b, func(t *testing.T) {
+		runner := scenarios.NewRunner(t)
+		var took [2]time.Duration
+		b.ResetTimer()
+		for i := range b.N {
+			for client := range took {
+				scenario.Client = scenarios.FrontEnd(client)
+				began := time.Now()
+				runner.Run(&scenario, scenarios.NewRandom(1, i))
+				took[client] += time.Since(began)
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(float64(b.N)/took[scenarios.Real].Seconds(), "schedules/s")
+		b.ReportMetric(float64(took[scenarios.Real])/float64(took[scenarios.Model]), "×model")
+	})
+}
