@@ -80,7 +80,7 @@ func TestPlanString(t *testing.T) {
 // Every error names the part that is wrong, and what could stand there.
 func TestParseErrors(t *testing.T) {
 	const form = " is not of the form kind=N with N from 0 to 1000"
-	const known = "; known are cut, lose-reply, expire, crash, cancel, fail-write, any"
+	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, part-server, fail-write, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},

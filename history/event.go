@@ -36,16 +36,18 @@ const (
 
 	// What happened in the ensemble. Process is the one whose request or session caused it.
 
-	Serve          // the server has handled a request. Request, Op, Path, Zxid, Err
-	NodeCreated    // Path, Zxid, Session (the ephemeral owner, 0 for a persistent node)
-	NodeDeleted    // Path, Zxid, Session (the ephemeral owner)
-	NodeChanged    // the data of a node were set. Path, Zxid
-	WatchArmed     // a watch was registered. Watch, Path, Session, Name (data, exist or child); Request is 0 if it was known before
+	Serve       // the server has handled a request. Request, Op, Path, Zxid, Err
+	NodeCreated // Path, Zxid, Session (the ephemeral owner, 0 for a persistent node), Server (the leader, of several)
+	NodeDeleted // Path, Zxid, Session (the ephemeral owner)
+	NodeChanged // the data of a node were set. Path, Zxid
+	WatchArmed  // a watch was registered. Watch, Path, Session, Name (data, exist or child); Request is 0 if it was known before;
+	// of several servers Server, and Zxid, the last that it had applied
 	WatchFired     // a watch was triggered, its event queued. Watch, Path, Zxid, Name (the event's type)
 	WatchGone      // a watch ended with the connection that carried it. Watch, Path
 	SessionOpened  // Session, Zxid
 	SessionExpired // Session, Zxid
 	SessionClosed  // Session, Zxid
+	Applied        // a server that is not the leader has applied a transaction. Server, Zxid
 
 	// What the harness did.
 
@@ -65,7 +67,8 @@ var kindNames = [kinds]string{
 	Serve: "serve", NodeCreated: "node-created", NodeDeleted: "node-deleted", NodeChanged: "node-changed",
 	WatchArmed: "watch-armed", WatchFired: "watch-fired", WatchGone: "watch-gone",
 	SessionOpened: "session-opened", SessionExpired: "session-expired", SessionClosed: "session-closed",
-	Fault: "fault", Healed: "healed", Crashed: "crashed", Tick: "tick", Liveness: "liveness",
+	Applied: "applied",
+	Fault:   "fault", Healed: "healed", Crashed: "crashed", Tick: "tick", Liveness: "liveness",
 }
 
 // String returns the name under which the kind stands in a trace file.
@@ -99,6 +102,7 @@ type Event struct {
 	Attempt int32         `json:"attempt,omitempty"` // which of the process's attempts at the lock, from 1
 	Request int32         `json:"request,omitempty"` // the process's request, numbered from 1
 	Watch   int32         `json:"watch,omitempty"`   // the watch, numbered from 1 over the whole run
+	Server  int32         `json:"server,omitempty"`  // the server, from 1; 0 where the ensemble has but one
 	Zxid    int64         `json:"zxid,omitempty"`    // the transaction
 	Session int64         `json:"session,omitempty"` // the session
 	Op      string        `json:"op,omitempty"`      // the operation, or the phase of the lock

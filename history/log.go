@@ -58,6 +58,10 @@ func (e *Event) appendBinary(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
+	if e.Server != 0 {
+		b = append(b, 0) // No event begins so: there is no kind 0.
+		b = binary.AppendVarint(b, int64(e.Server))
+	}
 	return b
 }
 

@@ -112,7 +112,7 @@ const (
 
 func rankOf(k Kind) int {
 	switch k {
-	case Send, Serve, Reply, WatchArmed, Tick:
+	case Send, Serve, Reply, WatchArmed, Tick, Applied:
 		return plumbing
 	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
@@ -263,7 +263,7 @@ func columnName(column int) string {
 
 // column returns the column of the one to whom the event happens. A process that has no column is the ensemble's guest.
 func (b *table) column(e *Event) int {
-	if e.Kind >= Serve && e.Kind <= SessionClosed || e.Process < 1 || int(e.Process) >= len(b.columns) {
+	if e.Kind >= Serve && e.Kind <= Applied || e.Process < 1 || int(e.Process) >= len(b.columns) {
 		return 0
 	}
 	return int(e.Process)
@@ -357,7 +357,7 @@ func phrase(e *Event) string {
 		return lockPhrase(e)
 	case e.Kind <= SessionState:
 		return clientPhrase(e)
-	case e.Kind <= SessionClosed:
+	case e.Kind <= Applied:
 		return ensemblePhrase(e)
 	}
 	return harnessPhrase(e)
@@ -417,11 +417,11 @@ func ensemblePhrase(e *Event) string {
 	case Serve:
 		return fmt.Sprintf("serves %s %s", e.Op, node) + failure(e)
 	case NodeCreated:
-		return fmt.Sprintf("%s created, zxid %d", node, e.Zxid)
+		return fmt.Sprintf("%s created, zxid %s", node, zxidName(e.Zxid))
 	case NodeDeleted:
-		return fmt.Sprintf("%s deleted, zxid %d", node, e.Zxid)
+		return fmt.Sprintf("%s deleted, zxid %s", node, zxidName(e.Zxid))
 	case NodeChanged:
-		return fmt.Sprintf("%s changed, zxid %d", node, e.Zxid)
+		return fmt.Sprintf("%s changed, zxid %s", node, zxidName(e.Zxid))
 	case WatchArmed:
 		return fmt.Sprintf("watch %d set: %s, %s", e.Watch, node, e.Name)
 	case WatchFired:
@@ -434,19 +434,36 @@ func ensemblePhrase(e *Event) string {
 		return fmt.Sprintf("session %#x expires", e.Session)
 	case SessionClosed:
 		return fmt.Sprintf("session %#x closes", e.Session)
+	case Applied:
+		return fmt.Sprintf("s%d applies zxid %s", e.Server, zxidName(e.Zxid))
 	}
 	return e.Kind.String()
+}
+
+// zxidName returns a transaction's number, which after an election is the leader's epoch and a count.
+func zxidName(zxid int64) string {
+	if epoch := zxid >> 32; epoch > 0 {
+		return fmt.Sprintf("%d:%d", epoch, zxid&(1<<32-1))
+	}
+	return fmt.Sprint(zxid)
 }
 
 // harnessPhrase says what the harness did.
 func harnessPhrase(e *Event) string {
 	switch e.Kind {
 	case Fault:
-		if e.Op != "" {
-			return fmt.Sprintf("✂ %s, phase %s", e.Name, e.Op)
+		target := ""
+		if e.Server != 0 {
+			target = fmt.Sprintf(" s%d", e.Server)
 		}
-		return "✂ " + e.Name
+		if e.Op != "" {
+			return fmt.Sprintf("✂ %s%s, phase %s", e.Name, target, e.Op)
+		}
+		return "✂ " + e.Name + target
 	case Healed:
+		if e.Server != 0 {
+			return fmt.Sprintf("s%d works again", e.Server)
+		}
 		return "the link works again"
 	case Crashed:
 		return "CRASHES"

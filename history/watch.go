@@ -26,6 +26,8 @@ type watch struct {
 	number  int32
 	process int32
 	request int32 // that asked for it
+	server  int32 // that keeps it, where there are several
+	owed    int64 // the zxid of a change that must fire it when its server applies it; 0 if there is none
 	index   int   // the index of the event that armed it, fired it, or ended it, whichever was last
 	due     bool  // a change has triggered it and it must fire next
 	fired   bool
@@ -40,7 +42,9 @@ type watch struct {
 //     of a change to the node's data or its deletion, an "exist" watch of its creation, a "child" watch of its deletion
 //     or of the creation or deletion of a direct child. The change may lie before the arming if its zxid is not beyond
 //     that which the watch reports, since a client that reconnects catches up on what it missed.
-//   - A change fires every armed watch that it concerns before anything else happens.
+//   - A change fires every armed watch that it concerns before anything else happens: at the leader of several servers
+//     when it is agreed on, at the others when they apply it. What a server that lags behind has not applied when a watch
+//     is armed at it counts as a change after the arming.
 //   - An event is delivered only of a watch that has fired, and no watch has two events. An event "not-watching" says
 //     that the watch is gone, and needs no firing.
 //   - While the event of a watch is under way, no reply reaches its owner whose zxid is that of the change or beyond
@@ -67,10 +71,14 @@ func CheckWatch(events []Event) *Violation {
 		switch e.Kind {
 		case NodeCreated, NodeDeleted, NodeChanged:
 			due = trigger(watches, e)
+		case Applied:
+			due = triggerApplied(watches, e)
 		case WatchArmed:
 			watches = withoutGone(watches, e)
-			watches = append(watches, watch{path: e.Path, kind: e.Name, number: e.Watch,
-				process: e.Process, request: e.Request, index: i})
+			w := watch{path: e.Path, kind: e.Name, number: e.Watch,
+				process: e.Process, request: e.Request, server: e.Server, index: i}
+			w.owed = firstUnapplied(events[:i], &w, e)
+			watches = append(watches, w)
 		case WatchFired:
 			w := findWatch(watches, e.Watch)
 			if reason := judgeFired(events[:i], watches, w, e); reason != "" {
@@ -108,12 +116,45 @@ func watchViolation(i int, reason string, number, process int32, path string) *V
 func trigger(watches []watch, e *Event) int {
 	due := 0
 	for n := range watches {
-		if w := &watches[n]; !w.fired && !w.gone && triggers(e, w) {
+		w := &watches[n]
+		switch {
+		case w.fired || w.gone || !triggers(e, w):
+		case w.server == e.Server:
+			w.due = true
+			due++
+		case w.owed == 0:
+			w.owed = e.Zxid
+		}
+	}
+	return due
+}
+
+// triggerApplied marks the watches that must fire now that their server has applied a change, and returns how many they
+// are.
+func triggerApplied(watches []watch, e *Event) int {
+	due := 0
+	for n := range watches {
+		w := &watches[n]
+		if !w.fired && !w.gone && w.server == e.Server && w.owed != 0 && w.owed <= e.Zxid {
 			w.due = true
 			due++
 		}
 	}
 	return due
+}
+
+// firstUnapplied returns the zxid of the first change that the watch's server had not applied when the watch was armed,
+// though it was agreed on, and that concerns the watch; 0 if there is none.
+func firstUnapplied(before []Event, w *watch, armed *Event) int64 {
+	if armed.Server == 0 {
+		return 0
+	}
+	for i := range before {
+		if e := &before[i]; e.Zxid > armed.Zxid && triggers(e, w) {
+			return e.Zxid
+		}
+	}
+	return 0
 }
 
 // triggers reports whether a change fires a watch of that kind and path.

@@ -2,69 +2,108 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 )
 
-// ErrLost is the error of a lease that has ended without being asked to. What [Lease.Err] returns wraps it and says
-// why.
-var ErrLost = errors.New("lock: lease lost")
-
-// The reasons for which a lease is lost.
-var (
-	errNodeGone    = fmt.Errorf("%w: its node is gone, or belongs to a session that is over", ErrLost)
-	errUnconfirmed = fmt.Errorf("%w: ZooKeeper could not be reached for so long that the session may be over", ErrLost)
-)
-
 // A Lease is a lock that is held. Its methods may be called by any number of goroutines.
 type Lease struct {
-	contender *contender
-	node      string
-	token     int64
+	grant  *grant
+	shared bool // guarded by the grant's mutex
 
-	mu   sync.Mutex
-	done chan struct{} // closed when the lease has ended
-	err  error         // why, unless Unlock was called
+	ctx    context.Context // ends with the lease, its cause says how
+	cancel context.CancelCauseFunc
+
+	leaving sync.Once
+	last    bool // no lease of the owner was left after this one; good once leaving is done
+	wrote   bool // it was exclusive; likewise
 }
 
 // Done returns a channel that is closed when the lease has ended, because it was lost or unlocked. Whoever works
 // under the lock should stop then.
-func (l *Lease) Done() <-chan struct{} { return l.done }
+func (l *Lease) Done() <-chan struct{} { return l.ctx.Done() }
 
-// Err returns nil while the lease stands or after it was unlocked in time, and why it was lost otherwise.
-func (l *Lease) Err() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+// Context returns a context that ends with the lease or with its parent, whichever ends first. [context.Cause] says
+// which: after a loss it returns an error that wraps [ErrLost], after Unlock one that wraps [ErrNotHeld]. It can end a
+// moment after the channel of Done is closed. It holds on to nothing once the lease has ended.
+func (l *Lease) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	context.AfterFunc(ctx, func() { stop() })
+	return ctx
 }
 
-// Token returns the fencing token: the id of the transaction that created the contender's node. A lease that was
-// granted later has a higher token. A resource that remembers the highest token that it has seen, and refuses lower
-// ones, is safe even from a holder that does not know yet that it has lost the lock.
-func (l *Lease) Token() int64 { return l.token }
+// Err returns nil while the lease stands or after it was unlocked in time, and why it was lost otherwise: an error
+// that wraps [ErrLost].
+func (l *Lease) Err() error {
+	if err := context.Cause(l.ctx); err != errUnlocked {
+		return err
+	}
+	return nil
+}
 
-// Node returns the path of the contender's node.
-func (l *Lease) Node() string { return l.node }
+// Token returns the fencing token: the id of a transaction that came no earlier than the creation of the contender's
+// node, and before that of the next. So tokens follow the order of the queue: an exclusive lease has a higher token than
+// all leases on the same path that were granted before it, and a lower one than all that are granted after it. (Readers
+// that read together, and the places of a semaphore, may be granted in another order than that of their tokens.) A
+// resource that remembers the highest token that it has seen, and refuses lower ones, is safe even from a holder that does
+// not know yet that it has lost the lock. Leases of one owner that are held at the same time have the same token.
+func (l *Lease) Token() int64 { return l.grant.token }
+
+// Node returns the path of the contender's node. Leases of one owner that are held at the same time share it.
+func (l *Lease) Node() string { return l.grant.node }
+
+// Revoked returns a channel that is closed when somebody has asked for the lock back, with Revoke. The lease goes on;
+// it is the holder's part to unlock soon.
+func (l *Lease) Revoked() <-chan struct{} { return l.grant.revoked }
 
 // Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that wraps [ErrLost] if
 // the lease was lost before, and the client's error if the node could not be removed because ZooKeeper refused that or
 // the client was closed. When the context ends first it returns the context's cause, and the removal goes on in the
-// background. Unlock may be called again; once the node is gone, the result is always the same.
+// background. Unlock may be called again: a lease counts once, and once the node is gone the result is always the same.
+//
+// Where the owner has further leases on the lock, the lock stays with it, and Unlock sends nothing. But if this was the
+// last that was exclusive, and the others are shared, the lock becomes shared too, as by Downgrade.
 func (l *Lease) Unlock(ctx context.Context) error {
-	l.end(nil)
-	l.contender.dismiss()
+	l.cancel(errUnlocked)
+	l.leaving.Do(func() { l.last, l.wrote = l.grant.leave(l) })
+	if !l.last {
+		if err := l.Err(); err != nil || !l.wrote {
+			return err
+		}
+		return l.awaitMark(ctx)
+	}
 	select {
-	case <-l.contender.gone:
+	case <-l.grant.contender.gone:
 		return l.result()
 	default:
 	}
 	select {
-	case <-l.contender.gone:
+	case <-l.grant.contender.gone:
 		return l.result()
 	case <-ctx.Done():
-		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.node, context.Cause(ctx))
+		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.Node(), context.Cause(ctx))
 	}
+}
+
+// Downgrade turns an exclusive lease of an [RWMutex] into a shared one: other readers get in, and no writer comes
+// between. The lease keeps its node, its token and its place. It costs one request and waits until ZooKeeper has
+// confirmed it; when the context ends first it returns the context's cause, and the downgrade goes on in the background.
+// It returns an error that wraps [ErrNotHeld] if the lease has ended, and the client's error where ZooKeeper refuses:
+// then nobody else gets in. To downgrade a lease that is not exclusive does nothing.
+func (l *Lease) Downgrade(ctx context.Context) error {
+	if err := context.Cause(l.ctx); err != nil {
+		return err
+	}
+	l.grant.demote(l)
+	return l.awaitMark(ctx)
+}
+
+func (l *Lease) awaitMark(ctx context.Context) error {
+	if err := l.grant.awaitMark(ctx); err != nil {
+		return fmt.Errorf("lock: not yet shared: %w", err)
+	}
+	return nil
 }
 
 // result returns how the lease and its node ended.
@@ -72,17 +111,5 @@ func (l *Lease) result() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	return l.contender.removal
-}
-
-// end ends the lease. Only the first call counts.
-func (l *Lease) end(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.done:
-	default:
-		l.err = err
-		close(l.done)
-	}
+	return l.grant.contender.removal
 }

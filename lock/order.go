@@ -8,18 +8,30 @@ import (
 	"strings"
 )
 
-// A contender's node is named "_c_" GUID "-lock-" number. The prefix is that of protected nodes in Curator and
-// go-zookeeper/zk; the number is ZooKeeper's.
+// A kind is as what a contender stands in the queue.
+type kind uint8
+
+const (
+	exclusive kind = iota // it waits for everybody
+	shared                // it does not wait for those of its kind
+	slot                  // of a semaphore
+	kinds
+)
+
+// A contender's node is named "_c_" GUID infix number, and the infix tells the kind. The prefix is that of protected
+// nodes in Curator and go-zookeeper/zk; the number is ZooKeeper's.
 const (
 	namePrefix = "_c_"
-	nameInfix  = "-lock-"
 	guidLength = 32
 )
+
+var nameInfixes = [kinds]string{exclusive: "-lock-", shared: "-read-", slot: "-slot-"}
 
 // An entry is a contender as a listing shows it.
 type entry struct {
 	name   string
 	guid   string
+	kind   kind
 	number int32
 	czxid  int64 // only where numbers do not tell the order
 }
@@ -32,18 +44,18 @@ func parseEntry(name string) (entry, bool) {
 		return entry{}, false
 	}
 	guid := rest[:guidLength]
-	digits, ok := strings.CutPrefix(rest[guidLength:], nameInfix)
-	if !ok {
-		return entry{}, false
-	}
 	if strings.Trim(guid, "0123456789abcdef") != "" {
 		return entry{}, false
 	}
-	number, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil {
-		return entry{}, false
+	for k, infix := range nameInfixes {
+		digits, ok := strings.CutPrefix(rest[guidLength:], infix)
+		if !ok {
+			continue
+		}
+		number, err := strconv.ParseInt(digits, 10, 32)
+		return entry{name: name, guid: guid, kind: kind(k), number: int32(number)}, err == nil
 	}
-	return entry{name: name, guid: guid, number: int32(number)}, true
+	return entry{}, false
 }
 
 // numbersTell tells whether the numbers of the entries give the order in which their nodes were created. They do not

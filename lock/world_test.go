@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,7 @@ type world struct {
 	cluster *simzk.Cluster
 	clients []*simzk.Conn
 	log     *history.Log
+	cancels []context.CancelFunc // of calls
 	began   time.Time
 }
 
@@ -39,6 +41,9 @@ func inWorld(t *testing.T, clients int, test func(w *world)) {
 			w.clients = append(w.clients, w.cluster.Connect())
 		}
 		defer func() {
+			for _, cancel := range w.cancels {
+				cancel()
+			}
 			for _, conn := range w.clients {
 				conn.TearDown()
 			}
@@ -138,10 +143,15 @@ type call struct {
 	done  chan struct{}
 }
 
-func start(ctx context.Context, m *lock.Mutex) *call {
+func (w *world) start(ctx context.Context, m *lock.Mutex) *call { return w.begin(ctx, m.Lock) }
+
+// begin calls any of the ways to take a lock. The context ends with the world, if not before.
+func (w *world) begin(ctx context.Context, take func(context.Context) (*lock.Lease, error)) *call {
+	ctx, cancel := context.WithCancel(ctx)
+	w.cancels = append(w.cancels, cancel)
 	c := &call{done: make(chan struct{})}
 	go func() {
-		c.lease, c.err = m.Lock(ctx)
+		c.lease, c.err = take(ctx)
 		close(c.done)
 	}()
 	return c
@@ -159,21 +169,64 @@ func (c *call) returned() bool {
 // acquire takes the lock, which must be free.
 func (w *world) acquire(m *lock.Mutex) *lock.Lease {
 	w.t.Helper()
-	c := start(context.Background(), m)
+	return w.take(context.Background(), m.Lock)
+}
+
+// take takes a lock that is free.
+func (w *world) take(ctx context.Context, take func(context.Context) (*lock.Lease, error)) *lock.Lease {
+	w.t.Helper()
+	c := w.begin(ctx, take)
 	w.flow()
+	w.wantGranted(c)
+	return c.lease
+}
+
+func (w *world) wantGranted(c *call) {
+	w.t.Helper()
 	if !c.returned() || c.err != nil {
 		w.t.Fatalf("the lock was not granted: returned %v, error %v", c.returned(), c.err)
 	}
-	return c.lease
+}
+
+// watch lets so much time pass that a holder watches its node.
+func (w *world) watch() { w.pass(sessionTimeout / 10) }
+
+// wantError waits until nothing moves, and wants a call to have failed.
+func (w *world) wantError(c *call, want error) {
+	w.t.Helper()
+	w.flow()
+	if !c.returned() || !errors.Is(c.err, want) {
+		w.t.Fatalf("returned %v with error %v, want %v", c.returned(), c.err, want)
+	}
+}
+
+func (w *world) wantWaiting(calls ...*call) {
+	w.t.Helper()
+	w.flow()
+	for i, c := range calls {
+		if c.returned() {
+			w.t.Fatalf("call %d returned, error %v, and should wait", i, c.err)
+		}
+	}
+}
+
+// do runs something that asks ZooKeeper, and returns its error.
+func (w *world) do(request func() error) error {
+	w.t.Helper()
+	var err error
+	done := false
+	go func() { err = request(); done = true }()
+	w.flow()
+	if !done {
+		w.t.Fatal("the request has not returned")
+	}
+	return err
 }
 
 // unlock gives a lock back that is held.
 func (w *world) unlock(l *lock.Lease) {
 	w.t.Helper()
-	var err error
-	go func() { err = l.Unlock(context.Background()) }()
-	w.flow()
-	if err != nil {
+	if err := w.do(func() error { return l.Unlock(context.Background()) }); err != nil {
 		w.t.Fatalf("Unlock: %v", err)
 	}
 }

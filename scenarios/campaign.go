@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Campaign is many runs of a scenario with a random strategy. It ends at the first schedule that breaks a property.
+// A Campaign is many runs of a scenario with strategies that draw their schedules. It ends at the first schedule that
+// breaks a property.
 //
 // Which schedules run, and all that is counted, depends on the seed and the bounds alone and not on the number of
 // workers: results are merged in the order of the schedules' numbers, and what was run beyond the last that counts is
@@ -22,10 +23,14 @@ type Campaign struct {
 	Schedules int           // how many at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
 	Workers   int           // how many run at the same time; 0 for 1
+	Strategy  string        // one of [StrategyNames]; [RandomStrategy] unless set
 
 	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at a time and
 	// must not keep the report.
 	Progress func(*Report)
+
+	maker   Maker
+	profile *Profile
 }
 
 // A Report is what a campaign has found.
@@ -36,16 +41,34 @@ type Report struct {
 	Digest    uint64 // over the trace hashes of all schedules, in order
 	Landed    Landed
 	Elapsed   time.Duration
+	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
 	StatesCapped     bool            // there were more states than were counted
 	Interrupted      bool            // the context ended before the bounds were reached
 	Failure          *Failure        // the first schedule that broke a property
 	Nondeterministic *Nondeterminism // a schedule that did not run the same way twice
+
+	// Of an exhaustive search.
+	Exhaustive  bool
+	Complete    bool   // there is no schedule left
+	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
+	Transitions int    // steps from one state to another
+	Depth       int    // of the longest schedule, in decisions
+	Open        int    // steps that are known and have not been tried
+	CutOff      int    // schedules that were too long to be followed to their end
+}
+
+// A Share is the part of a campaign that one strategy had.
+type Share struct {
+	Strategy  string `json:"strategy"`
+	Schedules int    `json:"schedules"`
+	Found     bool   `json:"found"` // the schedule that failed
 }
 
 // A Failure is a schedule that breaks a property.
 type Failure struct {
-	Schedule   int // its number in the campaign
+	Schedule   int    // its number in the campaign
+	Strategy   string // the name of the strategy that drew it
 	Deviations []Deviation
 	Violations []*history.Violation
 }
@@ -73,6 +96,7 @@ type chunk struct {
 // Run runs the campaign until it has found something, a bound is reached or the context ends.
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
+	c.prepare(t)
 	bounded := ctx // by the budget too
 	if c.Budget > 0 {
 		var cancel context.CancelFunc
@@ -80,7 +104,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 		defer cancel()
 	}
 	report := &Report{}
-	merger := &merger{report: report, waiting: make(map[int]*chunk), states: make(map[uint64]struct{})}
+	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk), states: make(map[uint64]struct{})}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
 	var stop atomic.Bool
@@ -114,6 +138,29 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	return report
 }
 
+// prepare looks the strategy up, which must be one of those that there are, and runs the scenario once to profile it.
+func (c *Campaign) prepare(t *testing.T) {
+	if c.Strategy == "" {
+		c.Strategy = RandomStrategy
+	}
+	var err error
+	if c.maker, err = ParseStrategy(c.Strategy); err != nil {
+		panic(err)
+	}
+	c.profile = NewRunner(t).Profile(&c.Scenario)
+}
+
+// strategy returns the strategy of a schedule.
+func (c *Campaign) strategy(schedule int) Strategy { return c.maker(c.profile, c.Seed, schedule) }
+
+// strategyName returns the name of the strategy that draws a schedule.
+func (c *Campaign) strategyName(schedule int) string {
+	if c.Strategy == PortfolioStrategy {
+		return portfolio[schedule%len(portfolio)]
+	}
+	return c.Strategy
+}
+
 // runChunk runs the schedules from the first on, up to the first that fails or the end of the context. Of the chunks
 // after one that ended early nothing counts.
 func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chunk {
@@ -123,17 +170,18 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		end = min(end, c.Schedules)
 	}
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
-		result := runner.Run(&c.Scenario, NewRandom(c.Seed, schedule))
+		result := runner.Run(&c.Scenario, c.strategy(schedule))
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.steps += result.Steps
 		outcome.landed.Add(&result.Landed)
 		failed := len(result.Violations) > 0
 		if failed {
-			outcome.failure = &Failure{Schedule: schedule, Deviations: result.Deviations, Violations: result.Violations}
+			outcome.failure = &Failure{Schedule: schedule, Strategy: c.strategyName(schedule),
+				Deviations: result.Deviations, Violations: result.Violations}
 		}
 		if failed || schedule == first {
-			outcome.nondet = runner.again(&c.Scenario, schedule, NewRandom(c.Seed, schedule), result)
+			outcome.nondet = runner.again(&c.Scenario, schedule, c.strategy(schedule), result)
 		}
 		if failed || outcome.nondet != nil {
 			break
@@ -144,10 +192,11 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 
 // A merger puts the outcomes of chunks together in the order of their schedules.
 type merger struct {
-	report  *Report
-	waiting map[int]*chunk // by the number of the first schedule
-	states  map[uint64]struct{}
-	done    bool
+	campaign *Campaign
+	report   *Report
+	waiting  map[int]*chunk // by the number of the first schedule
+	states   map[uint64]struct{}
+	done     bool
 }
 
 // add takes an outcome in and tells whether the campaign is over.
@@ -170,6 +219,9 @@ func (m *merger) add(outcome *chunk) bool {
 
 func (m *merger) merge(next *chunk) {
 	r := m.report
+	for i := range next.hashes {
+		r.share(m.campaign.strategyName(next.first+i)).Schedules++
+	}
 	r.Schedules += len(next.hashes)
 	r.Steps += next.steps
 	r.Landed.Add(&next.landed)
@@ -186,6 +238,20 @@ func (m *merger) merge(next *chunk) {
 	r.States = len(m.states)
 	r.Failure, r.Nondeterministic = next.failure, next.nondet
 	m.done = next.failure != nil || next.nondet != nil
+	if next.failure != nil {
+		r.share(next.failure.Strategy).Found = true
+	}
+}
+
+// share returns the share of a strategy.
+func (r *Report) share(strategy string) *Share {
+	for i := range r.Shares {
+		if r.Shares[i].Strategy == strategy {
+			return &r.Shares[i]
+		}
+	}
+	r.Shares = append(r.Shares, Share{Strategy: strategy})
+	return &r.Shares[len(r.Shares)-1]
 }
 
 // again runs a schedule a second time and compares it, event by event, with the first.

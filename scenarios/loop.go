@@ -30,6 +30,7 @@ type loop struct {
 	began     time.Time
 	timer     *time.Timer
 
+	struck     bool // by a fault
 	lively     bool // the liveness phase has begun
 	livelyFrom time.Duration
 	livelyStep int  // how many steps there were before
@@ -45,10 +46,10 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &loop{
 		result: result, log: log, strategy: strategy, budget: scenario.Faults,
-		cluster: simzk.New(simzk.Config{Settle: synctest.Wait}, log),
+		cluster: simzk.New(simzk.Config{Settle: synctest.Wait, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log),
 		cancel:  cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
 	}
-	l.cluster.Tree().Apply(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
+	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	l.processes = make([]*process, scenario.Clients)
 	space := make([]process, scenario.Clients)
 	for i := range l.processes {
@@ -72,6 +73,9 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 // run performs the whole run. The strategy may panic to end it early; the processes are torn down all the same.
 func (l *loop) run() {
 	defer l.tearDown()
+	if s, ok := l.strategy.(insider); ok {
+		s.join(l)
+	}
 	for _, p := range l.processes {
 		go p.run()
 	}
@@ -83,12 +87,17 @@ func (l *loop) run() {
 		if !l.lively {
 			chosen = l.strategy.Choose(l.steps, l.options, usual)
 		}
+		if chosen == known {
+			l.result.Known = true
+			break
+		}
 		step := l.options[chosen].Step
 		if chosen != usual {
 			l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
 		}
 		l.steps++
 		l.turns.Add(1)
+		l.touch(step)
 		l.perform(step)
 		if step.Kind != Serve && step.Kind != Heal { // Neither of these reaches a process.
 			l.observe()
@@ -141,6 +150,14 @@ func (l *loop) listOptions() {
 			options = append(options, Option{Step: Step{Kind: Heal, Process: int32(link.Process())}})
 		}
 	}
+	for server := range l.cluster.Servers() {
+		if age, ok := l.cluster.Applicable(server); ok {
+			options = append(options, Option{Step: onServer(Apply, server), Age: age})
+		}
+		if !l.cluster.Up(server) || l.cluster.Parted(server) {
+			options = append(options, Option{Step: onServer(Heal, server)})
+		}
+	}
 	_, due := l.cluster.Deadline()
 	options = append(options, Option{Step: Step{Kind: Tick}, Due: due})
 	if !l.lively {
@@ -153,6 +170,11 @@ func (l *loop) appendFaults(options []Option) []Option {
 	for kind := range faults.Kinds {
 		if !l.budget.Allows(kind) {
 			continue
+		}
+		for server := range l.cluster.Servers() {
+			if faults.PossibleAt(kind, l.cluster, server) {
+				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: -int32(server + 1)}})
+			}
 		}
 		for _, p := range l.processes {
 			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled) {
@@ -169,6 +191,10 @@ func (l *loop) perform(step Step) {
 		return
 	}
 	l.idleTicks = 0
+	if server, ok := step.server(); ok {
+		l.performAt(step, server)
+		return
+	}
 	p := l.processes[step.Process-1]
 	switch step.Kind {
 	case Serve:
@@ -184,6 +210,7 @@ func (l *loop) perform(step Step) {
 		phase := p.phase()
 		l.result.Landed[step.Fault][phase]++
 		l.budget.Spend(step.Fault)
+		l.struck = true
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
 			Name: step.Fault.String(), Op: phase.String()})
 		faults.Apply(step.Fault, l.cluster, p.link)
@@ -191,6 +218,35 @@ func (l *loop) perform(step Step) {
 			p.cancelled = true
 			p.cancel()
 		}
+	}
+}
+
+// performAt performs a step that concerns a server. The fault of a server is counted by what the first process does that
+// is connected to it.
+func (l *loop) performAt(step Step, server int) {
+	switch step.Kind {
+	case Apply:
+		l.cluster.Apply(server)
+	case Heal:
+		l.cluster.Rejoin(server)
+		if !l.cluster.Up(server) {
+			l.cluster.StartServer(server)
+		}
+		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Healed, Server: int32(server + 1)})
+	case Fault:
+		phase := Idle
+		for _, p := range l.processes {
+			if p.link.Connected() && p.link.ServerIndex() == server && !p.done() {
+				phase = p.phase()
+				break
+			}
+		}
+		l.result.Landed[step.Fault][phase]++
+		l.budget.Spend(step.Fault)
+		l.struck = true
+		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
+			Op: phase.String()})
+		faults.ApplyAt(step.Fault, l.cluster, server)
 	}
 }
 
@@ -245,6 +301,7 @@ func (l *loop) over() bool {
 		return !l.settling && now-l.livelyFrom > livenessBound || l.steps-l.livelyStep > l.livelyMax
 	}
 	if l.settling || l.steps >= stepsMax || l.idleTicks >= idleTicksMax {
+		l.result.CutOff = !l.settling && l.steps >= stepsMax
 		l.lively, l.livelyFrom, l.livelyStep = true, now, l.steps
 		l.log.Append(history.Event{At: now, Kind: history.Liveness})
 	}
@@ -269,15 +326,6 @@ func (l *loop) quiet() bool {
 		}
 	}
 	return true
-}
-
-// key returns the run's state key.
-func (l *loop) key() uint64 {
-	key := l.cluster.Key()
-	for _, p := range l.processes {
-		key = key*0x9e3779b97f4a7c15 + uint64(p.passed)<<8 + uint64(p.stage)
-	}
-	return key
 }
 
 // tearDown makes every goroutine of the run end.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
@@ -52,7 +53,13 @@ type process struct {
 	passed  int      // how many gates the process has passed
 	resume  chan struct{}
 	over    bool // the goroutine has ended
-	panics  string
+
+	// For the state key, set by the loop.
+	timeline uint64        // hash of the steps that have reached the process, with their times
+	heard    time.Duration // when the server last handled a request of the process
+	served   bool          // the server has handled one
+
+	panics string
 
 	space [3]history.Event // where pending begins
 }

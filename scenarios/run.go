@@ -18,6 +18,8 @@ type Result struct {
 	Keys       []uint64        // the state key after each step; good until the runner's next run
 	Landed     Landed          // the faults that struck
 	TraceHash  uint64          // over all events
+	CutOff     bool            // the strategy decided as often as it may in one run; what it would have done next is not known
+	Known      bool            // the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
 
 	Panic        string // what a process panicked with, and where; empty if none did
 	PanicProcess int
@@ -79,12 +81,21 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 	return thrown
 }
 
+// judgedAtTheEnd tells whether a property can only be judged where a run has come to its end.
+func judgedAtTheEnd(p history.Property) bool {
+	switch p {
+	case history.Watch, history.Progress, history.NoRefusal, history.NoOrphan:
+		return true
+	}
+	return false
+}
+
 // Properties returns the names of all properties, in the order in which reports list them.
 func Properties() []history.Property { return append(history.Properties(), NoPanic, NoLeak) }
 
 func (r *Runner) check(subject *Subject, result *Result) {
 	for _, property := range history.Properties() {
-		if !subject.Claimed(property) {
+		if !subject.Claimed(property) || result.Known && judgedAtTheEnd(property) {
 			continue
 		}
 		if v := r.checker.Check(property, result.Events); v != nil {
@@ -97,7 +108,7 @@ func (r *Runner) check(subject *Subject, result *Result) {
 		result.Violations = append(result.Violations, &history.Violation{Property: NoPanic, Event: last,
 			Reason: "a process panicked", Detail: fmt.Sprintf("c%d panicked: %s", result.PanicProcess, first)})
 	}
-	if result.Leak != "" {
+	if result.Leak != "" && !result.Known {
 		result.Violations = append(result.Violations, &history.Violation{Property: NoLeak, Event: last,
 			Reason: "goroutines stay blocked after the run", Detail: result.Leak})
 	}

@@ -16,12 +16,14 @@ type Scenario struct {
 	Cycles  int         // how often each takes the lock
 	Faults  faults.Plan // how many faults a run may see
 	Client  FrontEnd    // the client library that they use
+	Servers int         // how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
 }
 
 // The bounds of a scenario. They keep a single schedule within some seconds.
 const (
 	ClientsMax = 100
 	CyclesMax  = 100
+	ServersMax = 7
 )
 
 // Validate returns an error that names the field that is out of bounds, or nil.
@@ -35,6 +37,8 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client", s.Subject.Name)
 	case s.Faults.Allows(faults.FailWrite) && s.Client != Real:
 		return fmt.Errorf("the fault %v needs the real client", faults.FailWrite)
+	case s.Servers < 0 || s.Servers > ServersMax:
+		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
 	case s.Clients < 1 || s.Clients > ClientsMax:
 		return fmt.Errorf("clients must be from 1 to %d, not %d", ClientsMax, s.Clients)
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
@@ -46,6 +50,9 @@ func (s *Scenario) Validate() error {
 // String describes the scenario in a line.
 func (s *Scenario) String() string {
 	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients, s.Cycles, s.Faults)
+	if s.Servers > 1 {
+		text += fmt.Sprintf(", %d servers", s.Servers)
+	}
 	if s.Client != Model {
 		text += ", " + s.Client.String() + " client"
 	}

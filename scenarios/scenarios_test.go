@@ -43,8 +43,13 @@ func TestStepNames(t *testing.T) {
 		steps = append(steps, scenarios.Step{Kind: kind, Process: 12})
 	}
 	for kind := range faults.Kinds {
-		steps = append(steps, scenarios.Step{Kind: scenarios.Fault, Fault: kind, Process: 3})
+		step := scenarios.Step{Kind: scenarios.Fault, Fault: kind, Process: 3}
+		if kind.OnServer() {
+			step.Process = -3
+		}
+		steps = append(steps, step)
 	}
+	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2}, scenarios.Step{Kind: scenarios.Heal, Process: -1})
 	for _, step := range steps {
 		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
 			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
@@ -261,24 +266,34 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// A campaign without a bound on schedules but with one on faults lands faults in every phase that a lock goes through.
+// A campaign lands faults of every kind in every phase that a lock goes through.
 func TestFaultsLand(t *testing.T) {
-	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4000, Workers: 2}
-	r := c.Run(context.Background(), t)
-	if r.Failure != nil {
-		t.Fatal(r.Failure.Violations[0])
-	}
-	for kind := range faults.AnyKinds {
-		for phase := range scenarios.Phases {
-			// A process is idle only at the instant between two calls. While it waits or holds, the only replies that
-			// can be lost are those to what its client or its lease asks for now and then.
-			rare := phase == scenarios.Idle || kind == faults.LoseReply && (phase == scenarios.Waiting || phase == scenarios.Holding)
-			if kind == faults.Cancel && (phase == scenarios.Holding || phase == scenarios.Releasing) {
-				rare = true // Only a process that waits for its lock can give it up.
-			}
-			if r.Landed[kind][phase] == 0 && !rare {
-				t.Errorf("no %v landed in phase %v", kind, phase)
+	for _, servers := range []int{1, 3} {
+		c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4000, Workers: 2}
+		c.Scenario.Servers = servers
+		r := c.Run(context.Background(), t)
+		if r.Failure != nil {
+			t.Fatal(r.Failure.Violations[0])
+		}
+		for kind := range faults.AnyKinds {
+			for phase := range scenarios.Phases {
+				if r.Landed[kind][phase] == 0 && !seldom(kind, phase) && (servers > 1) == (kind > faults.Cancel) {
+					t.Errorf("%d servers: no %v landed in phase %v", servers, kind, phase)
+				}
 			}
 		}
 	}
+}
+
+// seldom tells whether a fault can hardly strike in a phase. A process is idle only at the instant between two calls.
+// While it waits or holds, the only replies that can be lost are those to what its client or its lease asks for now and
+// then. Only a process that waits for its lock can give it up.
+func seldom(kind faults.Kind, phase scenarios.Phase) bool {
+	switch kind {
+	case faults.LoseReply:
+		return phase == scenarios.Idle || phase == scenarios.Waiting || phase == scenarios.Holding
+	case faults.Cancel:
+		return phase == scenarios.Idle || phase == scenarios.Holding || phase == scenarios.Releasing
+	}
+	return phase == scenarios.Idle
 }

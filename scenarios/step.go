@@ -17,18 +17,20 @@ const (
 	Deliver                 // the client gets its next reply or watch event
 	Enter                   // the process enters its critical section
 	Leave                   // the process leaves its critical section
-	Heal                    // the client's link works again
+	Heal                    // the client's link works again, or the server
+	Apply                   // a server that is not the leader applies the next transaction
 	Tick                    // time passes to the next deadline
 	Fault                   // a fault strikes the client; the step's name is the fault's
 )
 
-var stepNames = [...]string{Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal", Tick: "tick"}
+var stepNames = [...]string{Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
+	Apply: "apply", Tick: "tick"}
 
 // A Step is one thing that can happen next.
 type Step struct {
 	Kind    StepKind
 	Fault   faults.Kind // only of Fault
-	Process int32       // from 1; 0 for Tick
+	Process int32       // from 1; 0 for Tick; -1 stands for the first server, and so on
 }
 
 // String returns the step's name, such as "serve c1", "tick" or "expire c2".
@@ -37,10 +39,32 @@ func (s Step) String() string {
 	case Tick:
 		return stepNames[Tick]
 	case Fault:
-		return s.Fault.String() + " c" + strconv.Itoa(int(s.Process))
+		return s.Fault.String() + s.target()
 	}
-	return stepNames[s.Kind] + " c" + strconv.Itoa(int(s.Process))
+	return stepNames[s.Kind] + s.target()
 }
+
+// target returns whom the step concerns: " c1" for the first process, " s1" for the first server.
+func (s Step) target() string {
+	if s.Process < 0 {
+		return " s" + strconv.Itoa(int(-s.Process))
+	}
+	return " c" + strconv.Itoa(int(s.Process))
+}
+
+// thread returns whose step it is among all that can take steps: processes first, then servers.
+func (s Step) thread() int32 {
+	if s.Process < 0 {
+		return ClientsMax - s.Process
+	}
+	return s.Process
+}
+
+// onServer returns the step that concerns a server, which is counted from 0.
+func onServer(kind StepKind, server int) Step { return Step{Kind: kind, Process: -int32(server + 1)} }
+
+// server returns the server that the step concerns, counted from 0, and false if it concerns none.
+func (s Step) server() (int, bool) { return -int(s.Process) - 1, s.Process < 0 }
 
 // GoString returns the step's name too: it is by this method that rapid shows what it has drawn.
 func (s Step) GoString() string { return s.String() }
@@ -51,16 +75,36 @@ func ParseStep(name string) (Step, error) {
 		return Step{Kind: Tick}, nil
 	}
 	verb, process, _ := strings.Cut(name, " c")
+	if on, server, ok := strings.Cut(name, " s"); ok {
+		return parseServerStep(name, on, server)
+	}
 	number, err := strconv.Atoi(process)
 	if err == nil && number >= 1 && number <= ClientsMax {
-		for kind := Serve; kind < Tick; kind++ {
+		for kind := Serve; kind < Apply; kind++ {
 			if stepNames[kind] == verb {
 				return Step{Kind: kind, Process: int32(number)}, nil
 			}
 		}
 		for kind := range faults.Kinds {
-			if kind.String() == verb {
+			if kind.String() == verb && !kind.OnServer() {
 				return Step{Kind: Fault, Fault: kind, Process: int32(number)}, nil
+			}
+		}
+	}
+	return Step{}, fmt.Errorf("%q is not the name of a step", name)
+}
+
+func parseServerStep(name, verb, server string) (Step, error) {
+	number, err := strconv.Atoi(server)
+	if err == nil && number >= 1 && number <= ServersMax {
+		for _, kind := range [...]StepKind{Apply, Heal} {
+			if stepNames[kind] == verb {
+				return onServer(kind, number-1), nil
+			}
+		}
+		for kind := range faults.Kinds {
+			if kind.String() == verb && kind.OnServer() {
+				return Step{Kind: Fault, Fault: kind, Process: -int32(number)}, nil
 			}
 		}
 	}
@@ -114,7 +158,7 @@ func defaultOption(options []Option) int {
 	return best
 }
 
-var classes = [...]int{Serve: 0, Deliver: 0, Heal: 1, Enter: 3, Leave: 3, Tick: 4}
+var classes = [...]int{Serve: 0, Deliver: 0, Apply: 0, Heal: 1, Enter: 3, Leave: 3, Tick: 4}
 
 const classDue = 2 // of a tick that brings something about
 

@@ -44,6 +44,7 @@ type Config struct {
 	ExtendedTypes bool     // TTL nodes are allowed
 	SequenceWraps bool     // see [tree.Rules]
 	FirstSession  int64    // added to the ids of sessions, so that those of an earlier cluster are not taken for its own
+	Lag           bool     // servers other than the leader apply transactions only by [Cluster.Apply]
 	EpochMillis   int64    // the time at which the cluster begins, in milliseconds since 1970
 	Down          bool     // no server runs until [Cluster.StartServer]
 
@@ -68,7 +69,8 @@ type Cluster struct {
 	sessions []*session // that live, by id
 	links    []*Link
 	servers  []server
-	leader   int // index of a server; of the only one, if there is but one
+	leader   int           // index of a server; of the only one, if there is but one
+	agreed   []transaction // all so far, of an ensemble with lag
 
 	now           time.Duration
 	zxid          int64
@@ -100,6 +102,11 @@ func New(config Config, log *history.Log) *Cluster {
 		servers: newServers(&config),
 	}
 	c.tree = tree.New(c.rules())
+	for i := range c.servers {
+		if config.Lag {
+			c.servers[i].tree = tree.New(c.rules())
+		}
+	}
 	if !config.Down {
 		c.lead()
 	}
@@ -127,8 +134,18 @@ func (c *Cluster) NextAge() uint64 {
 	return c.age
 }
 
-// Tree returns the znodes. It must not be changed once a client is connected.
+// Tree returns the znodes, of several servers those of the leader.
 func (c *Cluster) Tree() *tree.Tree { return c.tree }
+
+// Prepare carries out a write at all servers, before any client is connected.
+func (c *Cluster) Prepare(w *tree.Write) {
+	c.tree.Apply(w)
+	for i := range c.servers {
+		if t := c.servers[i].tree; t != nil && t != c.tree {
+			t.Apply(w)
+		}
+	}
+}
 
 // Now returns the virtual time since the cluster began.
 func (c *Cluster) Now() time.Duration { return c.now }
@@ -175,6 +192,11 @@ func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 			at, ok = s.expires, true
 		}
 	}
+	for i := range c.servers {
+		if s := &c.servers[i]; s.parted && (!ok || s.notices < at) {
+			at, ok = s.notices, true
+		}
+	}
 	for _, l := range c.links {
 		if dial, waits := l.end.deadline(); waits && !l.crashed.Load() && (!ok || dial < at) {
 			at, ok = dial, true
@@ -187,6 +209,7 @@ func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 // pass over a [Cluster.Deadline].
 func (c *Cluster) Advance(now time.Duration) {
 	c.now = now
+	c.noticePartitions()
 	for i := 0; i < len(c.sessions) && c.leader != noLeader; {
 		s := c.sessions[i]
 		if !s.counting() || s.expires > now {
@@ -206,8 +229,11 @@ func (c *Cluster) Advance(now time.Duration) {
 // whose clients dials by itself needs [Cluster.Advance] but once a tick, and this in between.
 func (c *Cluster) Keep(now time.Duration) { c.now = now }
 
-// Dispose deletes the containers and TTL nodes that are due, as a server does once a minute.
+// Dispose deletes the containers and TTL nodes that are due, as a leader does once a minute.
 func (c *Cluster) Dispose() {
+	if c.leader == noLeader {
+		return
+	}
 	for _, path := range c.tree.Disposable(c.millis()) {
 		c.zxid++
 		c.tree.Apply(&tree.Write{Op: wire.OpDeleteContainer, Zxid: c.zxid, Path: path})

@@ -37,6 +37,8 @@ type Conn struct {
 	// All below is for the cluster's caller alone.
 
 	phase    phase
+	host     int           // the server that the client has come to on its list
+	last     int           // the server with which it has last had a session
 	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
 	lastZxid int64
 
@@ -97,7 +99,9 @@ type watcher struct {
 // Connect adds a modelled client that already has a session. Processes are numbered from 1 in the order of the calls.
 func (c *Cluster) Connect() *Conn {
 	conn := &Conn{}
-	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), 0, loopback[0].ID)
+	conn.host = len(c.links) % c.Servers()
+	conn.last = conn.host
+	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
 	conn.end, conn.pings = conn, true
 	conn.submitted, conn.inFlight = conn.space.submitted[:0], conn.space.inFlight[:0]
 	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
@@ -105,6 +109,7 @@ func (c *Cluster) Connect() *Conn {
 	conn.session.attach(conn.Link, c.now, c.config.TickTime)
 	conn.sessionID.Store(conn.session.id)
 	conn.connState.Store(int32(zk.StateHasSession))
+	c.catchUp()
 	return conn
 }
 

@@ -15,6 +15,8 @@ type server struct {
 	up     bool
 	apart  bool // cut off from all other servers
 	blank  bool // has lost its data and not yet taken over that of a leader
+
+	replica // of an ensemble with lag
 }
 
 // role is what the configuration of the ensemble makes of a server.
@@ -128,21 +130,23 @@ func (c *Cluster) HealServer(server int) {
 	c.elect(server)
 }
 
-// elect finds out who leads now that something has changed about a server.
+// elect finds out who leads now that something has changed about a server. When there is a new leader, or none, every
+// client loses its connection, because every server that follows starts anew.
 func (c *Cluster) elect(changed int) {
-	if !c.Serving(changed) {
-		c.dropClients(func(l *Link) bool { return l.server == changed })
-	}
-	switch {
-	case !c.quorum():
+	if c.leader == noLeader || !c.servers[c.leader].reachable() || !c.quorum() {
 		c.leader = noLeader
 		c.dropClients(func(*Link) bool { return true })
-	case c.leader != noLeader && c.servers[c.leader].reachable():
-		c.adopt()
-	default:
-		c.dropClients(func(*Link) bool { return true })
-		c.lead()
+		if c.quorum() {
+			c.lead()
+		}
+		return
 	}
+	if !c.Serving(changed) {
+		c.dropClients(func(l *Link) bool { return l.server == changed })
+		return
+	}
+	c.adopt()
+	c.catchUpServer(changed)
 }
 
 // quorum tells whether a majority of the voters can reach each other.
@@ -166,8 +170,14 @@ func (c *Cluster) lead() {
 		}
 	}
 	c.adopt()
+	c.catchUp()
 	if !c.Standalone() {
 		c.zxid = (c.zxid>>32 + 1) << 32
+		for i := range c.servers {
+			if s := &c.servers[i]; s.reachable() {
+				s.zxid = c.zxid
+			}
+		}
 		c.configure()
 	}
 	for _, s := range c.sessions {
@@ -195,7 +205,11 @@ func (c *Cluster) adopt() {
 
 func (c *Cluster) dropClients(of func(*Link) bool) {
 	for _, l := range slices.Clone(c.links) {
-		if of(l) && l.Connected() {
+		switch {
+		case !of(l):
+		case l.crashed.Load():
+			c.drop(l) // Requests that were sent before the crash may still be there, and have set watches.
+		case l.Connected():
 			c.hangUp(l)
 		}
 	}

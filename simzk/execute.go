@@ -16,7 +16,7 @@ import (
 func (c *Cluster) Serve(l *Link) {
 	r := l.toServer[0]
 	l.toServer = slices.Delete(l.toServer, 0, 1)
-	if l.session != nil && l.session.link == l {
+	if l.session != nil && l.session.link == l && !l.session.unheard {
 		l.session.touch(c.now, c.config.TickTime)
 	} else if l.session != nil && l.crashed.Load() {
 		l.session.touch(c.now, c.config.TickTime)
@@ -41,9 +41,9 @@ func (c *Cluster) Serve(l *Link) {
 // answer executes a request and replies, unless the server would not.
 func (c *Cluster) answer(l *Link, r *request) {
 	result, after := c.execute(l, r)
-	r.result, r.zxid = result, c.zxid
+	r.result = result
 	if after != silence {
-		c.served(l, r)
+		c.respond(l, r)
 	}
 	if after == hangUp {
 		l.post(message{})
@@ -113,7 +113,7 @@ func implemented(op wire.Op) bool {
 func (c *Cluster) read(l *Link, r *request) tree.Result {
 	switch r.Op {
 	case wire.OpGetData:
-		result := c.tree.Get(r.Path, l.identities)
+		result := c.treeOf(l).Get(r.Path, l.identities)
 		if r.Watch && result.Code == wire.OK {
 			c.arm(l, r.number, dataWatch, r.Path)
 		}
@@ -121,7 +121,7 @@ func (c *Cluster) read(l *Link, r *request) tree.Result {
 	case wire.OpExists:
 		return c.exists(l, r)
 	}
-	result := c.tree.Children(r.Path, l.identities)
+	result := c.treeOf(l).Children(r.Path, l.identities)
 	if r.Watch && result.Code == wire.OK {
 		c.arm(l, r.number, childWatch, r.Path)
 	}
@@ -132,7 +132,7 @@ func (c *Cluster) exists(l *Link, r *request) tree.Result {
 	if strings.IndexByte(r.Path, 0) >= 0 {
 		return tree.Result{Code: wire.BadArguments}
 	}
-	result := c.tree.Exists(r.Path, l.identities)
+	result := c.treeOf(l).Exists(r.Path, l.identities)
 	switch {
 	case !r.Watch:
 	case result.Code == wire.OK:
@@ -151,13 +151,13 @@ func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
 		// is all that a sync asks.
 		result.Path = r.Path
 	case wire.OpGetACL:
-		result = c.tree.ACL(r.Path, l.identities)
+		result = c.treeOf(l).ACL(r.Path, l.identities)
 	case wire.OpGetAllChildrenNumber:
 		var count int
-		count, result.Code = c.tree.Descendants(r.Path, l.identities)
+		count, result.Code = c.treeOf(l).Descendants(r.Path, l.identities)
 		r.count = int32(count)
 	case wire.OpGetEphemerals:
-		for _, path := range c.tree.Ephemerals(l.session.id) {
+		for _, path := range c.treeOf(l).Ephemerals(l.session.id) {
 			if prefix := strings.TrimSpace(r.Path); prefix == "/" || strings.HasPrefix(path, prefix) {
 				result.Children = append(result.Children, path)
 			}
@@ -222,7 +222,11 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	}
 	w := tree.Write{Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
 		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis, Ops: r.Ops}
+	if _, lives := c.findSession(l.session.id); !lives {
+		return failure(wire.SessionExpired) // The leader knows, the client's server does not yet.
+	}
 	result := c.tree.Apply(&w)
+	c.agreeOn(&w, l.process)
 	c.committed(l.process)
 	switch {
 	case r.Op == wire.OpMulti:
@@ -251,41 +255,62 @@ func (c *Cluster) finishMulti(result *tree.Result) {
 	}
 }
 
-// committed records what the last write has changed and fires the watches that it triggers: of each node first its own,
-// then its parent's.
+// committed records what the last write has changed, and fires the watches that it triggers at every server that has
+// applied it by now.
 func (c *Cluster) committed(process int32) {
-	for _, change := range c.tree.Changes() {
-		path := change.Path
-		e := history.Event{At: c.now, Process: process, Path: path, Zxid: c.zxid, Session: change.Owner}
-		switch change.Op {
-		case wire.OpCreate:
-			e.Kind = history.NodeCreated
-			c.record(e)
-			c.fire(wire.EventCreated, path, change.ACL, c.watches.trigger(dataWatch, path, wire.EventCreated))
-			c.fireParent(&change)
-		case wire.OpDelete:
-			e.Kind = history.NodeDeleted
-			c.record(e)
-			c.fire(wire.EventDeleted, path, change.ACL, append(c.watches.trigger(dataWatch, path, wire.EventDeleted),
-				c.watches.trigger(childWatch, path, wire.EventDeleted)...))
-			c.fireParent(&change)
-		case wire.OpSetData:
-			e.Kind = history.NodeChanged
-			c.record(e)
-			c.fire(wire.EventDataChanged, path, change.ACL, c.watches.trigger(dataWatch, path, wire.EventDataChanged))
-		}
+	at := everywhere
+	if c.config.Lag {
+		at = c.leader
+	}
+	changes := c.tree.Changes()
+	for i := range changes {
+		change := &changes[i]
+		c.record(history.Event{At: c.now, Kind: kindOf(change.Op), Process: process, Path: change.Path, Zxid: c.zxid,
+			Session: change.Owner, Server: c.serverNumber(max(c.leader, 0))})
+		c.fireChange(change, at, c.zxid)
 	}
 }
 
-func (c *Cluster) fireParent(change *tree.Change) {
-	parent := tree.Parent(change.Path)
-	c.fire(wire.EventChildrenChanged, parent, change.ParentACL, c.watches.trigger(childWatch, parent, wire.EventChildrenChanged))
+// kindOf returns the kind of event that records a change.
+func kindOf(op wire.Op) history.Kind {
+	switch op {
+	case wire.OpCreate:
+		return history.NodeCreated
+	case wire.OpDelete:
+		return history.NodeDeleted
+	}
+	return history.NodeChanged
+}
+
+// fireChanges fires the watches that changes trigger at a server.
+func (c *Cluster) fireChanges(changes []tree.Change, at int, zxid int64) {
+	for i := range changes {
+		c.fireChange(&changes[i], at, zxid)
+	}
+}
+
+// fireChange fires first the watches of the node, then its parent's.
+func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
+	path := change.Path
+	switch change.Op {
+	case wire.OpCreate:
+		c.fire(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path, wire.EventCreated, at))
+	case wire.OpDelete:
+		c.fire(wire.EventDeleted, path, change.ACL, zxid, append(c.watches.trigger(dataWatch, path, wire.EventDeleted, at),
+			c.watches.trigger(childWatch, path, wire.EventDeleted, at)...))
+	case wire.OpSetData:
+		c.fire(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path, wire.EventDataChanged, at))
+		return
+	}
+	parent := tree.Parent(path)
+	c.fire(wire.EventChildrenChanged, parent, change.ParentACL, zxid,
+		c.watches.trigger(childWatch, parent, wire.EventChildrenChanged, at))
 }
 
 // fire queues one event for each connection among the watches: a connection with a data and a child watch on a node
 // hears only once that the node is gone. One that may not read the node hears nothing, and its watch is used up all the
 // same (CVE-2024-23944).
-func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, watches []*watch) {
+func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid int64, watches []*watch) {
 	for i, w := range watches {
 		hears := tree.Readable(acl, w.link.identities)
 		told := watches[i : i+1 : i+1]
@@ -294,7 +319,7 @@ func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, watche
 			told = nil // Histories know one-shot watches only.
 		case hears:
 			c.record(history.Event{At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
-				Path: path, Zxid: c.zxid, Name: eventName(event)})
+				Path: path, Zxid: zxid, Name: eventName(event)})
 		default:
 			c.logGone(w.link, told)
 		}
@@ -307,7 +332,7 @@ func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, watche
 			last.watches = append(last.watches, told...)
 			continue
 		}
-		w.link.post(message{event: event, path: path, zxid: c.zxid, watches: told})
+		w.link.post(message{event: event, path: path, zxid: zxid, watches: told})
 	}
 }
 
@@ -327,8 +352,18 @@ func (c *Cluster) arm(l *Link, request int32, kind watchKind, path string) {
 func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) *watch {
 	c.lastWatch++
 	c.record(history.Event{At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
-		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id})
+		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id, Server: c.serverNumber(l.server),
+		Zxid: c.armedAt(l.server)})
 	return &watch{number: c.lastWatch, link: l, path: path, kind: kind}
+}
+
+// armedAt returns what a history notes of the state in which a watch was armed: the last transaction that the server had
+// applied, if there are others that may have applied more.
+func (c *Cluster) armedAt(server int) int64 {
+	if !c.config.Lag {
+		return 0
+	}
+	return c.zxidOf(server)
 }
 
 // manageWatches handles the requests that are about watches alone.
@@ -390,7 +425,7 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 // does not keep the server from telling.
 func (c *Cluster) rearm(l *Link, r *request) {
 	for _, path := range r.Watches.Data {
-		stat, ok := c.tree.Stat(path)
+		stat, ok := c.treeOf(l).Stat(path)
 		switch {
 		case !ok:
 			c.replay(l, dataWatch, path, wire.EventDeleted)
@@ -401,14 +436,14 @@ func (c *Cluster) rearm(l *Link, r *request) {
 		}
 	}
 	for _, path := range r.Watches.Exist {
-		if _, ok := c.tree.Stat(path); ok {
+		if _, ok := c.treeOf(l).Stat(path); ok {
 			c.replay(l, existWatch, path, wire.EventCreated)
 		} else {
 			c.arm(l, 0, existWatch, path)
 		}
 	}
 	for _, path := range r.Watches.Child {
-		stat, ok := c.tree.Stat(path)
+		stat, ok := c.treeOf(l).Stat(path)
 		switch {
 		case !ok:
 			c.replay(l, childWatch, path, wire.EventDeleted)
@@ -428,5 +463,5 @@ func (c *Cluster) rearm(l *Link, r *request) {
 
 // replay tells a client now of what happened while it was away.
 func (c *Cluster) replay(l *Link, kind watchKind, path string, event wire.EventType) {
-	c.fire(event, path, nil, []*watch{c.register(l, 0, kind, path)})
+	c.fire(event, path, nil, c.zxidOf(l.server), []*watch{c.register(l, 0, kind, path)})
 }

@@ -24,6 +24,7 @@ type Link struct {
 
 	// What the server knows of the connection.
 	session    *session
+	delayed    bool // an answer waits for the server to apply more, and all requests behind it wait too
 	identities []wire.Identity
 
 	toServer    []*request
@@ -76,6 +77,9 @@ func (c *Cluster) addLink(l *Link, process int32, server int, address string) *L
 // loopback is the identity of every simulated client. It must not be changed.
 var loopback = []wire.Identity{{Scheme: "ip", ID: "127.0.0.1"}}
 
+// ServerIndex returns the server, counted from 0, to which the client is connected, or was last.
+func (l *Link) ServerIndex() int { return l.server }
+
 // Process returns the number of the client's process.
 func (l *Link) Process() int { return int(l.process) }
 
@@ -105,7 +109,7 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 
 // Servable returns the age of the oldest request that waits to be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 {
+	if len(l.toServer) == 0 || l.delayed || l.cluster.servers[l.server].parted && asksLeader(l.toServer[0]) {
 		return 0, false
 	}
 	return l.toServer[0].age, true
@@ -189,7 +193,7 @@ func (l *Link) sessionExpired(s *session) {
 	if l.state == isolated && l.end.believes() == s.id {
 		l.state = up
 	}
-	if l.session == s {
+	if l.session == s && !l.cluster.lagging(l.server) {
 		l.session = nil
 	}
 }
@@ -197,6 +201,15 @@ func (l *Link) sessionExpired(s *session) {
 func (l *Link) key() uint64 {
 	key := mix(l.end.key(), l.posted)
 	key = mix(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
+	// From which transaction on a client asks what it has missed, which is all that these numbers decide.
+	for _, r := range l.toServer {
+		if r.Watches != nil {
+			key = mix(key, uint64(r.Watches.RelativeZxid))
+		}
+	}
+	for i := range l.toClient {
+		key = mix(key, uint64(l.toClient[i].zxid))
+	}
 	if len(l.identities) > 1 {
 		for _, id := range l.identities {
 			key = mix(key, uint64(len(id.ID)))

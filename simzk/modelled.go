@@ -208,30 +208,47 @@ func (c *Conn) broken() {
 	c.redial()
 }
 
-// redial waits before the next try. With a single server the client has tried them all, so it fails what is unsent.
+// redial turns to the next server on the client's list. Once it has tried them all, and with a single one that is always,
+// it fails what is unsent and waits before it goes on.
 func (c *Conn) redial() {
 	c.phase = dialing
-	c.dialAt = c.cluster.now + dialPause
-	c.setState(zk.StateConnecting, "connecting")
-	unsent := c.unsent
-	c.unsent = nil
-	c.fail(unsent, zk.ErrNoServer)
+	for {
+		c.host = (c.host + 1) % c.cluster.Servers()
+		c.setState(zk.StateConnecting, "connecting")
+		if c.host == c.last {
+			c.dialAt = c.cluster.now + dialPause
+			unsent := c.unsent
+			c.unsent = nil
+			c.fail(unsent, zk.ErrNoServer)
+			return
+		}
+		if c.dial() {
+			return
+		}
+	}
 }
 
-// dial tries to connect, unless Close was called meanwhile.
-func (c *Conn) dial() {
+// dialDue tries to connect after a pause, unless Close was called meanwhile.
+func (c *Conn) dialDue() {
 	if c.closing {
 		c.ended()
-		return
-	}
-	if c.Link.state != up {
+	} else if !c.dial() {
 		c.redial()
-		return
 	}
+}
+
+// dial tries to connect to the server that the client has come to on its list, and reports whether it could.
+func (c *Conn) dial() bool {
+	if c.Link.state != up || !c.cluster.Serving(c.host) {
+		c.collect() // Such a try takes time, in which the process calls, and its calls wait with the others.
+		return false
+	}
+	c.server = c.host
 	c.phase, c.handshakeBy = connecting, c.cluster.now+handshakeTimeout(c.cluster.config.SessionTimeout)
 	c.setState(zk.StateConnected, "connected")
 	c.send(&call{request: request{Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
-		timeout: c.cluster.config.SessionTimeout}})
+		seen: c.lastZxid, timeout: c.cluster.config.SessionTimeout}})
+	return true
 }
 
 // authenticated handles the server's answer to the client's wish for its session.
@@ -245,7 +262,7 @@ func (c *Conn) authenticated(r *call) {
 		c.redial()
 		return
 	}
-	c.phase = connected
+	c.phase, c.last = connected, c.host
 	if c.session != nil {
 		c.session.since = c.cluster.now // The pings begin.
 	}
@@ -360,7 +377,7 @@ func (c *Conn) deadline() (time.Duration, bool) {
 func (c *Conn) advance() {
 	switch {
 	case c.phase == dialing && c.dialAt <= c.cluster.now:
-		c.dial()
+		c.dialDue()
 	case c.phase == connecting && c.handshakeBy <= c.cluster.now:
 		c.cluster.hangUp(c.Link)
 	}
@@ -371,5 +388,20 @@ func (c *Conn) key() uint64 {
 	if c.phase == dialing {
 		key = mix(key, uint64(c.dialAt-c.cluster.now))
 	}
+	// The last transaction that the client knows of matters only if it has to set its watches again, and then only as
+	// far as what they watch has changed since.
+	for i := range c.watchers {
+		key = mix(key, xxhash.Sum64String(c.watchers[i].path)+uint64(c.watchers[i].kind))
+		if stat, ok := c.cluster.tree.Stat(c.watchers[i].path); ok {
+			key = mix(key, 1+2*uint64(btoi(stat.Mzxid > c.lastZxid))+uint64(btoi(stat.Pzxid > c.lastZxid)))
+		}
+	}
 	return key
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -22,6 +22,13 @@ func (c *Cluster) Cut(l *Link) {
 	c.hangUp(l)
 }
 
+// Reset breaks the connection, and leaves the link as it is: the client goes on to the next server on its list. What was
+// on its way in either direction is lost.
+func (c *Cluster) Reset(l *Link) { c.hangUp(l) }
+
+// Several tells whether the client's ensemble has more than one server.
+func (l *Link) Several() bool { return l.cluster.Servers() > 1 }
+
 // LoseReply lets the server handle every request that has reached it, then cuts the connection before a reply gets
 // through.
 func (c *Cluster) LoseReply(l *Link) {
@@ -67,8 +74,16 @@ func (l *Link) CanFailWrite() bool {
 // route. The client then closes the connection.
 func (c *Cluster) FailWrite(l *Link) { l.end.(*RealConn).pipe.failWrites() }
 
-// hangUp ends the connection on both sides.
+// hangUp ends the connection on both sides, if there is one. A process that has crashed does not notice.
 func (c *Cluster) hangUp(l *Link) {
+	c.drop(l)
+	if !l.crashed.Load() && l.end.connected() {
+		l.end.broken()
+	}
+}
+
+// drop ends the connection at the server's side.
+func (c *Cluster) drop(l *Link) {
 	c.dropWatches(l)
 	if l.session != nil {
 		if l.session.link == l {
@@ -77,9 +92,9 @@ func (c *Cluster) hangUp(l *Link) {
 		l.session = nil
 	}
 	l.identities = l.identities[:1]
+	c.forgetDelayed(l)
 	l.toServer = slices.Delete(l.toServer, 0, len(l.toServer))
 	l.toClient = slices.Delete(l.toClient, 0, len(l.toClient))
-	l.end.broken()
 }
 
 // dropWatches forgets what the server would have told a connection that is no more.

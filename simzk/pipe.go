@@ -79,6 +79,12 @@ func (p *pipe) failWrites() {
 	p.fails = true
 }
 
+func (p *pipe) closedByClient() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
 func (p *pipe) failing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,8 +33,8 @@ type RealConn struct {
 	over atomic.Bool // the run is torn down
 
 	mu      sync.Mutex
-	dials   []chan *pipe // of the client's goroutine that wants a connection
-	happens []zk.Event   // that the client has told and the history not yet
+	dials   []dialRequest // of the client's goroutine that wants a connection
+	happens []zk.Event    // that the client has told and the history not yet
 
 	// All below is for the cluster's caller alone.
 
@@ -53,10 +54,11 @@ type RealConn struct {
 // from 1 in the order of the calls. The cluster must have a Settle function.
 func (c *Cluster) ConnectReal() (*RealConn, error) {
 	r := &RealConn{phase: dialing}
-	c.addLink(&r.link, int32(len(c.links)+1), 0, loopback[0].ID)
+	host := len(c.links) % c.Servers()
+	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)
 	r.link.end, r.link.pings = r, true
-	conn, told, err := zk.Connect([]string{"127.0.0.1:2181"}, c.config.SessionTimeout, zk.WithDialer(r.dial),
-		zk.WithHostProvider(new(onlyHost)), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(r.happened),
+	conn, told, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout, zk.WithDialer(r.dial),
+		zk.WithHostProvider(newHosts(c.Servers(), host)), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(r.happened),
 		zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
 	if err != nil {
 		return nil, err
@@ -82,6 +84,8 @@ func (r *RealConn) open() {
 	r.advance()
 	r.collect()
 	c.Serve(&r.link)
+	c.catchUp()
+	c.answerDelayed(r.link.server)
 	c.Deliver(&r.link)
 	c.log = log
 	r.link.lastRequest, r.link.posted, r.observed, r.sent = 0, 0, 0, 0
@@ -98,19 +102,35 @@ func (r *RealConn) Conn() *zk.Conn { return r.zk }
 // Events returns the channel that zk.Connect has returned.
 func (r *RealConn) Events() <-chan zk.Event { return r.told }
 
-// onlyHost is a list of one server. It tells, as the library's own does, when all have been tried: always but at first.
-type onlyHost struct {
-	server string
-	tried  bool
+// hosts is the client's list of servers. It goes round the list as the library's own does, but neither shuffles it nor
+// looks up names.
+type hosts struct {
+	count, next int
+	last        int // with which there was last a connection; none at first
 }
 
-func (h *onlyHost) Init(servers []string) error { h.server = servers[0]; return nil }
-func (h *onlyHost) Len() int                    { return 1 }
-func (h *onlyHost) Connected()                  {}
+func newHosts(count, first int) *hosts { return &hosts{count: count, next: first, last: -1} }
 
-func (h *onlyHost) Next() (server string, retryStart bool) {
-	retryStart, h.tried = h.tried, true
-	return h.server, retryStart
+func (h *hosts) Init([]string) error { return nil }
+func (h *hosts) Len() int            { return h.count }
+func (h *hosts) Connected()          { h.last = (h.next + h.count - 1) % h.count }
+
+func (h *hosts) Next() (server string, retryStart bool) {
+	host := h.next
+	h.next = (h.next + 1) % h.count
+	return hostName(host), host == h.last
+}
+
+// firstHost satisfies zk.Connect, which wants a list although the hosts are given otherwise.
+var firstHost = hostName(0)
+
+// hostName is the address under which the client knows a server.
+func hostName(server int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(2181+server)) }
+
+// A dialRequest is the client's wish for a connection to a server.
+type dialRequest struct {
+	host   int
+	answer chan *pipe
 }
 
 type silentLogger struct{}
@@ -118,10 +138,18 @@ type silentLogger struct{}
 func (silentLogger) Printf(string, ...any) {}
 
 // dial is called by a goroutine of the client. It waits for the cluster to say whether the server can be reached.
-func (r *RealConn) dial(string, string, time.Duration) (net.Conn, error) {
+func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	answer := make(chan *pipe, 1)
+	host := 0
+	for hostName(host) != address {
+		host++
+	}
 	r.mu.Lock()
-	r.dials = append(r.dials, answer)
+	if r.over.Load() {
+		r.mu.Unlock()
+		return nil, errors.New("simzk: the run is over")
+	}
+	r.dials = append(r.dials, dialRequest{host, answer})
 	r.mu.Unlock()
 	r.acted()
 	if p := <-answer; p != nil {
@@ -148,24 +176,26 @@ func (r *RealConn) happened(e zk.Event) {
 	r.happens = append(r.happens, e)
 }
 
-// connects answers the client's wish for a connection.
+// connects answers the client's wish for a connection, and reports whether there was one.
 func (r *RealConn) connects() bool {
 	r.mu.Lock()
 	if len(r.dials) == 0 {
 		r.mu.Unlock()
 		return false
 	}
-	answer := r.dials[0]
+	dial := r.dials[0]
 	r.dials = r.dials[1:]
 	r.mu.Unlock()
-	if r.link.state != up || !r.link.cluster.Serving(r.link.server) {
-		r.phase, r.dialAt = dialing, r.link.cluster.now+dialPause
-		answer <- nil
+	c := r.link.cluster
+	if r.link.state != up || !c.Serving(dial.host) {
+		r.phase, r.dialAt = dialing, c.now+dialPause
+		dial.answer <- nil
 		return true
 	}
-	r.phase, r.handshakeBy, r.fresh = connecting, r.link.cluster.now+handshakeTimeout(r.link.cluster.config.SessionTimeout), true
+	r.link.server = dial.host
+	r.phase, r.handshakeBy, r.fresh = connecting, c.now+handshakeTimeout(c.config.SessionTimeout), true
 	r.pipe = newPipe(r.acted)
-	answer <- r.pipe
+	dial.answer <- r.pipe
 	return true
 }
 
@@ -177,7 +207,15 @@ func (r *RealConn) advance() {
 	if r.phase == shut || r.link.crashed.Load() {
 		return
 	}
-	if r.connects() {
+	if r.pipe != nil && r.pipe.closedByClient() {
+		r.link.cluster.hangUp(&r.link) // It gave up waiting, and may want another connection already.
+	}
+	r.redial()
+}
+
+// redial lets the client go on along its list for as long as it does not pause.
+func (r *RealConn) redial() {
+	for r.connects() {
 		r.settle()
 		r.collect()
 	}
@@ -313,6 +351,7 @@ func (r *RealConn) authenticated(q *request) {
 		r.pipe.end()
 		r.pipe, r.phase, r.dialAt = nil, dialing, c.now+dialPause
 		r.settle()
+		r.redial()
 		return
 	}
 	r.phase = connected
@@ -335,6 +374,7 @@ func (r *RealConn) broken() {
 	}
 	r.settle()
 	r.failInFlight()
+	r.redial()
 }
 
 func (r *RealConn) connected() bool { return r.phase == connected || r.phase == connecting }
@@ -368,13 +408,13 @@ func (r *RealConn) key() uint64 {
 // tearDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed, and ends if it was asked
 // for by a method of RealConn.
 func (r *RealConn) tearDown() {
-	r.over.Store(true)
 	r.mu.Lock()
+	r.over.Store(true)
 	dials := r.dials
 	r.dials = nil
 	r.mu.Unlock()
-	for _, answer := range dials {
-		answer <- nil
+	for _, dial := range dials {
+		dial.answer <- nil
 	}
 	if r.pipe != nil {
 		r.pipe.end()

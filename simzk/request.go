@@ -22,6 +22,8 @@ type request struct {
 	connect *wire.ConnectRequest // of a handshake over the wire
 	session int64                // of a handshake: asked for, then granted
 	timeout time.Duration        // of a handshake: granted
+	seen    int64                // of a handshake: the last transaction that the client has seen
+	opened  bool                 // of a handshake: the session is new
 
 	// The answer.
 	result     tree.Result
@@ -94,16 +96,27 @@ type message struct {
 	age     uint64
 }
 
+// hash returns 64 bits over what the message tells the code that called the client. The number of the last transaction,
+// which every reply carries, is not a part of that: it only matters to the client library, see [Conn.key].
 func (m *message) hash() uint64 {
-	if m.reply != nil {
-		r := m.reply
-		h := mix(mix(uint64(uint32(r.Op))<<32|uint64(uint32(r.number)), uint64(m.zxid)), uint64(uint32(r.result.Code)))
-		for _, name := range r.result.Children {
-			h = mix(h, xxhash.Sum64String(name))
-		}
-		return mix(mix(h, xxhash.Sum64String(r.result.Path)), uint64(r.result.Stat.Mzxid)^uint64(r.session))
+	if m.reply == nil {
+		return mix(mix(uint64(m.event)<<48, uint64(m.zxid)), xxhash.Sum64String(m.path))
 	}
-	return mix(mix(uint64(m.event)<<48, uint64(m.zxid)), xxhash.Sum64String(m.path))
+	r := m.reply
+	h := mix(uint64(uint32(r.Op))<<32|uint64(uint32(r.number)), uint64(uint32(r.result.Code))^uint64(r.session))
+	for _, name := range r.result.Children {
+		h = mix(h, xxhash.Sum64String(name))
+	}
+	h = mix(mix(h, xxhash.Sum64String(r.result.Path)), xxhash.Sum64(r.result.Data))
+	if len(r.result.Results) > 0 || r.count != 0 {
+		h = mix(h, uint64(m.zxid)) // With the state of the tree, it determines all of the answer.
+	}
+	if stat := &r.result.Stat; !writes(r.Op) && stat.Czxid != 0 {
+		h = mix(h, uint64(stat.Ctime)^uint64(stat.Mtime)<<32)
+		h = mix(mix(mix(h, uint64(stat.Czxid)), uint64(stat.Mzxid)), uint64(stat.Pzxid))
+		h = mix(mix(h, uint64(uint32(stat.Version))<<32|uint64(uint32(stat.Cversion))), uint64(stat.EphemeralOwner))
+	}
+	return h
 }
 
 // mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states apart.

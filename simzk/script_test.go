@@ -29,7 +29,11 @@ func TestScripts(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStage(t)
+				servers := 1
+				if strings.HasPrefix(filepath.Base(path), "ensemble-") {
+					servers = 3
+				}
+				s := newEnsembleStage(t, servers)
 				defer s.tearDown()
 				datadriven.RunTest(t, path, s.block)
 				if v := history.CheckWatch(s.log.Events()); v != nil {
@@ -64,6 +68,9 @@ func (s *stage) command(name string, words []string) error {
 	if len(words) == 0 {
 		return fmt.Errorf("unknown command, or no client given")
 	}
+	if server, err := strconv.Atoi(strings.TrimPrefix(words[0], "s")); err == nil && words[0][0] == 's' {
+		return s.serverCommand(name, server-1)
+	}
 	conn := s.client(words[0])
 	if conn == nil {
 		return fmt.Errorf("unknown command or client")
@@ -84,6 +91,30 @@ func (s *stage) ensembleCommands() map[string]func(words []string) error {
 	}
 }
 
+// serverCommand runs a command whose first word is a server. Servers are counted from 0 here.
+func (s *stage) serverCommand(name string, server int) error {
+	switch name {
+	case "apply":
+		if _, ok := s.cluster.Applicable(server); !ok {
+			return fmt.Errorf("nothing to apply")
+		}
+		s.cluster.Apply(server)
+	case "kill":
+		s.cluster.KillServer(server)
+	case "start":
+		s.cluster.StartServer(server)
+	case "part":
+		s.cluster.PartServer(server)
+	case "rejoin":
+		s.cluster.Rejoin(server)
+	case "leader":
+		s.printf("s%d leads: %t, serves: %t", server+1, s.cluster.Leader(server), s.cluster.Serving(server))
+	default:
+		return fmt.Errorf("unknown command")
+	}
+	return nil
+}
+
 // clientCommand runs a command whose first word is a client.
 func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) error {
 	switch name {
@@ -93,6 +124,8 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 		return s.step(name, conn, words)
 	case "cut":
 		s.cluster.Cut(conn.Link)
+	case "reset":
+		s.cluster.Reset(conn.Link)
 	case "lose-reply":
 		s.cluster.LoseReply(conn.Link)
 	case "isolate":
@@ -104,7 +137,11 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 	case "events":
 		s.printEvents(conn)
 	case "state":
-		s.printf("c%d: %v, session s%d, %d unserved, %d undelivered", conn.Process(), conn.State(),
+		at := ""
+		if conn.Several() {
+			at = fmt.Sprintf(" at s%d", conn.ServerIndex()+1)
+		}
+		s.printf("c%d: %v%s, session s%d, %d unserved, %d undelivered", conn.Process(), conn.State(), at,
 			shortSession(conn.SessionID()), conn.Unserved(), conn.Undelivered())
 	default:
 		return fmt.Errorf("unknown command")
@@ -207,7 +244,7 @@ func (s *stage) setSequence(words []string) error {
 // printTree prints a node and all below it, sorted.
 func (s *stage) printTree(path string) {
 	stat, _ := s.cluster.Tree().Stat(path)
-	s.printf("%s czxid=%d version=%d%s", path, stat.Czxid, stat.Version, owner(stat.EphemeralOwner))
+	s.printf("%s czxid=%s version=%d%s", path, shortZxid(stat.Czxid), stat.Version, owner(stat.EphemeralOwner))
 	children := s.cluster.Tree().Children(path, []wire.Identity{tree.Super}).Children
 	slices.Sort(children)
 	for _, name := range children {

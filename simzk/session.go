@@ -19,11 +19,12 @@ type session struct {
 	touched time.Duration // when the server last heard of the client
 	since   time.Duration // since when the client's pings count; see detach
 	expires time.Duration // when the session ends unless the server hears of the client
+	unheard bool          // what the client says does not reach the leader
 }
 
 // attach gives the session a connection.
 func (s *session) attach(l *Link, now time.Duration, tick time.Duration) {
-	s.link, s.since = l, now
+	s.link, s.since, s.unheard = l, now, false
 	s.touch(now, tick)
 }
 
@@ -45,7 +46,7 @@ func (s *session) detach(now, tick time.Duration) {
 }
 
 // counting tells whether the session's end is only a matter of time.
-func (s *session) counting() bool { return s.link == nil || !s.link.pings }
+func (s *session) counting() bool { return s.link == nil || !s.link.pings || s.unheard }
 
 // expiry rounds up to the next tick as ZooKeeper's ExpiryQueue does: a session ends at a multiple of the tick that is
 // strictly later than its timeout.
@@ -56,10 +57,15 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 	if ask := r.connect; ask != nil && !c.admit(l, r, ask) {
 		return
 	}
+	if r.seen > c.zxidOf(l.server) {
+		c.hangUp(l) // The client has seen more than this server.
+		return
+	}
 	i, found := c.findSession(r.session)
 	switch {
 	case r.session == 0:
 		l.session = c.openSession(l, r.timeout)
+		r.opened = true
 	case found:
 		l.session = c.sessions[i]
 		l.session.timeout = r.timeout
@@ -73,15 +79,14 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 	} else {
 		r.session = 0 // The session has expired; the client learns it from a session id of 0.
 	}
-	r.zxid = c.zxid
-	c.served(l, r)
+	c.respond(l, r)
 }
 
 // admit does what a server does with a handshake before it looks for the session, and reports whether it goes on. The
 // order is that of ZooKeeperServer.processConnectRequest: a client that has seen more than the server is sent away; a
 // client that asks for a session costs the connection that has it, even if its password is wrong.
 func (c *Cluster) admit(l *Link, r *request, ask *wire.ConnectRequest) bool {
-	if ask.LastZxidSeen > c.zxid || !c.Serving(l.server) {
+	if ask.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
 		c.hangUp(l)
 		return false
 	}
@@ -109,6 +114,7 @@ const noSession = 1
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
 	c.zxid++
+	c.agree(transaction{process: l.process})
 	s := &session{id: c.sessionID(l.server), owner: l, timeout: timeout}
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Insert(c.sessions, i, s)
@@ -124,18 +130,25 @@ func (c *Cluster) sessionID(server int) int64 {
 // serveClose ends the session. The client hears of its own ephemeral nodes' deletion before the reply, if it watches
 // them; only then are its watches gone.
 func (c *Cluster) serveClose(l *Link, r *request) {
-	c.endSession(l.session, history.SessionClosed)
-	l.session = nil
-	c.logGone(l, c.watches.drop(l))
-	r.zxid = c.zxid
-	c.served(l, r)
+	if _, lives := c.findSession(l.session.id); lives {
+		c.endSession(l.session, history.SessionClosed)
+	}
+	if !c.lagging(l.server) {
+		l.session = nil
+		c.logGone(l, c.watches.drop(l))
+	}
+	c.respond(l, r)
 }
 
 // endSession deletes the session's ephemeral nodes and forgets the session, in one transaction.
 func (c *Cluster) endSession(s *session, how history.Kind) {
 	process := s.owner.process
 	c.zxid++
-	c.tree.Apply(&tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id})
+	w := tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
+	c.tree.Apply(&w)
+	if c.config.Lag {
+		c.agree(transaction{process: process, write: &w, ended: s.id})
+	}
 	c.committed(process)
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Delete(c.sessions, i, i+1)
@@ -145,12 +158,12 @@ func (c *Cluster) endSession(s *session, how history.Kind) {
 // expire ends a session whose time is over. The server closes the connection that carries it, without a word.
 func (c *Cluster) expire(s *session) {
 	c.endSession(s, history.SessionExpired)
-	if s.link != nil {
-		s.link.session = nil
-		c.hangUp(s.link)
+	if l := s.link; l != nil && !c.lagging(l.server) {
+		l.session = nil
+		c.hangUp(l)
 	}
 	for _, l := range c.links {
-		if l.session == s { // A client that has moved on has left this connection behind.
+		if l.session == s && !c.lagging(l.server) { // A client that has moved on has left this connection behind.
 			l.session = nil
 		}
 	}

@@ -30,10 +30,14 @@ type stage struct {
 }
 
 // newStage returns a stage with the timeouts that the scripts assume. It must be called inside a bubble.
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T) *stage { return newEnsembleStage(t, 1) }
+
+// newEnsembleStage returns a stage with so many servers, which lag behind if there are several.
+func newEnsembleStage(t *testing.T, servers int) *stage {
 	t.Helper()
 	log := new(history.Log)
-	config := simzk.Config{SessionTimeout: 4 * time.Second, TickTime: 2 * time.Second, Settle: synctest.Wait}
+	config := simzk.Config{SessionTimeout: 4 * time.Second, TickTime: 2 * time.Second, Settle: synctest.Wait,
+		Servers: servers, Lag: servers > 1}
 	return &stage{log: log, cluster: simzk.New(config, log)}
 }
 
@@ -239,12 +243,20 @@ func statOf(stat *zk.Stat, err error) string {
 	case *stat == zk.Stat{}:
 		return "no stat"
 	}
-	return fmt.Sprintf("czxid=%d mzxid=%d pzxid=%d version=%d cversion=%d children=%d%s", stat.Czxid, stat.Mzxid,
-		stat.Pzxid, stat.Version, stat.Cversion, stat.NumChildren, owner(stat.EphemeralOwner))
+	return fmt.Sprintf("czxid=%s mzxid=%s pzxid=%s version=%d cversion=%d children=%d%s", shortZxid(stat.Czxid),
+		shortZxid(stat.Mzxid), shortZxid(stat.Pzxid), stat.Version, stat.Cversion, stat.NumChildren, owner(stat.EphemeralOwner))
 }
 
 // shortSession counts sessions from 1: the server's id in the highest byte is the same in all.
 func shortSession(id int64) int64 { return id & (1<<56 - 1) }
+
+// shortZxid shows the epoch only where there has been an election.
+func shortZxid(zxid int64) string {
+	if epoch := zxid >> 32; epoch > 0 {
+		return fmt.Sprintf("%d:%d", epoch, zxid&(1<<32-1))
+	}
+	return strconv.FormatInt(zxid, 10)
+}
 
 func owner(session int64) string {
 	if session == 0 {
@@ -273,7 +285,10 @@ func renderRecord(e history.Event) string {
 	if e.At > 0 {
 		fmt.Fprintf(&b, "%v ", e.At)
 	}
-	fmt.Fprintf(&b, "c%d %v", e.Process, e.Kind)
+	if e.Process > 0 {
+		fmt.Fprintf(&b, "c%d ", e.Process)
+	}
+	b.WriteString(e.Kind.String())
 	if e.Watch != 0 {
 		fmt.Fprintf(&b, " w%d", e.Watch)
 	}
@@ -282,8 +297,11 @@ func renderRecord(e history.Event) string {
 			b.WriteString(" " + word)
 		}
 	}
+	if e.Server != 0 {
+		fmt.Fprintf(&b, " at s%d", e.Server)
+	}
 	if e.Zxid != 0 {
-		fmt.Fprintf(&b, " zxid=%d", e.Zxid)
+		b.WriteString(" zxid=" + shortZxid(e.Zxid))
 	}
 	if e.Session != 0 {
 		fmt.Fprintf(&b, " s%d", shortSession(e.Session))

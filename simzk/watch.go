@@ -84,12 +84,15 @@ func (t *watchTable) setMode(w *watch, mode watchMode) {
 	t.count(w, 1)
 }
 
-// trigger removes and returns the watches in the kind's table that an event on the path fires, in the order of their
-// registration. Those that stay when they have fired are returned but not removed.
-func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType) []*watch {
+// everywhere stands for all servers of an ensemble.
+const everywhere = -1
+
+// trigger removes and returns the watches in the kind's table that an event on the path fires at a server, or everywhere,
+// in the order of their registration. Those that stay when they have fired are returned but not removed.
+func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType, server int) []*watch {
 	table := t.table(kind)
 	watches := table[path]
-	if t.recursives == 0 && !slices.ContainsFunc(watches, (*watch).stays) {
+	if server == everywhere && t.recursives == 0 && !slices.ContainsFunc(watches, (*watch).stays) {
 		if watches != nil {
 			delete(table, path)
 		}
@@ -97,15 +100,15 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType) 
 	}
 	fired := make([]*watch, 0, len(watches))
 	for _, w := range watches {
-		if w.mode != recursive || event != wire.EventChildrenChanged {
+		if w.at(server) && (w.mode != recursive || event != wire.EventChildrenChanged) {
 			fired = append(fired, w)
 		}
 	}
-	t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool { return !w.stays() }))
+	t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool { return w.at(server) && !w.stays() }))
 	for above := path; above != "/" && event != wire.EventChildrenChanged; {
 		above = tree.Parent(above)
 		for _, w := range table[above] {
-			if w.mode == recursive {
+			if w.at(server) && w.mode == recursive {
 				fired = append(fired, w)
 			}
 		}
@@ -115,6 +118,9 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType) 
 }
 
 func (w *watch) stays() bool { return w.mode != oneShot }
+
+// at tells whether the watch is kept by that server.
+func (w *watch) at(server int) bool { return server == everywhere || w.link.server == server }
 
 func compareWatches(a, b *watch) int { return int(a.number) - int(b.number) }
 

@@ -31,7 +31,8 @@ const (
 type checkFlags struct {
 	lock, client, strategy, faults, seed string
 	clients, cycles, servers             int
-	schedules, workers                   int
+	schedules, workers, slack            int
+	symmetry                             bool
 	budget                               time.Duration
 	json, out                            string
 }
@@ -45,7 +46,7 @@ func newCheck(t *testing.T) *cobra.Command {
 			"which faults strike. It checks every property that the lock claims, and ends at the first violation with a\n" +
 			"shortened counterexample.\n\n" +
 			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
-			defaultBudget.String() + ", whichever comes first.\n\n" + faultsHelp() +
+			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
 			"\nExit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
 			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json",
@@ -62,9 +63,11 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.StringVar(&f.lock, "lock", "mutex", "the lock to check; interlock locks lists them")
 	flags.IntVar(&f.clients, "clients", 3, "how many processes contend")
 	flags.IntVar(&f.cycles, "cycles", 2, "how often each process takes the lock")
-	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has; only 1 yet")
+	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has, up to 7; those that do not lead apply what is agreed when the schedule says")
 	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for go-zookeeper/zk itself, which takes ten times as long")
-	flags.StringVar(&f.strategy, "strategy", "random", "how schedules are chosen: random; others come later")
+	flags.StringVar(&f.strategy, "strategy", scenarios.RandomStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
+	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which nothing has happened yet for alike")
+	flags.IntVar(&f.slack, "slack", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
 	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2")
@@ -74,6 +77,21 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.StringVar(&f.out, "out", "interlock-failures", "the `directory` below which counterexamples are written")
 	return command
 }
+
+// strategies returns the names that --strategy knows.
+func strategies() []string { return append(scenarios.StrategyNames(), scenarios.ExhaustiveStrategy) }
+
+const strategyHelp = `Strategies:
+  random      every step that can happen has its chance
+  pct         threads have priorities, which change at 2 places (depth 3); pct10 has depth 10
+  pos         every step has a priority, drawn anew when another step has raced with it
+  urw         all interleavings have about the same chance
+  surw        all orders in which the server handles requests have about the same chance
+  delay       the default policy, with 2 steps put off; delay5 puts off 5
+  portfolio   the ones above in turn
+  exhaustive  all schedules within the bounds that docs/exploration.md gives; it has no other bound unless --schedules or
+              --budget sets one, and uses one processor
+`
 
 func faultsHelp() string {
 	var text strings.Builder
@@ -106,12 +124,20 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err := f.bounds(given); err != nil {
 		return nil, err
 	}
-	if err := f.later(); err != nil {
+	if err := f.strategyFits(); err != nil {
 		return nil, err
 	}
 	c := &scenarios.Campaign{
 		Scenario: scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client},
-		Seed:     seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers,
+		Seed:     seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers, Strategy: f.strategy,
+	}
+	if f.strategy == scenarios.ExhaustiveStrategy {
+		if err := f.exhaustive(c, given); err != nil {
+			return nil, err
+		}
+	}
+	if f.servers > 1 {
+		c.Scenario.Servers = f.servers
 	}
 	if subject.Real && !given("client") {
 		c.Scenario.Client = scenarios.Real
@@ -138,6 +164,8 @@ func (f *checkFlags) bounds(given func(string) bool) error {
 		return fmt.Errorf("--clients must be from 1 to %d, not %d", scenarios.ClientsMax, f.clients)
 	case f.cycles < 1 || f.cycles > scenarios.CyclesMax:
 		return fmt.Errorf("--cycles must be from 1 to %d, not %d", scenarios.CyclesMax, f.cycles)
+	case f.servers < 1 || f.servers > scenarios.ServersMax:
+		return fmt.Errorf("--servers must be from 1 to %d, not %d", scenarios.ServersMax, f.servers)
 	case f.schedules < 1:
 		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
 	case f.budget <= 0:
@@ -146,25 +174,54 @@ func (f *checkFlags) bounds(given func(string) bool) error {
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
 		return errors.New("--json needs the name of a file, or - for standard output")
+	case f.slack < 0:
+		return fmt.Errorf("--slack must be at least 0, not %d", f.slack)
 	case f.out == "":
 		return errors.New("--out needs the name of a directory")
 	}
 	return nil
 }
 
-// later refuses what is not there yet.
-func (f *checkFlags) later() error {
-	switch {
-	case f.servers < 1:
-		return fmt.Errorf("--servers must be at least 1, not %d", f.servers)
-	case f.servers > 1:
-		return fmt.Errorf("--servers %d: ensembles of several servers come in a later version; only 1 works yet", f.servers)
-	case f.strategy == "exhaustive" || f.strategy == "pct" || f.strategy == "pos" || f.strategy == "surw" || f.strategy == "portfolio":
-		return fmt.Errorf("--strategy %s comes in a later version; only random works yet", f.strategy)
-	case f.strategy != "random":
-		return fmt.Errorf("--strategy: unknown strategy %q; known is random", f.strategy)
+// strategyFits returns what is wrong with the strategy and its flags.
+func (f *checkFlags) strategyFits() error {
+	if f.strategy == scenarios.ExhaustiveStrategy {
+		return nil
+	}
+	if f.symmetry || f.slack > 0 {
+		return errors.New("--symmetry and --slack are for --strategy exhaustive only")
+	}
+	if _, err := scenarios.ParseStrategy(f.strategy); err != nil {
+		return fmt.Errorf("--strategy: %w, %s", err, scenarios.ExhaustiveStrategy)
 	}
 	return nil
+}
+
+// exhaustive takes out of a campaign what an exhaustive search has not.
+func (f *checkFlags) exhaustive(c *scenarios.Campaign, given func(string) bool) error {
+	if c.Scenario.Client != scenarios.Model {
+		return errors.New("--strategy exhaustive works with --client model only: nothing tells what state the real client is in")
+	}
+	if c.Scenario.Servers > 1 {
+		return errors.New("--strategy exhaustive works with --servers 1 only")
+	}
+	if !given("schedules") {
+		c.Schedules = 0
+	}
+	if !given("budget") {
+		c.Budget = 0
+	}
+	c.Workers = 1
+	return nil
+}
+
+// search runs the campaign, or the exhaustive search that the flags ask for in its place.
+func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Campaign) *scenarios.Report {
+	if f.strategy != scenarios.ExhaustiveStrategy {
+		return c.Run(ctx, t)
+	}
+	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Slack: f.slack, Schedules: c.Schedules,
+		Budget: c.Budget, Progress: c.Progress}
+	return e.Run(ctx, t)
 }
 
 func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags, stdout, stderr io.Writer) error {
@@ -191,7 +248,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	progress := newProgress(stderr, campaign)
 	campaign.Progress = progress.show
-	report := campaign.Run(ctx, t)
+	report := f.search(ctx, t, campaign)
 	progress.clear()
 	if report.Failure != nil {
 		fmt.Fprintln(stderr, "a schedule fails; shortening it, which Ctrl-C ends early")

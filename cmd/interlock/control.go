@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -20,6 +22,7 @@ const controlVerbs = "up, kill, wipe, cut, heal, expire, status, sessions"
 
 func newControl() *cobra.Command {
 	var path string
+	var wait time.Duration
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "control COMMAND [ARGUMENT]",
@@ -50,16 +53,26 @@ func newControl() *cobra.Command {
 			if asJSON {
 				arguments = append(arguments, "json")
 			}
-			return runControl(path, strings.Join(arguments, " "), cmd.OutOrStdout())
+			return runControl(cmd.Context(), path, wait, strings.Join(arguments, " "), cmd.OutOrStdout())
 		},
 	}
 	command.Flags().StringVar(&path, "control", "", "the `path` of the socket; $"+controlVariable+" unless given")
+	command.Flags().DurationVar(&wait, "wait", 0, "wait so long for the socket to be there")
 	command.Flags().BoolVar(&asJSON, "json", false, "print the status as one JSON object")
 	return command
 }
 
-func runControl(path, command string, w io.Writer) error {
+func runControl(ctx context.Context, path string, wait time.Duration, command string, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	conn, err := dialControl(path)
+	for err != nil && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryEvery):
+		}
+		conn, err = dialControl(path)
+	}
 	if err != nil {
 		return err
 	}
@@ -71,6 +84,9 @@ func runControl(path, command string, w io.Writer) error {
 	_, err = io.WriteString(w, answer)
 	return err
 }
+
+// retryEvery is how often a socket is looked for that is waited for.
+const retryEvery = 10 * time.Millisecond
 
 // dialControl connects to the socket at a path or, if that is empty, to that which the environment names.
 func dialControl(path string) (net.Conn, error) {

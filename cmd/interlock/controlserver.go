@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -25,6 +28,7 @@ type controller struct {
 
 	mu      sync.Mutex
 	clients map[net.Conn]struct{}
+	relays  map[string]*relay // by token
 	closed  bool
 	running sync.WaitGroup
 }
@@ -48,7 +52,8 @@ func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controll
 		listener.Close()
 		return nil, err
 	}
-	c := &controller{listener: listener, server: server, fleet: fleet, clients: make(map[net.Conn]struct{})}
+	c := &controller{listener: listener, server: server, fleet: fleet, clients: make(map[net.Conn]struct{}),
+		relays: make(map[string]*relay)}
 	c.running.Go(c.accept)
 	return c, nil
 }
@@ -90,8 +95,11 @@ func (c *controller) accept() {
 }
 
 func (c *controller) serve(conn net.Conn) {
+	handedOver := false
 	defer func() {
-		conn.Close()
+		if !handedOver {
+			conn.Close()
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.clients, conn)
@@ -99,8 +107,12 @@ func (c *controller) serve(conn net.Conn) {
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() {
 		verb, arguments, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		if verb == "launch" {
+		switch verb {
+		case "launch":
 			c.launch(conn, lines, strings.TrimSpace(arguments))
+			return
+		case "connect":
+			handedOver = c.connect(conn, strings.Fields(arguments))
 			return
 		}
 		answer, err := c.carryOut(verb, strings.Fields(arguments))
@@ -129,27 +141,83 @@ func (c *controller) close() {
 
 // launch runs a server of the fleet until the client is gone.
 func (c *controller) launch(conn net.Conn, lines *bufio.Scanner, arguments string) {
-	flags, path := "", arguments
-	if quoted, rest, found := strings.Cut(arguments, " "); found && strings.HasPrefix(quoted, javaFlagsPrefix) {
-		text, err := strconv.Unquote(strings.TrimPrefix(quoted, javaFlagsPrefix))
-		if err == nil {
-			flags, path = text, rest
-		}
-	}
+	flags, address, path := parseLaunch(arguments)
 	config, err := tcp.ReadServerConfig(path, flags)
 	if err != nil {
 		fmt.Fprintf(conn, "error: %v\n", err)
 		return
 	}
-	process, err := c.fleet.Launch(config)
+	token, listener := c.addRelay(address)
+	defer c.removeRelay(token)
+	process, err := c.fleet.Launch(config, listener)
 	if err != nil {
 		fmt.Fprintf(conn, "error: %s: %v\n", path, err)
 		return
 	}
 	defer process.Stop()
-	fmt.Fprintf(conn, "listens on %s\nok\n", process.Address())
+	fmt.Fprintf(conn, "%s\nok\n", cmp.Or(token, process.Address()))
 	for lines.Scan() {
 	}
+}
+
+// parseLaunch parses what follows the word launch. All but the path may be missing: without an address, the server
+// listens where its configuration says.
+func parseLaunch(arguments string) (javaFlags, address, path string) {
+	for {
+		word, rest, found := strings.Cut(arguments, " ")
+		quoted, isFlags := strings.CutPrefix(word, javaFlagsWord)
+		where, isAddress := strings.CutPrefix(word, listensWord)
+		switch {
+		case found && isFlags:
+			javaFlags, _ = strconv.Unquote(quoted)
+		case found && isAddress:
+			address = where
+		default:
+			return javaFlags, address, arguments
+		}
+		arguments = rest
+	}
+}
+
+// addRelay makes a listener for a server whose clients connect to another program at the address, and the token by which
+// that program names it. Without an address there is neither.
+func (c *controller) addRelay(address string) (token string, listener net.Listener) {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return "", nil
+	}
+	r := newRelay(net.TCPAddrFromAddrPort(parsed))
+	token = rand.Text()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.relays[token] = r
+	return token, r
+}
+
+func (c *controller) removeRelay(token string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.relays, token)
+}
+
+// connect makes a connection to the socket that of a launched server's client, and reports whether it is one now.
+func (c *controller) connect(conn net.Conn, arguments []string) bool {
+	if len(arguments) != 2 {
+		fmt.Fprintln(conn, "error: the command takes a token and an address")
+		return false
+	}
+	client, err := netip.ParseAddrPort(arguments[1])
+	c.mu.Lock()
+	r := c.relays[arguments[0]]
+	c.mu.Unlock()
+	if r == nil || err != nil {
+		fmt.Fprintln(conn, "error: there is no such server")
+		return false
+	}
+	if _, err := fmt.Fprintln(conn, "ok"); err != nil {
+		return false
+	}
+	return r.connect(relayed{conn, net.TCPAddrFromAddrPort(client)})
 }
 
 // carryOut carries out any other command and returns the answer.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,7 +49,8 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tcp.ReadServerConfig(path, javaFlags); err != nil {
+	config, err := tcp.ReadServerConfig(path, javaFlags)
+	if err != nil {
 		return err
 	}
 	conn, err := dialControl("")
@@ -56,14 +58,20 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 		return err
 	}
 	defer conn.Close()
+	listener, err := net.Listen("tcp", config.Address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer listener.Close()
 	lines := bufio.NewScanner(conn)
-	answer, err := ask(conn, lines, launchCommand(path, javaFlags))
+	token, err := ask(conn, lines, launchCommand(path, javaFlags, listener.Addr().String()))
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(w, answer); err != nil {
+	if _, err := fmt.Fprintf(w, "listens on %s\n", listener.Addr()); err != nil {
 		return &statusError{statusInternal, err}
 	}
+	go (&launcher{listener, strings.TrimSpace(token)}).serve(ctx)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	for lines.Scan() {
@@ -74,13 +82,15 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	return nil
 }
 
-// In the launch command the Java flags are one word.
+// The launch command is launch, then words of the form key=value, and then the path of the configuration. The Java flags
+// are one word, in Go's quotes and without blanks.
 const (
-	javaFlagsPrefix = "java-flags="
-	javaFlagsBlank  = `\x20`
+	javaFlagsWord = "java-flags="
+	listensWord   = "listens="
+	quotedBlank   = `\x20`
 )
 
-func launchCommand(path, javaFlags string) string {
-	flags := strings.ReplaceAll(strconv.Quote(javaFlags), " ", javaFlagsBlank)
-	return "launch " + javaFlagsPrefix + flags + " " + path
+func launchCommand(path, javaFlags, address string) string {
+	flags := strings.ReplaceAll(strconv.Quote(javaFlags), " ", quotedBlank)
+	return fmt.Sprintf("launch %s%s %s%s %s", javaFlagsWord, flags, listensWord, address, path)
 }

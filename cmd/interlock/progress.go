@@ -35,6 +35,10 @@ func (p *progress) show(r *scenarios.Report) {
 	p.last = r.Elapsed
 	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, %d faults landed", r.Schedules,
 		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, landedTotal(r))
+	if r.Exhaustive {
+		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, %d faults landed", r.States,
+			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Open, landedTotal(r))
+	}
 	if left, ok := p.left(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}

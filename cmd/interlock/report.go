@@ -55,6 +55,12 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	}
 	fmt.Fprintf(w, "ran %d schedules: %d steps, %s distinct states, in %.1f s (%.0f schedules/s)\n", r.Schedules, r.Steps,
 		states, r.Elapsed.Seconds(), float64(r.Schedules)/r.Elapsed.Seconds())
+	if r.Exhaustive {
+		writeCoverage(w, r)
+	}
+	if len(r.Shares) > 1 {
+		writeShares(w, r)
+	}
 	if r.Interrupted {
 		fmt.Fprintln(w, "interrupted: this is what was found until then")
 	}
@@ -72,6 +78,35 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	}
 }
 
+// writeCoverage says how much of all schedules an exhaustive search has seen.
+func writeCoverage(w io.Writer, r *scenarios.Report) {
+	fmt.Fprintf(w, "%d transitions between states, the longest schedule has %d decisions\n", r.Transitions, r.Depth)
+	if r.Complete {
+		fmt.Fprintf(w, "complete: %s\n", r.Scope)
+		return
+	}
+	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried", r.Open)
+	if r.CutOff > 0 {
+		fmt.Fprintf(w, "; %d schedules were too long to be followed to their end", r.CutOff)
+	}
+	fmt.Fprintln(w)
+}
+
+// writeShares says which strategy has run how many of the schedules, and which one found the violation.
+func writeShares(w io.Writer, r *scenarios.Report) {
+	fmt.Fprint(w, "schedules by strategy:")
+	for i, share := range r.Shares {
+		if i > 0 {
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprintf(w, " %s %d", share.Strategy, share.Schedules)
+		if share.Found {
+			fmt.Fprint(w, " (found it)")
+		}
+	}
+	fmt.Fprintln(w)
+}
+
 func writeLanded(w io.Writer, landed *scenarios.Landed) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "\t")
@@ -80,8 +115,8 @@ func writeLanded(w io.Writer, landed *scenarios.Landed) {
 	}
 	fmt.Fprintln(table, "total\t")
 	for kind := range faults.Kinds {
-		if kind >= faults.AnyKinds && landed.Total(kind) == 0 {
-			continue
+		if kind > faults.Cancel && landed.Total(kind) == 0 {
+			continue // It needs several servers, or a certain client.
 		}
 		fmt.Fprintf(table, "  %v\t", kind)
 		for phase := range scenarios.Phases {
@@ -106,8 +141,14 @@ type report struct {
 	Schedules    int                       `json:"schedules"`
 	Steps        int                       `json:"steps"`
 	States       int                       `json:"states"`
-	StatesCapped bool                      `json:"states_capped"` // states were counted no further
-	Complete     bool                      `json:"complete"`      // every schedule was run; a random search never says so
+	StatesCapped bool                      `json:"states_capped"`   // states were counted no further
+	Complete     bool                      `json:"complete"`        // every schedule was run; only an exhaustive search says so
+	Scope        string                    `json:"scope,omitempty"` // of a complete search: every schedule of what
+	Transitions  int                       `json:"transitions,omitempty"`
+	Depth        int                       `json:"depth,omitempty"`
+	Open         int                       `json:"open,omitempty"`    // steps in the states of the last schedule that were not tried
+	CutOff       int                       `json:"cut_off,omitempty"` // schedules that were too long
+	Strategies   []scenarios.Share         `json:"strategies,omitempty"`
 	Interrupted  bool                      `json:"interrupted"`
 	Seconds      float64                   `json:"seconds"`
 	TraceDigest  string                    `json:"trace_digest"`
@@ -134,10 +175,11 @@ type violationReport struct {
 
 func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 	out := &report{
-		Version: 1, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: 1,
-		Client: c.Scenario.Client.String(), Strategy: "random", Faults: c.Scenario.Faults, Seed: c.Seed,
+		Version: 1, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
+		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults, Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
-		Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Open: r.Open, CutOff: r.CutOff,
+		Strategies: r.Shares, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
 		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},
 	}
 	for kind := range faults.Kinds {

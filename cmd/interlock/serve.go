@@ -39,7 +39,9 @@ func newServe() *cobra.Command {
 		Long: "Serve lets any client of ZooKeeper, in any language, use the simulated ensemble: on TCP, in real time, with\n" +
 			"sessions, watches and the answers of a real release. The data is in memory and ends with the program, which\n" +
 			"serves until it is interrupted. It prints on which addresses it listens, one line for each server.\n\n" +
-			"Only this machine can connect unless --public is given: the servers ask nobody for a password.\n\n" +
+			"Only this machine can connect unless --public is given: the servers ask nobody for a password. All four-letter\n" +
+			"words are answered. There is no limit to the number of clients; one that leaves 16 MB of what it is sent unread\n" +
+			"is dropped.\n\n" +
 			"With --control the ensemble can be made to fail: see interlock control.\n\n" +
 			"Exit status: 0 interrupted, 2 bad usage or an address that cannot be listened on, 3 an internal error.",
 		Example: "  interlock serve\n  interlock serve --listen 127.0.0.1:0 --servers 3 --control /tmp/interlock.sock --json",

@@ -35,7 +35,7 @@ func difference(runner *scenarios.Runner, scenario scenarios.Scenario, strategy 
 
 // modelled returns the bundled locks that run with the model of the client too.
 func modelled() []scenarios.Subject {
-	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool { return s.Real })
+	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool { return s.Real || s.Name == "multi" })
 }
 
 // The model of the client does what the client does: the same decisions give the same history, whatever the lock, the
@@ -50,6 +50,7 @@ func TestModelIsTheRealClient(t *testing.T) {
 		scenario := scenarios.Scenario{
 			Subject: rapid.SampledFrom(modelled()).Draw(t, "lock"),
 			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t, "cycles"), Faults: plan,
+			Servers: rapid.IntRange(1, 4).Draw(t, "servers"),
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
 		for schedule := range 5 {

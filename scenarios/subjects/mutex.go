@@ -10,22 +10,37 @@ import (
 
 // Mutex is the production lock.
 func Mutex() scenarios.Subject {
+	return production("mutex", "the production lock: lock.Mutex", func(p *scenarios.Process) (lockFunc, error) {
+		mutex, err := newMutex(p)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) { return hold(mutex.Lock(ctx)) }, nil
+	})
+}
+
+// lockFunc is how a process takes a lock.
+type lockFunc = func(context.Context) (*scenarios.Hold, error)
+
+// production returns a way to use package lock as a subject. It promises all that a lock can promise.
+func production(name, summary string, open func(*scenarios.Process) (lockFunc, error)) scenarios.Subject {
 	return scenarios.Subject{
-		Name:    "mutex",
-		Summary: "the production lock: lock.Mutex",
-		Claims:  history.Properties(),
+		Name: name, Summary: summary, Claims: history.Properties(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-			mutex, err := lock.NewMutex(p.Client, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
-			if err != nil {
-				return nil, err
-			}
-			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
-				lease, err := mutex.Lock(ctx)
-				if err != nil {
-					return nil, err
-				}
-				return &scenarios.Hold{Unlock: lease.Unlock, Done: lease.Done(), Node: lease.Node(), Token: lease.Token()}, nil
-			}), nil
+			take, err := open(p)
+			return scenarios.LockerFunc(take), err
 		},
 	}
+}
+
+func newMutex(p *scenarios.Process) (*lock.Mutex, error) {
+	return lock.NewMutex(p.Client, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
+}
+
+// hold returns what the checker needs of a lease.
+func hold(lease *lock.Lease, err error) (*scenarios.Hold, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &scenarios.Hold{Unlock: lease.Unlock, Done: lease.Done(), Node: lease.Node(), Token: lease.Token()}, nil
 }

@@ -102,10 +102,9 @@ func (s *session) frame() []byte {
 	if s.err != nil {
 		return nil
 	}
-	if s.reader.Buffered() == 0 {
-		s.fail(s.connection.SetReadDeadline(time.Now().Add(patience)))
-	}
-	frame, err := wire.ReadFrame(s.reader, s.in, wire.MaxFrame+1024)
+	s.fail(s.connection.SetReadDeadline(time.Now().Add(patience)))
+	const longer = 1024 // than a request may be, is the reply with what it has written and a stat
+	frame, err := wire.ReadFrame(s.reader, s.in, wire.MaxFrame+longer)
 	if err != nil {
 		s.fail(err)
 		return nil
@@ -269,9 +268,19 @@ func (s *session) ending() string {
 	return ending(s.err)
 }
 
-// close ends the session, and then the connection.
+// close ends the session, and then the connection. Replies that nobody has read do not matter. The reply to this request
+// does: a session that is asked to end on another connection meanwhile may not answer there.
 func (s *session) close() {
-	s.closed = s.call(&wire.Request{Op: wire.OpCloseSession}).err == nil
+	request := &wire.Request{Op: wire.OpCloseSession}
+	s.send(request)
+	for !s.closed {
+		frame := s.frame()
+		if s.err != nil {
+			break
+		}
+		xid, _, _, err := wire.ReplyHeader(frame)
+		s.closed = err == nil && xid == request.Xid
+	}
 	s.hangUp()
 }
 

@@ -44,10 +44,9 @@ func single(t testing.TB, config simzk.Config) (*tcp.Server, string) {
 
 // A raw is a client that speaks the protocol by itself, frame by frame.
 type raw struct {
-	t     testing.TB
-	conn  net.Conn
-	frame []byte
-	xid   int32
+	t    testing.TB
+	conn net.Conn
+	xid  int32
 }
 
 // dial opens a connection on which nothing is sent yet.
@@ -203,16 +202,4 @@ func awaitEvent(t testing.TB, watch <-chan zk.Event) zk.Event {
 		t.Fatal("the watch does not fire")
 	}
 	panic("unreachable")
-}
-
-// eventually asks until the answer is yes.
-func eventually(t testing.TB, what string, yes func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !yes(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }

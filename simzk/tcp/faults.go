@@ -11,7 +11,7 @@ import (
 // listened before.
 func (s *Server) Up(server int, address string) error {
 	err := s.change(server, func(m *member) error {
-		if m.listener != nil {
+		if m.listener != nil { // The address may be its own.
 			return fmt.Errorf("server %d runs already", m.id())
 		}
 		if address == "" {
@@ -26,9 +26,17 @@ func (s *Server) Up(server int, address string) error {
 	if err != nil {
 		return err
 	}
-	err = s.change(server, func(m *member) error {
-		if s.closed || m.listener != nil {
-			return net.ErrClosed // Another call was faster.
+	return s.UpOn(server, listener)
+}
+
+// UpOn is [Server.Up] with a listener that is open. The server closes it.
+func (s *Server) UpOn(server int, listener net.Listener) error {
+	err := s.change(server, func(m *member) error {
+		switch {
+		case s.closed:
+			return net.ErrClosed
+		case m.listener != nil:
+			return fmt.Errorf("server %d runs already", m.id())
 		}
 		m.open(listener)
 		s.cluster.StartServer(server)

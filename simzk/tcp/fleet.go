@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,8 +56,23 @@ type Process struct {
 // restartTime is how long a launch waits for an earlier process of the same server to be gone.
 const restartTime = 5 * time.Second
 
-// Launch starts a server.
-func (f *Fleet) Launch(config *ServerConfig) (*Process, error) {
+// Launch starts a server. Its clients come by the listener, which the fleet closes; nil stands for one at the address of
+// the configuration.
+func (f *Fleet) Launch(config *ServerConfig, listener net.Listener) (*Process, error) {
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp", config.Address); err != nil {
+			return nil, err
+		}
+	}
+	p, err := f.launch(config, listener)
+	if err != nil {
+		listener.Close()
+	}
+	return p, err
+}
+
+func (f *Fleet) launch(config *ServerConfig, listener net.Listener) (*Process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget()
@@ -74,7 +90,7 @@ func (f *Fleet) Launch(config *ServerConfig) (*Process, error) {
 			return nil, err
 		}
 	}
-	if err := e.server.Up(index, config.Address); err != nil {
+	if err := e.server.UpOn(index, listener); err != nil {
 		return nil, err
 	}
 	p := &Process{fleet: f, ensemble: e, index: index, stopped: make(chan struct{})}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +78,7 @@ func members(ports []int) []string {
 
 func launch(t *testing.T, f *tcp.Fleet, config *tcp.ServerConfig) *tcp.Process {
 	t.Helper()
-	p, err := f.Launch(config)
+	p, err := f.Launch(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestLaunchRunning(t *testing.T) {
 	first := launch(t, f, config)
 	launched := make(chan error)
 	go func() {
-		_, err := f.Launch(config)
+		_, err := f.Launch(config, nil)
 		launched <- err
 	}()
 	first.Stop()
@@ -172,17 +173,14 @@ func TestLaunchEnsemble(t *testing.T) {
 	if _, err := client.Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	for round := range 6 {
-		i := round % 3
-		server := client.Server()
+	for range 6 {
+		i := slices.Index(addresses, client.Server())
 		processes[i].Stop()
-		if server == addresses[i] {
-			await(t, events, zk.StateHasSession)
-		}
+		await(t, events, zk.StateHasSession)
 		processes[i] = launch(t, f, configs[i])
-	}
-	if _, _, err := client.Get("/a"); err != nil {
-		t.Error(err)
+		if _, _, err := client.Get("/a"); err != nil {
+			t.Error(err)
+		}
 	}
 	if servers := f.Servers(); len(servers) != 1 || servers[0].Status().Servers[2].Server != 3 {
 		t.Errorf("%d ensembles", len(servers))

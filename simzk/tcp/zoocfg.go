@@ -37,21 +37,23 @@ type ServerConfig struct {
 // A server listens on the loopback interface only: a configuration that names no address or that of any interface means
 // 127.0.0.1, and one that names another is refused.
 func ReadServerConfig(path, javaFlags string) (*ServerConfig, error) {
-	properties, err := readProperties(path)
+	p, err := readProperties(path)
 	if err != nil {
 		return nil, err
 	}
-	if dynamic := properties.values["dynamicConfigFile"]; dynamic != "" {
+	if dynamic := p.values["dynamicConfigFile"]; dynamic != "" {
 		more, err := readProperties(dynamic)
 		if err != nil {
 			return nil, fmt.Errorf("%s: dynamicConfigFile: %w", path, err)
 		}
-		properties.members = append(properties.members, more.members...)
+		p.members = append(p.members, more.members...)
 	}
-	c := &ServerConfig{DataDir: properties.values["dataDir"], Reconfig: properties.values["reconfigEnabled"] == "true",
-		LoneVoter: properties.values["standaloneEnabled"] == "false"}
-	if err := errors.Join(c.readNumbers(properties), c.readMembers(properties), c.readAddress(properties)); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	c := &ServerConfig{DataDir: p.values["dataDir"], Reconfig: p.values["reconfigEnabled"] == "true",
+		LoneVoter: p.values["standaloneEnabled"] == "false"}
+	for _, read := range []func(*properties) error{c.readNumbers, c.readMembers, c.readAddress} {
+		if err := read(p); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	c.readJavaFlags(javaFlags)
 	return c, nil

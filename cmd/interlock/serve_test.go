@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// patience is how long a test waits for what must happen. No test waits so long unless it fails.
+const patience = 30 * time.Second
+
+// serveOn starts interlock serve on a free port and returns its first address.
+func serveOn(t *testing.T, arguments ...string) (*child, string) {
+	t.Helper()
+	c := start(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, arguments...)...)
+	var s serving
+	if err := json.Unmarshal([]byte(c.first), &s); err != nil {
+		t.Fatal(err)
+	}
+	return c, s.Addresses[0]
+}
+
+// TestServe lets a client work, and ends the program by a signal.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	c, address := serveOn(t, "--extended-types")
+	client, events, err := zk.Connect([]string{address}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if path, err := client.CreateTTL("/a", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Hour); err != nil || path != "/a" {
+		t.Errorf("%q %v", path, err)
+	}
+	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for e := range events {
+		if e.State == zk.StateDisconnected {
+			break
+		}
+	}
+	if rest, status := c.end(t); rest != "" || status != statusFine || c.stderr.Len() > 0 {
+		t.Errorf("%q, status %d, stderr %q", rest, status, &c.stderr)
+	}
+}
+
+// TestServePortInUse asks for a port that another program has.
+func TestServePortInUse(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	executable, err := exec.LookPath("interlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(executable, "serve", "--listen", listener.Addr().String())
+	output, _ := command.CombinedOutput()
+	if status := command.ProcessState.ExitCode(); status != statusUsage || !strings.HasPrefix(string(output), "interlock: --listen: ") ||
+		!strings.Contains(string(output), listener.Addr().String()) || !strings.Contains(string(output), "address already in use") {
+		t.Errorf("status %d, %s", status, output)
+	}
+}
+
+// A launched is a running zkServer.sh.
+type launched struct {
+	command *exec.Cmd
+	lines   *bufio.Reader
+	stderr  strings.Builder
+}
+
+// launchScript starts zkServer.sh as tests of ZooKeeper clients do, and returns where the server listens.
+func launchScript(t *testing.T, socket, config string) (*launched, string) {
+	t.Helper()
+	executable, err := exec.LookPath("interlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &launched{command: exec.Command(filepath.Join("..", "zkserver", "zkServer.sh"), "start-foreground", config)}
+	name, value := raceOptions()
+	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, controlVariable+"="+socket, name+"="+value,
+		"SERVER_JVMFLAGS=-Dzookeeper.extendedTypesEnabled=true -Dother='with blank'")
+	l.command.Stderr = &l.stderr
+	stdout, err := l.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.command.Process.Kill() })
+	l.lines = bufio.NewReader(stdout)
+	line, err := l.lines.ReadString('\n')
+	address, found := strings.CutPrefix(line, "listens on ")
+	if err != nil || !found {
+		l.command.Wait()
+		t.Fatalf("%q %v %s", line, err, &l.stderr)
+	}
+	return l, strings.TrimSpace(address)
+}
+
+// TestLaunch launches a server by ZooKeeper's script, kills it as nothing can that it could trap, and launches it again.
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	socket, config := filepath.Join(directory, "socket"), filepath.Join(directory, "my zoo.cfg")
+	content := "dataDir=" + directory + "\nclientPort=0\ntickTime=500\n"
+	if err := os.WriteFile(config, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	daemon, _ := serveOn(t, "--control", socket)
+
+	l, address := launchScript(t, socket, config)
+	client, _, err := zk.Connect([]string{address}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.CreateTTL("/a", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if servers, ok := zk.FLWSrvr([]string{address}, patience); !ok || servers[0].Mode != zk.ModeStandalone {
+		t.Errorf("%+v", servers[0])
+	}
+	if err := l.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	l.command.Wait()
+
+	l, again := launchScript(t, socket, config)
+	other, _, err := zk.Connect([]string{again}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if exists, _, err := other.Exists("/a"); err != nil || !exists {
+		t.Errorf("the server has lost its data: %v", err)
+	}
+
+	if err := daemon.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	daemon.end(t)
+	l.command.Wait()
+	if status := l.command.ProcessState.ExitCode(); status != statusInternal || l.stderr.String() != "interlock: interlock serve has ended, and the server with it\n" {
+		t.Errorf("status %d, stderr %q", status, &l.stderr)
+	}
+}
+
+// TestLaunchInterrupted ends a launched server by a signal.
+func TestLaunchInterrupted(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	socket, config := filepath.Join(directory, "socket"), filepath.Join(directory, "zoo.cfg")
+	if err := os.WriteFile(config, []byte("dataDir="+directory+"\nclientPort=0\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, "--control", socket)
+	l, _ := launchScript(t, socket, config)
+	if err := l.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.command.Wait(); err != nil {
+		t.Errorf("%v, stderr %q", err, &l.stderr)
+	}
+}

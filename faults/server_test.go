@@ -1,0 +1,93 @@
+package faults_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// withEnsemble runs a test with so many servers and a client at each.
+func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		c := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: servers, Lag: servers > 1}, new(history.Log))
+		for range servers {
+			defer c.Connect().TearDown()
+		}
+		test(c)
+	})
+}
+
+// A server can be struck as long as a majority goes on without it.
+func TestServerFaultsLeaveAMajority(t *testing.T) {
+	for _, kind := range []faults.Kind{faults.KillServer, faults.PartServer} {
+		for servers, most := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 7: 3} {
+			withEnsemble(t, servers, func(c *simzk.Cluster) {
+				struck := 0
+				for server := range servers {
+					if faults.PossibleAt(kind, c, server) {
+						faults.ApplyAt(kind, c, server)
+						struck++
+						if faults.PossibleAt(kind, c, server) {
+							t.Errorf("%d servers: %v can strike s%d again", servers, kind, server+1)
+						}
+					}
+				}
+				if struck != most {
+					t.Errorf("%d servers: %v struck %d, want %d", servers, kind, struck, most)
+				}
+			})
+		}
+	}
+}
+
+// What strikes clients strikes no servers, and the other way round.
+func TestTargets(t *testing.T) {
+	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		for kind := range faults.Kinds {
+			client, server := faults.Possible(kind, c.Links()[0]), faults.PossibleAt(kind, c, 0)
+			if server != kind.OnServer() || client && server {
+				t.Errorf("%v can strike a client: %v, a server: %v", kind, client, server)
+			}
+		}
+	})
+}
+
+// The client of a server that is killed goes on to another; the client of one that is cut off notices nothing at first.
+func TestServerFaults(t *testing.T) {
+	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		first, second := c.Links()[0], c.Links()[1]
+		faults.ApplyAt(faults.KillServer, c, 0)
+		if c.Up(0) || first.ServerIndex() == 0 || !first.Connected() {
+			t.Errorf("s1 is up: %v; its client is at s%d, connected: %v", c.Up(0), first.ServerIndex()+1, first.Connected())
+		}
+		c.StartServer(0)
+		faults.ApplyAt(faults.PartServer, c, 1)
+		if !c.Parted(1) || second.ServerIndex() != 1 || !second.Connected() {
+			t.Errorf("s2 is cut off: %v; its client is at s%d, connected: %v", c.Parted(1), second.ServerIndex()+1, second.Connected())
+		}
+		c.Rejoin(1)
+		if c.Parted(1) {
+			t.Error("s2 is still cut off")
+		}
+	})
+}
+
+// A reset leaves the link as it is, and there must be somewhere to go.
+func TestReset(t *testing.T) {
+	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		link := c.Links()[0]
+		faults.Apply(faults.Reset, c, link)
+		if link.Down() || link.ServerIndex() == 0 {
+			t.Errorf("the link is down: %v; the client is at s%d", link.Down(), link.ServerIndex()+1)
+		}
+	})
+	withEnsemble(t, 1, func(c *simzk.Cluster) {
+		if faults.Possible(faults.Reset, c.Links()[0]) {
+			t.Error("a reset is possible with a single server")
+		}
+	})
+}

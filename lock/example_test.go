@@ -1,0 +1,269 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+// ensemble stands in for a ZooKeeper of your own. It returns a way to connect to it, as zk.Connect does, and one to shut
+// it down.
+func ensemble() (connect func() *zk.Conn, shut func()) {
+	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	var conns []*zk.Conn
+	connect = func() *zk.Conn {
+		conn, _, err := zk.Connect(server.Addresses(), 10*time.Second, zk.WithLogger(silent{}))
+		if err != nil {
+			panic(err)
+		}
+		conns = append(conns, conn)
+		return conn
+	}
+	return connect, func() {
+		for _, conn := range conns {
+			conn.Close()
+		}
+		server.Close()
+	}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+func Example() {
+	connect, shut := ensemble()
+	defer shut()
+	conn := connect()
+	ctx := context.Background()
+
+	mutex, err := lock.NewMutex(conn, "/locks/billing", 10*time.Second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, err := mutex.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("in the critical section")
+	if err := lease.Unlock(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output: in the critical section
+}
+
+// A job that one process runs at a time, for as long as it is the leader. Its context ends when the lock is lost.
+func ExampleLease_Context() {
+	connect, shut := ensemble()
+	defer shut()
+	conn, admin := connect(), connect()
+	ctx := context.Background()
+
+	mutex, _ := lock.NewMutex(conn, "/locks/leader", 10*time.Second)
+	lease, err := mutex.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	job := func(ctx context.Context) error {
+		fmt.Println("leading")
+		admin.Delete(lease.Node(), -1) // Somebody takes the lock away.
+		<-ctx.Done()                   // Pass the context on to all that the job does.
+		return context.Cause(ctx)
+	}
+	err = job(lease.Context(ctx))
+	fmt.Println("lost:", errors.Is(err, lock.ErrLost))
+	fmt.Println("lost:", errors.Is(lease.Unlock(ctx), lock.ErrLost))
+	// Output:
+	// leading
+	// lost: true
+	// lost: true
+}
+
+// A database row that is fenced: it keeps the highest token that it has seen, and refuses lower ones. In SQL:
+//
+//	UPDATE account SET balance = ?, token = ? WHERE id = ? AND token <= ?
+type row struct {
+	value string
+	token int64
+}
+
+func (r *row) update(value string, token int64) string {
+	if token < r.token {
+		return "refused"
+	}
+	r.value, r.token = value, token
+	return "written"
+}
+
+// A holder that was paused for too long writes late. The token keeps its write out.
+func ExampleLease_Token() {
+	connect, shut := ensemble()
+	defer shut()
+	first, second := connect(), connect()
+	ctx := context.Background()
+	var account row
+
+	mutex, _ := lock.NewMutex(first, "/locks/account", 10*time.Second)
+	paused, _ := mutex.Lock(ctx)
+	second.Delete(paused.Node(), -1) // The first is lost, as when its session expires.
+
+	mutex, _ = lock.NewMutex(second, "/locks/account", 10*time.Second)
+	lease, _ := mutex.Lock(ctx)
+	fmt.Println("second:", account.update("100", lease.Token()))
+	fmt.Println("first: ", account.update("70", paused.Token()))
+	fmt.Println("value: ", account.value)
+	// Output:
+	// second: written
+	// first:  refused
+	// value:  100
+}
+
+// What stands in ZooKeeper itself needs no token: a write can depend on the lease.
+func ExampleLease_Write() {
+	connect, shut := ensemble()
+	defer shut()
+	conn, admin := connect(), connect()
+	ctx := context.Background()
+	admin.Create("/config", nil, 0, zk.WorldACL(zk.PermAll))
+
+	mutex, _ := lock.NewMutex(conn, "/locks/config", 10*time.Second)
+	lease, _ := mutex.Lock(ctx)
+	_, err := lease.Write(ctx, &zk.SetDataRequest{Path: "/config", Data: []byte("blue"), Version: -1})
+	fmt.Println("while it stands:", err)
+
+	admin.Delete(lease.Node(), -1)
+	_, err = lease.Write(ctx, &zk.SetDataRequest{Path: "/config", Data: []byte("red"), Version: -1})
+	fmt.Println("not held any more:", errors.Is(err, lock.ErrNotHeld))
+	data, _, _ := admin.Get("/config")
+	fmt.Printf("%s\n", data)
+	// Output:
+	// while it stands: <nil>
+	// not held any more: true
+	// blue
+}
+
+// A writer that goes on reading what it has written, and lets other readers in.
+func ExampleRWMutex() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	index, _ := lock.NewRWMutex(connect(), "/locks/index", 10*time.Second)
+	other, _ := lock.NewRWMutex(connect(), "/locks/index", 10*time.Second)
+
+	writer, _ := index.Lock(ctx)
+	_, err := other.TryRLock(ctx)
+	fmt.Println("beside a writer:", err)
+	if err := writer.Downgrade(ctx); err != nil {
+		fmt.Println(err)
+	}
+	reader, err := other.TryRLock(ctx)
+	fmt.Println("beside a reader:", err)
+	fmt.Println(errors.Join(reader.Unlock(ctx), writer.Unlock(ctx)))
+	// Output:
+	// beside a writer: lock: held by another
+	// beside a reader: <nil>
+	// <nil>
+}
+
+// Three workers at most, in all processes together.
+func ExampleSemaphore() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	workers, _ := lock.NewSemaphore(connect(), "/locks/workers", 3, 10*time.Second)
+
+	var places []*lock.Lease
+	for {
+		place, err := workers.TryLock(ctx)
+		if errors.Is(err, lock.ErrNotAcquired) {
+			break
+		}
+		places = append(places, place)
+	}
+	fmt.Println(len(places), "at work")
+	for _, place := range places {
+		place.Unlock(ctx)
+	}
+	// Output: 3 at work
+}
+
+// A holder that gives way when it is asked to.
+func ExampleMutex_Revoke() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	batch, _ := lock.NewMutex(connect(), "/locks/disk", 10*time.Second, lock.WithMetadata("batch"))
+	urgent, _ := lock.NewMutex(connect(), "/locks/disk", 10*time.Second, lock.WithMetadata("urgent"))
+
+	lease, _ := batch.Lock(ctx)
+	finished := make(chan error)
+	go func() {
+		<-lease.Revoked() // Between two pieces of work.
+		finished <- lease.Unlock(ctx)
+	}()
+	holders, _ := urgent.Participants(ctx)
+	fmt.Println("held by", holders[0].Metadata)
+	fmt.Println(urgent.Revoke(ctx), <-finished)
+	mine, err := urgent.Lock(ctx)
+	fmt.Println(err, mine.Unlock(ctx))
+	// Output:
+	// held by batch
+	// <nil> <nil>
+	// <nil> <nil>
+}
+
+// A function that takes the lock may call another that takes it too, if both get the same context.
+func ExampleWithOwner() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := lock.WithOwner(context.Background())
+	mutex, _ := lock.NewMutex(connect(), "/locks/stock", 10*time.Second)
+
+	outer, _ := mutex.Lock(ctx)
+	inner, err := mutex.Lock(ctx)
+	fmt.Println("again:", err)
+	inner.Unlock(ctx)
+	fmt.Println("still held:", outer.Err() == nil)
+	outer.Unlock(ctx)
+	// Output:
+	// again: <nil>
+	// still held: true
+}
+
+// A transfer needs both accounts, or none. Two transfers in opposite directions do not wait for each other.
+func ExampleMulti() {
+	connect, shut := ensemble()
+	defer shut()
+	conn := connect()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // for both together
+	defer cancel()
+	from, _ := lock.NewMutex(conn, "/locks/accounts/7", 10*time.Second)
+	to, _ := lock.NewMutex(conn, "/locks/accounts/3", 10*time.Second)
+
+	both, _ := lock.NewMulti(from, to)
+	leases, err := both.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, lease := range leases.Leases() {
+		fmt.Println(lease.Node()[:len("/locks/accounts/7")])
+	}
+	fmt.Println(leases.Unlock(ctx))
+	// Output:
+	// /locks/accounts/3
+	// /locks/accounts/7
+	// <nil>
+}

@@ -1,0 +1,148 @@
+package lock
+
+import (
+	"context"
+	"sync"
+)
+
+// A grant is the turn of a contender. The leases on it belong to one owner; it ends with the last of them, or when the
+// lock is lost.
+type grant struct {
+	contender *contender
+	node      string
+	token     int64
+	forget    func() // tells the owner that it holds the lock no longer
+
+	ctx    context.Context // ends with the grant, its cause says how
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	leases  int
+	writers int           // leases that are exclusive
+	revoked chan struct{} // closed when others have asked for the lock
+	asked   bool          // that was done
+	reading bool          // the node is marked as shared, or is being marked
+	marked  chan struct{} // closed when that was done, or was refused
+	refusal error         // then
+}
+
+func newGrant(c *contender, token int64) *grant {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &grant{contender: c, node: c.node, token: token, forget: func() {}, ctx: ctx, cancel: cancel,
+		revoked: make(chan struct{}), marked: make(chan struct{}), reading: c.rule.kind != exclusive}
+}
+
+// enter returns a lease on the grant, or errEnded if the grant has ended. A reader must not become a writer.
+func (g *grant) enter(shared bool) (*Lease, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ctx.Err() != nil && g.leases > 0 || g.contender.wanted() != nil {
+		return nil, errEnded
+	}
+	if !shared && g.reading {
+		return nil, ErrUpgrade
+	}
+	g.leases++
+	if !shared {
+		g.writers++
+	}
+	ctx, cancel := context.WithCancelCause(g.ctx)
+	return &Lease{grant: g, shared: shared, ctx: ctx, cancel: cancel}, nil
+}
+
+// leave ends a lease's part in the grant. It tells whether the lease was the last, and whether it was exclusive.
+func (g *grant) leave(l *Lease) (last, wrote bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leases--
+	wrote = !l.shared
+	if g.leases == 0 {
+		g.forget()
+		g.cancel(errUnlocked)
+		g.contender.dismiss()
+		return true, wrote
+	}
+	g.read(l)
+	return false, wrote
+}
+
+// demote makes a lease a shared one.
+func (g *grant) demote(l *Lease) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.read(l)
+}
+
+// read takes note that a lease is exclusive no longer. The last to be so lets other readers in.
+func (g *grant) read(l *Lease) {
+	if l.shared {
+		return
+	}
+	l.shared = true
+	g.writers--
+	if g.writers == 0 {
+		g.reading = true
+		g.contender.demote()
+	}
+}
+
+// awaitMark waits until the node is marked as shared, if it is to be.
+func (g *grant) awaitMark(ctx context.Context) error {
+	g.mu.Lock()
+	pending := g.reading && g.contender.rule.kind == exclusive
+	g.mu.Unlock()
+	if !pending {
+		return nil
+	}
+	select {
+	case <-g.marked:
+		return g.refusal
+	case <-g.ctx.Done():
+	case <-ctx.Done():
+	}
+	// Several may have been ready: what is certain goes before the rest.
+	select {
+	case <-g.marked:
+		return g.refusal
+	default:
+	}
+	if g.ctx.Err() != nil {
+		return g.loss()
+	}
+	return context.Cause(ctx)
+}
+
+// shared says that the node has been marked, or why it has not.
+func (g *grant) shared(refusal error) {
+	g.refusal = refusal
+	close(g.marked)
+}
+
+// revoke says that others have asked for the lock. It tells whether that is news.
+func (g *grant) revoke() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.asked {
+		return false
+	}
+	g.asked = true
+	close(g.revoked)
+	return true
+}
+
+func (g *grant) isRevoked() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked
+}
+
+// end ends the grant. Only the first call counts.
+func (g *grant) end(err error) { g.cancel(err) }
+
+// loss returns why the lock was lost, nil if it was not.
+func (g *grant) loss() error {
+	if err := context.Cause(g.ctx); err != errUnlocked {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package lock
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// An Observer is told what becomes of a lock's contenders. It is what metrics and traces hang on. Observe is called by
+// the goroutine that does what the event says, and holds it up; it must not call the lock.
+type Observer interface {
+	Observe(Event)
+}
+
+// An Event is something that became of a contender.
+type Event struct {
+	Kind EventKind
+	Path string // of the lock
+	Node string // the contender's, empty while it has none
+
+	Token   int64         // of Granted, Ended and Revoked
+	Ahead   int           // of Waiting: how many contenders it waits for
+	Elapsed time.Duration // of Granted: since Lock was called; of Ended: since the lock was granted
+	Err     error         // of Retried and Abandoned: what failed; of Ended: why the lock was lost, nil if it was unlocked
+}
+
+// An EventKind says what became of a contender.
+type EventKind string
+
+// The kinds of events, in the order in which they mostly happen.
+const (
+	Queued    EventKind = "queued"    // its node was made
+	Waiting   EventKind = "waiting"   // it waits, having looked at those before it
+	Granted   EventKind = "granted"   // it has its turn
+	Revoked   EventKind = "revoked"   // somebody has asked for the lock
+	Ended     EventKind = "ended"     // the lock was unlocked or lost
+	Retried   EventKind = "retried"   // a request failed and is tried again
+	Removed   EventKind = "removed"   // its node is gone
+	Abandoned EventKind = "abandoned" // its node could not be removed
+)
+
+// observe tells the observers of an event.
+func (c *contender) observe(e Event) {
+	if len(c.observers) == 0 {
+		return
+	}
+	e.Path, e.Node = c.path, c.node
+	for _, o := range c.observers {
+		o.Observe(e)
+	}
+}
+
+// A logObserver writes events into a log.
+type logObserver struct{ logger *slog.Logger }
+
+func (o logObserver) Observe(e Event) {
+	level := slog.LevelDebug
+	attributes := []slog.Attr{slog.String("path", e.Path), slog.String("node", e.Node)}
+	switch e.Kind {
+	case Waiting:
+		attributes = append(attributes, slog.Int("ahead", e.Ahead))
+	case Granted, Ended:
+		attributes = append(attributes, slog.Int64("token", e.Token), slog.Duration("elapsed", e.Elapsed))
+	}
+	if e.Err != nil {
+		level = slog.LevelWarn
+		attributes = append(attributes, slog.Any("error", e.Err))
+	}
+	o.logger.LogAttrs(context.Background(), level, "lock "+string(e.Kind), attributes...)
+}

@@ -1,0 +1,102 @@
+package lock_test
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/lock"
+)
+
+// A witness keeps the events that it is told of.
+type witness struct{ events []lock.Event }
+
+func (o *witness) Observe(e lock.Event) { o.events = append(o.events, e) }
+
+func (o *witness) kinds() []lock.EventKind {
+	var kinds []lock.EventKind
+	for _, e := range o.events {
+		kinds = append(kinds, e.Kind)
+	}
+	return kinds
+}
+
+func (o *witness) want(t *testing.T, want ...lock.EventKind) {
+	t.Helper()
+	if got := o.kinds(); !slices.Equal(got, want) {
+		t.Errorf("events %v, want %v", got, want)
+	}
+}
+
+func TestObserver(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		holding, waiting := &witness{}, &witness{}
+		lease := w.acquire(w.mutex(1, lock.WithObserver(holding)))
+		c := w.start(background, w.mutex(2, lock.WithObserver(waiting)))
+		w.pass(time.Second)
+		w.unlock(lease)
+		w.wantGranted(c)
+		holding.want(t, lock.Queued, lock.Granted, lock.Ended, lock.Removed)
+		waiting.want(t, lock.Queued, lock.Waiting, lock.Granted)
+		if e := waiting.events[1]; e.Ahead != 1 || e.Path != "/lock" || e.Node != c.lease.Node() {
+			t.Errorf("%+v", e)
+		}
+		if e := waiting.events[2]; e.Token != c.lease.Token() || e.Elapsed < time.Second {
+			t.Errorf("%+v", e)
+		}
+		if e := holding.events[2]; e.Token != lease.Token() || e.Elapsed < time.Second || e.Err != nil {
+			t.Errorf("%+v", e)
+		}
+		w.do(func() error { return w.mutex(1).Revoke(background) })
+		go w.client(1).Delete(c.lease.Node(), -1)
+		w.flow()
+		if got := waiting.kinds()[3:]; !slices.Equal(got, []lock.EventKind{lock.Revoked, lock.Ended, lock.Removed}) {
+			t.Errorf("events %v", got)
+		}
+		if e := waiting.events[4]; e.Err == nil {
+			t.Errorf("%+v does not say why the lock was lost", e)
+		}
+	})
+}
+
+func TestObserverOfFailures(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		seen := &witness{}
+		c := w.start(background, w.mutex(1, lock.WithObserver(seen)))
+		w.send()
+		w.cluster.Cut(w.client(1).Link)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(2 * time.Second)
+		w.wantGranted(c)
+		seen.want(t, lock.Retried, lock.Queued, lock.Granted)
+		refused := &witness{}
+		m := must(lock.NewMutex(refusing{w.client(1)}, "/other", sessionTimeout, lock.WithObserver(refused)))
+		lease := w.acquire(m)
+		go lease.Unlock(background)
+		w.flow()
+		refused.want(t, lock.Queued, lock.Granted, lock.Ended, lock.Abandoned)
+	})
+}
+
+func TestLogger(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		var text bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		lease := w.acquire(w.mutex(1, lock.WithLogger(logger)))
+		w.watch()
+		go w.client(2).Delete(lease.Node(), -1)
+		w.flow()
+		for _, want := range []string{
+			`level=DEBUG msg="lock queued" path=/lock node=` + lease.Node(),
+			`level=DEBUG msg="lock granted" path=/lock`, `token=3`,
+			`level=WARN msg="lock ended"`, `error="lock: not held: lease lost: its node is gone`,
+		} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("the log does not say %q:\n%s", want, &text)
+			}
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package lock
+
+import (
+	"context"
+	"sync"
+)
+
+// An owner is on whose behalf locks are taken, and what it holds.
+type owner struct {
+	mu     sync.Mutex
+	places map[placeKey]*place
+}
+
+// A placeKey tells locks apart: two handles on the same path through the same client are the same lock.
+type placeKey struct {
+	connection any
+	path       string
+}
+
+// A place is what an owner has in a queue: it waits there, or it holds the lock.
+type place struct {
+	ready chan struct{} // closed when the contender has had its turn, or has given up
+	grant *grant        // nil if it has given up; good once ready is closed
+}
+
+type ownerKey struct{}
+
+// WithOwner returns a context that stands for an owner of locks, a new one with each call. Whoever takes a lock with
+// such a context, or one derived from it, takes it again without waiting where that owner holds it, even through another
+// handle on the same path and client; the lock is free when each of the leases was unlocked. This makes [Mutex] and
+// [RWMutex] reentrant; an owner that writes may read too, but not the other way round: see [ErrUpgrade]. A [Semaphore]
+// gives out a place each time.
+//
+// An owner is whatever passes the context on, be it one goroutine or many: they share the lock. Goroutines have no
+// identity here, and a context without an owner shares with nobody.
+func WithOwner(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ownerKey{}, &owner{places: make(map[placeKey]*place)})
+}
+
+func ownerOf(ctx context.Context) *owner {
+	o, _ := ctx.Value(ownerKey{}).(*owner)
+	return o
+}
+
+// lock takes a lock that the owner may hold already. One of its goroutines at a time stands in the queue; the others
+// wait for how that goes, and the next takes its place if it gives up.
+func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
+	key := placeKey{q.identity, q.path}
+	for {
+		o.mu.Lock()
+		p := o.places[key]
+		if p == nil {
+			p = &place{ready: make(chan struct{})}
+			o.places[key] = p
+			o.mu.Unlock()
+			return o.first(ctx, key, p, q, r)
+		}
+		o.mu.Unlock()
+		if err := p.await(ctx, r.try); err != nil {
+			return nil, err
+		}
+		if p.grant != nil {
+			lease, err := p.grant.enter(r.kind != exclusive)
+			if err != errEnded {
+				return lease, err
+			}
+		}
+		o.forget(key, p)
+	}
+}
+
+// first takes the lock when the owner has no part in it yet.
+func (o *owner) first(ctx context.Context, key placeKey, p *place, q *queue, r rule) (*Lease, error) {
+	defer close(p.ready)
+	g, err := q.contend(ctx, r)
+	if err != nil {
+		o.forget(key, p)
+		return nil, err
+	}
+	g.forget = func() { o.forget(key, p) }
+	lease, err := g.enter(r.kind != exclusive)
+	p.grant = g
+	return lease, err
+}
+
+// await waits until it is known how the attempt of another goroutine of the owner ended.
+func (p *place) await(ctx context.Context, try bool) error {
+	select {
+	case <-p.ready:
+		return nil
+	default:
+	}
+	if try {
+		return ErrNotAcquired
+	}
+	select {
+	case <-p.ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (o *owner) forget(key placeKey, p *place) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.places[key] == p {
+		delete(o.places, key)
+	}
+}

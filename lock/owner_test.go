@@ -1,0 +1,158 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/lock"
+)
+
+// An owner takes the lock as often as it likes, through any handle, for no request; it is free after as many unlocks.
+func TestReentrant(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		owner := lock.WithOwner(background)
+		a, b := w.mutex(1), w.mutex(1)
+		leases := []*lock.Lease{w.take(owner, a.Lock)}
+		before := w.requests(1, "")
+		derived, cancel := context.WithTimeout(owner, time.Second)
+		defer cancel()
+		leases = append(leases, w.take(derived, a.Lock), w.take(owner, b.Lock), w.take(owner, b.TryLock))
+		if got := w.requests(1, "") - before; got != 0 {
+			t.Errorf("to enter again took %d requests, want none", got)
+		}
+		waiter := w.start(background, w.mutex(2))
+		for i, lease := range leases {
+			w.wantWaiting(waiter)
+			if lease.Token() != leases[0].Token() || lease.Err() != nil {
+				t.Errorf("lease %d: token %d, error %v, want token %d", i, lease.Token(), lease.Err(), leases[0].Token())
+			}
+			w.unlock(lease)
+			w.unlock(lease) // counts once
+			select {
+			case <-lease.Done():
+			default:
+				t.Errorf("lease %d is not done", i)
+			}
+		}
+		w.wantGranted(waiter)
+	})
+}
+
+// Without an owner, or with another, one waits for oneself.
+func TestOwnersAreApart(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m := w.mutex(1)
+		owner := lock.WithOwner(background)
+		lease := w.take(owner, m.Lock)
+		var others []*call
+		for _, ctx := range []context.Context{background, lock.WithOwner(background), lock.WithOwner(owner)} {
+			others = append(others, w.start(ctx, m))
+			w.wantWaiting(others...)
+		}
+		w.unlock(lease)
+		for _, c := range others {
+			w.flow()
+			w.wantGranted(c)
+			w.unlock(c.lease)
+		}
+	})
+}
+
+// Goroutines of one owner that come at the same time share one place in the queue.
+func TestOwnerComesTwice(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		owner := lock.WithOwner(background)
+		m := w.mutex(2)
+		first, cancel := context.WithCancel(owner)
+		a, b := w.start(first, m), (*call)(nil)
+		w.flow()
+		b = w.start(owner, m)
+		w.wantWaiting(a, b)
+		w.wantNodes(2)
+		w.wantError(w.begin(owner, m.TryLock), lock.ErrNotAcquired)
+		cancel() // The second takes the first one's part.
+		w.wantError(a, context.Canceled)
+		w.wantWaiting(b)
+		w.unlock(holder)
+		w.wantGranted(b)
+		w.unlock(b.lease)
+		w.wantNodes(0)
+	})
+}
+
+// A goroutine that waits for another of its owner can give up by itself.
+func TestOwnerGivesUp(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.acquire(w.mutex(1))
+		owner := lock.WithOwner(background)
+		a := w.start(owner, w.mutex(2))
+		w.flow()
+		ctx, cancel := context.WithCancel(owner)
+		b := w.start(ctx, w.mutex(2))
+		w.wantWaiting(a, b)
+		cancel()
+		w.wantError(b, context.Canceled)
+		w.wantWaiting(a)
+	})
+}
+
+// An owner that has given the lock back queues like anybody else.
+func TestOwnerComesBack(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		owner := lock.WithOwner(background)
+		m := w.mutex(1)
+		lease := w.take(owner, m.Lock)
+		waiter := w.start(background, w.mutex(2))
+		w.flow()
+		ended, cancel := context.WithCancel(background)
+		cancel()
+		if err := lease.Unlock(ended); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Unlock: %v, want that it goes on", err)
+		}
+		again := w.start(owner, m)
+		w.flow()
+		w.wantGranted(waiter)
+		w.wantWaiting(again)
+		w.unlock(waiter.lease)
+		w.wantGranted(again)
+		if again.lease.Token() <= waiter.lease.Token() {
+			t.Errorf("token %d after %d", again.lease.Token(), waiter.lease.Token())
+		}
+	})
+}
+
+// All leases of an owner are lost together, and a loss is no reason to think that the lock is held.
+func TestOwnerLoses(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		owner := lock.WithOwner(background)
+		m := w.mutex(1)
+		a, b := w.take(owner, m.Lock), w.take(owner, m.Lock)
+		w.watch()
+		go w.client(2).Delete(a.Node(), -1)
+		w.flow()
+		for _, l := range []*lock.Lease{a, b} {
+			if !errors.Is(l.Err(), lock.ErrLost) {
+				t.Errorf("error %v, want ErrLost", l.Err())
+			}
+		}
+		rival := w.acquire(w.mutex(2))
+		again := w.start(owner, m)
+		w.wantWaiting(again)
+		for _, l := range []*lock.Lease{a, b} {
+			if err := w.do(func() error { return l.Unlock(background) }); !errors.Is(err, lock.ErrLost) {
+				t.Errorf("Unlock: %v, want ErrLost", err)
+			}
+		}
+		w.wantWaiting(again)
+		w.unlock(rival)
+		w.wantGranted(again)
+		once := w.take(owner, m.Lock) // The unlocks of what was lost do not count for what is held now.
+		w.unlock(again.lease)
+		w.wantNodes(1)
+		w.unlock(once)
+		w.wantNodes(0)
+	})
+}

@@ -1,0 +1,110 @@
+package lock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Participant is somebody who holds a lock or waits for it, as ZooKeeper saw it a moment ago.
+type Participant struct {
+	Node     string // the path of its node
+	Session  int64  // of the client that made the node
+	Created  int64  // the transaction that made the node; its fencing token is no lower, those of all behind it are higher
+	Metadata string // as given by WithMetadata
+	Shared   bool   // it reads, or has a place in a semaphore
+	Turn     bool   // it has its turn: it holds the lock, or is about to learn so
+	Revoked  bool   // it has been asked to give the lock back
+}
+
+func (q *queue) participants(ctx context.Context, r rule) ([]Participant, error) {
+	return await(ctx, func() ([]Participant, error) { return q.census(r) })
+}
+
+// census asks for all participants. Those that leave meanwhile are left out.
+func (q *queue) census(r rule) ([]Participant, error) {
+	if err := q.sync(); err != nil {
+		return nil, err
+	}
+	entries, _, err := q.list()
+	if err == nil {
+		entries, err = q.sorted(entries)
+	}
+	if err != nil {
+		return nil, err
+	}
+	participants := make([]Participant, 0, len(entries))
+	writers := false
+	for i := range entries {
+		e := &entries[i]
+		data, stat, err := q.client.Get(q.at(e.name))
+		if isNoNode(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		content := parseRecord(data)
+		p := Participant{Node: q.at(e.name), Session: stat.EphemeralOwner, Created: stat.Czxid, Metadata: content.Metadata,
+			Shared: e.kind != exclusive || content.Shared, Revoked: content.Revoked}
+		p.Turn = len(participants) <= r.spare || p.Shared && e.kind != slot && !writers
+		writers = writers || !p.Shared
+		participants = append(participants, p)
+	}
+	return participants, nil
+}
+
+func (q *queue) revoke(ctx context.Context, r rule) error {
+	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, q.askBack(r) })
+	return err
+}
+
+// askBack asks all who have their turn to give the lock back.
+func (q *queue) askBack(r rule) error {
+	participants, err := q.census(r)
+	if err != nil {
+		return err
+	}
+	asked := false
+	for _, p := range participants {
+		if !p.Turn {
+			continue
+		}
+		found, err := q.askBackFrom(p.Node)
+		if err != nil {
+			return err
+		}
+		asked = asked || found
+	}
+	if !asked {
+		return ErrNotHeld
+	}
+	return nil
+}
+
+// askBackFrom marks a node as revoked, and tells whether it still stood.
+func (q *queue) askBackFrom(node string) (bool, error) {
+	for {
+		data, stat, err := q.client.Get(node)
+		if isNoNode(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		content := parseRecord(data)
+		if content.Revoked {
+			return true, nil
+		}
+		content.Revoked = true
+		_, err = q.client.Set(node, content.encode(), stat.Version)
+		switch {
+		case isNoNode(err):
+			return false, nil
+		case errors.Is(err, zk.ErrBadVersion):
+			continue // The holder has changed it meanwhile.
+		}
+		return err == nil, err
+	}
+}

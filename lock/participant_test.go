@@ -1,0 +1,193 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/interlock-sim/interlock/lock"
+)
+
+// participants asks a lock who takes part, and describes them.
+func (w *world) participants(ask func(context.Context) ([]lock.Participant, error)) []string {
+	w.t.Helper()
+	var found []string
+	err := w.do(func() error {
+		participants, err := ask(background)
+		for i, p := range participants {
+			stat, ok := w.cluster.Tree().Stat(p.Node)
+			if !ok || stat.EphemeralOwner != p.Session || stat.Czxid != p.Created || i > 0 && p.Created <= participants[i-1].Created {
+				w.t.Errorf("%+v is not %+v", p, stat)
+			}
+			found = append(found, fmt.Sprintf("%s shared=%v turn=%v", p.Metadata, p.Shared, p.Turn))
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+func (w *world) wantParticipants(ask func(context.Context) ([]lock.Participant, error), want ...string) {
+	w.t.Helper()
+	if got := w.participants(ask); fmt.Sprint(got) != fmt.Sprint(want) {
+		w.t.Errorf("participants %q, want %q", got, want)
+	}
+}
+
+func TestParticipants(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		var locks []*lock.RWMutex
+		for i := range 4 {
+			locks = append(locks, must(lock.NewRWMutex(w.client(i+1), "/lock", sessionTimeout, lock.WithMetadata(fmt.Sprintf("host %d", i+1)))))
+		}
+		w.wantParticipants(locks[0].Participants)
+		lease := w.take(background, locks[0].Lock)
+		for _, take := range []func(context.Context) (*lock.Lease, error){locks[1].RLock, locks[2].Lock, locks[3].RLock} {
+			w.begin(background, take)
+			w.flow()
+		}
+		w.create("/lock/config", 0, 0)
+		w.wantParticipants(locks[3].Participants, "host 1 shared=false turn=true", "host 2 shared=true turn=false",
+			"host 3 shared=false turn=false", "host 4 shared=true turn=false")
+		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
+			t.Fatal(err)
+		}
+		w.wantParticipants(locks[3].Participants, "host 1 shared=true turn=true", "host 2 shared=true turn=true",
+			"host 3 shared=false turn=false", "host 4 shared=true turn=false")
+		w.unlock(lease)
+		w.wantParticipants(locks[3].Participants, "host 2 shared=true turn=true", "host 3 shared=false turn=false", "host 4 shared=true turn=false")
+	})
+}
+
+func TestParticipantsOfASemaphore(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		for client := 1; client <= 3; client++ {
+			w.begin(background, w.semaphore(client, 2).Lock)
+			w.flow()
+		}
+		w.wantParticipants(w.semaphore(1, 2).Participants, " shared=true turn=true", " shared=true turn=true", " shared=true turn=false")
+	})
+}
+
+// What somebody else has put into a node says nothing.
+func TestForeignData(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.take(background, w.rwmutex(1).Lock)
+		for _, data := range []string{"shared", `{"shared":`, `{"shared":1}`, `[]`, `{}`} {
+			if err := w.do(func() error { _, err := w.client(2).Set(lease.Node(), []byte(data), -1); return err }); err != nil {
+				t.Fatal(err)
+			}
+			w.wantParticipants(w.mutex(2).Participants, " shared=false turn=true")
+			w.wantError(w.begin(background, w.rwmutex(2).TryRLock), lock.ErrNotAcquired)
+		}
+	})
+}
+
+func TestRevoke(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		m := must(lock.NewMutex(w.client(1), "/lock", sessionTimeout, lock.WithMetadata("the first")))
+		lease := w.take(background, m.Lock)
+		waiter := w.start(background, w.mutex(2))
+		w.watch()
+		for range 2 {
+			if err := w.do(func() error { return w.mutex(3).Revoke(background) }); err != nil {
+				t.Fatalf("Revoke: %v", err)
+			}
+		}
+		select {
+		case <-lease.Revoked():
+		default:
+			t.Fatal("the holder has not been told")
+		}
+		if lease.Err() != nil {
+			t.Errorf("the lease has ended: %v", lease.Err())
+		}
+		w.wantParticipants(m.Participants, "the first shared=false turn=true", " shared=false turn=false")
+		w.unlock(lease)
+		w.wantGranted(waiter)
+		select {
+		case <-waiter.lease.Revoked():
+			t.Error("the next holder was told too")
+		default:
+		}
+		w.unlock(waiter.lease)
+		if err := w.do(func() error { return m.Revoke(background) }); !errors.Is(err, lock.ErrNotHeld) {
+			t.Errorf("Revoke of a free lock: %v, want ErrNotHeld", err)
+		}
+	})
+}
+
+// All who read are asked, and not the one that waits.
+func TestRevokeReaders(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		readers := []*lock.Lease{w.take(background, w.rwmutex(1).RLock), w.take(background, w.rwmutex(2).RLock)}
+		writer := w.begin(background, w.rwmutex(3).Lock)
+		w.watch()
+		if err := w.do(func() error { return w.rwmutex(3).Revoke(background) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range readers {
+			<-r.Revoked()
+			w.unlock(r)
+		}
+		w.wantGranted(writer)
+		select {
+		case <-writer.lease.Revoked():
+			t.Error("the writer was asked too")
+		default:
+		}
+	})
+}
+
+// A holder that is both asked for the lock and becomes a reader is a reader that was asked for it.
+func TestRevokeAndDowngrade(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.take(background, w.rwmutex(1).Lock)
+		var err error
+		go func() { err = w.rwmutex(2).Revoke(background) }()
+		for range 4 { // sync, list, read, read again; the next is to write
+			w.serve(2)
+			w.cluster.Deliver(w.client(2).Link)
+		}
+		if e := w.do(func() error { return lease.Downgrade(background) }); e != nil || err != nil {
+			t.Fatal(e, err)
+		}
+		w.watch()
+		<-lease.Revoked()
+		w.wantParticipants(w.rwmutex(2).Participants, " shared=true turn=true")
+		again := w.take(background, w.rwmutex(2).RLock)
+		w.unlock(again)
+	})
+}
+
+// A holder hears of a revocation also where the watch does not tell of it.
+func TestRevokeUnheard(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		m := must(lock.NewMutex(deafToData{w.client(1)}, "/lock", sessionTimeout))
+		lease := w.take(background, m.Lock)
+		if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(sessionTimeout / 2)
+		<-lease.Revoked()
+	})
+}
+
+func TestParticipantsIsCancelled(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		ctx, cancel := context.WithCancel(background)
+		done := make(chan error, 1)
+		go func() { _, err := w.mutex(1).Participants(ctx); done <- err }()
+		w.send()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Participants: %v", err)
+		}
+		if _, err := w.mutex(1).Participants(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Participants with a context that has ended: %v", err)
+		}
+	})
+}

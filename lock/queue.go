@@ -1,0 +1,167 @@
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A queue is a directory of ZooKeeper in which contenders make their nodes, and how this process does so. Every lock
+// of the package is one, with rules of its own about who waits for whom.
+type queue struct {
+	client     Client
+	identity   any // equal for queues whose clients are the same
+	path       string
+	timeout    time.Duration
+	validity   time.Duration // how long a confirmation of a node lasts, from when it was asked for
+	acl        []zk.ACL
+	metadata   string
+	containers bool
+	observers  []Observer
+	randomMu   sync.Mutex
+	random     io.Reader
+}
+
+// A rule says whom a contender waits for.
+type rule struct {
+	kind      kind // as what it stands in the queue
+	spare     int  // how many of those that it waits for may stand when it has its turn
+	try       bool // it gives up where it would have to wait
+	reentrant bool // its owner need not wait for itself
+}
+
+// blockedBy tells whether the contender waits for one that stands before it.
+func (r *rule) blockedBy(e *entry) bool { return r.kind != shared || e.kind != shared }
+
+func newQueue(client Client, path string, sessionTimeout time.Duration, options []Option) (*queue, error) {
+	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
+		return nil, fmt.Errorf("lock: path %q must begin with a slash and not end in one", path)
+	}
+	if sessionTimeout <= 0 {
+		return nil, fmt.Errorf("lock: session timeout %v must be positive", sessionTimeout)
+	}
+	q := &queue{
+		client: client, path: path, timeout: sessionTimeout, validity: sessionTimeout / 10 * 9,
+		acl: zk.WorldACL(zk.PermAll), random: rand.Reader,
+	}
+	q.identity = q
+	if reflect.ValueOf(client).Comparable() {
+		q.identity = client
+	}
+	for _, option := range options {
+		option(q)
+	}
+	return q, nil
+}
+
+// lock takes the lock for the owner that the context carries, or for this call alone.
+func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if o := ownerOf(ctx); o != nil && r.reentrant {
+		return o.lock(ctx, q, r)
+	}
+	g, err := q.contend(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return g.enter(r.kind != exclusive)
+}
+
+// contend sends a contender into the queue and waits until it has its turn.
+func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
+	c, err := newContender(q, r)
+	if err != nil {
+		return nil, err
+	}
+	go c.run()
+	select {
+	case outcome := <-c.outcome:
+		return outcome.grant, outcome.err
+	case <-ctx.Done():
+		c.dismiss()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// list returns the contenders in the directory, in no order, and the transaction that last made or removed a node
+// there. A directory that is not there has none.
+func (q *queue) list() ([]entry, int64, error) {
+	names, stat, err := q.client.Children(q.path)
+	if isNoNode(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	entries := make([]entry, 0, len(names))
+	for _, name := range names {
+		if e, ok := parseEntry(name); ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries, stat.Pzxid, nil
+}
+
+// sync makes sure that what is read next is no older than what was committed before the call.
+func (q *queue) sync() error {
+	if _, err := q.client.Sync(q.path); err != nil && !isNoNode(err) {
+		return err
+	}
+	return nil
+}
+
+// sorted brings contenders into the order in which their nodes were created. Where their numbers do not tell it, it
+// asks for the transaction that created each node, and leaves out those that are gone by now.
+func (q *queue) sorted(entries []entry) ([]entry, error) {
+	if !numbersTell(entries) {
+		standing := entries[:0]
+		for _, e := range entries {
+			exists, stat, err := q.client.Exists(q.at(e.name))
+			if err != nil {
+				return nil, err
+			}
+			if exists {
+				e.czxid = stat.Czxid
+				standing = append(standing, e)
+			}
+		}
+		entries = standing
+	}
+	sortEntries(entries)
+	return entries, nil
+}
+
+// at returns the path of a node in the directory.
+func (q *queue) at(name string) string { return q.path + "/" + name }
+
+// await runs a request that knows no context, and leaves it to itself when the context ends first.
+func await[T any](ctx context.Context, request func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	var none T
+	if err := context.Cause(ctx); err != nil {
+		return none, err
+	}
+	results := make(chan result, 1)
+	go func() {
+		value, err := request()
+		results <- result{value, err}
+	}()
+	select {
+	case r := <-results:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}

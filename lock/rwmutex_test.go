@@ -1,0 +1,233 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+func (w *world) rwmutex(client int) *lock.RWMutex {
+	return must(lock.NewRWMutex(w.client(client), "/lock", sessionTimeout))
+}
+
+func TestReadersTogether(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		first, second := w.take(background, w.rwmutex(1).RLock), w.take(background, w.rwmutex(2).RLock)
+		if got := w.requests(2, ""); got != 2 {
+			t.Errorf("a reader behind a reader took %d requests, want 2", got)
+		}
+		writer := w.begin(background, w.rwmutex(3).Lock)
+		w.wantWaiting(writer)
+		late := w.begin(background, w.rwmutex(4).RLock) // It would starve the writer.
+		w.wantWaiting(writer, late)
+		w.wantError(w.begin(background, w.rwmutex(1).TryRLock), lock.ErrNotAcquired)
+		w.wantError(w.begin(background, w.rwmutex(1).TryLock), lock.ErrNotAcquired)
+		w.unlock(first)
+		w.wantWaiting(writer, late)
+		w.unlock(second)
+		w.wantGranted(writer)
+		w.wantWaiting(late)
+		w.unlock(writer.lease)
+		w.wantGranted(late)
+		w.unlock(w.take(background, w.rwmutex(1).TryRLock))
+		w.wantError(w.begin(background, w.rwmutex(1).TryLock), lock.ErrNotAcquired)
+	})
+}
+
+// A mutex on the same path is one more writer.
+func TestMutexBesideReaders(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		reader := w.take(background, w.rwmutex(1).RLock)
+		m := w.start(background, w.mutex(2))
+		w.wantWaiting(m)
+		w.unlock(reader)
+		w.wantGranted(m)
+		reading := w.begin(background, w.rwmutex(1).RLock)
+		w.wantWaiting(reading)
+	})
+}
+
+// A writer becomes a reader for one request: readers get in, no writer does, and node and token stay.
+func TestDowngrade(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		lease := w.take(background, w.rwmutex(1).Lock)
+		node, token := lease.Node(), lease.Token()
+		reader := w.begin(background, w.rwmutex(2).RLock)
+		w.wantWaiting(reader)
+		writer := w.begin(background, w.rwmutex(3).Lock)
+		w.wantWaiting(reader, writer)
+		for range 2 { // The second time there is nothing to do.
+			if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
+				t.Fatalf("Downgrade: %v", err)
+			}
+		}
+		if got := w.requests(1, "set"); got != 1 {
+			t.Errorf("%d sets, want 1", got)
+		}
+		w.wantGranted(reader)
+		w.wantWaiting(writer)
+		w.wantError(w.begin(background, w.rwmutex(4).TryRLock), lock.ErrNotAcquired) // The writer waits before it.
+		if lease.Node() != node || lease.Token() != token || lease.Err() != nil {
+			t.Errorf("after the downgrade: node %s, token %d, error %v", lease.Node(), lease.Token(), lease.Err())
+		}
+		w.pass(2 * sessionTimeout)
+		if lease.Err() != nil {
+			t.Errorf("the downgraded lease was lost: %v", lease.Err())
+		}
+		w.unlock(reader.lease)
+		w.wantWaiting(writer)
+		w.unlock(lease)
+		w.wantGranted(writer)
+	})
+}
+
+// An owner that writes and reads keeps reading when it has done writing, and nobody writes in between.
+func TestUnlockTheWriter(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		owner := lock.WithOwner(background)
+		m := w.rwmutex(1)
+		outer, inner := w.take(owner, m.Lock), w.take(owner, m.Lock)
+		reading := w.take(owner, m.RLock)
+		reader, writer := w.begin(background, w.rwmutex(2).RLock), (*call)(nil)
+		w.wantWaiting(reader)
+		writer = w.begin(background, w.rwmutex(3).Lock)
+		w.unlock(outer)
+		w.wantWaiting(reader, writer)
+		w.unlock(inner)
+		w.wantGranted(reader)
+		w.wantWaiting(writer)
+		w.wantError(w.begin(owner, m.Lock), lock.ErrUpgrade)
+		w.unlock(reader.lease)
+		w.wantWaiting(writer)
+		w.unlock(reading)
+		w.wantGranted(writer)
+	})
+}
+
+// A reader that asks for the lock for writing would wait for itself; it is told at once.
+func TestUpgrade(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		owner := lock.WithOwner(background)
+		m := w.rwmutex(1)
+		lease := w.take(owner, m.RLock)
+		w.wantError(w.begin(owner, m.Lock), lock.ErrUpgrade)
+		w.wantError(w.begin(owner, m.TryLock), lock.ErrUpgrade)
+		waiting := w.begin(background, w.rwmutex(2).Lock)
+		w.wantWaiting(waiting)
+		again := w.take(owner, m.RLock) // past the writer, which waits for this owner anyway
+		w.unlock(lease)
+		w.wantWaiting(waiting)
+		w.unlock(again)
+		w.wantGranted(waiting)
+	})
+}
+
+// A downgrade whose reply is lost has been made all the same, and one that was lost itself is made again.
+func TestDowngradeOverALostConnection(t *testing.T) {
+	for name, lose := range map[string]func(*simzk.Cluster, *simzk.Link){"reply": (*simzk.Cluster).LoseReply, "request": (*simzk.Cluster).Cut} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				lease := w.take(background, w.rwmutex(1).Lock)
+				reader := w.begin(background, w.rwmutex(2).RLock)
+				w.flow()
+				err, done := error(nil), false
+				go func() { err = lease.Downgrade(background); done = true }()
+				w.send()
+				lose(w.cluster, w.client(1).Link)
+				w.cluster.Heal(w.client(1).Link)
+				w.pass(sessionTimeout / 2)
+				if !done || err != nil || lease.Err() != nil {
+					t.Fatalf("Downgrade returned %v with %v, lease %v", done, err, lease.Err())
+				}
+				w.wantGranted(reader)
+			})
+		})
+	}
+}
+
+func TestDowngradeEnds(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.take(background, w.rwmutex(1).Lock)
+		ended, cancel := context.WithCancel(background)
+		cancel()
+		if err := lease.Downgrade(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("Downgrade with a context that has ended: %v", err)
+		}
+		w.flow() // It goes on in the background.
+		reader := w.take(background, w.rwmutex(2).RLock)
+		w.unlock(lease)
+		if err := lease.Downgrade(background); !errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
+			t.Errorf("Downgrade after Unlock: %v, want ErrNotHeld and not ErrLost", err)
+		}
+		w.unlock(reader)
+		lost := w.take(background, w.rwmutex(1).Lock)
+		go w.client(2).Delete(lost.Node(), -1)
+		w.serve(2)
+		if err := w.do(func() error { return lost.Downgrade(background) }); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Downgrade of what is lost: %v, want ErrLost", err)
+		}
+	})
+}
+
+// setRefused is a client that may not change data.
+type setRefused struct{ *simzk.Conn }
+
+func (setRefused) Set(string, []byte, int32) (*zk.Stat, error) { return nil, zk.ErrNoAuth }
+
+// Where ZooKeeper refuses a downgrade the holder is told, keeps the lock, and nobody else gets in.
+func TestDowngradeRefused(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		m := must(lock.NewRWMutex(setRefused{w.client(1)}, "/lock", sessionTimeout))
+		lease := w.take(background, m.Lock)
+		reader := w.begin(background, w.rwmutex(2).RLock)
+		w.flow()
+		if err := w.do(func() error { return lease.Downgrade(background) }); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("Downgrade: %v, want ErrNoAuth", err)
+		}
+		w.pass(2 * sessionTimeout)
+		w.wantWaiting(reader)
+		if lease.Err() != nil {
+			t.Errorf("the lease: %v", lease.Err())
+		}
+		w.unlock(lease)
+		w.wantGranted(reader)
+	})
+}
+
+// deafToData is a client that never hears of changed data, as go-zookeeper/zk may not after a reconnect.
+type deafToData struct{ *simzk.Conn }
+
+func (d deafToData) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	data, stat, events, err := d.Conn.GetW(path)
+	if err != nil {
+		return data, stat, events, err
+	}
+	heard := make(chan zk.Event, 1)
+	go func() {
+		if event := <-events; event.Type != zk.EventNodeDataChanged {
+			heard <- event
+		}
+	}()
+	return data, stat, heard, nil
+}
+
+// A reader that is not woken by a downgrade finds out by itself.
+func TestDowngradeUnheard(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.take(background, w.rwmutex(1).Lock)
+		m := must(lock.NewRWMutex(deafToData{w.client(2)}, "/lock", sessionTimeout))
+		reader := w.begin(background, m.RLock)
+		w.wantWaiting(reader)
+		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
+			t.Fatal(err)
+		}
+		w.wantWaiting(reader)
+		w.pass(sessionTimeout + sessionTimeout/4)
+		w.wantGranted(reader)
+	})
+}

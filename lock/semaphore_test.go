@@ -1,0 +1,126 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/lock"
+)
+
+func (w *world) semaphore(client, places int) *lock.Semaphore {
+	return must(lock.NewSemaphore(w.client(client), "/lock", places, sessionTimeout))
+}
+
+func TestSemaphore(t *testing.T) {
+	inWorld(t, 5, func(w *world) {
+		first := w.take(background, w.semaphore(1, 2).Lock)
+		second := w.take(background, w.semaphore(2, 2).TryLock)
+		if one, two := w.requests(1, ""), w.requests(2, ""); one != 2 || two != 2 {
+			t.Errorf("places that were free took %d and %d requests, want 2", one, two)
+		}
+		third := w.begin(background, w.semaphore(3, 2).Lock)
+		w.wantWaiting(third)
+		fourth := w.begin(background, w.semaphore(4, 2).Lock)
+		w.wantWaiting(third, fourth)
+		w.wantError(w.begin(background, w.semaphore(5, 2).TryLock), lock.ErrNotAcquired)
+		w.unlock(second) // The later holder goes first, and the one that waits longest gets its place.
+		w.wantGranted(third)
+		w.wantWaiting(fourth)
+		w.unlock(third.lease)
+		w.wantGranted(fourth)
+		w.unlock(first)
+		w.unlock(fourth.lease)
+		w.wantNodes(0)
+	})
+}
+
+// An owner takes a place each time: a semaphore is not reentrant.
+func TestSemaphoreKnowsNoOwner(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		owner := lock.WithOwner(background)
+		s := w.semaphore(1, 2)
+		first, second := w.take(owner, s.Lock), w.take(owner, s.Lock)
+		if first.Node() == second.Node() || first.Token() >= second.Token() {
+			t.Errorf("nodes %s and %s, tokens %d and %d", first.Node(), second.Node(), first.Token(), second.Token())
+		}
+		w.wantError(w.begin(owner, s.TryLock), lock.ErrNotAcquired)
+	})
+}
+
+// Whoever waits for places gives up without harm to those behind it.
+func TestSemaphoreWaiterGivesUp(t *testing.T) {
+	inWorld(t, 5, func(w *world) {
+		var holders []*lock.Lease
+		for client := 1; client <= 2; client++ {
+			holders = append(holders, w.take(background, w.semaphore(client, 2).Lock))
+		}
+		ctx, cancel := context.WithCancel(background)
+		third := w.begin(ctx, w.semaphore(3, 2).Lock)
+		w.flow()
+		fourth := w.begin(background, w.semaphore(4, 2).Lock)
+		w.flow()
+		fifth := w.begin(background, w.semaphore(5, 2).Lock)
+		w.flow()
+		cancel()
+		w.wantError(third, context.Canceled)
+		w.wantWaiting(fourth, fifth)
+		w.unlock(holders[0])
+		w.wantGranted(fourth)
+		w.wantWaiting(fifth)
+		w.unlock(holders[1])
+		w.wantGranted(fifth)
+	})
+}
+
+// Beyond the end of the sequence numbers places are given out in order all the same.
+func TestSemaphoreWraps(t *testing.T) {
+	inWorld(t, 5, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32-2)
+		var calls []*call
+		for client := 1; client <= 5; client++ {
+			calls = append(calls, w.begin(background, w.semaphore(client, 2).Lock))
+			w.flow()
+		}
+		for i, c := range calls {
+			w.wantGranted(c)
+			w.wantWaiting(calls[min(i+2, 5):]...)
+			w.unlock(c.lease)
+		}
+	})
+}
+
+func TestNewSemaphoreRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		path   string
+		places int
+		want   string
+	}{{"/lock", 0, "at least one place"}, {"/lock", -1, "at least one place"}, {"lock", 1, `path "lock"`}} {
+		if _, err := lock.NewSemaphore(nil, tc.path, tc.places, time.Second); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("NewSemaphore(%q, %d): %v", tc.path, tc.places, err)
+		}
+	}
+	if _, err := lock.NewRWMutex(nil, "lock", time.Second); err == nil {
+		t.Error("NewRWMutex took a path that is not absolute")
+	}
+}
+
+// A client that lost its session while it waited for a place queues again.
+func TestSemaphoreWaiterExpires(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		holder := w.take(background, w.semaphore(1, 1).Lock)
+		c := w.begin(background, w.semaphore(2, 1).Lock)
+		w.flow()
+		w.cluster.Expire(w.client(2).SessionID())
+		w.pass(2 * time.Second)
+		w.wantWaiting(c)
+		w.unlock(holder)
+		w.wantGranted(c)
+		if errors.Is(c.lease.Err(), lock.ErrLost) {
+			t.Error("lost at once")
+		}
+	})
+}

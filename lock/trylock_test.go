@@ -1,0 +1,102 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/lock"
+)
+
+func TestTryLock(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.take(background, w.mutex(1).TryLock)
+		for range 3 {
+			w.wantError(w.begin(background, w.mutex(2).TryLock), lock.ErrNotAcquired)
+			w.wantNodes(1)
+		}
+		if got := w.requests(2, ""); got != 9 {
+			t.Errorf("three tries took %d requests, want 9", got)
+		}
+		w.unlock(lease)
+		w.unlock(w.take(background, w.mutex(2).TryLock))
+	})
+}
+
+// A try behind one that only waits is in vain too: it would overtake.
+func TestTryLockBehindWaiter(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		waiter := w.start(background, w.mutex(2))
+		w.flow()
+		go holder.Unlock(background)
+		w.serve(1) // The holder's node is gone, and the waiter does not know it yet.
+		try := w.begin(background, w.mutex(3).TryLock)
+		w.serve(3)
+		w.cluster.Deliver(w.client(3).Link)
+		w.serve(3)
+		w.wantError(try, lock.ErrNotAcquired)
+		w.wantGranted(waiter)
+	})
+}
+
+// A waiter behind a try that has failed gets the lock when the holder is done.
+func TestWaiterBehindTry(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		try := w.begin(background, w.mutex(2).TryLock)
+		w.serve(2)
+		waiter := w.start(background, w.mutex(3))
+		w.serve(3)
+		w.cluster.Deliver(w.client(3).Link)
+		w.serve(3)
+		w.wantError(try, lock.ErrNotAcquired)
+		w.wantWaiting(waiter)
+		w.unlock(holder)
+		w.wantGranted(waiter)
+	})
+}
+
+// TryLock waits for ZooKeeper no longer than its context allows, and leaves nothing behind either.
+func TestTryLockCancelled(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		ctx, cancel := context.WithTimeout(background, time.Second)
+		defer cancel()
+		c := w.begin(ctx, w.mutex(1).TryLock)
+		w.serve(1)
+		w.cluster.Cut(w.client(1).Link)
+		w.pass(2 * time.Second)
+		w.wantError(c, context.DeadlineExceeded)
+		w.wantNodes(1)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(2 * time.Second)
+		w.wantNodes(0)
+	})
+}
+
+// One deadline holds for the whole call, however often a waiter is woken.
+func TestOneDeadline(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		w.acquire(w.mutex(1))
+		var leave []context.CancelFunc
+		for client := 2; client <= 3; client++ {
+			ctx, cancel := context.WithCancel(background)
+			leave = append(leave, cancel)
+			w.start(ctx, w.mutex(client))
+			w.flow()
+		}
+		ctx, cancel := context.WithTimeout(background, 3*time.Second)
+		defer cancel()
+		began := time.Now()
+		c := w.start(ctx, w.mutex(4))
+		for _, wake := range []context.CancelFunc{leave[1], leave[0]} {
+			w.pass(time.Second)
+			wake()
+		}
+		w.pass(1100 * time.Millisecond)
+		if !c.returned() || !errors.Is(c.err, context.DeadlineExceeded) {
+			t.Errorf("after %v: returned %v with %v, want the deadline of 3 s", time.Since(began), c.returned(), c.err)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package lock
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A vigil is the watch that a contender keeps over its node while it holds the lock.
+type vigil struct {
+	*contender
+	grant *grant
+
+	events   <-chan zk.Event // that the node was changed or is gone; nil when it is to be watched anew
+	version  int32           // of the node's data, as last seen
+	demoted  <-chan struct{} // nil once it was closed
+	demoting bool            // the node is to be marked as shared
+
+	every    time.Duration // between two confirmations
+	deadline time.Time     // when the last confirmation is worth nothing any more
+	expiry   *time.Timer   // ends the grant then
+	timer    *time.Timer   // for the next confirmation
+}
+
+// newVigil grants the lock. The confirmation that it begins with counts from the moment in which the request was sent:
+// the server heard of the session no earlier.
+func (c *contender) newVigil(token int64, confirmed time.Time) *vigil {
+	return &vigil{
+		contender: c, grant: newGrant(c, token), demoted: c.demoted, deadline: confirmed.Add(c.validity),
+		// Those that were granted together shall not ask together ever after.
+		every: c.timeout/3 - min(c.retryAfter-retryPause, c.timeout/6),
+	}
+}
+
+// confirmVigil verifies that the contender's own node stands and belongs to the current session, and grants the lock.
+func (c *contender) confirmVigil() (*vigil, error) {
+	asked := time.Now()
+	data, stat, events, err := c.standsWatched()
+	if err != nil {
+		return nil, err
+	}
+	if time.Since(asked) >= c.validity {
+		return nil, errAgain // The answer took so long that the lease would be lost at once.
+	}
+	token := c.token
+	if token == 0 {
+		token = stat.Czxid
+	}
+	v := c.newVigil(token, asked)
+	v.events, v.version = events, stat.Version
+	v.read(data)
+	return v, nil
+}
+
+// watchAfter is which part of the session timeout a lock is held before its node is watched, if it is not yet. Locks
+// that are held for a moment only need no watch.
+const watchAfter = 20
+
+// keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off, which has a timer of its
+// own, because a request may take for ever.
+func (v *vigil) keep() {
+	v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
+	defer v.expiry.Stop()
+	v.timer = time.NewTimer(v.patience())
+	defer v.timer.Stop()
+	for {
+		select {
+		case <-v.unwanted:
+		case <-v.grant.ctx.Done():
+		case <-v.demoted:
+			v.demoted, v.demoting = nil, true
+		case <-v.events:
+			v.events = nil
+		case <-v.timer.C:
+		}
+		// Several may have been ready: the end goes before the rest.
+		if v.wanted() != nil || v.grant.ctx.Err() != nil || !v.confirm() {
+			return
+		}
+	}
+}
+
+// patience returns how long to wait before the next request.
+func (v *vigil) patience() time.Duration {
+	if v.events == nil {
+		return v.timeout / watchAfter
+	}
+	return v.every
+}
+
+// confirm asks ZooKeeper whether the lock is still held, and returns false if not.
+func (v *vigil) confirm() bool {
+	asked := time.Now()
+	if !asked.Before(v.deadline) {
+		v.grant.end(errUnconfirmed) // The two timers may fire in the same instant.
+		return false
+	}
+	switch err := v.ask(); {
+	case err == errDisowned:
+		v.grant.end(errNodeGone)
+		return false
+	case refused(err):
+		v.grant.end(fmt.Errorf("%w: its node can not be confirmed: %w", ErrLost, err))
+		return false
+	case err != nil:
+		v.observe(Event{Kind: Retried, Err: err})
+		v.timer.Reset(v.retryAfter)
+	default:
+		v.deadline = asked.Add(v.validity)
+		v.expiry.Reset(time.Until(v.deadline))
+		v.timer.Reset(v.patience())
+	}
+	return true
+}
+
+// ask sends the request that is due.
+func (v *vigil) ask() error {
+	if v.demoting {
+		return v.share()
+	}
+	if v.events != nil {
+		stat, err := v.stands()
+		if err != nil || stat.Version == v.version {
+			return err
+		}
+		// The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
+	}
+	data, stat, events, err := v.standsWatched()
+	if err != nil {
+		return err
+	}
+	v.events, v.version = events, stat.Version
+	v.read(data)
+	return nil
+}
+
+// share marks the node of an exclusive lock as shared. Those behind that read are woken by the change.
+func (v *vigil) share() error {
+	stat, err := v.client.Set(v.node, record{Metadata: v.metadata, Shared: true, Revoked: v.grant.isRevoked()}.encode(), -1)
+	switch {
+	case isNoNode(err):
+		return errDisowned
+	case refused(err):
+		v.demoting = false
+		v.grant.shared(err)
+		return nil
+	case err != nil:
+		return err
+	case stat.EphemeralOwner != v.client.SessionID():
+		return errDisowned
+	}
+	v.demoting = false
+	v.grant.shared(nil)
+	return nil
+}
+
+// read takes note of what stands in the node.
+func (v *vigil) read(data []byte) {
+	if parseRecord(data).Revoked && v.grant.revoke() {
+		v.observe(Event{Kind: Revoked, Token: v.grant.token})
+	}
+}

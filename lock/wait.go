@@ -1,0 +1,204 @@
+package lock
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// listBlockers returns the paths of the contenders that stand before this one and that it waits for, the first of them
+// first. Whoever comes later stands behind, so none need be looked for that is not in this list.
+func (c *contender) listBlockers() ([]string, error) {
+	c.listed = time.Now()
+	entries, changed, err := c.list()
+	if err == nil {
+		entries, err = c.sorted(entries)
+	}
+	if err != nil {
+		return nil, err
+	}
+	blockers := make([]string, 0, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		path := c.at(e.name)
+		switch {
+		case path == c.node:
+			c.learnToken(e.czxid, changed, i == len(entries)-1)
+			return blockers, nil
+		case e.guid == c.guid:
+			// A second node of this contender: a request that was taken for lost has been carried out after all.
+			if err := c.delete(path); err != nil {
+				return nil, err
+			}
+		case c.rule.blockedBy(e):
+			blockers = append(blockers, path)
+		}
+	}
+	return nil, errDisowned
+}
+
+// learnToken takes the fencing token from a listing. The token is the transaction that created the node, or a later one
+// that still came before those of all contenders behind it: either way tokens follow the order of the queue. Where nobody
+// stands behind the node, that can be the last change of the directory, because whoever comes later comes after that. But
+// from where numbers do not tell the order, that transaction is known, and the directory does not tell of changes any
+// more (ZOOKEEPER-3249).
+func (c *contender) learnToken(created, changed int64, last bool) {
+	switch {
+	case created != 0:
+		c.token = created
+	case last && c.token == 0:
+		c.token = changed
+	}
+}
+
+// waitFor waits until so few of the blockers stand that the contender has its turn. It watches the nearest, as many as
+// may stand and one more: by the time that few enough are left, one of those must have gone. When one goes and there
+// are still too many for all that it knows, the contender lists again: one that gives up does not make way for those
+// behind it, only for the one before.
+func (c *contender) waitFor(blockers []string) error {
+	for len(blockers) > c.rule.spare {
+		if c.wanted() != nil {
+			return errUnwanted
+		}
+		if c.rule.try && c.rule.kind != shared {
+			return ErrNotAcquired
+		}
+		standing, err := c.watchNearest(blockers)
+		if err != nil {
+			return err
+		}
+		if len(standing) < len(blockers) {
+			blockers = standing
+			continue
+		}
+		if c.rule.try {
+			return ErrNotAcquired
+		}
+		c.observe(Event{Kind: Waiting, Ahead: len(blockers)})
+		if blockers, err = c.awaitEvent(blockers); err != nil {
+			return err
+		}
+	}
+	return c.wanted()
+}
+
+// nearest returns the blockers that are watched.
+func (c *contender) nearest(blockers []string) []string {
+	return blockers[len(blockers)-1-c.rule.spare:]
+}
+
+// watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to block no
+// longer: they are gone, or, to a reader, are held by a writer that has become one too.
+func (c *contender) watchNearest(blockers []string) ([]string, error) {
+	nearest := c.nearest(blockers)
+	standing := append([]string(nil), blockers[:len(blockers)-len(nearest)]...)
+	for _, path := range nearest {
+		if c.watches[path] != nil {
+			standing = append(standing, path)
+			continue
+		}
+		// Get and not Exists, which would leave a watch behind on a node that is gone and never comes back.
+		data, _, events, err := c.client.GetW(path)
+		if isNoNode(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.rule.kind == shared && parseRecord(data).Shared {
+			continue
+		}
+		c.watches[path] = events
+		standing = append(standing, path)
+	}
+	return standing, nil
+}
+
+// awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers that are left.
+func (c *contender) awaitEvent(blockers []string) ([]string, error) {
+	path, event, err := c.nextEvent(c.nearest(blockers))
+	switch {
+	case err != nil:
+		return nil, err
+	case event.Err != nil:
+		// The watches are dead, and with them perhaps the session and the contender's own node.
+		clear(c.watches)
+		if _, err := c.stands(); err != nil {
+			return nil, err
+		}
+		return nil, errAgain
+	}
+	delete(c.watches, path)
+	if event.Type != zk.EventNodeDeleted {
+		return blockers, nil
+	}
+	left := make([]string, 0, len(blockers))
+	for _, blocker := range blockers {
+		if blocker != path {
+			left = append(left, blocker)
+		}
+	}
+	if len(left) > c.rule.spare {
+		return nil, errAgain
+	}
+	return left, nil
+}
+
+// nextEvent waits for an event on one of the paths. A reader looks again by itself once in a session timeout: the news
+// that a writer has become a reader is one that go-zookeeper/zk can lose over a reconnect, other than that of its end.
+func (c *contender) nextEvent(paths []string) (string, zk.Event, error) {
+	var timer <-chan time.Time
+	if c.rule.kind == shared {
+		t := time.NewTimer(c.timeout)
+		defer t.Stop()
+		timer = t.C
+	}
+	if len(paths) == 1 {
+		select {
+		case event := <-c.watches[paths[0]]:
+			return paths[0], event, nil
+		case <-timer:
+			return paths[0], zk.Event{Type: zk.EventNodeDataChanged}, nil
+		case <-c.unwanted:
+			return "", zk.Event{}, errUnwanted
+		}
+	}
+	cases := make([]reflect.SelectCase, 0, len(paths)+1)
+	for _, path := range paths {
+		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.watches[path])})
+	}
+	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.unwanted)})
+	chosen, received, _ := reflect.Select(cases)
+	if chosen == len(paths) {
+		return "", zk.Event{}, errUnwanted
+	}
+	return paths[chosen], received.Interface().(zk.Event), nil
+}
+
+// stands verifies that the contender's own node stands and belongs to the current session.
+func (c *contender) stands() (*zk.Stat, error) {
+	exists, stat, err := c.client.Exists(c.node)
+	if err != nil {
+		return nil, err
+	}
+	if !exists || stat.EphemeralOwner != c.client.SessionID() {
+		return nil, errDisowned
+	}
+	return stat, nil
+}
+
+// standsWatched verifies the same, reads the node and watches it.
+func (c *contender) standsWatched() ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	data, stat, events, err := c.client.GetW(c.node)
+	if isNoNode(err) {
+		return nil, nil, nil, errDisowned
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if stat.EphemeralOwner != c.client.SessionID() {
+		return nil, nil, nil, errDisowned
+	}
+	return data, stat, events, nil
+}

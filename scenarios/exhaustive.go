@@ -1,0 +1,285 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// An Exhaustive search goes through all schedules of a scenario, within what is said below, and ends when it has seen
+// them all or one breaks a property. It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking
+// for Programming Languages using VeriSoft", POPL 1997): no state of a running lock can be saved, so the way to it is
+// run again. Unlike VeriSoft it remembers the keys of the states that it has seen, and goes no further where it meets
+// one again.
+//
+// # What is searched
+//
+// At every state all steps are tried: every request that can be served, every message that can be delivered, every gate
+// of a critical section, every link that can be healed, and every fault that the scenario's plan still allows. Time is
+// the exception. It could pass at any moment and in any portion; here it passes
+//
+//   - where nothing else can happen; and where no message is under way that could arrive, and something waits for time: a
+//     session is going to expire, or a client whose link is up to dial. So critical sections last for as long as one
+//     likes once a fault has struck, and messages take no time while their connection holds. Slack lets a schedule
+//     deviate from this so many times;
+//   - in leaps to the next instant at which something happens: a transaction, a process's timer, a new step.
+//
+// # What is left out
+//
+// A step that brings a process an answer or an event and nothing else commutes with all that other processes and the
+// server do; see reduce. Unreduced switches this off, and the leaps.
+//
+// Two states with equal keys are taken for one. With n states, two that differ share a key with a probability of about
+// n²/2^65: 3 in 100 million for a million states.
+type Exhaustive struct {
+	Scenario  Scenario
+	Unreduced bool
+	Symmetry  bool          // processes are alike; see symmetric
+	Slack     int           // how often time may pass in a schedule where nothing waits for it
+	Schedules int           // how many runs at most; 0 for no bound
+	Budget    time.Duration // for how long at most; 0 for no bound
+
+	// Each, if set, is told of every run, and a run that fails does not end the search. It must not keep the result.
+	Each func(*Result)
+
+	// Progress, if set, is told now and then how far the search is. It must not keep the report.
+	Progress func(*Report)
+}
+
+// Run searches until it has seen everything, has found something, a bound is reached or the context ends.
+func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
+	began, last := time.Now(), time.Duration(0)
+	x := &explorer{search: e}
+	report, runner := &Report{Exhaustive: true}, NewRunner(t)
+	for {
+		result := runner.Run(&e.Scenario, x)
+		x.account(report, result)
+		report.Elapsed = time.Since(began)
+		if e.Each != nil {
+			report.Failure = nil
+			e.Each(result)
+		}
+		switch {
+		case report.Failure != nil, report.Nondeterministic != nil:
+			return report
+		case !x.backtrack():
+			if report.Complete, report.Open = report.CutOff == 0, 0; report.Complete {
+				report.Scope = e.scope()
+			}
+			return report
+		case ctx.Err() != nil:
+			report.Interrupted = true
+			return report
+		case e.Schedules > 0 && report.Schedules >= e.Schedules, e.Budget > 0 && report.Elapsed >= e.Budget:
+			return report
+		}
+		if e.Progress != nil && report.Elapsed-last >= progressEvery {
+			last = report.Elapsed
+			e.Progress(report)
+		}
+	}
+}
+
+// scope says what a search that has come to its end has gone through.
+func (e *Exhaustive) scope() string {
+	faults := "without faults"
+	if plan := e.Scenario.Faults.String(); plan != "none" {
+		faults = "with at most these faults: " + plan
+	}
+	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, in which time passes where no message is under way",
+		e.Scenario.Clients, e.Scenario.Cycles, faults)
+	if e.Slack > 0 {
+		text += fmt.Sprintf(", and %d times besides", e.Slack)
+	}
+	if e.Symmetry {
+		text += ", up to renaming processes"
+	}
+	return text
+}
+
+// An explorer is the strategy of an exhaustive search: it follows the way to the state where it wants to do something
+// new, and from there always takes the first of the steps that it has to try.
+type explorer struct {
+	search *Exhaustive
+	loop   *loop
+	seen   keySet
+	path   []branch
+	events int // in the log before the step that was chosen last
+	leap   leap
+	strays bool // a run did not go the way that an earlier one went
+
+	transitions int
+}
+
+// A branch is a state on the way, and what is to be tried there.
+type branch struct {
+	key      uint64
+	step     Step   // that the way takes
+	rest     []Step // to be tried yet
+	deferred []Step // to be tried too if the step turns out to be visible; see reduce
+	slack    int    // how often time has passed on the way for which nothing waited
+	idle     bool   // if it passes here, nothing waits for it
+}
+
+// join begins a run.
+func (x *explorer) join(l *loop) { x.loop, x.events, x.strays = l, 0, false }
+
+// Choose follows the way, and then goes on to what has not been seen yet.
+func (x *explorer) Choose(index int, options []Option, usual int) int {
+	events := x.events
+	x.events = x.loop.log.Len()
+	if index < len(x.path) {
+		return x.follow(index, options)
+	}
+	x.settle(events)
+	if x.leap.goesOn(x.loop, options, events) {
+		x.path = append(x.path, branch{step: Step{Kind: Tick}, slack: x.slack()})
+		return tickOf(options)
+	}
+	key := x.loop.lastKey()
+	x.transitions++
+	if !x.seen.add(mix(key, uint64(x.slack()))) {
+		return known
+	}
+	b := x.branch(options, usual)
+	b.key, b.slack = key, x.slack()
+	x.path = append(x.path, b)
+	return x.take(index, options)
+}
+
+// follow takes the step that the way takes.
+func (x *explorer) follow(index int, options []Option) int {
+	b := &x.path[index]
+	if b.key != 0 && b.key != x.loop.lastKey() {
+		x.strays = true
+		return known
+	}
+	return x.take(index, options)
+}
+
+// take returns the index of the step that the way takes at its index-th state.
+func (x *explorer) take(index int, options []Option) int {
+	step := x.path[index].step
+	for i := range options {
+		if options[i].Step == step {
+			if step.Kind == Tick && index == len(x.path)-1 && !x.search.Unreduced {
+				x.leap.begin(x.loop, options)
+			}
+			return i
+		}
+	}
+	x.strays = true
+	return known
+}
+
+// settle looks at what the step before has done, of which the events from the given one on tell. If it was taken to
+// be of no interest to others and is not, those steps have to be tried as well that were to be left out.
+func (x *explorer) settle(from int) {
+	if len(x.path) == 0 {
+		return
+	}
+	b := &x.path[len(x.path)-1]
+	if b.deferred != nil && visible(x.loop.log.Events()[from:]) {
+		b.rest = append(b.rest, b.deferred...)
+	}
+	b.deferred = nil
+}
+
+// backtrack goes back to the last state where something is left to be tried, and returns false if there is none.
+func (x *explorer) backtrack() bool {
+	for n := len(x.path); n > 0; n-- {
+		if b := &x.path[n-1]; len(b.rest) > 0 {
+			b.step, b.rest = b.rest[0], b.rest[1:]
+			x.path = x.path[:n]
+			return true
+		}
+	}
+	return false
+}
+
+// account puts a run into the report.
+func (x *explorer) account(r *Report, result *Result) {
+	if !result.Known {
+		x.settle(x.events)
+	}
+	r.Schedules++
+	r.Steps += result.Steps
+	r.Landed.Add(&result.Landed)
+	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
+	r.States, r.Transitions = x.seen.count, x.transitions
+	r.Depth = max(r.Depth, len(x.path))
+	r.Open = 0
+	for i := range x.path {
+		r.Open += len(x.path[i].rest)
+	}
+	if result.CutOff {
+		r.CutOff++
+	}
+	if len(result.Violations) > 0 {
+		r.Failure = &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations, Violations: result.Violations}
+	}
+	if x.strays {
+		last := len(result.Events) - 1
+		e := result.Events[last]
+		r.Nondeterministic = &Nondeterminism{Schedule: r.Schedules - 1, Event: last, Second: &e}
+	}
+}
+
+// branch returns what is to be tried in a state, the default policy's step first and faults last.
+func (x *explorer) branch(options []Option, usual int) branch {
+	var steps, ticks, faults []Step
+	messages := slices.ContainsFunc(options, func(o Option) bool { return o.Kind == Serve || o.Kind == Deliver })
+	still := !messages || x.slack() < x.search.Slack // Time may pass.
+	for i := range options {
+		switch o := &options[i]; {
+		case x.search.Symmetry && x.symmetric(o.Step), o.Kind == Heal && !still, x.commutes(o):
+		case o.Kind == Fault:
+			faults = append(faults, o.Step)
+		case o.Kind == Tick:
+			ticks = append(ticks, o.Step)
+		default:
+			steps = append(steps, o.Step)
+			if i == usual {
+				steps[0], steps[len(steps)-1] = steps[len(steps)-1], steps[0]
+			}
+		}
+	}
+	idle := len(steps) > 0 && (messages || !x.loop.awaitsTime())
+	if !idle || x.slack() < x.search.Slack {
+		steps = append(steps, ticks...)
+	}
+	all := append(steps, faults...)
+	if !x.search.Unreduced {
+		if first, deferred, ok := x.reduce(all); ok {
+			return branch{step: first[0], rest: first[1:], deferred: deferred, idle: idle}
+		}
+	}
+	return branch{step: all[0], rest: all[1:], idle: idle}
+}
+
+// slack counts the ticks on the way for which nothing waited.
+func (x *explorer) slack() int {
+	if len(x.path) == 0 {
+		return 0
+	}
+	b := &x.path[len(x.path)-1]
+	if b.idle && b.step.Kind == Tick {
+		return b.slack + 1
+	}
+	return b.slack
+}
+
+// visible tells whether the events of a step are such that their order among those of other processes decides a property.
+func visible(events []history.Event) bool {
+	for i := range events {
+		switch events[i].Kind {
+		case history.LockReturn, history.Lost, history.Enter, history.Leave:
+			return true
+		}
+	}
+	return false
+}

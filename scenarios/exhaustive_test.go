@@ -1,0 +1,314 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+func planned(t *testing.T, subject scenarios.Subject, clients, cycles int, plan string) scenarios.Scenario {
+	t.Helper()
+	parsed, err := faults.Parse(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scenarios.Scenario{Subject: subject, Clients: clients, Cycles: cycles, Faults: parsed}
+}
+
+// How many states a search visits changes only with the lock, the simulated server, or what a search takes to be the
+// same; whoever changes one of these should know that they did.
+func TestStateCounts(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+		symmetry        bool
+		states, runs    int
+	}{
+		{subjects.Textbook(), 1, 1, "none", false, 8, 1},
+		{subjects.Textbook(), 2, 1, "none", false, 225, 58},
+		{subjects.Textbook(), 2, 1, "none", true, 113, 29},
+		{subjects.Textbook(), 2, 2, "none", false, 12305, 3404},
+		{subjects.Textbook(), 3, 1, "none", true, 2756, 1010},
+		{subjects.Textbook(), 1, 1, "any=1", false, 2349, 431},
+		{subjects.Textbook(), 2, 1, "crash=1", false, 1297, 534},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 12281, 4486},
+		{subjects.Herd(), 2, 1, "none", false, 229, 58},
+	} {
+		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
+		r := e.Run(context.Background(), t)
+		if !r.Complete || r.Failure != nil {
+			t.Errorf("%v: complete %v, failure %+v", &e.Scenario, r.Complete, r.Failure)
+		}
+		if r.States != tc.states || r.Schedules != tc.runs {
+			t.Errorf("%v, symmetry %v: %d states in %d runs, want %d in %d", &e.Scenario, tc.symmetry, r.States, r.Schedules, tc.states, tc.runs)
+		}
+	}
+}
+
+// Every broken lock is found in the smallest scenario in which it can break.
+func TestBrokenLocksAreFound(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+		want            string // the property that breaks
+	}{
+		{subjects.NoRecheck(), 3, 1, "cancel=1", "served-exclusion"},
+		{subjects.ExistsThenWait(), 2, 1, "none", "progress"},
+		{subjects.NoGUID(), 1, 1, "lose-reply=1", "progress"},
+		{subjects.LeakOnError(), 1, 1, "lose-reply=1", "no-orphan"},
+		{subjects.DeleteOnce(), 1, 1, "cut=1", "no-orphan"},
+		{subjects.DeafToExpiry(), 2, 1, "expire=1", "progress"},
+		{subjects.NameOrder(), 2, 1, "none", "fifo"},
+		{subjects.RetryProtected(), 1, 1, "lose-reply=1", "progress"},
+		{subjects.PresumeExpiry(), 2, 2, "expire=1", "no-orphan"},
+	} {
+		t.Run(tc.subject.Name, func(t *testing.T) {
+			e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
+			r := e.Run(context.Background(), t)
+			if r.Failure == nil {
+				t.Fatalf("nothing found in %v: complete %v after %d states", &e.Scenario, r.Complete, r.States)
+			}
+			if got := string(r.Failure.Violations[0].Property); got != tc.want {
+				t.Errorf("%s is broken, want %s", got, tc.want)
+			}
+			if r.Complete {
+				t.Error("a search that ended at a violation calls itself complete")
+			}
+			replayed := scenarios.NewRunner(t).Run(&e.Scenario, &scenarios.Replay{Deviations: r.Failure.Deviations})
+			if len(replayed.Violations) == 0 {
+				t.Error("the schedule does not fail when it is replayed")
+			}
+		})
+	}
+}
+
+// ends returns what each process has lived through up to the end of a run. Runs that differ only in the order of steps that
+// commute have this in common.
+func ends(events []history.Event, processes int) string {
+	lives := make([]strings.Builder, processes+1)
+	for i := range events {
+		switch e := events[i]; e.Kind {
+		case history.Liveness:
+			return join(lives)
+		case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall,
+			history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent, history.Fault, history.Crashed:
+			fmt.Fprintf(&lives[e.Process], "%v %d %s %s %s;", e.Kind, e.Request, e.Op, e.Path, e.Err)
+		}
+	}
+	return join(lives)
+}
+
+func join(lives []strings.Builder) string {
+	var all []string
+	for i := range lives {
+		all = append(all, lives[i].String())
+	}
+	return strings.Join(all, "|")
+}
+
+// outcome is all that a search has found out.
+type outcome struct {
+	histories, verdicts map[string]bool
+	report              *scenarios.Report
+}
+
+func search(t *testing.T, e scenarios.Exhaustive) outcome {
+	t.Helper()
+	o := outcome{histories: make(map[string]bool), verdicts: make(map[string]bool)}
+	e.Each = func(r *scenarios.Result) {
+		for _, v := range r.Violations {
+			o.verdicts[v.Signature()] = true
+		}
+		if !r.Known {
+			o.histories[ends(r.Events, e.Scenario.Clients)] = true
+		}
+	}
+	if o.report = e.Run(context.Background(), t); !o.report.Complete {
+		t.Fatalf("%v: not complete after %d states, %v", &e.Scenario, o.report.States, o.report.Nondeterministic)
+	}
+	return o
+}
+
+// What the reduction leaves out is nothing new: without it the same histories, up to steps that commute, and the same
+// verdicts. The scenarios are those in which no time passes for anybody who goes on.
+func TestReductionLosesNothing(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+	}{
+		{subjects.Textbook(), 2, 1, "none"},
+		{subjects.Textbook(), 2, 1, "cancel=1"},
+		{subjects.Mutex(), 2, 1, "none"},
+		{subjects.Herd(), 2, 1, "none"},
+		{subjects.ExistsThenWait(), 2, 1, "none"},
+		{subjects.NameOrder(), 2, 1, "none"},
+		{subjects.NoRecheck(), 2, 2, "none"},
+		{noLock(), 2, 1, "none"},
+		{noLock(), 3, 1, "none"},
+	} {
+		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
+			reduced := search(t, e)
+			e.Unreduced = true
+			whole := search(t, e)
+			if !maps.Equal(reduced.verdicts, whole.verdicts) {
+				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(reduced.verdicts)), slices.Sorted(maps.Keys(whole.verdicts)))
+			}
+			if !maps.Equal(reduced.histories, whole.histories) {
+				t.Errorf("%d histories, want %d", len(reduced.histories), len(whole.histories))
+			}
+			if reduced.report.States > whole.report.States {
+				t.Errorf("%d states, and %d without the reduction", reduced.report.States, whole.report.States)
+			}
+		})
+	}
+}
+
+// With faults after which time passes, histories differ in when things happened, but not in whether they were right.
+func TestReductionKeepsVerdicts(t *testing.T) {
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.NoGUID(), subjects.LeakOnError(), subjects.DeleteOnce(), subjects.RetryProtected(),
+		subjects.PresumeExpiry(), subjects.Mutex(),
+	} {
+		e := scenarios.Exhaustive{Scenario: planned(t, subject, 1, 1, "any=1")}
+		reduced := search(t, e)
+		e.Unreduced = true
+		whole := search(t, e)
+		if !maps.Equal(reduced.verdicts, whole.verdicts) {
+			t.Errorf("%s: verdicts %v, want %v", subject.Name, slices.Sorted(maps.Keys(reduced.verdicts)), slices.Sorted(maps.Keys(whole.verdicts)))
+		}
+	}
+}
+
+// Time that passes where nothing waits for it changes nothing for a lock that looks at no clock.
+func TestSlackChangesNothing(t *testing.T) {
+	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.ExistsThenWait(), subjects.NameOrder()} {
+		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none")}
+		want := search(t, e)
+		e.Slack = 2
+		got := search(t, e)
+		if !maps.Equal(got.verdicts, want.verdicts) || !maps.Equal(got.histories, want.histories) {
+			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name, len(got.histories), got.verdicts, len(want.histories), want.verdicts)
+		}
+	}
+}
+
+// What is found does not depend on which process is which.
+func TestSymmetryKeepsVerdicts(t *testing.T) {
+	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.ExistsThenWait(), subjects.NoGUID(), subjects.DeafToExpiry(), noLock()} {
+		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "lose-reply=1")}
+		want := search(t, e)
+		e.Symmetry = true
+		if got := search(t, e); !maps.Equal(got.verdicts, want.verdicts) {
+			t.Errorf("%s: verdicts %v, want %v", subject.Name, got.verdicts, want.verdicts)
+		}
+	}
+}
+
+func TestExhaustiveBounds(t *testing.T) {
+	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 3, 1, "none"), Schedules: 10}
+	if r := e.Run(context.Background(), t); r.Complete || r.Schedules != 10 || r.Open == 0 {
+		t.Errorf("complete %v after %d schedules with %d steps open", r.Complete, r.Schedules, r.Open)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if r := e.Run(ctx, t); !r.Interrupted || r.Complete {
+		t.Errorf("interrupted %v, complete %v", r.Interrupted, r.Complete)
+	}
+}
+
+// The same search goes the same way.
+func TestExhaustiveIsDeterministic(t *testing.T) {
+	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "any=1"), Schedules: 1000}
+	first, second := e.Run(context.Background(), t), e.Run(context.Background(), t)
+	if first.Digest != second.Digest || first.States != second.States {
+		t.Errorf("digests %x and %x, %d and %d states", first.Digest, second.Digest, first.States, second.States)
+	}
+}
+
+// A lock that does not run the same way twice is noticed by the way to a state, which does not lead there again.
+func TestExhaustiveNoticesNondeterminism(t *testing.T) {
+	e := &scenarios.Exhaustive{Scenario: planned(t, fickle(), 2, 1, "none")}
+	e.Scenario.Subject.Claims = nil
+	if r := e.Run(context.Background(), t); r.Nondeterministic == nil {
+		t.Errorf("a lock that behaves differently every time was not noticed: %+v", r)
+	}
+}
+
+// first takes the first option, and so decides by the state alone, where the default policy looks at ages too.
+type first struct {
+	replay scenarios.Replay
+	from   int // the index of the first decision of its own
+}
+
+func (f *first) Choose(index int, options []scenarios.Option, usual int) int {
+	if index < f.from {
+		return f.replay.Choose(index, options, usual)
+	}
+	return 0
+}
+
+// future returns what a run comes to that goes on by itself from a decision on, and the state key at that decision.
+func future(runner *scenarios.Runner, s *scenarios.Scenario, deviations []scenarios.Deviation, from int) (string, uint64) {
+	result := runner.Run(s, &first{replay: scenarios.Replay{Deviations: deviations}, from: from})
+	text := ends(result.Events, s.Clients)
+	for _, v := range result.Violations {
+		text += v.Signature()
+	}
+	return text, result.Keys[from-1]
+}
+
+// Two states with equal keys have equal futures.
+func TestEqualKeysHaveEqualFutures(t *testing.T) {
+	type state struct {
+		deviations []scenarios.Deviation
+		steps      int
+	}
+	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.Mutex(), subjects.RetryProtected()} {
+		runner, pairs := scenarios.NewRunner(t), 0
+		s := planned(t, subject, 2, 1, "any=1")
+		seen := make(map[uint64]state)
+		for schedule := range 300 {
+			result := runner.Run(&s, scenarios.NewRandom(4, schedule))
+			keys, deviations := slices.Clone(result.Keys), result.Deviations
+			for i, key := range keys {
+				until := slices.IndexFunc(deviations, func(d scenarios.Deviation) bool { return d.Index > i })
+				if until < 0 {
+					until = len(deviations)
+				}
+				now := state{deviations[:until], i + 1}
+				before, ok := seen[key]
+				if !ok {
+					seen[key] = now
+					continue
+				}
+				if slices.Equal(before.deviations, now.deviations) || i%7 != 0 {
+					continue
+				}
+				pairs++
+				one, oneKey := future(runner, &s, before.deviations, before.steps)
+				two, twoKey := future(runner, &s, now.deviations, now.steps)
+				if oneKey != key || twoKey != key {
+					continue // The liveness phase had begun.
+				}
+				if one != two {
+					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations, now.deviations, one, two)
+				}
+			}
+		}
+		if pairs < 20 {
+			t.Errorf("%s: only %d pairs of ways to the same state", subject.Name, pairs)
+		}
+	}
+}

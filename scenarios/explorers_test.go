@@ -1,0 +1,269 @@
+package scenarios
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// The strategies are tried on small programs of SCTBench, the benchmark of systematic concurrency testing (Thomson,
+// Donaldson and Betts, "Concurrency Testing Using Controlled Schedulers: An Empirical Study", TOPC 2016), written down
+// here from what they are known to do. They hold accesses to shared variables, locks, and the starting of threads, and
+// nothing else; the published figures are of instrumented C programs, in which local variables are steps too.
+
+// An operation is an atomic step of a thread.
+type operation struct {
+	object int                                // what it touches: a variable or a lock
+	free   func(m *machine) bool              // it need not wait; nil if it never has to
+	do     func(m *machine, t *programThread) // what it does
+}
+
+// A programThread is a thread of a program. It has ended when at is behind its last operation.
+type programThread struct {
+	operations []operation
+	at         int
+	started    bool
+	local      [2]int
+}
+
+// A machine runs a program.
+type machine struct {
+	threads   []programThread
+	variables [8]int
+	failed    bool
+}
+
+const locksFrom = 100 // the objects from here on are locks
+
+func access(object int, do func(m *machine, t *programThread)) operation {
+	return operation{object: object, do: do}
+}
+
+func acquire(lock int) operation {
+	return operation{locksFrom + lock, func(m *machine) bool { return m.variables[lock] == 0 },
+		func(m *machine, _ *programThread) { m.variables[lock] = 1 }}
+}
+
+func release(lock int) operation {
+	return operation{locksFrom + lock, nil, func(m *machine, _ *programThread) { m.variables[lock] = 0 }}
+}
+
+func set(variable, value int) operation {
+	return access(variable, func(m *machine, _ *programThread) { m.variables[variable] = value })
+}
+
+func add(variable, value int) operation {
+	return access(variable, func(m *machine, _ *programThread) { m.variables[variable] += value })
+}
+
+func load(variable, local int) operation {
+	return access(variable, func(m *machine, t *programThread) { t.local[local] = m.variables[variable] })
+}
+
+func require(variable int, holds func(value int, t *programThread) bool) operation {
+	return access(variable, func(m *machine, t *programThread) { m.failed = m.failed || !holds(m.variables[variable], t) })
+}
+
+// started makes a program: a first thread starts the others one after the other.
+func started(threads ...[]operation) []programThread {
+	main := programThread{started: true}
+	all := make([]programThread, 1, len(threads)+1)
+	for i, operations := range threads {
+		main.operations = append(main.operations, operation{object: -1 - i,
+			do: func(m *machine, _ *programThread) { m.threads[i+1].started = true }})
+		all = append(all, programThread{operations: operations})
+	}
+	all[0] = main
+	return all
+}
+
+func repeat(n int, operations []operation) [][]operation {
+	all := make([][]operation, n)
+	for i := range all {
+		all[i] = operations
+	}
+	return all
+}
+
+// reorder lets a thread look at two variables that others set one after the other.
+func reorder(setters int) []programThread {
+	check := []operation{
+		access(0, func(m *machine, t *programThread) {
+			if t.local[0] = m.variables[0]; t.local[0] == 0 {
+				t.local[1] = 1 // a is 0: b has to be 0 too
+			}
+		}),
+		require(1, func(b int, t *programThread) bool { return t.local[1] == 1 || b == -1 }),
+	}
+	return started(append(repeat(setters, []operation{set(0, 1), set(1, -1)}), check)...)
+}
+
+// twostage sets two variables under two locks; a reader sees the first set and the second not.
+func twostage(writers int) []programThread {
+	const lockA, lockB = 6, 7
+	write := []operation{acquire(lockA), set(0, 1), release(lockA), acquire(lockB), set(1, 2), release(lockB)}
+	read := []operation{
+		acquire(lockA), load(0, 0), release(lockA),
+		acquire(lockB),
+		require(1, func(second int, t *programThread) bool { return t.local[0] == 0 || second == 2 }),
+		release(lockB),
+	}
+	return started(append(repeat(writers, write), read)...)
+}
+
+// wronglock protects one variable by two locks.
+func wronglock(others int) []programThread {
+	const lockA, lockB = 6, 7
+	one := []operation{acquire(lockA), load(0, 0), add(0, 1),
+		require(0, func(value int, t *programThread) bool { return value == t.local[0]+1 }), release(lockA)}
+	other := []operation{acquire(lockB), add(0, 1), release(lockB)}
+	return started(append([][]operation{one}, repeat(others, other)...)...)
+}
+
+// deadlock takes two locks in two orders.
+func deadlock() []programThread {
+	const lockA, lockB = 6, 7
+	return started(
+		[]operation{acquire(lockA), acquire(lockB), add(0, 1), release(lockB), release(lockA)},
+		[]operation{acquire(lockB), acquire(lockA), add(0, 1), release(lockA), release(lockB)})
+}
+
+// account checks a balance when both a deposit and a withdrawal are done, and expects the wrong one.
+func account() []programThread {
+	const lock = 7
+	return started(
+		[]operation{acquire(lock), add(0, 1), set(1, 1), release(lock)},
+		[]operation{acquire(lock), add(0, -1), set(2, 1), release(lock)},
+		[]operation{acquire(lock), load(1, 0), load(2, 1),
+			require(0, func(_ int, t *programThread) bool { return t.local[0] == 0 || t.local[1] == 0 }), release(lock)})
+}
+
+// run lets a strategy run a program and tells whether it failed. A deadlock is a failure.
+func run(program func() []programThread, make func(*machine) Strategy, profile *Profile) bool {
+	m := &machine{threads: program()}
+	strategy := make(m)
+	var options []Option
+	for index := 0; ; index++ {
+		options = options[:0]
+		left := 0
+		for i := range m.threads {
+			t := &m.threads[i]
+			if t.at == len(t.operations) {
+				continue
+			}
+			left++
+			if o := &t.operations[t.at]; t.started && (o.free == nil || o.free(m)) {
+				options = append(options, Option{Step: Step{Kind: Serve, Process: int32(i + 1)}, Age: uint64(t.at + 1)})
+			}
+		}
+		if len(options) == 0 {
+			return left > 0 || m.failed
+		}
+		o := options[strategy.Choose(index, options, 0)]
+		if profile != nil {
+			profile.Add(&o, true)
+		}
+		t := &m.threads[o.Process-1]
+		t.at++
+		t.operations[t.at-1].do(m, t)
+	}
+}
+
+// of returns the operation that an option stands for.
+func (m *machine) of(o *Option) *operation { return &m.threads[o.Process-1].operations[o.Age-1] }
+
+// explorers returns the strategies that are compared, for programs.
+func explorers(program func() []programThread, seed uint64, schedule int) map[string]func(*machine) Strategy {
+	profile := new(Profile)
+	run(program, func(*machine) Strategy { return new(Replay) }, profile)
+	return map[string]func(*machine) Strategy{
+		"random": func(*machine) Strategy { return NewRandom(seed, schedule) },
+		"pct":    func(*machine) Strategy { return NewPCT(profile, 3, seed, schedule) },
+		"pct10":  func(*machine) Strategy { return NewPCT(profile, 10, seed, schedule) },
+		"urw":    func(*machine) Strategy { return NewURW(profile, seed, schedule) },
+		"pos": func(m *machine) Strategy {
+			p := NewPOS(seed, schedule)
+			p.races = func(a, b *Option) bool { return m.of(a).object == m.of(b).object }
+			return p
+		},
+		// As in the paper, what is interesting are the accesses to one variable or lock, drawn for each schedule.
+		"surw": func(m *machine) Strategy {
+			var objects []int
+			for _, t := range m.threads {
+				for _, o := range t.operations {
+					if o.object >= 0 {
+						objects = append(objects, o.object)
+					}
+				}
+			}
+			object := objects[rand.New(rand.NewPCG(seed, uint64(schedule)<<1|1)).IntN(len(objects))]
+			counts := &Profile{Interesting: make([]int, len(m.threads)+1)}
+			for i, t := range m.threads {
+				for _, o := range t.operations {
+					if o.object == object {
+						counts.Interesting[i+1]++
+					}
+				}
+			}
+			s := NewSURW(counts, seed, schedule)
+			s.interesting = func(o *Option) bool { return m.of(o).object == object }
+			return s
+		},
+	}
+}
+
+// programs are the subjects, with the published mean numbers of schedules until a strategy finds the bug (Zhao et al.,
+// ASPLOS 2025, from their raw data; 20 runs each), 0 where it does not in 10,000.
+var programs = []struct {
+	name      string
+	make      func() []programThread
+	published map[string]float64
+}{
+	{"reorder_3", func() []programThread { return reorder(2) }, map[string]float64{"surw": 7, "pct": 185, "pct10": 148, "pos": 86}},
+	{"reorder_10", func() []programThread { return reorder(9) }, map[string]float64{"surw": 17, "pct": 3225, "pct10": 4462}},
+	{"twostage", func() []programThread { return twostage(1) }, map[string]float64{"surw": 8, "pct": 13, "pct10": 9, "pos": 15, "random": 464}},
+	{"wronglock_3", func() []programThread { return wronglock(3) }, map[string]float64{"surw": 9, "pct": 58, "pct10": 14, "pos": 11, "random": 36}},
+	{"deadlock01", deadlock, map[string]float64{"surw": 2, "pct": 13, "pct10": 7, "pos": 4, "random": 3}},
+	{"account", account, map[string]float64{"surw": 6, "pct": 4, "pct10": 4, "pos": 4, "random": 18}},
+}
+
+var explorerNames = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
+
+// meanToBug returns how many schedules a strategy takes to find the bug, as a mean over 20 seeds.
+func meanToBug(program func() []programThread, name string) float64 {
+	const seeds, most = 20, 10_000
+	total := 0
+	for seed := range uint64(seeds) {
+		for schedule := range most {
+			total++
+			if run(program, explorers(program, seed+1, schedule)[name], nil) {
+				break
+			}
+		}
+	}
+	return float64(total) / seeds
+}
+
+// No strategy needs more than twice as many schedules as its published implementation.
+func TestExplorersAgainstPublished(t *testing.T) {
+	for _, p := range programs {
+		for name, published := range p.published {
+			if got := meanToBug(p.make, name); got > 2*published {
+				t.Errorf("%s, %s: %.1f schedules in the mean, published are %.0f", p.name, name, got, published)
+			}
+		}
+	}
+}
+
+// BenchmarkExplorers prints the means.
+func BenchmarkExplorers(b *testing.B) {
+	for _, p := range programs {
+		for _, name := range explorerNames {
+			b.Run(fmt.Sprintf("%s/%s", p.name, name), func(b *testing.B) {
+				b.ReportMetric(meanToBug(p.make, name), "schedules")
+				b.ReportMetric(p.published[name], "published")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package scenarios
+
+// key returns the run's state key: 64 bits over all that decides what can happen from here on. Two runs with equal keys
+// have equal futures, given equal decisions, up to a collision of hashes and to the order in which the default policy
+// takes messages once the liveness phase has begun.
+//
+// A process's code is deterministic, so its state is a function of what has happened to it and when. The cluster's key
+// holds what it has been told; its timeline holds in what order that, its gates and the faults came, and at what times,
+// because code can set timers and read the clock. The time itself stands in the key for the same reason, and because a
+// session's end is rounded to the server's ticks; so does the time at which the server last heard of the process, from
+// which its session's end is counted once the connection is lost.
+func (l *loop) key() uint64 {
+	key := mix(l.cluster.Key(), uint64(l.cluster.Now()))
+	for _, p := range l.processes {
+		key = mix(mix(key, uint64(p.passed)<<8|uint64(p.stage)), p.timeline^uint64(p.heard))
+	}
+	key = mix(key, uint64(l.budget.Any))
+	for _, left := range l.budget.Of {
+		key = mix(key, uint64(left))
+	}
+	return key
+}
+
+// lastKey returns the key of the state in which a decision is made, which has been computed after the last step.
+func (l *loop) lastKey() uint64 {
+	if last := len(l.result.Keys) - 1; last >= 0 {
+		return l.result.Keys[last]
+	}
+	return l.key()
+}
+
+// touch notes in the timelines that a step is about to happen.
+func (l *loop) touch(step Step) {
+	if step.Process <= 0 {
+		return
+	}
+	p, now := l.processes[step.Process-1], l.cluster.Now()
+	switch step.Kind {
+	case Serve: // It reaches the server, and not the process.
+		p.heard, p.served = now, true
+	case Heal: // It reaches neither.
+	default:
+		p.timeline = mix(p.timeline, uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind))
+	}
+}
+
+// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states apart.
+func mix(a, b uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,51 @@
+package scenarios
+
+// A keySet is a set of state keys, 11 to 22 bytes each. Keys are hashes, so the lowest bits say where one belongs; where
+// that place is taken it stands behind.
+type keySet struct {
+	slots []uint64 // a power of two; 0 where there is none
+	count int
+	zero  bool // the key 0 is in the set
+}
+
+// add adds a key and tells whether it is new.
+func (s *keySet) add(key uint64) bool {
+	if key == 0 {
+		fresh := !s.zero
+		s.zero = true
+		if fresh {
+			s.count++
+		}
+		return fresh
+	}
+	if 4*(s.count+1) > 3*len(s.slots) {
+		s.grow()
+	}
+	at := s.place(key)
+	if s.slots[at] == key {
+		return false
+	}
+	s.slots[at] = key
+	s.count++
+	return true
+}
+
+func (s *keySet) grow() {
+	old := s.slots
+	s.slots = make([]uint64, max(1<<10, 2*len(old)))
+	for _, key := range old {
+		if key != 0 {
+			s.slots[s.place(key)] = key
+		}
+	}
+}
+
+// place returns where the key stands, or would.
+func (s *keySet) place(key uint64) int {
+	last := uint64(len(s.slots) - 1)
+	at := key & last
+	for s.slots[at] != 0 && s.slots[at] != key {
+		at = (at + 1) & last
+	}
+	return int(at)
+}

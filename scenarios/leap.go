@@ -1,0 +1,69 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// A leap is time that passes, tick by tick, until something has happened: a transaction, something that a process has
+// done, or a step that could not be taken before. A client that has tried in vain to connect is
+// something only where its link could be healed. Where nothing
+// is bound to happen a leap is a single tick.
+type leap struct {
+	under bool // way
+	zxid  int64
+	steps []Step // that could be taken before
+}
+
+// begin notes what the leap begins with, in the state before its first tick.
+func (l *leap) begin(loop *loop, options []Option) {
+	l.under, l.zxid = true, loop.cluster.Zxid()
+	l.steps = possible(l.steps[:0], options)
+}
+
+// goesOn tells, in the state after a tick, whether nothing has happened yet. The events from the given one on are those of
+// the tick.
+func (l *leap) goesOn(loop *loop, options []Option, from int) bool {
+	if !l.under {
+		return false
+	}
+	l.under = (len(l.steps) == 0 || loop.awaitsTime()) && loop.cluster.Zxid() == l.zxid && slices.Equal(possible(nil, options), l.steps) &&
+		!slices.ContainsFunc(loop.log.Events()[from:], func(e history.Event) bool { return e.Kind <= history.Finished || l.notices(&e) })
+	return l.under
+}
+
+// notices tells whether an event is that of a client that has tried in vain to connect, and that could have succeeded if
+// its link had been healed before.
+func (l *leap) notices(e *history.Event) bool {
+	return e.Kind == history.SessionState && slices.Contains(l.steps, Step{Kind: Heal, Process: e.Process})
+}
+
+// possible appends the steps among the options that are neither ticks nor faults.
+func possible(steps []Step, options []Option) []Step {
+	for i := range options {
+		if options[i].Kind < Tick {
+			steps = append(steps, options[i].Step)
+		}
+	}
+	return steps
+}
+
+func tickOf(options []Option) int {
+	return slices.IndexFunc(options, func(o Option) bool { return o.Kind == Tick })
+}
+
+// awaitsTime tells whether something that is bound to happen waits for time alone: the end of a session without a
+// connection, or a client whose link is up and that is going to dial. Only a fault brings either about.
+func (l *loop) awaitsTime() bool {
+	if !l.struck {
+		return false
+	}
+	for _, p := range l.processes {
+		if !p.link.Crashed() && !p.link.Connected() && !p.link.Down() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(l.cluster.SessionList(), func(s simzk.SessionInfo) bool { return s.Server < 0 })
+}

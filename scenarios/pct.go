@@ -1,0 +1,64 @@
+package scenarios
+
+import "slices"
+
+// PCT is probabilistic concurrency testing: threads have random priorities, the first that can run does, and at a few
+// random places of the schedule the thread that would run falls behind all others. A bug that needs d steps in a certain
+// order is found by one schedule with a probability of at least 1/(n·k^(d-1)), for n threads and k steps (Burckhardt,
+// Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010).
+//
+// It deviates from the paper in this: what a thread is, [Profile] says; k is that of a trial run, so that the places of
+// a schedule with faults all lie in its first part; and faults and time, for which the paper has nothing, come by
+// chance, so that the bound holds only for bugs that need neither.
+type PCT struct {
+	chances
+	priorities []uint64 // by thread, drawn when the thread is first met; those that have fallen are below depth
+	changes    []int    // decisions at which a thread falls, ascending
+	depth      int
+	decisions  int
+}
+
+// NewPCT returns the strategy of that depth which belongs to the seed and the schedule's number.
+func NewPCT(profile *Profile, depth int, seed uint64, schedule int) *PCT {
+	p := &PCT{chances: chances{Random: NewRandom(seed, schedule)}, depth: depth}
+	for range depth - 1 {
+		p.changes = append(p.changes, int(p.below(uint64(max(1, profile.Decisions)))))
+	}
+	slices.Sort(p.changes)
+	return p
+}
+
+// Choose returns the next step of the thread with the highest priority.
+func (p *PCT) Choose(_ int, options []Option, usual int) int {
+	if i, ok := p.interject(options, usual); ok {
+		return i
+	}
+	heads := p.heads(options)
+	first := p.first(options, heads)
+	for len(p.changes) > 0 && p.changes[0] <= p.decisions {
+		// The later a thread falls, the lower: priorities that have fallen are depth-1, depth-2 and so on.
+		p.priorities[options[first].thread()] = uint64(len(p.changes))
+		p.changes = p.changes[1:]
+		first = p.first(options, heads)
+	}
+	p.decisions++
+	return first
+}
+
+func (p *PCT) first(options []Option, heads []int) int {
+	best := heads[0]
+	for _, i := range heads {
+		if p.priority(options[i].thread()) > p.priority(options[best].thread()) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (p *PCT) priority(thread int32) uint64 {
+	for int(thread) >= len(p.priorities) {
+		// That two threads get the same is out of the question, and would do no harm.
+		p.priorities = append(p.priorities, uint64(p.depth)+p.source.Uint64()>>1)
+	}
+	return p.priorities[thread]
+}

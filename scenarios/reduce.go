@@ -1,0 +1,64 @@
+package scenarios
+
+import "slices"
+
+// reduce picks steps that suffice in a state, if it can: the delivery of a message to one process, and the faults that
+// can strike that process. The other steps are deferred: to be tried too only if the delivery turns out to be visible.
+//
+// This is a weak stubborn set (Valmari, "Stubborn Sets for Reduced State Space Generation", 1989; Godefroid,
+// "Partial-Order Methods for the Verification of Concurrent Systems", 1996). The delivery is the key step: it reads and
+// writes nothing but the process and the two ends of its queues, so that what others do before it can as well be done
+// after it. That is so only if the process has no other way to move: it is not at a gate, and has no request of its own
+// before the server. Only faults that strike the process interfere with the delivery. They themselves commute with what
+// the others do: what the server posts to a connection that then breaks is lost in either order. As keys hold the whole
+// past of a process, no state comes round again, and no step is deferred for ever.
+//
+// Every property that is not judged at the end of a run is decided by the state in which a process is told that it has
+// the lock, or enters, or is told of a loss. A delivery that brings such an event about is visible, and suffices not.
+//
+// Time is taken to commute with a delivery too. That is so for a lock that does not look at the clock. For one that does,
+// the reduced search sees only schedules in which a message that can be delivered is not held back while time
+// passes; requests still are.
+func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
+	at := slices.IndexFunc(all, x.private)
+	if at < 0 || len(all) == 1 {
+		return nil, nil, false
+	}
+	first = append(make([]Step, 0, 4), all[at])
+	for i, step := range all {
+		switch {
+		case i == at:
+		case step.Kind == Fault && step.Process == all[at].Process:
+			first = append(first, step)
+		default:
+			deferred = append(deferred, step)
+		}
+	}
+	return first, deferred, true
+}
+
+// private tells whether a step is a delivery that concerns nobody but its process, which can do nothing else.
+func (x *explorer) private(step Step) bool {
+	if step.Kind != Deliver {
+		return false
+	}
+	p := x.loop.processes[step.Process-1]
+	return !p.waiting && p.link.Unserved() == 0
+}
+
+// commutes tells whether a step need not be tried in this state, because it commutes with all that can happen before the
+// next tick, where it is tried. That is so for the healing of a link, of which nobody takes notice until time has passed
+// and the client tries to connect.
+func (x *explorer) commutes(o *Option) bool {
+	healed := int32(0) // the link that has been healed right before
+	if last := len(x.path) - 1; last >= 0 && x.path[last].step.Kind == Heal && x.path[last].step.Process > 0 {
+		healed = x.path[last].step.Process
+	}
+	switch {
+	case o.Kind == Heal && o.Process > 0:
+		return o.Process < healed
+	case x.search.Unreduced:
+		return false
+	}
+	return healed != 0 && o.Kind != Tick
+}

@@ -1,0 +1,56 @@
+package scenarios_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+const (
+	seeds        = 20   // over which a mean is taken
+	schedulesMax = 2000 // after which a search gives up; it then counts as having taken so many
+)
+
+// broken returns the bundled locks that a search with the model of the client can break.
+func broken() []scenarios.Subject {
+	return []scenarios.Subject{
+		subjects.NoRecheck(), subjects.ExistsThenWait(), subjects.NoGUID(), subjects.LeakOnError(), subjects.DeleteOnce(),
+		subjects.DeafToExpiry(), subjects.NameOrder(), subjects.RetryProtected(), subjects.PresumeExpiry(),
+	}
+}
+
+// BenchmarkSchedulesToBug counts how many schedules each strategy takes to find each broken lock, in the scenario that
+// interlock check has by default: the mean over seeds, and how many of them found it.
+func BenchmarkSchedulesToBug(b *testing.B) {
+	for _, subject := range broken() {
+		scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()}
+		for _, name := range slices.Concat(scenarios.StrategyNames(), []string{"pct10"}) {
+			b.Run(subject.Name+"/"+name, func(b *testing.B) {
+				maker, err := scenarios.ParseStrategy(name)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var schedules, found int
+				inTest(b, func(t *testing.T) {
+					runner := scenarios.NewRunner(t)
+					profile := runner.Profile(scenario)
+					for seed := range uint64(seeds) {
+						for schedule := range schedulesMax {
+							schedules++
+							if len(runner.Run(scenario, maker(profile, seed+1, schedule)).Violations) > 0 {
+								found++
+								break
+							}
+						}
+					}
+				})
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(float64(schedules)/seeds, "schedules")
+				b.ReportMetric(float64(found), "found")
+			})
+		}
+	}
+}

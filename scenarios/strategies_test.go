@@ -1,0 +1,78 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+func TestParseStrategy(t *testing.T) {
+	for _, name := range append(scenarios.StrategyNames(), "pct1", "pct10", "delay5") {
+		if maker, err := scenarios.ParseStrategy(name); err != nil || maker == nil {
+			t.Errorf("%q: error %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "luck", "pct0", "pct-1", "pctx", "pct1001", "pos3", "delay0", "Random", "exhaustive"} {
+		if _, err := scenarios.ParseStrategy(name); err == nil {
+			t.Errorf("%q is taken for a strategy", name)
+		}
+	}
+}
+
+// Every strategy draws the same schedule from the same seed and number, and another from another number.
+func TestStrategiesAreDeterministic(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	s := scenario(subjects.Textbook(), 3, 2, 3)
+	profile := runner.Profile(s)
+	for _, name := range scenarios.StrategyNames() {
+		maker, err := scenarios.ParseStrategy(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes := make(map[uint64]bool)
+		for schedule := range 50 {
+			hash := runner.Run(s, maker(profile, 9, schedule)).TraceHash
+			if again := runner.Run(s, maker(profile, 9, schedule)).TraceHash; again != hash {
+				t.Errorf("%s: schedule %d differs", name, schedule)
+			}
+			hashes[hash] = true
+		}
+		if len(hashes) < 25 {
+			t.Errorf("%s: only %d of 50 schedules are different", name, len(hashes))
+		}
+	}
+}
+
+// What a portfolio finds, and who finds it, does not depend on the number of workers.
+func TestPortfolioWorkers(t *testing.T) {
+	var want string
+	for _, workers := range []int{1, 3} {
+		c := &scenarios.Campaign{Scenario: *scenario(subjects.NoGUID(), 3, 2, 2), Seed: 7, Schedules: 2000, Workers: workers,
+			Strategy: scenarios.PortfolioStrategy}
+		r := c.Run(context.Background(), t)
+		if r.Failure == nil {
+			t.Fatal("nothing was found")
+		}
+		total := 0
+		for _, share := range r.Shares {
+			total += share.Schedules
+			if share.Found != (share.Strategy == r.Failure.Strategy) {
+				t.Errorf("%+v, but %s found it", share, r.Failure.Strategy)
+			}
+		}
+		if total != r.Schedules || !slices.ContainsFunc(r.Shares, func(s scenarios.Share) bool { return s.Found }) {
+			t.Errorf("%d schedules in the shares, %d in all: %+v", total, r.Schedules, r.Shares)
+		}
+		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Failure.Strategy, r.Shares)
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("%d workers: %s, want %s", workers, got, want)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package subjects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// Guarded is the production lock with guarded writes: whoever gets the lock writes its token to a node that all share,
+// and again before it unlocks. It panics where a write of an earlier holder has come after that of a later one.
+func Guarded() scenarios.Subject {
+	return production("guarded", "lock.Mutex with Lease.Write: no earlier holder writes after a later one", func(p *scenarios.Process) (lockFunc, error) {
+		if _, ok := p.Client.(interface {
+			Multi(...any) ([]zk.MultiResponse, error)
+		}); !ok {
+			return nil, fmt.Errorf("the client %T has no method Multi", p.Client)
+		}
+		mutex, err := newMutex(p)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			lease, err := mutex.Lock(ctx)
+			h, err := hold(lease, err)
+			if err != nil {
+				return nil, err
+			}
+			r := &register{client: p.Client, path: p.Directory + "/data", lease: lease}
+			r.write(ctx)
+			h.Unlock = func(ctx context.Context) error {
+				r.check()
+				r.write(ctx)
+				r.check()
+				return lease.Unlock(ctx)
+			}
+			return h, nil
+		}, nil
+	})
+}
+
+// A register is a node that holds the highest token of those who have written, if all goes well.
+type register struct {
+	client  simzk.Client
+	path    string
+	lease   *lock.Lease
+	written bool
+}
+
+// write writes the lease's token while the lease stands, with a single try. The node is created when it is first needed.
+func (r *register) write(ctx context.Context) {
+	content := []byte(strconv.FormatInt(r.lease.Token(), 10))
+	_, err := r.lease.Write(ctx, &zk.SetDataRequest{Path: r.path, Data: content, Version: -1})
+	if errors.Is(err, zk.ErrNoNode) {
+		_, err = r.lease.Write(ctx, &zk.CreateRequest{Path: r.path, Data: content, Acl: openACL})
+	}
+	r.written = r.written || err == nil
+}
+
+// check wants the lease's token or a later one to be there once it was written.
+func (r *register) check() {
+	if !r.written {
+		return
+	}
+	data, _, err := r.client.Get(r.path)
+	if err != nil {
+		return // Nothing was seen, so there is nothing to judge.
+	}
+	if found, err := strconv.ParseInt(string(data), 10, 64); err != nil || found < r.lease.Token() {
+		panic(fmt.Sprintf("the holder with token %d has written, and then finds %q", r.lease.Token(), data))
+	}
+}

@@ -1,0 +1,49 @@
+package subjects_test
+
+import (
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// All that package lock offers keeps what it claims, whatever goes wrong.
+func TestProductionLocks(t *testing.T) {
+	for _, subject := range []scenarios.Subject{
+		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(),
+	} {
+		t.Run(subject.Name, func(t *testing.T) {
+			for _, tc := range []struct {
+				clients, cycles, schedules int
+				plan                       faults.Plan
+			}{
+				{1, 3, 200, faults.Default()},
+				{3, 2, 1000, faults.Default()},
+				{4, 2, 500, faults.Plan{Any: 4}},
+			} {
+				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules, tc.plan); result != nil {
+					scenario := &scenarios.Scenario{Subject: subject, Clients: tc.clients, Cycles: tc.cycles, Faults: tc.plan}
+					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))
+				}
+			}
+		})
+	}
+}
+
+// The same decisions give the same history, with the client's model and with the client itself. Multi is left out: there
+// several contenders of one process ask at once, and in which order the client queues them is up to Go's scheduler.
+func TestProductionLocksOnTheRealClient(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	for _, subject := range []scenarios.Subject{
+		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
+	} {
+		scenario := scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Plan{Any: 3}}
+		for schedule := range 60 {
+			strategy := func() scenarios.Strategy { return scenarios.NewRandom(3, schedule) }
+			if found := difference(runner, scenario, strategy); found != "" {
+				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package subjects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// Reentrant is the production lock, taken three times over by one owner, through two handles. It panics where the lock
+// counts wrongly: where it is gone after fewer unlocks than there were locks.
+func Reentrant() scenarios.Subject {
+	return production("reentrant", "lock.Mutex, re-entered by its owner", func(p *scenarios.Process) (lockFunc, error) {
+		first, err := newMutex(p)
+		if err != nil {
+			return nil, err
+		}
+		second, err := newMutex(p)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			ctx = lock.WithOwner(ctx)
+			outer, err := first.Lock(ctx)
+			if err != nil {
+				return nil, err
+			}
+			inner, err := reenter(ctx, outer, first, second)
+			if err != nil {
+				return nil, errors.Join(err, outer.Unlock(ctx))
+			}
+			h, err := hold(outer, nil)
+			h.Unlock = func(ctx context.Context) error { return unlockInTurn(ctx, outer, inner) }
+			return h, err
+		}, nil
+	})
+}
+
+// reenter takes the lock twice more. A lock that is lost in between is not re-entered: then this is a new attempt, whose
+// leases count for themselves and are given back.
+func reenter(ctx context.Context, outer *lock.Lease, mutexes ...*lock.Mutex) ([]*lock.Lease, error) {
+	var inner []*lock.Lease
+	for _, mutex := range mutexes {
+		lease, err := mutex.TryLock(ctx)
+		if errors.Is(err, lock.ErrNotAcquired) && outer.Err() != nil {
+			return inner, nil // Somebody else has it by now.
+		}
+		if err != nil {
+			for _, l := range inner {
+				err = errors.Join(err, l.Unlock(ctx))
+			}
+			return nil, err
+		}
+		if lease.Node() != outer.Node() {
+			if outer.Err() == nil {
+				panic(fmt.Sprintf("%s was granted to the holder of %s", lease.Node(), outer.Node()))
+			}
+			if err := lease.Unlock(ctx); err != nil && !errors.Is(err, lock.ErrLost) {
+				return inner, nil
+			}
+			continue
+		}
+		inner = append(inner, lease)
+	}
+	return inner, nil
+}
+
+// unlockInTurn unlocks the outer lease first: the order is no matter. A lease that is unlocked twice counts once.
+func unlockInTurn(ctx context.Context, outer *lock.Lease, inner []*lock.Lease) error {
+	err := errors.Join(outer.Unlock(ctx))
+	for i, lease := range inner {
+		if lease.Err() == nil && isDone(lease) {
+			panic(fmt.Sprintf("%s was given back with %d leases on it", lease.Node(), len(inner)-i))
+		}
+		if outer.Unlock(ctx) == nil && i < len(inner)-1 && lease.Err() == nil && isDone(lease) {
+			panic(fmt.Sprintf("%s was given back when a lease was unlocked twice", lease.Node()))
+		}
+		err = errors.Join(err, lease.Unlock(ctx))
+	}
+	return err
+}
+
+func isDone(lease *lock.Lease) bool {
+	select {
+	case <-lease.Done():
+		return true
+	default:
+		return false
+	}
+}

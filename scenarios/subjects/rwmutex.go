@@ -1,0 +1,39 @@
+package subjects
+
+import (
+	"context"
+	"errors"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// RWMutex is the production read-write lock. In each attempt a process reads, gives that back and then writes; every
+// second writer becomes a reader before it unlocks. Only the writers count as holders, so that what holds for a lock
+// that one process has at a time must hold here; readers stand in their way.
+func RWMutex() scenarios.Subject {
+	return production("rwmutex", "lock.RWMutex: read, then write, every second time with a downgrade", func(p *scenarios.Process) (lockFunc, error) {
+		mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
+		if err != nil {
+			return nil, err
+		}
+		turn := p.Number
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			read, err := mutex.RLock(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := read.Unlock(ctx); err != nil && !errors.Is(err, lock.ErrLost) {
+				return nil, err
+			}
+			lease, err := mutex.Lock(ctx)
+			h, err := hold(lease, err)
+			if turn++; err == nil && turn%2 == 0 {
+				h.Unlock = func(ctx context.Context) error {
+					return errors.Join(lease.Downgrade(ctx), lease.Unlock(ctx))
+				}
+			}
+			return h, err
+		}, nil
+	})
+}

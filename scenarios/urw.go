@@ -1,0 +1,54 @@
+package scenarios
+
+// URW is the uniform random walk: a thread runs with a chance in proportion to the steps that it still has before it,
+// which makes all interleavings of threads that do not block each other equally likely; a random walk prefers those in
+// which short threads end early (Zhao, Wolff, Mathur and Roychoudhury, "Selectively Uniform Concurrency Testing", ASPLOS
+// 2025, section 3).
+//
+// It deviates from the paper in this: threads are all there from the start; how many steps they have is what a trial run
+// says, and a thread that takes more counts as having one left; faults and time come by chance, see [chances].
+type URW struct {
+	chances
+	left []int
+}
+
+// NewURW returns the strategy that belongs to the seed and the schedule's number.
+func NewURW(profile *Profile, seed uint64, schedule int) *URW {
+	return &URW{chances: chances{Random: NewRandom(seed, schedule)}, left: append([]int(nil), profile.Events...)}
+}
+
+// Choose draws a thread and returns its next step.
+func (u *URW) Choose(_ int, options []Option, usual int) int {
+	if i, ok := u.interject(options, usual); ok {
+		return i
+	}
+	heads := u.heads(options)
+	chosen := heads[u.draw(u.left, len(heads), func(i int) int32 { return options[heads[i]].thread() })]
+	if thread := int(options[chosen].thread()); thread < len(u.left) {
+		u.left[thread]--
+	}
+	return chosen
+}
+
+// draw draws one of n threads by what they have left, at least one each.
+func (c *chances) draw(left []int, n int, thread func(int) int32) int {
+	weight := func(i int) uint64 {
+		if t := int(thread(i)); t < len(left) {
+			return uint64(max(1, left[t]))
+		}
+		return 1
+	}
+	total := uint64(0)
+	for i := range n {
+		total += weight(i)
+	}
+	draw := c.below(total)
+	for i := range n {
+		if w := weight(i); draw < w {
+			return i
+		} else {
+			draw -= w
+		}
+	}
+	panic("scenarios: the weights do not add up")
+}
