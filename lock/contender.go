@@ -34,7 +34,7 @@ type contender struct {
 	node      string                     // the path of the node, empty while there is none
 	session   int64                      // to which the node belongs, 0 if that is not known
 	token     int64                      // what the listings say of the fencing token, 0 if nothing
-	listed    time.Time                  // when the last listing was asked for
+	created   time.Time                  // when the node was asked for; zero if the answer was lost and the node found
 	watches   map[string]<-chan zk.Event // that were set and have not fired, by the path of the node
 	uncertain bool                       // a request to create a node may have been carried out
 	doubted   bool                       // that was so at any time of the attempt
@@ -111,7 +111,7 @@ func (c *contender) acquire() (*vigil, error) {
 			return vigil, err
 		case err == errDisowned:
 			// The session was lost, or somebody removed the node: a new node queues at the end.
-			c.node, c.session, c.token = "", 0, 0
+			c.node, c.session, c.token, c.created = "", 0, 0, time.Time{}
 			clear(c.watches)
 			continue
 		}
@@ -137,7 +137,7 @@ func (c *contender) attempt() (*vigil, error) {
 		if err := c.wanted(); err != nil {
 			return nil, err
 		}
-		return c.newVigil(c.token, c.listed), nil
+		return c.newVigil(c.token, c.created), nil
 	}
 	if err := c.waitFor(blockers); err != nil {
 		return nil, err
@@ -145,10 +145,11 @@ func (c *contender) attempt() (*vigil, error) {
 	return c.confirmVigil()
 }
 
-// proven tells whether the last listing has said all that there is to know of the contender's own node. It stood then,
-// which must not be too long ago, and belongs to the session if that has not changed since before the node was made.
+// proven tells whether there is no need to ask for the contender's own node. It was made by a request that was answered,
+// which the leader has agreed to while the session lived; that must not be too long ago. And it belongs to the session, if
+// that has not changed since before the node was made. A listing proves nothing, as a server that lags behind answers it.
 func (c *contender) proven() bool {
-	return c.token != 0 && c.session != 0 && c.session == c.client.SessionID() && time.Since(c.listed) < c.validity
+	return c.token != 0 && c.session != 0 && c.session == c.client.SessionID() && time.Since(c.created) < c.validity
 }
 
 // create makes the contender's node, or finds the one that an earlier request made whose reply was lost.
@@ -162,12 +163,13 @@ func (c *contender) create() error {
 		}
 	}
 	c.uncertain = true
-	session := c.client.SessionID()
+	session, asked := c.client.SessionID(), time.Now()
 	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(), zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
 	case err == nil:
 		// The name alone counts: a client that puts a prefix before every path may return it with or without.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
+		c.created = asked
 		c.session = session // If the client's session is still this one, the node was made in it: no session comes back.
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain = false

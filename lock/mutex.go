@@ -29,9 +29,9 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 // for which errors.Is works. After the client was closed it returns zk.ErrClosing, after twice the session timeout. In
 // each of these cases the contender's node is removed, in the background if need be.
 //
-// Uncontended it costs two requests: create and list. Right behind the holder it costs four, with a watch and a
-// confirmation; further behind, four too: when the one before it is gone it lists again, which confirms its own node as
-// well. Once the lock has been held for a twentieth of the session timeout, its node is watched: only from then on is the
+// Uncontended it costs two requests: create and list. Right behind the holder it costs five, with a watch, a sync and a
+// confirmation; further behind, four, as it lists again when the one before it is gone, and two more if its own node was
+// made longer ago than a lease lasts. Once the lock has been held for a twentieth of the session timeout, its node is watched: only from then on is the
 // holder told at once when somebody deletes it, or calls Revoke. Each watch stays in the client until the node that it
 // watches goes, also where the contender has given up long before: the client cannot take it back.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {

@@ -36,6 +36,11 @@ func (c *contender) newVigil(token int64, confirmed time.Time) *vigil {
 // confirmVigil verifies that the contender's own node stands and belongs to the current session, and grants the lock.
 func (c *contender) confirmVigil() (*vigil, error) {
 	asked := time.Now()
+	// A server that is cut off from the leader goes on answering reads for a while, from a state in which the session
+	// still lives. It cannot answer a sync.
+	if err := c.sync(); err != nil {
+		return nil, err
+	}
 	data, stat, events, err := c.standsWatched()
 	if err != nil {
 		return nil, err
@@ -118,6 +123,9 @@ func (v *vigil) confirm() bool {
 func (v *vigil) ask() error {
 	if v.demoting {
 		return v.share()
+	}
+	if err := v.sync(); err != nil {
+		return err
 	}
 	if v.events != nil {
 		stat, err := v.stands()

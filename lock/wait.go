@@ -10,7 +10,6 @@ import (
 // listBlockers returns the paths of the contenders that stand before this one and that it waits for, the first of them
 // first. Whoever comes later stands behind, so none need be looked for that is not in this list.
 func (c *contender) listBlockers() ([]string, error) {
-	c.listed = time.Now()
 	entries, changed, err := c.list()
 	if err == nil {
 		entries, err = c.sorted(entries)
