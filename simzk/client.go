@@ -1,6 +1,10 @@
 package simzk
 
-import "github.com/go-zookeeper/zk"
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
 
 // A Client is what lock code under test can do with its connection, whether modelled or real: methods of *zk.Conn, and
 // the channel that zk.Connect returns beside it. They may be called by any goroutine of the client's process. A
@@ -8,6 +12,8 @@ import "github.com/go-zookeeper/zk"
 type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error)
+	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
+	CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error)
 	Delete(path string, version int32) error
 	Set(path string, data []byte, version int32) (*zk.Stat, error)
 	Get(path string) ([]byte, *zk.Stat, error)
@@ -16,6 +22,10 @@ type Client interface {
 	ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
 	Children(path string) ([]string, *zk.Stat, error)
 	ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error)
+	GetACL(path string) ([]zk.ACL, *zk.Stat, error)
+	SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error)
+	AddAuth(scheme string, auth []byte) error
+	Multi(ops ...any) ([]zk.MultiResponse, error)
 	Sync(path string) (string, error)
 	State() zk.State
 	SessionID() int64

@@ -1,9 +1,8 @@
 package simzk
 
 import (
-	"fmt"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +17,14 @@ import (
 // sockets or goroutines of its own. These methods may be called by any goroutine of the client's process; they block
 // until the cluster's caller has let the request through. A goroutine that calls one after its process has crashed
 // ends there, by [runtime.Goexit].
+//
+// Where the client leaves something to chance, by a select among several channels or the order of a map, the model
+// always does the same of what the client may do.
 type Conn struct {
 	*Link
 	link Link // to which the pointer above points
 
+	first     int // the server with which the client begins
 	sessionID atomic.Int64
 	connState atomic.Int32
 	closed    atomic.Bool
@@ -30,8 +33,11 @@ type Conn struct {
 
 	mu        sync.Mutex
 	submitted []*call         // by the process, not yet collected
+	waiting   []*call         // for whose answers a goroutine of the process waits
 	idle      []chan struct{} // on which nobody waits for an answer any more
+	quits     chan struct{}   // closed when the first Close returns; nil until Close is called
 	events    chan zk.Event   // nil until somebody asks for it
+	told      bool            // all that there will be of events
 	tornDown  bool
 
 	// All below is for the cluster's caller alone.
@@ -42,7 +48,10 @@ type Conn struct {
 	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
 	lastZxid int64
 
-	handshakeBy time.Duration // when the client gives up waiting for an answer; only while phase is connecting
+	silentUntil time.Duration // when the client gives the connection up unless it hears of the server; 0 while its pings see to that
+
+	credentials []credential // that the server has accepted, which every new connection has to be told again
+	proved      int          // how many of them this connection has been told; only while phase is proving
 
 	closing  bool    // Close has been called; the client does not connect again
 	unsent   []*call // wait for a connection
@@ -54,18 +63,25 @@ type Conn struct {
 
 	// The slices above begin here, and mostly need no more.
 	space struct {
-		submitted, inFlight [2]*call
-		watchers            [2]watcher
-		idle                [2]chan struct{}
+		submitted, waiting, inFlight [2]*call
+		watchers                     [2]watcher
+		idle                         [2]chan struct{}
 	}
 }
 
 // A call is a request of a modelled client and whoever waits for its answer.
 type call struct {
 	request
-	err    error
+	answer *tree.Result    // as the caller gets to know it: without anything in it if the call has failed by itself
+	err    error           // what the caller gets to know
 	events <-chan zk.Event // where the watch that the call has set will tell
 	done   chan struct{}   // receives once; closed without a value when the run is torn down. Nil for the client's own requests.
+}
+
+// A credential is what a process has proved its identity with.
+type credential struct {
+	scheme string
+	data   []byte // the caller's own slice, as go-zookeeper/zk keeps it: who overwrites a password sends the rest again
 }
 
 // phase says how far the client is in having a connection.
@@ -75,11 +91,15 @@ const (
 	connected  phase = iota // with a session
 	dialing                 // waiting to try again
 	connecting              // has asked for its session
+	proving                 // with a session, and before anything else the credentials once more
 	shut                    // closed by the process
 )
 
 // dialPause is how long the client waits once it has tried all servers, and with a single one that is always.
 const dialPause = time.Second
+
+// closePause is how long Close waits for its answer.
+const closePause = time.Second
 
 // eventSlots is the capacity of the client's channel of events; what finds it full is dropped.
 const eventSlots = 6
@@ -99,11 +119,11 @@ type watcher struct {
 // Connect adds a modelled client that already has a session. Processes are numbered from 1 in the order of the calls.
 func (c *Cluster) Connect() *Conn {
 	conn := &Conn{}
-	conn.host = len(c.links) % c.Servers()
-	conn.last = conn.host
+	conn.first = len(c.links) % c.Servers()
+	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
 	conn.end, conn.pings = conn, true
-	conn.submitted, conn.inFlight = conn.space.submitted[:0], conn.space.inFlight[:0]
+	conn.submitted, conn.waiting, conn.inFlight = conn.space.submitted[:0], conn.space.waiting[:0], conn.space.inFlight[:0]
 	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
 	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
 	conn.session.attach(conn.Link, c.now, c.config.TickTime)
@@ -119,15 +139,13 @@ func (c *Cluster) Connect() *Conn {
 func (c *Conn) Events() <-chan zk.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tornDown {
-		ended := make(chan zk.Event)
-		close(ended)
-		return ended
-	}
 	if c.events == nil {
 		c.events = make(chan zk.Event, eventSlots)
 		for _, state := range [...]zk.State{zk.StateConnecting, zk.StateConnected, zk.StateHasSession} {
-			c.events <- zk.Event{Type: zk.EventSession, State: state}
+			c.events <- zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.first)}
+		}
+		if c.told {
+			close(c.events)
 		}
 	}
 	return c.events
@@ -142,18 +160,12 @@ func (c *Conn) State() zk.State { return zk.State(c.connState.Load()) }
 // submit hands a request over and waits for the answer.
 func (c *Conn) submit(ask wire.Request) *call {
 	r := &call{request: request{Request: ask}}
-	c.mu.Lock()
-	if c.tornDown || c.crashed.Load() {
-		c.mu.Unlock()
-		runtime.Goexit()
-	}
+	c.enter()
 	if c.closed.Load() {
 		c.mu.Unlock()
-		r.err = zk.ErrConnectionClosed
+		c.Notify()
+		r.answer, r.err = new(tree.Result), zk.ErrConnectionClosed
 		return r
-	}
-	if r.Op == wire.OpCloseSession {
-		c.closed.Store(true)
 	}
 	if last := len(c.idle) - 1; last >= 0 {
 		r.done = c.idle[last]
@@ -161,10 +173,7 @@ func (c *Conn) submit(ask wire.Request) *call {
 	} else {
 		r.done = make(chan struct{}, 1)
 	}
-	c.submitted = append(c.submitted, r)
-	c.fresh.Store(true)
-	c.mu.Unlock()
-	c.Notify()
+	c.enqueue(r)
 	if _, answered := <-r.done; !answered {
 		runtime.Goexit()
 	}
@@ -174,178 +183,71 @@ func (c *Conn) submit(ask wire.Request) *call {
 	return r
 }
 
-// Create creates a node and returns its path, which for a sequential node ends in its number.
-func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
-	switch {
-	case flags < zk.FlagPersistent || flags > zk.FlagPersistentSequentialWithTTL:
-		return "", fmt.Errorf("invalid flag value: [%v]", flags)
-	case flags >= zk.FlagTTL:
-		return "", fmt.Errorf("Create with TTL flag disallowed: %w", zk.ErrInvalidFlags)
+// enter takes the lock, or ends the goroutine if its process has crashed or the run is over.
+func (c *Conn) enter() {
+	c.mu.Lock()
+	if c.tornDown || c.crashed.Load() {
+		c.mu.Unlock()
+		runtime.Goexit()
 	}
-	if !tree.ValidPath(path, flags&zk.FlagSequence != 0) {
-		return "", zk.ErrInvalidPath
-	}
-	r := c.submit(wire.Request{Op: wire.OpCreate, Path: path, Data: data, Flags: flags, ACL: wireACL(acl)})
-	return r.result.Path, r.err
 }
 
-// CreateProtectedEphemeralSequential creates a node whose name holds a GUID, by which a lost reply's node is found
-// again. It gives up where go-zookeeper/zk gives up: when the search fails, and after three tries.
-func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error) {
-	if !tree.ValidPath(path, true) {
-		return "", zk.ErrInvalidPath
-	}
-	i := strings.LastIndexByte(path, '/')
-	directory := path[:i]
-	prefix := fmt.Sprintf("_c_%x-", c.nextGUID())
-	var err error
-	for range 3 {
-		var created string
-		created, err = c.Create(directory+"/"+prefix+path[i+1:], data, zk.FlagEphemeral|zk.FlagSequence, acl)
-		switch err {
-		case nil:
-			return created, nil
-		case zk.ErrSessionExpired:
-		case zk.ErrConnectionClosed:
-			children, _, err := c.Children(directory)
-			if err != nil {
-				return "", err
-			}
-			for _, name := range children {
-				if strings.HasPrefix(name, prefix) {
-					return directory + "/" + name, nil
-				}
-			}
-		default:
-			return "", err
-		}
-	}
-	return "", err
+// enqueue puts a call before the cluster's caller. It gives the lock back, which its caller has taken.
+func (c *Conn) enqueue(r *call) {
+	c.submitted = append(c.submitted, r)
+	c.waiting = append(c.waiting, r)
+	c.fresh.Store(true)
+	c.mu.Unlock()
+	c.Notify()
 }
 
-// Delete deletes a node that has the version, or any version if that is -1.
-func (c *Conn) Delete(path string, version int32) error {
-	if !tree.ValidPath(path, false) {
-		return zk.ErrInvalidPath
-	}
-	return c.submit(wire.Request{Op: wire.OpDelete, Path: path, Version: version}).err
+// refuse returns the error of a call that is not worth a request. It is a sign of life all the same.
+func (c *Conn) refuse(err error) error {
+	c.enter()
+	c.mu.Unlock()
+	c.Notify()
+	return err
 }
 
-// Set sets the data of a node that has the version, or any version if that is -1.
-func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
-	if !tree.ValidPath(path, false) {
-		return nil, zk.ErrInvalidPath
+// release takes a call out of those that wait, and tells whether it was one of them. The caller holds the lock.
+func (c *Conn) release(r *call) bool {
+	i := slices.Index(c.waiting, r)
+	if i >= 0 {
+		c.waiting = slices.Delete(c.waiting, i, i+1)
 	}
-	return stat(c.submit(wire.Request{Op: wire.OpSetData, Path: path, Data: data, Version: version}))
+	return i >= 0
 }
 
-// Get returns the data of a node.
-func (c *Conn) Get(path string) ([]byte, *zk.Stat, error) {
-	if !tree.ValidPath(path, false) {
-		return nil, nil, zk.ErrInvalidPath
+// Close ends the session. All calls that wait return zk.ErrConnectionClosed at once, though their requests may still be
+// carried out, and so do all calls after it. Close itself returns when the server has answered, when the client can do
+// nothing for an answer any more, and at the latest after a second. A second Close waits for the first.
+func (c *Conn) Close() {
+	c.enter()
+	if quits := c.quits; quits != nil {
+		c.mu.Unlock()
+		c.Notify()
+		<-quits
+		c.enter()
+		c.mu.Unlock()
+		return
 	}
-	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path})
-	s, err := stat(r)
-	return r.result.Data, s, err
-}
-
-// GetW returns the data of a node and sets a watch on it. There is no watch if it returns an error.
-func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
-	if !tree.ValidPath(path, false) {
-		return nil, nil, nil, zk.ErrInvalidPath
+	c.quits = make(chan struct{})
+	defer close(c.quits)
+	c.closed.Store(true)
+	for _, r := range c.waiting {
+		r.answer, r.err = new(tree.Result), zk.ErrConnectionClosed
+		r.done <- struct{}{}
 	}
-	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path, Watch: true})
-	if r.err != nil {
-		return nil, nil, nil, r.err
+	c.waiting = c.waiting[:0]
+	r := &call{request: request{Request: wire.Request{Op: wire.OpCloseSession}}, done: make(chan struct{}, 1)}
+	c.enqueue(r)
+	timeout := time.NewTimer(closePause)
+	defer timeout.Stop()
+	select {
+	case <-r.done:
+	case <-timeout.C:
 	}
-	return r.result.Data, (*zk.Stat)(&r.result.Stat), r.events, nil
-}
-
-// Exists tells whether there is a node.
-func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
-	if !tree.ValidPath(path, false) {
-		return false, nil, zk.ErrInvalidPath
-	}
-	r := c.submit(wire.Request{Op: wire.OpExists, Path: path})
-	if r.err == zk.ErrNoNode {
-		return false, (*zk.Stat)(&r.result.Stat), nil
-	}
-	s, err := stat(r)
-	return err != zk.ErrConnectionClosed, s, err
-}
-
-// ExistsW tells whether there is a node, and sets a watch for its creation or its end.
-func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
-	if !tree.ValidPath(path, false) {
-		return false, nil, nil, zk.ErrInvalidPath
-	}
-	r := c.submit(wire.Request{Op: wire.OpExists, Path: path, Watch: true})
-	if r.err != nil && r.err != zk.ErrNoNode {
-		return false, nil, nil, r.err
-	}
-	return r.err == nil, (*zk.Stat)(&r.result.Stat), r.events, nil
-}
-
-// Children returns the names of a node's children, in no order.
-func (c *Conn) Children(path string) ([]string, *zk.Stat, error) {
-	if !tree.ValidPath(path, false) {
-		return nil, nil, zk.ErrInvalidPath
-	}
-	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path})
-	s, err := stat(r)
-	return r.result.Children, s, err
-}
-
-// ChildrenW returns the names of a node's children, in no order, and sets a watch on them.
-func (c *Conn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error) {
-	if !tree.ValidPath(path, false) {
-		return nil, nil, nil, zk.ErrInvalidPath
-	}
-	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path, Watch: true})
-	if r.err != nil {
-		return nil, nil, nil, r.err
-	}
-	return r.result.Children, (*zk.Stat)(&r.result.Stat), r.events, nil
-}
-
-// Sync returns once the server has seen all that was committed before.
-func (c *Conn) Sync(path string) (string, error) {
-	if !tree.ValidPath(path, false) {
-		return "", zk.ErrInvalidPath
-	}
-	r := c.submit(wire.Request{Op: wire.OpSync, Path: path})
-	return r.result.Path, r.err
-}
-
-// Close ends the session. It returns when the server has answered, or the connection is lost. All calls after it
-// return zk.ErrConnectionClosed.
-func (c *Conn) Close() { c.submit(wire.Request{Op: wire.OpCloseSession}) }
-
-// stat returns what *zk.Conn does: a nil stat after a lost connection, a stat beside every other error.
-func stat(r *call) (*zk.Stat, error) {
-	if r.err == zk.ErrConnectionClosed {
-		return nil, r.err
-	}
-	return (*zk.Stat)(&r.result.Stat), r.err
-}
-
-// wireACL returns the ACL as it goes over the wire. That which is all but universal costs nothing.
-func wireACL(acl []zk.ACL) []wire.ACL {
-	if len(acl) == 1 && wire.ACL(acl[0]) == tree.Open[0] {
-		return tree.Open
-	}
-	converted := make([]wire.ACL, len(acl))
-	for i, a := range acl {
-		converted[i] = wire.ACL(a)
-	}
-	return converted
-}
-
-// clientACL returns an ACL as the client library shows it.
-func clientACL(acl []wire.ACL) []zk.ACL {
-	converted := make([]zk.ACL, len(acl))
-	for i, a := range acl {
-		converted[i] = zk.ACL(a)
-	}
-	return converted
+	c.enter()
+	c.release(r)
+	c.mu.Unlock()
 }

@@ -2,13 +2,17 @@ package simzk_test
 
 import (
 	"errors"
+	"maps"
+	"net"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"pgregory.net/rapid"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
@@ -19,6 +23,8 @@ import (
 type client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error)
+	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
+	CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error)
 	Delete(path string, version int32) error
 	Set(path string, data []byte, version int32) (*zk.Stat, error)
 	Get(path string) ([]byte, *zk.Stat, error)
@@ -27,6 +33,10 @@ type client interface {
 	ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
 	Children(path string) ([]string, *zk.Stat, error)
 	ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error)
+	GetACL(path string) ([]zk.ACL, *zk.Stat, error)
+	SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error)
+	AddAuth(scheme string, auth []byte) error
+	Multi(ops ...any) ([]zk.MultiResponse, error)
 	Sync(path string) (string, error)
 	State() zk.State
 	SessionID() int64
@@ -35,18 +45,26 @@ type client interface {
 
 var (
 	_ client = (*zk.Conn)(nil)
-	_ client = (*simzk.Conn)(nil)
+	_ client = (simzk.Client)(nil)
+
+	_ simzk.Client = (*simzk.Conn)(nil)
+	_ simzk.Client = (*simzk.RealConn)(nil)
 )
 
-// The interface above must not miss a method that both have, or its signature would go unchecked.
+// The interface above, and that which the package offers, must not miss a method that the real client and a simulated one
+// have, or its signature would go unchecked.
 func TestClientIsComplete(t *testing.T) {
-	simulated, real, both := reflect.TypeFor[*simzk.Conn](), reflect.TypeFor[*zk.Conn](), reflect.TypeFor[client]()
-	for method := range simulated.Methods() {
-		if _, ok := real.MethodByName(method.Name); !ok {
-			continue
-		}
-		if _, ok := both.MethodByName(method.Name); !ok {
-			t.Errorf("%s is not in the interface", method.Name)
+	real := reflect.TypeFor[*zk.Conn]()
+	for _, simulated := range []reflect.Type{reflect.TypeFor[*simzk.Conn](), reflect.TypeFor[*simzk.RealConn]()} {
+		for method := range simulated.Methods() {
+			if _, ok := real.MethodByName(method.Name); !ok {
+				continue
+			}
+			for _, both := range []reflect.Type{reflect.TypeFor[client](), reflect.TypeFor[simzk.Client]()} {
+				if _, ok := both.MethodByName(method.Name); !ok {
+					t.Errorf("%s of %v is not in %v", method.Name, simulated, both)
+				}
+			}
 		}
 	}
 }
@@ -66,6 +84,11 @@ func calls(c client, path string) map[string]error {
 	_, _, errs["Children"] = c.Children(path)
 	_, _, _, errs["ChildrenW"] = c.ChildrenW(path)
 	_, errs["Sync"] = c.Sync(path)
+	_, errs["CreateContainer"] = c.CreateContainer(path, nil, zk.FlagContainer, nil)
+	_, errs["CreateTTL"] = c.CreateTTL(path, nil, zk.FlagTTL, nil, time.Second)
+	_, errs["CreateTTL sequential"] = c.CreateTTL(path, nil, zk.FlagPersistentSequentialWithTTL, nil, time.Second)
+	_, _, errs["GetACL"] = c.GetACL(path)
+	_, errs["SetACL"] = c.SetACL(path, nil, -1)
 	return errs
 }
 
@@ -114,6 +137,64 @@ func TestInvalidFlags(t *testing.T) {
 		}
 	}
 }
+
+// What makes nodes of a special sort insists on their flag, like the real client.
+func TestFlagsOfSpecialNodes(t *testing.T) {
+	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
+	for name, c := range map[string]client{"zk": new(zk.Conn), "simzk": simulated} {
+		for _, flags := range []int32{zk.FlagPersistent, zk.FlagEphemeral, zk.FlagSequence, zk.FlagTTL} {
+			if _, err := c.CreateContainer("/a", nil, flags, nil); !errors.Is(err, zk.ErrInvalidFlags) {
+				t.Errorf("%s, container with flags %d: error %v, want %v", name, flags, err, zk.ErrInvalidFlags)
+			}
+		}
+		for _, flags := range []int32{zk.FlagPersistent, zk.FlagEphemeral, zk.FlagSequence, zk.FlagContainer} {
+			if _, err := c.CreateTTL("/a", nil, flags, nil, time.Second); !errors.Is(err, zk.ErrInvalidFlags) {
+				t.Errorf("%s, TTL with flags %d: error %v, want %v", name, flags, err, zk.ErrInvalidFlags)
+			}
+		}
+	}
+}
+
+// A multi takes pointers to the four operations and nothing else, like the real client.
+func TestUnknownOperation(t *testing.T) {
+	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
+	for _, op := range []any{nil, zk.DeleteRequest{}, &zk.PathVersionRequest{}, &zk.CreateTTLRequest{}} {
+		_, want := new(zk.Conn).Multi(&zk.DeleteRequest{}, op)
+		if _, err := simulated.Multi(&zk.DeleteRequest{}, op); want == nil || err == nil || err.Error() != want.Error() {
+			t.Errorf("%T: error %v, want %v", op, err, want)
+		}
+	}
+}
+
+// The model lets the same paths through as the real client. A client that is closed refuses every call, but tells of a
+// bad path before it tells of that.
+func TestPathsThatTheClientTakes(t *testing.T) {
+	nowhere := func(string, string, time.Duration) (net.Conn, error) { return nil, errors.New("nobody listens") }
+	real, _, err := zk.Connect([]string{"127.0.0.1"}, time.Second, zk.WithDialer(nowhere), zk.WithLogInfo(false), zk.WithLogger(silent{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	real.Close()
+	cluster := simzk.New(simzk.Config{}, new(history.Log))
+	simulated := cluster.Connect()
+	cluster.Cut(simulated.Link)
+	go simulated.Close()
+	<-cluster.Activity()
+	cluster.Collect()
+	part := rapid.SampledFrom([]string{"/", "/", "/", ".", ".", "a", "é", "\x00", "\x1f", "\x7f", "\u0085", "\ud7ff", "\ue000", "\uf000",
+		"\uf8ff", "\ufff0", "\ufffe", "\uffff", "\U0001F512", "\xff"})
+	rapid.Check(t, func(t *rapid.T) {
+		path := strings.Join(rapid.SliceOfN(part, 0, 6).Draw(t, "path"), "")
+		got, want := calls(simulated, path), calls(real, path)
+		if !maps.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", path, got, want)
+		}
+	})
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
 
 // onStage runs a test on a stage in a bubble.
 func onStage(t *testing.T, clients int, test func(s *stage)) {
@@ -178,6 +259,45 @@ func TestSimultaneousRequests(t *testing.T) {
 	if len(histories) != 1 {
 		t.Error("the order of the calls shows in the history")
 	}
+}
+
+// So are multis, which have nothing but their operations to tell them apart.
+func TestSimultaneousMultis(t *testing.T) {
+	paths := []string{"/c", "/a", "/b"}
+	histories := make(map[uint64]bool)
+	for range 2 {
+		slices.Reverse(paths)
+		onStage(t, 1, func(s *stage) {
+			for _, path := range paths {
+				go s.client("c1").Multi(&zk.CreateRequest{Path: path, Acl: zk.WorldACL(zk.PermAll)})
+				synctest.Wait()
+			}
+			s.flow()
+			histories[s.log.Hash()] = true
+		})
+	}
+	if len(histories) != 1 {
+		t.Error("the order of the calls shows in the history")
+	}
+}
+
+// The model shares no memory with its callers: who writes over what was sent or received changes no node.
+func TestDataIsCopied(t *testing.T) {
+	onStage(t, 1, func(s *stage) {
+		conn, data := s.client("c1"), []byte("data")
+		var first, second []byte
+		go func() {
+			conn.Create("/n", data, 0, zk.WorldACL(zk.PermAll))
+			data[0] = 'x'
+			first, _, _ = conn.Get("/n")
+			first[1] = 'x'
+			second, _, _ = conn.Get("/n")
+		}()
+		s.flow()
+		if string(second) != "data" {
+			t.Errorf("%q, want the data that was sent", second)
+		}
+	})
 }
 
 // A request that is sent at the same time as a Close goes behind it, where the server does not answer any more.

@@ -1,6 +1,7 @@
 package simzk
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -18,17 +19,45 @@ func (c *Conn) collect() {
 	if !c.fresh.Load() {
 		return
 	}
+	c.takeSubmitted()
+	if !c.closing || c.crashed.Load() {
+		return
+	}
+	switch c.phase {
+	case dialing:
+		c.ended()
+	case proving: // The client waits for the server's answer no longer.
+		c.prove()
+	}
+}
+
+func (c *Conn) takeSubmitted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fresh.Store(false)
 	if len(c.submitted) > 1 {
-		slices.SortStableFunc(c.submitted, func(a, b *call) int { return compareRequests(&a.request, &b.request) })
+		slices.SortStableFunc(c.submitted, func(a, b *call) int { return compareSimultaneous(&a.request, &b.request) })
 	}
 	for i, r := range c.submitted {
 		c.submitted[i] = nil
 		c.send(r)
 	}
 	c.submitted = c.submitted[:0]
+}
+
+// compareSimultaneous orders requests of one process that were sent at the same time, by all that there is to them.
+func compareSimultaneous(a, b *request) int {
+	if order := compareRequests(a, b); order != 0 {
+		return order
+	}
+	return bytes.Compare(encoded(a), encoded(b))
+}
+
+// encoded returns a request as it goes over the wire, but for its number.
+func encoded(r *request) []byte {
+	unnumbered := r.Request
+	unnumbered.Xid = 0
+	return wire.AppendRequest(nil, &unnumbered)
 }
 
 // send sends a request, or keeps it until there is a connection.
@@ -54,6 +83,7 @@ func (c *Conn) transmit(r *call) {
 // deliver handles what the server has sent.
 func (c *Conn) deliver(m message) {
 	c.observed = mix(c.observed, m.hash())
+	c.silentUntil = 0
 	if m.reply == nil {
 		c.notify(m)
 		return
@@ -61,44 +91,61 @@ func (c *Conn) deliver(m message) {
 	i := slices.IndexFunc(c.inFlight, func(r *call) bool { return &r.request == m.reply })
 	r := c.inFlight[i]
 	c.inFlight = slices.Delete(c.inFlight, i, i+1)
-	if r.Op != wire.OpCreateSession { // The answer to a handshake carries no transaction id.
+	if r.Op != wire.OpCreateSession && r.Op != wire.OpAuth { // The answers to these carry no transaction id.
 		c.lastZxid = m.zxid
 	}
 	c.cluster.record(history.Event{At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
 		Op: r.verb(), Path: r.result.Path, Zxid: m.zxid, Err: r.result.Code.String()})
-	switch r.Op {
-	case wire.OpCreateSession:
+	switch {
+	case r.Op == wire.OpCreateSession:
 		c.authenticated(r)
-	case wire.OpCloseSession:
-		c.ended()
-		c.answer(r, nil)
-	default:
-		if r.Watch {
-			c.watch(r)
-		}
-		c.answer(r, clientError(r.result.Code))
-	}
-}
-
-// answer wakes the goroutine that waits for the request.
-func (c *Conn) answer(r *call, err error) {
-	if r.done == nil {
 		return
+	case r.Op == wire.OpCloseSession:
+		c.ended()
+	case c.phase == proving:
+		c.proved++
+		c.prove()
+	case r.Op == wire.OpAuth && r.result.Code == wire.OK:
+		c.credentials = append(c.credentials, credential{r.Scheme, r.Data})
+	case r.Watch:
+		c.watch(r)
 	}
-	r.err = err
-	r.done <- struct{}{}
+	c.answer(r)
 }
 
-// fail answers calls with an error, one after the other: what each wakes comes to rest before the next.
+// answer hands the server's answer to the goroutine that waits for it, if one does.
+func (c *Conn) answer(r *call) {
+	c.mu.Lock()
+	waits := c.release(r)
+	c.mu.Unlock()
+	if waits {
+		r.answer, r.err = &r.result, clientError(r.result.Code)
+		r.done <- struct{}{}
+	}
+}
+
+// fail answers calls with an error. All of them have failed before the first is woken, but what each wakes comes to
+// rest before the next.
 func (c *Conn) fail(calls []*call, err error) {
+	var woken []*call
+	c.mu.Lock()
+	for _, r := range calls {
+		if c.release(r) {
+			r.answer, r.err = new(tree.Result), err
+			woken = append(woken, r)
+		}
+	}
+	c.mu.Unlock()
 	for _, r := range calls {
 		if r.number != 0 { // What was never sent is nothing to the history.
 			c.cluster.record(history.Event{At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
 				Op: r.verb(), Path: r.Path, Err: err.Error()})
 		}
 		c.observed = mix(c.observed, uint64(r.number))
-		r.result = tree.Result{} // The server may have answered, but the client never heard of it.
-		c.answer(r, err)
+		if len(woken) > 0 && woken[0] == r {
+			woken = woken[1:]
+			r.done <- struct{}{}
+		}
 		c.cluster.config.Settle()
 	}
 }
@@ -177,7 +224,7 @@ func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 func (c *Conn) emit(event zk.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.events == nil {
+	if c.events == nil || c.told {
 		return
 	}
 	select {
@@ -191,12 +238,13 @@ func (c *Conn) setState(state zk.State, name string) {
 	c.cluster.record(history.Event{At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
 		Session: c.SessionID()})
 	c.observed = mix(c.observed, uint64(state))
-	c.emit(zk.Event{Type: zk.EventSession, State: state})
+	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.host)})
 	c.cluster.config.Settle()
 }
 
 // broken is what the client does when its connection breaks: all that was in flight has an unknown outcome.
 func (c *Conn) broken() {
+	c.silentUntil = 0
 	if c.closing {
 		c.ended()
 		return
@@ -220,6 +268,9 @@ func (c *Conn) redial() {
 			unsent := c.unsent
 			c.unsent = nil
 			c.fail(unsent, zk.ErrNoServer)
+			if c.closing {
+				c.ended()
+			}
 			return
 		}
 		if c.dial() {
@@ -228,23 +279,14 @@ func (c *Conn) redial() {
 	}
 }
 
-// dialDue tries to connect after a pause, unless Close was called meanwhile.
-func (c *Conn) dialDue() {
-	if c.closing {
-		c.ended()
-	} else if !c.dial() {
-		c.redial()
-	}
-}
-
 // dial tries to connect to the server that the client has come to on its list, and reports whether it could.
 func (c *Conn) dial() bool {
 	if c.Link.state != up || !c.cluster.Serving(c.host) {
-		c.collect() // Such a try takes time, in which the process calls, and its calls wait with the others.
+		c.takeSubmitted() // Such a try takes time, in which the process calls, and its calls wait with the others.
 		return false
 	}
 	c.server = c.host
-	c.phase, c.handshakeBy = connecting, c.cluster.now+handshakeTimeout(c.cluster.config.SessionTimeout)
+	c.phase, c.silentUntil = connecting, c.cluster.now+handshakeTimeout(c.cluster.config.SessionTimeout)
 	c.setState(zk.StateConnected, "connected")
 	c.send(&call{request: request{Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
 		seen: c.lastZxid, timeout: c.cluster.config.SessionTimeout}})
@@ -258,29 +300,50 @@ func (c *Conn) authenticated(r *call) {
 		c.lastZxid = 0
 		c.setState(zk.StateExpired, "expired")
 		c.invalidate(zk.ErrSessionExpired)
+		if c.closing {
+			c.ended()
+			return
+		}
 		c.setState(zk.StateDisconnected, "disconnected")
 		c.redial()
 		return
 	}
-	c.phase, c.last = connected, c.host
-	if c.session != nil {
-		c.session.since = c.cluster.now // The pings begin.
-	}
+	c.last = c.host
 	c.sessionID.Store(r.session)
 	c.setState(zk.StateHasSession, "has-session")
+	c.rearm()
+	c.proved = 0
+	c.prove()
+}
+
+// rearm asks the server for the watches that the client still waits for. The request waits its turn behind those of the
+// process, so a read can show a change before the watch event that tells of it; see docs/fidelity.md. A client that
+// closes may send it or not; this one does not.
+func (c *Conn) rearm() {
+	if len(c.watchers) > 0 && !c.closed.Load() {
+		c.send(&call{request: request{Request: wire.Request{Op: wire.OpSetWatches, Watches: c.standing()}}})
+	}
+}
+
+// prove sends the next of the credentials that this connection does not know, or after the last one, and at once in a
+// client that closes, all that has waited for that. The client does not ping before, so that a server that takes long
+// loses it.
+func (c *Conn) prove() {
+	if c.proved < len(c.credentials) && !c.closed.Load() {
+		c.phase, c.silentUntil = proving, c.cluster.now+readTimeout(c.cluster.config.SessionTimeout)
+		next := &c.credentials[c.proved]
+		c.transmit(&call{request: request{Request: wire.Request{Op: wire.OpAuth, Scheme: next.scheme, Data: next.data}}})
+		return
+	}
+	c.phase = connected
+	c.silentUntil = pinging(c.silentUntil, c.cluster)
+	if c.session != nil {
+		c.session.since = c.cluster.now
+	}
 	unsent := c.unsent
 	c.unsent = nil
 	for _, r := range unsent {
 		c.transmit(r)
-	}
-	c.rearm()
-}
-
-// rearm asks the server for the watches that the client still waits for. The request waits its turn behind those of the
-// process, so a read can show a change before the watch event that tells of it; see docs/fidelity.md.
-func (c *Conn) rearm() {
-	if len(c.watchers) > 0 {
-		c.send(&call{request: request{Request: wire.Request{Op: wire.OpSetWatches, Watches: c.standing()}}})
 	}
 }
 
@@ -314,14 +377,29 @@ func (c *Conn) invalidate(err error) {
 	c.cluster.config.Settle()
 }
 
-// ended is what the client does after Close. Nothing that still waits will be answered, so it fails.
+// ended is what the client does at its end after Close. If it was waiting to try again, it tells those whose requests
+// are not sent; at any other time it forgets them.
 func (c *Conn) ended() {
+	failing := c.inFlight
+	if c.phase == dialing {
+		failing = c.unsent
+	}
+	c.inFlight, c.unsent = nil, nil
 	c.phase = shut
 	c.setState(zk.StateDisconnected, "disconnected")
-	waiting := append(c.inFlight, c.unsent...)
-	c.inFlight, c.unsent = nil, nil
-	c.fail(waiting, zk.ErrConnectionClosed)
+	c.fail(failing, zk.ErrConnectionClosed)
 	c.invalidate(zk.ErrClosing)
+	c.endEvents()
+}
+
+// endEvents closes the channel of events.
+func (c *Conn) endEvents() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.events != nil && !c.told {
+		close(c.events)
+	}
+	c.told = true
 }
 
 // tearDown ends every goroutine that waits for an answer, and every one that asks later, by [runtime.Goexit]; every
@@ -329,20 +407,13 @@ func (c *Conn) ended() {
 func (c *Conn) tearDown() {
 	c.mu.Lock()
 	c.tornDown = true
-	submitted := c.submitted
-	c.submitted = nil
-	if c.events != nil {
-		close(c.events)
-		c.events = nil
-	}
+	waiting := c.waiting
+	c.waiting, c.submitted = nil, nil
 	c.mu.Unlock()
-	for _, calls := range [...][]*call{submitted, c.unsent, c.inFlight} {
-		for _, r := range calls {
-			if r.done != nil {
-				close(r.done)
-			}
-		}
+	for _, r := range waiting {
+		close(r.done)
 	}
+	c.endEvents()
 	c.unsent, c.inFlight = nil, nil
 	watchers := c.watchers
 	c.watchers = nil
@@ -354,7 +425,7 @@ func (c *Conn) tearDown() {
 	}
 }
 
-func (c *Conn) connected() bool { return c.phase == connected || c.phase == connecting }
+func (c *Conn) connected() bool { return c.phase != dialing && c.phase != shut }
 
 func (c *Conn) believes() int64 { return c.SessionID() }
 
@@ -368,25 +439,29 @@ func (c *Conn) pending() *wire.Request {
 }
 
 func (c *Conn) deadline() (time.Duration, bool) {
-	if c.phase == connecting {
-		return c.handshakeBy, true
+	if c.phase == dialing {
+		return c.dialAt, true
 	}
-	return c.dialAt, c.phase == dialing
+	return c.silentUntil, c.silentUntil > 0
 }
 
 func (c *Conn) advance() {
-	switch {
-	case c.phase == dialing && c.dialAt <= c.cluster.now:
-		c.dialDue()
-	case c.phase == connecting && c.handshakeBy <= c.cluster.now:
+	switch at, waits := c.deadline(); {
+	case !waits || at > c.cluster.now:
+	case c.phase != dialing:
 		c.cluster.hangUp(c.Link)
+	case !c.dial():
+		c.redial()
 	}
 }
 
 func (c *Conn) key() uint64 {
 	key := mix(mix(c.observed, c.sent), uint64(len(c.unsent))<<8|uint64(c.phase))
-	if c.phase == dialing {
+	switch {
+	case c.phase == dialing:
 		key = mix(key, uint64(c.dialAt-c.cluster.now))
+	case c.phase != connecting && c.silentUntil > 0:
+		key = mix(key, uint64(c.silentUntil-c.cluster.now))
 	}
 	// The last transaction that the client knows of matters only if it has to set its watches again, and then only as
 	// far as what they watch has changed since.

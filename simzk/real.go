@@ -35,15 +35,18 @@ type RealConn struct {
 	mu      sync.Mutex
 	dials   []dialRequest // of the client's goroutine that wants a connection
 	happens []zk.Event    // that the client has told and the history not yet
+	quits   chan struct{} // closed when the first Close returns; nil until Close is called
 
 	// All below is for the cluster's caller alone.
 
 	pipe        *pipe // nil while there is no connection
 	phase       phase
+	state       zk.State      // as the client has last told it
 	dialAt      time.Duration // when the client tries to connect; only while phase is dialing
-	handshakeBy time.Duration // when the client gives up waiting for the answer to its handshake
-	closing     bool          // Close has been called
-	fresh       bool          // nothing has arrived on the connection since its handshake
+	silentUntil time.Duration // when the client gives the connection up unless it hears of the server; 0 while its pings see to that
+	credentials int           // how many the client has that it tells every new connection
+	proved      int           // how many of them it has told this one; only while phase is proving
+	proof       *request      // with which it has told the last one
 	inFlight    []*request
 	observed    uint64
 	sent        uint64
@@ -193,15 +196,29 @@ func (r *RealConn) connects() bool {
 		return true
 	}
 	r.link.server = dial.host
-	r.phase, r.handshakeBy, r.fresh = connecting, c.now+handshakeTimeout(c.config.SessionTimeout), true
+	r.phase, r.silentUntil = connecting, c.now+handshakeTimeout(c.config.SessionTimeout)
 	r.pipe = newPipe(r.acted)
 	dial.answer <- r.pipe
 	return true
 }
 
-// handshakeTimeout is how long the client waits for the answer to its handshake: ten times two thirds of the session's
-// timeout.
-func handshakeTimeout(session time.Duration) time.Duration { return session * 2 / 3 * 10 }
+// readTimeout is how long the client waits until it has heard anything of the server.
+func readTimeout(session time.Duration) time.Duration { return session * 2 / 3 }
+
+// pingPause is how long the client waits between two pings.
+func pingPause(session time.Duration) time.Duration { return readTimeout(session) / 2 }
+
+// pinging returns when a client whose pings begin gives its connection up all the same, because the answer to the first
+// of them comes too late, or 0.
+func pinging(silentUntil time.Duration, c *Cluster) time.Duration {
+	if silentUntil < c.now+pingPause(c.config.SessionTimeout) {
+		return silentUntil
+	}
+	return 0
+}
+
+// handshakeTimeout is how long the client waits for the answer to its handshake.
+func handshakeTimeout(session time.Duration) time.Duration { return readTimeout(session) * 10 }
 
 func (r *RealConn) advance() {
 	if r.phase == shut || r.link.crashed.Load() {
@@ -224,6 +241,11 @@ func (r *RealConn) redial() {
 // settle lets the client come to rest and notes what it has told.
 func (r *RealConn) settle() {
 	r.link.cluster.config.Settle()
+	r.note()
+}
+
+// note puts into the history what the client has told.
+func (r *RealConn) note() {
 	r.mu.Lock()
 	happens := r.happens
 	r.happens = nil
@@ -256,6 +278,7 @@ func (r *RealConn) tell(e zk.Event) {
 	if e.State == zk.StateDisconnected {
 		r.failInFlight()
 	}
+	r.state = e.State
 }
 
 // stateNames are the names of the session's states, as a history shows them.
@@ -276,8 +299,17 @@ func (r *RealConn) failInFlight() {
 }
 
 // collect puts the frames that the client has written on their way to the server.
-func (r *RealConn) collect() {
-	if r.pipe == nil || r.link.crashed.Load() {
+func (r *RealConn) collect() { r.take(false) }
+
+// take puts the frames that the client has written on their way to the server: in the order in which the client had them
+// in its queue, or in one that does not depend on which goroutine came first.
+func (r *RealConn) take(queued bool) {
+	switch {
+	case r.link.crashed.Load():
+		return
+	case r.pipe == nil:
+		r.note()
+		r.ends()
 		return
 	}
 	frames, closed := r.pipe.take()
@@ -287,7 +319,7 @@ func (r *RealConn) collect() {
 	}
 	batch := make([]*request, 0, len(frames))
 	for _, frame := range frames {
-		q, err := parse(frame, r.phase == connected)
+		q, err := parse(frame, r.phase != connecting)
 		if err != nil {
 			panic(err) // The real client sends nothing that cannot be read.
 		}
@@ -296,20 +328,39 @@ func (r *RealConn) collect() {
 		}
 		batch = append(batch, q)
 	}
-	if len(batch) > 1 && !r.fresh {
-		slices.SortStableFunc(batch, compareRequests)
+	if r.phase == proving && len(batch) > 0 {
+		queued = true
+		r.prove(batch)
 	}
-	if len(batch) > 0 && r.phase == connected {
-		r.fresh = false
+	if len(batch) > 1 && !queued {
+		slices.SortStableFunc(batch, compareSimultaneous)
 	}
 	for _, q := range batch {
 		r.send(q)
 	}
 }
 
+// prove follows the client through what it does first with a new session: it sends each of its credentials again and
+// waits for the answer. Anything else it sends is what has waited meanwhile, from a client that closes.
+func (r *RealConn) prove(batch []*request) {
+	if r.proof == nil && len(batch) == 1 && batch[0].Op == wire.OpAuth {
+		r.proof = batch[0]
+		return
+	}
+	r.proven()
+}
+
+// proven notes that the client has done with its credentials. Its pings begin.
+func (r *RealConn) proven() {
+	r.phase = connected
+	r.silentUntil = pinging(r.silentUntil, r.link.cluster)
+	if r.link.session != nil {
+		r.link.session.since = r.link.cluster.now
+	}
+}
+
 func (r *RealConn) send(q *request) {
 	c := r.link.cluster
-	r.closing = r.closing || q.Op == wire.OpCloseSession
 	r.link.lastRequest++
 	q.number = r.link.lastRequest
 	r.sent = mix(r.sent, xxhash.Sum64String(q.Path)+uint64(rank(q)))
@@ -321,6 +372,7 @@ func (r *RealConn) send(q *request) {
 func (r *RealConn) deliver(m message) {
 	c := r.link.cluster
 	r.observed = mix(r.observed, m.hash())
+	r.silentUntil = 0
 	r.buffer = c.encode(r.buffer[:0], m)
 	if m.reply == nil {
 		for _, w := range m.watches {
@@ -335,31 +387,41 @@ func (r *RealConn) deliver(m message) {
 	c.record(history.Event{At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
 		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String()})
 	r.pipe.push(r.buffer)
-	switch q.Op {
-	case wire.OpCreateSession:
+	switch {
+	case q.Op == wire.OpCreateSession:
 		r.authenticated(q)
-	case wire.OpCloseSession:
+	case q.Op == wire.OpCloseSession:
 		r.broken()
+	case r.phase == proving:
+		r.proved++
+		r.authenticating()
+	case q.Op == wire.OpAuth && q != r.proof && q.result.Code == wire.OK:
+		r.credentials++
 	}
 }
 
 // authenticated follows the client through the server's answer to its wish for its session.
 func (r *RealConn) authenticated(q *request) {
-	c := r.link.cluster
 	if q.session == 0 {
 		// The client leaves the connection as it is and dials anew; the server has closed it by then.
-		r.pipe.end()
-		r.pipe, r.phase, r.dialAt = nil, dialing, c.now+dialPause
-		r.settle()
+		r.unplug()
 		r.redial()
 		return
 	}
-	r.phase = connected
-	if r.link.session != nil {
-		r.link.session.since = c.now // The pings begin.
+	r.proved = 0
+	r.authenticating()
+}
+
+// authenticating lets the client send the next of its credentials, or what has waited for that.
+func (r *RealConn) authenticating() {
+	r.proof = nil
+	if r.proved < r.credentials {
+		r.phase, r.silentUntil = proving, r.link.cluster.now+readTimeout(r.link.cluster.config.SessionTimeout)
+	} else {
+		r.proven()
 	}
 	r.settle()
-	r.collect()
+	r.take(true)
 }
 
 // broken follows the client through the loss of its connection.
@@ -367,23 +429,33 @@ func (r *RealConn) broken() {
 	if r.pipe == nil {
 		return
 	}
-	r.pipe.end()
-	r.pipe, r.phase, r.dialAt = nil, dialing, r.link.cluster.now+dialPause
-	if r.closing {
-		r.phase = shut
-	}
-	r.settle()
+	r.unplug()
 	r.failInFlight()
 	r.redial()
 }
 
-func (r *RealConn) connected() bool { return r.phase == connected || r.phase == connecting }
+// unplug ends the connection and lets the client find out.
+func (r *RealConn) unplug() {
+	r.pipe.end()
+	r.pipe, r.phase, r.dialAt, r.silentUntil = nil, dialing, r.link.cluster.now+dialPause, 0
+	r.settle()
+	r.ends()
+}
+
+// ends notes whether the client, which has no connection, has come to its end: one that tries again says so at once.
+func (r *RealConn) ends() {
+	if r.state == zk.StateDisconnected {
+		r.phase = shut
+	}
+}
+
+func (r *RealConn) connected() bool { return r.phase != dialing && r.phase != shut }
 
 func (r *RealConn) believes() int64 { return r.zk.SessionID() }
 
 func (r *RealConn) pending() *wire.Request {
 	for _, q := range r.inFlight {
-		if q.Op != wire.OpCreateSession && q.Op != wire.OpSetWatches {
+		if q.Op != wire.OpCreateSession && q.Op != wire.OpSetWatches && q != r.proof {
 			return &q.Request
 		}
 	}
@@ -391,16 +463,19 @@ func (r *RealConn) pending() *wire.Request {
 }
 
 func (r *RealConn) deadline() (time.Duration, bool) {
-	if r.phase == connecting {
-		return r.handshakeBy, true
+	if r.phase == dialing {
+		return r.dialAt, true
 	}
-	return r.dialAt, r.phase == dialing
+	return r.silentUntil, r.silentUntil > 0
 }
 
 func (r *RealConn) key() uint64 {
 	key := mix(mix(r.observed, r.sent), uint64(r.phase))
-	if r.phase == dialing {
+	switch {
+	case r.phase == dialing:
 		key = mix(key, uint64(r.dialAt-r.link.cluster.now))
+	case r.phase != connecting && r.silentUntil > 0:
+		key = mix(key, uint64(r.silentUntil-r.link.cluster.now))
 	}
 	return key
 }
@@ -420,7 +495,25 @@ func (r *RealConn) tearDown() {
 		r.pipe.end()
 	}
 	r.phase = shut
-	go r.zk.Close()
+	go r.quit()
+}
+
+// quit closes the client, or waits until somebody else has. The client itself would let a second Close wait for a mutex,
+// which no bubble takes for a reason to let time pass.
+func (r *RealConn) quit() {
+	r.mu.Lock()
+	quits, first := r.quits, r.quits == nil
+	if first {
+		quits = make(chan struct{})
+		r.quits = quits
+	}
+	r.mu.Unlock()
+	if !first {
+		<-quits
+		return
+	}
+	defer close(quits)
+	r.zk.Close()
 }
 
 // contact begins a call. What the client queues shows on no wire, so the call itself is what a caller that lets time pass

@@ -1,6 +1,10 @@
 package simzk
 
-import "github.com/go-zookeeper/zk"
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
 
 // Create does what the client's Create does.
 func (r *RealConn) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
@@ -9,12 +13,28 @@ func (r *RealConn) Create(path string, data []byte, flags int32, acl []zk.ACL) (
 	return r.zk.Create(path, data, flags, acl)
 }
 
+// CreateContainer does what the client's CreateContainer does.
+func (r *RealConn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.CreateContainer(path, data, flags, acl)
+}
+
+// CreateTTL does what the client's CreateTTL does.
+func (r *RealConn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.CreateTTL(path, data, flags, acl, ttl)
+}
+
 // CreateProtectedEphemeralSequential does what the client's does. Between [Tame] and its end the node's name holds the
 // GUID that a modelled client would give it.
 func (r *RealConn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error) {
 	r.contact()
 	defer r.gone()
-	tamed.offer(r.link.nextGUID())
+	if clientTakes(path, true) { // or else the client does not come to want a GUID
+		tamed.offer(r.link.nextGUID())
+	}
 	return r.zk.CreateProtectedEphemeralSequential(path, data, acl)
 }
 
@@ -74,6 +94,34 @@ func (r *RealConn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, 
 	return r.zk.ChildrenW(path)
 }
 
+// GetACL does what the client's GetACL does.
+func (r *RealConn) GetACL(path string) ([]zk.ACL, *zk.Stat, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.GetACL(path)
+}
+
+// SetACL does what the client's SetACL does.
+func (r *RealConn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.SetACL(path, acl, version)
+}
+
+// AddAuth does what the client's AddAuth does.
+func (r *RealConn) AddAuth(scheme string, auth []byte) error {
+	r.contact()
+	defer r.gone()
+	return r.zk.AddAuth(scheme, auth)
+}
+
+// Multi does what the client's Multi does.
+func (r *RealConn) Multi(ops ...any) ([]zk.MultiResponse, error) {
+	r.contact()
+	defer r.gone()
+	return r.zk.Multi(ops...)
+}
+
 // Sync does what the client's Sync does.
 func (r *RealConn) Sync(path string) (string, error) {
 	r.contact()
@@ -91,5 +139,5 @@ func (r *RealConn) SessionID() int64 { return r.zk.SessionID() }
 func (r *RealConn) Close() {
 	r.contact()
 	defer r.gone()
-	r.zk.Close()
+	r.quit()
 }

@@ -279,7 +279,11 @@ func (s *stage) printWatches() {
 func (s *stage) printEvents(conn *simzk.Conn) {
 	for {
 		select {
-		case e := <-conn.Events():
+		case e, open := <-conn.Events():
+			if !open {
+				s.printf("c%d has no more events", conn.Process())
+				return
+			}
 			s.printf("c%d event %s", conn.Process(), renderEvent(e))
 		default:
 			return

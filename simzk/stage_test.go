@@ -100,7 +100,7 @@ func (s *stage) call(conn *simzk.Conn, words []string) error {
 		return errors.New("no method given")
 	}
 	method, path, options := words[0], "", words[1:]
-	if len(options) > 0 {
+	if len(options) > 0 && method != "multi" {
 		path, options = options[0], options[1:]
 	}
 	run, err := callOf(conn, method, path, options)
@@ -131,16 +131,21 @@ type bound func() (result string, watch <-chan zk.Event)
 
 // callOf binds a method to its arguments.
 func callOf(conn *simzk.Conn, method, path string, options []string) (bound, error) {
-	acl := zk.WorldACL(zk.PermAll)
+	acl, err := aclOf(options)
+	if err != nil {
+		return nil, err
+	}
+	for _, bind := range [...]func() bound{
+		func() bound { return createOf(conn, method, path, options, acl) },
+		func() bound { return readOf(conn, method, path) },
+		func() bound { return identityOf(conn, method, path, options, acl) },
+	} {
+		if b := bind(); b != nil {
+			return b, nil
+		}
+	}
 	data, version := []byte(option(options, "data")), versionOf(options)
 	switch method {
-	case "create":
-		flags := flagsOf(options)
-		return func() (string, <-chan zk.Event) { return textOf(conn.Create(path, data, flags, acl)), nil }, nil
-	case "protected":
-		return func() (string, <-chan zk.Event) {
-			return textOf(conn.CreateProtectedEphemeralSequential(path, data, acl)), nil
-		}, nil
 	case "delete":
 		return func() (string, <-chan zk.Event) { return textOf("done", conn.Delete(path, version)), nil }, nil
 	case "set":
@@ -148,15 +153,156 @@ func callOf(conn *simzk.Conn, method, path string, options []string) (bound, err
 			stat, err := conn.Set(path, data, version)
 			return statOf(stat, err), nil
 		}, nil
+	case "multi":
+		ops, err := operationsOf(options)
+		return func() (string, <-chan zk.Event) { return multiOf(conn.Multi(ops...)), nil }, err
 	case "sync":
 		return func() (string, <-chan zk.Event) { return textOf(conn.Sync(path)), nil }, nil
 	case "close":
 		return func() (string, <-chan zk.Event) { conn.Close(); return "closed", nil }, nil
 	}
-	if read := readOf(conn, method, path); read != nil {
-		return read, nil
-	}
 	return nil, fmt.Errorf("unknown method %q", method)
+}
+
+// createOf binds a method that creates a node, or returns nil if there is none of that name.
+func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) bound {
+	data, flags := []byte(option(options, "data")), flagsOf(options)
+	switch method {
+	case "create":
+		return func() (string, <-chan zk.Event) { return textOf(conn.Create(path, data, flags, acl)), nil }
+	case "protected":
+		return func() (string, <-chan zk.Event) {
+			return textOf(conn.CreateProtectedEphemeralSequential(path, data, acl)), nil
+		}
+	case "container":
+		return func() (string, <-chan zk.Event) {
+			return textOf(conn.CreateContainer(path, data, zk.FlagContainer, acl)), nil
+		}
+	case "ttl":
+		return func() (string, <-chan zk.Event) {
+			return textOf(conn.CreateTTL(path, data, zk.FlagTTL, acl, time.Minute)), nil
+		}
+	}
+	return nil
+}
+
+// identityOf binds a method that has to do with who may do what, or returns nil if there is none of that name.
+func identityOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) bound {
+	switch method {
+	case "addauth": // The path is the scheme.
+		return func() (string, <-chan zk.Event) {
+			return textOf("done", conn.AddAuth(path, []byte(strings.Join(options, "")))), nil
+		}
+	case "getacl":
+		return func() (string, <-chan zk.Event) {
+			acl, stat, err := conn.GetACL(path)
+			return fmt.Sprintf("%s %s", renderACL(acl), statOf(stat, err)), nil
+		}
+	case "setacl":
+		return func() (string, <-chan zk.Event) {
+			stat, err := conn.SetACL(path, acl, versionOf(options))
+			return statOf(stat, err), nil
+		}
+	}
+	return nil
+}
+
+// operationsOf reads the operations of a multi: methods with their arguments, and commas between them.
+func operationsOf(words []string) ([]any, error) {
+	var ops []any
+	for text := range strings.SplitSeq(strings.Join(words, " "), ",") {
+		fields := strings.Fields(text)
+		if len(fields) < 2 {
+			return nil, fmt.Errorf("the operation %q needs a method and a path", text)
+		}
+		path, options := fields[1], fields[2:]
+		acl, err := aclOf(options)
+		if err != nil {
+			return nil, err
+		}
+		data, version := []byte(option(options, "data")), versionOf(options)
+		switch fields[0] {
+		case "create":
+			ops = append(ops, &zk.CreateRequest{Path: path, Data: data, Acl: acl, Flags: flagsOf(options)})
+		case "delete":
+			ops = append(ops, &zk.DeleteRequest{Path: path, Version: version})
+		case "set":
+			ops = append(ops, &zk.SetDataRequest{Path: path, Data: data, Version: version})
+		case "check":
+			ops = append(ops, &zk.CheckVersionRequest{Path: path, Version: version})
+		default:
+			return nil, fmt.Errorf("unknown operation %q", fields[0])
+		}
+	}
+	return ops, nil
+}
+
+// multiOf shows what each operation of a multi gave, and the error of the whole.
+func multiOf(responses []zk.MultiResponse, err error) string {
+	parts := make([]string, len(responses))
+	for i, r := range responses {
+		switch parts[i] = "done"; {
+		case r.Error != nil:
+			parts[i] = "error " + r.Error.Error()
+		case r.Stat != nil:
+			parts[i] = fmt.Sprintf("version=%d", r.Stat.Version)
+		case r.String != "":
+			parts[i] = r.String
+		}
+	}
+	return strings.TrimSpace(textOf("["+strings.Join(parts, ", ")+"]", nil) + " " + textOf("", err))
+}
+
+// permissions are the letters that ZooKeeper's own command line gives them.
+const permissions = "rwcda"
+
+// aclOf reads an ACL: who, an equals sign and permissions, with a plus between several; all permissions where none are
+// named. Who is world, auth, or a user and a password with a colon between. Without the option, everybody may do
+// everything.
+func aclOf(options []string) (acl []zk.ACL, err error) {
+	text := option(options, "acl")
+	if text == "" {
+		return zk.WorldACL(zk.PermAll), nil
+	}
+	for entry := range strings.SplitSeq(text, "+") {
+		who, letters, _ := strings.Cut(entry, "=")
+		perms := int32(0)
+		for _, letter := range letters {
+			bit := strings.IndexRune(permissions, letter)
+			if bit < 0 {
+				return nil, fmt.Errorf("unknown permission %q", letter)
+			}
+			perms |= 1 << bit
+		}
+		if letters == "" {
+			perms = zk.PermAll
+		}
+		user, password, isUser := strings.Cut(who, ":")
+		switch {
+		case isUser:
+			acl = append(acl, zk.DigestACL(perms, user, password)...)
+		case who == "world":
+			acl = append(acl, zk.WorldACL(perms)...)
+		case who == "auth":
+			acl = append(acl, zk.AuthACL(perms)...)
+		default:
+			acl = append(acl, zk.ACL{Perms: perms, Scheme: who})
+		}
+	}
+	return acl, nil
+}
+
+func renderACL(acl []zk.ACL) string {
+	entries := make([]string, len(acl))
+	for i, a := range acl {
+		entries[i] = a.Scheme + ":" + a.ID + "="
+		for bit, letter := range permissions {
+			if a.Perms>>bit&1 == 1 {
+				entries[i] += string(letter)
+			}
+		}
+	}
+	return "[" + strings.Join(entries, " ") + "]"
 }
 
 // readOf binds a method that reads, or returns nil if there is none of that name.
@@ -218,6 +364,9 @@ func flagsOf(options []string) (flags int32) {
 	}
 	if slices.Contains(options, "sequential") {
 		flags |= zk.FlagSequence
+	}
+	if slices.Contains(options, "container") {
+		flags = zk.FlagContainer
 	}
 	return flags
 }

@@ -1,0 +1,36 @@
+package simzk
+
+// clientTakes tells whether go-zookeeper/zk lets a path through to the server (validatePath). It is not as strict as the
+// server: it takes characters beyond 16 bits, and a dot as the first name of several.
+func clientTakes(path string, sequential bool) bool {
+	switch {
+	case path == "" || path[0] != '/':
+		return false
+	case path == "/":
+		return true
+	case !sequential && path[len(path)-1] == '/':
+		return false
+	}
+	for i, r := range path[1:] {
+		before := path[:i+1]
+		switch {
+		case r == '/' && before[i] == '/', r == '.' && endsDots(before, path[i+2:]), forbidden(r):
+			return false
+		}
+	}
+	return true
+}
+
+// endsDots tells whether a dot between two parts of a path completes a name that is "." or "..". Where the dot is the
+// first character after the root, the client overlooks the slash behind it.
+func endsDots(before, after string) bool {
+	last := len(before) - 1
+	if before[last] == '.' {
+		last--
+	}
+	return before[last] == '/' && (after == "" || after[0] == '/' && len(before) > 1)
+}
+
+func forbidden(r rune) bool {
+	return r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xf000 <= r && r <= 0xf8ff || 0xfff0 <= r && r < 0xffff
+}

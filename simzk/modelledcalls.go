@@ -1,0 +1,318 @@
+package simzk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// Create creates a node and returns its path, which for a sequential node ends in its number.
+func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	if err := checkCreate(path, flags); err != nil {
+		return "", c.refuse(err)
+	}
+	if timed(flags) {
+		return "", c.refuse(fmt.Errorf("Create with TTL flag disallowed: %w", zk.ErrInvalidFlags))
+	}
+	return c.create(wire.Request{Op: wire.OpCreate, Path: path, Data: data, Flags: flags, ACL: wireACL(acl)})
+}
+
+// CreateContainer creates a node that the server deletes some time after its last child. The flags must be those of a
+// container.
+func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	if err := checkCreate(path, flags); err != nil {
+		return "", c.refuse(err)
+	}
+	if flags != zk.FlagContainer {
+		return "", c.refuse(fmt.Errorf("CreateContainer requires container flag: %w", zk.ErrInvalidFlags))
+	}
+	return c.create(wire.Request{Op: wire.OpCreateContainer, Path: path, Data: data, Flags: flags, ACL: wireACL(acl)})
+}
+
+// CreateTTL creates a node that the server deletes when it has been without change and children for so long. The flags
+// must be those of such a node.
+func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error) {
+	if err := checkCreate(path, flags); err != nil {
+		return "", c.refuse(err)
+	}
+	if !timed(flags) {
+		return "", c.refuse(fmt.Errorf("CreateTTL requires TTL flag: %w", zk.ErrInvalidFlags))
+	}
+	return c.create(wire.Request{Op: wire.OpCreateTTL, Path: path, Data: data, Flags: flags, ACL: wireACL(acl), TTLMillis: ttl.Milliseconds()})
+}
+
+// checkCreate checks what all that create nodes have in common.
+func checkCreate(path string, flags int32) error {
+	if flags < zk.FlagPersistent || flags > zk.FlagPersistentSequentialWithTTL {
+		return fmt.Errorf("invalid flag value: [%v]", flags)
+	}
+	sequential := flags == zk.FlagSequence || flags == zk.FlagEphemeralSequential || flags == zk.FlagPersistentSequentialWithTTL
+	if !clientTakes(path, sequential) {
+		return zk.ErrInvalidPath
+	}
+	return nil
+}
+
+func timed(flags int32) bool {
+	return flags == zk.FlagTTL || flags == zk.FlagPersistentSequentialWithTTL
+}
+
+func (c *Conn) create(ask wire.Request) (string, error) {
+	ask.Data = slices.Clone(ask.Data)
+	r := c.submit(ask)
+	return r.answer.Path, r.err
+}
+
+// protectedPrefix begins the name of a protected node, and its GUID follows.
+const protectedPrefix = "_c_"
+
+// CreateProtectedEphemeralSequential creates a node whose name holds a GUID, by which a lost reply's node is found
+// again. It gives up where go-zookeeper/zk gives up: when the search fails, and after three tries. It also panics where
+// that panics: over a child whose name begins like that of a protected node and ends before its GUID does.
+func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error) {
+	if !clientTakes(path, true) {
+		return "", c.refuse(zk.ErrInvalidPath)
+	}
+	i := strings.LastIndexByte(path, '/')
+	directory := path[:i]
+	guid := fmt.Sprintf("%x", c.nextGUID())
+	var err error
+	for range 3 {
+		var created string
+		created, err = c.Create(directory+"/"+protectedPrefix+guid+"-"+path[i+1:], data, zk.FlagEphemeral|zk.FlagSequence, acl)
+		switch err {
+		case nil:
+			return created, nil
+		case zk.ErrSessionExpired:
+		case zk.ErrConnectionClosed:
+			children, _, err := c.Children(directory)
+			if err != nil {
+				return "", err
+			}
+			for _, name := range children {
+				if strings.HasPrefix(name, protectedPrefix) && name[len(protectedPrefix):len(protectedPrefix)+len(guid)] == guid {
+					return directory + "/" + name, nil
+				}
+			}
+		default:
+			return "", err
+		}
+	}
+	return "", err
+}
+
+// Delete deletes a node that has the version, or any version if that is -1.
+func (c *Conn) Delete(path string, version int32) error {
+	if !clientTakes(path, false) {
+		return c.refuse(zk.ErrInvalidPath)
+	}
+	return c.submit(wire.Request{Op: wire.OpDelete, Path: path, Version: version}).err
+}
+
+// Set sets the data of a node that has the version, or any version if that is -1.
+func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
+	if !clientTakes(path, false) {
+		return nil, c.refuse(zk.ErrInvalidPath)
+	}
+	return stat(c.submit(wire.Request{Op: wire.OpSetData, Path: path, Data: slices.Clone(data), Version: version}))
+}
+
+// Get returns the data of a node.
+func (c *Conn) Get(path string) ([]byte, *zk.Stat, error) {
+	if !clientTakes(path, false) {
+		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path})
+	s, err := stat(r)
+	return slices.Clone(r.answer.Data), s, err
+}
+
+// GetW returns the data of a node and sets a watch on it. There is no watch if it returns an error.
+func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	if !clientTakes(path, false) {
+		return nil, nil, nil, c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path, Watch: true})
+	if r.err != nil {
+		return nil, nil, nil, r.err
+	}
+	return slices.Clone(r.answer.Data), (*zk.Stat)(&r.answer.Stat), r.events, nil
+}
+
+// Exists tells whether there is a node.
+func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
+	if !clientTakes(path, false) {
+		return false, nil, c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpExists, Path: path})
+	if r.err == zk.ErrNoNode {
+		return false, (*zk.Stat)(&r.answer.Stat), nil
+	}
+	s, err := stat(r)
+	return err != zk.ErrConnectionClosed, s, err
+}
+
+// ExistsW tells whether there is a node, and sets a watch for its creation or its end.
+func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
+	if !clientTakes(path, false) {
+		return false, nil, nil, c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpExists, Path: path, Watch: true})
+	if r.err != nil && r.err != zk.ErrNoNode {
+		return false, nil, nil, r.err
+	}
+	return r.err == nil, (*zk.Stat)(&r.answer.Stat), r.events, nil
+}
+
+// Children returns the names of a node's children, in no order.
+func (c *Conn) Children(path string) ([]string, *zk.Stat, error) {
+	if !clientTakes(path, false) {
+		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path})
+	s, err := stat(r)
+	return names(r), s, err
+}
+
+// ChildrenW returns the names of a node's children, in no order, and sets a watch on them.
+func (c *Conn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error) {
+	if !clientTakes(path, false) {
+		return nil, nil, nil, c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path, Watch: true})
+	if r.err != nil {
+		return nil, nil, nil, r.err
+	}
+	return names(r), (*zk.Stat)(&r.answer.Stat), r.events, nil
+}
+
+// names returns a listing, which is nil only if there is none.
+func names(r *call) []string {
+	if r.err == nil && r.answer.Children == nil {
+		return []string{}
+	}
+	return r.answer.Children
+}
+
+// GetACL returns the ACL of a node.
+func (c *Conn) GetACL(path string) ([]zk.ACL, *zk.Stat, error) {
+	if !clientTakes(path, false) {
+		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpGetACL, Path: path})
+	s, err := stat(r)
+	if err != nil {
+		return nil, s, err
+	}
+	return clientACL(r.answer.ACL), s, nil
+}
+
+// SetACL sets the ACL of a node whose ACL has the version, or any version if that is -1.
+func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error) {
+	if !clientTakes(path, false) {
+		return nil, c.refuse(zk.ErrInvalidPath)
+	}
+	return stat(c.submit(wire.Request{Op: wire.OpSetACL, Path: path, ACL: wireACL(acl), Version: version}))
+}
+
+// Sync returns once the server has seen all that was committed before.
+func (c *Conn) Sync(path string) (string, error) {
+	if !clientTakes(path, false) {
+		return "", c.refuse(zk.ErrInvalidPath)
+	}
+	r := c.submit(wire.Request{Op: wire.OpSync, Path: path})
+	return r.answer.Path, r.err
+}
+
+// AddAuth gives the connection another identity. What the server has accepted the client sends again on every new
+// connection, before anything else.
+func (c *Conn) AddAuth(scheme string, auth []byte) error {
+	return c.submit(wire.Request{Op: wire.OpAuth, Scheme: scheme, Data: auth}).err
+}
+
+// Multi carries out all of the operations or none. They must be of the types *zk.CreateRequest, *zk.DeleteRequest,
+// *zk.SetDataRequest and *zk.CheckVersionRequest, and nothing about them is checked before the server sees them.
+func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
+	asked := make([]wire.Request, len(ops))
+	for i, op := range ops {
+		switch op := op.(type) {
+		case *zk.CreateRequest:
+			asked[i] = wire.Request{Op: wire.OpCreate, Path: op.Path, Data: slices.Clone(op.Data), ACL: wireACL(op.Acl), Flags: op.Flags}
+		case *zk.DeleteRequest:
+			asked[i] = wire.Request{Op: wire.OpDelete, Path: op.Path, Version: op.Version}
+		case *zk.SetDataRequest:
+			asked[i] = wire.Request{Op: wire.OpSetData, Path: op.Path, Data: slices.Clone(op.Data), Version: op.Version}
+		case *zk.CheckVersionRequest:
+			asked[i] = wire.Request{Op: wire.OpCheck, Path: op.Path, Version: op.Version}
+		default:
+			return nil, c.refuse(fmt.Errorf("unknown operation type %T", op))
+		}
+	}
+	r := c.submit(wire.Request{Op: wire.OpMulti, Ops: asked})
+	if r.err == zk.ErrConnectionClosed {
+		return nil, r.err
+	}
+	return multiResponses(r.answer.Results, r.err)
+}
+
+// multiResponses returns what a multi has given, and the first error of an operation if the multi itself has none.
+func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error) {
+	responses := make([]zk.MultiResponse, 0, len(results))
+	for i := range results {
+		result := &results[i]
+		var response zk.MultiResponse
+		switch result.Op {
+		case wire.OpCreate:
+			response.String = result.Path
+		case wire.OpSetData:
+			stat := zk.Stat(result.Stat)
+			response.Stat = &stat
+		case wire.OpDelete, wire.OpCheck:
+		case wire.OpError:
+			response.Error = clientError(result.Code)
+		default:
+			// The client cannot read the answer to the creation of a container, and gives up the rest.
+			return responses, zk.ErrAPIError
+		}
+		responses = append(responses, response)
+		if err == nil {
+			err = response.Error
+		}
+	}
+	return responses, err
+}
+
+// stat returns what *zk.Conn does: a nil stat after a lost connection, a stat beside every other error.
+func stat(r *call) (*zk.Stat, error) {
+	if r.err == zk.ErrConnectionClosed {
+		return nil, r.err
+	}
+	return (*zk.Stat)(&r.answer.Stat), r.err
+}
+
+// wireACL returns the ACL as it goes over the wire. That which is all but universal costs nothing.
+func wireACL(acl []zk.ACL) []wire.ACL {
+	if len(acl) == 1 && wire.ACL(acl[0]) == tree.Open[0] {
+		return tree.Open
+	}
+	converted := make([]wire.ACL, len(acl))
+	for i, a := range acl {
+		converted[i] = wire.ACL(a)
+	}
+	return converted
+}
+
+// clientACL returns an ACL as the client library shows it.
+func clientACL(acl []wire.ACL) []zk.ACL {
+	converted := make([]zk.ACL, len(acl))
+	for i, a := range acl {
+		converted[i] = zk.ACL(a)
+	}
+	return converted
+}
