@@ -79,10 +79,25 @@ func (v *vigil) keep() {
 			v.events = nil
 		case <-v.timer.C:
 		}
+		v.notice()
 		// Several may have been ready: the end goes before the rest.
 		if v.wanted() != nil || v.grant.ctx.Err() != nil || !v.confirm() {
 			return
 		}
+	}
+}
+
+// notice takes note of what else has happened by now, so that it makes no difference which of several was heard first.
+func (v *vigil) notice() {
+	select {
+	case <-v.demoted:
+		v.demoted, v.demoting = nil, true
+	default:
+	}
+	select {
+	case <-v.events:
+		v.events = nil
+	default:
 	}
 }
 

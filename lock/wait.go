@@ -156,11 +156,17 @@ func (c *contender) nextEvent(paths []string) (string, zk.Event, error) {
 	if len(paths) == 1 {
 		select {
 		case event := <-c.watches[paths[0]]:
-			return paths[0], event, nil
+			return paths[0], event, c.wanted()
 		case <-timer:
-			return paths[0], zk.Event{Type: zk.EventNodeDataChanged}, nil
 		case <-c.unwanted:
 			return "", zk.Event{}, errUnwanted
+		}
+		// The event may have come in the same instant as the timer.
+		select {
+		case event := <-c.watches[paths[0]]:
+			return paths[0], event, c.wanted()
+		default:
+			return paths[0], zk.Event{Type: zk.EventNodeDataChanged}, c.wanted()
 		}
 	}
 	cases := make([]reflect.SelectCase, 0, len(paths)+1)

@@ -97,13 +97,12 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
 	return c.inquire(l, r), reply
 }
 
-// implemented tells whether a server knows the type of a request. A server without SASL treats its requests as
-// unknown.
+// implemented tells whether a server knows the type of a request. One without SASL answers its requests with no token.
 func implemented(op wire.Op) bool {
 	switch op {
 	case wire.OpPing, wire.OpSync, wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2, wire.OpGetACL,
 		wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpWhoAmI, wire.OpMultiRead, wire.OpSetWatches,
-		wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches, wire.OpAuth:
+		wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches, wire.OpAuth, wire.OpSASL:
 		return true
 	}
 	return writes(op)
@@ -158,7 +157,7 @@ func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
 		r.count = int32(count)
 	case wire.OpGetEphemerals:
 		for _, path := range c.treeOf(l).Ephemerals(l.session.id) {
-			if prefix := strings.TrimSpace(r.Path); prefix == "/" || strings.HasPrefix(path, prefix) {
+			if all := strings.TrimSpace(r.Path); all == "" || all == "/" || strings.HasPrefix(path, r.Path) {
 				result.Children = append(result.Children, path)
 			}
 		}

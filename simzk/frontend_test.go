@@ -23,6 +23,9 @@ import (
 // The model of the client does what the client does: the same steps give the same history, and the same answers to every
 // call at the same step.
 func TestModelledClientIsTheRealOne(t *testing.T) {
+	if simzk.RaceDetector {
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		p := somePlay.Draw(rt, "play")
 		model, real := performModelled(t, p), performReal(t, p)

@@ -133,8 +133,13 @@ func replyTo(r *request) *wire.Reply {
 	reply := &wire.Reply{Xid: r.Xid, Zxid: r.zxid, Code: r.result.Code, Path: r.result.Path, Stat: r.result.Stat,
 		Data: r.result.Data, ACL: r.result.ACL, Children: r.result.Children, Number: r.count, Identities: r.identities,
 		Results: r.result.Results}
-	if r.Op == wire.OpAuth {
+	switch {
+	case r.Op == wire.OpAuth:
 		reply.Zxid = 0
+	case r.Op == wire.OpPing:
+		reply.Xid = wire.XidPing
+	case r.result.Code == wire.Unimplemented && !implemented(r.Op):
+		reply.Zxid = -1
 	}
 	return reply
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 // TestMain runs the tests, or the program where the test binary is called by its name.
@@ -33,6 +35,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
+		Condition: func(condition string) (bool, error) {
+			if condition != "racedetector" {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			return simzk.RaceDetector, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(raceOptions())
 			return nil

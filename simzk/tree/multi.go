@@ -9,6 +9,8 @@ import (
 // A journal is what a multi needs to take back what it has done.
 type journal struct {
 	entries []journalEntry
+	nodes   map[string]bool // of which there is an entry: how a node was at first is all that is needed
+	owners  map[int64]bool
 }
 
 // A journalEntry is how a node, or the list of a session's nodes, was before a change.
@@ -23,9 +25,10 @@ type journalEntry struct {
 
 // note keeps a node as it is now, so that the multi under way can restore it.
 func (t *Tree) note(path string) {
-	if t.journal == nil {
+	if t.journal == nil || t.journal.nodes[path] {
 		return
 	}
+	t.journal.nodes[path] = true
 	e := journalEntry{path: path, node: t.nodes[path]}
 	if e.node != nil {
 		e.before = *e.node
@@ -35,7 +38,8 @@ func (t *Tree) note(path string) {
 }
 
 func (t *Tree) noteEphemerals(owner int64) {
-	if t.journal != nil {
+	if t.journal != nil && !t.journal.owners[owner] {
+		t.journal.owners[owner] = true
 		t.journal.entries = append(t.journal.entries,
 			journalEntry{owner: owner, ephemerals: slices.Clone(t.ephemerals[owner])})
 	}
@@ -44,7 +48,7 @@ func (t *Tree) noteEphemerals(owner int64) {
 // multi carries out all of its operations, or none. Its results say of each operation what it gave; after one that
 // has failed they say OK of those before it and "runtime inconsistency" of those behind it, as ZooKeeper does.
 func (t *Tree) multi(w *Write) Result {
-	t.journal = new(journal)
+	t.journal = &journal{nodes: make(map[string]bool), owners: make(map[int64]bool)}
 	defer func() { t.journal = nil }()
 	results := make([]wire.Result, len(w.Ops))
 	for i := range w.Ops {
