@@ -33,6 +33,7 @@ type Conn struct {
 
 	mu        sync.Mutex
 	submitted []*call         // by the process, not yet collected
+	taken     []*call         // has the memory of what was collected last
 	waiting   []*call         // for whose answers a goroutine of the process waits
 	idle      []chan struct{} // on which nobody waits for an answer any more
 	quits     chan struct{}   // closed when the first Close returns; nil until Close is called
@@ -63,9 +64,9 @@ type Conn struct {
 
 	// The slices above begin here, and mostly need no more.
 	space struct {
-		submitted, waiting, inFlight [2]*call
-		watchers                     [2]watcher
-		idle                         [2]chan struct{}
+		submitted, taken, waiting, inFlight [2]*call
+		watchers                            [2]watcher
+		idle                                [2]chan struct{}
 	}
 }
 
@@ -123,7 +124,8 @@ func (c *Cluster) Connect() *Conn {
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
 	conn.end, conn.pings = conn, true
-	conn.submitted, conn.waiting, conn.inFlight = conn.space.submitted[:0], conn.space.waiting[:0], conn.space.inFlight[:0]
+	conn.submitted, conn.taken, conn.waiting = conn.space.submitted[:0], conn.space.taken[:0], conn.space.waiting[:0]
+	conn.inFlight = conn.space.inFlight[:0]
 	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
 	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
 	conn.session.attach(conn.Link, c.now, c.config.TickTime)

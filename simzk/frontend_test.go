@@ -50,6 +50,7 @@ type move struct {
 	kind  moveKind
 	which int // client, or server
 	ask   ask // of a call
+	also  ask // of another one at the same time
 }
 
 type moveKind string
@@ -57,6 +58,7 @@ type moveKind string
 const (
 	noMove      moveKind = "nothing" // to which rapid shrinks a move
 	callMove    moveKind = "call"
+	callsMove   moveKind = "calls" // two at the same time
 	serveMove   moveKind = "serve"
 	deliverMove moveKind = "deliver"
 	flowMove    moveKind = "flow" // serve and deliver all there is
@@ -84,7 +86,7 @@ var moveKinds = func() []moveKind {
 		kind  moveKind
 		times int
 	}{
-		{callMove, 10}, {flowMove, 3}, {serveMove, 4}, {deliverMove, 4}, {tickMove, 5}, {cutMove, 3}, {healMove, 3},
+		{callMove, 10}, {callsMove, 2}, {flowMove, 3}, {serveMove, 4}, {deliverMove, 4}, {tickMove, 5}, {cutMove, 3}, {healMove, 3},
 		{returnMove, 3}, {loseMove, 1}, {waitMove, 1}, {isolateMove, 1}, {eventsMove, 1}, {disposeMove, 1}, {resetMove, 2}, {applyMove, 3}, {killMove, 1},
 		{partMove, 1}, {mendMove, 2},
 	} {
@@ -105,8 +107,11 @@ var somePlay = rapid.Custom(func(t *rapid.T) *play {
 
 var someMove = rapid.Custom(func(t *rapid.T) move {
 	m := move{kind: rapid.SampledFrom(moveKinds).Draw(t, "kind"), which: rapid.IntRange(0, max(clientsMax, serversMax)-1).Draw(t, "which")}
-	if m.kind == callMove {
+	if m.kind == callMove || m.kind == callsMove {
 		m.ask = someAsk.Draw(t, "ask")
+	}
+	if m.kind == callsMove {
+		m.also = someAsk.Draw(t, "also")
 	}
 	return m
 })
@@ -116,8 +121,11 @@ func (p *play) String() string {
 	fmt.Fprintf(&b, "%d servers, %d clients with %d credentials, release %d, extended types %t", p.servers, p.clients, p.credentials, p.version, p.extended)
 	for i, m := range p.moves {
 		fmt.Fprintf(&b, "\n%d: c%d or s%d %s", i, m.which%p.clients+1, m.which%p.servers+1, m.kind)
-		if m.kind == callMove {
+		if m.kind == callMove || m.kind == callsMove {
 			b.WriteString(" " + m.ask.String())
+		}
+		if m.kind == callsMove {
+			b.WriteString(" and " + m.also.String())
 		}
 	}
 	return b.String()
@@ -459,7 +467,6 @@ type started struct {
 	number int
 	watch  <-chan zk.Event // nil once it is closed, too
 
-	sleeps  bool   // has not asked yet
 	outcome string // what it returned; empty until then
 	shown   bool
 }
@@ -488,6 +495,11 @@ func (s *performance) perform(m *move) {
 	switch m.kind {
 	case callMove:
 		s.call(a, &m.ask)
+	case callsMove:
+		s.call(a, &m.ask)
+		if m.ask.method != closing && m.also.method != closing { // Who would know which of the two came first?
+			s.call(a, &m.also)
+		}
 	case serveMove:
 		s.serve(a)
 	case deliverMove:
@@ -540,7 +552,7 @@ func (s *performance) call(a *actor, ask *ask) {
 	if !a.link.Crashed() && !a.takes(ask) {
 		return
 	}
-	c := &started{ask: ask, number: len(a.calls), sleeps: ask.delay > 0}
+	c := &started{ask: ask, number: len(a.calls)}
 	a.calls = append(a.calls, c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -556,11 +568,9 @@ func (s *performance) call(a *actor, ask *ask) {
 //   - A client that is closed between its handshake and the answer sends its watches again or does not, by the same select.
 //   - Calls of the same content are told apart by nothing but the order in which they are made, and that gets lost with a
 //     connection: flushRequests goes through a map. Of protected creates even the GUIDs would have to be told apart.
-//   - Calls that two timers make at the same instant are queued in either order.
 func (a *actor) takes(ask *ask) bool {
 	running := a.running()
-	sleepers := slices.ContainsFunc(running, func(c *started) bool { return c.sleeps })
-	if len(running) >= callsMax || sleepers && ask.delay > 0 {
+	if len(running) >= callsMax {
 		return false
 	}
 	interrupted := slices.ContainsFunc(running, func(c *started) bool { return c.ask.method == protected })
@@ -588,7 +598,6 @@ func (s *performance) run(a *actor, c *started) {
 	}()
 	time.Sleep(c.ask.delay)
 	s.mu.Lock()
-	c.sleeps = false
 	tooLate := a.closing && c.ask.method != closing && c.ask.delay > 0
 	s.mu.Unlock()
 	if tooLate {

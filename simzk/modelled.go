@@ -19,7 +19,7 @@ func (c *Conn) collect() {
 	if !c.fresh.Load() {
 		return
 	}
-	c.takeSubmitted()
+	c.sendSubmitted()
 	if !c.closing || c.crashed.Load() {
 		return
 	}
@@ -31,18 +31,24 @@ func (c *Conn) collect() {
 	}
 }
 
-func (c *Conn) takeSubmitted() {
+func (c *Conn) sendSubmitted() {
+	for _, r := range c.takeSubmitted() {
+		c.send(r)
+	}
+}
+
+// takeSubmitted returns the requests that the process has submitted since the last time, in an order that does not
+// depend on which goroutine came first. The slice is good until the next time.
+func (c *Conn) takeSubmitted() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fresh.Store(false)
-	if len(c.submitted) > 1 {
-		slices.SortStableFunc(c.submitted, func(a, b *call) int { return compareSimultaneous(&a.request, &b.request) })
+	taken := c.submitted
+	c.submitted, c.taken = c.taken[:0], taken
+	if len(taken) > 1 {
+		slices.SortStableFunc(taken, func(a, b *call) int { return compareSimultaneous(&a.request, &b.request) })
 	}
-	for i, r := range c.submitted {
-		c.submitted[i] = nil
-		c.send(r)
-	}
-	c.submitted = c.submitted[:0]
+	return taken
 }
 
 // compareSimultaneous orders requests of one process that were sent at the same time, by all that there is to them.
@@ -244,6 +250,10 @@ func (c *Conn) setState(state zk.State, name string) {
 
 // broken is what the client does when its connection breaks: all that was in flight has an unknown outcome.
 func (c *Conn) broken() {
+	if !c.connected() {
+		return
+	}
+	c.lose()
 	c.silentUntil = 0
 	if c.closing {
 		c.ended()
@@ -254,6 +264,19 @@ func (c *Conn) broken() {
 	c.inFlight = nil
 	c.fail(inFlight, zk.ErrConnectionClosed)
 	c.redial()
+}
+
+// lose takes what the process has asked for until the connection broke. The client has written it to the connection, or
+// keeps it for the next one.
+func (c *Conn) lose() {
+	for _, r := range c.takeSubmitted() {
+		c.closing = c.closing || r.Op == wire.OpCloseSession
+		if c.phase == connected {
+			c.inFlight = append(c.inFlight, r)
+		} else {
+			c.unsent = append(c.unsent, r)
+		}
+	}
 }
 
 // redial turns to the next server on the client's list. Once it has tried them all, and with a single one that is always,
@@ -282,7 +305,7 @@ func (c *Conn) redial() {
 // dial tries to connect to the server that the client has come to on its list, and reports whether it could.
 func (c *Conn) dial() bool {
 	if c.Link.state != up || !c.cluster.Serving(c.host) {
-		c.takeSubmitted() // Such a try takes time, in which the process calls, and its calls wait with the others.
+		c.sendSubmitted() // Such a try takes time, in which the process calls, and its calls wait with the others.
 		return false
 	}
 	c.server = c.host

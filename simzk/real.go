@@ -30,7 +30,8 @@ type RealConn struct {
 	zk   *zk.Conn
 	told <-chan zk.Event
 
-	over atomic.Bool // the run is torn down
+	over   atomic.Bool  // the run is torn down
+	inside atomic.Int32 // how many calls the client has not returned from
 
 	mu      sync.Mutex
 	dials   []dialRequest // of the client's goroutine that wants a connection
@@ -47,6 +48,9 @@ type RealConn struct {
 	credentials int           // how many the client has that it tells every new connection
 	proved      int           // how many of them it has told this one; only while phase is proving
 	proof       *request      // with which it has told the last one
+	hosts       *hosts
+	queued      []int // how many calls were in the client's queue each time that somebody looked
+	flushed     int   // how often the client had emptied its queue by then
 	inFlight    []*request
 	observed    uint64
 	sent        uint64
@@ -56,12 +60,12 @@ type RealConn struct {
 // ConnectReal adds a client that runs the real client library, and lets it open its session. Processes are numbered
 // from 1 in the order of the calls. The cluster must have a Settle function.
 func (c *Cluster) ConnectReal() (*RealConn, error) {
-	r := &RealConn{phase: dialing}
 	host := len(c.links) % c.Servers()
+	r := &RealConn{phase: dialing, hosts: newHosts(c.Servers(), host)}
 	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)
 	r.link.end, r.link.pings = r, true
 	conn, told, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout, zk.WithDialer(r.dial),
-		zk.WithHostProvider(newHosts(c.Servers(), host)), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(r.happened),
+		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(r.happened),
 		zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
 	if err != nil {
 		return nil, err
@@ -110,6 +114,7 @@ func (r *RealConn) Events() <-chan zk.Event { return r.told }
 type hosts struct {
 	count, next int
 	last        int // with which there was last a connection; none at first
+	rounds      int // how often the client has come round. It empties its queue each time.
 }
 
 func newHosts(count, first int) *hosts { return &hosts{count: count, next: first, last: -1} }
@@ -121,7 +126,10 @@ func (h *hosts) Connected()          { h.last = (h.next + h.count - 1) % h.count
 func (h *hosts) Next() (server string, retryStart bool) {
 	host := h.next
 	h.next = (h.next + 1) % h.count
-	return hostName(host), host == h.last
+	if retryStart = host == h.last; retryStart {
+		h.rounds++
+	}
+	return hostName(host), retryStart
 }
 
 // firstHost satisfies zk.Connect, which wants a list although the hosts are given otherwise.
@@ -191,6 +199,7 @@ func (r *RealConn) connects() bool {
 	r.mu.Unlock()
 	c := r.link.cluster
 	if r.link.state != up || !c.Serving(dial.host) {
+		r.mark() // Such a try takes time, in which the process calls, and its calls wait with the others.
 		r.phase, r.dialAt = dialing, c.now+dialPause
 		dial.answer <- nil
 		return true
@@ -301,13 +310,16 @@ func (r *RealConn) failInFlight() {
 // collect puts the frames that the client has written on their way to the server.
 func (r *RealConn) collect() { r.take(false) }
 
-// take puts the frames that the client has written on their way to the server: in the order in which the client had them
-// in its queue, or in one that does not depend on which goroutine came first.
+// take puts the frames that the client has written on their way to the server, in an order that does not depend on which
+// goroutine came first. What was queued keeps its place otherwise.
 func (r *RealConn) take(queued bool) {
-	switch {
-	case r.link.crashed.Load():
+	if r.link.crashed.Load() {
 		return
-	case r.pipe == nil:
+	}
+	if r.phase != connected {
+		r.mark()
+	}
+	if r.pipe == nil {
 		r.note()
 		r.ends()
 		return
@@ -332,13 +344,53 @@ func (r *RealConn) take(queued bool) {
 		queued = true
 		r.prove(batch)
 	}
-	if len(batch) > 1 && !queued {
+	switch {
+	case r.phase == proving:
+	case queued:
+		r.sortQueued(batch)
+	case len(batch) > 1:
 		slices.SortStableFunc(batch, compareSimultaneous)
 	}
 	for _, q := range batch {
 		r.send(q)
 	}
 }
+
+// mark notes how many calls are in the client's queue. Each of those that it has not returned from has one there while
+// there is no connection, and while the client sends its credentials again.
+func (r *RealConn) mark() {
+	if rounds := r.hosts.rounds; r.flushed != rounds {
+		r.flushed, r.queued = rounds, r.queued[:0]
+	}
+	n, last := int(r.inside.Load()), 0
+	if len(r.queued) > 0 {
+		last = r.queued[len(r.queued)-1]
+	}
+	if n > last {
+		r.queued = append(r.queued, n)
+	}
+}
+
+// sortQueued sorts those of the requests from the client's queue that came into it at the same time. The client's own
+// wish for its watches keeps its place.
+func (r *RealConn) sortQueued(batch []*request) {
+	calls := slices.DeleteFunc(slices.Clone(batch), isOwn)
+	begin := 0
+	for _, end := range append(r.queued, len(calls)) {
+		if end = min(end, len(calls)); end > begin {
+			slices.SortStableFunc(calls[begin:end], compareSimultaneous)
+			begin = end
+		}
+	}
+	r.queued = r.queued[:0]
+	for i := range batch {
+		if !isOwn(batch[i]) {
+			batch[i], calls = calls[0], calls[1:]
+		}
+	}
+}
+
+func isOwn(q *request) bool { return q.Op == wire.OpSetWatches }
 
 // prove follows the client through what it does first with a new session: it sends each of its credentials again and
 // waits for the answer. Anything else it sends is what has waited meanwhile, from a client that closes.
@@ -520,7 +572,14 @@ func (r *RealConn) quit() {
 // gets to know of.
 func (r *RealConn) contact() {
 	r.gone()
+	r.inside.Add(1)
 	r.link.Notify()
+}
+
+// returned ends a call.
+func (r *RealConn) returned() {
+	r.inside.Add(-1)
+	r.gone()
 }
 
 // gone ends the goroutine if its process has crashed or the run is over.
