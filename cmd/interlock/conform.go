@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -33,9 +35,10 @@ func newConform() *cobra.Command {
 		Long: "Conform asks a server and the simulation the same and reports the first difference: first some 160 facts, from\n" +
 			"the bytes of a handshake to the order of watch events, then random operations of three clients with their\n" +
 			"replies, stats and events.\n\n" +
-			"Nobody else may use the server meanwhile, because transaction ids are compared. It needs a tick of two seconds;\n" +
-			"for all facts to be the same it needs TTL nodes enabled and the superuser super:test. Where the package\n" +
-			"zookeeper of Debian is installed, --installed starts such a server.\n\n" +
+			"Nobody else may use the server meanwhile, because transaction ids are compared, and it must be one that nobody\n" +
+			"needs: among the facts is a request that a release before 3.9 cannot read back when it starts again. It needs a tick\n" +
+			"of two seconds; for all facts to be the same it needs TTL nodes enabled and the superuser super:test, or that of\n" +
+			"--super. Where the package zookeeper of Debian is installed, --installed starts such a server.\n\n" +
 			"Exit status: 0 no difference, 1 a difference, 2 bad usage or a server that cannot be reached, 3 an internal error.",
 		Example: "  interlock conform --installed\n  interlock conform --zookeeper 127.0.0.1:2181 --operations 1000000 --seed 7",
 		Args:    cobra.NoArgs,
@@ -67,6 +70,8 @@ func (f *conformFlags) validate() error {
 		return errors.New("conform needs a server: --zookeeper host:port, or --installed")
 	case f.operations < 0:
 		return fmt.Errorf("--operations must not be negative, and is %d", f.operations)
+	case f.super != "" && strings.Count(f.super, ":") != 1:
+		return fmt.Errorf("--super: %q is not of the form user:password", f.super)
 	case f.version != "3.8" && f.version != "3.9":
 		return fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9", f.version)
 	}
@@ -84,15 +89,16 @@ func (f *conformFlags) validate() error {
 
 // A conformReport is what --json writes.
 type conformReport struct {
-	Version    int      `json:"version"`
-	Release    string   `json:"zookeeper_version"`
-	Seed       uint64   `json:"seed"`
-	Facts      int      `json:"facts"`
-	Operations int      `json:"operations"`
-	Events     int      `json:"events"`
-	Seconds    float64  `json:"seconds"`
-	Difference string   `json:"difference,omitempty"`
-	Deviations []string `json:"fact_deviations"`
+	Version     int      `json:"version"`
+	Release     string   `json:"zookeeper_version"`
+	Seed        uint64   `json:"seed"`
+	Facts       int      `json:"facts"`
+	Operations  int      `json:"operations"`
+	Events      int      `json:"events"`
+	Seconds     float64  `json:"seconds"`
+	Interrupted bool     `json:"interrupted"`
+	Difference  string   `json:"difference,omitempty"`
+	Deviations  []string `json:"fact_deviations"`
 }
 
 func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) error {
@@ -149,7 +155,13 @@ func (f *conformFlags) reference() (address string, stop func(), err error) {
 
 // simulate serves a simulated server on a port of this machine.
 func (f *conformFlags) simulate() (*tcp.Server, error) {
-	config := simzk.Config{ExtendedTypes: true, SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU="} // The password is test.
+	super := f.super
+	if super == "" {
+		super = "super:test"
+	}
+	user, _, _ := strings.Cut(super, ":")
+	sum := sha1.Sum([]byte(super))
+	config := simzk.Config{ExtendedTypes: true, SuperDigest: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
 	if f.version == "3.9" {
 		config.Version = simzk.V39
 	}
@@ -198,6 +210,7 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 	report.Operations, report.Events = stats.Operations, stats.Events
 	switch {
 	case ctx.Err() != nil:
+		report.Interrupted = true
 		fmt.Fprintf(w, "interrupted: no difference in the first %d operations\n", stats.Operations)
 		return nil
 	case err != nil:
