@@ -47,12 +47,15 @@ const (
 	SessionOpened  // Session, Zxid
 	SessionExpired // Session, Zxid
 	SessionClosed  // Session, Zxid
+	Logged         // a server that is not the leader has logged a proposal that is not committed yet. Server, Zxid
 	Applied        // a server that is not the leader has applied a transaction. Server, Zxid
+	Leading        // a server has become the leader. Server, Zxid (from which on it numbers transactions)
 
 	// What the harness did.
 
 	Fault    // a fault landed. Name, and in Op the phase of the lock that it landed in
-	Healed   // a link works again
+	Healed   // a link works again, or a server
+	Resumed  // a process that was paused goes on
 	Crashed  // the process stopped for good
 	Tick     // time passed
 	Liveness // from here on no faults, and a fair order
@@ -67,8 +70,8 @@ var kindNames = [kinds]string{
 	Serve: "serve", NodeCreated: "node-created", NodeDeleted: "node-deleted", NodeChanged: "node-changed",
 	WatchArmed: "watch-armed", WatchFired: "watch-fired", WatchGone: "watch-gone",
 	SessionOpened: "session-opened", SessionExpired: "session-expired", SessionClosed: "session-closed",
-	Applied: "applied",
-	Fault:   "fault", Healed: "healed", Crashed: "crashed", Tick: "tick", Liveness: "liveness",
+	Logged: "logged", Applied: "applied", Leading: "leading",
+	Fault: "fault", Healed: "healed", Resumed: "resumed", Crashed: "crashed", Tick: "tick", Liveness: "liveness",
 }
 
 // String returns the name under which the kind stands in a trace file.

@@ -112,11 +112,11 @@ const (
 
 func rankOf(k Kind) int {
 	switch k {
-	case Send, Serve, Reply, WatchArmed, Tick, Applied:
+	case Send, Serve, Reply, WatchArmed, Tick, Logged, Applied:
 		return plumbing
 	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
-		SessionExpired, SessionClosed, Fault, Crashed, Liveness:
+		SessionExpired, SessionClosed, Leading, Fault, Resumed, Crashed, Liveness:
 		return telling
 	}
 	return incident
@@ -263,7 +263,7 @@ func columnName(column int) string {
 
 // column returns the column of the one to whom the event happens. A process that has no column is the ensemble's guest.
 func (b *table) column(e *Event) int {
-	if e.Kind >= Serve && e.Kind <= Applied || e.Process < 1 || int(e.Process) >= len(b.columns) {
+	if e.Kind >= Serve && e.Kind <= Leading || e.Process < 1 || int(e.Process) >= len(b.columns) {
 		return 0
 	}
 	return int(e.Process)
@@ -357,7 +357,7 @@ func phrase(e *Event) string {
 		return lockPhrase(e)
 	case e.Kind <= SessionState:
 		return clientPhrase(e)
-	case e.Kind <= Applied:
+	case e.Kind <= Leading:
 		return ensemblePhrase(e)
 	}
 	return harnessPhrase(e)
@@ -434,6 +434,10 @@ func ensemblePhrase(e *Event) string {
 		return fmt.Sprintf("session %#x expires", e.Session)
 	case SessionClosed:
 		return fmt.Sprintf("session %#x closes", e.Session)
+	case Logged:
+		return fmt.Sprintf("s%d logs zxid %s", e.Server, zxidName(e.Zxid))
+	case Leading:
+		return fmt.Sprintf("s%d LEADS from zxid %s on", e.Server, zxidName(e.Zxid))
 	case Applied:
 		return fmt.Sprintf("s%d applies zxid %s", e.Server, zxidName(e.Zxid))
 	}
@@ -465,6 +469,8 @@ func harnessPhrase(e *Event) string {
 			return fmt.Sprintf("s%d works again", e.Server)
 		}
 		return "the link works again"
+	case Resumed:
+		return "goes on"
 	case Crashed:
 		return "CRASHES"
 	case Tick:

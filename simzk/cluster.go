@@ -61,7 +61,7 @@ type Config struct {
 // while every process is blocked; the methods of the clients are the exception.
 type Cluster struct {
 	config   Config
-	log      *history.Log
+	history  *history.Log
 	activity chan struct{}
 
 	tree     *tree.Tree
@@ -69,8 +69,10 @@ type Cluster struct {
 	sessions []*session // that live, by id
 	links    []*Link
 	servers  []server
-	leader   int           // index of a server; of the only one, if there is but one
-	agreed   []transaction // all so far, of an ensemble with lag
+	leader   int // index of a server; of the only one, if there is but one
+	epoch    int // how many leaders there have been
+
+	log // of an ensemble with lag
 
 	now           time.Duration
 	zxid          int64
@@ -98,7 +100,7 @@ func New(config Config, log *history.Log) *Cluster {
 		config.Settle = func() {}
 	}
 	c := &Cluster{
-		config: config, log: log, activity: make(chan struct{}, 1), watches: newWatchTable(), leader: noLeader,
+		config: config, history: log, activity: make(chan struct{}, 1), watches: newWatchTable(), leader: noLeader,
 		servers: newServers(&config),
 	}
 	c.tree = tree.New(c.rules())
@@ -109,6 +111,7 @@ func New(config Config, log *history.Log) *Cluster {
 	}
 	if !config.Down {
 		c.lead()
+		c.watchWays()
 	}
 	return c
 }
@@ -119,8 +122,8 @@ func (c *Cluster) rules() tree.Rules {
 }
 
 func (c *Cluster) record(e history.Event) {
-	if c.log != nil {
-		c.log.Append(e)
+	if c.history != nil {
+		c.history.Append(e)
 	}
 }
 
@@ -134,23 +137,22 @@ func (c *Cluster) NextAge() uint64 {
 	return c.age
 }
 
-// Tree returns the znodes, of several servers those of the leader.
+// Tree returns the znodes, of several servers as the leader will have them once all that is proposed is committed.
 func (c *Cluster) Tree() *tree.Tree { return c.tree }
 
 // Prepare carries out a write at all servers, before any client is connected.
 func (c *Cluster) Prepare(w *tree.Write) {
 	c.tree.Apply(w)
 	for i := range c.servers {
-		if t := c.servers[i].tree; t != nil && t != c.tree {
+		if t := c.servers[i].tree; t != nil {
 			t.Apply(w)
 		}
 	}
+	c.prepared = append(c.prepared, w)
 }
 
 // Now returns the virtual time since the cluster began.
 func (c *Cluster) Now() time.Duration { return c.now }
-
-func (c *Cluster) millis() int64 { return c.config.EpochMillis + c.now.Milliseconds() }
 
 // Zxid returns the number of the last transaction.
 func (c *Cluster) Zxid() int64 { return c.zxid }
@@ -168,7 +170,9 @@ func (c *Cluster) Sessions() int { return len(c.sessions) }
 // which goroutines happened to send them has no influence: they are taken by process and then by content.
 func (c *Cluster) Collect() {
 	for _, l := range c.links {
-		l.end.collect()
+		if !l.paused {
+			l.end.collect()
+		}
 	}
 }
 
@@ -188,21 +192,28 @@ func (c *Cluster) Deliver(l *Link) {
 // connect, and false if there is none.
 func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	for _, s := range c.sessions {
-		if s.counting() && c.leader != noLeader && (!ok || s.expires < at) {
-			at, ok = s.expires, true
+		if s.counting() && c.leader != noLeader {
+			at, ok = earlier(at, ok, c.leaderClock().when(s.expires))
 		}
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.parted && (!ok || s.notices < at) {
-			at, ok = s.notices, true
+		if s := &c.servers[i]; s.notices > 0 {
+			at, ok = earlier(at, ok, s.notices)
 		}
 	}
 	for _, l := range c.links {
-		if dial, waits := l.end.deadline(); waits && !l.crashed.Load() && (!ok || dial < at) {
-			at, ok = dial, true
+		if acts, waits := l.deadline(); waits {
+			at, ok = earlier(at, ok, acts)
 		}
 	}
 	return at, ok
+}
+
+func earlier(at time.Duration, ok bool, other time.Duration) (time.Duration, bool) {
+	if ok {
+		other = min(at, other)
+	}
+	return other, true
 }
 
 // Advance sets the time. What was due by then happens: sessions end first, then clients dial. The caller must not
@@ -212,16 +223,14 @@ func (c *Cluster) Advance(now time.Duration) {
 	c.noticePartitions()
 	for i := 0; i < len(c.sessions) && c.leader != noLeader; {
 		s := c.sessions[i]
-		if !s.counting() || s.expires > now {
+		if !s.counting() || c.leaderClock().when(s.expires) > now {
 			i++
 			continue
 		}
 		c.expire(s)
 	}
 	for _, l := range c.links {
-		if !l.crashed.Load() {
-			l.end.advance()
-		}
+		l.advance()
 	}
 }
 
@@ -236,8 +245,9 @@ func (c *Cluster) Dispose() {
 	}
 	for _, path := range c.tree.Disposable(c.millis()) {
 		c.zxid++
-		c.tree.Apply(&tree.Write{Op: wire.OpDeleteContainer, Zxid: c.zxid, Path: path})
-		c.committed(0)
+		w := &tree.Write{Op: wire.OpDeleteContainer, Zxid: c.zxid, Path: path}
+		c.tree.Apply(w)
+		c.agree(proposal{write: w})
 	}
 }
 
@@ -247,9 +257,17 @@ func (c *Cluster) Key() uint64 {
 	key := mix(c.tree.Hash(), uint64(c.zxid))
 	for _, s := range c.sessions {
 		key = mix(key, uint64(s.id))
-		if s.counting() {
-			key = mix(key, uint64(s.expires-c.now))
+		if s.counting() && c.leader != noLeader {
+			key = mix(key, uint64(c.leaderClock().when(s.expires)-c.now))
 		}
+	}
+	for i := range c.servers {
+		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
+			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)), uint64(s.clock.read(c.now)-c.now))
+		}
+	}
+	if c.config.Lag {
+		key = c.ensembleKey(key)
 	}
 	for _, l := range c.links {
 		key = mix(key, l.key())

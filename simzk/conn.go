@@ -49,6 +49,9 @@ type Conn struct {
 	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
 	lastZxid int64
 
+	heardAt     time.Duration // when the server was last heard of
+	mute        bool          // pings are not answered
+	pingsSince  time.Duration // when it began to ping on this connection
 	silentUntil time.Duration // when the client gives the connection up unless it hears of the server; 0 while its pings see to that
 
 	credentials []credential // that the server has accepted, which every new connection has to be told again
@@ -128,10 +131,10 @@ func (c *Cluster) Connect() *Conn {
 	conn.inFlight = conn.space.inFlight[:0]
 	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
 	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
-	conn.session.attach(conn.Link, c.now, c.config.TickTime)
+	c.attach(conn.session, conn.Link)
 	conn.sessionID.Store(conn.session.id)
 	conn.connState.Store(int32(zk.StateHasSession))
-	c.catchUp()
+	c.agreeAtOnce()
 	return conn
 }
 

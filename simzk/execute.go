@@ -16,10 +16,8 @@ import (
 func (c *Cluster) Serve(l *Link) {
 	r := l.toServer[0]
 	l.toServer = slices.Delete(l.toServer, 0, 1)
-	if l.session != nil && l.session.link == l && !l.session.unheard {
-		l.session.touch(c.now, c.config.TickTime)
-	} else if l.session != nil && l.crashed.Load() {
-		l.session.touch(c.now, c.config.TickTime)
+	if s := l.session; s != nil && (s.link == l || l.crashed.Load()) {
+		c.hear(s, l)
 	}
 	switch {
 	case r.Op == wire.OpCreateSession:
@@ -59,7 +57,12 @@ const (
 	silence           // neither
 )
 
+// served answers a request. With the answer to its last one a connection loses its session and its watches.
 func (c *Cluster) served(l *Link, r *request) {
+	if r.Op == wire.OpCloseSession {
+		l.session = nil
+		c.logGone(l, c.watches.drop(l))
+	}
 	c.record(history.Event{At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
 		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String()})
 	l.post(message{reply: r, zxid: r.zxid})
@@ -146,8 +149,7 @@ func (c *Cluster) exists(l *Link, r *request) tree.Result {
 func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
 	switch r.Op {
 	case wire.OpSync:
-		// The ensemble commits and applies in one step, so there is nothing to wait for: the reply's place in the queue
-		// is all that a sync asks.
+		// What there is to wait for, [Cluster.respond] waits for.
 		result.Path = r.Path
 	case wire.OpGetACL:
 		result = c.treeOf(l).ACL(r.Path, l.identities)
@@ -226,7 +228,6 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	}
 	result := c.tree.Apply(&w)
 	c.agreeOn(&w, l.process)
-	c.committed(l.process)
 	switch {
 	case r.Op == wire.OpMulti:
 		c.finishMulti(&result)
@@ -254,19 +255,13 @@ func (c *Cluster) finishMulti(result *tree.Result) {
 	}
 }
 
-// committed records what the last write has changed, and fires the watches that it triggers at every server that has
-// applied it by now.
-func (c *Cluster) committed(process int32) {
-	at := everywhere
-	if c.config.Lag {
-		at = c.leader
-	}
-	changes := c.tree.Changes()
+// show records what a write has changed, and fires the watches that it triggers at a server, or everywhere.
+func (c *Cluster) show(changes []tree.Change, process int32, zxid int64, at int) {
 	for i := range changes {
 		change := &changes[i]
-		c.record(history.Event{At: c.now, Kind: kindOf(change.Op), Process: process, Path: change.Path, Zxid: c.zxid,
+		c.record(history.Event{At: c.now, Kind: kindOf(change.Op), Process: process, Path: change.Path, Zxid: zxid,
 			Session: change.Owner, Server: c.serverNumber(max(c.leader, 0))})
-		c.fireChange(change, at, c.zxid)
+		c.fireChange(change, at, zxid)
 	}
 }
 

@@ -77,6 +77,12 @@ const (
 	killMove    moveKind = "kill-server"
 	partMove    moveKind = "part-server"
 	mendMove    moveKind = "mend-server"
+	deafenMove  moveKind = "deafen-server"
+	muteMove    moveKind = "mute-server"
+	holdMove    moveKind = "hold-requests"
+	keepMove    moveKind = "hold-replies"
+	clockMove   moveKind = "fast-clock"
+	slowMove    moveKind = "slow-client"
 )
 
 // moveKinds are the kinds of moves, as often as they are to be drawn.
@@ -88,7 +94,7 @@ var moveKinds = func() []moveKind {
 	}{
 		{callMove, 10}, {callsMove, 2}, {flowMove, 3}, {serveMove, 4}, {deliverMove, 4}, {tickMove, 5}, {cutMove, 3}, {healMove, 3},
 		{returnMove, 3}, {loseMove, 1}, {waitMove, 1}, {isolateMove, 1}, {eventsMove, 1}, {disposeMove, 1}, {resetMove, 2}, {applyMove, 3}, {killMove, 1},
-		{partMove, 1}, {mendMove, 2},
+		{partMove, 1}, {mendMove, 3}, {deafenMove, 1}, {muteMove, 1}, {holdMove, 1}, {keepMove, 1}, {clockMove, 1}, {slowMove, 1},
 	} {
 		kinds = append(kinds, slices.Repeat([]moveKind{k.kind}, k.times)...)
 	}
@@ -543,6 +549,18 @@ func (s *performance) perform(m *move) {
 		s.strikeAt(faults.PartServer, server)
 	case mendMove:
 		s.mend(server)
+	case deafenMove:
+		s.strikeAt(faults.DeafenServer, server)
+	case muteMove:
+		s.strikeAt(faults.MuteServer, server)
+	case holdMove:
+		s.strike(faults.HoldRequests, a)
+	case keepMove:
+		s.strike(faults.HoldReplies, a)
+	case clockMove:
+		s.strikeAt(faults.FastClock, server)
+	case slowMove:
+		s.strike(faults.SlowClient, a)
 	}
 	s.observe()
 }
@@ -656,14 +674,20 @@ func (s *performance) heal(a *actor) {
 
 func (s *performance) strike(kind faults.Kind, a *actor) {
 	if faults.Possible(kind, a.link) && (kind == faults.Crash || !a.undecided()) {
-		faults.Apply(kind, s.cluster, a.link)
+		faults.Apply(kind, faults.DefaultBounds(), s.cluster, a.link)
 	}
 }
 
-// apply lets a server apply a transaction. That may be the end of a session, and so of a connection.
+// apply lets a server log a proposal or apply a transaction. Either may be the end of a session, and so of a connection.
 func (s *performance) apply(server int) bool {
+	if s.undecided() {
+		return false
+	}
+	if _, ok := s.cluster.Loggable(server); ok {
+		s.cluster.Log(server)
+		return true
+	}
 	_, ok := s.cluster.Applicable(server)
-	ok = ok && !s.undecided()
 	if ok {
 		s.cluster.Apply(server)
 	}
@@ -672,7 +696,7 @@ func (s *performance) apply(server int) bool {
 
 func (s *performance) strikeAt(kind faults.Kind, server int) {
 	if faults.PossibleAt(kind, s.cluster, server) && !s.undecided() {
-		faults.ApplyAt(kind, s.cluster, server)
+		faults.ApplyAt(kind, faults.DefaultBounds(), s.cluster, server)
 	}
 }
 

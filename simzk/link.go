@@ -21,6 +21,8 @@ type Link struct {
 	crashed atomic.Bool
 	guids   atomic.Uint64
 	pings   bool // the client keeps its session alive while it is connected, by pings that are no steps
+	percent int  // at which its clock goes; see [Cluster.SetClientClock]
+	halt         // what keeps the client, or its messages, from going on
 
 	// What the server knows of the connection.
 	session    *session
@@ -57,6 +59,10 @@ type frontEnd interface {
 	deadline() (time.Duration, bool)
 	// advance does what was due by now.
 	advance()
+	// unanswered tells the client that its pings are not answered any more.
+	unanswered()
+	// answered tells it that they are again.
+	answered()
 	// key returns 64 bits over all that decides what the client will do.
 	key() uint64
 	// tearDown ends the client at the end of a run.
@@ -86,8 +92,11 @@ func (l *Link) Process() int { return int(l.process) }
 // Connected tells whether the client has a connection to a server, with a session or on the way to one.
 func (l *Link) Connected() bool { return l.end.connected() && !l.crashed.Load() }
 
-// Down tells whether the link is cut and waits for [Cluster.Heal].
-func (l *Link) Down() bool { return l.state == down && !l.crashed.Load() }
+// Down tells whether the link is cut, or messages are held, and waits for [Cluster.Heal].
+func (l *Link) Down() bool { return (l.state == down || l.held()) && !l.crashed.Load() }
+
+// open tells whether the client could connect to a server that serves.
+func (l *Link) open() bool { return l.state == up && !l.held() }
 
 // Isolated tells whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
@@ -109,7 +118,7 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 
 // Servable returns the age of the oldest request that waits to be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.delayed || l.cluster.servers[l.server].parted && asksLeader(l.toServer[0]) {
+	if len(l.toServer) == 0 || l.delayed || l.holdsRequests || !l.cluster.reachesLeader(l.server, l.toServer[0]) {
 		return 0, false
 	}
 	return l.toServer[0].age, true
@@ -117,11 +126,14 @@ func (l *Link) Servable() (age uint64, ok bool) {
 
 // Deliverable returns the age of the oldest message that waits to be delivered, or false if there is none.
 func (l *Link) Deliverable() (age uint64, ok bool) {
-	if len(l.toClient) == 0 {
+	if len(l.toClient) == 0 || l.holdsReplies || l.paused {
 		return 0, false
 	}
 	return l.toClient[0].age, true
 }
+
+// EventNext tells whether the message that the client gets next is a watch event.
+func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].event != 0 }
 
 // Pending returns the oldest request of the process that has been sent and not been answered, or nil. It is good until
 // the next step.
@@ -193,14 +205,14 @@ func (l *Link) sessionExpired(s *session) {
 	if l.state == isolated && l.end.believes() == s.id {
 		l.state = up
 	}
-	if l.session == s && !l.cluster.lagging(l.server) {
-		l.session = nil
-	}
 }
 
 func (l *Link) key() uint64 {
 	key := mix(l.end.key(), l.posted)
 	key = mix(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
+	if l.halt != (halt{}) || l.percent != 0 {
+		key = mix(key, l.halt.key(l.cluster.now)<<8|uint64(l.percent))
+	}
 	// From which transaction on a client asks what it has missed, which is all that these numbers decide.
 	for _, r := range l.toServer {
 		if r.Watches != nil {

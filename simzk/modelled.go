@@ -89,11 +89,19 @@ func (c *Conn) transmit(r *call) {
 // deliver handles what the server has sent.
 func (c *Conn) deliver(m message) {
 	c.observed = mix(c.observed, m.hash())
-	c.silentUntil = 0
+	c.heardAt, c.silentUntil = c.cluster.now, 0
 	if m.reply == nil {
 		c.notify(m)
-		return
+	} else {
+		c.take(m)
 	}
+	if c.mute && c.phase == connected {
+		c.silentUntil = c.cluster.now + readTimeout(c.cluster.config.SessionTimeout)
+	}
+}
+
+// take handles a reply.
+func (c *Conn) take(m message) {
 	i := slices.IndexFunc(c.inFlight, func(r *call) bool { return &r.request == m.reply })
 	r := c.inFlight[i]
 	c.inFlight = slices.Delete(c.inFlight, i, i+1)
@@ -254,7 +262,7 @@ func (c *Conn) broken() {
 		return
 	}
 	c.lose()
-	c.silentUntil = 0
+	c.silentUntil, c.mute = 0, false
 	if c.closing {
 		c.ended()
 		return
@@ -304,7 +312,7 @@ func (c *Conn) redial() {
 
 // dial tries to connect to the server that the client has come to on its list, and reports whether it could.
 func (c *Conn) dial() bool {
-	if c.Link.state != up || !c.cluster.Serving(c.host) {
+	if !c.Link.open() || !c.cluster.Serving(c.host) {
 		c.sendSubmitted() // Such a try takes time, in which the process calls, and its calls wait with the others.
 		return false
 	}
@@ -360,6 +368,7 @@ func (c *Conn) prove() {
 	}
 	c.phase = connected
 	c.silentUntil = pinging(c.silentUntil, c.cluster)
+	c.pingsSince = c.cluster.now
 	if c.session != nil {
 		c.session.since = c.cluster.now
 	}
@@ -466,6 +475,21 @@ func (c *Conn) deadline() (time.Duration, bool) {
 		return c.dialAt, true
 	}
 	return c.silentUntil, c.silentUntil > 0
+}
+
+func (c *Conn) unanswered() {
+	c.mute = true
+	if c.phase == connected && c.silentUntil == 0 {
+		timeout := c.cluster.config.SessionTimeout
+		c.silentUntil = max(c.heardAt, pingBefore(c.pingsSince, c.cluster.now, timeout)) + readTimeout(timeout)
+	}
+}
+
+func (c *Conn) answered() {
+	c.mute = false
+	if c.phase == connected {
+		c.heardAt, c.silentUntil = c.cluster.now, 0
+	}
 }
 
 func (c *Conn) advance() {

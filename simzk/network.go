@@ -29,10 +29,13 @@ func (c *Cluster) Reset(l *Link) { c.hangUp(l) }
 // Several tells whether the client's ensemble has more than one server.
 func (l *Link) Several() bool { return l.cluster.Servers() > 1 }
 
-// LoseReply lets the server handle every request that has reached it, then cuts the connection before a reply gets
-// through.
+// LoseReply lets the server handle every request that has reached it and that it can handle now, then cuts the connection
+// before a reply gets through. In an ensemble with lag, a write goes on to be committed, or not, without its client.
 func (c *Cluster) LoseReply(l *Link) {
-	for len(l.toServer) > 0 {
+	for connection := l.server; l.server == connection; {
+		if _, ok := l.Servable(); !ok {
+			break
+		}
 		c.Serve(l)
 	}
 	c.Cut(l)
@@ -46,9 +49,12 @@ func (c *Cluster) Isolate(l *Link) {
 	}
 }
 
-// Heal mends a link that was cut. The client notices when it dials the next time.
+// Heal mends a link that was cut, and lets pass what was held. The client notices the former when it dials the next time.
 func (c *Cluster) Heal(l *Link) {
-	l.state = up
+	if l.state == down {
+		l.state = up
+	}
+	c.release(l)
 	c.record(history.Event{At: c.now, Kind: history.Healed, Process: l.process})
 }
 
@@ -58,8 +64,8 @@ func (c *Cluster) Crash(l *Link) {
 	l.crashed.Store(true)
 	c.dropWatches(l)
 	l.toClient = nil
-	if l.session != nil {
-		l.session.detach(c.now, c.config.TickTime)
+	if l.session != nil && l.session.link == l {
+		c.detach(l.session)
 	}
 	c.record(history.Event{At: c.now, Kind: history.Crashed, Process: l.process})
 }
@@ -77,7 +83,11 @@ func (c *Cluster) FailWrite(l *Link) { l.end.(*RealConn).pipe.failWrites() }
 // hangUp ends the connection on both sides, if there is one. A process that has crashed does not notice.
 func (c *Cluster) hangUp(l *Link) {
 	c.drop(l)
-	if !l.crashed.Load() && l.end.connected() {
+	switch {
+	case l.crashed.Load() || !l.end.connected():
+	case l.paused:
+		l.hungUp = true
+	default:
 		l.end.broken()
 	}
 }
@@ -87,7 +97,7 @@ func (c *Cluster) drop(l *Link) {
 	c.dropWatches(l)
 	if l.session != nil {
 		if l.session.link == l {
-			l.session.detach(c.now, c.config.TickTime)
+			c.detach(l.session)
 		}
 		l.session = nil
 	}

@@ -19,7 +19,9 @@ type pipe struct {
 	mu       sync.Mutex
 	toClient []byte
 	toServer []byte
-	pings    bool // are answered at once
+	pings    bool // are answered at once, those of a real client
+	held     bool // pings are not answered for now
+	unheard  int  // how many wait for that
 	fails    bool // of Write, from now on
 	ended    bool // by either side
 	closed   bool // by the client
@@ -131,8 +133,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	}
 	if p.pings && isPing(b) {
-		p.toClient = append(p.toClient, pingReply...)
-		p.change()
+		p.ping()
 		p.mu.Unlock()
 		return len(b), nil
 	}
@@ -140,6 +141,26 @@ func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Unlock()
 	p.arrived()
 	return len(b), nil
+}
+
+// ping answers a ping, now or as soon as pings are answered. The caller holds the lock.
+func (p *pipe) ping() {
+	if p.held {
+		p.unheard++
+		return
+	}
+	p.toClient = append(p.toClient, pingReply...)
+	p.change()
+}
+
+// answerPings says whether pings are answered from now on. Those that have waited are.
+func (p *pipe) answerPings(answer bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = !answer
+	for ; answer && p.unheard > 0; p.unheard-- {
+		p.ping()
+	}
 }
 
 // isPing tells whether b is the frame of a ping. The client writes frame by frame.

@@ -55,6 +55,9 @@ type RealConn struct {
 	observed    uint64
 	sent        uint64
 	buffer      []byte
+	heardAt     time.Duration // when the server was last heard of
+	mute        bool          // pings are not answered
+	pingsSince  time.Duration // when it began to ping on this connection
 }
 
 // ConnectReal adds a client that runs the real client library, and lets it open its session. Processes are numbered
@@ -85,16 +88,15 @@ const clientBuffer = 64 << 10
 // open lets the client connect and open its session, as if it had happened before the run.
 func (r *RealConn) open() {
 	c := r.link.cluster
-	log := c.log
-	c.log = nil
+	log := c.history
+	c.history = nil
 	c.config.Settle()
 	r.advance()
 	r.collect()
 	c.Serve(&r.link)
-	c.catchUp()
-	c.answerDelayed(r.link.server)
+	c.agreeAtOnce()
 	c.Deliver(&r.link)
-	c.log = log
+	c.history = log
 	r.link.lastRequest, r.link.posted, r.observed, r.sent = 0, 0, 0, 0
 	c.record(history.Event{At: c.now, Kind: history.SessionOpened, Process: r.link.process, Session: r.zk.SessionID(), Zxid: c.zxid})
 }
@@ -198,7 +200,7 @@ func (r *RealConn) connects() bool {
 	r.dials = r.dials[1:]
 	r.mu.Unlock()
 	c := r.link.cluster
-	if r.link.state != up || !c.Serving(dial.host) {
+	if !r.link.open() || !c.Serving(dial.host) {
 		r.mark() // Such a try takes time, in which the process calls, and its calls wait with the others.
 		r.phase, r.dialAt = dialing, c.now+dialPause
 		dial.answer <- nil
@@ -406,6 +408,7 @@ func (r *RealConn) prove(batch []*request) {
 func (r *RealConn) proven() {
 	r.phase = connected
 	r.silentUntil = pinging(r.silentUntil, r.link.cluster)
+	r.pingsSince = r.link.cluster.now
 	if r.link.session != nil {
 		r.link.session.since = r.link.cluster.now
 	}
@@ -424,7 +427,16 @@ func (r *RealConn) send(q *request) {
 func (r *RealConn) deliver(m message) {
 	c := r.link.cluster
 	r.observed = mix(r.observed, m.hash())
-	r.silentUntil = 0
+	r.heardAt, r.silentUntil = c.now, 0
+	r.hand(m)
+	if r.mute && r.phase == connected {
+		r.silentUntil = c.now + readTimeout(c.config.SessionTimeout)
+	}
+}
+
+// hand hands the client what the server has sent.
+func (r *RealConn) hand(m message) {
+	c := r.link.cluster
 	r.buffer = c.encode(r.buffer[:0], m)
 	if m.reply == nil {
 		for _, w := range m.watches {
@@ -489,6 +501,7 @@ func (r *RealConn) broken() {
 // unplug ends the connection and lets the client find out.
 func (r *RealConn) unplug() {
 	r.pipe.end()
+	r.mute = false
 	r.pipe, r.phase, r.dialAt, r.silentUntil = nil, dialing, r.link.cluster.now+dialPause, 0
 	r.settle()
 	r.ends()
@@ -519,6 +532,28 @@ func (r *RealConn) deadline() (time.Duration, bool) {
 		return r.dialAt, true
 	}
 	return r.silentUntil, r.silentUntil > 0
+}
+
+func (r *RealConn) unanswered() {
+	r.mute = true
+	if r.pipe != nil {
+		r.pipe.answerPings(false)
+	}
+	if r.phase == connected && r.silentUntil == 0 {
+		timeout := r.link.cluster.config.SessionTimeout
+		r.silentUntil = max(r.heardAt, pingBefore(r.pingsSince, r.link.cluster.now, timeout)) + readTimeout(timeout)
+	}
+}
+
+func (r *RealConn) answered() {
+	r.mute = false
+	if r.pipe != nil {
+		r.pipe.answerPings(true)
+		r.settle()
+	}
+	if r.phase == connected {
+		r.heardAt, r.silentUntil = r.link.cluster.now, 0
+	}
 }
 
 func (r *RealConn) key() uint64 {

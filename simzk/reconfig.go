@@ -73,7 +73,7 @@ func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
 		c.configVersion = before
 		return result, reply
 	}
-	c.committed(l.process)
+	c.show(c.tree.Changes(), l.process, c.zxid, everywhere)
 	c.install(members)
 	if c.servers[c.leader].role == voter {
 		return result, reply
@@ -169,7 +169,7 @@ func (c *Cluster) majority(members []Member) bool {
 			continue
 		}
 		voters++
-		if i := c.server(m.ID); i >= 0 && c.servers[i].reachable() {
+		if i := c.server(m.ID); i >= 0 && c.servers[i].linked() {
 			synced++
 		}
 	}

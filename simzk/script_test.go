@@ -103,8 +103,21 @@ func (s *stage) serverCommand(name string, server int) error {
 		s.cluster.KillServer(server)
 	case "start":
 		s.cluster.StartServer(server)
+	case "log":
+		if _, ok := s.cluster.Loggable(server); !ok {
+			return fmt.Errorf("nothing to log")
+		}
+		s.cluster.Log(server)
 	case "part":
-		s.cluster.PartServer(server)
+		s.cluster.Part(server, true, true)
+	case "deafen":
+		s.cluster.Part(server, true, false)
+	case "mute":
+		s.cluster.Part(server, false, true)
+	case "fast":
+		s.cluster.SetClockRate(server, 200)
+	case "slow":
+		s.cluster.SetClockRate(server, 50)
 	case "rejoin":
 		s.cluster.Rejoin(server)
 	case "leader":
@@ -134,6 +147,18 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 		s.cluster.Heal(conn.Link)
 	case "crash":
 		s.cluster.Crash(conn.Link)
+	case "hold-requests":
+		s.cluster.HoldRequests(conn.Link)
+	case "hold-replies":
+		s.cluster.HoldReplies(conn.Link)
+	case "pause":
+		s.cluster.Pause(conn.Link, time.Minute)
+	case "resume":
+		s.cluster.Resume(conn.Link)
+	case "slow-client":
+		s.cluster.SetClientClock(conn.Link, 50)
+	case "fast-client":
+		s.cluster.SetClientClock(conn.Link, 200)
 	case "events":
 		s.printEvents(conn)
 	case "state":
@@ -192,7 +217,8 @@ func (s *stage) stepOnce(name string, conn *simzk.Conn) bool {
 	return true
 }
 
-// flow serves and delivers all there is, until nothing moves any more. No time passes.
+// flow serves and delivers all there is, and lets servers log what is proposed, until nothing moves any more. No time
+// passes, and no server but the leader applies anything.
 func (s *stage) flow() {
 	s.observe()
 	for moved := true; moved; {
@@ -200,6 +226,13 @@ func (s *stage) flow() {
 		for _, conn := range s.clients {
 			for _, name := range [...]string{"serve", "deliver"} {
 				moved = s.stepOnce(name, conn) || moved
+				s.observe()
+			}
+		}
+		for server := range s.cluster.Servers() {
+			if _, ok := s.cluster.Loggable(server); ok {
+				s.cluster.Log(server)
+				moved = true
 				s.observe()
 			}
 		}

@@ -16,41 +16,110 @@ type session struct {
 	owner   *Link // whose session it is, connected or not
 	link    *Link // the connection that carries the session, nil while there is none
 	timeout time.Duration
-	touched time.Duration // when the server last heard of the client
-	since   time.Duration // since when the client's pings count; see detach
-	expires time.Duration // when the session ends unless the server hears of the client
+	since   time.Duration // since when the client's pings count; see lastHeard
+	last    time.Duration // when its server last heard of the client, pings apart
+	relayed time.Duration // what of that the leader is sure to have heard
+	expires time.Duration // when the session ends unless the leader hears of the client, by the leader's clock
 	unheard bool          // what the client says does not reach the leader
 }
 
 // attach gives the session a connection.
-func (s *session) attach(l *Link, now time.Duration, tick time.Duration) {
-	s.link, s.since, s.unheard = l, now, false
-	s.touch(now, tick)
+func (c *Cluster) attach(s *session, l *Link) {
+	s.link, s.since, s.last, s.relayed, s.unheard = l, c.now, c.now, c.now, false
+	c.retime(s)
 }
 
-// touch notes that the server has heard of the client. A request of a crashed client that is served late counts too.
-func (s *session) touch(now, tick time.Duration) {
-	s.touched = now
-	s.expires = expiry(now+s.timeout, tick)
+// retime lets the session's time begin anew.
+func (c *Cluster) retime(s *session) { s.expires = c.expiry(s, c.now) }
+
+// hear notes that the session's server has heard of the client. A request of a crashed client that is served late counts
+// too.
+func (c *Cluster) hear(s *session, l *Link) {
+	if s.unheard {
+		return
+	}
+	if s.last <= c.relayedBy(c.now) {
+		s.relayed = s.last
+	}
+	s.last = c.now
+	heard := c.now
+	if c.lagging(l.server) {
+		heard = c.relayTime(c.now)
+	}
+	s.expires = c.expiry(s, heard)
 }
 
-// detach takes the connection away. A simulated client pings every third of the session timeout while it is connected;
-// the pings are not steps of their own, so the last one is computed here.
-func (s *session) detach(now, tick time.Duration) {
-	if s.link.pings {
-		pingEvery := s.timeout / 3
-		s.touched = max(s.touched, s.since+(now-s.since)/pingEvery*pingEvery)
-		s.expires = expiry(s.touched+s.timeout, tick)
+// detach takes the connection away.
+func (c *Cluster) detach(s *session) {
+	if s.link.pings && !s.unheard {
+		s.expires = c.expiry(s, c.lastHeard(s))
 	}
 	s.link = nil
+}
+
+// unhear notes that what the client says does not reach the leader any more, though it has its connection.
+func (c *Cluster) unhear(s *session) {
+	if !s.unheard && s.link.pings {
+		s.expires = c.expiry(s, c.lastHeard(s))
+	}
+	s.unheard = true
+}
+
+// lastHeard returns when the leader last heard of a client that is connected. A simulated client pings every third of the
+// session timeout; the pings are not steps of their own, so the last one is computed here. A follower tells the leader of
+// its clients when the leader pings it, every half tick (LearnerSessionTracker); what it has not told when it is cut off,
+// the leader never hears.
+func (c *Cluster) lastHeard(s *session) time.Duration {
+	server := s.link.server
+	last := max(s.last, s.ping(c.now))
+	switch {
+	case !c.lagging(server):
+		return last
+	case c.inTouch(server):
+		return c.relayTime(last)
+	}
+	told := c.relayedBy(c.now)
+	last = s.relayed
+	if s.last <= told {
+		last = s.last
+	}
+	return c.relayTime(max(last, s.ping(told)))
+}
+
+// ping returns when the client last pinged, up to a time, or 0 if it has not.
+func (s *session) ping(upTo time.Duration) time.Duration {
+	if !s.link.pings || upTo < s.since {
+		return 0
+	}
+	return pingBefore(s.since, upTo, s.timeout)
+}
+
+// relayedBy returns the latest time of which followers have told their leader all by now.
+func (c *Cluster) relayedBy(now time.Duration) time.Duration {
+	if !c.config.Lag {
+		return now
+	}
+	half := c.config.TickTime / 2
+	return now / half * half
+}
+
+// relayTime returns when the leader hears of what a follower has heard at a time.
+func (c *Cluster) relayTime(at time.Duration) time.Duration {
+	half := c.config.TickTime / 2
+	return (at + half - 1) / half * half
 }
 
 // counting tells whether the session's end is only a matter of time.
 func (s *session) counting() bool { return s.link == nil || !s.link.pings || s.unheard }
 
-// expiry rounds up to the next tick as ZooKeeper's ExpiryQueue does: a session ends at a multiple of the tick that is
-// strictly later than its timeout.
-func expiry(end, tick time.Duration) time.Duration { return (end/tick + 1) * tick }
+// expiry returns when a session ends of which the leader last heard at a time, by the leader's clock. It rounds up to the
+// next tick as ZooKeeper's ExpiryQueue does: a session ends at a multiple of the tick that is strictly later than its
+// timeout. To a client whose clock is slow the timeout is shorter.
+func (c *Cluster) expiry(s *session, heard time.Duration) time.Duration {
+	tick := c.config.TickTime
+	end := c.leaderClock().read(heard) + s.timeout*time.Duration(s.owner.clockRate())/100
+	return (end/tick + 1) * tick
+}
 
 // serveConnect opens a session for a link, or gives it the one that it asks for.
 func (c *Cluster) serveConnect(l *Link, r *request) {
@@ -69,12 +138,17 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 	case found:
 		l.session = c.sessions[i]
 		l.session.timeout = r.timeout
+		if c.deposed(l.server) {
+			l.session.link, l.session.unheard = l, true
+			c.respond(l, r)
+			return
+		}
 	}
 	if l.session != nil {
 		r.session = l.session.id
-		l.session.attach(l, c.now, c.config.TickTime)
+		c.attach(l.session, l)
 		if l.crashed.Load() {
-			l.session.detach(c.now, c.config.TickTime) // The server finds the connection closed right after the handshake.
+			c.detach(l.session) // The server finds the connection closed right after the handshake.
 		}
 	} else {
 		r.session = 0 // The session has expired; the client learns it from a session id of 0.
@@ -114,11 +188,10 @@ const noSession = 1
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
 	c.zxid++
-	c.agree(transaction{process: l.process})
 	s := &session{id: c.sessionID(l.server), owner: l, timeout: timeout}
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Insert(c.sessions, i, s)
-	c.record(history.Event{At: c.now, Kind: history.SessionOpened, Process: l.process, Session: s.id, Zxid: c.zxid})
+	c.agree(proposal{process: l.process, opened: s})
 	return s
 }
 
@@ -133,37 +206,32 @@ func (c *Cluster) serveClose(l *Link, r *request) {
 	if _, lives := c.findSession(l.session.id); lives {
 		c.endSession(l.session, history.SessionClosed)
 	}
-	if !c.lagging(l.server) {
-		l.session = nil
-		c.logGone(l, c.watches.drop(l))
-	}
 	c.respond(l, r)
 }
 
 // endSession deletes the session's ephemeral nodes and forgets the session, in one transaction.
 func (c *Cluster) endSession(s *session, how history.Kind) {
-	process := s.owner.process
 	c.zxid++
-	w := tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
-	c.tree.Apply(&w)
-	if c.config.Lag {
-		c.agree(transaction{process: process, write: &w, ended: s.id})
-	}
-	c.committed(process)
+	w := &tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
+	c.tree.Apply(w)
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Delete(c.sessions, i, i+1)
-	c.record(history.Event{At: c.now, Kind: how, Process: process, Session: s.id, Zxid: c.zxid})
+	c.agree(proposal{process: s.owner.process, write: w, ended: s, how: how})
 }
 
-// expire ends a session whose time is over. The server closes the connection that carries it, without a word.
+// expire ends a session whose time is over. The server closes the connection that carries it, without a word, as soon as it
+// has applied the end.
 func (c *Cluster) expire(s *session) {
 	c.endSession(s, history.SessionExpired)
-	if l := s.link; l != nil && !c.lagging(l.server) {
+	if c.config.Lag {
+		return
+	}
+	if l := s.link; l != nil {
 		l.session = nil
 		c.hangUp(l)
 	}
 	for _, l := range c.links {
-		if l.session == s && !c.lagging(l.server) { // A client that has moved on has left this connection behind.
+		if l.session == s { // A client that has moved on has left this connection behind.
 			l.session = nil
 		}
 	}
@@ -204,7 +272,7 @@ type SessionInfo struct {
 func (c *Cluster) SessionList() []SessionInfo {
 	list := make([]SessionInfo, len(c.sessions))
 	for i, s := range c.sessions {
-		list[i] = SessionInfo{ID: s.id, Timeout: s.timeout, Expires: s.expires, Ephemeral: c.tree.Ephemerals(s.id), Server: -1}
+		list[i] = SessionInfo{ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().when(s.expires), Ephemeral: c.tree.Ephemerals(s.id), Server: -1}
 		if s.link != nil {
 			list[i].Server = s.link.server
 		}

@@ -98,6 +98,8 @@ func (w *wireEnd) believes() int64                 { return 0 }
 func (w *wireEnd) pending() *wire.Request          { return nil }
 func (w *wireEnd) deadline() (time.Duration, bool) { return 0, false }
 func (w *wireEnd) advance()                        {}
+func (w *wireEnd) unanswered()                     {}
+func (w *wireEnd) answered()                       {}
 func (w *wireEnd) key() uint64                     { return 0 }
 func (w *wireEnd) tearDown()                       { w.broken() }
 

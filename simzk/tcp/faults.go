@@ -80,7 +80,7 @@ func (s *Server) Cut(server int) error {
 // Heal connects a member with the others again.
 func (s *Server) Heal(server int) error {
 	return s.change(server, func(*member) error {
-		s.cluster.HealServer(server)
+		s.cluster.Rejoin(server)
 		return nil
 	})
 }

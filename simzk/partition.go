@@ -1,0 +1,131 @@
+package simzk
+
+import "time"
+
+// A way is what a server knows of the others, and whether messages pass between them.
+type way struct {
+	deaf, mute bool          // it hears nothing of the other servers; they hear nothing of it
+	serving    bool          // as far as it knows, it is one of a majority that has a leader
+	leads      bool          // as far as it knows
+	epoch      int           // of the leader that it follows
+	notices    time.Duration // when it gives up; 0 while all is well
+	ahead      time.Duration // by how much its wall clock is wrong
+}
+
+// A follower that hears nothing of its leader for syncLimit ticks gives up (Learner.readPacket; 5 ticks in the
+// configuration that is shipped), and so does one whose leader has heard nothing of it and therefore closes the connection.
+// A leader looks once in a tick whether it has heard of a majority within syncLimit ticks (Leader.lead), and so goes on for
+// up to one tick longer.
+const (
+	followerPatience = 5
+	leaderPatience   = 6
+)
+
+// Part stops all messages that other servers send to a server (deaf), that it sends to them (mute), or both, until
+// [Cluster.Rejoin]. Nobody notices for some ticks. Until then the server goes on answering what it can answer alone; what its
+// clients say does not count for their sessions, unless it leads.
+func (c *Cluster) Part(server int, deaf, mute bool) {
+	s := &c.servers[server]
+	s.deaf, s.mute = s.deaf || deaf, s.mute || mute
+	c.watchWays()
+}
+
+// Parted tells whether messages between a server and the others are stopped, whether they know it or not.
+func (c *Cluster) Parted(server int) bool { return c.servers[server].deaf || c.servers[server].mute }
+
+// CutServer cuts a server off from the others, which notice at once. It cannot serve unless it is alone.
+func (c *Cluster) CutServer(server int) {
+	if c.Standalone() {
+		return
+	}
+	s := &c.servers[server]
+	s.deaf, s.mute = true, true
+	c.elect(server)
+}
+
+// Rejoin connects a server with the others again. If nobody has noticed that it was cut off, all goes on as before.
+func (c *Cluster) Rejoin(server int) {
+	s := &c.servers[server]
+	s.deaf, s.mute = false, false
+	if s.serving && s.epoch != c.epoch {
+		s.stop() // There is a new leader.
+		c.dropClientsOf([]int{server})
+	}
+	c.enter(server)
+	c.watchWays()
+}
+
+// toLeader tells whether what a server says reaches the leader that it follows.
+func (c *Cluster) toLeader(server int) bool {
+	s := &c.servers[server]
+	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
+		return false
+	}
+	return server == c.leader || !s.mute && !c.servers[c.leader].deaf
+}
+
+// fromLeader tells whether what the leader says reaches a server that follows it.
+func (c *Cluster) fromLeader(server int) bool {
+	s := &c.servers[server]
+	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
+		return false
+	}
+	return server == c.leader || !s.deaf && !c.servers[c.leader].mute
+}
+
+// inTouch tells whether a server and the leader hear of each other.
+func (c *Cluster) inTouch(server int) bool { return c.toLeader(server) && c.fromLeader(server) }
+
+// watchWays takes note of which servers are in touch with their leader now, when the others will give up, and whose clients
+// the leader hears of.
+func (c *Cluster) watchWays() {
+	heard := 0
+	for i := range c.servers {
+		s := &c.servers[i]
+		switch {
+		case !s.serving:
+		case c.inTouch(i):
+			s.acknowledged = s.logged
+			if s.role == voter {
+				heard++
+			}
+			if i != c.leader {
+				s.notices = 0
+			}
+		case s.notices == 0:
+			s.notices = c.now + followerPatience*c.config.TickTime
+		}
+	}
+	if c.leader != noLeader {
+		switch leader := &c.servers[c.leader]; {
+		case heard > c.Voters()/2:
+			leader.notices = 0
+		case leader.notices == 0:
+			leader.notices = c.now + leaderPatience*c.config.TickTime
+		}
+	}
+	for _, s := range c.sessions {
+		switch l := s.link; {
+		case l == nil:
+		case !c.inTouch(l.server):
+			c.unhear(s)
+		case s.unheard && !l.silent():
+			c.attach(s, l)
+		}
+	}
+	c.commitAcknowledged()
+}
+
+// noticePartitions lets servers find out that they have been cut off for too long.
+func (c *Cluster) noticePartitions() {
+	var found []int
+	for i := range c.servers {
+		if s := &c.servers[i]; s.notices > 0 && s.notices <= c.now {
+			found = append(found, i)
+		}
+	}
+	if found != nil {
+		c.elect(found...)
+		c.watchWays()
+	}
+}

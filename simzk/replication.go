@@ -1,0 +1,355 @@
+package simzk
+
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A proposal is a transaction that a leader has put before the other servers. It is committed as soon as a majority has
+// logged it, and then applied by each server in the order of the proposals.
+type proposal struct {
+	zxid    int64
+	age     uint64
+	process int32
+	write   *tree.Write // nil of one that changes no znode
+	opened  *session    // the session that it begins, if any
+	ended   *session    // the session that it ends, if any
+	how     history.Kind
+}
+
+// log is what the servers have agreed on, or are about to: the leader's.
+type log struct {
+	prepared  []*tree.Write // what there was before
+	proposals []proposal
+	committed int    // how many
+	hash      uint64 // of all proposals
+}
+
+// A replica is what a server of an ensemble with lag has by itself.
+type replica struct {
+	tree         *tree.Tree
+	zxid         int64 // of the last transaction that it has applied
+	logged       int   // how many proposals it has logged
+	acknowledged int   // how many of them the leader knows of
+	applied      int   // how many it has applied
+	answers      []delayed
+}
+
+// A delayed answer waits until its server has applied so many transactions.
+type delayed struct {
+	link    *Link
+	request *request
+	applied int
+}
+
+// lagging tells whether what the leader proposes is applied by the server later.
+func (c *Cluster) lagging(server int) bool { return c.config.Lag && server != c.leader }
+
+// treeOf returns the znodes as the link's server knows them.
+func (c *Cluster) treeOf(l *Link) *tree.Tree {
+	if c.config.Lag {
+		return c.servers[l.server].tree
+	}
+	return c.tree
+}
+
+// zxidOf returns the last transaction that a server has applied.
+func (c *Cluster) zxidOf(server int) int64 {
+	if c.config.Lag {
+		return c.servers[server].zxid
+	}
+	return c.zxid
+}
+
+// serverNumber returns a server's number as a history has it: none where there is but one.
+func (c *Cluster) serverNumber(server int) int32 {
+	if !c.config.Lag {
+		return 0
+	}
+	return int32(server + 1)
+}
+
+// agreeOn puts a write before the servers, which the leader has found to be right.
+func (c *Cluster) agreeOn(w *tree.Write, process int32) {
+	if !c.config.Lag {
+		c.show(c.tree.Changes(), process, c.zxid, everywhere)
+		return
+	}
+	kept := *w
+	c.agree(proposal{process: process, write: &kept})
+}
+
+// agree lets the servers agree on a transaction: at once, or in an ensemble with lag when a majority has logged it.
+func (c *Cluster) agree(p proposal) {
+	p.zxid = c.zxid
+	if !c.config.Lag {
+		if p.write != nil {
+			c.show(c.tree.Changes(), p.process, p.zxid, everywhere)
+		}
+		c.showSession(&p)
+		return
+	}
+	p.age = c.NextAge()
+	c.proposals = append(c.proposals, p)
+	c.hash = mix(c.hash, uint64(p.zxid))
+	if p.write != nil {
+		c.hash = mix(c.hash, xxhash.Sum64String(p.write.Path)+uint64(p.write.Op))
+	}
+	leader := &c.servers[c.leader]
+	leader.logged, leader.acknowledged = len(c.proposals), len(c.proposals)
+}
+
+// showSession records what a transaction means for a session.
+func (c *Cluster) showSession(p *proposal) {
+	e := history.Event{At: c.now, Process: p.process, Zxid: p.zxid}
+	switch {
+	case p.opened != nil:
+		e.Kind, e.Session = history.SessionOpened, p.opened.id
+	case p.ended != nil:
+		e.Kind, e.Session = p.how, p.ended.id
+	default:
+		return
+	}
+	c.record(e)
+}
+
+// Loggable returns the age of the oldest proposal that a server has not logged, or false if there is none, if it is
+// committed already, or if the server cannot hear of it.
+func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
+	s := &c.servers[server]
+	if !c.lagging(server) || !c.fromLeader(server) || s.logged == len(c.proposals) || s.logged < c.committed {
+		return 0, false
+	}
+	return c.proposals[s.logged].age, true
+}
+
+// Log lets a server log the oldest proposal that it has not logged, and tell the leader, who commits what a majority has
+// logged. It panics if there is none; see [Cluster.Loggable].
+func (c *Cluster) Log(server int) {
+	s := &c.servers[server]
+	p := &c.proposals[s.logged]
+	s.logged++
+	c.record(history.Event{At: c.now, Kind: history.Logged, Server: c.serverNumber(server), Zxid: p.zxid})
+	if c.toLeader(server) {
+		s.acknowledged = s.logged
+		c.commitAcknowledged()
+	}
+}
+
+// commitAcknowledged commits every proposal that the leader knows a majority to have logged.
+func (c *Cluster) commitAcknowledged() {
+	if !c.config.Lag || c.leader == noLeader {
+		return
+	}
+	for c.committed < len(c.proposals) {
+		known := func(s *server) bool { return s.serving && s.epoch == c.epoch && s.acknowledged > c.committed }
+		if c.count(known) <= c.Voters()/2 {
+			return
+		}
+		c.commitNext()
+	}
+}
+
+// commitNext commits the oldest proposal that is not committed. The leader applies it at once.
+func (c *Cluster) commitNext() {
+	p := &c.proposals[c.committed]
+	c.committed++
+	leader := &c.servers[c.leader]
+	leader.applied, leader.zxid = c.committed, p.zxid
+	if p.write != nil {
+		leader.tree.Apply(p.write)
+		c.show(leader.tree.Changes(), p.process, p.zxid, c.leader)
+	}
+	c.showSession(p)
+	if p.how == history.SessionExpired {
+		p.ended.owner.sessionExpired(p.ended)
+	}
+	c.applied(c.leader, p)
+}
+
+// applied does what follows when a server has applied a transaction.
+func (c *Cluster) applied(server int, p *proposal) {
+	c.answerDelayed(server)
+	if p.ended != nil {
+		c.endedAt(server, p.ended.id)
+	}
+}
+
+// Applicable returns the age of the oldest committed transaction that a server has not applied, or false if there is none
+// or the server cannot hear of it.
+func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
+	s := &c.servers[server]
+	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed {
+		return 0, false
+	}
+	return c.proposals[s.applied].age, true
+}
+
+// Apply lets a server apply the oldest transaction that it has not applied: watches fire at it, sessions that have ended
+// lose their connections, and answers that have waited for it are sent. It panics if there is none; see
+// [Cluster.Applicable].
+func (c *Cluster) Apply(server int) {
+	s := &c.servers[server]
+	p := &c.proposals[s.applied]
+	s.applied++
+	s.zxid = p.zxid
+	if s.logged < s.applied {
+		s.logged = s.applied
+		if c.toLeader(server) {
+			s.acknowledged = s.logged
+		}
+	}
+	c.record(history.Event{At: c.now, Kind: history.Applied, Server: c.serverNumber(server), Zxid: p.zxid})
+	if p.write != nil {
+		s.tree.Apply(p.write)
+		c.fireChanges(s.tree.Changes(), server, p.zxid)
+	}
+	c.applied(server, p)
+}
+
+// answerDelayed sends the answers that have waited for the server to come so far.
+func (c *Cluster) answerDelayed(server int) {
+	s := &c.servers[server]
+	for len(s.answers) > 0 && s.answers[0].applied <= s.applied {
+		d := s.answers[0]
+		s.answers = slices.Delete(s.answers, 0, 1)
+		d.link.delayed = false
+		d.request.zxid = s.zxid
+		c.served(d.link, d.request)
+	}
+}
+
+// endedAt closes the connections at a server that still carry a session that has ended.
+func (c *Cluster) endedAt(server int, session int64) {
+	for _, l := range c.links {
+		if l.server == server && l.session != nil && l.session.id == session {
+			l.session = nil
+			c.hangUp(l)
+		}
+	}
+}
+
+// respond answers a request, as soon as the link's server has applied what the answer tells of.
+func (c *Cluster) respond(l *Link, r *request) {
+	s := &c.servers[l.server]
+	if !c.config.Lag || !c.waits(l, r) || s.applied == len(c.proposals) {
+		r.zxid = c.zxidOf(l.server)
+		c.served(l, r)
+		return
+	}
+	l.delayed = true
+	s.answers = append(s.answers, delayed{link: l, request: r, applied: len(c.proposals)})
+}
+
+// waits tells whether the answer to a request has to wait until the server has applied all that is proposed by now: that
+// of a write, of a session's beginning and end, and of a sync. A leader, though, answers a sync at once
+// (ProposalRequestProcessor), even one that has been deposed and does not know it.
+func (c *Cluster) waits(l *Link, r *request) bool {
+	switch r.Op {
+	case wire.OpSync:
+		return !c.servers[l.server].leads
+	case wire.OpCreateSession:
+		return r.opened
+	}
+	return writes(r.Op) || r.Op == wire.OpCloseSession
+}
+
+// reachesLeader tells whether a server can do with a request what it has to: only the leader can decide on a write, on a
+// session, and for a follower on a sync.
+func (c *Cluster) reachesLeader(server int, r *request) bool {
+	switch {
+	case !c.config.Lag:
+		return true
+	case r.Op == wire.OpSync && c.servers[server].leads:
+		return true
+	case r.Op == wire.OpCreateSession && c.deposed(server):
+		_, found := c.findSession(r.session)
+		return found
+	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession, r.Op == wire.OpCreateSession:
+		return c.toLeader(server)
+	}
+	return true
+}
+
+// deposed tells whether a server leads, as far as it knows, and another one does.
+func (c *Cluster) deposed(server int) bool {
+	s := &c.servers[server]
+	return s.leads && s.epoch != c.epoch
+}
+
+// catchUp brings a server to where the leader is, as happens before a server serves.
+func (c *Cluster) catchUp(server int) {
+	if !c.config.Lag {
+		return
+	}
+	s := &c.servers[server]
+	for ; s.applied < c.committed; s.applied++ {
+		if w := c.proposals[s.applied].write; w != nil {
+			s.tree.Apply(w)
+		}
+	}
+	s.zxid = max(s.zxid, c.servers[c.leader].zxid)
+	s.logged, s.acknowledged = len(c.proposals), len(c.proposals)
+}
+
+// agreeAtOnce commits all that is proposed and lets every server apply it, as if it had happened before the run.
+func (c *Cluster) agreeAtOnce() {
+	if !c.config.Lag {
+		return
+	}
+	for c.committed < len(c.proposals) {
+		c.commitNext()
+	}
+	for i := range c.servers {
+		c.catchUp(i)
+		c.answerDelayed(i)
+	}
+}
+
+// rebuild returns the znodes as they are once all proposals are applied.
+func (c *Cluster) rebuild() *tree.Tree {
+	t := tree.New(c.rules())
+	for _, w := range c.prepared {
+		t.Apply(w)
+	}
+	for i := range c.proposals {
+		if w := c.proposals[i].write; w != nil {
+			t.Apply(w)
+		}
+	}
+	return t
+}
+
+// forgetDelayed drops the answer that a connection that is no more has waited for.
+func (c *Cluster) forgetDelayed(l *Link) {
+	if !l.delayed {
+		return
+	}
+	l.delayed = false
+	s := &c.servers[l.server]
+	s.answers = slices.DeleteFunc(s.answers, func(d delayed) bool { return d.link == l })
+}
+
+// ensembleKey folds into a key all in which servers differ.
+func (c *Cluster) ensembleKey(key uint64) uint64 {
+	key = mix(mix(key, c.hash), uint64(c.committed)<<16|uint64(c.leader&0xff)<<8|uint64(c.epoch))
+	for i := range c.servers {
+		s := &c.servers[i]
+		key = mix(key, uint64(s.logged)<<40|uint64(s.acknowledged)<<20|uint64(s.applied))
+		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.deaf)<<3|btoi(s.mute)<<2|btoi(s.serving)<<1|btoi(s.leads)))
+		if s.notices > 0 {
+			key = mix(key, uint64(s.notices-c.now))
+		}
+	}
+	for _, s := range c.sessions {
+		if s.link != nil {
+			key = mix(mix(key, uint64(c.now-s.last)), uint64(c.now-s.relayed))
+		}
+	}
+	return key
+}
