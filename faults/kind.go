@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -13,15 +14,25 @@ type Kind uint8
 
 // The kinds of faults. Each strikes one client, or one server.
 const (
-	Cut        Kind = iota // the connection breaks before the server has handled what is in flight
-	LoseReply              // the server commits what is in flight, then the connection breaks and the reply is lost
-	Expire                 // the client is cut off until its session has expired
-	Crash                  // the client's process stops for good
-	Cancel                 // the process gives up waiting for the lock
-	Reset                  // the connection breaks, and nothing keeps the client from another server
-	KillServer             // a server's process ends, until it is started again
-	PartServer             // a server is cut off from the others, and does not notice for a while
-	FailWrite              // the client's next write to its connection fails
+	Cut          Kind = iota // the connection breaks before the server has handled what is in flight
+	LoseReply                // the server commits what is in flight, then the connection breaks and the reply is lost
+	Expire                   // the client is cut off until its session has expired
+	Crash                    // the client's process stops for good
+	Cancel                   // the process gives up waiting for the lock
+	Reset                    // the connection breaks, and nothing keeps the client from another server
+	KillServer               // a server's process ends, until it is started again
+	PartServer               // a server is cut off from the others, and nobody notices for a while
+	DeafenServer             // a server hears nothing of the others, which hear it
+	MuteServer               // the others hear nothing of a server, which hears them
+	HoldRequests             // what the client sends is kept from reaching the server
+	HoldReplies              // what the server sends is kept from reaching the client
+	Pause                    // the client's process stops for a while
+	SlowClient               // the client's clock goes too slowly
+	FastClient               // the client's clock goes too fast
+	SlowClock                // a server's clock goes too slowly
+	FastClock                // a server's clock goes too fast
+	JumpClock                // a server's wall clock jumps ahead
+	FailWrite                // the client's next write to its connection fails
 
 	Kinds // how many kinds there are
 
@@ -38,9 +49,19 @@ var kinds = [Kinds]struct{ name, meaning string }{
 	Reset: {"reset", "the connection breaks as by cut, but the client can connect to another server at once; only with " +
 		"several servers"},
 	KillServer: {"kill-server", "a server's process ends until it is healed; of the leader another takes the place. Only with several servers"},
-	PartServer: {"part-server", "a server is cut off from the others until it is healed, which a follower does not notice for a while; " +
+	PartServer: {"part-server", "a server is cut off from the others until it is healed, which nobody notices for a while; " +
 		"only with several servers"},
-	FailWrite: {"fail-write", "the client's next write to its connection fails; only with the real client"},
+	DeafenServer: {"deafen-server", "as part-server, but the others still hear the server"},
+	MuteServer:   {"mute-server", "as part-server, but the server still hears the others"},
+	HoldRequests: {"hold-requests", "what the client sends is kept from reaching the server until the link is healed; replies get through"},
+	HoldReplies:  {"hold-replies", "what the server sends is kept from reaching the client until the link is healed; requests get through"},
+	Pause:        {"pause", "the client's process stops for a while, as in a long garbage collection; only with the modelled client"},
+	SlowClient:   {"slow-client", "the client's clock goes too slowly from now on"},
+	FastClient:   {"fast-client", "the client's clock goes too fast from now on"},
+	SlowClock:    {"slow-clock", "a server's clock goes too slowly from now on"},
+	FastClock:    {"fast-clock", "a server's clock goes too fast from now on"},
+	JumpClock:    {"jump-clock", "a server's wall clock jumps an hour ahead"},
+	FailWrite:    {"fail-write", "the client's next write to its connection fails; only with the real client"},
 }
 
 // String returns the name of the kind as it stands in a plan.
@@ -56,22 +77,39 @@ func Possible(k Kind, client *simzk.Link) bool {
 	case Cut:
 		return client.Connected()
 	case LoseReply:
-		return client.Connected() && client.Unserved() > 0
+		_, servable := client.Servable()
+		return client.Connected() && servable
 	case Expire:
 		return client.HasSession() && !client.Isolated()
 	case Crash, Cancel:
 		return !client.Crashed()
 	case Reset:
 		return client.Several() && client.Connected()
+	case HoldRequests:
+		requests, _ := client.Held()
+		return client.Connected() && !requests
+	case HoldReplies:
+		_, replies := client.Held()
+		return client.Connected() && !replies
+	case Pause:
+		return client.CanPause()
+	case SlowClient, FastClient:
+		return !client.Crashed() && client.ClientClock() == trueClock
 	case FailWrite:
 		return client.CanFailWrite()
 	}
 	return false
 }
 
+// trueClock is the speed of a clock that is right, in percent.
+const trueClock = 100
+
+// jump is how far a wall clock jumps ahead.
+const jump = time.Hour
+
 // Apply does the fault to the client. It must be [Possible]. To the cluster, Cancel is nothing: it is the caller who ends
 // the context.
-func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Link) {
+func Apply(k Kind, bounds Bounds, cluster *simzk.Cluster, client *simzk.Link) {
 	switch k {
 	case Cut:
 		cluster.Cut(client)
@@ -84,6 +122,16 @@ func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Link) {
 	case Reset:
 		cluster.Reset(client)
 	case Cancel:
+	case HoldRequests:
+		cluster.HoldRequests(client)
+	case HoldReplies:
+		cluster.HoldReplies(client)
+	case Pause:
+		cluster.Pause(client, bounds.Pause)
+	case SlowClient:
+		cluster.SetClientClock(client, trueClock-bounds.Drift)
+	case FastClient:
+		cluster.SetClientClock(client, trueClock+bounds.Drift)
 	case FailWrite:
 		cluster.FailWrite(client)
 	default:
@@ -92,28 +140,46 @@ func Apply(k Kind, cluster *simzk.Cluster, client *simzk.Link) {
 }
 
 // OnServer tells whether the fault strikes a server. The others strike a client.
-func (k Kind) OnServer() bool { return k == KillServer || k == PartServer }
+func (k Kind) OnServer() bool {
+	switch k {
+	case KillServer, PartServer, DeafenServer, MuteServer, SlowClock, FastClock, JumpClock:
+		return true
+	}
+	return false
+}
 
-// PossibleAt tells whether the fault can strike the server now: it must be one of several that serve, and a majority of
-// all must go on without it.
+// PossibleAt tells whether the fault can strike the server now and would make a difference. A server is killed or cut off only
+// where there are several, and only one that serves and is not cut off already.
 func PossibleAt(k Kind, cluster *simzk.Cluster, server int) bool {
-	if !k.OnServer() || !cluster.Serving(server) || cluster.Parted(server) {
-		return false
+	switch k {
+	case KillServer, PartServer, DeafenServer, MuteServer:
+		return cluster.Servers() > 1 && cluster.Serving(server) && !cluster.Parted(server)
+	case SlowClock, FastClock:
+		return cluster.Up(server) && cluster.ClockRate(server) == trueClock
+	case JumpClock:
+		return cluster.Up(server) && cluster.ClockAhead(server) == 0
 	}
-	whole := 0
-	for other := range cluster.Servers() {
-		if cluster.Serving(other) && !cluster.Parted(other) {
-			whole++
-		}
-	}
-	return whole-1 > cluster.Servers()/2
+	return false
 }
 
 // ApplyAt does the fault to the server. It must be possible: see [PossibleAt].
-func ApplyAt(k Kind, cluster *simzk.Cluster, server int) {
-	if k == KillServer {
+func ApplyAt(k Kind, bounds Bounds, cluster *simzk.Cluster, server int) {
+	switch k {
+	case KillServer:
 		cluster.KillServer(server)
-	} else {
-		cluster.PartServer(server)
+	case PartServer:
+		cluster.Part(server, true, true)
+	case DeafenServer:
+		cluster.Part(server, true, false)
+	case MuteServer:
+		cluster.Part(server, false, true)
+	case SlowClock:
+		cluster.SetClockRate(server, trueClock-bounds.Drift)
+	case FastClock:
+		cluster.SetClockRate(server, trueClock+bounds.Drift)
+	case JumpClock:
+		cluster.JumpClock(server, jump)
+	default:
+		panic(fmt.Sprintf("faults: kind %d strikes no server", k))
 	}
 }

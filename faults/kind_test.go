@@ -95,34 +95,34 @@ func (s *struck) wantPossible(t *testing.T, want string) {
 // A reply can be lost only where a request is under way.
 func TestPossibleAtRest(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		s.wantPossible(t, "cut lose-reply expire crash cancel")
+		s.wantPossible(t, "cut lose-reply expire crash cancel hold-requests hold-replies pause slow-client fast-client")
 		s.flow()
-		s.wantPossible(t, "cut expire crash cancel")
+		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client")
 	})
 }
 
 func TestCut(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.Cut, s.cluster, s.conn.Link)
+		faults.Apply(faults.Cut, faults.DefaultBounds(), s.cluster, s.conn.Link)
 		s.flow()
 		if s.err != zk.ErrConnectionClosed || s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
 		}
-		s.wantPossible(t, "expire crash cancel")
+		s.wantPossible(t, "expire crash cancel pause slow-client fast-client")
 		s.cluster.Heal(s.conn.Link)
 		s.pass(time.Second)
-		s.wantPossible(t, "cut expire crash cancel")
+		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client")
 	})
 }
 
 func TestLoseReply(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.LoseReply, s.cluster, s.conn.Link)
+		faults.Apply(faults.LoseReply, faults.DefaultBounds(), s.cluster, s.conn.Link)
 		s.flow()
 		if s.err != zk.ErrConnectionClosed || !s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
 		}
-		s.wantPossible(t, "expire crash cancel")
+		s.wantPossible(t, "expire crash cancel pause slow-client fast-client")
 	})
 }
 
@@ -131,17 +131,17 @@ func TestExpire(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
 		before := s.conn.SessionID()
-		faults.Apply(faults.Expire, s.cluster, s.conn.Link)
+		faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
 		s.pass(5 * time.Second)
 		if !s.stands() || s.cluster.Sessions() != 1 {
 			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(), s.cluster.Sessions())
 		}
-		s.wantPossible(t, "crash cancel")
+		s.wantPossible(t, "crash cancel pause slow-client fast-client")
 		s.pass(3 * time.Second)
 		if s.stands() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
 			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(), s.conn.SessionID(), s.conn.State())
 		}
-		s.wantPossible(t, "cut expire crash cancel")
+		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client")
 	})
 }
 
@@ -149,8 +149,8 @@ func TestExpire(t *testing.T) {
 func TestExpireWhileCut(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
-		faults.Apply(faults.Cut, s.cluster, s.conn.Link)
-		faults.Apply(faults.Expire, s.cluster, s.conn.Link)
+		faults.Apply(faults.Cut, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
 		s.pass(6 * time.Second)
 		if s.stands() {
 			t.Error("the node stands")
@@ -160,7 +160,7 @@ func TestExpireWhileCut(t *testing.T) {
 
 func TestCrash(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.Crash, s.cluster, s.conn.Link)
+		faults.Apply(faults.Crash, faults.DefaultBounds(), s.cluster, s.conn.Link)
 		s.wantPossible(t, "")
 		s.flow()
 		if s.returned || !s.stands() {
@@ -198,7 +198,7 @@ func TestUnknownKind(t *testing.T) {
 				t.Error("no panic for a kind that there is not")
 			}
 		}()
-		faults.Apply(faults.Kinds, s.cluster, s.conn.Link)
+		faults.Apply(faults.Kinds, faults.DefaultBounds(), s.cluster, s.conn.Link)
 	})
 }
 
@@ -206,9 +206,86 @@ func TestUnknownKind(t *testing.T) {
 func TestCancel(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		before := s.cluster.Key()
-		faults.Apply(faults.Cancel, s.cluster, s.conn.Link)
+		faults.Apply(faults.Cancel, faults.DefaultBounds(), s.cluster, s.conn.Link)
 		if s.cluster.Key() != before {
 			t.Error("the cluster has changed")
 		}
 	})
+}
+
+// What is held is only late, in either direction, if the link is healed in time.
+func TestHold(t *testing.T) {
+	for _, kind := range []faults.Kind{faults.HoldRequests, faults.HoldReplies} {
+		withStruck(t, func(t *testing.T, s *struck) {
+			faults.Apply(kind, faults.DefaultBounds(), s.cluster, s.conn.Link)
+			s.hold()
+			if _, servable := s.conn.Servable(); servable == (kind == faults.HoldRequests) || s.returned {
+				t.Errorf("%v: the request can be served: %v, the call has returned: %v", kind, servable, s.returned)
+			}
+			if faults.Possible(kind, s.conn.Link) {
+				t.Errorf("%v can strike again", kind)
+			}
+			s.cluster.Heal(s.conn.Link)
+			s.flow()
+			if !s.returned || s.err != nil || !s.stands() {
+				t.Errorf("%v: healed, the call returned: %v, error %v", kind, s.returned, s.err)
+			}
+		})
+	}
+}
+
+// hold lets two seconds pass while nothing moves.
+func (s *struck) hold() {
+	time.Sleep(2 * time.Second)
+	synctest.Wait()
+	s.cluster.Advance(time.Since(s.began))
+}
+
+// A pause ends by itself.
+func TestPause(t *testing.T) {
+	withStruck(t, func(t *testing.T, s *struck) {
+		bounds := faults.Bounds{Pause: time.Second}
+		faults.Apply(faults.Pause, bounds, s.cluster, s.conn.Link)
+		if faults.Possible(faults.Pause, s.conn.Link) || !s.conn.Paused() {
+			t.Error("a paused process can be paused again")
+		}
+		s.cluster.Serve(s.conn.Link)
+		if _, ok := s.conn.Deliverable(); ok || s.returned {
+			t.Error("a paused process gets its reply")
+		}
+		s.pass(time.Second)
+		if s.conn.Paused() || !s.returned || s.err != nil {
+			t.Errorf("after 1s the process is paused: %v, its call returned: %v, error %v", s.conn.Paused(), s.returned, s.err)
+		}
+	})
+}
+
+// A session ends sooner by the clock of a client that is slow, and later by that of one that is fast.
+func TestClientClocks(t *testing.T) {
+	for kind, end := range map[faults.Kind]time.Duration{faults.SlowClient: 4 * time.Second, faults.FastClient: 8 * time.Second} {
+		withStruck(t, func(t *testing.T, s *struck) {
+			faults.Apply(kind, faults.Bounds{Drift: 50}, s.cluster, s.conn.Link)
+			s.flow()
+			faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
+			s.pass(end - time.Millisecond)
+			early := s.stands()
+			s.pass(time.Millisecond)
+			if !early || s.stands() {
+				t.Errorf("%v: the session lives right before %v: %v, and then: %v", kind, end, early, s.stands())
+			}
+		})
+	}
+}
+
+// The bounds of pauses and clocks are themselves bounded.
+func TestBounds(t *testing.T) {
+	for _, b := range []faults.Bounds{{}, {Pause: -1}, {Pause: time.Hour}, {Pause: time.Second, Drift: -1}, {Pause: time.Second, Drift: 91}} {
+		if b.Validate() == nil {
+			t.Errorf("%v is valid", b)
+		}
+	}
+	usual := faults.DefaultBounds()
+	if err := usual.Validate(); err != nil || !usual.Within(usual) || (faults.Bounds{Pause: time.Minute, Drift: 1}).Within(usual) {
+		t.Errorf("the default bounds: error %v, within themselves: %v", err, usual.Within(usual))
+	}
 }

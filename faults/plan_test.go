@@ -17,6 +17,15 @@ var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 		plan.Of[k] = count.Draw(t, k.String())
 	}
 	plan.Any = count.Draw(t, "any")
+	for range rapid.IntRange(0, 3).Draw(t, "phased") {
+		phase := faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase"))
+		k := rapid.IntRange(0, int(faults.Kinds)).Draw(t, "kind")
+		if k < int(faults.Kinds) {
+			plan.At[k][phase] = uint16(count.Draw(t, "in phase"))
+		} else {
+			plan.AnyAt[phase] = uint16(count.Draw(t, "any in phase"))
+		}
+	}
 	return plan
 })
 
@@ -49,6 +58,8 @@ func TestParse(t *testing.T) {
 		{"cut=0", faults.Plan{}},
 		{"any=1000", faults.Plan{Any: 1000}},
 		{"crash=1, lose-reply=2", planOf(map[faults.Kind]int{faults.Crash: 1, faults.LoseReply: 2}, 0)},
+		{"cut@hold=2", faults.Plan{At: phased(faults.Cut, faults.Holding, 2)}},
+		{"any@woken=1", faults.Plan{AnyAt: [faults.Phases]uint16{faults.Woken: 1}}},
 		{" expire=1,cut=2,any=3 ", planOf(map[faults.Kind]int{faults.Expire: 1, faults.Cut: 2}, 3)},
 	}
 	for _, test := range tests {
@@ -56,6 +67,11 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %v, error %v, want %v", test.text, got, err, test.want)
 		}
 	}
+}
+
+func phased(k faults.Kind, phase faults.Phase, n uint16) (at [faults.Kinds][faults.Phases]uint16) {
+	at[k][phase] = n
+	return at
 }
 
 func planOf(of map[faults.Kind]int, any int) faults.Plan {
@@ -79,8 +95,9 @@ func TestPlanString(t *testing.T) {
 
 // Every error names the part that is wrong, and what could stand there.
 func TestParseErrors(t *testing.T) {
-	const form = " is not of the form kind=N with N from 0 to 1000"
-	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, part-server, fail-write, any"
+	const form = " is not of the form kind=N or kind@phase=N with N from 0 to 1000"
+	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, part-server, " +
+		"deafen-server, mute-server, hold-requests, hold-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, fail-write, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},
@@ -95,6 +112,7 @@ func TestParseErrors(t *testing.T) {
 		{"none,cut=1", `"none"` + form},
 		{"=1", `unknown fault ""` + known},
 		{"Cut=1", `unknown fault "Cut"` + known},
+		{"cut@nap=1", `unknown phase "nap"; known are idle, create, list, watch, ask, wait, woken, hold, release`},
 		{"cut=1,fire=2", `unknown fault "fire"` + known},
 		{"cut=1,cut=1", `fault "cut" stands twice`},
 		{"any=1,cut=1,any=2", `fault "any" stands twice`},
@@ -117,7 +135,7 @@ func TestSpend(t *testing.T) {
 		if !plan.Allows(step.kind) {
 			t.Fatalf("%v does not allow %v", plan, step.kind)
 		}
-		plan.Spend(step.kind)
+		plan.Spend(step.kind, faults.Idle)
 		if got := plan.String(); got != step.left {
 			t.Errorf("%s is left, want %s", got, step.left)
 		}
@@ -135,24 +153,40 @@ func TestSpendIsBounded(t *testing.T) {
 		left := somePlan.Draw(t, "plan")
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, int(faults.Kinds)-1), 0, 50).Draw(t, "faults") {
 			k, before := faults.Kind(n), left
-			if allowed := before.Of[k] > 0 || k < faults.AnyKinds && before.Any > 0; left.Allows(k) != allowed {
-				t.Fatalf("%v allows %v: %v", left, k, !allowed)
+			phase := faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase"))
+			if allowed := budget(&before, k, phase) > 0; left.AllowsIn(k, phase) != allowed {
+				t.Fatalf("%v allows %v, phase %v: %v", left, k, phase, !allowed)
 			}
-			if !left.Allows(k) {
+			if !left.AllowsIn(k, phase) {
 				continue
 			}
-			left.Spend(k)
-			if total(left) != total(before)-1 || left.Of[k]+left.Any != before.Of[k]+before.Any-1 {
-				t.Fatalf("%v is left of %v after %v", left, before, k)
+			left.Spend(k, phase)
+			if total(left) != total(before)-1 || budget(&left, k, phase) != budget(&before, k, phase)-1 {
+				t.Fatalf("%v is left of %v after %v, phase %v", left, before, k, phase)
 			}
 		}
 	})
 }
 
+// budget returns how many faults of the kind a plan has for the phase.
+func budget(p *faults.Plan, k faults.Kind, phase faults.Phase) int {
+	n := p.Of[k] + int(p.At[k][phase])
+	if k < faults.AnyKinds {
+		n += p.Any + int(p.AnyAt[phase])
+	}
+	return n
+}
+
 func total(p faults.Plan) int {
 	n := p.Any
-	for _, count := range p.Of {
+	for k, count := range p.Of {
 		n += count
+		for _, inPhase := range p.At[k] {
+			n += int(inPhase)
+		}
+	}
+	for _, inPhase := range p.AnyAt {
+		n += int(inPhase)
 	}
 	return n
 }
@@ -164,7 +198,7 @@ func TestSpendPanics(t *testing.T) {
 			t.Errorf("panic %q, want one that names the fault", reason)
 		}
 	}()
-	plan.Spend(faults.Crash)
+	plan.Spend(faults.Crash, faults.Idle)
 }
 
 // No text makes Parse panic. What it takes, it takes again as the plan says it.

@@ -21,23 +21,24 @@ func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 	})
 }
 
-// A server can be struck as long as a majority goes on without it.
-func TestServerFaultsLeaveAMajority(t *testing.T) {
-	for _, kind := range []faults.Kind{faults.KillServer, faults.PartServer} {
-		for servers, most := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 7: 3} {
+// Every server of several can be killed or cut off, once; one that is alone cannot. Any clock can go wrong, once.
+func TestServersThatCanBeStruck(t *testing.T) {
+	for kind := range faults.Kinds {
+		if !kind.OnServer() {
+			continue
+		}
+		for _, servers := range []int{1, 2, 3, 7} {
 			withEnsemble(t, servers, func(c *simzk.Cluster) {
-				struck := 0
-				for server := range servers {
-					if faults.PossibleAt(kind, c, server) {
-						faults.ApplyAt(kind, c, server)
-						struck++
-						if faults.PossibleAt(kind, c, server) {
-							t.Errorf("%d servers: %v can strike s%d again", servers, kind, server+1)
-						}
-					}
+				clock := kind == faults.SlowClock || kind == faults.FastClock || kind == faults.JumpClock
+				server := servers - 1
+				if got, want := faults.PossibleAt(kind, c, server), clock || servers > 1; got != want {
+					t.Fatalf("%d servers: %v can strike s%d: %v", servers, kind, server+1, got)
+				} else if !want {
+					return
 				}
-				if struck != most {
-					t.Errorf("%d servers: %v struck %d, want %d", servers, kind, struck, most)
+				faults.ApplyAt(kind, faults.DefaultBounds(), c, server)
+				if faults.PossibleAt(kind, c, server) {
+					t.Errorf("%d servers: %v can strike s%d again", servers, kind, server+1)
 				}
 			})
 		}
@@ -60,12 +61,12 @@ func TestTargets(t *testing.T) {
 func TestServerFaults(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		first, second := c.Links()[0], c.Links()[1]
-		faults.ApplyAt(faults.KillServer, c, 0)
+		faults.ApplyAt(faults.KillServer, faults.DefaultBounds(), c, 0)
 		if c.Up(0) || first.ServerIndex() == 0 || !first.Connected() {
 			t.Errorf("s1 is up: %v; its client is at s%d, connected: %v", c.Up(0), first.ServerIndex()+1, first.Connected())
 		}
 		c.StartServer(0)
-		faults.ApplyAt(faults.PartServer, c, 1)
+		faults.ApplyAt(faults.PartServer, faults.DefaultBounds(), c, 1)
 		if !c.Parted(1) || second.ServerIndex() != 1 || !second.Connected() {
 			t.Errorf("s2 is cut off: %v; its client is at s%d, connected: %v", c.Parted(1), second.ServerIndex()+1, second.Connected())
 		}
@@ -80,7 +81,7 @@ func TestServerFaults(t *testing.T) {
 func TestReset(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		link := c.Links()[0]
-		faults.Apply(faults.Reset, c, link)
+		faults.Apply(faults.Reset, faults.DefaultBounds(), c, link)
 		if link.Down() || link.ServerIndex() == 0 {
 			t.Errorf("the link is down: %v; the client is at s%d", link.Down(), link.ServerIndex()+1)
 		}

@@ -24,8 +24,7 @@ func (c *chances) interject(options []Option, usual int) (index int, ok bool) {
 	}
 	switch {
 	case first < len(options) && c.below(c.faultOdds) == 0:
-		c.weights[Tick] = c.tick
-		return first + int(c.below(uint64(len(options)-first))), true
+		return c.fault(options, first), true
 	case tick < 0:
 		return 0, false
 	case first == 1:

@@ -14,11 +14,7 @@ func (l *loop) key() uint64 {
 	for _, p := range l.processes {
 		key = mix(mix(key, uint64(p.passed)<<8|uint64(p.stage)), p.timeline^uint64(p.heard))
 	}
-	key = mix(key, uint64(l.budget.Any))
-	for _, left := range l.budget.Of {
-		key = mix(key, uint64(left))
-	}
-	return key
+	return mix(key, l.budgetKey)
 }
 
 // lastKey returns the key of the state in which a decision is made, which has been computed after the last step.

@@ -5,57 +5,41 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Phase says what a process is doing with its lock.
-type Phase uint8
-
-// The phases of a lock, from the outside: what the process has asked of ZooKeeper and not yet been answered.
-const (
-	Idle           Phase = iota // not using the lock
-	CreateInFlight              // its contender node is being created
-	Listing                     // the contenders are being listed
-	SettingWatch                // a watch is being set
-	Asking                      // any other request
-	Waiting                     // for the lock, with no request in flight
-	Holding                     // the lock
-	Releasing                   // the lock
-
-	Phases // how many phases there are
-)
-
-var phaseNames = [Phases]string{
-	Idle: "idle", CreateInFlight: "create in flight", Listing: "listing", SettingWatch: "watch being set",
-	Asking: "other request", Waiting: "waiting", Holding: "holding", Releasing: "releasing",
-}
-
-// String returns the name of the phase.
-func (p Phase) String() string { return phaseNames[p] }
-
 // phase returns what the process is doing.
-func (p *process) phase() Phase {
+func (p *process) phase() faults.Phase {
 	switch p.stage {
 	case holding:
-		return Holding
+		return faults.Holding
 	case releasing:
-		return Releasing
+		return faults.Releasing
 	case locking:
 		r := p.link.Pending()
 		switch {
+		case p.woken:
+			return faults.Woken
 		case r == nil:
-			return Waiting
+			return faults.Waiting
 		case r.Watch:
-			return SettingWatch
+			return faults.SettingWatch
 		case r.Op == wire.OpCreate:
-			return CreateInFlight
+			return faults.CreateInFlight
 		case r.Op == wire.OpGetChildren2:
-			return Listing
+			return faults.Listing
 		}
-		return Asking
+		return faults.Asking
 	}
-	return Idle
+	return faults.Idle
+}
+
+// wake takes note of when a process that was woken has gone back to waiting, or has done with it.
+func (p *process) wake() {
+	if p.woken && (p.stage != locking || p.link.Pending() == nil) {
+		p.woken = false
+	}
 }
 
 // Landed counts the faults that have struck, by kind and by what the process was doing.
-type Landed [faults.Kinds][Phases]int
+type Landed [faults.Kinds][faults.Phases]int
 
 // Add adds the counts of other.
 func (l *Landed) Add(other *Landed) {

@@ -25,6 +25,9 @@ type loop struct {
 	cluster   *simzk.Cluster
 	processes []*process
 	budget    faults.Plan
+	bounds    faults.Bounds
+	allowed   [faults.Kinds]bool // by the budget, in whatever phase
+	budgetKey uint64
 	options   []Option
 	cancel    context.CancelFunc
 	began     time.Time
@@ -45,11 +48,12 @@ type loop struct {
 func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) *loop {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &loop{
-		result: result, log: log, strategy: strategy, budget: scenario.Faults,
+		result: result, log: log, strategy: strategy, budget: scenario.Faults, bounds: scenario.bounds(),
 		cluster: simzk.New(simzk.Config{Settle: synctest.Wait, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log),
 		cancel:  cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
 	}
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
+	l.spent()
 	l.processes = make([]*process, scenario.Clients)
 	space := make([]process, scenario.Clients)
 	for i := range l.processes {
@@ -113,6 +117,9 @@ func (l *loop) observe() {
 	l.turns.Add(1)
 	now := time.Since(l.began)
 	for _, p := range l.processes {
+		if p.link.Paused() {
+			continue // Nobody knows what it would say.
+		}
 		p.checkLoss()
 		for i := range p.pending {
 			p.pending[i].At = now
@@ -124,6 +131,9 @@ func (l *loop) observe() {
 		}
 	}
 	l.cluster.Collect()
+	for _, p := range l.processes {
+		p.wake()
+	}
 }
 
 // listOptions lists what can happen next, in canonical order: by kind and then by process, with the faults last.
@@ -141,7 +151,7 @@ func (l *loop) listOptions() {
 		}
 	}
 	for _, p := range l.processes {
-		if p.waiting && !p.link.Crashed() {
+		if p.waiting && !p.link.Crashed() && !p.link.Paused() {
 			options = append(options, Option{Step: Step{Kind: p.gate, Process: int32(p.Number)}, Age: p.age})
 		}
 	}
@@ -149,15 +159,11 @@ func (l *loop) listOptions() {
 		if link.Down() {
 			options = append(options, Option{Step: Step{Kind: Heal, Process: int32(link.Process())}})
 		}
-	}
-	for server := range l.cluster.Servers() {
-		if age, ok := l.cluster.Applicable(server); ok {
-			options = append(options, Option{Step: onServer(Apply, server), Age: age})
-		}
-		if !l.cluster.Up(server) || l.cluster.Parted(server) {
-			options = append(options, Option{Step: onServer(Heal, server)})
+		if link.Paused() {
+			options = append(options, Option{Step: Step{Kind: Resume, Process: int32(link.Process())}})
 		}
 	}
+	options = l.appendServers(options)
 	_, due := l.cluster.Deadline()
 	options = append(options, Option{Step: Step{Kind: Tick}, Due: due})
 	if !l.lively {
@@ -166,23 +172,81 @@ func (l *loop) listOptions() {
 	l.options = options
 }
 
+func (l *loop) appendServers(options []Option) []Option {
+	for server := range l.cluster.Servers() {
+		if age, ok := l.cluster.Loggable(server); ok {
+			options = append(options, Option{Step: onServer(Log, server), Age: age})
+		}
+		if age, ok := l.cluster.Applicable(server); ok {
+			options = append(options, Option{Step: onServer(Apply, server), Age: age})
+		}
+		if !l.cluster.Up(server) || l.cluster.Parted(server) {
+			options = append(options, Option{Step: onServer(Heal, server)})
+		}
+	}
+	return options
+}
+
 func (l *loop) appendFaults(options []Option) []Option {
 	for kind := range faults.Kinds {
-		if !l.budget.Allows(kind) {
+		if !l.allowed[kind] {
 			continue
 		}
-		for server := range l.cluster.Servers() {
-			if faults.PossibleAt(kind, l.cluster, server) {
-				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: -int32(server + 1)}})
-			}
+		if kind.OnServer() {
+			options = l.appendServerFaults(options, kind)
+			continue
 		}
 		for _, p := range l.processes {
-			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled) {
+			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled) &&
+				l.budget.AllowsIn(kind, p.phase()) {
 				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: int32(p.Number)}})
 			}
 		}
 	}
 	return options
+}
+
+func (l *loop) appendServerFaults(options []Option, kind faults.Kind) []Option {
+	for server := range l.cluster.Servers() {
+		if faults.PossibleAt(kind, l.cluster, server) && l.budget.AllowsIn(kind, l.phaseAt(server)) {
+			options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: -int32(server + 1)}})
+		}
+	}
+	return options
+}
+
+// phaseAt returns what the first process does that is connected to the server: by that a fault of a server is counted.
+func (l *loop) phaseAt(server int) faults.Phase {
+	for _, p := range l.processes {
+		if p.link.Connected() && p.link.ServerIndex() == server && !p.done() {
+			return p.phase()
+		}
+	}
+	return faults.Idle
+}
+
+// spend takes a fault out of the budget and counts where it has landed.
+func (l *loop) spend(kind faults.Kind, phase faults.Phase) {
+	l.result.Landed[kind][phase]++
+	l.budget.Spend(kind, phase)
+	l.struck = true
+	l.spent()
+}
+
+// spent takes note of what the budget allows.
+func (l *loop) spent() {
+	l.budgetKey = 0
+	for kind := range faults.Kinds {
+		l.allowed[kind] = l.budget.Allows(kind)
+		l.budgetKey = mix(l.budgetKey, uint64(l.budget.Of[kind]))
+		for _, left := range l.budget.At[kind] {
+			l.budgetKey = mix(l.budgetKey, uint64(left))
+		}
+	}
+	for _, left := range l.budget.AnyAt {
+		l.budgetKey = mix(l.budgetKey, uint64(left))
+	}
+	l.budgetKey = mix(l.budgetKey, uint64(l.budget.Any))
 }
 
 func (l *loop) perform(step Step) {
@@ -200,7 +264,10 @@ func (l *loop) perform(step Step) {
 	case Serve:
 		l.cluster.Serve(p.link)
 	case Deliver:
+		p.woken = p.woken || p.link.EventNext()
 		l.cluster.Deliver(p.link)
+	case Resume:
+		l.cluster.Resume(p.link)
 	case Heal:
 		l.cluster.Heal(p.link)
 	case Enter, Leave:
@@ -208,12 +275,10 @@ func (l *loop) perform(step Step) {
 		p.resume <- struct{}{}
 	case Fault:
 		phase := p.phase()
-		l.result.Landed[step.Fault][phase]++
-		l.budget.Spend(step.Fault)
-		l.struck = true
+		l.spend(step.Fault, phase)
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
 			Name: step.Fault.String(), Op: phase.String()})
-		faults.Apply(step.Fault, l.cluster, p.link)
+		faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
 		if step.Fault == faults.Cancel {
 			p.cancelled = true
 			p.cancel()
@@ -221,10 +286,11 @@ func (l *loop) perform(step Step) {
 	}
 }
 
-// performAt performs a step that concerns a server. The fault of a server is counted by what the first process does that
-// is connected to it.
+// performAt performs a step that concerns a server.
 func (l *loop) performAt(step Step, server int) {
 	switch step.Kind {
+	case Log:
+		l.cluster.Log(server)
 	case Apply:
 		l.cluster.Apply(server)
 	case Heal:
@@ -234,19 +300,11 @@ func (l *loop) performAt(step Step, server int) {
 		}
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Healed, Server: int32(server + 1)})
 	case Fault:
-		phase := Idle
-		for _, p := range l.processes {
-			if p.link.Connected() && p.link.ServerIndex() == server && !p.done() {
-				phase = p.phase()
-				break
-			}
-		}
-		l.result.Landed[step.Fault][phase]++
-		l.budget.Spend(step.Fault)
-		l.struck = true
+		phase := l.phaseAt(server)
+		l.spend(step.Fault, phase)
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
 			Op: phase.String()})
-		faults.ApplyAt(step.Fault, l.cluster, server)
+		faults.ApplyAt(step.Fault, l.bounds, l.cluster, server)
 	}
 }
 

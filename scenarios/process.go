@@ -46,6 +46,7 @@ type process struct {
 	attempt int32
 	hold    *Hold
 	lost    bool // the hold was lost, and the process told
+	woken   bool // a watch event has reached the process, and it has not gone back to waiting
 
 	gate    StepKind // Enter or Leave: what the process waits for permission to do
 	waiting bool     // at the gate

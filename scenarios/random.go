@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+
+	"github.com/interlock-sim/interlock/faults"
 )
 
 // Random is a random walk: every step that can happen has its chance. How great it is, is drawn anew for every run: in
@@ -14,7 +16,8 @@ type Random struct {
 	source    *rand.PCG
 	faultOdds uint64 // a fault is considered in one of so many decisions
 	weights   [Fault]uint64
-	tick      uint64 // the weight of a tick once a fault has struck; time that passes before matters little
+	kinds     [faults.Kinds]uint64 // the weights of the faults
+	tick      uint64               // the weight of a tick once a fault has struck; time that passes before matters little
 }
 
 // NewRandom returns the random walk that belongs to the seed and the schedule's number in the campaign.
@@ -23,7 +26,11 @@ func NewRandom(seed uint64, schedule int) *Random {
 	r.faultOdds = 4 << r.below(5)
 	gate, heal, tick := uint64(16)>>(2*r.below(3)), uint64(16)>>(2*r.below(3)), uint64(1)<<(2*r.below(3))
 	r.weights = [Fault]uint64{Serve: 16, Deliver: 16, Enter: gate, Leave: gate, Heal: heal, Tick: 1,
-		Apply: 16 >> (2 * (schedule % 3))} // In some runs servers lag far behind.
+		Log: 16, Apply: 16 >> (2 * (schedule % 3)), // In some runs servers lag far behind.
+		Resume: 1 << (2 * (schedule % 2))}
+	for kind := range r.kinds {
+		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[r.below(4)]
+	}
 	r.tick = tick
 	return r
 }
@@ -35,8 +42,7 @@ func (r *Random) Choose(_ int, options []Option, usual int) int {
 		first--
 	}
 	if first < len(options) && r.below(r.faultOdds) == 0 {
-		r.weights[Tick] = r.tick
-		return first + int(r.below(uint64(len(options)-first)))
+		return r.fault(options, first)
 	}
 	total := uint64(0)
 	for i := range options[:first] {
@@ -50,6 +56,27 @@ func (r *Random) Choose(_ int, options []Option, usual int) int {
 		draw -= w
 	}
 	return usual
+}
+
+// fault draws one of the faults, the first of which has that index. In every run some kinds are rare, and some do not occur
+// unless there is no other.
+func (r *Random) fault(options []Option, first int) int {
+	r.weights[Tick] = r.tick
+	total := uint64(0)
+	for i := range options[first:] {
+		total += r.kinds[options[first+i].Fault]
+	}
+	if total == 0 {
+		return first + int(r.below(uint64(len(options)-first)))
+	}
+	draw := r.below(total)
+	for i := first; ; i++ {
+		if w := r.kinds[options[i].Fault]; draw < w {
+			return i
+		} else {
+			draw -= w
+		}
+	}
 }
 
 // below draws a number less than n. The bias of the remainder is far below anything that a search could notice.

@@ -12,11 +12,12 @@ import (
 // long as the schedule says, and gives the lock back, so many times.
 type Scenario struct {
 	Subject Subject
-	Clients int         // how many processes
-	Cycles  int         // how often each takes the lock
-	Faults  faults.Plan // how many faults a run may see
-	Client  FrontEnd    // the client library that they use
-	Servers int         // how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
+	Clients int           // how many processes
+	Cycles  int           // how often each takes the lock
+	Faults  faults.Plan   // how many faults a run may see
+	Client  FrontEnd      // the client library that they use
+	Bounds  faults.Bounds // how hard they strike; the default ones unless set
+	Servers int           // how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
 }
 
 // The bounds of a scenario. They keep a single schedule within some seconds.
@@ -39,6 +40,8 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("the fault %v needs the real client", faults.FailWrite)
 	case s.Servers < 0 || s.Servers > ServersMax:
 		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
+	case s.Bounds != faults.Bounds{} && s.Bounds.Validate() != nil:
+		return s.Bounds.Validate()
 	case s.Clients < 1 || s.Clients > ClientsMax:
 		return fmt.Errorf("clients must be from 1 to %d, not %d", ClientsMax, s.Clients)
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
@@ -53,10 +56,21 @@ func (s *Scenario) String() string {
 	if s.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", s.Servers)
 	}
+	if s.bounds() != faults.DefaultBounds() {
+		text += fmt.Sprintf(", %v", s.bounds())
+	}
 	if s.Client != Model {
 		text += ", " + s.Client.String() + " client"
 	}
 	return text
+}
+
+// bounds returns how hard faults strike.
+func (s *Scenario) bounds() faults.Bounds {
+	if s.Bounds == (faults.Bounds{}) {
+		return faults.DefaultBounds()
+	}
+	return s.Bounds
 }
 
 // lockDirectory is the znode under which the contenders of a run make their nodes.

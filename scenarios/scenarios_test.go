@@ -280,8 +280,8 @@ func TestFaultsLand(t *testing.T) {
 			t.Fatal(r.Failure.Violations[0])
 		}
 		for kind := range faults.AnyKinds {
-			for phase := range scenarios.Phases {
-				if r.Landed[kind][phase] == 0 && !seldom(kind, phase) && (servers > 1) == (kind > faults.Cancel) {
+			for phase := range faults.Phases {
+				if r.Landed[kind][phase] == 0 && !seldom(kind, phase) && (servers > 1) == (kind > faults.Cancel && kind < faults.HoldRequests) {
 					t.Errorf("%d servers: no %v landed in phase %v", servers, kind, phase)
 				}
 			}
@@ -292,12 +292,12 @@ func TestFaultsLand(t *testing.T) {
 // seldom tells whether a fault can hardly strike in a phase. A process is idle only at the instant between two calls.
 // While it waits or holds, the only replies that can be lost are those to what its client or its lease asks for now and
 // then. Only a process that waits for its lock can give it up.
-func seldom(kind faults.Kind, phase scenarios.Phase) bool {
+func seldom(kind faults.Kind, phase faults.Phase) bool {
 	switch kind {
 	case faults.LoseReply:
-		return phase == scenarios.Idle || phase == scenarios.Waiting || phase == scenarios.Holding
+		return phase == faults.Idle || phase == faults.Waiting || phase == faults.Holding
 	case faults.Cancel:
-		return phase == scenarios.Idle || phase == scenarios.Holding || phase == scenarios.Releasing
+		return phase == faults.Idle || phase == faults.Holding || phase == faults.Releasing
 	}
-	return phase == scenarios.Idle
+	return phase == faults.Idle
 }

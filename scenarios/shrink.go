@@ -9,7 +9,7 @@ import (
 )
 
 // shrinkRunsMax bounds the work of shrinking.
-const shrinkRunsMax = 60_000
+const shrinkRunsMax = 120_000
 
 const (
 	// searchSchedules is how many random schedules of a smaller scenario are tried.
@@ -94,7 +94,7 @@ func (s *shrinker) sparser(scenario Scenario, deviations int) bool {
 	return false
 }
 
-// fewerFaults looks for a failure that needs fewer faults than the schedule has.
+// fewerFaults looks for a failure that needs fewer faults than the schedule has, be they of other kinds.
 func (s *shrinker) fewerFaults() bool {
 	used := 0
 	for i, d := range s.deviations {
@@ -106,9 +106,25 @@ func (s *shrinker) fewerFaults() bool {
 			return true
 		}
 	}
-	fewer := s.scenario
-	fewer.Faults = faults.Plan{Any: used - 1}
-	return used > 0 && s.search(fewer)
+	if used == 0 {
+		return false
+	}
+	for kind := range faults.Kinds {
+		if s.scenario.Faults.Allows(kind) {
+			alone := s.scenario
+			alone.Faults = faults.Plan{}
+			alone.Faults.Of[kind] = used - 1
+			if s.search(alone) {
+				return true
+			}
+			if used == 1 {
+				return false // Without a fault, the kind makes no difference.
+			}
+		}
+	}
+	mixed := s.scenario
+	mixed.Faults = faults.Plan{Any: used - 1}
+	return used > 2 && s.search(mixed)
 }
 
 func (s *shrinker) smallerScenario() bool {

@@ -18,13 +18,15 @@ const (
 	Enter                   // the process enters its critical section
 	Leave                   // the process leaves its critical section
 	Heal                    // the client's link works again, or the server
+	Resume                  // the process, which was paused, goes on
+	Log                     // a server that is not the leader logs the next proposal
 	Apply                   // a server that is not the leader applies the next transaction
 	Tick                    // time passes to the next deadline
 	Fault                   // a fault strikes the client; the step's name is the fault's
 )
 
 var stepNames = [...]string{Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
-	Apply: "apply", Tick: "tick"}
+	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick"}
 
 // A Step is one thing that can happen next.
 type Step struct {
@@ -80,7 +82,7 @@ func ParseStep(name string) (Step, error) {
 	}
 	number, err := strconv.Atoi(process)
 	if err == nil && number >= 1 && number <= ClientsMax {
-		for kind := Serve; kind < Apply; kind++ {
+		for kind := Serve; kind < Log; kind++ {
 			if stepNames[kind] == verb {
 				return Step{Kind: kind, Process: int32(number)}, nil
 			}
@@ -97,7 +99,7 @@ func ParseStep(name string) (Step, error) {
 func parseServerStep(name, verb, server string) (Step, error) {
 	number, err := strconv.Atoi(server)
 	if err == nil && number >= 1 && number <= ServersMax {
-		for _, kind := range [...]StepKind{Apply, Heal} {
+		for _, kind := range [...]StepKind{Log, Apply, Heal} {
 			if stepNames[kind] == verb {
 				return onServer(kind, number-1), nil
 			}
@@ -130,7 +132,7 @@ type Option struct {
 // defaultOption returns the index of the step that the default policy takes, which completes every run and is what a
 // schedule deviates from: the oldest message; then healing; then time, while a session is about to end or a client to
 // dial; then the process that has waited longest to enter or leave its critical section; then time without a reason. It
-// never takes a fault. Critical sections therefore last for as long as anything else is under way, up to a bound: a
+// never takes a fault, nor ends a pause before its time. Critical sections therefore last for as long as anything else is under way, up to a bound: a
 // process whose turn has been put off for patience messages goes like one of them, so that a lock that never stops
 // sending cannot keep its holder inside.
 func defaultOption(options []Option) int {
@@ -158,7 +160,8 @@ func defaultOption(options []Option) int {
 	return best
 }
 
-var classes = [...]int{Serve: 0, Deliver: 0, Apply: 0, Heal: 1, Enter: 3, Leave: 3, Tick: 4}
+var classes = [...]int{Serve: 0, Deliver: 0, Log: 0, Apply: 0, Heal: 1, Enter: 3, Leave: 3, Tick: 4,
+	Resume: 5} // A pause lasts for as long as it may; time, which ends it, can always pass.
 
 const classDue = 2 // of a tick that brings something about
 

@@ -110,7 +110,7 @@ func writeShares(w io.Writer, r *scenarios.Report) {
 func writeLanded(w io.Writer, landed *scenarios.Landed) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "\t")
-	for phase := range scenarios.Phases {
+	for phase := range faults.Phases {
 		fmt.Fprintf(table, "%v\t", phase)
 	}
 	fmt.Fprintln(table, "total\t")
@@ -119,7 +119,7 @@ func writeLanded(w io.Writer, landed *scenarios.Landed) {
 			continue // It needs several servers, or a certain client.
 		}
 		fmt.Fprintf(table, "  %v\t", kind)
-		for phase := range scenarios.Phases {
+		for phase := range faults.Phases {
 			fmt.Fprintf(table, "%d\t", landed[kind][phase])
 		}
 		fmt.Fprintf(table, "%d\t\n", landed.Total(kind))
@@ -184,7 +184,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 	}
 	for kind := range faults.Kinds {
 		phases := make(map[string]int)
-		for phase := range scenarios.Phases {
+		for phase := range faults.Phases {
 			phases[phase.String()] = r.Landed[kind][phase]
 		}
 		out.FaultsLanded[kind.String()] = phases
