@@ -197,7 +197,7 @@ func (l *loop) appendFaults(options []Option) []Option {
 			continue
 		}
 		for _, p := range l.processes {
-			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled) &&
+			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled && !p.link.Paused()) &&
 				l.budget.AllowsIn(kind, p.phase()) {
 				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: int32(p.Number)}})
 			}
@@ -383,7 +383,7 @@ func (l *loop) quiet() bool {
 			return false
 		}
 	}
-	return true
+	return l.cluster.Agreed()
 }
 
 // tearDown makes every goroutine of the run end.

@@ -91,7 +91,9 @@ func judgedAtTheEnd(p history.Property) bool {
 }
 
 // Properties returns the names of all properties, in the order in which reports list them.
-func Properties() []history.Property { return append(history.Properties(), NoPanic, NoLeak) }
+func Properties() []history.Property {
+	return append(history.Properties(), history.Ensemble, NoPanic, NoLeak)
+}
 
 func (r *Runner) check(subject *Subject, result *Result) {
 	for _, property := range history.Properties() {
@@ -101,6 +103,9 @@ func (r *Runner) check(subject *Subject, result *Result) {
 		if v := r.checker.Check(property, result.Events); v != nil {
 			result.Violations = append(result.Violations, v)
 		}
+	}
+	if v := history.CheckEnsemble(result.Events); v != nil {
+		result.Violations = append(result.Violations, v)
 	}
 	last := len(result.Events) - 1
 	if result.Panic != "" {

@@ -80,6 +80,10 @@ type Cluster struct {
 	age           uint64 // grows with every message, so that messages can be compared by age
 	lastWatch     int32
 	lastSession   int64
+	timeout       string // of modelled clients' sessions, as a history has it
+
+	sabotage sabotage
+	revived  []*session // that have ended; only where sabotage brings them back
 }
 
 // New returns a cluster that writes what happens to the log, unless that is nil.
@@ -101,7 +105,7 @@ func New(config Config, log *history.Log) *Cluster {
 	}
 	c := &Cluster{
 		config: config, history: log, activity: make(chan struct{}, 1), watches: newWatchTable(), leader: noLeader,
-		servers: newServers(&config),
+		servers: newServers(&config), sabotage: sabotaged, timeout: config.SessionTimeout.String(),
 	}
 	c.tree = tree.New(c.rules())
 	for i := range c.servers {
@@ -179,8 +183,12 @@ func (c *Cluster) Collect() {
 // Deliver hands the client the oldest message that the server has sent it. It panics if there is none; see
 // [Link.Deliverable].
 func (c *Cluster) Deliver(l *Link) {
-	m := l.toClient[0]
-	l.toClient = slices.Delete(l.toClient, 0, 1)
+	next := 0
+	if c.sabotage == reordersAnswers {
+		next = len(l.toClient) - 1
+	}
+	m := l.toClient[next]
+	l.toClient = slices.Delete(l.toClient, next, next+1)
 	if m.reply == nil && m.event == 0 {
 		c.hangUp(l)
 		return

@@ -54,6 +54,9 @@ func (c *Cluster) enter(server int) {
 		c.elect()
 	default:
 		c.join(server)
+		if last := len(c.proposals) - 1; last >= 0 {
+			c.record(history.Event{At: c.now, Kind: history.Logged, Server: c.serverNumber(server), Zxid: c.proposals[last].zxid})
+		}
 	}
 }
 
@@ -85,6 +88,9 @@ func (c *Cluster) lead() {
 		}
 	}
 	c.epoch++
+	if c.config.Lag && c.epoch > 1 {
+		c.record(history.Event{At: c.now, Kind: history.Leading, Server: c.serverNumber(c.leader), Zxid: c.nextEpoch()})
+	}
 	c.recover()
 	for i := range c.servers {
 		if c.servers[i].linked() {
@@ -93,7 +99,7 @@ func (c *Cluster) lead() {
 	}
 	c.servers[c.leader].leads = true
 	if !c.Standalone() {
-		c.zxid = (c.zxid>>32 + 1) << 32
+		c.zxid = c.nextEpoch()
 		for i := range c.servers {
 			if s := &c.servers[i]; s.epoch == c.epoch {
 				s.zxid = c.zxid
@@ -101,13 +107,13 @@ func (c *Cluster) lead() {
 		}
 		c.configure()
 	}
-	if c.config.Lag && c.epoch > 1 {
-		c.record(history.Event{At: c.now, Kind: history.Leading, Server: c.serverNumber(c.leader), Zxid: c.zxid})
-	}
 	for _, s := range c.sessions {
 		c.retime(s)
 	}
 }
+
+// nextEpoch returns the number from which on the next leader counts transactions.
+func (c *Cluster) nextEpoch() int64 { return (c.zxid>>32 + 1) << 32 }
 
 // precedes tells whether the second of two candidates has the better claim to lead.
 func (c *Cluster) precedes(first, second int) bool {

@@ -105,6 +105,7 @@ func (c *Cluster) KillServer(server int) {
 func (c *Cluster) StartServer(server int) {
 	c.servers[server].up = true
 	c.enter(server)
+	c.watchWays()
 }
 
 // WipeServer takes away the data of a server that does not run. What no other server has is lost.

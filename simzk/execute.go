@@ -66,6 +66,10 @@ func (c *Cluster) served(l *Link, r *request) {
 	c.record(history.Event{At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
 		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String()})
 	l.post(message{reply: r, zxid: r.zxid})
+	for _, m := range l.late {
+		l.post(m)
+	}
+	l.late = l.late[:0]
 }
 
 // writes tells whether an operation is put before the whole ensemble.
@@ -226,8 +230,17 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	if _, lives := c.findSession(l.session.id); !lives {
 		return failure(wire.SessionExpired) // The leader knows, the client's server does not yet.
 	}
+	if c.sabotage == losesWrites && r.Op == wire.OpCreate && c.zxid%4 == 0 {
+		return tree.Result{Path: r.Path}, reply
+	}
 	result := c.tree.Apply(&w)
 	c.agreeOn(&w, l.process)
+	if c.sabotage == repeatsWrites && r.Op == wire.OpCreate {
+		c.zxid++
+		w.Zxid = c.zxid
+		result = c.tree.Apply(&w)
+		c.agreeOn(&w, l.process)
+	}
 	switch {
 	case r.Op == wire.OpMulti:
 		c.finishMulti(&result)
@@ -326,7 +339,21 @@ func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid i
 			last.watches = append(last.watches, told...)
 			continue
 		}
-		w.link.post(message{event: event, path: path, zxid: zxid, watches: told})
+		c.tell(w, message{event: event, path: path, zxid: zxid, watches: told})
+	}
+}
+
+// tell sends a watch's event, unless sabotage has it otherwise.
+func (c *Cluster) tell(w *watch, m message) {
+	switch {
+	case c.sabotage == losesEvents && w.number%2 == 0:
+	case c.sabotage == eventAfterData:
+		w.link.late = append(w.link.late, m)
+	default:
+		w.link.post(m)
+	}
+	if c.sabotage == firesTwice && w.mode == oneShot {
+		c.watches.arm(w)
 	}
 }
 
@@ -418,12 +445,17 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 // again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that a request ahead of this one has armed
 // does not keep the server from telling.
 func (c *Cluster) rearm(l *Link, r *request) {
+	relative := r.Watches.RelativeZxid
+	if c.sabotage == losesRearmed {
+		relative = c.zxid
+	}
 	for _, path := range r.Watches.Data {
 		stat, ok := c.treeOf(l).Stat(path)
 		switch {
+		case !ok && c.sabotage == losesRearmed:
 		case !ok:
 			c.replay(l, dataWatch, path, wire.EventDeleted)
-		case stat.Mzxid > r.Watches.RelativeZxid:
+		case stat.Mzxid > relative:
 			c.replay(l, dataWatch, path, wire.EventDataChanged)
 		default:
 			c.arm(l, 0, dataWatch, path)
@@ -441,7 +473,7 @@ func (c *Cluster) rearm(l *Link, r *request) {
 		switch {
 		case !ok:
 			c.replay(l, childWatch, path, wire.EventDeleted)
-		case stat.Pzxid > r.Watches.RelativeZxid:
+		case stat.Pzxid > relative:
 			c.replay(l, childWatch, path, wire.EventChildrenChanged)
 		default:
 			c.arm(l, 0, childWatch, path)

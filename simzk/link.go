@@ -32,7 +32,8 @@ type Link struct {
 	toServer    []*request
 	toClient    []message
 	lastRequest int32
-	posted      uint64 // hash of all that the server has sent
+	posted      uint64    // hash of all that the server has sent
+	late        []message // events that sabotage keeps back
 
 	// The slices above begin here, and mostly need no more.
 	space struct {
@@ -118,7 +119,7 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 
 // Servable returns the age of the oldest request that waits to be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.delayed || l.holdsRequests || !l.cluster.reachesLeader(l.server, l.toServer[0]) {
+	if len(l.toServer) == 0 || l.delayed || l.holdsRequests || !l.cluster.canHandle(l.server, l.session, l.toServer[0]) {
 		return 0, false
 	}
 	return l.toServer[0].age, true

@@ -98,7 +98,7 @@ func (r *RealConn) open() {
 	c.Deliver(&r.link)
 	c.history = log
 	r.link.lastRequest, r.link.posted, r.observed, r.sent = 0, 0, 0, 0
-	c.record(history.Event{At: c.now, Kind: history.SessionOpened, Process: r.link.process, Session: r.zk.SessionID(), Zxid: c.zxid})
+	c.record(history.Event{At: c.now, Kind: history.SessionOpened, Process: r.link.process, Session: r.zk.SessionID(), Zxid: c.zxid, Name: c.timeout})
 }
 
 // Link returns the client's link.

@@ -102,6 +102,7 @@ func (c *Cluster) agree(p proposal) {
 	}
 	leader := &c.servers[c.leader]
 	leader.logged, leader.acknowledged = len(c.proposals), len(c.proposals)
+	c.commitAcknowledged()
 }
 
 // showSession records what a transaction means for a session.
@@ -109,7 +110,7 @@ func (c *Cluster) showSession(p *proposal) {
 	e := history.Event{At: c.now, Process: p.process, Zxid: p.zxid}
 	switch {
 	case p.opened != nil:
-		e.Kind, e.Session = history.SessionOpened, p.opened.id
+		e.Kind, e.Session, e.Name = history.SessionOpened, p.opened.id, c.timeout
 	case p.ended != nil:
 		e.Kind, e.Session = p.how, p.ended.id
 	default:
@@ -148,7 +149,7 @@ func (c *Cluster) commitAcknowledged() {
 	}
 	for c.committed < len(c.proposals) {
 		known := func(s *server) bool { return s.serving && s.epoch == c.epoch && s.acknowledged > c.committed }
-		if c.count(known) <= c.Voters()/2 {
+		if c.count(known) <= c.Voters()/2 && c.sabotage != commitsAlone {
 			return
 		}
 		c.commitNext()
@@ -180,11 +181,14 @@ func (c *Cluster) applied(server int, p *proposal) {
 	}
 }
 
+// Agreed tells whether every proposal is committed.
+func (c *Cluster) Agreed() bool { return c.committed == len(c.proposals) }
+
 // Applicable returns the age of the oldest committed transaction that a server has not applied, or false if there is none
 // or the server cannot hear of it.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
-	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed {
+	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed && (c.sabotage != appliesEarly || s.applied == len(c.proposals)) {
 		return 0, false
 	}
 	return c.proposals[s.applied].age, true
@@ -252,19 +256,32 @@ func (c *Cluster) respond(l *Link, r *request) {
 func (c *Cluster) waits(l *Link, r *request) bool {
 	switch r.Op {
 	case wire.OpSync:
-		return !c.servers[l.server].leads
+		return !c.servers[l.server].leads && c.sabotage != syncsAtOnce
 	case wire.OpCreateSession:
 		return r.opened
 	}
 	return writes(r.Op) || r.Op == wire.OpCloseSession
 }
 
-// reachesLeader tells whether a server can do with a request what it has to: only the leader can decide on a write, on a
-// session, and for a follower on a sync.
-func (c *Cluster) reachesLeader(server int, r *request) bool {
+// underway tells whether a write of a session is proposed and not committed. At the leader, whatever else the session asks for
+// waits for that, also if it has come by another server before (CommitProcessor keeps what is pending by session).
+func (c *Cluster) underway(session int64) bool {
+	for i := c.committed; i < len(c.proposals); i++ {
+		if w := c.proposals[i].write; w != nil && w.Session == session {
+			return true
+		}
+	}
+	return false
+}
+
+// canHandle tells whether a server can do with a request what it has to: only the leader can decide on a write, on a session,
+// and for a follower on a sync.
+func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	switch {
 	case !c.config.Lag:
 		return true
+	case server == c.leader && session != nil && c.underway(session.id):
+		return false
 	case r.Op == wire.OpSync && c.servers[server].leads:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):

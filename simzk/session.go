@@ -117,7 +117,11 @@ func (s *session) counting() bool { return s.link == nil || !s.link.pings || s.u
 // timeout. To a client whose clock is slow the timeout is shorter.
 func (c *Cluster) expiry(s *session, heard time.Duration) time.Duration {
 	tick := c.config.TickTime
-	end := c.leaderClock().read(heard) + s.timeout*time.Duration(s.owner.clockRate())/100
+	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
+	if c.sabotage == expiresEarly {
+		timeout = 0
+	}
+	end := c.leaderClock().read(heard) + timeout
 	return (end/tick + 1) * tick
 }
 
@@ -126,11 +130,14 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 	if ask := r.connect; ask != nil && !c.admit(l, r, ask) {
 		return
 	}
-	if r.seen > c.zxidOf(l.server) {
+	if r.seen > c.zxidOf(l.server) && c.sabotage != acceptsStaleServer {
 		c.hangUp(l) // The client has seen more than this server.
 		return
 	}
 	i, found := c.findSession(r.session)
+	if !found {
+		i, found = c.revive(r.session)
+	}
 	switch {
 	case r.session == 0:
 		l.session = c.openSession(l, r.timeout)
@@ -154,6 +161,18 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 		r.session = 0 // The session has expired; the client learns it from a session id of 0.
 	}
 	c.respond(l, r)
+}
+
+// revive brings back a session that has ended, where sabotage asks for that.
+func (c *Cluster) revive(id int64) (index int, found bool) {
+	for _, s := range c.revived {
+		if s.id == id {
+			index, _ = c.findSession(id)
+			c.sessions = slices.Insert(c.sessions, index, s)
+			return index, true
+		}
+	}
+	return 0, false
 }
 
 // admit does what a server does with a handshake before it looks for the session, and reports whether it goes on. The
@@ -213,6 +232,12 @@ func (c *Cluster) serveClose(l *Link, r *request) {
 func (c *Cluster) endSession(s *session, how history.Kind) {
 	c.zxid++
 	w := &tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
+	switch c.sabotage {
+	case leavesEphemerals:
+		w.Session = noSession
+	case revivesSessions:
+		c.revived = append(c.revived, s)
+	}
 	c.tree.Apply(w)
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Delete(c.sessions, i, i+1)

@@ -1,0 +1,26 @@
+package simzk
+
+// Sabotage makes all clusters that are made from now on break the promise of that number, until the function that it returns
+// is called.
+func Sabotage(which int) (restore func()) {
+	sabotaged = sabotage(which)
+	return func() { sabotaged = faithful }
+}
+
+// Sabotages are the numbers of what [Sabotage] can do, by name.
+var Sabotages = map[string]int{
+	"a server takes a client that has seen more": int(acceptsStaleServer),
+	"a watch is lost on a new connection":        int(losesRearmed),
+	"an event comes after the data":              int(eventAfterData),
+	"a session expires early":                    int(expiresEarly),
+	"ephemeral nodes stay behind":                int(leavesEphemerals),
+	"a commit without a majority":                int(commitsAlone),
+	"a one-shot watch fires twice":               int(firesTwice),
+	"an event is lost":                           int(losesEvents),
+	"answers out of order":                       int(reordersAnswers),
+	"an acknowledged write is lost":              int(losesWrites),
+	"a write is carried out twice":               int(repeatsWrites),
+	"a sync does not wait":                       int(syncsAtOnce),
+	"a transaction is applied before its commit": int(appliesEarly),
+	"an expired session lives again":             int(revivesSessions),
+}

@@ -1,0 +1,32 @@
+package simzk_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// An ordinary search notices when the simulator breaks a promise of ZooKeeper's. So a search that finds nothing says something
+// about the simulator too.
+func TestSabotageIsNoticed(t *testing.T) {
+	for name, which := range simzk.Sabotages {
+		t.Run(name, func(t *testing.T) {
+			defer simzk.Sabotage(which)()
+			for _, servers := range []int{1, 3} {
+				for _, subject := range []scenarios.Subject{subjects.Mutex(), subjects.RWMutex(), subjects.Herd()} {
+					c := &scenarios.Campaign{Seed: 1, Schedules: 1500, Workers: 1, Scenario: scenarios.Scenario{
+						Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default(), Servers: servers}}
+					if r := c.Run(context.Background(), t); r.Failure != nil {
+						t.Logf("%d servers, %s, schedule %d: %s", servers, subject.Name, r.Failure.Schedule, r.Failure.Violations[0].Signature())
+						return
+					}
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
