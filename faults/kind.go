@@ -27,6 +27,7 @@ const (
 	HoldRequests             // what the client sends is kept from reaching the server
 	HoldReplies              // what the server sends is kept from reaching the client
 	Pause                    // the client's process stops for a while
+	Restart                  // the client's process stops for good, and another takes its place with a session of its own
 	SlowClient               // the client's clock goes too slowly
 	FastClient               // the client's clock goes too fast
 	SlowClock                // a server's clock goes too slowly
@@ -56,12 +57,14 @@ var kinds = [Kinds]struct{ name, meaning string }{
 	HoldRequests: {"hold-requests", "what the client sends is kept from reaching the server until the link is healed; replies get through"},
 	HoldReplies:  {"hold-replies", "what the server sends is kept from reaching the client until the link is healed; requests get through"},
 	Pause:        {"pause", "the client's process stops for a while, as in a long garbage collection; only with the modelled client"},
-	SlowClient:   {"slow-client", "the client's clock goes too slowly from now on"},
-	FastClient:   {"fast-client", "the client's clock goes too fast from now on"},
-	SlowClock:    {"slow-clock", "a server's clock goes too slowly from now on"},
-	FastClock:    {"fast-clock", "a server's clock goes too fast from now on"},
-	JumpClock:    {"jump-clock", "a server's wall clock jumps an hour ahead"},
-	FailWrite:    {"fail-write", "the client's next write to its connection fails; only with the real client"},
+	Restart: {"restart", "the client's process stops for good, as by crash, and another takes its place with a session of its own; " +
+		"only with the modelled client"},
+	SlowClient: {"slow-client", "the client's clock goes too slowly from now on"},
+	FastClient: {"fast-client", "the client's clock goes too fast from now on"},
+	SlowClock:  {"slow-clock", "a server's clock goes too slowly from now on"},
+	FastClock:  {"fast-clock", "a server's clock goes too fast from now on"},
+	JumpClock:  {"jump-clock", "a server's wall clock jumps an hour ahead"},
+	FailWrite:  {"fail-write", "the client's next write to its connection fails; only with the real client"},
 }
 
 // String returns the name of the kind as it stands in a plan.
@@ -93,6 +96,8 @@ func Possible(k Kind, client *simzk.Link) bool {
 		return client.Connected() && !replies
 	case Pause:
 		return client.CanPause()
+	case Restart:
+		return client.Modelled() && !client.Crashed()
 	case SlowClient, FastClient:
 		return !client.Crashed() && client.ClientClock() == trueClock
 	case FailWrite:
@@ -108,7 +113,7 @@ const trueClock = 100
 const jump = time.Hour
 
 // Apply does the fault to the client. It must be [Possible]. To the cluster, Cancel is nothing: it is the caller who ends
-// the context.
+// the context, and it is the caller who after a Restart lets another process [simzk.Cluster.Join].
 func Apply(k Kind, bounds Bounds, cluster *simzk.Cluster, client *simzk.Link) {
 	switch k {
 	case Cut:
@@ -117,7 +122,7 @@ func Apply(k Kind, bounds Bounds, cluster *simzk.Cluster, client *simzk.Link) {
 		cluster.LoseReply(client)
 	case Expire:
 		cluster.Isolate(client)
-	case Crash:
+	case Crash, Restart:
 		cluster.Crash(client)
 	case Reset:
 		cluster.Reset(client)

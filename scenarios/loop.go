@@ -57,21 +57,37 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	l.processes = make([]*process, scenario.Clients)
 	space := make([]process, scenario.Clients)
 	for i := range l.processes {
-		p := &space[i]
 		client, link := scenario.Client.connect(l.cluster)
-		l.processes[i] = p
-		*p = process{
-			Process: Process{
-				Number: i + 1, Client: client, Directory: lockDirectory,
-				SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(i)},
-			},
-			link: link, ctx: ctx, subject: &scenario.Subject, cycles: scenario.Cycles,
-			cancellable: scenario.Faults.Allows(faults.Cancel),
-			turns:       &l.turns, resume: make(chan struct{}, 1),
-		}
-		p.pending = p.space[:0]
+		l.processes[i] = &space[i]
+		l.prepare(&space[i], client, link)
+		space[i].ctx, space[i].subject, space[i].cycles = ctx, &scenario.Subject, scenario.Cycles
+		space[i].cancellable = scenario.Faults.Allows(faults.Cancel)
 	}
 	return l
+}
+
+// prepare gives a process what it has of its own.
+func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
+	*p = process{
+		Process: Process{
+			Number: link.Process(), Client: client, Directory: lockDirectory,
+			SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(link.Process() - 1)},
+		},
+		link: link, turns: &l.turns, resume: make(chan struct{}, 1),
+	}
+	p.pending = p.space[:0]
+}
+
+// replace lets another process take the place of one that has crashed, for the attempts that are left to it. It is one more
+// process, with the next number.
+func (l *loop) replace(crashed *process) {
+	conn := l.cluster.Join()
+	p := new(process)
+	l.prepare(p, conn, conn.Link)
+	p.ctx, p.subject, p.cancellable = crashed.ctx, crashed.subject, crashed.cancellable
+	p.cycles = max(1, crashed.cycles-int(crashed.attempt))
+	l.processes = append(l.processes, p)
+	go p.run()
 }
 
 // run performs the whole run. The strategy may panic to end it early; the processes are torn down all the same.
@@ -180,7 +196,8 @@ func (l *loop) appendServers(options []Option) []Option {
 		if age, ok := l.cluster.Applicable(server); ok {
 			options = append(options, Option{Step: onServer(Apply, server), Age: age})
 		}
-		if !l.cluster.Up(server) || l.cluster.Parted(server) {
+		// Once there are no more faults a majority is healed; a server that is down and not needed may stay so.
+		if !l.cluster.Up(server) && !(l.lively && l.cluster.Led()) || l.cluster.Parted(server) {
 			options = append(options, Option{Step: onServer(Heal, server)})
 		}
 	}
@@ -197,6 +214,9 @@ func (l *loop) appendFaults(options []Option) []Option {
 			continue
 		}
 		for _, p := range l.processes {
+			if kind == faults.Restart && len(l.processes) >= ClientsMax {
+				break
+			}
 			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled && !p.link.Paused()) &&
 				l.budget.AllowsIn(kind, p.phase()) {
 				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: int32(p.Number)}})
@@ -279,9 +299,12 @@ func (l *loop) perform(step Step) {
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
 			Name: step.Fault.String(), Op: phase.String()})
 		faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
-		if step.Fault == faults.Cancel {
+		switch step.Fault {
+		case faults.Cancel:
 			p.cancelled = true
 			p.cancel()
+		case faults.Restart:
+			l.replace(p)
 		}
 	}
 }

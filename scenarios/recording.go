@@ -96,6 +96,14 @@ func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
 	return s, s.Validate()
 }
 
+// columns returns how many processes there were: so many at first, and those that took the place of others.
+func columns(events []history.Event, clients int) int {
+	for i := range events {
+		clients = max(clients, int(events[i].Process))
+	}
+	return clients
+}
+
 // A Counterexample is a run that breaks a property, with the schedule from which it came.
 type Counterexample struct {
 	Scenario  Scenario
@@ -136,7 +144,7 @@ func rank(v *history.Violation, signature string) int {
 
 // Timeline returns the run as a timeline.
 func (c *Counterexample) Timeline() *history.Timeline {
-	return &history.Timeline{Title: c.Scenario.String(), Events: c.Result.Events, Processes: c.Scenario.Clients,
+	return &history.Timeline{Title: c.Scenario.String(), Events: c.Result.Events, Processes: columns(c.Result.Events, c.Scenario.Clients),
 		Violations: c.Result.Violations}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -19,6 +20,7 @@ type Subject struct {
 	Name    string
 	Summary string             // one line on what it is
 	Claims  []history.Property // what the lock promises; the rest is checked for nothing else
+	Bounds  faults.Bounds      // within which the lock promises belief-exclusion; the default ones unless set
 	Real    bool               // the lock asks for a *zk.Conn, so that it runs with the real client only
 
 	// Open gives a process its handle on the lock. It is called once in each process of each run, in a goroutine of
@@ -34,6 +36,14 @@ func (s *Subject) Claimed(p history.Property) bool {
 		}
 	}
 	return p == NoPanic || p == NoLeak || p == history.Ensemble
+}
+
+// Beyond returns the bounds within which the lock promises belief-exclusion, and whether the scenario goes beyond them.
+func (s *Scenario) Beyond() (promised faults.Bounds, beyond bool) {
+	if promised = s.Subject.Bounds; promised == (faults.Bounds{}) {
+		promised = faults.DefaultBounds()
+	}
+	return promised, !s.bounds().Within(promised)
 }
 
 // A Locker is one process's handle on the lock under test.

@@ -97,7 +97,7 @@ func (r *Result) Describe(scenario *Scenario) string {
 	for _, v := range r.Violations {
 		fmt.Fprintf(&text, "%s: %s\n", v.Signature(), v.Detail)
 	}
-	timeline := history.Timeline{Events: r.Events, Processes: scenario.Clients, Violations: r.Violations}
+	timeline := history.Timeline{Events: r.Events, Processes: columns(r.Events, scenario.Clients), Violations: r.Violations}
 	timeline.Decisive(&text, history.DecisiveLines) // A strings.Builder does not fail.
 	return text.String()
 }

@@ -122,6 +122,25 @@ type watcher struct {
 
 // Connect adds a modelled client that already has a session. Processes are numbered from 1 in the order of the calls.
 func (c *Cluster) Connect() *Conn {
+	conn := c.newConn()
+	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
+	c.attach(conn.session, conn.Link)
+	conn.sessionID.Store(conn.session.id)
+	conn.connState.Store(int32(zk.StateHasSession))
+	c.agreeAtOnce()
+	return conn
+}
+
+// Join adds a modelled client in the middle of a run. It connects, and opens its session, like any that has lost both.
+func (c *Cluster) Join() *Conn {
+	conn := c.newConn()
+	conn.host = (conn.first + c.Servers() - 1) % c.Servers()
+	conn.last = conn.host
+	conn.redial()
+	return conn
+}
+
+func (c *Cluster) newConn() *Conn {
 	conn := &Conn{}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
@@ -130,11 +149,6 @@ func (c *Cluster) Connect() *Conn {
 	conn.submitted, conn.taken, conn.waiting = conn.space.submitted[:0], conn.space.taken[:0], conn.space.waiting[:0]
 	conn.inFlight = conn.space.inFlight[:0]
 	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
-	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
-	c.attach(conn.session, conn.Link)
-	conn.sessionID.Store(conn.session.id)
-	conn.connState.Store(int32(zk.StateHasSession))
-	c.agreeAtOnce()
 	return conn
 }
 

@@ -94,6 +94,9 @@ func (c *Cluster) Serving(server int) bool { return c.servers[server].serving }
 // Leader tells whether the server is the leader. A server that is alone is none; see [Cluster.Standalone].
 func (c *Cluster) Leader(server int) bool { return c.leader == server }
 
+// Led tells whether there is a leader that a majority follows.
+func (c *Cluster) Led() bool { return c.leader != noLeader && !c.Parted(c.leader) }
+
 // KillServer ends a server's process. Its clients lose their connections; if it was the leader, or if no majority is
 // left, all clients do. A server that is down already stays so.
 func (c *Cluster) KillServer(server int) {

@@ -74,12 +74,15 @@ func (l *Link) silent() bool { return l.holdsRequests || l.paused }
 // Held tells whether messages of the client are kept, in the direction of the server or in that of the client.
 func (l *Link) Held() (requests, replies bool) { return l.holdsRequests, l.holdsReplies }
 
+// Modelled tells whether the client is a [Conn].
+func (l *Link) Modelled() bool {
+	_, modelled := l.end.(*Conn)
+	return modelled
+}
+
 // CanPause tells whether [Cluster.Pause] can be done to the client. The goroutines of the real client go by the clock of
 // their bubble, which cannot be stopped for one client alone.
-func (l *Link) CanPause() bool {
-	_, modelled := l.end.(*Conn)
-	return modelled && !l.paused && !l.crashed.Load()
-}
+func (l *Link) CanPause() bool { return l.Modelled() && !l.paused && !l.crashed.Load() }
 
 // Pause stops the client's process, as a long garbage collection does, until [Cluster.Resume], which happens by itself when
 // so much time has passed: it gets nothing delivered, it sends nothing, not even a ping, and it does not notice that its
