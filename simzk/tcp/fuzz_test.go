@@ -126,6 +126,9 @@ func seeds() []wire.Request {
 		{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: "server.2=127.0.0.1:1:2;3", Version: -1}},
 		{Op: wire.OpSync, Path: "/"}, {Op: wire.OpPing}, {Op: wire.OpWhoAmI}, {Op: wire.OpGetEphemerals, Path: "/"},
 		{Op: wire.OpDelete, Path: "/a", Version: 7},
+		{Op: wire.OpGetData, Path: wire.Null}, {Op: wire.OpMulti, Ops: []wire.Request{create(wire.Null, nil, wire.Persistent)}},
+		{Op: wire.OpAddWatch, Path: wire.Null}, {Op: wire.OpSetWatches, Watches: &wire.Watches{Data: []string{"/a", wire.Null}}},
+		{Op: wire.OpDeleteContainer}, {Op: wire.OpCreateSession}, {Op: wire.OpSync, Path: "/\U0001f600"},
 		{Op: wire.OpCloseSession},
 	}
 }
