@@ -403,23 +403,29 @@ func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
 		if r.Mode != wire.PersistentWatch && r.Mode != wire.RecursiveWatch {
 			return wire.MarshallingError
 		}
-		c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
+		return c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
 	case wire.OpRemoveWatches, wire.OpCheckWatches:
 		return c.removeWatches(l, r)
 	}
 	return wire.OK
 }
 
-// armLasting sets a watch that stays, on data and on children.
-func (c *Cluster) armLasting(l *Link, path string, mode watchMode) {
+// armLasting sets a watch that stays, on data and on children. On a null path it does so once: the server fails where it
+// finds such a watch.
+func (c *Cluster) armLasting(l *Link, path string, mode watchMode) wire.Code {
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
-		if old := c.watches.find(l, kind, path); old != nil {
+		old := c.watches.find(l, kind, path)
+		switch {
+		case old != nil && path == wire.Null:
+			return wire.MarshallingError
+		case old != nil:
 			c.watches.setMode(old, mode)
 			continue
 		}
 		c.lastWatch++
 		c.watches.arm(&watch{number: c.lastWatch, link: l, path: path, kind: kind, mode: mode})
 	}
+	return wire.OK
 }
 
 func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
@@ -428,6 +434,9 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	}
 	found := false
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
+		if r.Path == wire.Null && c.watches.find(l, kind, r.Path) != nil {
+			return wire.MarshallingError // The server fails on the watch that it has found, and keeps it.
+		}
 		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher && kind != dataWatch {
 			continue
 		}
@@ -495,10 +504,14 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 		}
 	}
 	for _, path := range r.Watches.Persistent {
-		c.armLasting(l, path, persistent)
+		if code := c.armLasting(l, path, persistent); code != wire.OK {
+			return code
+		}
 	}
 	for _, path := range r.Watches.Recursive {
-		c.armLasting(l, path, recursive)
+		if code := c.armLasting(l, path, recursive); code != wire.OK {
+			return code
+		}
 	}
 	return wire.OK
 }
