@@ -1,6 +1,7 @@
 package tcp_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -45,7 +46,7 @@ func configure(t *testing.T, directory string, id int, lines ...string) *tcp.Ser
 	if err := os.WriteFile(filepath.Join(data, "myid"), []byte(fmt.Sprintln(id)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	config, err := tcp.ReadServerConfig(path, superFlags)
+	config, err := tcp.ReadServerConfig(path, "", superFlags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,5 +201,47 @@ func TestTwoEnsembles(t *testing.T) {
 	a.call(create("/a", nil, wire.Persistent))
 	if reply := b.call(wire.Request{Op: wire.OpExists, Path: "/a"}); reply.Code != wire.NoNode {
 		t.Errorf("the second ensemble has the first one's data: %v", reply.Code)
+	}
+}
+
+// TestLaunchWaits launches a server that still runs, whose data are deleted, and stops it while others are launched.
+func TestLaunchWaits(t *testing.T) {
+	f := newFleet(t)
+	for range 20 {
+		directory := t.TempDir()
+		config := configure(t, directory, 0, "clientPort=0", "standaloneEnabled=true")
+		first := launch(t, f, config)
+		if err := os.RemoveAll(filepath.Join(config.DataDir, "version-2")); err != nil {
+			t.Fatal(err)
+		}
+		again := make(chan error)
+		go func() {
+			p, err := f.Launch(config, nil)
+			if err == nil {
+				err = p.Stop()
+			}
+			again <- err
+		}()
+		if err := first.Stop(); err != nil {
+			t.Error(err)
+		}
+		other := launch(t, f, configure(t, t.TempDir(), 0, "clientPort=0"))
+		if err := <-again; err != nil {
+			t.Error(err)
+		}
+		if err := other.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLaunchAfterClose launches a server of a fleet that is closed.
+func TestLaunchAfterClose(t *testing.T) {
+	f := newFleet(t)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Launch(configure(t, t.TempDir(), 0, "clientPort=0"), nil); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("error %v", err)
 	}
 }
