@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -204,34 +205,39 @@ func TestTwoEnsembles(t *testing.T) {
 	}
 }
 
-// TestLaunchWaits launches a server that still runs, whose data are deleted, and stops it while others are launched.
+// TestLaunchWaits launches a server that still runs. Meanwhile its data are deleted, it is stopped, and another one is
+// launched, which makes the fleet forget it.
 func TestLaunchWaits(t *testing.T) {
-	f := newFleet(t)
 	for range 20 {
-		directory := t.TempDir()
-		config := configure(t, directory, 0, "clientPort=0", "standaloneEnabled=true")
-		first := launch(t, f, config)
-		if err := os.RemoveAll(filepath.Join(config.DataDir, "version-2")); err != nil {
-			t.Fatal(err)
-		}
-		again := make(chan error)
-		go func() {
-			p, err := f.Launch(config, nil)
-			if err == nil {
-				err = p.Stop()
+		again, other := configure(t, t.TempDir(), 0, "clientPort=0", "standaloneEnabled=true"), configure(t, t.TempDir(), 0, "clientPort=0")
+		synctest.Test(t, func(t *testing.T) {
+			f := tcp.NewFleet(tcp.Config{})
+			first, err := f.Launch(again, newPipeListener())
+			if err != nil {
+				t.Fatal(err)
 			}
-			again <- err
-		}()
-		if err := first.Stop(); err != nil {
-			t.Error(err)
-		}
-		other := launch(t, f, configure(t, t.TempDir(), 0, "clientPort=0"))
-		if err := <-again; err != nil {
-			t.Error(err)
-		}
-		if err := other.Stop(); err != nil {
-			t.Error(err)
-		}
+			second := make(chan error, 1)
+			go func() {
+				_, err := f.Launch(again, newPipeListener())
+				second <- err
+			}()
+			synctest.Wait()
+			if err := os.RemoveAll(filepath.Join(again.DataDir, "version-2")); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Stop(); err != nil {
+				t.Error(err)
+			}
+			if _, err := f.Launch(other, newPipeListener()); err != nil {
+				t.Error(err)
+			}
+			if err := <-second; err != nil {
+				t.Error(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
