@@ -462,7 +462,7 @@ var goldenEvents = []struct {
 	},
 	{
 		"without a path",
-		wire.Event{Type: wire.EventNone},
+		wire.Event{Type: -1},
 		`ffffffff 0000000000000000 00000000 ffffffff 00000000 00000000`,
 	},
 }

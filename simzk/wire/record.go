@@ -157,7 +157,6 @@ type EventType int32
 
 // The types of events.
 const (
-	EventNone            EventType = -1
 	EventCreated         EventType = 1
 	EventDeleted         EventType = 2
 	EventDataChanged     EventType = 3
