@@ -75,7 +75,7 @@ func parse(frame []byte, greeted bool) (*request, error) {
 // already. A server takes that for a transaction, and tells the client of its session once more.
 func (c *Cluster) serveAgain(l *Link, r *request) {
 	c.zxid++
-	c.agree(transaction{process: l.process})
+	c.agree(proposal{process: l.process})
 	r.session, r.timeout = l.session.id, l.session.timeout
 	if r.malformed {
 		r.result.Code = wire.MarshallingError
