@@ -67,7 +67,7 @@ func TestConformServerEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if want := "interlock: " + address + ": it cannot be reached: "; status != statusUsage || text != "" || !strings.Contains(c.stderr.String(), want) {
+	if want := "interlock: " + address + ": "; status != statusUsage || text != "" || !strings.Contains(c.stderr.String(), want) {
 		t.Errorf("status %d, %q, stderr %s", status, text, &c.stderr)
 	}
 }

@@ -68,8 +68,13 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer listener.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	lines := bufio.NewScanner(conn)
 	token, err := ask(conn, lines, (&launchRequest{path, directory, javaFlags, listener.Addr().String()}).String())
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -77,8 +82,6 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 		return &statusError{statusInternal, err}
 	}
 	go (&launcher{listener, strings.TrimSpace(token)}).serve(ctx)
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
 	for lines.Scan() {
 	}
 	if ctx.Err() == nil {
