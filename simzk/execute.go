@@ -20,10 +20,12 @@ func (c *Cluster) Serve(l *Link) {
 		c.hear(s, l)
 	}
 	switch {
-	case r.Op == wire.OpCreateSession:
+	case r.Op == wire.OpCreateSession && !r.again:
 		c.serveConnect(l, r)
 	case l.session == nil:
 		// The session was closed by an earlier request, or has expired: the server does not answer any more.
+	case r.Op == wire.OpCreateSession:
+		c.serveAgain(l, r)
 	case r.Op == wire.OpCloseSession:
 		c.serveClose(l, r)
 	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
@@ -40,10 +42,10 @@ func (c *Cluster) Serve(l *Link) {
 func (c *Cluster) answer(l *Link, r *request) {
 	result, after := c.execute(l, r)
 	r.result = result
-	if after != silence {
+	if after == reply || after == hangUp {
 		c.respond(l, r)
 	}
-	if after == hangUp {
+	if after == hangUp || after == cutOff {
 		l.post(message{})
 	}
 }
@@ -54,6 +56,7 @@ type aftermath uint8
 const (
 	reply   aftermath = iota
 	hangUp            // reply, then close the connection
+	cutOff            // close the connection
 	silence           // neither
 )
 
@@ -88,10 +91,12 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
 	switch {
 	case r.Op == wire.OpCheck && c.config.Version >= V39, !implemented(r.Op):
 		return tree.Result{Code: wire.Unimplemented}, hangUp
+	case r.Op == wire.OpSASL && (r.malformed || r.Data == nil), r.Op == wire.OpAuth && r.malformed:
+		return tree.Result{}, cutOff // The server reads these as they arrive, and fails with the connection.
+	case r.malformed && (r.Op == wire.OpReconfig || !writes(r.Op)):
+		return failure(wire.MarshallingError)
 	case writes(r.Op):
 		return c.commit(l, r)
-	case r.malformed:
-		return failure(wire.MarshallingError)
 	}
 	switch r.Op {
 	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
@@ -163,7 +168,7 @@ func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
 		r.count = int32(count)
 	case wire.OpGetEphemerals:
 		for _, path := range c.treeOf(l).Ephemerals(l.session.id) {
-			if all := strings.TrimSpace(r.Path); all == "" || all == "/" || strings.HasPrefix(path, r.Path) {
+			if all := strings.TrimSpace(r.Path); all == "" || all == "/" || all == wire.Null || strings.HasPrefix(path, r.Path) {
 				result.Children = append(result.Children, path)
 			}
 		}
@@ -185,7 +190,7 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 	results := make([]wire.Result, len(r.Ops))
 	for i := range r.Ops {
 		one := &request{Request: r.Ops[i], number: r.number}
-		if one.Op != wire.OpGetData && one.Op != wire.OpGetChildren {
+		if one.Op != wire.OpGetData && one.Op != wire.OpGetChildren || one.Path == wire.Null {
 			return tree.Result{Code: wire.MarshallingError, Results: results[:i]}
 		}
 		got := c.read(l, one)
@@ -198,16 +203,17 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 
 // authenticate notes who a client says it is. Only digests have to be proved, and the proof is the digest itself.
 func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
-	switch r.Scheme {
-	case "digest":
-		user, _, _ := strings.Cut(string(r.Data), ":")
-		sum := sha1.Sum(r.Data)
+	switch {
+	case r.Scheme == "digest" && r.Data != nil:
+		credentials := wire.Text(r.Data)
+		user, _, _ := strings.Cut(credentials, ":")
+		sum := sha1.Sum([]byte(credentials))
 		id := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 		if id == c.config.SuperDigest {
 			l.authenticate(tree.Super)
 		}
 		l.authenticate(wire.Identity{Scheme: "digest", ID: id})
-	case "ip":
+	case r.Scheme == "ip":
 	default:
 		return tree.Result{Code: wire.AuthFailed}, hangUp
 	}
@@ -223,7 +229,8 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	case r.Op == wire.OpReconfig:
 		return c.reconfigure(l, r)
 	case r.Op == wire.OpDeleteContainer:
-		return tree.Result{Code: wire.Unimplemented}, hangUp
+		// The server takes all of the frame for the path, which thus has characters that no path may have.
+		return failure(wire.BadArguments)
 	}
 	w := tree.Write{Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
 		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis, Ops: r.Ops}
@@ -253,7 +260,7 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 // finishMulti makes the results those of the reply. What failed is in the results, and the reply itself is an error only
 // if there are none.
 func (c *Cluster) finishMulti(result *tree.Result) {
-	if result.Results != nil {
+	if len(result.Results) > 0 {
 		result.Code = wire.OK
 	}
 	for i := range result.Results {
@@ -391,28 +398,34 @@ func (c *Cluster) armedAt(server int) int64 {
 func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
 	switch r.Op {
 	case wire.OpSetWatches, wire.OpSetWatches2:
-		c.rearm(l, r)
+		return c.rearm(l, r)
 	case wire.OpAddWatch:
 		if r.Mode != wire.PersistentWatch && r.Mode != wire.RecursiveWatch {
 			return wire.MarshallingError
 		}
-		c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
+		return c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
 	case wire.OpRemoveWatches, wire.OpCheckWatches:
 		return c.removeWatches(l, r)
 	}
 	return wire.OK
 }
 
-// armLasting sets a watch that stays, on data and on children.
-func (c *Cluster) armLasting(l *Link, path string, mode watchMode) {
+// armLasting sets a watch that stays, on data and on children. On a null path it does so once: the server fails where it
+// finds such a watch.
+func (c *Cluster) armLasting(l *Link, path string, mode watchMode) wire.Code {
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
-		if old := c.watches.find(l, kind, path); old != nil {
+		old := c.watches.find(l, kind, path)
+		switch {
+		case old != nil && path == wire.Null:
+			return wire.MarshallingError
+		case old != nil:
 			c.watches.setMode(old, mode)
 			continue
 		}
 		c.lastWatch++
 		c.watches.arm(&watch{number: c.lastWatch, link: l, path: path, kind: kind, mode: mode})
 	}
+	return wire.OK
 }
 
 func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
@@ -421,6 +434,9 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	}
 	found := false
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
+		if r.Path == wire.Null && c.watches.find(l, kind, r.Path) != nil {
+			return wire.MarshallingError // The server fails on the watch that it has found, and keeps it.
+		}
 		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher && kind != dataWatch {
 			continue
 		}
@@ -443,8 +459,8 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 // rearm handles SetWatches, with which a client that has reconnected hands over the watches that it still waits for.
 // What was triggered while it was away is told now, as far as the tree shows it: a node that was created and deleted
 // again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that a request ahead of this one has armed
-// does not keep the server from telling.
-func (c *Cluster) rearm(l *Link, r *request) {
+// does not keep the server from telling. On a null path it fails, unless the watch is one that stays.
+func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 	relative := r.Watches.RelativeZxid
 	if c.sabotage == losesRearmed {
 		relative = c.zxid
@@ -452,6 +468,8 @@ func (c *Cluster) rearm(l *Link, r *request) {
 	for _, path := range r.Watches.Data {
 		stat, ok := c.treeOf(l).Stat(path)
 		switch {
+		case path == wire.Null:
+			return wire.MarshallingError
 		case !ok && c.sabotage == losesRearmed:
 		case !ok:
 			c.replay(l, dataWatch, path, wire.EventDeleted)
@@ -462,15 +480,21 @@ func (c *Cluster) rearm(l *Link, r *request) {
 		}
 	}
 	for _, path := range r.Watches.Exist {
-		if _, ok := c.treeOf(l).Stat(path); ok {
+		_, ok := c.treeOf(l).Stat(path)
+		switch {
+		case path == wire.Null:
+			return wire.MarshallingError
+		case ok:
 			c.replay(l, existWatch, path, wire.EventCreated)
-		} else {
+		default:
 			c.arm(l, 0, existWatch, path)
 		}
 	}
 	for _, path := range r.Watches.Child {
 		stat, ok := c.treeOf(l).Stat(path)
 		switch {
+		case path == wire.Null:
+			return wire.MarshallingError
 		case !ok:
 			c.replay(l, childWatch, path, wire.EventDeleted)
 		case stat.Pzxid > relative:
@@ -480,11 +504,16 @@ func (c *Cluster) rearm(l *Link, r *request) {
 		}
 	}
 	for _, path := range r.Watches.Persistent {
-		c.armLasting(l, path, persistent)
+		if code := c.armLasting(l, path, persistent); code != wire.OK {
+			return code
+		}
 	}
 	for _, path := range r.Watches.Recursive {
-		c.armLasting(l, path, recursive)
+		if code := c.armLasting(l, path, recursive); code != wire.OK {
+			return code
+		}
 	}
+	return wire.OK
 }
 
 // replay tells a client now of what happened while it was away.

@@ -1,6 +1,7 @@
 package simzk
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,6 +47,12 @@ func (c *Cluster) describe(members []Member) []byte {
 	return []byte(text.String())
 }
 
+// errNoMembers and errLeaving are mistakes in a reconfig on which ZooKeeper fails, where it refuses others.
+var (
+	errNoMembers = errors.New("the list of members is empty")
+	errLeaving   = errors.New("a server that is to leave has no number")
+)
+
 // reconfigure carries out a request for other members of the ensemble. The order of the checks is ZooKeeper's
 // (PrepRequestProcessor): who asks is looked at last. A leader that has no vote any more steps down, and all clients
 // have to find the new one.
@@ -59,7 +66,10 @@ func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
 		return failure(wire.BadVersion)
 	}
 	members, err := c.nextMembers(r.Reconfig)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoMembers), errors.Is(err, errLeaving):
+		return failure(wire.MarshallingError)
+	case err != nil:
 		return failure(wire.BadArguments)
 	}
 	if !c.majority(members) {
@@ -88,7 +98,7 @@ const anyVersion = -1
 // nextMembers returns the members that a reconfig asks for, by id.
 func (c *Cluster) nextMembers(r *wire.Reconfig) ([]Member, error) {
 	next := joined
-	if r.NewMembers != "" {
+	if r.NewMembers != wire.Null {
 		next = listed
 	}
 	members, err := next(r, c.members())
@@ -122,23 +132,26 @@ func listed(r *wire.Reconfig, _ []Member) ([]Member, error) {
 		}
 		members = append(remove(members, m.ID), m)
 	}
+	if len(members) == 0 {
+		return nil, errNoMembers
+	}
 	return members, nil
 }
 
 // joined returns the members after some have left and others have joined.
 func joined(r *wire.Reconfig, members []Member) ([]Member, error) {
 	for leaving := range strings.SplitSeq(r.Leaving, ",") {
-		if leaving = strings.TrimSpace(leaving); leaving == "" {
+		if leaving = strings.TrimSpace(leaving); leaving == "" || leaving == wire.Null {
 			continue
 		}
 		id, err := strconv.Atoi(leaving)
 		if err != nil {
-			return nil, err
+			return nil, errLeaving
 		}
 		members = remove(members, id)
 	}
 	for joining := range strings.SplitSeq(r.Joining, ",") {
-		if joining = strings.TrimSpace(joining); joining == "" {
+		if joining = strings.TrimSpace(joining); joining == "" || joining == wire.Null {
 			continue
 		}
 		m, err := ParseMember(joining)

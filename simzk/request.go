@@ -24,6 +24,7 @@ type request struct {
 	timeout time.Duration        // of a handshake: granted
 	seen    int64                // of a handshake: the last transaction that the client has seen
 	opened  bool                 // of a handshake: the session is new
+	again   bool                 // it is a request to open a session on a connection that has one
 
 	// The answer.
 	result     tree.Result

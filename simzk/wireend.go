@@ -29,11 +29,17 @@ func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 // server: see [Cluster.Serve]. It returns an error if no server could make sense of it; the caller then has to
 // [Cluster.Leave].
 func (c *Cluster) Receive(l *Link, frame []byte) error {
-	r, err := parse(frame, l.end.(*wireEnd).greeted)
+	w := l.end.(*wireEnd)
+	r, err := parse(frame, w.greeting != nil)
 	if err != nil {
 		return err
 	}
-	l.end.(*wireEnd).greeted = true
+	if r.connect != nil {
+		w.greeting = r.connect
+	}
+	if r.again {
+		r.connect = w.greeting
+	}
 	l.transmit(r)
 	return nil
 }
@@ -60,19 +66,34 @@ func parse(frame []byte, greeted bool) (*request, error) {
 	}
 	r.malformed = err != nil
 	if r.Op == wire.OpCreateSession {
-		r.Op = wire.OpNotification // Sessions are opened by handshakes alone; no client asks for a notification either.
+		r.again, r.malformed = true, len(frame) < requestHeader+4
 	}
 	return r, nil
 }
 
+// serveAgain answers a client that asks for a session with a request, of type createSession, where it has a session
+// already. A server takes that for a transaction, and tells the client of its session once more.
+func (c *Cluster) serveAgain(l *Link, r *request) {
+	c.zxid++
+	c.agree(proposal{process: l.process})
+	r.session, r.timeout = l.session.id, l.session.timeout
+	if r.malformed {
+		r.result.Code = wire.MarshallingError
+	}
+	c.respond(l, r)
+}
+
 // A wireEnd is the end of a client beyond a [Socket]. It knows nothing of the client but what it has sent.
 type wireEnd struct {
-	link    *Link
-	socket  Socket
-	open    bool
-	greeted bool // the handshake has arrived
-	buffer  []byte
+	link     *Link
+	socket   Socket
+	open     bool
+	greeting *wire.ConnectRequest // nil until the handshake has arrived
+	buffer   []byte
 }
+
+// requestHeader is the length of a request's header.
+const requestHeader = 8
 
 func (w *wireEnd) deliver(m message) {
 	w.buffer = w.link.cluster.encode(w.buffer[:0], m)
@@ -84,7 +105,7 @@ func (w *wireEnd) deliver(m message) {
 
 // ends tells whether the server closes the connection once it has sent a reply.
 func ends(r *request) bool {
-	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0
+	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0 && !r.again
 }
 
 func (w *wireEnd) broken() {
@@ -113,7 +134,7 @@ func (c *Cluster) encode(dst []byte, m message) []byte {
 			e.Zxid = m.zxid // ZOOKEEPER-4655
 		}
 		dst = wire.AppendEvent(dst, &e)
-	case r.Op == wire.OpCreateSession:
+	case r.Op == wire.OpCreateSession && !r.malformed:
 		dst = wire.AppendConnectResponse(dst, connectResponse(r))
 	default:
 		dst = wire.AppendReply(dst, r.Op, replyTo(r))
@@ -136,7 +157,7 @@ func replyTo(r *request) *wire.Reply {
 		Data: r.result.Data, ACL: r.result.ACL, Children: r.result.Children, Number: r.count, Identities: r.identities,
 		Results: r.result.Results}
 	switch {
-	case r.Op == wire.OpAuth:
+	case r.Op == wire.OpAuth, r.Op == wire.OpSASL:
 		reply.Zxid = 0
 	case r.Op == wire.OpPing:
 		reply.Xid = wire.XidPing

@@ -32,17 +32,21 @@ func newConform() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "conform",
 		Short: "Compare a ZooKeeper server with the simulated one",
-		Long: "Conform asks a server and the simulation the same and reports the first difference: first some 160 facts, from\n" +
+		Long: "Conform asks a server and the simulation the same and reports the first difference: first some 270 facts, from\n" +
 			"the bytes of a handshake to the order of watch events, then random operations of three clients with their\n" +
 			"replies, stats and events.\n\n" +
 			"Nobody else may use the server meanwhile, because transaction ids are compared, and it must be one that nobody\n" +
 			"needs: among the facts is a request that a release before 3.9 cannot read back when it starts again. It needs a tick\n" +
 			"of two seconds; for all facts to be the same it needs TTL nodes enabled and the superuser super:test, or that of\n" +
 			"--super. Where the package zookeeper of Debian is installed, --installed starts such a server.\n\n" +
-			"Exit status: 0 no difference, 1 a difference, 2 bad usage or a server that cannot be reached, 3 an internal error.",
+			"Exit status: 0 no difference, 1 a difference, 2 bad usage, or a server that cannot be reached or stops answering,\n" +
+			"3 an internal error, 130 interrupted before all was compared.",
 		Example: "  interlock conform --installed\n  interlock conform --zookeeper 127.0.0.1:2181 --operations 1000000 --seed 7",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("json") && f.json == "" {
+				return errors.New("--json needs the name of a file, or - for standard output")
+			}
 			if err := f.validate(); err != nil {
 				return err
 			}
@@ -103,7 +107,39 @@ type conformReport struct {
 
 func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) error {
 	began := time.Now()
-	reference, stop, err := f.reference()
+	report := &conformReport{Version: 1, Release: f.version, Deviations: []string{}}
+	write, err := f.openReport(stdout)
+	if err != nil {
+		return err
+	}
+	err = f.compare(ctx, report, stdout, stderr)
+	if ctx.Err() != nil && report.Difference == "" && len(report.Deviations) == 0 {
+		report.Interrupted = true
+		fmt.Fprintf(f.text(stdout, stderr), "interrupted: no difference in the first %d operations\n", report.Operations)
+		err = &statusError{statusInterrupted, nil}
+	}
+	var status *statusError
+	if err != nil && !errors.As(err, &status) {
+		return err
+	}
+	report.Seconds = time.Since(began).Seconds()
+	if err := write(report); err != nil {
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	}
+	return err
+}
+
+// text returns where the report goes that is not JSON.
+func (f *conformFlags) text(stdout, stderr io.Writer) io.Writer {
+	if f.json == "-" {
+		return stderr
+	}
+	return stdout
+}
+
+// compare does all that is to be done, as long as there is no difference.
+func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdout, stderr io.Writer) error {
+	reference, stop, err := f.reference(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,31 +149,25 @@ func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) 
 		return &statusError{statusInternal, err}
 	}
 	defer simulated.Close()
-	text := stdout
-	if f.json == "-" {
-		text = stderr
+	address, text := simulated.Addresses()[0], f.text(stdout, stderr)
+	err = f.compareFacts(ctx, address, reference, report, text)
+	if err == nil && len(report.Deviations) == 0 && f.operations > 0 {
+		err = f.compareOperations(ctx, address, reference, report, text, stderr)
 	}
-	report := &conformReport{Version: 1, Release: f.version, Deviations: []string{}}
-	if err := f.compareFacts(ctx, simulated.Addresses()[0], reference, report, text); err != nil {
+	var lost *conform.ServerError
+	switch {
+	case errors.As(err, &lost) && lost.Address != address:
 		return err
-	}
-	if len(report.Deviations) == 0 && f.operations > 0 {
-		if err := f.compareOperations(ctx, simulated.Addresses()[0], reference, report, text, stderr); err != nil {
-			return err
-		}
-	}
-	report.Seconds = time.Since(began).Seconds()
-	if err := f.writeReport(report, stdout); err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
-	}
-	if report.Difference != "" || len(report.Deviations) > 0 {
+	case err != nil:
+		return &statusError{statusInternal, err}
+	case report.Difference != "" || len(report.Deviations) > 0:
 		return &statusError{statusViolation, nil}
 	}
 	return nil
 }
 
 // reference returns the address of the server that the simulation is compared with.
-func (f *conformFlags) reference() (address string, stop func(), err error) {
+func (f *conformFlags) reference(ctx context.Context) (address string, stop func(), err error) {
 	if !f.installed {
 		return f.zookeeper, func() {}, nil
 	}
@@ -145,7 +175,7 @@ func (f *conformFlags) reference() (address string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	address, end, err := conform.StartReal(directory)
+	address, end, err := conform.StartReal(ctx, directory)
 	if err != nil {
 		os.RemoveAll(directory)
 		return "", nil, fmt.Errorf("--installed: %w", err)
@@ -173,7 +203,7 @@ func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference st
 	var found [2][]string
 	for i, address := range [...]string{simulated, reference} {
 		if err := conform.Facts(ctx, address, func(fact string) { found[i] = append(found[i], fact) }); err != nil {
-			return fmt.Errorf("%s: %w", address, err)
+			return err
 		}
 	}
 	report.Facts = len(found[1])
@@ -209,12 +239,8 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 	})
 	report.Operations, report.Events = stats.Operations, stats.Events
 	switch {
-	case ctx.Err() != nil:
-		report.Interrupted = true
-		fmt.Fprintf(w, "interrupted: no difference in the first %d operations\n", stats.Operations)
-		return nil
 	case err != nil:
-		return &statusError{statusInternal, err}
+		return err
 	case difference != nil:
 		report.Difference = difference.String()
 		fmt.Fprintf(w, "%s", report.Difference)
@@ -224,17 +250,17 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 	return nil
 }
 
-func (f *conformFlags) writeReport(report *conformReport, stdout io.Writer) error {
+// openReport opens what the report is to be written to, so that nobody learns in the end that it cannot be.
+func (f *conformFlags) openReport(stdout io.Writer) (write func(*conformReport) error, err error) {
 	switch f.json {
 	case "":
-		return nil
+		return func(*conformReport) error { return nil }, nil
 	case "-":
-		return encodeJSON(stdout, report)
+		return func(report *conformReport) error { return encodeJSON(stdout, report) }, nil
 	}
 	file, err := os.Create(f.json)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("--json: %w", err)
 	}
-	defer file.Close()
-	return encodeJSON(file, report)
+	return func(report *conformReport) error { return errors.Join(encodeJSON(file, report), file.Close()) }, nil
 }

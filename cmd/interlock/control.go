@@ -22,7 +22,7 @@ const controlVerbs = "up, kill, wipe, cut, heal, expire, status, sessions"
 
 func newControl() *cobra.Command {
 	var path string
-	var wait time.Duration
+	var wait, timeout time.Duration
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "control COMMAND [ARGUMENT]",
@@ -38,7 +38,7 @@ func newControl() *cobra.Command {
 			"  status           tell what the servers do\n\n" +
 			"The socket is that of --control, or else of the environment's " + controlVariable + ". Whoever wants to speak to\n" +
 			"it without this program sends a command as a line, and reads lines until one is ok or begins with error:.\n\n" +
-			"Exit status: 0 done, 2 the command or the socket is wrong.",
+			"Exit status: 0 done, 2 the command or the socket is wrong, 3 no answer, 130 interrupted.",
 		Example: "  interlock control --control /tmp/interlock.sock kill 2\n  interlock control status --json",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
@@ -47,42 +47,70 @@ func newControl() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, arguments []string) error {
+			if timeout <= 0 {
+				return fmt.Errorf("--timeout must be more than nothing, not %v", timeout)
+			}
 			if asJSON && arguments[0] != "status" {
 				return fmt.Errorf("--json is for status, not for %s", arguments[0])
 			}
 			if asJSON {
 				arguments = append(arguments, "json")
 			}
-			return runControl(cmd.Context(), path, wait, strings.Join(arguments, " "), cmd.OutOrStdout())
+			return runControl(cmd.Context(), path, wait, timeout, strings.Join(arguments, " "), cmd.OutOrStdout())
 		},
 	}
 	command.Flags().StringVar(&path, "control", "", "the `path` of the socket; $"+controlVariable+" unless given")
 	command.Flags().DurationVar(&wait, "wait", 0, "wait so long for the socket to be there")
+	command.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "wait so long for the answer")
 	command.Flags().BoolVar(&asJSON, "json", false, "print the status as one JSON object")
 	return command
 }
 
-func runControl(ctx context.Context, path string, wait time.Duration, command string, w io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	conn, err := dialControl(path)
-	for err != nil && ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryEvery):
-		}
-		conn, err = dialControl(path)
-	}
+func runControl(ctx context.Context, path string, wait, timeout time.Duration, command string, w io.Writer) error {
+	conn, err := awaitControl(ctx, path, wait)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return &statusError{statusInternal, err}
+	}
 	answer, err := ask(conn, bufio.NewScanner(conn), command)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &statusError{statusInternal, fmt.Errorf("no answer in %v; --timeout waits longer", timeout)}
+	case err != nil:
 		return err
 	}
-	_, err = io.WriteString(w, answer)
-	return err
+	if _, err = io.WriteString(w, answer); err != nil {
+		return &statusError{statusInternal, err}
+	}
+	return nil
+}
+
+// errInterrupted says that a signal has ended the program before it was done.
+var errInterrupted = &statusError{statusInterrupted, errors.New("interrupted")}
+
+// awaitControl connects to the socket, for which it waits.
+func awaitControl(ctx context.Context, path string, wait time.Duration) (net.Conn, error) {
+	over := time.After(wait)
+	for {
+		conn, err := dialControl(path)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errInterrupted
+		case <-over:
+			return nil, err
+		case <-time.After(retryEvery):
+		}
+	}
 }
 
 // retryEvery is how often a socket is looked for that is waited for.

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
@@ -26,12 +27,17 @@ type controller struct {
 	server   *tcp.Server
 	fleet    *tcp.Fleet
 
+	stop chan struct{} // closed by close
+
 	mu      sync.Mutex
 	clients map[net.Conn]struct{}
 	relays  map[string]*relay // by token
 	closed  bool
 	running sync.WaitGroup
 }
+
+// commandMax is the length of the longest command, in bytes.
+const commandMax = 1 << 20
 
 // socketPathMax is the longest path that a unix socket can have on every system.
 const socketPathMax = 103
@@ -52,10 +58,15 @@ func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controll
 		listener.Close()
 		return nil, err
 	}
-	c := &controller{listener: listener, server: server, fleet: fleet, clients: make(map[net.Conn]struct{}),
-		relays: make(map[string]*relay)}
+	return control(listener, server, fleet), nil
+}
+
+// control takes commands from the clients of a listener.
+func control(listener net.Listener, server *tcp.Server, fleet *tcp.Fleet) *controller {
+	c := &controller{listener: listener, server: server, fleet: fleet, stop: make(chan struct{}),
+		clients: make(map[net.Conn]struct{}), relays: make(map[string]*relay)}
 	c.running.Go(c.accept)
-	return c, nil
+	return c
 }
 
 // clearSocket deletes the socket of a program that has ended without deleting it.
@@ -77,11 +88,22 @@ func clearSocket(path string) error {
 	return os.Remove(path)
 }
 
+// acceptPause is how long accept waits after an error, which is most often that there are too many open files.
+const acceptPause = 50 * time.Millisecond
+
 func (c *controller) accept() {
 	for {
 		conn, err := c.listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil {
+			select {
+			case <-c.stop:
+				return
+			case <-time.After(acceptPause):
+			}
+			continue
 		}
 		c.mu.Lock()
 		if c.closed {
@@ -105,6 +127,7 @@ func (c *controller) serve(conn net.Conn) {
 		delete(c.clients, conn)
 	}()
 	lines := bufio.NewScanner(conn)
+	lines.Buffer(nil, commandMax)
 	for lines.Scan() {
 		verb, arguments, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		switch verb {
@@ -125,12 +148,16 @@ func (c *controller) serve(conn net.Conn) {
 			return
 		}
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		fmt.Fprintf(conn, "error: a command has at most %d bytes\n", commandMax)
+	}
 }
 
 // close ends the socket and all that was launched through it.
 func (c *controller) close() {
 	c.mu.Lock()
 	c.closed = true
+	close(c.stop)
 	c.listener.Close()
 	for conn := range c.clients {
 		conn.Close()
@@ -141,17 +168,17 @@ func (c *controller) close() {
 
 // launch runs a server of the fleet until the client is gone.
 func (c *controller) launch(conn net.Conn, lines *bufio.Scanner, arguments string) {
-	flags, address, path := parseLaunch(arguments)
-	config, err := tcp.ReadServerConfig(path, flags)
+	l := parseLaunch(arguments)
+	config, err := tcp.ReadServerConfig(l.path, l.directory, l.javaFlags)
 	if err != nil {
 		fmt.Fprintf(conn, "error: %v\n", err)
 		return
 	}
-	token, listener := c.addRelay(address)
+	token, listener := c.addRelay(l.address)
 	defer c.removeRelay(token)
 	process, err := c.fleet.Launch(config, listener)
 	if err != nil {
-		fmt.Fprintf(conn, "error: %s: %v\n", path, err)
+		fmt.Fprintf(conn, "error: %s: %v\n", l.path, err)
 		return
 	}
 	defer process.Stop()
@@ -162,18 +189,22 @@ func (c *controller) launch(conn net.Conn, lines *bufio.Scanner, arguments strin
 
 // parseLaunch parses what follows the word launch. All but the path may be missing: without an address, the server
 // listens where its configuration says.
-func parseLaunch(arguments string) (javaFlags, address, path string) {
+func parseLaunch(arguments string) launchRequest {
+	var l launchRequest
 	for {
 		word, rest, found := strings.Cut(arguments, " ")
-		quoted, isFlags := strings.CutPrefix(word, javaFlagsWord)
-		where, isAddress := strings.CutPrefix(word, listensWord)
+		key, value, _ := strings.Cut(word, "=")
+		text, err := strconv.Unquote(value)
 		switch {
-		case found && isFlags:
-			javaFlags, _ = strconv.Unquote(quoted)
-		case found && isAddress:
-			address = where
+		case found && err == nil && key == javaFlagsWord:
+			l.javaFlags = text
+		case found && err == nil && key == directoryWord:
+			l.directory = text
+		case found && key == listensWord:
+			l.address = value
 		default:
-			return javaFlags, address, arguments
+			l.path = arguments
+			return l
 		}
 		arguments = rest
 	}
@@ -313,10 +344,12 @@ func writeStatus(w io.Writer, s *tcp.Status) {
 func (c *controller) sessions() string {
 	var text strings.Builder
 	for _, server := range c.all() {
-		for _, s := range server.Sessions() {
+		sessions := server.Sessions()
+		servers := server.Status().Servers // Asked for later, so that none is missing.
+		for _, s := range sessions {
 			where := "not connected"
 			if s.Server >= 0 {
-				where = fmt.Sprintf("on server %d", server.Status().Servers[s.Server].Server)
+				where = fmt.Sprintf("on server %d", servers[s.Server].Server)
 			}
 			fmt.Fprintf(&text, "0x%x  %v, %s, %d ephemeral nodes\n", uint64(s.ID), s.Timeout, where, len(s.Ephemeral))
 		}

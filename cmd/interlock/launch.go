@@ -28,8 +28,9 @@ func newLaunch() *cobra.Command {
 			"dataDir has its data.\n\n" +
 			"Of the configuration count dataDir, clientPort and clientPortAddress, tickTime, minSessionTimeout and\n" +
 			"maxSessionTimeout, server.N, standaloneEnabled, reconfigEnabled, dynamicConfigFile and the file myid; of the\n" +
-			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. A server that real clients elsewhere\n" +
-			"could reach is refused: only the loopback interface is served.\n\n" +
+			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. Relative paths are relative to the working\n" +
+			"directory, as they are for a real server, and keys that are not known are passed over. A server that real\n" +
+			"clients elsewhere could reach is refused: only the loopback interface is served.\n\n" +
 			"Exit status: 0 interrupted, 2 bad usage or configuration, 3 the program that runs the server has ended.",
 		Example: "  INTERLOCK_CONTROL=/tmp/interlock.sock interlock launch start-foreground zoo.cfg",
 		Args: func(_ *cobra.Command, arguments []string) error {
@@ -49,7 +50,11 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config, err := tcp.ReadServerConfig(path, javaFlags)
+	directory, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	config, err := tcp.ReadServerConfig(path, directory, javaFlags)
 	if err != nil {
 		return err
 	}
@@ -63,8 +68,13 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer listener.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	lines := bufio.NewScanner(conn)
-	token, err := ask(conn, lines, launchCommand(path, javaFlags, listener.Addr().String()))
+	token, err := ask(conn, lines, (&launchRequest{path, directory, javaFlags, listener.Addr().String()}).String())
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -72,8 +82,6 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 		return &statusError{statusInternal, err}
 	}
 	go (&launcher{listener, strings.TrimSpace(token)}).serve(ctx)
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
 	for lines.Scan() {
 	}
 	if ctx.Err() == nil {
@@ -82,15 +90,26 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	return nil
 }
 
-// The launch command is launch, then words of the form key=value, and then the path of the configuration. The Java flags
-// are one word, in Go's quotes and without blanks.
+// A launchRequest is what the launch command says.
+type launchRequest struct {
+	path      string // of the configuration
+	directory string // that its relative paths are relative to
+	javaFlags string
+	address   string // where the launching program listens
+}
+
+// The launch command is launch, then words of the form key=value, and then the path of the configuration. The directory
+// and the Java flags are one word each, in Go's quotes and without blanks.
 const (
-	javaFlagsWord = "java-flags="
-	listensWord   = "listens="
+	javaFlagsWord = "java-flags"
+	directoryWord = "directory"
+	listensWord   = "listens"
 	quotedBlank   = `\x20`
 )
 
-func launchCommand(path, javaFlags, address string) string {
-	flags := strings.ReplaceAll(strconv.Quote(javaFlags), " ", quotedBlank)
-	return fmt.Sprintf("launch %s%s %s%s %s", javaFlagsWord, flags, listensWord, address, path)
+// String returns the request as a line.
+func (l *launchRequest) String() string {
+	quote := func(text string) string { return strings.ReplaceAll(strconv.Quote(text), " ", quotedBlank) }
+	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsWord, quote(l.javaFlags), directoryWord, quote(l.directory),
+		listensWord, l.address, l.path)
 }

@@ -24,6 +24,9 @@ const (
 	statusViolation = 1 // a property is violated
 	statusUsage     = 2 // the command line or a file named there is wrong
 	statusInternal  = 3 // a schedule did not run the same way twice, or Interlock failed
+
+	// statusInterrupted is that of a comparison which a signal ended before its time. It is what shells make of Ctrl-C.
+	statusInterrupted = 130
 )
 
 // A statusError ends the program with a status of its own. An error without one is bad usage.

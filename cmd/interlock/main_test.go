@@ -237,6 +237,17 @@ type child struct {
 // start starts the program in an empty directory and waits for its first line.
 func start(t *testing.T, arguments ...string) *child {
 	t.Helper()
+	c := begin(t, arguments...)
+	var err error
+	if c.first, err = c.rest.ReadString('\n'); err != nil {
+		t.Fatalf("no first line: %v\n%s", err, &c.stderr)
+	}
+	return c
+}
+
+// begin is start for a program that need not print anything.
+func begin(t *testing.T, arguments ...string) *child {
+	t.Helper()
 	executable, err := exec.LookPath("interlock") // where testscript.Main has put it
 	if err != nil {
 		t.Fatal(err)
@@ -255,9 +266,6 @@ func start(t *testing.T, arguments ...string) *child {
 	}
 	t.Cleanup(func() { c.command.Process.Kill() }) // It has ended by then, unless the test failed.
 	c.rest = bufio.NewReader(stdout)
-	if c.first, err = c.rest.ReadString('\n'); err != nil {
-		t.Fatalf("no first line: %v\n%s", err, &c.stderr)
-	}
 	return c
 }
 

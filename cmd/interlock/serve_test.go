@@ -81,14 +81,20 @@ type launched struct {
 	stderr  strings.Builder
 }
 
-// launchScript starts zkServer.sh as tests of ZooKeeper clients do, and returns where the server listens.
-func launchScript(t *testing.T, socket, config string) (*launched, string) {
+// launchScript starts zkServer.sh as tests of ZooKeeper clients do, in a working directory, and returns where the server
+// listens.
+func launchScript(t *testing.T, directory, socket, config string) (*launched, string) {
 	t.Helper()
+	script, err := filepath.Abs(filepath.Join("..", "zkserver", "zkServer.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	executable, err := exec.LookPath("interlock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &launched{command: exec.Command(filepath.Join("..", "zkserver", "zkServer.sh"), "start-foreground", config)}
+	l := &launched{command: exec.Command(script, "start-foreground", config)}
+	l.command.Dir = directory
 	name, value := raceOptions()
 	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, controlVariable+"="+socket, name+"="+value,
 		"SERVER_JVMFLAGS=-Dzookeeper.extendedTypesEnabled=true -Dother='with blank'")
@@ -122,7 +128,7 @@ func TestLaunch(t *testing.T) {
 	}
 	daemon, _ := serveOn(t, "--control", socket)
 
-	l, address := launchScript(t, socket, config)
+	l, address := launchScript(t, directory, socket, config)
 	client, _, err := zk.Connect([]string{address}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +145,7 @@ func TestLaunch(t *testing.T) {
 	}
 	l.command.Wait()
 
-	l, again := launchScript(t, socket, config)
+	l, again := launchScript(t, directory, socket, config)
 	other, _, err := zk.Connect([]string{again}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
@@ -159,6 +165,21 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+// TestLaunchRelative launches a server whose configuration has relative paths, which mean the same to both programs.
+func TestLaunchRelative(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "zoo.cfg"), []byte("dataDir=the data\nclientPort=0\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "socket")
+	serveOn(t, "--control", socket) // in yet another directory
+	launchScript(t, directory, socket, "zoo.cfg")
+	if _, err := os.Stat(filepath.Join(directory, "the data", "version-2")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLaunchInterrupted ends a launched server by a signal.
 func TestLaunchInterrupted(t *testing.T) {
 	t.Parallel()
@@ -168,7 +189,7 @@ func TestLaunchInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	serveOn(t, "--control", socket)
-	l, _ := launchScript(t, socket, config)
+	l, _ := launchScript(t, directory, socket, config)
 	if err := l.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a server may take to answer. Only one that does not answer at all needs so long.
-const patience = 10 * time.Second
+var patience = 10 * time.Second
 
 // A session is one connection to a server, with nothing between it and the wire: no retry, no ping that nobody asked
 // for. Its first error stays, and all that is asked of the session after it fails with the same error, so that a caller
@@ -27,6 +27,7 @@ type session struct {
 	wire.ConnectResponse
 	responseLength int // of the frame that the ConnectResponse came in
 
+	host       *host
 	connection net.Conn
 	reader     *bufio.Reader
 	forget     func() bool // ends the watch over the context
@@ -54,9 +55,10 @@ func (r reply) String() string {
 	return strconv.Itoa(int(r.Code))
 }
 
-// connect opens a connection and sends the first record. The connection is closed when the context ends.
-func connect(ctx context.Context, address string, request *wire.ConnectRequest) *session {
-	s := dial(ctx, address)
+// connect opens a connection and sends the first record. The connection is closed when the host's context ends. A server
+// that says nothing to the first record is lost.
+func connect(h *host, request *wire.ConnectRequest) *session {
+	s := dial(h)
 	if s.err != nil {
 		return s
 	}
@@ -64,23 +66,30 @@ func connect(ctx context.Context, address string, request *wire.ConnectRequest) 
 	s.out, at = wire.BeginFrame(s.out[:0])
 	s.out = wire.EndFrame(wire.AppendConnectRequest(s.out, request), at)
 	s.write(s.out)
-	if frame := s.frame(); s.err == nil {
+	frame := s.frame()
+	switch {
+	case s.err == nil:
 		s.responseLength = len(frame)
 		s.fail(wire.DecodeConnectResponse(frame, &s.ConnectResponse))
+	case errors.Is(s.err, os.ErrDeadlineExceeded):
+		h.lose(&ServerError{h.address, fmt.Errorf("no answer to the first record of a client in %v", patience)})
 	}
 	return s
 }
 
-// dial opens a connection on which nothing has been sent yet.
-func dial(ctx context.Context, address string) *session {
-	s := new(session)
+// dial opens a connection on which nothing has been sent yet. A server that cannot be reached is lost.
+func dial(h *host) *session {
+	s := &session{host: h}
 	dialer := net.Dialer{Timeout: patience}
-	s.connection, s.err = dialer.DialContext(ctx, "tcp", address)
+	s.connection, s.err = dialer.DialContext(h.ctx, "tcp", h.address)
 	if s.err != nil {
+		if h.ctx.Err() == nil {
+			h.lose(&ServerError{h.address, fmt.Errorf("it cannot be reached: %w", s.err)})
+		}
 		return s
 	}
 	s.reader = bufio.NewReader(s.connection)
-	s.forget = context.AfterFunc(ctx, func() { s.connection.Close() })
+	s.forget = context.AfterFunc(h.ctx, func() { s.connection.Close() })
 	return s
 }
 
@@ -151,9 +160,14 @@ func (s *session) sendBody(op wire.Op, body []byte) {
 	s.write(s.out)
 }
 
-// receive reads what comes next, an event or the reply to a request of type op. The event is nil if it is a reply.
+// receive reads what comes next, an event or the reply to a request of type op. The event is nil if it is a reply. If
+// nothing comes, it looks whether the server answers at all.
 func (s *session) receive(op wire.Op) (*wire.Event, reply) {
+	open := s.err == nil
 	frame := s.frame()
+	if open && errors.Is(s.err, os.ErrDeadlineExceeded) {
+		s.host.check()
+	}
 	if s.err != nil {
 		return nil, reply{err: s.err}
 	}

@@ -69,7 +69,7 @@ func eventText(e wire.Event) string {
 func replyText(op wire.Op, r *wire.Reply, length int) string {
 	text := fmt.Sprintf("%v: zxid %d, %s", op, r.Zxid, codeText(r.Code))
 	if r.Path != "" {
-		text += ", " + r.Path
+		text += ", " + pathText(r.Path)
 	}
 	if op == wire.OpGetData && r.Code == wire.OK {
 		text += ", data " + dataText(r.Data)
@@ -145,7 +145,7 @@ func aclText(acl []wire.ACL) string {
 	}
 	entries := make([]string, len(acl))
 	for i, a := range acl {
-		entries[i] = fmt.Sprintf("%s:%s:%d", a.Scheme, a.ID, a.Perms)
+		entries[i] = fmt.Sprintf("%s:%s:%d", pathText(a.Scheme), pathText(a.ID), a.Perms)
 	}
 	return "acl [" + strings.Join(entries, " ") + "]"
 }
@@ -220,6 +220,9 @@ func watchesText(w *wire.Watches) string {
 
 // pathText quotes paths that would not be readable otherwise.
 func pathText(path string) string {
+	if path == wire.Null {
+		return "null"
+	}
 	if quoted := strconv.Quote(path); quoted[1:len(quoted)-1] != path {
 		return quoted
 	}

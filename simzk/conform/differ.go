@@ -95,8 +95,9 @@ func (d differenceError) Error() string { return d.String() }
 // replies to all that is asked for later there. When a difference has shown, the operations up to it are done again one
 // by one, and as many as possible are left out.
 //
-// While Differ runs nobody else may use either server, because zxids are compared. The error says that a server could
-// not be reached, or that the context has ended.
+// While Differ runs nobody else may use either server, because zxids are compared. The error is a [ServerError] if one of
+// them cannot be reached, or ends or falls silent amid the run, or says that the context has ended before there was a
+// difference.
 func Differ(ctx context.Context, options Options) (*Difference, Stats, error) {
 	if options.Address == options.Reference {
 		return nil, Stats{}, errors.New("a server cannot be compared with itself, its zxids would count both runs")
@@ -111,7 +112,8 @@ func Differ(ctx context.Context, options Options) (*Difference, Stats, error) {
 			return nil, d.stats, err
 		}
 		if found != nil {
-			return d.reproduce(steps, found, done), d.stats, d.ctx.Err()
+			found, err = d.reproduce(steps, found, done)
+			return found, d.stats, err
 		}
 		d.stats.Epochs++
 		if options.Progress != nil {
@@ -142,7 +144,16 @@ func (d *differ) epoch(steps []step, careful bool) (*Difference, error) {
 	if ended := d.ctx.Err(); ended != nil {
 		return nil, ended
 	}
-	if found, ok := errors.AsType[differenceError](err); ok {
+	found, differs := errors.AsType[differenceError](err)
+	for _, s := range e.sides {
+		if differs {
+			s.host.check() // The difference may be that one of them has ended.
+		}
+		if lost := s.host.lost(); lost != nil {
+			return nil, lost
+		}
+	}
+	if differs {
 		found.Seed = d.options.Seed
 		return found.Difference, nil
 	}

@@ -5,6 +5,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -23,7 +24,7 @@ func Versions() []string {
 }
 
 // Golden returns the facts of a release of ZooKeeper, of a single server with a tick of two seconds, TTL nodes enabled
-// and no other limits than those that it has by itself.
+// and no other limits than those that it has by itself. The last section is not known of every release.
 func Golden(version string) ([]string, error) {
 	if !slices.Contains(Versions(), version) {
 		return nil, fmt.Errorf("the facts of ZooKeeper %s are not known, only those of %s", version, strings.Join(Versions(), " and "))
@@ -51,6 +52,7 @@ var sections = []section{
 	{"ephemerals", (*probe).ephemerals},
 	{"acls", (*probe).acls},
 	{"frames", (*probe).frames},
+	{"oddities", (*probe).oddities},
 }
 
 // Facts puts fixed questions to the server at that address and reports its answers, one fact a line, each section's
@@ -60,34 +62,41 @@ var sections = []section{
 // While Facts runs nobody else may write to the server, and no server may be asked that matters to anybody: release 3.8.0
 // logs one of the requests in a way that keeps it from starting with that log again.
 //
-// A server that answers nonsense, or nothing, is no error; the facts show it. The error says that there is no server at
-// all, or that the context has ended.
+// A server that answers nonsense, or leaves a question unanswered, is no error; the facts show it. The error is a
+// [ServerError] if there is no server, or none any more, or says that the context has ended.
 func Facts(ctx context.Context, address string, report func(fact string)) error {
-	p := &probe{ctx: ctx, address: address, report: report}
+	h := newHost(ctx, address)
+	defer h.lose(nil)
+	p := &probe{host: h, report: report}
 	first := p.open()
+	if lost := h.lost(); lost != nil {
+		return lost
+	}
 	if first.err != nil {
-		return fmt.Errorf("no session with %s: %w", address, first.err)
+		return cmp.Or(ctx.Err(), error(&ServerError{address, fmt.Errorf("no session: %w", first.err)}))
 	}
 	// The server gives every session another id, so a root that is named after one is new.
 	p.root = fmt.Sprintf("/facts-%x", first.SessionID)
 	p.end()
 	for _, s := range sections {
-		if ctx.Err() != nil {
+		if h.ctx.Err() != nil {
 			break
 		}
 		report("## " + s.name)
 		s.write(p)
 		p.end()
 	}
-	p.ctx = context.WithoutCancel(ctx)
+	if lost := h.lost(); lost != nil {
+		return lost
+	}
+	p.host = h.lasting()
 	p.sweep()
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), h.lost())
 }
 
 // A probe asks one server and writes facts.
 type probe struct {
-	ctx      context.Context
-	address  string
+	host     *host
 	report   func(string)
 	root     string     // what the paths of all nodes that the run creates begin with
 	sessions []*session // those of the section
@@ -118,7 +127,7 @@ func (p *probe) connectAsIs(request wire.ConnectRequest) *session {
 	if request.Password == nil {
 		request.Password = make([]byte, 16)
 	}
-	s := connect(p.ctx, p.address, &request)
+	s := connect(p.host, &request)
 	p.sessions = append(p.sessions, s)
 	return s
 }
@@ -139,11 +148,11 @@ func (p *probe) zxid(c *session) int64 {
 // end closes the sessions that a section leaves open, so that none expires later and takes a zxid amid other facts. It
 // does so even if the context has ended.
 func (p *probe) end() {
-	defer func(ctx context.Context) { p.ctx = ctx }(p.ctx)
-	p.ctx = context.WithoutCancel(p.ctx)
-	left := p.sessions
+	defer func(h *host) { p.host = h }(p.host)
+	left, h := p.sessions, p.host
+	p.host = h.lasting()
 	for _, s := range left {
-		if s.closed {
+		if s.closed || h.lost() != nil {
 			continue
 		}
 		if s.close(); !s.closed && s.SessionID != 0 {

@@ -33,8 +33,8 @@ func (p *probe) frames() {
 		}
 		c.call(deleteNode(path))
 	}
-	p.fact("negative length first frame: %s", p.say(dial(p.ctx, p.address), "\xff\xff\xff\xfb"))
-	p.fact("garbage connect request: %s", p.say(dial(p.ctx, p.address), "\x00\x00\x00\x04abcd"))
+	p.fact("negative length first frame: %s", p.say(dial(p.host), "\xff\xff\xff\xfb"))
+	p.fact("garbage connect request: %s", p.say(dial(p.host), "\x00\x00\x00\x04abcd"))
 	p.fact("4lw on an established session: %s", p.say(p.open(), "ruok"))
 }
 

@@ -17,6 +17,7 @@ type saboteur struct {
 	request func(*wire.Request)
 	reply   func(wire.Op, *wire.Reply)
 	frame   func(frame []byte, event bool) [][]byte // returns what is sent instead of a frame of the server
+	first   func() bool                             // tells whether the server's first frame is passed on
 }
 
 // startProxy starts a proxy to a server, with a saboteur for every connection, and returns its address.
@@ -52,25 +53,28 @@ func proxy(client net.Conn, address string, s saboteur) {
 	l := &link{saboteur: s}
 	var requests sync.WaitGroup
 	requests.Go(func() {
-		forward(client, server, l.fromClient)
+		forward(client, server, nil, l.fromClient)
 		server.(*net.TCPConn).CloseWrite()
 	})
-	forward(server, client, l.fromServer)
+	forward(server, client, s.first, l.fromServer)
 	server.Close()
 	client.Close()
 	requests.Wait()
 }
 
-// forward passes frames on, the first as it is and what change makes of the others, until one side closes.
-func forward(from io.Reader, to io.Writer, change func([]byte) [][]byte) {
+// forward passes frames on, the first as it is, if at all, and what change makes of the others, until one side closes.
+func forward(from io.Reader, to io.Writer, passes func() bool, change func([]byte) [][]byte) {
 	for first := true; ; first = false {
 		frame, err := wire.ReadFrame(from, nil, wire.MaxFrame)
 		if err != nil {
 			return
 		}
 		frames := [][]byte{frame}
-		if !first {
+		switch {
+		case !first:
 			frames = change(frame)
+		case passes != nil && !passes():
+			frames = nil
 		}
 		for _, f := range frames {
 			framed, at := wire.BeginFrame(nil)

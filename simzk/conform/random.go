@@ -103,17 +103,17 @@ func init() { // the kinds of requests include multi, which chooses among the ki
 		{8, func(g *generator) *wire.Request { return g.read(wire.OpGetData) }},
 		{5, func(g *generator) *wire.Request { return g.read(wire.OpGetChildren) }},
 		{6, func(g *generator) *wire.Request { return g.read(wire.OpGetChildren2) }},
-		{3, func(g *generator) *wire.Request { return read(wire.OpGetACL, g.path()) }},
+		{3, func(g *generator) *wire.Request { return read(wire.OpGetACL, g.anyPath()) }},
 		{3, (*generator).setACL},
 		{9, (*generator).multi},
 		{3, (*generator).multiRead},
 		{3, (*generator).setWatches},
 		{5, func(g *generator) *wire.Request { return watches(wire.OpAddWatch, g.path(), g.mode(0, 1)) }},
-		{4, func(g *generator) *wire.Request { return watches(wire.OpRemoveWatches, g.path(), g.mode(1, 2, 3)) }},
-		{3, func(g *generator) *wire.Request { return watches(wire.OpCheckWatches, g.path(), g.mode(1, 2, 3)) }},
-		{2, func(g *generator) *wire.Request { return read(wire.OpSync, g.path()) }},
+		{4, func(g *generator) *wire.Request { return watches(wire.OpRemoveWatches, g.anyPath(), g.mode(1, 2, 3)) }},
+		{3, func(g *generator) *wire.Request { return watches(wire.OpCheckWatches, g.anyPath(), g.mode(1, 2, 3)) }},
+		{2, func(g *generator) *wire.Request { return read(wire.OpSync, g.anyPath()) }},
 		{1, func(g *generator) *wire.Request { return read(wire.OpGetEphemerals, g.validPath()) }},
-		{1, func(g *generator) *wire.Request { return read(wire.OpGetAllChildrenNumber, g.path()) }},
+		{1, func(g *generator) *wire.Request { return read(wire.OpGetAllChildrenNumber, g.anyPath()) }},
 		{1, func(*generator) *wire.Request { return &wire.Request{Op: wire.OpWhoAmI} }},
 		{1, (*generator).authenticate},
 	}...)
@@ -152,9 +152,18 @@ func one[T any](g *generator, choices ...T) T {
 // None is outside the root, where not all that is seen is the run's own doing.
 func (g *generator) path() string {
 	if g.percent(3) {
-		return one(g, "a", "$/", "$//a", "$/a/", "$/./a", "$/a/../b", "$/a/..", "$/\x01", "$/a\x00", "$/\ud7ff", "$/\uf000", "$/é")
+		return one(g, "a", "$/", "$//a", "$/a/", "$/./a", "$/a/../b", "$/a/..", "$/\x01", "$/a\x00", "$/\ud7ff", "$/\uf000", "$/é",
+			"$/\ufffd", "$/\U0001f600")
 	}
 	return g.validPath()
+}
+
+// anyPath is path, or null. A real server does not get over the end of a connection with a null watch that stays.
+func (g *generator) anyPath() string {
+	if g.percent(1) {
+		return wire.Null
+	}
+	return g.path()
 }
 
 func (g *generator) validPath() string {
@@ -306,7 +315,7 @@ func (g *generator) acl() []wire.ACL {
 
 // setACL mostly leaves nodes, and the root above all, open to everybody, lest nothing else succeeds.
 func (g *generator) setACL() *wire.Request {
-	r := setACL(g.path(), g.version(), open...)
+	r := setACL(g.anyPath(), g.version(), open...)
 	if g.percent(50) && (r.Path != "$" || g.percent(10)) {
 		r.ACL = g.acl()
 	}
@@ -315,7 +324,7 @@ func (g *generator) setACL() *wire.Request {
 
 // read chooses a read that can set a watch.
 func (g *generator) read(op wire.Op) *wire.Request {
-	return &wire.Request{Op: op, Path: g.path(), Watch: g.percent(60)}
+	return &wire.Request{Op: op, Path: g.anyPath(), Watch: g.percent(60)}
 }
 
 func (g *generator) multi() *wire.Request {
@@ -347,16 +356,17 @@ func (g *generator) multiRead() *wire.Request {
 
 // setWatches chooses what a client sends after a reconnect, though clients that have watches may send it too.
 func (g *generator) setWatches() *wire.Request {
-	paths := func() []string {
+	paths := func(choose func() string) []string {
 		var list []string
 		for range g.IntN(4) {
-			list = append(list, g.path())
+			list = append(list, choose())
 		}
 		return list
 	}
-	r := &wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: -g.Int64N(30), Data: paths(), Exist: paths(), Child: paths()}}
+	r := &wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: -g.Int64N(30),
+		Data: paths(g.anyPath), Exist: paths(g.anyPath), Child: paths(g.anyPath)}}
 	if g.percent(50) {
-		r.Op, r.Watches.Persistent, r.Watches.Recursive = wire.OpSetWatches2, paths(), paths()
+		r.Op, r.Watches.Persistent, r.Watches.Recursive = wire.OpSetWatches2, paths(g.path), paths(g.path)
 	}
 	return r
 }

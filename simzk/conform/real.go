@@ -2,6 +2,8 @@ package conform
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,21 +28,23 @@ const startTime = 30 * time.Second
 // StartReal starts a single ZooKeeper server of Debian's package on a free port of the loopback interface, with its data,
 // its configuration and its logs in a directory that must exist, and returns when it serves. It has the settings under
 // which the facts on file were found: a tick of two seconds, TTL nodes enabled, and the superuser super:test. It never
-// deletes containers, so that they do not disappear amid a comparison. The function that it returns ends the server.
+// deletes containers, so that they do not disappear amid a comparison. The function that it returns ends the server, as
+// does the end of the context.
 //
-// The error is [ErrNotInstalled] where there is no java or no such package.
-func StartReal(directory string) (address string, stop func() error, err error) {
+// The error is [ErrNotInstalled] where there is no java or no such package, and the context's if that has ended.
+func StartReal(ctx context.Context, directory string) (address string, stop func() error, err error) {
 	java, classPath, err := findReal()
 	if err != nil {
 		return "", nil, err
 	}
 	const tries = 3 // another process may take the port before the server does
 	for range tries {
-		if address, stop, err = startReal(directory, java, classPath); err == nil {
-			return address, stop, nil
+		address, stop, err = startReal(ctx, directory, java, classPath)
+		if err == nil || ctx.Err() != nil {
+			break
 		}
 	}
-	return "", nil, err
+	return address, stop, cmp.Or(ctx.Err(), err)
 }
 
 // findReal finds the java command and returns it with the class path of the server.
@@ -60,7 +64,7 @@ func findReal() (java, classPath string, err error) {
 	return java, strings.Join(paths, string(os.PathListSeparator)), nil
 }
 
-func startReal(directory, java, classPath string) (address string, stop func() error, err error) {
+func startReal(ctx context.Context, directory, java, classPath string) (address string, stop func() error, err error) {
 	address, err = freeAddress()
 	if err != nil {
 		return "", nil, err
@@ -69,7 +73,7 @@ func startReal(directory, java, classPath string) (address string, stop func() e
 		return "", nil, err
 	}
 	output := new(bytes.Buffer)
-	command := exec.Command(java, "-Xmx512m",
+	command := exec.CommandContext(ctx, java, "-Xmx512m",
 		"-Dzookeeper.jmx.log4j.disable=true",
 		"-Dlog4j.configuration=file:"+filepath.Join(directory, "log4j.properties"),
 		"-Dzookeeper.extendedTypesEnabled=true",
@@ -95,7 +99,7 @@ func startReal(directory, java, classPath string) (address string, stop func() e
 		<-ended
 		return err
 	}
-	if err := awaitServing(address, ended); err != nil {
+	if err := awaitServing(ctx, address, ended); err != nil {
 		stop()
 		return "", nil, fmt.Errorf("ZooKeeper does not serve at %s: %w\n%s", address, err, output)
 	}
@@ -132,13 +136,15 @@ func configureReal(directory, address string) error {
 }
 
 // awaitServing asks the server until it says in which mode it serves, or has ended.
-func awaitServing(address string, ended <-chan struct{}) error {
+func awaitServing(ctx context.Context, address string, ended <-chan struct{}) error {
 	deadline := time.Now().Add(startTime)
 	for time.Now().Before(deadline) {
 		if strings.Contains(fourLetterWord(address, "srvr"), "Mode:") {
 			return nil
 		}
 		select {
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-ended:
 			return errors.New("it has ended")
 		case <-time.After(20 * time.Millisecond):

@@ -12,7 +12,7 @@ import (
 // skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
 func startReal(t *testing.T) string {
 	t.Helper()
-	address, stop, err := conform.StartReal(t.TempDir())
+	address, stop, err := conform.StartReal(t.Context(), t.TempDir())
 	if errors.Is(err, conform.ErrNotInstalled) && os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
 		t.Skip(err)
 	}
@@ -29,13 +29,13 @@ func startReal(t *testing.T) string {
 
 func TestStartRealNotInstalled(t *testing.T) {
 	t.Setenv("PATH", "")
-	if _, _, err := conform.StartReal(t.TempDir()); !errors.Is(err, conform.ErrNotInstalled) {
+	if _, _, err := conform.StartReal(t.Context(), t.TempDir()); !errors.Is(err, conform.ErrNotInstalled) {
 		t.Errorf("StartReal without java: %v, want %v", err, conform.ErrNotInstalled)
 	}
 }
 
 func TestStartRealFails(t *testing.T) {
-	_, _, err := conform.StartReal(t.TempDir() + "/missing")
+	_, _, err := conform.StartReal(t.Context(), t.TempDir()+"/missing")
 	if errors.Is(err, conform.ErrNotInstalled) {
 		t.Skip(err)
 	}

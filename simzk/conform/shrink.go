@@ -17,14 +17,16 @@ const (
 // reproduce does the steps up to a difference again and leaves out as many as possible. So many operations preceded the
 // epoch.
 //
-// Sending operations together is faster; sending the few that are left one by one tells better which of them it is.
-func (d *differ) reproduce(steps []step, found *Difference, before int) *Difference {
+// Sending operations together is faster; sending the few that are left one by one tells better which of them it is. The
+// error is that of an epoch that could not be done, unless the context has ended: the difference is none the less one.
+func (d *differ) reproduce(steps []step, found *Difference, before int) (*Difference, error) {
 	stats := d.stats
 	defer func() { d.stats = stats }()
 	d.stats.Ops, d.stats.Codes = map[wire.Op]int{}, map[wire.Code]int{}
 
 	s := &shrinker{steps: steps[:min(found.Operation, len(steps))], found: found, left: attempts}
 	again := false
+	var failed error
 	for _, careful := range []bool{false, true} {
 		if !careful && d.options.OneByOne {
 			continue
@@ -32,6 +34,7 @@ func (d *differ) reproduce(steps []step, found *Difference, before int) *Differe
 		s.fails = func(steps []step) *Difference {
 			found, err := d.epoch(steps, careful)
 			if err != nil {
+				failed, s.left = err, 0
 				return nil
 			}
 			return found
@@ -42,11 +45,14 @@ func (d *differ) reproduce(steps []step, found *Difference, before int) *Differe
 			s.found.Together = !careful
 		}
 	}
+	if failed != nil && d.ctx.Err() == nil {
+		return nil, failed
+	}
 	s.found.Operation, s.found.Reproduced = before+found.Operation, again
 	if !again {
 		s.found.Steps = s.found.Steps[max(0, len(s.found.Steps)-lastSteps):]
 	}
-	return s.found
+	return s.found, nil
 }
 
 // A shrinker leaves out steps as long as there is a difference.

@@ -20,8 +20,7 @@ const sessionTimeout = 30000
 // answers in terms that do not depend on the server: paths below the root, zxids since the root's creation, sessions by
 // the order in which they were opened.
 type side struct {
-	ctx      context.Context
-	address  string
+	host     *host
 	root     string
 	base     int64 // the zxid that is shown as 0; the root was created by zxid 1
 	clients  [clients]*session
@@ -31,18 +30,23 @@ type side struct {
 }
 
 // begin creates the root of an epoch.
-func begin(ctx context.Context, address string) (*side, error) {
-	s := &side{ctx: ctx, address: address, sessions: map[int64]int64{}, times: map[int64]int64{}}
+func begin(ctx context.Context, address string) (_ *side, err error) {
+	s := &side{host: newHost(ctx, address), sessions: map[int64]int64{}, times: map[int64]int64{}}
+	defer func() {
+		if err != nil {
+			s.host.lose(nil)
+		}
+	}()
 	keeper := s.openKeeper()
 	if keeper.err != nil {
-		return nil, fmt.Errorf("no session with %s: %w", address, keeper.err)
+		return nil, cmp.Or(s.host.lost(), error(&ServerError{address, fmt.Errorf("no session: %w", keeper.err)}))
 	}
 	// The server gives every session another id, so this root is new. Roots on both sides are of the same length, and so
 	// must be all that they answer.
 	s.root = fmt.Sprintf("/differ-%016x", uint64(keeper.SessionID))
 	r := keeper.call(create(s.root))
 	if r.err != nil || r.Code != wire.OK {
-		return nil, fmt.Errorf("%s cannot create %s: %v", address, s.root, r)
+		return nil, cmp.Or(s.host.lost(), error(&ServerError{address, fmt.Errorf("it does not create %s: %v", s.root, r)}))
 	}
 	s.base = r.Zxid - 1
 	keeper.close()
@@ -51,7 +55,7 @@ func begin(ctx context.Context, address string) (*side, error) {
 
 // openKeeper opens a session for whoever sets up and cleans up.
 func (s *side) openKeeper() *session {
-	return connect(s.ctx, s.address, newSession())
+	return connect(s.host, newSession())
 }
 
 func newSession() *wire.ConnectRequest {
@@ -61,14 +65,19 @@ func newSession() *wire.ConnectRequest {
 // end closes all sessions that are left, so that none expires within a later run, and deletes all nodes, even if the
 // context has ended.
 func (s *side) end() {
-	s.ctx = context.WithoutCancel(s.ctx)
+	h := s.host
+	defer h.lose(nil)
+	s.host = h.lasting()
 	for i, c := range s.clients {
-		if c == nil || c.closed {
+		if c == nil || c.closed || h.lost() != nil {
 			continue
 		}
 		if c.close(); !c.closed && c.SessionID != 0 {
-			connect(s.ctx, s.address, s.request(i, true)).close()
+			connect(s.host, s.request(i, true)).close()
 		}
+	}
+	if h.lost() != nil {
+		return
 	}
 	keeper := s.openKeeper()
 	keeper.call(authenticate("digest", keeperUser+":"+keeperPassword))
@@ -90,7 +99,7 @@ func (s *side) request(client int, resume bool) *wire.ConnectRequest {
 // has the id 0.
 func (s *side) connect(client int, resume bool) observation {
 	request := s.request(client, resume)
-	c := connect(s.ctx, s.address, request)
+	c := connect(s.host, request)
 	if before := s.clients[client]; c.err != nil && before != nil {
 		c.SessionID, c.Password = before.SessionID, before.Password
 	}

@@ -2,8 +2,12 @@ package tcp
 
 import (
 	"bufio"
+	"encoding/binary"
 	"net"
 	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/simzk"
@@ -61,9 +65,31 @@ func (c *connection) begin() bool {
 	if c.ended || !c.member.serving() {
 		return false
 	}
-	c.link = s.cluster.Accept(c.member.index, host(c.conn.RemoteAddr()), c)
+	c.link = s.cluster.Accept(c.member.index, c.host(), c)
 	s.running.Go(c.write)
 	return true
+}
+
+// host returns the client's address as a server writes it, which is in full for IPv6 (java.net.Inet6Address).
+func (c *connection) host() string {
+	address, err := netip.ParseAddr(host(c.conn.RemoteAddr()))
+	if err != nil || address.Is4() {
+		return host(c.conn.RemoteAddr())
+	}
+	var groups []string
+	for pair := range slices.Chunk(address.AsSlice(), 2) {
+		groups = append(groups, strconv.FormatUint(uint64(binary.BigEndian.Uint16(pair)), 16))
+	}
+	return strings.Join(groups, ":")
+}
+
+// endpoint returns the client's address and port as a server writes them.
+func (c *connection) endpoint() string {
+	_, port, err := net.SplitHostPort(c.conn.RemoteAddr().String())
+	if err != nil {
+		return c.host()
+	}
+	return net.JoinHostPort(c.host(), port)
 }
 
 // host returns an address without its port.

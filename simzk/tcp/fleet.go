@@ -27,6 +27,7 @@ type Fleet struct {
 	name   string // what tells the marks of this fleet from those of others
 
 	mu        sync.Mutex
+	closed    bool
 	ensembles []*ensemble
 	last      int // the number of the latest ensemble
 }
@@ -75,15 +76,15 @@ func (f *Fleet) Launch(config *ServerConfig, listener net.Listener) (*Process, e
 func (f *Fleet) launch(config *ServerConfig, listener net.Listener) (*Process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forget()
 	e, index, known := f.find(config)
-	if before := e.processes[index]; before != nil {
-		f.mu.Unlock()
-		select {
-		case <-before:
-		case <-time.After(restartTime):
+	for over := time.After(restartTime); e.processes[index] != nil; {
+		if !f.await(e.processes[index], over) {
+			return nil, fmt.Errorf("server %d runs already", config.ID)
 		}
-		f.mu.Lock()
+		e, index, known = f.find(config) // Nothing need be as it was.
+	}
+	if f.closed {
+		return nil, net.ErrClosed
 	}
 	if !known {
 		if err := e.server.Wipe(index); err != nil {
@@ -100,6 +101,19 @@ func (f *Fleet) launch(config *ServerConfig, listener net.Listener) (*Process, e
 		return nil, err
 	}
 	return p, nil
+}
+
+// await waits until a process has stopped, and returns false if that takes too long. The caller holds the lock, which
+// others have meanwhile.
+func (f *Fleet) await(stopped <-chan struct{}, over <-chan time.Time) bool {
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	select {
+	case <-stopped:
+		return true
+	case <-over:
+		return false
+	}
 }
 
 // Address returns where the server listens.
@@ -123,6 +137,7 @@ func (p *Process) stop() error {
 // find returns the ensemble to which a server belongs, its index there, and whether its data are known. The ensemble is
 // a new one if there is none.
 func (f *Fleet) find(config *ServerConfig) (e *ensemble, index int, known bool) {
+	f.forget()
 	for _, e := range f.ensembles {
 		for index, directory := range e.directories {
 			if directory == config.DataDir && e.standalone == config.Standalone() && f.marked(e, index) {
@@ -202,7 +217,7 @@ func (f *Fleet) mark(e *ensemble, index int) error {
 
 // marked tells whether the data of a server are still there.
 func (f *Fleet) marked(e *ensemble, index int) bool {
-	content, err := os.ReadFile(markPath(e.directories[index]))
+	content, err := readFile(markPath(e.directories[index]))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return true // Nobody has deleted it, as far as one can tell.
 	}
@@ -228,6 +243,6 @@ func (f *Fleet) Close() error {
 	for _, e := range f.ensembles {
 		errs = append(errs, e.server.Close())
 	}
-	f.ensembles = nil
+	f.ensembles, f.closed = nil, true
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package tcp_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -45,7 +47,7 @@ func configure(t *testing.T, directory string, id int, lines ...string) *tcp.Ser
 	if err := os.WriteFile(filepath.Join(data, "myid"), []byte(fmt.Sprintln(id)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	config, err := tcp.ReadServerConfig(path, superFlags)
+	config, err := tcp.ReadServerConfig(path, "", superFlags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,5 +202,52 @@ func TestTwoEnsembles(t *testing.T) {
 	a.call(create("/a", nil, wire.Persistent))
 	if reply := b.call(wire.Request{Op: wire.OpExists, Path: "/a"}); reply.Code != wire.NoNode {
 		t.Errorf("the second ensemble has the first one's data: %v", reply.Code)
+	}
+}
+
+// TestLaunchWaits launches a server that still runs. Meanwhile its data are deleted, it is stopped, and another one is
+// launched, which makes the fleet forget it.
+func TestLaunchWaits(t *testing.T) {
+	for range 20 {
+		again, other := configure(t, t.TempDir(), 0, "clientPort=0", "standaloneEnabled=true"), configure(t, t.TempDir(), 0, "clientPort=0")
+		synctest.Test(t, func(t *testing.T) {
+			f := tcp.NewFleet(tcp.Config{})
+			first, err := f.Launch(again, newPipeListener())
+			if err != nil {
+				t.Fatal(err)
+			}
+			second := make(chan error, 1)
+			go func() {
+				_, err := f.Launch(again, newPipeListener())
+				second <- err
+			}()
+			synctest.Wait()
+			if err := os.RemoveAll(filepath.Join(again.DataDir, "version-2")); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Stop(); err != nil {
+				t.Error(err)
+			}
+			if _, err := f.Launch(other, newPipeListener()); err != nil {
+				t.Error(err)
+			}
+			if err := <-second; err != nil {
+				t.Error(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLaunchAfterClose launches a server of a fleet that is closed.
+func TestLaunchAfterClose(t *testing.T) {
+	f := newFleet(t)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Launch(configure(t, t.TempDir(), 0, "clientPort=0"), nil); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("error %v", err)
 	}
 }

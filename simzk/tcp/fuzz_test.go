@@ -44,6 +44,10 @@ func (l *pipeListener) dial() net.Conn {
 	return client
 }
 
+// fuzzPatience is how long a test waits for what must happen. Go's fuzzer gives up after ten seconds, and does not say on
+// what.
+const fuzzPatience = 8 * time.Second
+
 // FuzzConnection sends arbitrary bytes over a connection, in two pieces, while its client reads all that it gets. The
 // server must not fail, must end the connection when the client does, and must then still serve others.
 func FuzzConnection(f *testing.F) {
@@ -74,7 +78,7 @@ func FuzzConnection(f *testing.F) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(patience):
+		case <-time.After(fuzzPatience):
 			t.Fatal("the server does not end")
 		}
 	})
@@ -83,7 +87,7 @@ func FuzzConnection(f *testing.F) {
 // converse writes the bytes in two pieces, and ends the connection once the server has taken them or waits until the
 // server does. It returns what the server has sent.
 func converse(t *testing.T, conn net.Conn, hangUp bool, stream []byte, cut int) []byte {
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(fuzzPatience))
 	received := make(chan []byte)
 	go func() {
 		answer, _ := io.ReadAll(conn)
@@ -126,6 +130,9 @@ func seeds() []wire.Request {
 		{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: "server.2=127.0.0.1:1:2;3", Version: -1}},
 		{Op: wire.OpSync, Path: "/"}, {Op: wire.OpPing}, {Op: wire.OpWhoAmI}, {Op: wire.OpGetEphemerals, Path: "/"},
 		{Op: wire.OpDelete, Path: "/a", Version: 7},
+		{Op: wire.OpGetData, Path: wire.Null}, {Op: wire.OpMulti, Ops: []wire.Request{create(wire.Null, nil, wire.Persistent)}},
+		{Op: wire.OpAddWatch, Path: wire.Null}, {Op: wire.OpSetWatches, Watches: &wire.Watches{Data: []string{"/a", wire.Null}}},
+		{Op: wire.OpDeleteContainer}, {Op: wire.OpCreateSession}, {Op: wire.OpSync, Path: "/\U0001f600"},
 		{Op: wire.OpCloseSession},
 	}
 }

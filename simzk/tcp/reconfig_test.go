@@ -11,7 +11,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-func reconfig(r wire.Reconfig) wire.Request { return wire.Request{Op: wire.OpReconfig, Reconfig: &r} }
+// reconfig asks for what a client does that either names those who leave and join, or lists all members.
+func reconfig(r wire.Reconfig) wire.Request {
+	if r.NewMembers == "" {
+		r.NewMembers = wire.Null
+	}
+	return wire.Request{Op: wire.OpReconfig, Reconfig: &r}
+}
 
 // beSuper makes the client the superuser.
 func (c *raw) beSuper() {
@@ -38,19 +44,23 @@ func TestReconfigRefused(t *testing.T) {
 	}{
 		{"by nobody", any(wire.Reconfig{Leaving: "3"}), wire.NoAuth},
 		{"of another version", reconfig(wire.Reconfig{Leaving: "3", Version: 7}), wire.BadVersion},
-		{"no number", any(wire.Reconfig{Leaving: "three"}), wire.BadArguments},
+		{"no number", any(wire.Reconfig{Leaving: "three"}), wire.MarshallingError},
 		{"without an address for clients", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2"}), wire.BadArguments},
 		{"no server", any(wire.Reconfig{Joining: "4=127.0.0.1:1:2;3"}), wire.BadArguments},
 		{"no role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}), wire.BadArguments},
 		{"an address twice", any(wire.Reconfig{Joining: "server.4=10.0.0.1:1:2;3,server.5=10.0.0.1:1:4;5"}), wire.BadArguments},
 		{"nobody left", any(wire.Reconfig{Leaving: "1,2,3"}), wire.BadArguments},
 		{"a list of no servers", any(wire.Reconfig{NewMembers: "bogus"}), wire.BadArguments},
+		{"an empty list", any(wire.Reconfig{NewMembers: " "}), wire.MarshallingError},
 		{"a majority that does not run", any(wire.Reconfig{NewMembers: "server.3=127.0.0.1:1:2;3,server.4=127.0.0.1:4:5;6"}),
 			wire.NewConfigNoQuorum},
 	} {
 		if reply := c.call(test.r); reply.Code != test.want {
 			t.Errorf("%s: %v, not %v", test.what, reply.Code, test.want)
 		}
+	}
+	if reply := c.call(wire.Request{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Version: -1}}); reply.Code != wire.MarshallingError {
+		t.Errorf("an empty list that is not null: %v", reply.Code)
 	}
 	if reply := c.call(wire.Request{Op: wire.OpGetData, Path: "/zookeeper/config"}); !strings.HasSuffix(string(reply.Data), "\nversion=100000000") {
 		t.Errorf("configuration %q", reply.Data)

@@ -26,7 +26,7 @@ func (c *connection) writeBrief(w *strings.Builder) {
 	if c.tally.session != 0 {
 		reading = 1
 	}
-	fmt.Fprintf(w, " /%s[%d](queued=0,recved=%d,sent=%d", c.conn.RemoteAddr(), reading, c.received(), c.tally.sent)
+	fmt.Fprintf(w, " /%s[%d](queued=0,recved=%d,sent=%d", c.endpoint(), reading, c.received(), c.tally.sent)
 }
 
 // received returns how many messages have come in. A connection without a session has mostly sent a word, which the
@@ -85,7 +85,7 @@ func writeDump(w *strings.Builder, m *member) {
 	w.WriteString("Connections dump:\n")
 	var queue expiries
 	for _, c := range m.sorted() {
-		queue.add(c.expires(), fmt.Sprintf("ip: /%s sessionId: %s", c.conn.RemoteAddr(), hex(c.tally.session)))
+		queue.add(c.expires(), fmt.Sprintf("ip: /%s sessionId: %s", c.endpoint(), hex(c.tally.session)))
 	}
 	queue.write(w, "Connections")
 }

@@ -1,13 +1,12 @@
 package tcp
 
 import (
-	"bufio"
-	"errors"
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,29 +30,45 @@ type ServerConfig struct {
 }
 
 // ReadServerConfig reads a configuration file (zoo.cfg), the file that it names for the members of the ensemble, and the
-// server's number from the file myid. The flags are those of a server's Java machine: the superuser and TTL nodes are
-// given there.
+// server's number from the file myid. Relative paths are relative to the directory, which is the working directory of a
+// real server, or to that of this program if it is empty. The flags are those of a server's Java machine: the superuser
+// and TTL nodes are given there.
 //
 // A server listens on the loopback interface only: a configuration that names no address or that of any interface means
-// 127.0.0.1, and one that names another is refused.
-func ReadServerConfig(path, javaFlags string) (*ServerConfig, error) {
-	p, err := readProperties(path)
+// 127.0.0.1, and one that names another is refused. Keys that are not known are passed over. The error names the file
+// and, where there is one to blame, the line and the key.
+func ReadServerConfig(path, directory, javaFlags string) (*ServerConfig, error) {
+	in := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(directory, path)
+	}
+	p, err := readProperties(in(path))
 	if err != nil {
 		return nil, err
 	}
-	if dynamic := p.values["dynamicConfigFile"]; dynamic != "" {
-		more, err := readProperties(dynamic)
+	if dynamic := p.get("dynamicConfigFile"); dynamic.value != "" {
+		more, err := readProperties(in(dynamic.value))
 		if err != nil {
-			return nil, fmt.Errorf("%s: dynamicConfigFile: %w", path, err)
+			return nil, dynamic.wrong(err)
 		}
 		p.members = append(p.members, more.members...)
 	}
-	c := &ServerConfig{DataDir: p.values["dataDir"], Reconfig: p.values["reconfigEnabled"] == "true",
-		LoneVoter: p.values["standaloneEnabled"] == "false"}
-	for _, read := range []func(*properties) error{c.readNumbers, c.readMembers, c.readAddress} {
+	c := new(ServerConfig)
+	for _, read := range []func(*properties) error{c.readSwitches, c.readNumbers, checkNumbers, c.readMembers, c.readAddress} {
 		if err := read(p); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
+	}
+	c.DataDir = in(p.get("dataDir").value)
+	if !c.Standalone() {
+		if c.ID, err = readID(filepath.Join(c.DataDir, "myid")); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.preferOwnAddress(p); err != nil {
+		return nil, err
 	}
 	c.readJavaFlags(javaFlags)
 	return c, nil
@@ -64,40 +79,32 @@ func (c *ServerConfig) Standalone() bool {
 	return len(c.Members) == 0 || len(c.Members) == 1 && !c.LoneVoter
 }
 
-// properties are the lines of a configuration file.
-type properties struct {
-	values  map[string]string
-	members []string // the lines that name servers
+// readSwitches reads what is true or false.
+func (c *ServerConfig) readSwitches(p *properties) error {
+	standalone := true
+	for _, choice := range []struct {
+		key string
+		to  *bool
+	}{{"standaloneEnabled", &standalone}, {"reconfigEnabled", &c.Reconfig}} {
+		property := p.get(choice.key)
+		switch {
+		case strings.EqualFold(property.value, "true"):
+			*choice.to = true
+		case strings.EqualFold(property.value, "false"):
+			*choice.to = false
+		case property.line != 0:
+			return property.wrong(fmt.Errorf("%q is neither true nor false", property.value))
+		}
+	}
+	c.LoneVoter = !standalone
+	return nil
 }
 
-func readProperties(path string) (*properties, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	p := &properties{values: make(map[string]string)}
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "!") {
-			continue
-		}
-		key, value, found := strings.Cut(line, "=")
-		if !found {
-			return nil, fmt.Errorf("%s: %q is not of the form key=value", path, line)
-		}
-		if strings.HasPrefix(line, "server.") {
-			p.members = append(p.members, line)
-		} else {
-			p.values[strings.TrimSpace(key)] = strings.TrimSpace(value)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, nil
-}
+// The session timeouts that a server grants, in ticks, unless its configuration says otherwise.
+const (
+	minTimeoutTicks = 2
+	maxTimeoutTicks = 20
+)
 
 func (c *ServerConfig) readNumbers(p *properties) error {
 	for _, number := range []struct {
@@ -109,64 +116,109 @@ func (c *ServerConfig) readNumbers(p *properties) error {
 		{"minSessionTimeout", &c.MinTimeout, 0},
 		{"maxSessionTimeout", &c.MaxTimeout, 0},
 	} {
-		text := p.values[number.key]
-		if text == "" || text == "-1" {
+		property := p.get(number.key)
+		if property.line == 0 || property.value == "-1" {
 			*number.to = number.usual
 			continue
 		}
-		millis, err := strconv.ParseUint(text, 10, 31)
+		millis, err := strconv.ParseUint(property.value, 10, 31)
 		if err != nil || millis == 0 {
-			return fmt.Errorf("%s: %q is no number of milliseconds", number.key, text)
+			return property.wrong(fmt.Errorf("%q is no number of milliseconds", property.value))
 		}
 		*number.to = time.Duration(millis) * time.Millisecond
 	}
+	low, high := cmp.Or(c.MinTimeout, minTimeoutTicks*c.TickTime), cmp.Or(c.MaxTimeout, maxTimeoutTicks*c.TickTime)
+	if low > high {
+		blamed := p.get("minSessionTimeout")
+		if blamed.line == 0 {
+			blamed = p.get("maxSessionTimeout")
+		}
+		return blamed.wrong(fmt.Errorf("the shortest session timeout, %v, is longer than the longest, %v", low, high))
+	}
 	return nil
 }
 
-// readMembers reads who belongs to the ensemble, and which of them this is.
+// checkNumbers checks numbers that a real server would not start with, and that have no meaning here.
+func checkNumbers(p *properties) error {
+	for _, key := range []string{"initLimit", "syncLimit", "maxClientCnxns", "secureClientPort", "clientPortListenBacklog", "electionAlg",
+		"autopurge.snapRetainCount", "autopurge.purgeInterval"} {
+		property := p.get(key)
+		if _, err := strconv.ParseInt(property.value, 10, 32); property.line != 0 && err != nil {
+			return property.wrong(fmt.Errorf("%q is no number", property.value))
+		}
+	}
+	return nil
+}
+
+// readMembers reads who belongs to the ensemble. Of two lines for one server the later counts.
 func (c *ServerConfig) readMembers(p *properties) error {
 	for _, line := range p.members {
-		m, err := simzk.ParseMember(line)
+		m, err := line.member()
 		if err != nil {
-			return err
+			return fmt.Errorf("%s:%d: %w", line.path, line.line, err) // It names the key.
 		}
-		c.Members = append(c.Members, m)
+		c.Members = append(slices.DeleteFunc(c.Members, func(other simzk.Member) bool { return other.ID == m.ID }), m)
 	}
-	if c.DataDir == "" {
-		return errors.New("dataDir is missing")
+	if p.get("dataDir").value == "" {
+		return fmt.Errorf("%s: dataDir is missing", p.path)
 	}
 	if c.Standalone() {
 		c.Members = nil
-		return nil
-	}
-	content, err := os.ReadFile(filepath.Join(c.DataDir, "myid"))
-	if err != nil {
-		return err
-	}
-	c.ID, err = strconv.Atoi(strings.TrimSpace(string(content)))
-	if err != nil || c.ID < 0 || c.ID > 255 {
-		return fmt.Errorf("%s: %q is no number of a server", filepath.Join(c.DataDir, "myid"), content)
 	}
 	return nil
 }
 
-// readAddress finds out where clients connect: the server's own line may say it, and the older clientPort.
+// member returns the server that a line names.
+func (p property) member() (simzk.Member, error) { return simzk.ParseMember(p.key + "=" + p.value) }
+
+// readID reads a server's number.
+func readID(path string) (int, error) {
+	content, err := readFile(path)
+	if err != nil {
+		return 0, err
+	}
+	id, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil || id < 0 || id > maxID {
+		return 0, fmt.Errorf("%s: %q is no number of a server, which is from 0 to %d", path, content, maxID)
+	}
+	return id, nil
+}
+
+// maxID is the highest number of a server.
+const maxID = 255
+
+// readAddress finds out where clients connect.
 func (c *ServerConfig) readAddress(p *properties) error {
-	address := ""
-	if port := p.values["clientPort"]; port != "" {
-		address = net.JoinHostPort(p.values["clientPortAddress"], port)
+	port := p.get("clientPort")
+	if port.line == 0 {
+		return nil
 	}
-	for _, m := range c.Members {
-		if m.ID == c.ID && m.Client != "" {
-			address = m.Client
-		}
-	}
-	if address == "" {
-		return errors.New("clientPort is missing")
+	if _, err := strconv.ParseUint(port.value, 10, 16); err != nil {
+		return port.wrong(fmt.Errorf("%q is no port, which is a number from 0 to 65535", port.value))
 	}
 	var err error
-	c.Address, err = onLoopback(address)
-	return err
+	host := p.get("clientPortAddress")
+	if c.Address, err = onLoopback(net.JoinHostPort(host.value, port.value)); err != nil {
+		return host.wrong(err)
+	}
+	return nil
+}
+
+// preferOwnAddress takes the address for clients from the server's own line, if that has one.
+func (c *ServerConfig) preferOwnAddress(p *properties) error {
+	for _, line := range p.members {
+		m, err := line.member()
+		if err != nil || m.ID != c.ID || m.Client == "" || c.Standalone() {
+			continue
+		}
+		if c.Address, err = onLoopback(m.Client); err != nil {
+			return line.wrong(err)
+		}
+	}
+	if c.Address == "" {
+		return fmt.Errorf("%s: clientPort is missing", p.path)
+	}
+	return nil
 }
 
 // onLoopback returns an address with that of the loopback interface in the place of that of any.

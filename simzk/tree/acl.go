@@ -41,16 +41,20 @@ func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
 }
 
 // fixACL checks an ACL that a client has sent, and puts the client's own identities in the place of the scheme "auth".
-func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, bool) {
+// The server fails on a null id where it looks at it, and on a null scheme where it compares it with another.
+func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, wire.Code) {
 	if len(acl) == 1 && acl[0].Scheme == "world" && acl[0].ID == "anyone" {
-		return acl, true
+		return acl, wire.OK
+	}
+	unique, ok := removeDuplicates(acl)
+	if !ok {
+		return nil, wire.MarshallingError
 	}
 	var fixed []wire.ACL
-	for i, a := range acl {
-		if slices.Contains(acl[:i], a) {
-			continue
-		}
+	for _, a := range unique {
 		switch {
+		case a.ID == wire.Null && slices.Contains([]string{"world", "ip", "digest"}, a.Scheme):
+			return nil, wire.MarshallingError
 		case a.Scheme == "world" && a.ID == "anyone",
 			a.Scheme == "ip" && t.validAddress(a.ID),
 			a.Scheme == "digest" && validDigest(a.ID):
@@ -58,16 +62,38 @@ func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, b
 		case a.Scheme == "auth":
 			own := authenticated(identities)
 			if len(own) == 0 {
-				return nil, false
+				return nil, wire.InvalidACL
 			}
 			for _, id := range own {
 				fixed = append(fixed, wire.ACL{Perms: a.Perms, Scheme: id.Scheme, ID: id.ID})
 			}
 		default:
-			return nil, false
+			return nil, wire.InvalidACL
 		}
 	}
-	return fixed, len(fixed) > 0
+	if len(fixed) == 0 {
+		return nil, wire.InvalidACL
+	}
+	return fixed, wire.OK
+}
+
+// removeDuplicates returns the entries of an ACL without those that come again. It returns false where the server fails:
+// it compares the scheme and the id of an entry with those before it that give the same permissions.
+func removeDuplicates(acl []wire.ACL) (unique []wire.ACL, ok bool) {
+	for _, a := range acl {
+		for _, other := range unique {
+			if a.Perms == other.Perms && (a.Scheme == wire.Null || a.ID == wire.Null && a.Scheme == other.Scheme) {
+				return nil, false
+			}
+			if a == other {
+				break
+			}
+		}
+		if !slices.Contains(unique, a) {
+			unique = append(unique, a)
+		}
+	}
+	return unique, true
 }
 
 // authenticated returns the identities that a client has proved. Its address, which every client has, is none.

@@ -2,9 +2,6 @@ package tree
 
 import "github.com/interlock-sim/interlock/simzk/wire"
 
-// ConfigPath is the node that holds the configuration of the ensemble.
-const ConfigPath = config
-
 // Configure replaces the configuration of the ensemble. Of the write it takes Data, Zxid, TimeMillis and Identities.
 // The node's version stays -1, as in ZooKeeper.
 func (t *Tree) Configure(w *Write) Result {
@@ -15,8 +12,7 @@ func (t *Tree) Configure(w *Write) Result {
 	}
 	n.data, n.stat.DataLength = w.Data, int32(len(w.Data))
 	n.stat.Version, n.stat.Mzxid, n.stat.Mtime = -1, w.Zxid, w.TimeMillis
-	t.changes = append(t.changes, Change{Op: wire.OpSetData, Path: config, ACL: n.acl})
 	t.rehash(config, n)
-	t.changes = append(t.changes[:0], Change{Op: wire.OpSetData, Path: config, ACL: n.acl})
+	t.changes = append(t.changes, Change{Op: wire.OpSetData, Path: config, ACL: n.acl})
 	return Result{Path: config, Stat: n.shown(), Data: n.data}
 }

@@ -47,26 +47,36 @@ func (t *Tree) noteEphemerals(owner int64) {
 
 // multi carries out all of its operations, or none. Its results say of each operation what it gave; after one that
 // has failed they say OK of those before it and "runtime inconsistency" of those behind it, as ZooKeeper does.
+//
+// The server fails on a null path before it has begun, and on some operations when it comes to them. That is
+// [wire.MarshallingError] for the whole, with no results, which are empty in the first case and missing in the second.
 func (t *Tree) multi(w *Write) Result {
+	if slices.ContainsFunc(w.Ops, func(r wire.Request) bool { return r.Path == wire.Null }) {
+		return Result{Code: wire.MarshallingError, Results: []wire.Result{}}
+	}
 	t.journal = &journal{nodes: make(map[string]bool), owners: make(map[int64]bool)}
 	defer func() { t.journal = nil }()
 	results := make([]wire.Result, len(w.Ops))
 	for i := range w.Ops {
 		r := &w.Ops[i]
-		if !executable(r) {
-			t.restore()
-			t.changes = t.changes[:0]
-			return Result{Code: wire.MarshallingError}
-		}
 		step := Write{Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session, Identities: w.Identities,
 			Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis}
-		result := t.apply(&step)
+		result := Result{Code: wire.MarshallingError}
+		if executable(r) {
+			result = t.apply(&step)
+		}
 		if result.Code != wire.OK {
 			t.restore()
 			t.changes = t.changes[:0]
+		}
+		switch result.Code {
+		case wire.OK:
+			results[i] = wire.Result{Op: step.Op, Path: result.Path, Stat: result.Stat}
+		case wire.MarshallingError:
+			return Result{Code: result.Code}
+		default:
 			return Result{Code: result.Code, Results: failed(len(w.Ops), i, result.Code)}
 		}
-		results[i] = wire.Result{Op: step.Op, Path: result.Path, Stat: result.Stat}
 	}
 	return Result{Results: results}
 }

@@ -104,6 +104,8 @@ func (t *Tree) Get(path string, who []wire.Identity) Result {
 func (t *Tree) Exists(path string, who []wire.Identity) Result {
 	n := t.nodes[path]
 	switch {
+	case path == wire.Null:
+		return Result{Code: wire.MarshallingError}
 	case n == nil:
 		return Result{Code: wire.NoNode}
 	case t.rules.ExistsNeedsRead && !permitted(n.acl, who, wire.PermRead):
@@ -126,6 +128,8 @@ func (t *Tree) Children(path string, who []wire.Identity) Result {
 func (t *Tree) ACL(path string, who []wire.Identity) Result {
 	n := t.nodes[path]
 	switch {
+	case path == wire.Null:
+		return Result{Code: wire.MarshallingError}
 	case n == nil:
 		return Result{Code: wire.NoNode}
 	case !permitted(n.acl, who, wire.PermRead|wire.PermAdmin):
@@ -156,6 +160,8 @@ func (t *Tree) Descendants(path string, who []wire.Identity) (int, wire.Code) {
 func (t *Tree) readable(path string, who []wire.Identity) (*znode, wire.Code) {
 	n := t.nodes[path]
 	switch {
+	case path == wire.Null:
+		return nil, wire.MarshallingError
 	case n == nil:
 		return nil, wire.NoNode
 	case !permitted(n.acl, who, wire.PermRead):

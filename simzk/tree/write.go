@@ -16,7 +16,7 @@ import (
 //   - OpDeleteContainer: Path
 //   - OpCloseSession: Session, whose ephemeral nodes are deleted
 //
-// A version of -1 stands for any.
+// A version of -1 stands for any. A path of [wire.Null] is one on which ZooKeeper fails where it does not check it first.
 type Write struct {
 	Op         wire.Op
 	Zxid       int64           // the transaction; higher than that of every write before
@@ -114,12 +114,15 @@ func (t *Tree) create(w *Write) Result {
 		return Result{Code: code}
 	}
 	slash := strings.LastIndexByte(w.Path, '/')
-	if slash < 0 || strings.IndexByte(w.Path, 0) >= 0 {
+	switch {
+	case w.Path == wire.Null:
+		return Result{Code: wire.MarshallingError}
+	case slash < 0 || strings.IndexByte(w.Path, 0) >= 0:
 		return Result{Code: wire.BadArguments}
 	}
-	acl, ok := t.fixACL(w.ACL, w.Identities)
-	if !ok {
-		return Result{Code: wire.InvalidACL}
+	acl, code := t.fixACL(w.ACL, w.Identities)
+	if code != wire.OK {
+		return Result{Code: code}
 	}
 	parent := t.nodes[w.Path[:slash]]
 	switch {
@@ -193,7 +196,10 @@ func deletable(path string) bool {
 }
 
 func (t *Tree) delete(w *Write) Result {
-	if !deletable(w.Path) {
+	switch {
+	case w.Path == wire.Null:
+		return Result{Code: wire.MarshallingError}
+	case !deletable(w.Path):
 		return Result{Code: wire.BadArguments}
 	}
 	parent, n := t.nodes[w.Path[:strings.LastIndexByte(w.Path, '/')]], t.nodes[w.Path]
@@ -285,9 +291,9 @@ func (t *Tree) setACL(w *Write) Result {
 	if !ValidPath(w.Path, false) {
 		return Result{Code: wire.BadArguments}
 	}
-	acl, ok := t.fixACL(w.ACL, w.Identities)
-	if !ok {
-		return Result{Code: wire.InvalidACL}
+	acl, code := t.fixACL(w.ACL, w.Identities)
+	if code != wire.OK {
+		return Result{Code: code}
 	}
 	n, code := t.changeable(w.Path, w.Identities, wire.PermAdmin)
 	switch {

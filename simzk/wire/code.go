@@ -5,15 +5,13 @@ import "strconv"
 // A Code is the outcome of a request (KeeperException.Code).
 type Code int32
 
-// The codes that a server answers.
+// The codes that a simulated server answers. A real one has more, such as that of a quota.
 const (
 	OK                      Code = 0
-	SystemError             Code = -1
 	RuntimeInconsistency    Code = -2
 	MarshallingError        Code = -5
 	Unimplemented           Code = -6
 	BadArguments            Code = -8
-	ReconfigInProgress      Code = -14
 	NewConfigNoQuorum       Code = -13
 	NoNode                  Code = -101
 	NoAuth                  Code = -102
@@ -24,12 +22,8 @@ const (
 	SessionExpired          Code = -112
 	InvalidACL              Code = -114
 	AuthFailed              Code = -115
-	SessionMoved            Code = -118
-	NotReadOnly             Code = -119
 	NoWatcher               Code = -121
 	ReconfigDisabled        Code = -123
-	QuotaExceeded           Code = -125
-	Throttled               Code = -127
 )
 
 // String returns the name of the code, as a history shows it. OK is the empty string.
@@ -37,8 +31,6 @@ func (c Code) String() string {
 	switch c {
 	case OK:
 		return ""
-	case SystemError:
-		return "system error"
 	case RuntimeInconsistency:
 		return "runtime inconsistency"
 	case MarshallingError:
@@ -49,8 +41,6 @@ func (c Code) String() string {
 		return "bad arguments"
 	case NewConfigNoQuorum:
 		return "new configuration without quorum"
-	case ReconfigInProgress:
-		return "reconfiguration in progress"
 	case NoNode:
 		return "no node"
 	case NoAuth:
@@ -69,18 +59,10 @@ func (c Code) String() string {
 		return "invalid ACL"
 	case AuthFailed:
 		return "authentication failed"
-	case SessionMoved:
-		return "session moved"
-	case NotReadOnly:
-		return "not read-only"
 	case NoWatcher:
 		return "no watcher"
 	case ReconfigDisabled:
 		return "reconfiguration disabled"
-	case QuotaExceeded:
-		return "quota exceeded"
-	case Throttled:
-		return "throttled"
 	}
 	return "code " + strconv.Itoa(int(c))
 }

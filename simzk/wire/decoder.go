@@ -7,7 +7,8 @@ import "encoding/binary"
 // frame.
 type decoder struct {
 	rest   []byte
-	length int // of the whole frame
+	length int  // of the whole frame
+	server bool // reads strings as a server does
 	err    error
 	failed int // where in the frame err happened
 }
@@ -87,13 +88,21 @@ func (d *decoder) buffer() []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
 
-// string decodes a ustring, "" for null. Bytes that are not UTF-8 stay as they are.
+// string decodes a ustring. A server makes it UTF-8; otherwise bytes that are not UTF-8 stay as they are, but for the
+// pairs of surrogates that servers send.
 func (d *decoder) string() string {
-	return string(d.bytes())
+	switch b := d.bytes(); {
+	case b == nil && d.err == nil:
+		return Null
+	case d.server:
+		return Text(b)
+	default:
+		return joinSurrogates(b)
+	}
 }
 
 // count decodes the length of a vector, of whose elements each takes at least that many bytes. ZooKeeper takes a
-// negative length for no elements.
+// negative length for no elements; -1 is null, which makes a difference in [Watches] only.
 func (d *decoder) count(least int) int {
 	n := max(int(d.int()), 0)
 	// A length that lies must not make us allocate.

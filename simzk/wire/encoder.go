@@ -26,6 +26,9 @@ func appendBuffer(dst, v []byte) []byte {
 }
 
 func appendString(dst []byte, v string) []byte {
+	if v == Null {
+		return appendInt(dst, -1)
+	}
 	return append(appendInt(dst, int32(len(v))), v...)
 }
 
@@ -38,13 +41,13 @@ func appendStrings(dst []byte, v []string) []byte {
 	return dst
 }
 
-// appendACL appends a vector of data.ACL; nil is an empty one.
-func appendACL(dst []byte, v []ACL) []byte {
+// appendACL appends a vector of data.ACL, with strings as str appends them; nil is an empty one.
+func appendACL(dst []byte, v []ACL, str func([]byte, string) []byte) []byte {
 	dst = appendInt(dst, int32(len(v)))
 	for i := range v {
 		dst = appendInt(dst, v[i].Perms)
-		dst = appendString(dst, v[i].Scheme)
-		dst = appendString(dst, v[i].ID)
+		dst = str(dst, v[i].Scheme)
+		dst = str(dst, v[i].ID)
 	}
 	return dst
 }
@@ -53,8 +56,8 @@ func appendACL(dst []byte, v []ACL) []byte {
 func appendIdentities(dst []byte, v []Identity) []byte {
 	dst = appendInt(dst, int32(len(v)))
 	for i := range v {
-		dst = appendString(dst, v[i].Scheme)
-		dst = appendString(dst, v[i].ID)
+		dst = appendText(dst, v[i].Scheme)
+		dst = appendText(dst, v[i].ID)
 	}
 	return dst
 }

@@ -29,6 +29,7 @@ func TestBadRequests(t *testing.T) {
 		},
 		{"ACL longer than any frame", header + `00000007` + pathOctets + `7fffffff 00000000`, wire.ErrTruncated, 14},
 		{"watches longer than any frame", header + `00000065 0000000000000000 7fffffff 00000000`, wire.ErrTruncated, 16},
+		{"null for no watches", header + `00000065 0000000000000000 00000000 ffffffff 00000000`, wire.ErrNull, 20},
 		{"no watch", header + `00000003` + pathOctets, wire.ErrTruncated, 14},
 		{
 			"getData in a multi", header + `0000000e 00000004 00 ffffffff` + pathOctets + `00` + endOctets,

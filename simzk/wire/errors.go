@@ -15,6 +15,7 @@ var ErrHeader = errors.New("wire: the frame ends within its header")
 var (
 	ErrTruncated = errors.New("the record ends early")
 	ErrLength    = errors.New("negative length")
+	ErrNull      = errors.New("a null vector")
 	ErrOperation = errors.New("an operation that a multi of this type cannot hold")
 )
 
@@ -23,7 +24,7 @@ var (
 type BodyError struct {
 	Op     Op    // the type of the request; OpCreateSession of a connect record, OpNotification of an event
 	Offset int   // the place in the frame where the field begins that cannot be decoded
-	Err    error // ErrTruncated, ErrLength or ErrOperation
+	Err    error // ErrTruncated, ErrLength, ErrNull or ErrOperation
 }
 
 func (e *BodyError) Error() string {

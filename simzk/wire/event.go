@@ -5,7 +5,7 @@ func AppendEvent(dst []byte, e *Event) []byte {
 	dst = appendReplyHeader(dst, XidEvent, e.Zxid, OK)
 	dst = appendInt(dst, int32(e.Type))
 	dst = appendInt(dst, e.State)
-	return appendString(dst, e.Path)
+	return appendText(dst, e.Path)
 }
 
 // DecodeEvent decodes what [AppendEvent] encodes. [ReplyHeader] tells an event from a reply; here its xid and its code

@@ -14,6 +14,9 @@ func FuzzRequest(f *testing.F) {
 	for _, test := range goldenRequests {
 		f.Add(octets(test.octets))
 	}
+	for _, test := range lenientRequests() {
+		f.Add(octets(test.octets))
+	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var first, second wire.Request
 		if err := wire.DecodeRequest(frame, &first); err != nil {
@@ -39,6 +42,9 @@ func FuzzReply(f *testing.F) {
 	}
 	for _, test := range goldenEvents {
 		f.Add(int32(wire.OpNotification), octets(test.octets))
+	}
+	for _, path := range []string{`ffffffff`, `00000004 f09f9880`, `00000006 eda0bdedb880`, `00000003 eda080`} {
+		f.Add(int32(wire.OpSync), octets(`00000007 0000000100000002 00000000`+path))
 	}
 	f.Fuzz(func(t *testing.T, op int32, frame []byte) {
 		if op == int32(wire.OpNotification) {

@@ -462,7 +462,7 @@ var goldenEvents = []struct {
 	},
 	{
 		"without a path",
-		wire.Event{Type: wire.EventNone},
+		wire.Event{Type: -1},
 		`ffffffff 0000000000000000 00000000 ffffffff 00000000 00000000`,
 	},
 }
@@ -485,19 +485,15 @@ func TestGoldenEvents(t *testing.T) {
 	}
 }
 
-// TestLenientDecoding decodes what nobody should send and servers accept nevertheless.
-func TestLenientDecoding(t *testing.T) {
-	tests := []struct {
-		name   string
-		octets string
-		want   wire.Request
-	}{
+// lenientRequests are what nobody should send and servers can read nevertheless.
+func lenientRequests() []lenientRequest {
+	return []lenientRequest{
 		{
 			"octets after the record", `00000007 00000009` + pathOctets + `ff`,
 			wire.Request{Xid: 7, Op: wire.OpSync, Path: "/a"},
 		},
 		{"octets after a header", `fffffffe 0000000b ff`, wire.Request{Xid: wire.XidPing, Op: wire.OpPing}},
-		{"null path", `00000007 00000009 ffffffff`, wire.Request{Xid: 7, Op: wire.OpSync}},
+		{"null path", `00000007 00000009 ffffffff`, wire.Request{Xid: 7, Op: wire.OpSync, Path: wire.Null}},
 		{
 			"null ACL", `00000007 00000007` + pathOctets + `ffffffff 00000002`,
 			wire.Request{Xid: 7, Op: wire.OpSetACL, Path: "/a", Version: 2},
@@ -511,9 +507,26 @@ func TestLenientDecoding(t *testing.T) {
 			wire.Request{Xid: 7, Op: wire.OpExists, Path: "/a", Watch: true},
 		},
 		{"end of a multi with a type", `00000007 0000000e 00000001 01 00000000`, wire.Request{Xid: 7, Op: wire.OpMulti}},
-		{"path that is not UTF-8", `00000007 00000009 00000002 2fff`, wire.Request{Xid: 7, Op: wire.OpSync, Path: "/\xff"}},
+		{"path that is not UTF-8", `00000007 00000009 00000002 2fff`, wire.Request{Xid: 7, Op: wire.OpSync, Path: "/\ufffd"}},
+		{
+			"null path in setWatches", `00000007 00000065 0000000000000001 00000001 ffffffff 00000000 00000000`,
+			wire.Request{Xid: 7, Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: 1, Data: []string{wire.Null}}},
+		},
+		{
+			"vector of negative length in setWatches", `00000007 00000065 0000000000000001 fffffffe 00000000 00000000`,
+			wire.Request{Xid: 7, Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: 1}},
+		},
 	}
-	for _, test := range tests {
+}
+
+type lenientRequest struct {
+	name   string
+	octets string
+	want   wire.Request
+}
+
+func TestLenientDecoding(t *testing.T) {
+	for _, test := range lenientRequests() {
 		t.Run(test.name, func(t *testing.T) {
 			got := wire.Request{Data: []byte("what is to be forgotten")}
 			if err := wire.DecodeRequest(octets(test.octets), &got); err != nil || !reflect.DeepEqual(got, test.want) {
@@ -528,7 +541,7 @@ func TestAbsentPointers(t *testing.T) {
 	for _, pair := range [][2]wire.Request{
 		{{Op: wire.OpSetWatches}, {Op: wire.OpSetWatches, Watches: &wire.Watches{}}},
 		{{Op: wire.OpSetWatches2}, {Op: wire.OpSetWatches2, Watches: &wire.Watches{}}},
-		{{Op: wire.OpReconfig}, {Op: wire.OpReconfig, Reconfig: &wire.Reconfig{}}},
+		{{Op: wire.OpReconfig}, {Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: wire.Null, Leaving: wire.Null, NewMembers: wire.Null}}},
 	} {
 		got, want := wire.AppendRequest(nil, &pair[0]), wire.AppendRequest(nil, &pair[1])
 		if !bytes.Equal(got, want) {

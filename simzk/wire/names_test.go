@@ -39,7 +39,7 @@ func TestCodeNames(t *testing.T) {
 		taken[name] = true
 	}
 	for code, want := range map[wire.Code]string{
-		wire.NoNode: "no node", wire.MarshallingError: "marshalling error", wire.Throttled: "throttled", -130: "code -130",
+		wire.NoNode: "no node", wire.MarshallingError: "marshalling error", wire.ReconfigDisabled: "reconfiguration disabled", -127: "code -127",
 	} {
 		if got := code.String(); got != want {
 			t.Errorf("%d is called %q, want %q", int32(code), got, want)

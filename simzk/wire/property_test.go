@@ -29,10 +29,17 @@ var (
 // A drawer draws the fields of records. It gives nil for an empty vector, as a decoder does.
 type drawer struct{ t *rapid.T }
 
-func (d drawer) int() int32     { return rapid.Int32().Draw(d.t, "int") }
-func (d drawer) long() int64    { return rapid.Int64().Draw(d.t, "long") }
-func (d drawer) bool() bool     { return rapid.Bool().Draw(d.t, "bool") }
-func (d drawer) string() string { return rapid.String().Draw(d.t, "string") }
+func (d drawer) int() int32  { return rapid.Int32().Draw(d.t, "int") }
+func (d drawer) long() int64 { return rapid.Int64().Draw(d.t, "long") }
+func (d drawer) bool() bool  { return rapid.Bool().Draw(d.t, "bool") }
+
+// string draws a string; null and empty are different ones.
+func (d drawer) string() string {
+	if rapid.IntRange(0, 7).Draw(d.t, "null") == 0 {
+		return wire.Null
+	}
+	return rapid.String().Draw(d.t, "string")
+}
 
 // buffer draws a buffer; null and empty are different ones.
 func (d drawer) buffer() []byte {

@@ -91,7 +91,7 @@ type Request struct {
 	Xid int32 // 0 within a multi
 	Op  Op
 
-	Path      string
+	Path      string // [Null] is null, as of all strings
 	Data      []byte // nil is null. Of OpAuth: the credentials; of OpSASL: the token
 	ACL       []ACL
 	Flags     int32 // of the creates
@@ -116,7 +116,8 @@ type Watches struct {
 	Recursive    []string // of OpSetWatches2 only
 }
 
-// Reconfig asks for other members of the ensemble.
+// Reconfig asks for other members of the ensemble. What it does not speak of is [Null]: a list of all members that is
+// empty asks for an ensemble of none.
 type Reconfig struct {
 	Joining    string
 	Leaving    string
@@ -156,7 +157,6 @@ type EventType int32
 
 // The types of events.
 const (
-	EventNone            EventType = -1
 	EventCreated         EventType = 1
 	EventDeleted         EventType = 2
 	EventDataChanged     EventType = 3

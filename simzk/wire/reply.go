@@ -7,8 +7,8 @@ package wire
 // OpSetData, OpCheck, OpGetData, OpGetChildren and OpError. They answer OpCreateContainer and OpCreateTTL as OpCreate2.
 func AppendReply(dst []byte, op Op, r *Reply) []byte {
 	dst = appendReplyHeader(dst, r.Xid, r.Zxid, r.Code)
-	// A server has begun its answer to a multiRead when it finds an operation that does not read, and sends what it has.
-	if r.Code != OK && (op != OpMultiRead || r.Results == nil) {
+	// When a server comes upon an operation that it cannot make sense of, it has begun its answer, and sends what it has.
+	if r.Code != OK && (op != OpMultiRead && op != OpMulti || r.Results == nil) {
 		return dst
 	}
 	return appendReplyBody(dst, op, r)
@@ -56,15 +56,15 @@ func appendReplyHeader(dst []byte, xid int32, zxid int64, code Code) []byte {
 func appendReplyBody(dst []byte, op Op, r *Reply) []byte {
 	switch op {
 	case OpCreate, OpSync:
-		return appendString(dst, r.Path)
+		return appendText(dst, r.Path)
 	case OpCreate2, OpCreateContainer, OpCreateTTL:
-		return appendStat(appendString(dst, r.Path), &r.Stat)
+		return appendStat(appendText(dst, r.Path), &r.Stat)
 	case OpExists, OpSetData, OpSetACL, OpCheck:
 		return appendStat(dst, &r.Stat)
 	case OpGetData, OpReconfig:
 		return appendStat(appendBuffer(dst, r.Data), &r.Stat)
 	case OpGetACL:
-		return appendStat(appendACL(dst, r.ACL), &r.Stat)
+		return appendStat(appendACL(dst, r.ACL, appendText), &r.Stat)
 	case OpGetChildren, OpGetEphemerals:
 		return appendStrings(dst, r.Children)
 	case OpGetChildren2:

@@ -9,13 +9,15 @@ func AppendRequest(dst []byte, r *Request) []byte {
 	return appendRequestBody(dst, r)
 }
 
-// DecodeRequest decodes a request and forgets all that r had. The result shares no memory with the frame, and what
+// DecodeRequest decodes a request, as a server does, and forgets all that r had. In the place of bytes that are not UTF-8
+// its strings have what [Text] makes of them. The result shares no memory with the frame, and what
 // follows the record is ignored, as servers do. An unknown type is no error: such a request has a header alone.
 //
 // The error is [ErrHeader] if there is no whole header. It is a [BodyError] if the record is bad, and r then has its
 // Xid and Op, and nothing else.
 func DecodeRequest(frame []byte, r *Request) error {
 	d := newDecoder(frame)
+	d.server = true
 	*r = Request{Xid: d.int(), Op: Op(d.int())}
 	if d.err != nil {
 		*r = Request{}
@@ -40,7 +42,7 @@ func appendRequestBody(dst []byte, r *Request) []byte {
 		dst = appendBuffer(appendString(dst, r.Path), r.Data)
 		return appendInt(dst, r.Version)
 	case OpSetACL:
-		dst = appendACL(appendString(dst, r.Path), r.ACL)
+		dst = appendACL(appendString(dst, r.Path), r.ACL, appendString)
 		return appendInt(dst, r.Version)
 	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
 		return appendBool(appendString(dst, r.Path), r.Watch)
@@ -99,7 +101,7 @@ func (d *decoder) requestBody(r *Request) {
 func appendCreate(dst []byte, r *Request) []byte {
 	dst = appendString(dst, r.Path)
 	dst = appendBuffer(dst, r.Data)
-	dst = appendACL(dst, r.ACL)
+	dst = appendACL(dst, r.ACL, appendString)
 	return appendInt(dst, r.Flags)
 }
 
@@ -124,17 +126,26 @@ func appendWatches(dst []byte, op Op, w *Watches) []byte {
 }
 
 func (d *decoder) watches(op Op) *Watches {
-	w := &Watches{RelativeZxid: d.long(), Data: d.strings(), Exist: d.strings(), Child: d.strings()}
+	w := &Watches{RelativeZxid: d.long(), Data: d.watched(), Exist: d.watched(), Child: d.watched()}
 	if op == OpSetWatches2 {
-		w.Persistent, w.Recursive = d.strings(), d.strings()
+		w.Persistent, w.Recursive = d.watched(), d.watched()
 	}
 	return w
+}
+
+// watched decodes one of the vectors of watches, which must not be null. A server notices only when it comes to that
+// vector, and has set the watches of those before it.
+func (d *decoder) watched() []string {
+	if ahead := *d; ahead.int() == -1 {
+		d.fail(ErrNull, 0)
+	}
+	return d.strings()
 }
 
 // appendReconfig appends proto.ReconfigRequest; nil asks for nothing.
 func appendReconfig(dst []byte, r *Reconfig) []byte {
 	if r == nil {
-		r = &Reconfig{}
+		r = &Reconfig{Joining: Null, Leaving: Null, NewMembers: Null}
 	}
 	dst = appendString(dst, r.Joining)
 	dst = appendString(dst, r.Leaving)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// conformable are the flags of a server that has all that conform asks for.
+var conformable = []string{"--extended-types", "--super-digest", "super:D/InIHSb7yEEbrWz8b9l71RjZJU="} // The password is test.
+
+// TestConform compares a served ensemble with another, and finds no difference.
+func TestConform(t *testing.T) {
+	t.Parallel()
+	_, address := serveOn(t, conformable...)
+	c := start(t, "conform", "--zookeeper", address, "--operations", "1000", "--ttl", "--containers", "--super", "super:test", "--json", "report.json")
+	text, status := c.end(t)
+	if c.first != "271 facts: no difference\n" || !strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusFine {
+		t.Errorf("%q, %q, status %d, stderr %s", c.first, text, status, &c.stderr)
+	}
+	if r := readConformReport(t, c); r.Interrupted || r.Facts != 271 || r.Operations != 1000 || r.Difference != "" {
+		t.Errorf("report %+v", r)
+	}
+}
+
+// TestConformFindsAnotherRelease compares servers of two releases.
+func TestConformFindsAnotherRelease(t *testing.T) {
+	t.Parallel()
+	_, address := serveOn(t, conformable...)
+	c := start(t, "conform", "--zookeeper", address, "--zookeeper-version", "3.9", "--operations", "0", "--json", "report.json")
+	text, status := c.end(t)
+	if !strings.Contains(c.first, " of 271 facts differ; got is the simulation, want the server:") || status != statusViolation {
+		t.Errorf("%q, %q, status %d", c.first, text, status)
+	}
+	if r := readConformReport(t, c); len(r.Deviations) == 0 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+// TestInterruptedConform stops a comparison that would run for hours, which is no success.
+func TestInterruptedConform(t *testing.T) {
+	t.Parallel()
+	_, address := serveOn(t, conformable...)
+	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000", "--json", "report.json")
+	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	if status != statusInterrupted || !strings.HasPrefix(text, "interrupted: no difference in the first ") {
+		t.Errorf("status %d, %q, stderr %s", status, text, &c.stderr)
+	}
+	if r := readConformReport(t, c); !r.Interrupted || r.Difference != "" {
+		t.Errorf("report %+v", r)
+	}
+}
+
+// TestConformServerEnds ends the server amid the comparison, which is no difference.
+func TestConformServerEnds(t *testing.T) {
+	t.Parallel()
+	daemon, address := serveOn(t, conformable...)
+	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000")
+	if err := daemon.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	if want := "interlock: " + address + ": "; status != statusUsage || text != "" || !strings.Contains(c.stderr.String(), want) {
+		t.Errorf("status %d, %q, stderr %s", status, text, &c.stderr)
+	}
+}
+
+// TestConformWithoutServer asks an address that nobody listens at.
+func TestConformWithoutServer(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	var stdout, stderr strings.Builder
+	status := execute(t.Context(), t, []string{"conform", "--zookeeper", address}, &stdout, &stderr)
+	if want := "interlock: " + address + ": it cannot be reached: "; status != statusUsage || !strings.HasPrefix(stderr.String(), want) || stdout.Len() > 0 {
+		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
+	}
+}
+
+func readConformReport(t *testing.T, c *child) conformReport {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(c.command.Dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r conformReport
+	if err := json.Unmarshal(content, &r); err != nil {
+		t.Fatalf("the report is not whole: %v\n%s", err, content)
+	}
+	return r
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+// silentSocket listens at a socket, takes commands and answers none. It tells of each that has arrived.
+func silentSocket(t *testing.T) (path string, commands <-chan string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "socket")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	arrived := make(chan string, 1)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(conn).ReadString('\n')
+			arrived <- line
+		}
+	}()
+	return path, arrived
+}
+
+// TestControlTimeout asks a socket that does not answer.
+func TestControlTimeout(t *testing.T) {
+	t.Parallel()
+	path, _ := silentSocket(t)
+	var stdout, stderr strings.Builder
+	status := execute(t.Context(), t, []string{"control", "--control", path, "--timeout", "20ms", "status"}, &stdout, &stderr)
+	if status != statusInternal || stdout.Len() > 0 || stderr.String() != "interlock: no answer in 20ms; --timeout waits longer\n" {
+		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
+	}
+}
+
+// TestControlInterrupted ends a command that waits for its answer.
+func TestControlInterrupted(t *testing.T) {
+	t.Parallel()
+	path, commands := silentSocket(t)
+	c := begin(t, "control", "--control", path, "--timeout", "10m", "status")
+	if command := <-commands; command != "status\n" {
+		t.Errorf("command %q", command)
+	}
+	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if text, status := c.end(t); text != "" || status != statusInterrupted || c.stderr.String() != "interlock: interrupted\n" {
+		t.Errorf("status %d, %q, stderr %q", status, text, &c.stderr)
+	}
+}
+
+// newTestController takes commands from the clients of a listener.
+func newTestController(t *testing.T, listener net.Listener) *controller {
+	t.Helper()
+	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := tcp.NewFleet(tcp.Config{})
+	c := control(listener, server, fleet)
+	t.Cleanup(func() {
+		c.close()
+		fleet.Close()
+		server.Close()
+	})
+	return c
+}
+
+// say sends text to a controller and returns the first line that it answers.
+func say(t *testing.T, address net.Addr, text string) string {
+	t.Helper()
+	conn, err := net.Dial(address.Network(), address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go io.WriteString(conn, text)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// TestControllerBadCommands sends what is too long, and a configuration that whoever reads it would wait for.
+func TestControllerBadCommands(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(directory, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	newTestController(t, listener)
+	fifo := filepath.Join(directory, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ command, want string }{
+		{strings.Repeat("x", commandMax+1) + "\n", fmt.Sprintf("error: a command has at most %d bytes\n", commandMax)},
+		{"expire " + strings.Repeat("0", 100_000) + "1\n", "error: there is no session 0x1\n"},
+		{"launch " + fifo + "\n", "error: read " + fifo + ": it is no regular file\n"},
+		{`launch directory="/no\x20where" zoo.cfg` + "\n", "error: open /no where/zoo.cfg: no such file or directory\n"},
+	} {
+		if got := say(t, listener.Addr(), test.command); got != test.want {
+			t.Errorf("%.40q: %q, want %q", test.command, got, test.want)
+		}
+	}
+}
+
+// An exhausted listener fails a few times, as where there are too many open files.
+type exhausted struct {
+	net.Listener
+	left int
+}
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	if l.left > 0 {
+		l.left--
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
+
+// TestControllerExhausted goes on to accept after errors that pass.
+func TestControllerExhausted(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	newTestController(t, &exhausted{listener, 3})
+	if got := say(t, listener.Addr(), "bogus\n"); !strings.HasPrefix(got, `error: unknown command "bogus"`) {
+		t.Errorf("%q", got)
+	}
+}
