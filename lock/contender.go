@@ -31,10 +31,7 @@ type contender struct {
 	outcome     chan outcome  // receives once
 	gone        chan struct{} // closed when the node has been removed
 
-	node      string                     // the path of the node, empty while there is none
-	session   int64                      // to which the node belongs, 0 if that is not known
-	token     int64                      // what the listings say of the fencing token, 0 if nothing
-	created   time.Time                  // when the node was asked for; zero if the answer was lost and the node found
+	standing
 	watches   map[string]<-chan zk.Event // that were set and have not fired, by the path of the node
 	uncertain bool                       // a request to create a node may have been carried out
 	doubted   bool                       // that was so at any time of the attempt
@@ -42,6 +39,19 @@ type contender struct {
 	muteLast  time.Time                  // when it was last
 	deleting  bool                       // a request to delete the node was sent
 	removal   error                      // why the node could not be removed, or was gone before; good once gone is closed
+}
+
+// A standing is what a contender knows of its node.
+type standing struct {
+	node    string    // its path, empty while there is none
+	owner   int64     // the session to which it belongs, 0 if that is not known
+	token   int64     // the fencing token, 0 while it is not known
+	created time.Time // when the node was asked for; zero if the answer was lost and the node found
+
+	own     <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
+	version int32           // of its data, as last seen
+	data    []byte          // likewise
+	line    uint64          // the connection over which own was asked for
 }
 
 type outcome struct {
@@ -111,7 +121,7 @@ func (c *contender) acquire() (*vigil, error) {
 			return vigil, err
 		case err == errDisowned:
 			// The session was lost, or somebody removed the node: a new node queues at the end.
-			c.node, c.session, c.token, c.created = "", 0, 0, time.Time{}
+			c.standing = standing{}
 			clear(c.watches)
 			continue
 		}
@@ -133,23 +143,29 @@ func (c *contender) attempt() (*vigil, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(blockers) <= c.rule.spare && c.proven() {
-		if err := c.wanted(); err != nil {
+	proven := len(blockers) <= c.rule.spare // The listing has shown the node.
+	if !proven {
+		if err := c.waitFor(blockers); err != nil {
 			return nil, err
 		}
-		return c.newVigil(c.token, c.created), nil
+		if proven, err = c.unharmed(); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.waitFor(blockers); err != nil {
+	if err := c.wanted(); err != nil {
 		return nil, err
+	}
+	if proven && c.token != 0 && c.alive() {
+		return c.newVigil(c.created), nil
 	}
 	return c.confirmVigil()
 }
 
-// proven tells whether there is no need to ask for the contender's own node. It was made by a request that was answered,
-// which the leader has agreed to while the session lived; that must not be too long ago. And it belongs to the session, if
-// that has not changed since before the node was made. A listing proves nothing, as a server that lags behind answers it.
-func (c *contender) proven() bool {
-	return c.token != 0 && c.session != 0 && c.session == c.client.SessionID() && time.Since(c.created) < c.validity
+// alive tells whether the session to which the node belongs must still live. The node was made by a request that was
+// answered, so the leader has agreed to it while the session lived; that must not be long ago. And the client's session
+// has not changed since before the node was made. No read proves as much, as a server that lags behind answers it.
+func (c *contender) alive() bool {
+	return c.owner != 0 && c.owner == c.client.SessionID() && time.Since(c.created) < c.validity/2
 }
 
 // create makes the contender's node, or finds the one that an earlier request made whose reply was lost.
@@ -170,7 +186,7 @@ func (c *contender) create() error {
 		// The name alone counts: a client that puts a prefix before every path may return it with or without.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
 		c.created = asked
-		c.session = session // If the client's session is still this one, the node was made in it: no session comes back.
+		c.owner = session // If the client's session is still this one, the node was made in it: no session comes back.
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain = false
 		return c.createParents(c.path)
@@ -319,8 +335,12 @@ func (c *contender) pause(err error) error {
 
 // closed tells whether the client was closed by its owner. go-zookeeper/zk does not say so: calls fail with
 // ErrConnectionClosed, as after a lost connection. But a client that is open tries to connect again at once, and its
-// calls wait for that. So one whose every call fails at once, for longer than any session lasts, has been closed.
+// calls wait for that. So one whose every call fails at once, for longer than any session lasts, has been closed. A
+// [Session] knows.
 func (c *contender) closed(err error) bool {
+	if c.session != nil {
+		return c.session.isClosed()
+	}
 	if c.client.State() != zk.StateDisconnected || !errors.Is(err, zk.ErrConnectionClosed) {
 		return false
 	}

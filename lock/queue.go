@@ -17,7 +17,8 @@ import (
 // of the package is one, with rules of its own about who waits for whom.
 type queue struct {
 	client     Client
-	identity   any // equal for queues whose clients are the same
+	session    *Session // as which the client was given, or nil
+	identity   any      // equal for queues whose clients are the same
 	path       string
 	timeout    time.Duration
 	validity   time.Duration // how long a confirmation of a node lasts, from when it was asked for
@@ -47,10 +48,12 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 	if sessionTimeout <= 0 {
 		return nil, fmt.Errorf("lock: session timeout %v must be positive", sessionTimeout)
 	}
-	q := &queue{
-		client: client, path: path, timeout: sessionTimeout, validity: sessionTimeout / 10 * 9,
-		acl: zk.WorldACL(zk.PermAll), random: rand.Reader,
+	q := &queue{path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader}
+	if session, ok := client.(*Session); ok {
+		q.session, client = session, session.Client
+		sessionTimeout = min(sessionTimeout, session.timeout)
 	}
+	q.client, q.timeout, q.validity = client, sessionTimeout, validity(sessionTimeout)
 	q.identity = q
 	if reflect.ValueOf(client).Comparable() {
 		q.identity = client
