@@ -52,6 +52,14 @@ type standing struct {
 	version int32           // of its data, as last seen
 	data    []byte          // likewise
 	line    uint64          // the connection over which own was asked for
+
+	along <-chan listing // the answer to a listing that was sent along with the request for the node; nil once it was used
+}
+
+// A listing is what [queue.list] returns.
+type listing struct {
+	entries []entry
+	changed int64
 }
 
 type outcome struct {
@@ -180,6 +188,7 @@ func (c *contender) create() error {
 	}
 	c.uncertain = true
 	session, asked := c.client.SessionID(), time.Now()
+	c.along = c.listAlong()
 	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(), zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
 	case err == nil:
@@ -196,6 +205,21 @@ func (c *contender) create() error {
 		c.doubted = true
 	}
 	return err
+}
+
+// listAlong lists the contenders while the caller goes on to ask for its node. Sent one after the other, without waiting in
+// between, the two take no more time than one: a server handles the requests of a connection in the order in which they come.
+// Should they be sent the other way round, the node will not be in the listing.
+func (c *contender) listAlong() <-chan listing {
+	answer := make(chan listing, 1)
+	go func() {
+		defer close(answer) // even where the client ends the goroutine
+		entries, changed, err := c.list()
+		if err == nil {
+			answer <- listing{entries, changed}
+		}
+	}()
+	return answer
 }
 
 // createParents makes the directory of the lock. It returns an error that makes the attempt start over even where

@@ -122,25 +122,24 @@ func (q *queue) sync() error {
 	return nil
 }
 
-// sorted brings contenders into the order in which their nodes were created. Where their numbers do not tell it, it
-// asks for the transaction that created each node, and leaves out those that are gone by now.
-func (q *queue) sorted(entries []entry) ([]entry, error) {
-	if !numbersTell(entries) {
-		standing := entries[:0]
-		for _, e := range entries {
-			exists, stat, err := q.client.Exists(q.at(e.name))
-			if err != nil {
-				return nil, err
-			}
-			if exists {
-				e.czxid = stat.Czxid
-				standing = append(standing, e)
-			}
-		}
-		entries = standing
+// ordered makes sure that the entries tell in which order their nodes were created. Where their numbers do not, it asks for
+// the transaction that created each node, and leaves out those that are gone by now.
+func (q *queue) ordered(entries []entry) ([]entry, error) {
+	if numbersTell(entries) {
+		return entries, nil
 	}
-	sortEntries(entries)
-	return entries, nil
+	standing := entries[:0]
+	for _, e := range entries {
+		exists, stat, err := q.client.Exists(q.at(e.name))
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			e.czxid = stat.Czxid
+			standing = append(standing, e)
+		}
+	}
+	return standing, nil
 }
 
 // at returns the path of a node in the directory.

@@ -2,39 +2,69 @@ package lock
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// listBlockers returns the paths of the contenders that stand before this one and that it waits for, the first of them
-// first. Whoever comes later stands behind, so none need be looked for that is not in this list.
+// listBlockers returns the paths of the contenders that stand before this one and that it waits for, the nearest of them
+// last, as many as may have to be watched; the others are in no order. Whoever comes later stands behind, so none need be
+// looked for that is not in this list.
 func (c *contender) listBlockers() ([]string, error) {
-	entries, changed, err := c.list()
+	entries, changed, err := c.listOwn()
 	if err == nil {
-		entries, err = c.sorted(entries)
+		entries, err = c.ordered(entries)
 	}
 	if err != nil {
 		return nil, err
 	}
-	blockers := make([]string, 0, len(entries))
+	own := slices.IndexFunc(entries, c.isOwn)
+	if own < 0 {
+		return nil, errDisowned
+	}
+	mine, last := entries[own], true
+	before := entries[:0]
 	for i := range entries {
-		e := &entries[i]
-		path := c.at(e.name)
-		switch {
-		case path == c.node:
-			c.learnToken(e.czxid, changed, i == len(entries)-1)
-			return blockers, nil
+		switch e := &entries[i]; {
+		case e.name == mine.name:
 		case e.guid == c.guid:
 			// A second node of this contender: a request that was taken for lost has been carried out after all.
-			if err := c.delete(path); err != nil {
+			if err := c.delete(c.at(e.name)); err != nil {
 				return nil, err
 			}
+		case compareEntries(e, &mine) > 0:
+			last = false
 		case c.rule.blockedBy(e):
-			blockers = append(blockers, path)
+			before = append(before, *e)
 		}
 	}
-	return nil, errDisowned
+	c.learnToken(mine.czxid, changed, last)
+	nearestLast(before, c.rule.spare+1)
+	blockers := make([]string, len(before))
+	for i := range before {
+		blockers[i] = c.at(before[i].name)
+	}
+	return blockers, nil
+}
+
+// isOwn tells whether an entry is the contender's node.
+func (c *contender) isOwn(e entry) bool {
+	return e.guid == c.guid && strings.HasSuffix(c.node, e.name)
+}
+
+// listOwn lists the contenders, with this one among them unless its node is gone. The listing that was sent along with the
+// request for the node will do, if the server has handled it after that request.
+func (c *contender) listOwn() ([]entry, int64, error) {
+	if c.along != nil {
+		first := <-c.along
+		c.along = nil
+		if slices.ContainsFunc(first.entries, c.isOwn) {
+			return first.entries, first.changed, nil
+		}
+	}
+	return c.list()
 }
 
 // learnToken takes the fencing token from a listing. The token is the transaction that created the node, or a later one
@@ -74,8 +104,10 @@ func (c *contender) waitFor(blockers []string) error {
 		if c.rule.try {
 			return ErrNotAcquired
 		}
-		if err := c.watchOwn(); err != nil {
-			return err
+		if len(blockers) == c.rule.spare+1 {
+			if err := c.watchOwn(); err != nil {
+				return err
+			}
 		}
 		c.observe(Event{Kind: Waiting, Ahead: len(blockers)})
 		if blockers, err = c.awaitEvent(blockers); err != nil {
