@@ -65,6 +65,7 @@ type Session struct {
 	latest   *sessionChange
 	closed   bool
 	observed bool        // somebody wants to know
+	beating  bool        // a request is under way
 	beats    *time.Timer // for the next request
 	expiry   *time.Timer // for the deadline
 }
@@ -220,7 +221,7 @@ func (s *Session) meet(id int64) {
 		s.lose(errSessionNew)
 	}
 	s.id = id
-	if s.observed && s.latest.Status != SessionConnected {
+	if s.observed && !s.beating && s.latest.Status != SessionConnected {
 		s.beats.Reset(0)
 	}
 }
@@ -293,10 +294,18 @@ func (s *Session) observe() *sessionChange {
 
 // beat asks ZooKeeper for a sign of life. The answer to a sync comes from the leader.
 func (s *Session) beat() {
+	s.mu.Lock()
+	busy := s.beating
+	s.beating = true
+	s.mu.Unlock()
+	if busy {
+		return
+	}
 	id, asked := s.Client.SessionID(), time.Now()
 	_, err := s.Client.Sync(beatPath)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.beating = false
 	if s.closed {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // All that package lock offers keeps what it claims, whatever goes wrong.
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
-		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(),
+		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(), subjects.Session(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
