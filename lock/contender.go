@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -17,6 +18,7 @@ import (
 // node, from the first request to the last, so that no exit can leave the node behind.
 type contender struct {
 	*queue
+	ctx     context.Context // of the call, without its end; it is for observers
 	rule    rule
 	guid    string
 	prefix  string // of the path of every node that the contender makes
@@ -26,6 +28,7 @@ type contender struct {
 
 	unwanted    chan struct{} // closed when the lock is no longer wanted: cancelled or unlocked
 	dismissOnce sync.Once
+	dismissal   error         // why it is not; good once unwanted is closed
 	demoted     chan struct{} // closed when the lock is to be held no longer alone, but shared
 	demoteOnce  sync.Once
 	outcome     chan outcome  // receives once
@@ -78,7 +81,7 @@ var (
 // own: those that a lost connection has failed together shall not come back together.
 const retryPause = 100 * time.Millisecond
 
-func newContender(q *queue, r rule) (*contender, error) {
+func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 	var guid [guidLength / 2]byte
 	q.randomMu.Lock()
 	_, err := io.ReadFull(q.random, guid[:])
@@ -88,15 +91,28 @@ func newContender(q *queue, r rule) (*contender, error) {
 	}
 	name := hex.EncodeToString(guid[:])
 	return &contender{
-		queue: q, rule: r, guid: name, prefix: q.at(namePrefix + name + nameInfixes[r.kind]), started: time.Now(),
+		queue: q, ctx: context.WithoutCancel(ctx), rule: r, guid: name, prefix: q.at(namePrefix + name + nameInfixes[r.kind]), started: time.Now(),
 		retryAfter: retryPause + time.Duration(binary.BigEndian.Uint16(guid[:]))*time.Microsecond,
 		unwanted:   make(chan struct{}), demoted: make(chan struct{}), outcome: make(chan outcome, 1), gone: make(chan struct{}),
 		watches: make(map[string]<-chan zk.Event),
 	}, nil
 }
 
-// dismiss tells the contender that the lock is no longer wanted.
-func (c *contender) dismiss() { c.dismissOnce.Do(func() { close(c.unwanted) }) }
+// dismiss tells the contender that the lock is no longer wanted, and why.
+func (c *contender) dismiss(why error) {
+	c.dismissOnce.Do(func() {
+		c.dismissal = why
+		close(c.unwanted)
+	})
+}
+
+// why returns the error of an attempt that has failed as its caller gets to know it.
+func (c *contender) why(err error) error {
+	if err == errUnwanted {
+		return c.dismissal
+	}
+	return err
+}
 
 // demote tells the contender to let readers in beside it.
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
@@ -106,6 +122,7 @@ func (c *contender) run() {
 	defer close(c.gone)
 	vigil, err := c.acquire()
 	if err != nil {
+		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
 		// The node goes first: a caller that hears of the failure may try again at once, and would queue behind it.
 		// One that has stopped waiting is not kept.
 		c.remove()

@@ -81,7 +81,7 @@ func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 
 // contend sends a contender into the queue and waits until it has its turn.
 func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
-	c, err := newContender(q, r)
+	c, err := newContender(ctx, q, r)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 	case outcome := <-c.outcome:
 		return outcome.grant, outcome.err
 	case <-ctx.Done():
-		c.dismiss()
+		c.dismiss(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
 }
