@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -17,6 +18,7 @@ import (
 // node, from the first request to the last, so that no exit can leave the node behind.
 type contender struct {
 	*queue
+	ctx     context.Context // of the call, without its end; it is for observers
 	rule    rule
 	guid    string
 	prefix  string // of the path of every node that the contender makes
@@ -26,15 +28,13 @@ type contender struct {
 
 	unwanted    chan struct{} // closed when the lock is no longer wanted: cancelled or unlocked
 	dismissOnce sync.Once
+	dismissal   error         // why it is not; good once unwanted is closed
 	demoted     chan struct{} // closed when the lock is to be held no longer alone, but shared
 	demoteOnce  sync.Once
 	outcome     chan outcome  // receives once
 	gone        chan struct{} // closed when the node has been removed
 
-	node      string                     // the path of the node, empty while there is none
-	session   int64                      // to which the node belongs, 0 if that is not known
-	token     int64                      // what the listings say of the fencing token, 0 if nothing
-	created   time.Time                  // when the node was asked for; zero if the answer was lost and the node found
+	standing
 	watches   map[string]<-chan zk.Event // that were set and have not fired, by the path of the node
 	uncertain bool                       // a request to create a node may have been carried out
 	doubted   bool                       // that was so at any time of the attempt
@@ -42,6 +42,27 @@ type contender struct {
 	muteLast  time.Time                  // when it was last
 	deleting  bool                       // a request to delete the node was sent
 	removal   error                      // why the node could not be removed, or was gone before; good once gone is closed
+}
+
+// A standing is what a contender knows of its node.
+type standing struct {
+	node    string    // its path, empty while there is none
+	owner   int64     // the session to which it belongs, 0 if that is not known
+	token   int64     // the fencing token, 0 while it is not known
+	created time.Time // when the node was asked for; zero if the answer was lost and the node found
+
+	own     <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
+	version int32           // of its data, as last seen
+	data    []byte          // likewise
+	line    uint64          // the connection over which own was asked for
+
+	along <-chan listing // the answer to a listing that was sent along with the request for the node; nil once it was used
+}
+
+// A listing is what [queue.list] returns.
+type listing struct {
+	entries []entry
+	changed int64
 }
 
 type outcome struct {
@@ -60,7 +81,7 @@ var (
 // own: those that a lost connection has failed together shall not come back together.
 const retryPause = 100 * time.Millisecond
 
-func newContender(q *queue, r rule) (*contender, error) {
+func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 	var guid [guidLength / 2]byte
 	q.randomMu.Lock()
 	_, err := io.ReadFull(q.random, guid[:])
@@ -70,15 +91,28 @@ func newContender(q *queue, r rule) (*contender, error) {
 	}
 	name := hex.EncodeToString(guid[:])
 	return &contender{
-		queue: q, rule: r, guid: name, prefix: q.at(namePrefix + name + nameInfixes[r.kind]), started: time.Now(),
+		queue: q, ctx: context.WithoutCancel(ctx), rule: r, guid: name, prefix: q.at(namePrefix + name + nameInfixes[r.kind]), started: time.Now(),
 		retryAfter: retryPause + time.Duration(binary.BigEndian.Uint16(guid[:]))*time.Microsecond,
 		unwanted:   make(chan struct{}), demoted: make(chan struct{}), outcome: make(chan outcome, 1), gone: make(chan struct{}),
 		watches: make(map[string]<-chan zk.Event),
 	}, nil
 }
 
-// dismiss tells the contender that the lock is no longer wanted.
-func (c *contender) dismiss() { c.dismissOnce.Do(func() { close(c.unwanted) }) }
+// dismiss tells the contender that the lock is no longer wanted, and why.
+func (c *contender) dismiss(why error) {
+	c.dismissOnce.Do(func() {
+		c.dismissal = why
+		close(c.unwanted)
+	})
+}
+
+// why returns the error of an attempt that has failed as its caller gets to know it.
+func (c *contender) why(err error) error {
+	if err == errUnwanted {
+		return c.dismissal
+	}
+	return err
+}
 
 // demote tells the contender to let readers in beside it.
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
@@ -88,6 +122,7 @@ func (c *contender) run() {
 	defer close(c.gone)
 	vigil, err := c.acquire()
 	if err != nil {
+		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
 		// The node goes first: a caller that hears of the failure may try again at once, and would queue behind it.
 		// One that has stopped waiting is not kept.
 		c.remove()
@@ -111,7 +146,7 @@ func (c *contender) acquire() (*vigil, error) {
 			return vigil, err
 		case err == errDisowned:
 			// The session was lost, or somebody removed the node: a new node queues at the end.
-			c.node, c.session, c.token, c.created = "", 0, 0, time.Time{}
+			c.standing = standing{}
 			clear(c.watches)
 			continue
 		}
@@ -133,23 +168,29 @@ func (c *contender) attempt() (*vigil, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(blockers) <= c.rule.spare && c.proven() {
-		if err := c.wanted(); err != nil {
+	proven := len(blockers) <= c.rule.spare // The listing has shown the node.
+	if !proven {
+		if err := c.waitFor(blockers); err != nil {
 			return nil, err
 		}
-		return c.newVigil(c.token, c.created), nil
+		if proven, err = c.unharmed(); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.waitFor(blockers); err != nil {
+	if err := c.wanted(); err != nil {
 		return nil, err
+	}
+	if proven && c.token != 0 && c.alive() {
+		return c.newVigil(c.created), nil
 	}
 	return c.confirmVigil()
 }
 
-// proven tells whether there is no need to ask for the contender's own node. It was made by a request that was answered,
-// which the leader has agreed to while the session lived; that must not be too long ago. And it belongs to the session, if
-// that has not changed since before the node was made. A listing proves nothing, as a server that lags behind answers it.
-func (c *contender) proven() bool {
-	return c.token != 0 && c.session != 0 && c.session == c.client.SessionID() && time.Since(c.created) < c.validity
+// alive tells whether the session to which the node belongs must still live. The node was made by a request that was
+// answered, so the leader has agreed to it while the session lived; that must not be long ago. And the client's session
+// has not changed since before the node was made. No read proves as much, as a server that lags behind answers it.
+func (c *contender) alive() bool {
+	return c.owner != 0 && c.owner == c.client.SessionID() && time.Since(c.created) < c.validity/2
 }
 
 // create makes the contender's node, or finds the one that an earlier request made whose reply was lost.
@@ -164,13 +205,14 @@ func (c *contender) create() error {
 	}
 	c.uncertain = true
 	session, asked := c.client.SessionID(), time.Now()
+	c.along = c.listAlong()
 	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(), zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
 	case err == nil:
 		// The name alone counts: a client that puts a prefix before every path may return it with or without.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
 		c.created = asked
-		c.session = session // If the client's session is still this one, the node was made in it: no session comes back.
+		c.owner = session // If the client's session is still this one, the node was made in it: no session comes back.
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain = false
 		return c.createParents(c.path)
@@ -180,6 +222,21 @@ func (c *contender) create() error {
 		c.doubted = true
 	}
 	return err
+}
+
+// listAlong lists the contenders while the caller goes on to ask for its node. Sent one after the other, without waiting in
+// between, the two take no more time than one: a server handles the requests of a connection in the order in which they come.
+// Should they be sent the other way round, the node will not be in the listing.
+func (c *contender) listAlong() <-chan listing {
+	answer := make(chan listing, 1)
+	go func() {
+		defer close(answer) // even where the client ends the goroutine
+		entries, changed, err := c.list()
+		if err == nil {
+			answer <- listing{entries, changed}
+		}
+	}()
+	return answer
 }
 
 // createParents makes the directory of the lock. It returns an error that makes the attempt start over even where
@@ -319,8 +376,12 @@ func (c *contender) pause(err error) error {
 
 // closed tells whether the client was closed by its owner. go-zookeeper/zk does not say so: calls fail with
 // ErrConnectionClosed, as after a lost connection. But a client that is open tries to connect again at once, and its
-// calls wait for that. So one whose every call fails at once, for longer than any session lasts, has been closed.
+// calls wait for that. So one whose every call fails at once, for longer than any session lasts, has been closed. A
+// [Session] knows.
 func (c *contender) closed(err error) bool {
+	if c.session != nil {
+		return c.session.isClosed()
+	}
 	if c.client.State() != zk.StateDisconnected || !errors.Is(err, zk.ErrConnectionClosed) {
 		return false
 	}

@@ -34,7 +34,7 @@ func TestDefects(t *testing.T) {
 
 // The reply to a create is lost.
 var createDefects = []defect{
-	{"B01", "no GUID, a second node behind one's own", 1, func(w *world) {
+	{"B01 D7", "no GUID, a second node behind one's own", 1, func(w *world) {
 		c, node := w.loseCreate(w.client(1))
 		w.wantGranted(c)
 		w.wantNodes(1)
@@ -68,7 +68,7 @@ var createDefects = []defect{
 		w.wantNodes(0)
 		w.acquire(w.mutex(2))
 	}},
-	{"B04", "cancelled while the create is in flight", 2, func(w *world) {
+	{"B04 D13", "cancelled while the create is in flight", 2, func(w *world) {
 		ctx, cancel := context.WithCancel(background)
 		c := w.begin(ctx, w.mutex(1).Lock)
 		w.send()
@@ -228,12 +228,12 @@ func (l *lagging) Children(path string) ([]string, *zk.Stat, error) {
 
 // An attempt fails, or is given up, and leaves its node behind.
 var cleanupDefects = []defect{
-	{"B12", "an attempt that fails leaves its node", 1, func(w *world) {
+	{"B12 D12", "an attempt that fails leaves its node", 1, func(w *world) {
 		m := must(lock.NewMutex(unlisted{w.client(1)}, "/lock", sessionTimeout))
 		w.wantError(w.start(background, m), zk.ErrNoAuth)
 		w.wantNodes(0)
 	}},
-	{"B13", "a release that fails, and the lock is re-entered", 2, func(w *world) {
+	{"B13 D8", "a release that fails, and the lock is re-entered", 2, func(w *world) {
 		owner := lock.WithOwner(background)
 		m := w.mutex(1)
 		lease := w.take(owner, m.Lock)
@@ -262,7 +262,7 @@ var cleanupDefects = []defect{
 		w.unlock(holder)
 		w.take(background, w.semaphore(2, 1).TryLock)
 	}},
-	{"B19", "a timeout leaves the node", 2, func(w *world) {
+	{"B19 D22", "a timeout leaves the node", 2, func(w *world) {
 		w.acquire(w.mutex(1))
 		ctx, cancel := context.WithTimeout(background, time.Second)
 		defer cancel()
@@ -334,6 +334,19 @@ type unlisted struct{ *simzk.Conn }
 
 func (unlisted) Children(string) ([]string, *zk.Stat, error) { return nil, nil, zk.ErrNoAuth }
 
+// unlistedAtFirst is one that may from the second attempt on: two listings are asked for in the first.
+type unlistedAtFirst struct {
+	*simzk.Conn
+	listings int
+}
+
+func (u *unlistedAtFirst) Children(path string) ([]string, *zk.Stat, error) {
+	if u.listings++; u.listings <= 2 {
+		return nil, nil, zk.ErrNoAuth
+	}
+	return u.Conn.Children(path)
+}
+
 // unlistedForGood is one that may not delete either, for another reason.
 type unlistedForGood struct{ unlisted }
 
@@ -352,7 +365,7 @@ var watchDefects = []defect{
 		w.pass(2 * time.Second)
 		w.wantGranted(c)
 	}},
-	{"B26", "the one before it goes between the listing and the watch", 2, func(w *world) {
+	{"B26 B27 D2", "the one before it goes between the listing and the watch", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		for range 2 { // create, list
@@ -363,7 +376,7 @@ var watchDefects = []defect{
 		w.flow()
 		w.wantGranted(c)
 	}},
-	{"B28", "a waiter does not hear that its session is over", 2, func(w *world) {
+	{"B28 D10", "a waiter does not hear that its session is over", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		w.flow()
@@ -383,6 +396,48 @@ var watchDefects = []defect{
 		if after := w.requests(2, ""); before != 3 || after != before {
 			w.t.Errorf("%d requests until it waited, want 3, and %d since", before, after-before)
 		}
+	}},
+	{"B33", "one that finds its predecessor gone goes back to the end of the queue, or takes the lock without a node", 3, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		c := w.start(background, w.mutex(2))
+		for range 2 { // create, list
+			w.serve(2)
+			w.cluster.Deliver(w.client(2).Link)
+		}
+		late := w.start(background, w.mutex(3))
+		w.serve(3)
+		w.unlock(holder)
+		w.wantGranted(c)
+		w.wantWaiting(late)
+		if got := w.requests(2, "create"); got != 1 {
+			w.t.Errorf("it made %d nodes, want 1", got)
+		}
+		if _, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands {
+			w.t.Error("it holds the lock without a node")
+		}
+	}},
+	{"B36", "the session expires while a request is tried again, and nothing moves any more", 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		m := must(lock.NewMutex(&unsearchable{Conn: w.client(2), failures: 30}, "/lock", sessionTimeout))
+		c := w.start(background, m)
+		w.pass(time.Second)
+		w.cluster.Expire(w.client(2).SessionID())
+		w.pass(5 * time.Second)
+		w.unlock(holder)
+		w.pass(time.Second)
+		w.wantGranted(c)
+		w.wantNodes(1)
+	}},
+	{"B37", "a control: news that are none, or come before anybody waits for them", 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		c := w.start(background, w.mutex(2))
+		w.flow()
+		for range 3 {
+			w.do(func() error { _, err := w.client(1).Set(holder.Node(), []byte("?"), -1); return err })
+			w.wantWaiting(c)
+		}
+		w.unlock(holder)
+		w.wantGranted(c)
 	}},
 	{"B31", "watches are left on nodes that are gone", 2, func(w *world) {
 		for range 5 {
@@ -431,7 +486,7 @@ var orderDefects = []defect{
 		w.wrapped(1<<31-1, "2147483647", "-2147483648")
 		w.wantBehind(w.start(background, w.mutex(1)), "2147483647", "-2147483648")
 	}},
-	{"B40", "numbers that have wrapped come first", 1, func(w *world) {
+	{"B40 D19", "numbers that have wrapped come first", 1, func(w *world) {
 		w.wrapped(-1<<31+9, "2147483646", "2147483647", "-2147483648", "-2147483647")
 		c := w.start(background, w.mutex(1))
 		w.wantBehind(c, "-2147483647", "-2147483648", "2147483647", "2147483646")
@@ -468,7 +523,7 @@ var orderDefects = []defect{
 		w.unlock(reading)
 		w.wantGranted(writer)
 	}},
-	{"B45", "what else stands in the directory is taken for a contender", 1, func(w *world) {
+	{"B45 D20", "what else stands in the directory is taken for a contender", 1, func(w *world) {
 		for _, name := range []string{"0", "config", "-1", "n-0000000000", "_c_x-lock-0000000000",
 			"_c_0123456789abcdef0123456789abcdeg-lock-0000000000"} {
 			w.create("/lock/"+name, 0, 0)
@@ -536,7 +591,7 @@ var sessionDefects = []defect{
 		w.unlock(w.acquire(m))
 		w.acquire(w.mutex(2))
 	}},
-	{"B51", "granted without a node of one's own", 3, func(w *world) {
+	{"B51 D11", "granted without a node of one's own", 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		w.flow()
@@ -578,6 +633,91 @@ var sessionDefects = []defect{
 
 // A process counts wrongly, or waits for itself.
 var localDefects = []defect{
+	{"B55", "a lock that was given back is kept alive", 2, func(w *world) {
+		w.unlock(w.acquire(w.mutex(1)))
+		before := w.requests(1, "")
+		w.pass(3 * sessionTimeout)
+		if after := w.requests(1, ""); after != before {
+			w.t.Errorf("%d requests after the lock was given back", after-before)
+		}
+	}},
+	{"B64 D3", "an attempt that has failed counts as one that has not", 2, func(w *world) {
+		rival := w.acquire(w.mutex(2))
+		owner := lock.WithOwner(background)
+		m := w.mutex(1)
+		ctx, cancel := context.WithCancel(owner)
+		failed := w.start(ctx, m)
+		w.flow()
+		cancel()
+		w.wantError(failed, context.Canceled)
+		again := w.start(owner, m)
+		w.wantWaiting(again)
+		w.wantError(w.begin(owner, m.TryLock), lock.ErrNotAcquired)
+		w.unlock(rival)
+		w.wantGranted(again)
+	}},
+	{"D6 D14", "one handle, and an attempt that ends while another begins", 3, func(w *world) {
+		m := w.mutex(1)
+		first := w.acquire(m)
+		second, third := w.start(background, m), w.start(background, m)
+		w.wantWaiting(second, third)
+		done := false
+		go func() { first.Unlock(background); done = true }()
+		fourth := w.start(background, m)
+		w.flow()
+		held := 0
+		for _, c := range []*call{second, third, fourth} {
+			if c.returned() {
+				held++
+				if _, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands {
+					w.t.Error("held without a node")
+				}
+			}
+		}
+		if !done || held != 1 {
+			w.t.Errorf("unlocked %v, and %d hold the lock", done, held)
+		}
+		w.wantNodes(3)
+	}},
+	{"D9", "a lock that was lost is re-entered", 2, func(w *world) {
+		owner := lock.WithOwner(background)
+		m := w.mutex(1)
+		w.take(owner, m.Lock)
+		w.cluster.Expire(w.client(1).SessionID())
+		rival := w.acquire(w.mutex(2))
+		w.pass(2 * time.Second)
+		again := w.start(owner, m)
+		w.wantWaiting(again)
+		w.unlock(rival)
+		w.wantGranted(again)
+	}},
+	{"D16", "a lock goes by goroutine", 1, func(w *world) {
+		m := w.mutex(1)
+		lease := w.acquire(m)
+		w.wantWaiting(w.start(background, m)) // The same goroutine or not is no matter.
+		w.unlock(lease)                       // in another goroutine than that which has locked
+	}},
+	{"D23", "re-entered after an attempt that failed, and one release is not enough", 1, func(w *world) {
+		owner := lock.WithOwner(background)
+		failing := &unlistedAtFirst{Conn: w.client(1)}
+		m := must(lock.NewMutex(failing, "/lock", sessionTimeout))
+		w.wantError(w.start(owner, m), zk.ErrNoAuth)
+		w.unlock(w.take(owner, m.Lock))
+		w.wantNodes(0)
+	}},
+	{"D24", "several locks on one session, and not all are told of its end", 2, func(w *world) {
+		var leases []*lock.Lease
+		for _, path := range []string{"/lock/a", "/lock/b", "/lock/c"} {
+			leases = append(leases, w.acquire(w.at(1, path)))
+		}
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(2 * time.Second)
+		for _, lease := range leases {
+			if !errors.Is(lease.Err(), lock.ErrLost) {
+				w.t.Errorf("%s: %v", lease.Node(), lease.Err())
+			}
+		}
+	}},
 	{"B56", "two handles of one owner wait for each other", 1, func(w *world) {
 		owner := lock.WithOwner(background)
 		w.take(owner, w.mutex(1).Lock)
@@ -615,7 +755,7 @@ var localDefects = []defect{
 		w.unlock(holder)
 		w.unlock(w.acquire(m))
 	}},
-	{"B61", "the timeout begins again with each wake-up", 3, func(w *world) {
+	{"B61 D18", "the timeout begins again with each wake-up", 3, func(w *world) {
 		w.acquire(w.mutex(1))
 		leaving, leave := context.WithCancel(background)
 		w.start(leaving, w.mutex(2))
@@ -628,7 +768,7 @@ var localDefects = []defect{
 		w.pass(700 * time.Millisecond)
 		w.wantError(c, context.DeadlineExceeded)
 	}},
-	{"B63", "the directory is removed while others are about to use it", 1, func(w *world) {
+	{"B63 D21", "the directory is removed while others are about to use it", 1, func(w *world) {
 		m := must(lock.NewMutex(w.client(1), "/jobs/nightly", sessionTimeout))
 		for range 2 {
 			w.unlock(w.acquire(m))

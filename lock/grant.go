@@ -59,7 +59,7 @@ func (g *grant) leave(l *Lease) (last, wrote bool) {
 	if g.leases == 0 {
 		g.forget()
 		g.cancel(errUnlocked)
-		g.contender.dismiss()
+		g.contender.dismiss(errUnlocked)
 		return true, wrote
 	}
 	g.read(l)

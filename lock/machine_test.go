@@ -74,9 +74,15 @@ func (m *machine) deliver1(c int) {
 
 func (m *machine) flowAll(int)    { m.flow() }
 func (m *machine) cut(c int)      { m.ifUp(c, m.cluster.Cut) }
-func (m *machine) isolate(c int)  { m.ifUp(c, m.cluster.Isolate) }
 func (m *machine) startOne(c int) { m.ask(c, 0) }
 func (m *machine) startTwo(c int) { m.ask(c, len(m.takes[c-1])-1) }
+
+// isolate cuts a client off until its session is over.
+func (m *machine) isolate(c int) {
+	m.ifUp(c, m.cluster.Cut)
+	m.passOnly(2 * sessionTimeout)
+	m.heal(c)
+}
 
 func (m *machine) loseReply(c int) {
 	if m.client(c).Unserved() > 0 {
@@ -91,7 +97,7 @@ func (m *machine) ifUp(c int, strike func(*simzk.Link)) {
 }
 
 func (m *machine) heal(c int) {
-	if conn := m.client(c); conn.Down() || conn.Isolated() {
+	if conn := m.client(c); conn.Down() {
 		m.cluster.Heal(conn.Link)
 	}
 }

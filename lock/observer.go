@@ -18,10 +18,14 @@ type Event struct {
 	Path string // of the lock
 	Node string // the contender's, empty while it has none
 
+	// Context is that of the call that sent the contender, with its values but without its end. Traces find their
+	// parent there.
+	Context context.Context
+
 	Token   int64         // of Granted, Ended and Revoked
 	Ahead   int           // of Waiting: how many contenders it waits for
-	Elapsed time.Duration // of Granted: since Lock was called; of Ended: since the lock was granted
-	Err     error         // of Retried and Abandoned: what failed; of Ended: why the lock was lost, nil if it was unlocked
+	Elapsed time.Duration // of Granted and Failed: since Lock was called; of Ended: since the lock was granted
+	Err     error         // of Retried and Abandoned: what failed; of Failed: why; of Ended: why the lock was lost, nil if it was unlocked
 }
 
 // An EventKind says what became of a contender.
@@ -32,6 +36,7 @@ const (
 	Queued    EventKind = "queued"    // its node was made
 	Waiting   EventKind = "waiting"   // it waits, having looked at those before it
 	Granted   EventKind = "granted"   // it has its turn
+	Failed    EventKind = "failed"    // it will not have its turn: it was cancelled or refused, or tried in vain
 	Revoked   EventKind = "revoked"   // somebody has asked for the lock
 	Ended     EventKind = "ended"     // the lock was unlocked or lost
 	Retried   EventKind = "retried"   // a request failed and is tried again
@@ -44,7 +49,7 @@ func (c *contender) observe(e Event) {
 	if len(c.observers) == 0 {
 		return
 	}
-	e.Path, e.Node = c.path, c.node
+	e.Path, e.Node, e.Context = c.path, c.node, c.ctx
 	for _, o := range c.observers {
 		o.Observe(e)
 	}
@@ -59,12 +64,16 @@ func (o logObserver) Observe(e Event) {
 	switch e.Kind {
 	case Waiting:
 		attributes = append(attributes, slog.Int("ahead", e.Ahead))
+	case Failed:
+		attributes = append(attributes, slog.Duration("elapsed", e.Elapsed))
 	case Granted, Ended:
 		attributes = append(attributes, slog.Int64("token", e.Token), slog.Duration("elapsed", e.Elapsed))
 	}
 	if e.Err != nil {
-		level = slog.LevelWarn
+		if e.Kind != Failed {
+			level = slog.LevelWarn // A call that fails tells its caller.
+		}
 		attributes = append(attributes, slog.Any("error", e.Err))
 	}
-	o.logger.LogAttrs(context.Background(), level, "lock "+string(e.Kind), attributes...)
+	o.logger.LogAttrs(e.Context, level, "lock "+string(e.Kind), attributes...)
 }

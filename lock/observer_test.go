@@ -2,6 +2,8 @@ package lock_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -78,6 +80,29 @@ func TestObserverOfFailures(t *testing.T) {
 		go lease.Unlock(background)
 		w.flow()
 		refused.want(t, lock.Queued, lock.Granted, lock.Ended, lock.Abandoned)
+	})
+}
+
+// An attempt that ends without the lock says why, in the context of its caller.
+func TestObserverOfAttemptsInVain(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.acquire(w.mutex(1))
+		seen := &witness{}
+		m := w.mutex(2, lock.WithObserver(seen))
+		w.wantError(w.begin(background, m.TryLock), lock.ErrNotAcquired)
+		seen.want(t, lock.Queued, lock.Failed, lock.Removed)
+		if e := seen.events[1]; e.Err != lock.ErrNotAcquired {
+			t.Errorf("%+v", e)
+		}
+		seen.events = nil
+		ctx, cancel := context.WithTimeoutCause(context.WithValue(background, contextKey{}, 7), time.Second, errors.New("no time"))
+		defer cancel()
+		w.begin(ctx, m.Lock)
+		w.pass(1500 * time.Millisecond)
+		seen.want(t, lock.Queued, lock.Waiting, lock.Failed, lock.Removed)
+		if e := seen.events[2]; e.Err == nil || e.Err.Error() != "no time" || e.Elapsed != time.Second || e.Context.Value(contextKey{}) != 7 || e.Context.Err() != nil {
+			t.Errorf("%+v", e)
+		}
 	})
 }
 

@@ -44,8 +44,10 @@ func parseEntry(name string) (entry, bool) {
 		return entry{}, false
 	}
 	guid := rest[:guidLength]
-	if strings.Trim(guid, "0123456789abcdef") != "" {
-		return entry{}, false
+	for i := range len(guid) {
+		if c := guid[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return entry{}, false
+		}
 	}
 	for k, infix := range nameInfixes {
 		digits, ok := strings.CutPrefix(rest[guidLength:], infix)
@@ -64,8 +66,24 @@ func numbersTell(entries []entry) bool {
 	return !slices.ContainsFunc(entries, func(e entry) bool { return e.number < 0 || e.number == math.MaxInt32 })
 }
 
+// compareEntries tells which of two contenders stands before the other.
+func compareEntries(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(a.number, b.number), cmp.Compare(a.name, b.name))
+}
+
 func sortEntries(entries []entry) {
-	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(a.number, b.number), cmp.Compare(a.name, b.name))
-	})
+	slices.SortFunc(entries, func(a, b entry) int { return compareEntries(&a, &b) })
+}
+
+// nearestLast puts the last so many of the entries in their order to the end, and leaves the others in no order.
+func nearestLast(entries []entry, count int) {
+	for end := len(entries); end > 0 && end > len(entries)-count; end-- {
+		last := 0
+		for i := range end {
+			if compareEntries(&entries[i], &entries[last]) > 0 {
+				last = i
+			}
+		}
+		entries[last], entries[end-1] = entries[end-1], entries[last]
+	}
 }

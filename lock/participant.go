@@ -29,11 +29,12 @@ func (q *queue) census(r rule) ([]Participant, error) {
 	}
 	entries, _, err := q.list()
 	if err == nil {
-		entries, err = q.sorted(entries)
+		entries, err = q.ordered(entries)
 	}
 	if err != nil {
 		return nil, err
 	}
+	sortEntries(entries)
 	participants := make([]Participant, 0, len(entries))
 	writers := false
 	for i := range entries {

@@ -17,7 +17,8 @@ import (
 // of the package is one, with rules of its own about who waits for whom.
 type queue struct {
 	client     Client
-	identity   any // equal for queues whose clients are the same
+	session    *Session // as which the client was given, or nil
+	identity   any      // equal for queues whose clients are the same
 	path       string
 	timeout    time.Duration
 	validity   time.Duration // how long a confirmation of a node lasts, from when it was asked for
@@ -47,10 +48,12 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 	if sessionTimeout <= 0 {
 		return nil, fmt.Errorf("lock: session timeout %v must be positive", sessionTimeout)
 	}
-	q := &queue{
-		client: client, path: path, timeout: sessionTimeout, validity: sessionTimeout / 10 * 9,
-		acl: zk.WorldACL(zk.PermAll), random: rand.Reader,
+	q := &queue{path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader}
+	if session, ok := client.(*Session); ok {
+		q.session, client = session, session.Client
+		sessionTimeout = min(sessionTimeout, session.timeout)
 	}
+	q.client, q.timeout, q.validity = client, sessionTimeout, validity(sessionTimeout)
 	q.identity = q
 	if reflect.ValueOf(client).Comparable() {
 		q.identity = client
@@ -78,7 +81,7 @@ func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 
 // contend sends a contender into the queue and waits until it has its turn.
 func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
-	c, err := newContender(q, r)
+	c, err := newContender(ctx, q, r)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 	case outcome := <-c.outcome:
 		return outcome.grant, outcome.err
 	case <-ctx.Done():
-		c.dismiss()
+		c.dismiss(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
 }
@@ -119,25 +122,24 @@ func (q *queue) sync() error {
 	return nil
 }
 
-// sorted brings contenders into the order in which their nodes were created. Where their numbers do not tell it, it
-// asks for the transaction that created each node, and leaves out those that are gone by now.
-func (q *queue) sorted(entries []entry) ([]entry, error) {
-	if !numbersTell(entries) {
-		standing := entries[:0]
-		for _, e := range entries {
-			exists, stat, err := q.client.Exists(q.at(e.name))
-			if err != nil {
-				return nil, err
-			}
-			if exists {
-				e.czxid = stat.Czxid
-				standing = append(standing, e)
-			}
-		}
-		entries = standing
+// ordered makes sure that the entries tell in which order their nodes were created. Where their numbers do not, it asks for
+// the transaction that created each node, and leaves out those that are gone by now.
+func (q *queue) ordered(entries []entry) ([]entry, error) {
+	if numbersTell(entries) {
+		return entries, nil
 	}
-	sortEntries(entries)
-	return entries, nil
+	standing := entries[:0]
+	for _, e := range entries {
+		exists, stat, err := q.client.Exists(q.at(e.name))
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			e.czxid = stat.Czxid
+			standing = append(standing, e)
+		}
+	}
+	return standing, nil
 }
 
 // at returns the path of a node in the directory.

@@ -3,8 +3,6 @@ package lock
 import (
 	"fmt"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // A vigil is the watch that a contender keeps over its node while it holds the lock.
@@ -12,8 +10,6 @@ type vigil struct {
 	*contender
 	grant *grant
 
-	events   <-chan zk.Event // that the node was changed or is gone; nil when it is to be watched anew
-	version  int32           // of the node's data, as last seen
 	demoted  <-chan struct{} // nil once it was closed
 	demoting bool            // the node is to be marked as shared
 
@@ -25,38 +21,51 @@ type vigil struct {
 
 // newVigil grants the lock. The confirmation that it begins with counts from the moment in which the request was sent:
 // the server heard of the session no earlier.
-func (c *contender) newVigil(token int64, confirmed time.Time) *vigil {
-	return &vigil{
-		contender: c, grant: newGrant(c, token), demoted: c.demoted, deadline: confirmed.Add(c.validity),
+func (c *contender) newVigil(confirmed time.Time) *vigil {
+	v := &vigil{
+		contender: c, grant: newGrant(c, c.token), demoted: c.demoted, deadline: confirmed.Add(c.validity),
 		// Those that were granted together shall not ask together ever after.
-		every: c.timeout/3 - min(c.retryAfter-retryPause, c.timeout/6),
+		every: c.timeout/confirmations - min(c.retryAfter-retryPause, c.timeout/confirmations/2),
 	}
+	v.read()
+	return v
 }
 
 // confirmVigil verifies that the contender's own node stands and belongs to the current session, and grants the lock.
 func (c *contender) confirmVigil() (*vigil, error) {
-	asked := time.Now()
-	// A server that is cut off from the leader goes on answering reads for a while, from a state in which the session
-	// still lives. It cannot answer a sync.
-	if err := c.sync(); err != nil {
+	confirmed := c.created
+	if !c.alive() {
+		// A server that is cut off from the leader goes on answering reads for a while, from a state in which the session
+		// still lives. It cannot answer a sync.
+		confirmed = time.Now()
+		if err := c.sync(); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.confirmNode(); err != nil {
 		return nil, err
 	}
-	data, stat, events, err := c.standsWatched()
-	if err != nil {
-		return nil, err
-	}
-	if time.Since(asked) >= c.validity {
+	if time.Since(confirmed) >= c.validity {
 		return nil, errAgain // The answer took so long that the lease would be lost at once.
 	}
-	token := c.token
-	if token == 0 {
-		token = stat.Czxid
-	}
-	v := c.newVigil(token, asked)
-	v.events, v.version = events, stat.Version
-	v.read(data)
-	return v, nil
+	return c.newVigil(confirmed), nil
 }
+
+// confirmNode verifies that the node stands and belongs to the current session, and that it is watched.
+func (c *contender) confirmNode() error {
+	if c.own == nil {
+		return c.standsWatched()
+	}
+	stat, err := c.stands()
+	if err != nil || stat.Version == c.version {
+		return err
+	}
+	// The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
+	return c.standsWatched()
+}
+
+// A lock that is held is confirmed so many times in a session timeout, or up to twice as often.
+const confirmations = 5
 
 // watchAfter is which part of the session timeout a lock is held before its node is watched, if it is not yet. Locks
 // that are held for a moment only need no watch.
@@ -67,7 +76,7 @@ const watchAfter = 20
 func (v *vigil) keep() {
 	v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
 	defer v.expiry.Stop()
-	v.timer = time.NewTimer(v.patience())
+	v.timer = time.NewTimer(min(v.patience(), time.Until(v.deadline)/2))
 	defer v.timer.Stop()
 	for {
 		select {
@@ -75,8 +84,8 @@ func (v *vigil) keep() {
 		case <-v.grant.ctx.Done():
 		case <-v.demoted:
 			v.demoted, v.demoting = nil, true
-		case <-v.events:
-			v.events = nil
+		case <-v.own:
+			v.own = nil
 		case <-v.timer.C:
 		}
 		v.notice()
@@ -95,15 +104,15 @@ func (v *vigil) notice() {
 	default:
 	}
 	select {
-	case <-v.events:
-		v.events = nil
+	case <-v.own:
+		v.own = nil
 	default:
 	}
 }
 
 // patience returns how long to wait before the next request.
 func (v *vigil) patience() time.Duration {
-	if v.events == nil {
+	if v.own == nil {
 		return v.timeout / watchAfter
 	}
 	return v.every
@@ -142,19 +151,10 @@ func (v *vigil) ask() error {
 	if err := v.sync(); err != nil {
 		return err
 	}
-	if v.events != nil {
-		stat, err := v.stands()
-		if err != nil || stat.Version == v.version {
-			return err
-		}
-		// The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
-	}
-	data, stat, events, err := v.standsWatched()
-	if err != nil {
+	if err := v.confirmNode(); err != nil {
 		return err
 	}
-	v.events, v.version = events, stat.Version
-	v.read(data)
+	v.read()
 	return nil
 }
 
@@ -179,8 +179,8 @@ func (v *vigil) share() error {
 }
 
 // read takes note of what stands in the node.
-func (v *vigil) read(data []byte) {
-	if parseRecord(data).Revoked && v.grant.revoke() {
+func (v *vigil) read() {
+	if parseRecord(v.data).Revoked && v.grant.revoke() {
 		v.observe(Event{Kind: Revoked, Token: v.grant.token})
 	}
 }

@@ -2,39 +2,69 @@ package lock
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// listBlockers returns the paths of the contenders that stand before this one and that it waits for, the first of them
-// first. Whoever comes later stands behind, so none need be looked for that is not in this list.
+// listBlockers returns the paths of the contenders that stand before this one and that it waits for, the nearest of them
+// last, as many as may have to be watched; the others are in no order. Whoever comes later stands behind, so none need be
+// looked for that is not in this list.
 func (c *contender) listBlockers() ([]string, error) {
-	entries, changed, err := c.list()
+	entries, changed, err := c.listOwn()
 	if err == nil {
-		entries, err = c.sorted(entries)
+		entries, err = c.ordered(entries)
 	}
 	if err != nil {
 		return nil, err
 	}
-	blockers := make([]string, 0, len(entries))
+	own := slices.IndexFunc(entries, c.isOwn)
+	if own < 0 {
+		return nil, errDisowned
+	}
+	mine, last := entries[own], true
+	before := entries[:0]
 	for i := range entries {
-		e := &entries[i]
-		path := c.at(e.name)
-		switch {
-		case path == c.node:
-			c.learnToken(e.czxid, changed, i == len(entries)-1)
-			return blockers, nil
+		switch e := &entries[i]; {
+		case e.name == mine.name:
 		case e.guid == c.guid:
 			// A second node of this contender: a request that was taken for lost has been carried out after all.
-			if err := c.delete(path); err != nil {
+			if err := c.delete(c.at(e.name)); err != nil {
 				return nil, err
 			}
+		case compareEntries(e, &mine) > 0:
+			last = false
 		case c.rule.blockedBy(e):
-			blockers = append(blockers, path)
+			before = append(before, *e)
 		}
 	}
-	return nil, errDisowned
+	c.learnToken(mine.czxid, changed, last)
+	nearestLast(before, c.rule.spare+1)
+	blockers := make([]string, len(before))
+	for i := range before {
+		blockers[i] = c.at(before[i].name)
+	}
+	return blockers, nil
+}
+
+// isOwn tells whether an entry is the contender's node.
+func (c *contender) isOwn(e entry) bool {
+	return e.guid == c.guid && strings.HasSuffix(c.node, e.name)
+}
+
+// listOwn lists the contenders, with this one among them unless its node is gone. The listing that was sent along with the
+// request for the node will do, if the server has handled it after that request.
+func (c *contender) listOwn() ([]entry, int64, error) {
+	if c.along != nil {
+		first := <-c.along
+		c.along = nil
+		if slices.ContainsFunc(first.entries, c.isOwn) {
+			return first.entries, first.changed, nil
+		}
+	}
+	return c.list()
 }
 
 // learnToken takes the fencing token from a listing. The token is the transaction that created the node, or a later one
@@ -73,6 +103,11 @@ func (c *contender) waitFor(blockers []string) error {
 		}
 		if c.rule.try {
 			return ErrNotAcquired
+		}
+		if len(blockers) == c.rule.spare+1 {
+			if err := c.watchOwn(); err != nil {
+				return err
+			}
 		}
 		c.observe(Event{Kind: Waiting, Ahead: len(blockers)})
 		if blockers, err = c.awaitEvent(blockers); err != nil {
@@ -123,10 +158,16 @@ func (c *contender) awaitEvent(blockers []string) ([]string, error) {
 	case event.Err != nil:
 		// The watches are dead, and with them perhaps the session and the contender's own node.
 		clear(c.watches)
+		c.own = nil
 		if _, err := c.stands(); err != nil {
 			return nil, err
 		}
 		return nil, errAgain
+	case path == c.node && event.Type == zk.EventNodeDeleted:
+		return nil, errDisowned
+	case path == c.node:
+		c.own = nil // It was changed, and is to be watched anew.
+		return blockers, nil
 	}
 	delete(c.watches, path)
 	if event.Type != zk.EventNodeDeleted {
@@ -144,8 +185,9 @@ func (c *contender) awaitEvent(blockers []string) ([]string, error) {
 	return left, nil
 }
 
-// nextEvent waits for an event on one of the paths. A reader looks again by itself once in a session timeout: the news
-// that a writer has become a reader is one that go-zookeeper/zk can lose over a reconnect, other than that of its end.
+// nextEvent waits for an event on one of the paths, or on the contender's own node. A reader looks again by itself once in
+// a session timeout: the news that a writer has become a reader is one that go-zookeeper/zk can lose over a reconnect, other
+// than that of its end.
 func (c *contender) nextEvent(paths []string) (string, zk.Event, error) {
 	var timer <-chan time.Time
 	if c.rule.kind == shared {
@@ -157,6 +199,8 @@ func (c *contender) nextEvent(paths []string) (string, zk.Event, error) {
 		select {
 		case event := <-c.watches[paths[0]]:
 			return paths[0], event, c.wanted()
+		case event := <-c.own:
+			return c.node, event, c.wanted()
 		case <-timer:
 		case <-c.unwanted:
 			return "", zk.Event{}, errUnwanted
@@ -169,16 +213,53 @@ func (c *contender) nextEvent(paths []string) (string, zk.Event, error) {
 			return paths[0], zk.Event{Type: zk.EventNodeDataChanged}, c.wanted()
 		}
 	}
-	cases := make([]reflect.SelectCase, 0, len(paths)+1)
+	cases := make([]reflect.SelectCase, 0, len(paths)+2)
 	for _, path := range paths {
 		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.watches[path])})
 	}
-	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.unwanted)})
+	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.own)},
+		reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.unwanted)})
 	chosen, received, _ := reflect.Select(cases)
-	if chosen == len(paths) {
+	switch chosen {
+	case len(paths):
+		return c.node, received.Interface().(zk.Event), c.wanted()
+	case len(paths) + 1:
 		return "", zk.Event{}, errUnwanted
 	}
-	return paths[chosen], received.Interface().(zk.Event), nil
+	return paths[chosen], received.Interface().(zk.Event), c.wanted()
+}
+
+// watchOwn watches the contender's own node while it waits, if the client is a [Session]: the end of the last blocker is
+// then all that it has to hear of.
+func (c *contender) watchOwn() error {
+	if c.session == nil || c.own != nil {
+		return nil
+	}
+	line := c.session.line() // before the request is sent
+	if err := c.standsWatched(); err != nil {
+		return err
+	}
+	c.line = line
+	return nil
+}
+
+// unharmed tells whether it is certain, without asking, that the contender's node stood when its last blocker went. That is
+// so where the news of both come over the same connection, in the order in which they happened: had somebody deleted the
+// node before, that would be known by now. After a reconnect news come in any order.
+func (c *contender) unharmed() (bool, error) {
+	if c.own == nil || c.session == nil || c.session.line() != c.line {
+		return false, nil
+	}
+	select {
+	case event := <-c.own:
+		c.own = nil
+		if event.Type == zk.EventNodeDeleted {
+			return false, errDisowned
+		}
+		return false, nil
+	default:
+		return true, nil
+	}
 }
 
 // stands verifies that the contender's own node stands and belongs to the current session.
@@ -194,16 +275,20 @@ func (c *contender) stands() (*zk.Stat, error) {
 }
 
 // standsWatched verifies the same, reads the node and watches it.
-func (c *contender) standsWatched() ([]byte, *zk.Stat, <-chan zk.Event, error) {
+func (c *contender) standsWatched() error {
 	data, stat, events, err := c.client.GetW(c.node)
 	if isNoNode(err) {
-		return nil, nil, nil, errDisowned
+		return errDisowned
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return err
 	}
 	if stat.EphemeralOwner != c.client.SessionID() {
-		return nil, nil, nil, errDisowned
+		return errDisowned
 	}
-	return data, stat, events, nil
+	if c.token == 0 {
+		c.token = stat.Czxid
+	}
+	c.own, c.data, c.version = events, data, stat.Version
+	return nil
 }

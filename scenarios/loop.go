@@ -53,6 +53,9 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 		cancel:  cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
 	}
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
+	if scenario.Subject.Sequence != 0 {
+		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
+	}
 	l.spent()
 	l.processes = make([]*process, scenario.Clients)
 	space := make([]process, scenario.Clients)

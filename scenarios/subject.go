@@ -23,6 +23,10 @@ type Subject struct {
 	Bounds  faults.Bounds      // within which the lock promises belief-exclusion; the default ones unless set
 	Real    bool               // the lock asks for a *zk.Conn, so that it runs with the real client only
 
+	// Sequence is the number that the first sequential node in the lock's directory gets. A lock that is to be taken across
+	// the end of the numbers, 2^31-1, begins a little below it.
+	Sequence int32
+
 	// Open gives a process its handle on the lock. It is called once in each process of each run, in a goroutine of
 	// that process.
 	Open func(*Process) (Locker, error)

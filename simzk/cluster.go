@@ -145,14 +145,22 @@ func (c *Cluster) NextAge() uint64 {
 func (c *Cluster) Tree() *tree.Tree { return c.tree }
 
 // Prepare carries out a write at all servers, before any client is connected.
-func (c *Cluster) Prepare(w *tree.Write) {
-	c.tree.Apply(w)
+func (c *Cluster) Prepare(w *tree.Write) { c.prepare(func(t *tree.Tree) { t.Apply(w) }) }
+
+// PrepareSequence makes n the number that the next sequential child of a node gets, before any client is connected. It
+// stands in for n creations, so that a run can come to the end of the numbers.
+func (c *Cluster) PrepareSequence(path string, n int32) {
+	c.prepare(func(t *tree.Tree) { t.SetSequence(path, n) })
+}
+
+func (c *Cluster) prepare(change func(*tree.Tree)) {
+	change(c.tree)
 	for i := range c.servers {
 		if t := c.servers[i].tree; t != nil {
-			t.Apply(w)
+			change(t)
 		}
 	}
-	c.prepared = append(c.prepared, w)
+	c.prepared = append(c.prepared, change)
 }
 
 // Now returns the virtual time since the cluster began.

@@ -24,7 +24,7 @@ type proposal struct {
 
 // log is what the servers have agreed on, or are about to: the leader's.
 type log struct {
-	prepared  []*tree.Write // what there was before
+	prepared  []func(*tree.Tree) // what there was before
 	proposals []proposal
 	committed int    // how many
 	hash      uint64 // of all proposals
@@ -331,8 +331,8 @@ func (c *Cluster) agreeAtOnce() {
 // rebuild returns the znodes as they are once all proposals are applied.
 func (c *Cluster) rebuild() *tree.Tree {
 	t := tree.New(c.rules())
-	for _, w := range c.prepared {
-		t.Apply(w)
+	for _, change := range c.prepared {
+		change(t)
 	}
 	for i := range c.proposals {
 		if w := c.proposals[i].write; w != nil {

@@ -2,6 +2,7 @@ package subjects
 
 import (
 	"context"
+	"math"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
@@ -17,6 +18,15 @@ func Mutex() scenarios.Subject {
 		}
 		return func(ctx context.Context) (*scenarios.Hold, error) { return hold(mutex.Lock(ctx)) }, nil
 	})
+}
+
+// Wrap is the production lock in a directory whose sequence numbers come to their end during the run: from 2^31-1 on a
+// server of 3.6 or later hands out the same number again, or negative ones while it has work in hand.
+func Wrap() scenarios.Subject {
+	subject := Mutex()
+	subject.Name, subject.Summary = "wrap", "lock.Mutex while sequence numbers pass 2^31-1"
+	subject.Sequence = math.MaxInt32 - 2
+	return subject
 }
 
 // lockFunc is how a process takes a lock.

@@ -1,9 +1,12 @@
 package subjects_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -12,7 +15,7 @@ import (
 // All that package lock offers keeps what it claims, whatever goes wrong.
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
-		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(),
+		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(), subjects.Session(), subjects.Wrap(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -49,5 +52,32 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
 			}
 		}
+	}
+}
+
+// Runs of wrap do cross the end of the sequence numbers, several nodes have the same number then, and a lock that goes by
+// numbers alone lets two in.
+func TestWrap(t *testing.T) {
+	naive := subjects.Textbook()
+	naive.Sequence = subjects.Wrap().Sequence
+	broken := false
+	runner := scenarios.NewRunner(t)
+	for schedule := range 100 {
+		scenario := scenarios.Scenario{Subject: subjects.Wrap(), Clients: 3, Cycles: 2, Servers: 1 + 2*(schedule%2)}
+		last := make(map[string]bool)
+		for _, e := range runner.Run(&scenario, scenarios.NewRandom(4, schedule)).Events {
+			if e.Kind == history.Reply && strings.HasSuffix(e.Path, "-2147483647") && e.Op == "create" {
+				last[e.Path] = true
+			}
+		}
+		if len(last) < 2 {
+			t.Errorf("schedule %d: only %v have the last number", schedule, last)
+		}
+		scenario.Subject = naive
+		result := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
+		broken = broken || slices.ContainsFunc(result.Violations, func(v *history.Violation) bool { return v.Property == history.ServedExclusion })
+	}
+	if !broken {
+		t.Error("the textbook recipe, which goes by numbers, has passed their end unharmed")
 	}
 }

@@ -14,7 +14,7 @@ import (
 func All() []scenarios.Subject {
 	return []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
-		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(),
+		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), Wrap(),
 		NoRecheck(), ExistsThenWait(), NoGUID(), LeakOnError(), DeleteOnce(), DeafToExpiry(), NameOrder(), RetryProtected(), PresumeExpiry(), Heartbeat(), ZKLock(), Authenticated(),
 	}
 }

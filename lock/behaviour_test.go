@@ -1,0 +1,360 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+// A backend is what the behaviour tests run against. All of them pass on each there is.
+type backend struct {
+	name  string
+	start func(*testing.T) (address string)
+}
+
+var backends = []backend{
+	{"simulated", func(t *testing.T) string {
+		server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+		return server.Addresses()[0]
+	}},
+	{"ZooKeeper", func(t *testing.T) string { return startZooKeeper(t) }},
+}
+
+// behaviourTimeout is the shortest session timeout that a server with a tick of two seconds grants.
+const behaviourTimeout = 4 * time.Second
+
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
+// A stage is a server with clients.
+type stage struct {
+	*testing.T
+	address string
+}
+
+// session connects a client with real sockets.
+func (s *stage) session() *lock.Session {
+	return openSession(s.T, s.address, behaviourTimeout, net.DialTimeout)
+}
+
+func (s *stage) context() context.Context {
+	ctx, cancel := context.WithTimeout(s.T.Context(), patience)
+	s.Cleanup(cancel)
+	return ctx
+}
+
+func (s *stage) mutex(client lock.Client, path string, options ...lock.Option) *lock.Mutex {
+	return must(lock.NewMutex(client, path, behaviourTimeout, options...))
+}
+
+// take takes a lock, and wants it before long.
+func (s *stage) take(locker lock.Locker) *lock.Lease {
+	s.Helper()
+	lease, err := locker.Lock(s.context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return lease
+}
+
+func (s *stage) unlock(lease *lock.Lease) {
+	s.Helper()
+	if err := lease.Unlock(s.context()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// queue lets a contender stand in the queue, and returns where its lease will come.
+func (s *stage) queue(ctx context.Context, mutex *lock.Mutex) <-chan *call {
+	s.Helper()
+	before := len(s.participants(mutex))
+	result := make(chan *call, 1)
+	go func() {
+		lease, err := mutex.Lock(ctx)
+		result <- &call{lease: lease, err: err}
+	}()
+	for len(s.participants(mutex)) <= before {
+	}
+	return result
+}
+
+func (s *stage) participants(mutex *lock.Mutex) []lock.Participant {
+	s.Helper()
+	participants, err := mutex.Participants(s.context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return participants
+}
+
+func (s *stage) wantError(err, want error) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Fatalf("error %v, want %v", err, want)
+	}
+}
+
+func (s *stage) await(what string, done <-chan struct{}) {
+	s.Helper()
+	select {
+	case <-done:
+	case <-s.context().Done():
+		s.Fatal(what, "has not come")
+	}
+}
+
+// A cable is the network of a client, which can be cut.
+type cable struct {
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+func (c *cable) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return nil, errors.New("the cable is cut")
+	}
+	conn, err := net.DialTimeout(network, address, timeout)
+	c.conns = append(c.conns, conn)
+	return conn, err
+}
+
+func (c *cable) sever(cut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = cut
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+}
+
+// What the locks do, over real sockets with the real client, against a simulated and a real server.
+var behaviours = []struct {
+	name string
+	test func(*stage)
+}{
+	{"one at a time, in the order in which they come", func(s *stage) {
+		holder := s.take(s.mutex(s.session(), "/fifo"))
+		var waiting []<-chan *call
+		for range 5 {
+			waiting = append(waiting, s.queue(s.context(), s.mutex(s.session(), "/fifo")))
+		}
+		for _, next := range waiting {
+			for _, other := range waiting {
+				if len(other) > 0 {
+					s.Fatal("a second holder")
+				}
+			}
+			s.unlock(holder)
+			result := <-next
+			s.wantError(result.err, nil)
+			if result.lease.Token() <= holder.Token() {
+				s.Errorf("token %d after %d", result.lease.Token(), holder.Token())
+			}
+			holder = result.lease
+		}
+		s.unlock(holder)
+	}},
+	{"a try", func(s *stage) {
+		mine, theirs := s.mutex(s.session(), "/try"), s.mutex(s.session(), "/try")
+		lease := s.take(mine)
+		_, err := theirs.TryLock(s.context())
+		s.wantError(err, lock.ErrNotAcquired)
+		if n := len(s.participants(mine)); n != 1 {
+			s.Errorf("%d nodes stand, want 1", n)
+		}
+		s.unlock(lease)
+		lease, err = theirs.TryLock(s.context())
+		s.wantError(err, nil)
+		s.unlock(lease)
+	}},
+	{"one that gives up lets nobody in, and leaves nothing behind", func(s *stage) {
+		mutex := s.mutex(s.session(), "/cancel")
+		holder := s.take(mutex)
+		ctx, cancel := context.WithCancel(s.context())
+		second := s.queue(ctx, s.mutex(s.session(), "/cancel"))
+		third := s.queue(s.context(), s.mutex(s.session(), "/cancel"))
+		cancel()
+		s.wantError((<-second).err, context.Canceled)
+		for len(s.participants(mutex)) > 2 {
+		}
+		if len(third) > 0 {
+			s.Fatal("let in beside the holder")
+		}
+		s.unlock(holder)
+		result := <-third
+		s.wantError(result.err, nil)
+		s.unlock(result.lease)
+	}},
+	{"again by the same owner", func(s *stage) {
+		mutex := s.mutex(s.session(), "/owner")
+		owner := lock.WithOwner(s.context())
+		outer, err := mutex.Lock(owner)
+		s.wantError(err, nil)
+		inner, err := mutex.Lock(owner)
+		s.wantError(err, nil)
+		s.unlock(outer)
+		_, err = s.mutex(s.session(), "/owner").TryLock(s.context())
+		s.wantError(err, lock.ErrNotAcquired)
+		s.unlock(inner)
+		s.unlock(s.take(s.mutex(s.session(), "/owner")))
+	}},
+	{"readers together, a writer alone, and a writer that becomes a reader", func(s *stage) {
+		a, b := must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout)), must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout))
+		first, second := s.take(a.RLocker()), s.take(b.RLocker())
+		_, err := a.TryLock(s.context())
+		s.wantError(err, lock.ErrNotAcquired)
+		s.unlock(first)
+		s.unlock(second)
+		writer := s.take(a)
+		_, err = b.TryRLock(s.context())
+		s.wantError(err, lock.ErrNotAcquired)
+		reading := make(chan error, 1)
+		go func() {
+			lease, err := b.RLock(s.context())
+			if err == nil {
+				err = lease.Unlock(s.context())
+			}
+			reading <- err
+		}()
+		s.wantError(writer.Downgrade(s.context()), nil)
+		s.wantError(<-reading, nil)
+		s.unlock(writer)
+	}},
+	{"so many places", func(s *stage) {
+		a, b := must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout)), must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout))
+		first, second := s.take(a), s.take(b)
+		_, err := a.TryLock(s.context())
+		s.wantError(err, lock.ErrNotAcquired)
+		s.unlock(first)
+		third, err := b.TryLock(s.context())
+		s.wantError(err, nil)
+		s.unlock(second)
+		s.unlock(third)
+	}},
+	{"several, all or none", func(s *stage) {
+		client, other := s.session(), s.session()
+		held := s.take(s.mutex(other, "/several/b"))
+		both := must(lock.NewMulti(s.mutex(client, "/several/b"), s.mutex(client, "/several/a")))
+		_, err := both.TryLock(s.context())
+		s.wantError(err, lock.ErrNotAcquired)
+		s.unlock(s.take(s.mutex(other, "/several/a")))
+		s.unlock(held)
+		leases, err := both.Lock(s.context())
+		s.wantError(err, nil)
+		s.wantError(leases.Unlock(s.context()), nil)
+	}},
+	{"a write while the lease stands, and none after", func(s *stage) {
+		client, admin := s.session(), s.session()
+		_, err := admin.Create("/data", []byte("0"), 0, zk.WorldACL(zk.PermAll))
+		s.wantError(err, nil)
+		lease := s.take(s.mutex(client, "/guarded"))
+		_, err = lease.Write(s.context(), &zk.SetDataRequest{Path: "/data", Data: []byte("1"), Version: -1})
+		s.wantError(err, nil)
+		s.wantError(admin.Delete(lease.Node(), -1), nil)
+		_, err = lease.Write(s.context(), &zk.SetDataRequest{Path: "/data", Data: []byte("2"), Version: -1})
+		s.wantError(err, lock.ErrNotHeld)
+		data, _, err := admin.Get("/data")
+		s.wantError(err, nil)
+		if string(data) != "1" {
+			s.Errorf("data %q, want 1", data)
+		}
+		s.await("the loss", lease.Done())
+	}},
+	{"asked for, and seen by others", func(s *stage) {
+		mine, theirs := s.mutex(s.session(), "/asked", lock.WithMetadata("me")), s.mutex(s.session(), "/asked")
+		s.wantError(theirs.Revoke(s.context()), lock.ErrNotHeld)
+		lease := s.take(mine)
+		s.wantError(theirs.Revoke(s.context()), nil)
+		s.await("the request", lease.Revoked())
+		if p := s.participants(theirs); len(p) != 1 || p[0].Metadata != "me" || !p[0].Turn || !p[0].Revoked || p[0].Created > lease.Token() {
+			s.Errorf("%+v", p)
+		}
+		s.unlock(lease)
+	}},
+	{"a directory that is removed", func(s *stage) {
+		client := s.session()
+		mutex := s.mutex(client, "/deep/er/lock", lock.WithContainers())
+		first := s.take(mutex)
+		s.unlock(first)
+		for _, path := range []string{"/deep/er/lock", "/deep/er", "/deep"} {
+			s.wantError(client.Delete(path, -1), nil)
+		}
+		second := s.take(mutex)
+		if second.Token() <= first.Token() {
+			s.Errorf("token %d after %d", second.Token(), first.Token())
+		}
+		s.unlock(second)
+	}},
+	{"a holder whose client is closed makes way at once", func(s *stage) {
+		client := s.session()
+		lease := s.take(s.mutex(client, "/closed"))
+		next := s.queue(s.context(), s.mutex(s.session(), "/closed"))
+		client.Client.(*zk.Conn).Close()
+		result := <-next
+		s.wantError(result.err, nil)
+		s.await("the loss", lease.Done())
+		s.unlock(result.lease)
+	}},
+	{"a short cut is survived", func(s *stage) {
+		network := new(cable)
+		session := openSession(s.T, s.address, behaviourTimeout, network.dial)
+		other := s.mutex(s.session(), "/cut")
+		holder := s.take(other)
+		waiting := s.queue(s.context(), s.mutex(session, "/cut"))
+		network.sever(false)
+		s.unlock(holder)
+		result := <-waiting
+		s.wantError(result.err, nil)
+		if n := len(s.participants(other)); n != 1 {
+			s.Errorf("%d nodes stand, want 1", n)
+		}
+		s.unlock(result.lease)
+	}},
+	{"a holder that is cut off knows before the next one has the lock", func(s *stage) {
+		network := new(cable)
+		session := openSession(s.T, s.address, behaviourTimeout, network.dial)
+		lease := s.take(s.mutex(session, "/expired"))
+		standing, err := session.Context(s.context())
+		s.wantError(err, nil)
+		next := s.queue(s.context(), s.mutex(s.session(), "/expired"))
+		network.sever(true)
+		result := <-next
+		s.wantError(result.err, nil)
+		s.wantError(lease.Err(), lock.ErrLost)
+		s.wantError(context.Cause(standing), lock.ErrSessionLost)
+		network.sever(false)
+		s.wantError(lease.Unlock(s.context()), lock.ErrLost)
+		s.wantError(result.lease.Err(), nil)
+		s.unlock(result.lease)
+	}},
+}
+
+func TestBehaviour(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			address := b.start(t)
+			for _, behaviour := range behaviours {
+				t.Run(behaviour.name, func(t *testing.T) {
+					t.Parallel()
+					behaviour.test(&stage{t, address})
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,19 @@
+package lock_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Whoever uses the locks gets a ZooKeeper client and nothing else.
+func TestOneDependency(t *testing.T) {
+	output, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, output)
+	}
+	want := "github.com/go-zookeeper/zk github.com/interlock-sim/interlock/lock"
+	if got := strings.Join(strings.Fields(string(output)), " "); got != want {
+		t.Errorf("package lock needs %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,26 @@
+package lockotel_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/lock/lockotel"
+)
+
+func Example() {
+	meters, tracers := metric.NewMeterProvider(), trace.NewTracerProvider() // with your readers and exporters
+	observer, err := lockotel.New(meters, tracers)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var conn *zk.Conn // of zk.Connect
+	_, err = lock.NewMutex(conn, "/locks/billing", 10*time.Second, lock.WithObserver(observer))
+	fmt.Println(err)
+	// Output: <nil>
+}

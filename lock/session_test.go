@@ -1,0 +1,316 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+)
+
+func (w *world) session(client int) *lock.Session {
+	return lock.NewSession(w.client(client), w.client(client).Events(), sessionTimeout)
+}
+
+// A listener keeps what a session tells.
+type listener struct{ events []lock.SessionEvent }
+
+func (w *world) listen(s *lock.Session) *listener {
+	l := new(listener)
+	ctx, cancel := context.WithCancel(background)
+	w.cancels = append(w.cancels, cancel)
+	go func() {
+		for e := range s.Events(ctx) {
+			l.events = append(l.events, e)
+		}
+	}()
+	return l
+}
+
+// want wants the session to have told that, and forgets it.
+func (l *listener) want(t *testing.T, want ...lock.SessionStatus) {
+	t.Helper()
+	synctest.Wait()
+	var got []lock.SessionStatus
+	for _, e := range l.events {
+		got = append(got, e.Status)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+	l.events = nil
+}
+
+// All who listen hear the same, whenever they come.
+func TestSessionEvents(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		s := w.session(1)
+		early := w.listen(s)
+		early.want(t, lock.SessionSuspended) // Nobody has asked yet.
+		w.flow()
+		early.want(t, lock.SessionConnected)
+		late := w.listen(s)
+		late.want(t, lock.SessionConnected)
+		w.cluster.Cut(w.client(1).Link)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(1500 * time.Millisecond)
+		for _, l := range []*listener{early, late} {
+			l.want(t, lock.SessionSuspended, lock.SessionConnected)
+		}
+	})
+}
+
+// A session that has expired is told of, and so is the one that the client opens without a word.
+func TestSessionExpires(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		s := w.session(1)
+		l := w.listen(s)
+		w.flow()
+		old := w.client(1).SessionID()
+		w.cluster.Expire(old)
+		w.pass(3 * time.Second)
+		events := l.events
+		l.want(t, lock.SessionSuspended, lock.SessionConnected, lock.SessionSuspended, lock.SessionLost, lock.SessionConnected)
+		if lost := events[3]; lost.ID != old || !errors.Is(lost.Err, lock.ErrSessionLost) {
+			t.Errorf("lost: %+v, want session %#x and why", lost, old)
+		}
+		if again := events[4]; again.ID != w.client(1).SessionID() || again.ID == old {
+			t.Errorf("connected: %+v", again)
+		}
+	})
+}
+
+// muffled is a client whose channel of events is full of something else at the wrong moment.
+func muffled(events <-chan zk.Event, dropped func(zk.Event) bool) <-chan zk.Event {
+	out := make(chan zk.Event, 6)
+	go func() {
+		defer close(out)
+		for e := range events {
+			if dropped(e) {
+				for len(out) < cap(out) {
+					out <- zk.Event{Type: zk.EventNodeCreated, Path: "/other"}
+				}
+				continue
+			}
+			out <- e
+		}
+	}()
+	return out
+}
+
+// A new session is noticed although the client's channel has dropped all that would have told of it.
+func TestSessionOpenedSilently(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		deaf := false
+		s := lock.NewSession(w.client(1), muffled(w.client(1).Events(), func(zk.Event) bool { return deaf }), sessionTimeout)
+		l := w.listen(s)
+		w.flow()
+		deaf = true
+		ctx := w.sessionContext(s)
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(3 * time.Second)
+		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrSessionLost) {
+			t.Errorf("the context of the old session: %v", cause)
+		}
+		if last := l.events[len(l.events)-1]; last.Status != lock.SessionConnected || last.ID != w.client(1).SessionID() {
+			t.Errorf("at last %+v, want the new session", last)
+		}
+	})
+}
+
+// sessionContext returns a context for as long as the session stands, which is connected.
+func (w *world) sessionContext(s *lock.Session) context.Context {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(background)
+	w.cancels = append(w.cancels, cancel)
+	var standing context.Context
+	if err := w.do(func() (err error) { standing, err = s.Context(ctx); return err }); err != nil {
+		w.t.Fatal(err)
+	}
+	return standing
+}
+
+// Whoever is cut off knows by its own clock, before an ephemeral node of the session can go, that the session may be over,
+// whenever in the life of the session that happens and however slowly messages come through.
+func TestSessionIsLostBeforeItEnds(t *testing.T) {
+	for cut := range 40 {
+		t.Run(fmt.Sprint(cut), func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				s := w.session(1)
+				ctx := w.sessionContext(s)
+				w.create("/mine", zk.FlagEphemeral, w.client(1).SessionID())
+				w.pass(time.Duration(cut) * 100 * time.Millisecond)
+				w.cluster.Isolate(w.client(1).Link)
+				for stands := true; stands; _, stands = w.cluster.Tree().Stat("/mine") {
+					if w.pass(50 * time.Millisecond); time.Since(w.began) > time.Minute {
+						t.Fatal("the node is still there")
+					}
+				}
+				if !errors.Is(context.Cause(ctx), lock.ErrSessionLost) {
+					t.Errorf("the node is gone, and the session's context: %v", context.Cause(ctx))
+				}
+			})
+		})
+	}
+}
+
+// A session that was taken for lost, but was not, comes back; contexts of before do not.
+func TestSessionComesBack(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		s := w.session(1)
+		l := w.listen(s)
+		old := w.sessionContext(s)
+		id := w.client(1).SessionID()
+		l.events = nil
+		w.cluster.Cut(w.client(1).Link)
+		w.pass(2500 * time.Millisecond)
+		l.want(t, lock.SessionSuspended, lock.SessionLost)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(1200 * time.Millisecond)
+		l.want(t, lock.SessionConnected)
+		if old.Err() == nil || w.client(1).SessionID() != id {
+			t.Errorf("old context %v, session %#x of before, %#x now", old.Err(), id, w.client(1).SessionID())
+		}
+		if again := w.sessionContext(s); again.Err() != nil {
+			t.Error(again.Err())
+		}
+	})
+}
+
+// A closed client ends everything at once, a lock that waits among it.
+func TestSessionOfAClosedClient(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.acquire(w.mutex(2))
+		s := w.session(1)
+		l := w.listen(s)
+		ctx := w.sessionContext(s)
+		waiting := w.begin(background, must(lock.NewMutex(s, "/lock", sessionTimeout)).Lock)
+		w.flow()
+		l.events = nil
+		go w.client(1).Close()
+		w.flow()
+		if last := l.events[len(l.events)-1]; last.Status != lock.SessionLost || !errors.Is(last.Err, zk.ErrClosing) {
+			t.Errorf("at last %+v", last)
+		}
+		if cause := context.Cause(ctx); !errors.Is(cause, zk.ErrClosing) {
+			t.Errorf("the context ended with %v", cause)
+		}
+		if _, err := s.Context(background); !errors.Is(err, lock.ErrSessionLost) {
+			t.Errorf("Context: %v", err)
+		}
+		w.pass(500 * time.Millisecond) // and not twice the session timeout
+		w.wantError(waiting, zk.ErrClosing)
+	})
+}
+
+// identified is a client of which only the session's id is asked.
+type identified struct {
+	lock.Client
+	id int64
+}
+
+func (c *identified) SessionID() int64 { return c.id }
+
+// A request that was queued under one session and may have been carried out under the next is found out.
+func TestSessionDo(t *testing.T) {
+	failed := errors.New("failed")
+	for _, tc := range []struct {
+		before, after int64
+		err           error
+		lost          bool
+	}{{7, 7, nil, false}, {7, 7, failed, false}, {7, 8, nil, true}, {7, 8, failed, true}, {7, 0, nil, true}, {0, 8, nil, true}, {0, 0, nil, true}} {
+		client := &identified{id: tc.before}
+		s := lock.NewSession(client, nil, sessionTimeout)
+		err := s.Do(func(id int64) error {
+			if id != tc.before {
+				t.Errorf("began in %d, want %d", id, tc.before)
+			}
+			client.id = tc.after
+			return tc.err
+		})
+		if errors.Is(err, lock.ErrSessionLost) != tc.lost || tc.err != nil && !errors.Is(err, tc.err) || err != nil && !tc.lost && tc.err == nil {
+			t.Errorf("%+v: %v", tc, err)
+		}
+	}
+}
+
+// With a session, whoever waits right behind the holder needs to ask nothing when its turn has come.
+func TestSessionSparesTheConfirmation(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
+		c := w.begin(background, m.Lock)
+		w.wantWaiting(c)
+		before := w.requests(2, "")
+		if before != 4 {
+			t.Errorf("%d requests until it waited, want 4", before)
+		}
+		w.unlock(holder)
+		w.wantGranted(c)
+		if after := w.requests(2, ""); after != before {
+			t.Errorf("%d requests after the holder's end", after-before)
+		}
+		if c.lease.Token() <= holder.Token() {
+			t.Errorf("token %d after %d", c.lease.Token(), holder.Token())
+		}
+	})
+}
+
+// Not so where the contender's own node may be gone, or the news of it may come after that of the holder's end.
+func TestSessionConfirms(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		happen func(w *world, own string)
+		nodes  int // how many the waiter makes
+	}{
+		{"a connection that was lost", func(w *world, own string) {
+			w.cluster.Cut(w.client(2).Link)
+			w.cluster.Heal(w.client(2).Link)
+			w.pass(1500 * time.Millisecond)
+		}, 1},
+		{"a node that was changed", func(w *world, own string) {
+			w.do(func() error { _, err := w.client(1).Set(own, []byte("?"), -1); return err })
+		}, 1},
+		{"a node that was deleted", func(w *world, own string) {
+			w.do(func() error { return w.client(1).Delete(own, -1) })
+		}, 2},
+		{"a node that was deleted while the connection was down", func(w *world, own string) {
+			w.cluster.Cut(w.client(2).Link)
+			w.do(func() error { return w.client(1).Delete(own, -1) })
+			w.cluster.Heal(w.client(2).Link)
+		}, 2},
+		{"a session that is over", func(w *world, own string) {
+			w.cluster.Expire(w.client(2).SessionID())
+			w.pass(2 * time.Second)
+		}, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				holder := w.acquire(w.mutex(1))
+				m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
+				c := w.begin(background, m.Lock)
+				w.wantWaiting(c)
+				own := "/lock/" + w.nodes()[0]
+				if own == holder.Node() {
+					own = "/lock/" + w.nodes()[1]
+				}
+				tc.happen(w, own)
+				go holder.Unlock(background)
+				w.pass(2 * time.Second)
+				w.wantGranted(c)
+				if stat, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands || stat.EphemeralOwner != w.client(2).SessionID() {
+					t.Errorf("granted by %s, which stands: %v", c.lease.Node(), stands)
+				}
+				if made := w.requests(2, "create"); made != tc.nodes {
+					t.Errorf("made %d nodes, want %d", made, tc.nodes)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package lock_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/conform"
+)
+
+// startZooKeeper starts a real ZooKeeper server and returns its address. Where there is none to start the test is
+// skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
+func startZooKeeper(tb testing.TB) string {
+	tb.Helper()
+	address, stop, err := conform.StartReal(tb.TempDir())
+	if errors.Is(err, conform.ErrNotInstalled) && os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
+		tb.Skip(err)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return address
+}
+
+// clientBuffer is enough for what the tests send; the client's default would cost 3 MB for each connection.
+const clientBuffer = 64 << 10
+
+// openSession connects a client that is closed with the test, and returns its session.
+func openSession(tb testing.TB, address string, timeout time.Duration, dialer zk.Dialer) *lock.Session {
+	tb.Helper()
+	session, err := lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event, error) {
+		return zk.Connect([]string{address}, timeout, zk.WithEventCallback(callback), zk.WithDialer(dialer),
+			zk.WithLogger(silent{}), zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(session.Client.(*zk.Conn).Close)
+	return session
+}
+
+// A meter counts what clients send and receive.
+type meter struct{ requests, bytes atomic.Int64 }
+
+func (m *meter) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, address, timeout)
+	return &metered{conn, m}, err
+}
+
+// metered is a connection whose traffic is counted.
+type metered struct {
+	net.Conn
+	meter *meter
+}
+
+// pingFrame is the size of a ping with its length. Pings count as nothing.
+const pingFrame = 12
+
+// Write writes a request: the client writes each at once.
+func (c *metered) Write(p []byte) (int, error) {
+	if len(p) > pingFrame {
+		c.meter.requests.Add(1)
+		c.meter.bytes.Add(int64(len(p)))
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *metered) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.meter.bytes.Add(int64(n))
+	return n, err
+}
+
+// A rival is a kind of lock that is measured, with a contender for each of its functions, each with a session of its own.
+type rival struct {
+	name string
+	meter
+	handOffs []func() error // takes the lock and gives it back
+	taken    int
+	elapsed  time.Duration
+}
+
+// run hands the lock around so many times.
+func (r *rival) run(b *testing.B, times int) {
+	var left atomic.Int64
+	left.Store(int64(times))
+	began := time.Now()
+	var contenders sync.WaitGroup
+	for _, handOff := range r.handOffs {
+		contenders.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := handOff(); err != nil {
+					b.Error(r.name, err)
+					return
+				}
+			}
+		})
+	}
+	contenders.Wait()
+	r.elapsed += time.Since(began)
+	r.taken += times
+}
+
+func (r *rival) report(b *testing.B) {
+	b.ReportMetric(float64(r.taken)/r.elapsed.Seconds(), r.name+"/s")
+	b.ReportMetric(float64(r.requests.Load())/float64(r.taken), r.name+"-requests")
+	b.ReportMetric(float64(r.bytes.Load())/float64(r.taken), r.name+"-bytes")
+}
+
+// turns is how often the locks that are compared take turns.
+const turns = 100
+
+// benchmarkTimeout is long enough for a machine that is busy with other work.
+const benchmarkTimeout = 30 * time.Second
+
+func newMutexRival(b *testing.B, address string, contenders int) *rival {
+	r := &rival{name: "Mutex"}
+	for range contenders {
+		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, r.dial), "/mutex", benchmarkTimeout))
+		r.handOffs = append(r.handOffs, func() error {
+			lease, err := mutex.Lock(background)
+			if err != nil {
+				return err
+			}
+			return lease.Unlock(background)
+		})
+	}
+	return r
+}
+
+func newLockRival(b *testing.B, address string, contenders int) *rival {
+	r := &rival{name: "zk.Lock"}
+	for range contenders {
+		conn := openSession(b, address, benchmarkTimeout, r.dial).Client.(*zk.Conn)
+		theirs := zk.NewLock(conn, "/zklock", zk.WorldACL(zk.PermAll))
+		r.handOffs = append(r.handOffs, func() error {
+			if err := theirs.Lock(); err != nil {
+				return err
+			}
+			return theirs.Unlock()
+		})
+	}
+	return r
+}
+
+// BenchmarkZooKeeper compares Mutex with the lock of go-zookeeper/zk on a real ZooKeeper server: hand-offs per second, and
+// requests and bytes for each, the release among them. The critical section is empty. The two take
+// turns, and each goes first in every second one, as the speed of a machine that is shared varies from moment to moment.
+func BenchmarkZooKeeper(b *testing.B) {
+	address := startZooKeeper(b)
+	for _, contenders := range []int{1, 8, 64} {
+		b.Run(map[int]string{1: "1-contender", 8: "8-contenders", 64: "64-contenders"}[contenders], func(b *testing.B) {
+			mutex, theirs := newMutexRival(b, address, contenders), newLockRival(b, address, contenders)
+			for _, r := range []*rival{mutex, theirs} {
+				r.run(b, 2*contenders) // connect, and make the directory
+				r.taken, r.elapsed = 0, 0
+				r.requests.Store(0)
+				r.bytes.Store(0)
+			}
+			b.ResetTimer()
+			first, second := mutex, theirs
+			for turn := range turns {
+				times := b.N*(turn+1)/turns - b.N*turn/turns
+				first.run(b, times)
+				second.run(b, times)
+				first, second = second, first
+			}
+			b.StopTimer()
+			mutex.report(b)
+			theirs.report(b)
+			b.ReportMetric(theirs.elapsed.Seconds()/mutex.elapsed.Seconds(), "×")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

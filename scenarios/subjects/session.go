@@ -1,0 +1,32 @@
+package subjects
+
+import (
+	"context"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// Session is the production lock on a lock.Session. A holder stays in its critical section for as long as both its lease and
+// the session from before it asked for the lock stand.
+func Session() scenarios.Subject {
+	return production("session", "lock.Mutex on a lock.Session", func(p *scenarios.Process) (lockFunc, error) {
+		session := lock.NewSession(p.Client, p.Client.Events(), p.SessionTimeout)
+		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			standing, err := session.Context(ctx)
+			if err != nil {
+				return nil, err
+			}
+			lease, err := mutex.Lock(ctx)
+			h, err := hold(lease, err)
+			if err == nil {
+				h.Done = lease.Context(standing).Done()
+			}
+			return h, err
+		}, nil
+	})
+}
