@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -19,7 +20,7 @@ import (
 // skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
 func startZooKeeper(tb testing.TB) string {
 	tb.Helper()
-	address, stop, err := conform.StartReal(tb.TempDir())
+	address, stop, err := conform.StartReal(context.Background(), tb.TempDir())
 	if errors.Is(err, conform.ErrNotInstalled) && os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
 		tb.Skip(err)
 	}
