@@ -27,18 +27,18 @@ const (
 	HoldRequests             // what the client sends is kept from reaching the server
 	HoldReplies              // what the server sends is kept from reaching the client
 	Pause                    // the client's process stops for a while
-	Restart                  // the client's process stops for good, and another takes its place with a session of its own
 	SlowClient               // the client's clock goes too slowly
 	FastClient               // the client's clock goes too fast
 	SlowClock                // a server's clock goes too slowly
 	FastClock                // a server's clock goes too fast
 	JumpClock                // a server's wall clock jumps ahead
+	Restart                  // the client's process stops for good, and another takes its place with a session of its own
 	FailWrite                // the client's next write to its connection fails
 
 	Kinds // how many kinds there are
 
-	// AnyKinds is how many of the kinds, the first ones, stand behind "any" in a plan. The others need the real client.
-	AnyKinds = FailWrite
+	// AnyKinds is how many of the kinds, the first ones, stand behind "any" in a plan. The others have to be asked for by name.
+	AnyKinds = Restart
 )
 
 var kinds = [Kinds]struct{ name, meaning string }{

@@ -97,7 +97,7 @@ func TestPlanString(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	const form = " is not of the form kind=N or kind@phase=N with N from 0 to 1000"
 	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, part-server, " +
-		"deafen-server, mute-server, hold-requests, hold-replies, pause, restart, slow-client, fast-client, slow-clock, fast-clock, jump-clock, fail-write, any"
+		"deafen-server, mute-server, hold-requests, hold-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},

@@ -95,7 +95,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 // ends returns what each process has lived through up to the end of a run. Runs that differ only in the order of steps that
 // commute have this in common.
 func ends(events []history.Event, processes int) string {
-	lives := make([]strings.Builder, processes+1)
+	lives := make([]strings.Builder, processes+2*scenarios.CyclesMax)
 	for i := range events {
 		switch e := events[i]; e.Kind {
 		case history.Liveness:

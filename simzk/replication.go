@@ -188,7 +188,7 @@ func (c *Cluster) Agreed() bool { return c.committed == len(c.proposals) }
 // or the server cannot hear of it.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
-	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed && (c.sabotage != appliesEarly || s.applied == len(c.proposals)) {
+	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed && (c.sabotage != appliesEarly || s.applied >= len(c.proposals)) {
 		return 0, false
 	}
 	return c.proposals[s.applied].age, true

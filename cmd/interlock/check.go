@@ -99,7 +99,7 @@ func faultsHelp() string {
 	for kind := range faults.Kinds {
 		fmt.Fprintf(&text, "  %-12s%s\n", kind, kind.Meaning())
 	}
-	text.WriteString("  any         one of these\n")
+	text.WriteString("  any         one of these, but for restart and fail-write\n")
 	return text.String()
 }
 

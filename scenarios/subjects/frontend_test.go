@@ -39,7 +39,7 @@ func modelled() []scenarios.Subject {
 	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool { return s.Real || s.Name == "multi" })
 }
 
-// onBoth returns a plan of so many faults of each kind that strikes both clients: the real one cannot be paused.
+// onBoth returns a plan of so many faults of each kind that strikes both clients: the real one can neither be paused nor restarted.
 func onBoth(each int) (plan faults.Plan) {
 	for kind := range faults.AnyKinds {
 		if kind != faults.Pause {
