@@ -227,7 +227,7 @@ func (c *Conn) Sync(path string) (string, error) {
 		return "", c.refuse(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpSync, Path: path})
-	return r.answer.Path, r.err
+	return wire.Sent(r.answer.Path), r.err
 }
 
 // AddAuth gives the connection another identity. What the server has accepted the client sends again on every new
@@ -303,7 +303,7 @@ func wireACL(acl []zk.ACL) []wire.ACL {
 	}
 	converted := make([]wire.ACL, len(acl))
 	for i, a := range acl {
-		converted[i] = wire.ACL(a)
+		converted[i] = wire.ACL{Perms: a.Perms, Scheme: wire.Text([]byte(a.Scheme)), ID: wire.Text([]byte(a.ID))}
 	}
 	return converted
 }
@@ -312,7 +312,7 @@ func wireACL(acl []zk.ACL) []wire.ACL {
 func clientACL(acl []wire.ACL) []zk.ACL {
 	converted := make([]zk.ACL, len(acl))
 	for i, a := range acl {
-		converted[i] = zk.ACL(a)
+		converted[i] = zk.ACL{Perms: a.Perms, Scheme: a.Scheme, ID: wire.Sent(a.ID)}
 	}
 	return converted
 }

@@ -60,25 +60,28 @@ const (
 	beyond16Bits  = 1 << 16
 )
 
-// appendText appends a string as a server writes it.
-func appendText(dst []byte, v string) []byte {
-	if v == Null || !strings.ContainsFunc(v, isBeyond16Bits) {
-		return appendString(dst, v)
+// Sent returns the bytes that a client receives where a server sends the string. A client that takes them for UTF-8, as
+// libraries do, sees no character beyond 16 bits.
+func Sent(text string) string {
+	if !strings.ContainsFunc(text, isBeyond16Bits) {
+		return text
 	}
-	at := len(dst)
-	dst = appendInt(dst, 0)
-	for len(v) > 0 {
-		r, size := utf8.DecodeRuneInString(v)
+	sent := make([]byte, 0, len(text)+len(text)/2)
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
 		if isBeyond16Bits(r) {
-			dst = appendSurrogate(dst, highSurrogate|(r-beyond16Bits)>>surrogateBits)
-			dst = appendSurrogate(dst, lowSurrogate|(r-beyond16Bits)&surrogateMask)
+			sent = appendSurrogate(sent, highSurrogate|(r-beyond16Bits)>>surrogateBits)
+			sent = appendSurrogate(sent, lowSurrogate|(r-beyond16Bits)&surrogateMask)
 		} else {
-			dst = append(dst, v[:size]...)
+			sent = append(sent, text[:size]...)
 		}
-		v = v[size:]
+		text = text[size:]
 	}
-	return EndFrame(dst, at) // The length of a string is in the same form.
+	return string(sent)
 }
+
+// appendText appends a string as a server writes it.
+func appendText(dst []byte, v string) []byte { return appendString(dst, Sent(v)) }
 
 func isBeyond16Bits(r rune) bool { return r >= beyond16Bits }
 
@@ -86,7 +89,7 @@ func appendSurrogate(dst []byte, s rune) []byte {
 	return append(dst, 0xe0|byte(s>>12), 0x80|byte(s>>6&0x3f), 0x80|byte(s&0x3f))
 }
 
-// joinSurrogates undoes what [appendText] does with characters beyond 16 bits. All other bytes stay as they are.
+// joinSurrogates undoes what [Sent] does. All other bytes stay as they are.
 func joinSurrogates(b []byte) string {
 	text := string(b)
 	if !strings.Contains(text, "\xed") {
