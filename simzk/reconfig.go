@@ -154,7 +154,9 @@ func joined(r *wire.Reconfig, members []Member) ([]Member, error) {
 		if joining = strings.TrimSpace(joining); joining == "" || joining == wire.Null {
 			continue
 		}
-		m, err := ParseMember(joining)
+		key, addresses, _ := strings.Cut(joining, "=")
+		number := key[strings.LastIndexByte(key, '.')+1:] // ZooKeeper looks at nothing before it.
+		m, err := ParseMember("server." + number + "=" + addresses)
 		if err != nil {
 			return nil, err
 		}

@@ -46,7 +46,8 @@ func TestReconfigRefused(t *testing.T) {
 		{"of another version", reconfig(wire.Reconfig{Leaving: "3", Version: 7}), wire.BadVersion},
 		{"no number", any(wire.Reconfig{Leaving: "three"}), wire.MarshallingError},
 		{"without an address for clients", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2"}), wire.BadArguments},
-		{"no server", any(wire.Reconfig{Joining: "4=127.0.0.1:1:2;3"}), wire.BadArguments},
+		{"no server", any(wire.Reconfig{Joining: "server.x=127.0.0.1:1:2;3"}), wire.BadArguments},
+		{"no equals sign", any(wire.Reconfig{Joining: "x"}), wire.BadArguments},
 		{"no role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}), wire.BadArguments},
 		{"an address twice", any(wire.Reconfig{Joining: "server.4=10.0.0.1:1:2;3,server.5=10.0.0.1:1:4;5"}), wire.BadArguments},
 		{"nobody left", any(wire.Reconfig{Leaving: "1,2,3"}), wire.BadArguments},
@@ -99,7 +100,7 @@ func TestReconfig(t *testing.T) {
 
 	c, _ := open(t, processes[0].Address(), 20*time.Second)
 	c.beSuper()
-	reply := c.call(reconfig(wire.Reconfig{Joining: lines[3], Version: 0x100000000}))
+	reply := c.call(reconfig(wire.Reconfig{Joining: strings.TrimPrefix(lines[3], "server."), Version: 0x100000000}))
 	want := strings.Join(lines, "\n") + fmt.Sprintf("\nversion=%x", reply.Zxid)
 	if reply.Code != wire.OK || string(reply.Data) != want || reply.Stat.Version != -1 || reply.Stat.Mzxid != reply.Zxid {
 		t.Fatalf("%v %q %+v", reply.Code, reply.Data, reply.Stat)
