@@ -368,10 +368,9 @@ func (c *contender) pause(err error) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
 	case <-c.unwanted:
-		return errUnwanted
 	}
+	return c.wanted() // Both may have been ready.
 }
 
 // closed tells whether the client was closed by its owner. go-zookeeper/zk does not say so: calls fail with

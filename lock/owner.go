@@ -85,20 +85,21 @@ func (o *owner) first(ctx context.Context, key placeKey, p *place, q *queue, r r
 
 // await waits until it is known how the attempt of another goroutine of the owner ended.
 func (p *place) await(ctx context.Context, try bool) error {
+	if !try {
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+		}
+	}
 	select {
-	case <-p.ready:
+	case <-p.ready: // Both may have been ready: what is certain goes before the rest.
 		return nil
 	default:
 	}
 	if try {
 		return ErrNotAcquired
 	}
-	select {
-	case <-p.ready:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return context.Cause(ctx)
 }
 
 func (o *owner) forget(key placeKey, p *place) {

@@ -90,6 +90,11 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 	case outcome := <-c.outcome:
 		return outcome.grant, outcome.err
 	case <-ctx.Done():
+	}
+	select {
+	case outcome := <-c.outcome: // Both were ready: what is there goes before the rest.
+		return outcome.grant, outcome.err
+	default:
 		c.dismiss(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
@@ -164,6 +169,11 @@ func await[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	case r := <-results:
 		return r.value, r.err
 	case <-ctx.Done():
+	}
+	select {
+	case r := <-results: // Both were ready: what is certain goes before the rest.
+		return r.value, r.err
+	default:
 		return none, context.Cause(ctx)
 	}
 }

@@ -77,6 +77,20 @@ type sessionChange struct {
 	ready chan struct{} // closed when next is set
 }
 
+// await waits for the next change, and returns false if the context ends first.
+func (c *sessionChange) await(ctx context.Context) bool {
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+	}
+	select {
+	case <-c.ready: // Both may have been ready: news go before the end.
+		return true
+	default:
+		return false
+	}
+}
+
 // validity is how long a session, and what belongs to it, stands for sure after a request that was answered was sent. Why
 // it is no more than half of the timeout is said in the documentation of this package.
 func validity(timeout time.Duration) time.Duration { return timeout / 2 }
@@ -339,12 +353,7 @@ func (s *Session) expire() {
 // does, or when the client was closed. However late the caller comes for the next event, none is missing.
 func (s *Session) Events(ctx context.Context) iter.Seq[SessionEvent] {
 	return func(yield func(SessionEvent) bool) {
-		for at := s.observe(); yield(at.SessionEvent) && at.Err != errSessionClosed; at = at.next {
-			select {
-			case <-at.ready:
-			case <-ctx.Done():
-				return
-			}
+		for at := s.observe(); yield(at.SessionEvent) && at.Err != errSessionClosed && at.await(ctx); at = at.next {
 		}
 	}
 }
@@ -359,23 +368,16 @@ func (s *Session) Context(parent context.Context) (context.Context, error) {
 		if at.Err == errSessionClosed {
 			return nil, at.Err
 		}
-		select {
-		case <-at.ready:
-		case <-parent.Done():
+		if !at.await(parent) {
 			return nil, context.Cause(parent)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	go func() {
-		for at.Status != SessionLost {
-			select {
-			case <-at.ready:
-				at = at.next
-			case <-ctx.Done():
-				return
-			}
+		for at.Status != SessionLost && at.await(ctx) {
+			at = at.next
 		}
-		cancel(at.Err)
+		cancel(at.Err) // without effect if the context has ended
 	}()
 	return ctx, nil
 }
