@@ -7,11 +7,18 @@ type Property string
 const (
 	ServedExclusion Property = "served-exclusion"
 	BeliefExclusion Property = "belief-exclusion"
+	FencedExclusion Property = "fenced-exclusion"
+	NoLostUpdate    Property = "no-lost-update"
 	FIFO            Property = "fifo"
 	Watch           Property = "watch"
 	Progress        Property = "progress"
+	NoStarvation    Property = "no-starvation"
+	NoLivelock      Property = "no-livelock"
 	NoRefusal       Property = "no-refusal"
 	NoOrphan        Property = "no-orphan"
+	HonestLoss      Property = "honest-loss"
+	Reentrancy      Property = "reentrancy"
+	Herd            Property = "herd"
 	Token           Property = "token"
 	Linearizable    Property = "linearizable"
 )

@@ -58,13 +58,14 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	}
 	l.spent()
 	l.processes = make([]*process, scenario.Clients)
-	space := make([]process, scenario.Clients)
+	space, shared := make([]process, scenario.Clients), new(register)
 	for i := range l.processes {
 		client, link := scenario.Client.connect(l.cluster)
 		l.processes[i] = &space[i]
 		l.prepare(&space[i], client, link)
 		space[i].ctx, space[i].subject, space[i].cycles = ctx, &scenario.Subject, scenario.Cycles
 		space[i].cancellable = scenario.Faults.Allows(faults.Cancel)
+		space[i].register = shared
 	}
 	return l
 }

@@ -11,7 +11,7 @@ import (
 // which all have in common and which comes last: so they meet in every way, and one process at a time has what it needs.
 // Its node and token are those of the lock that all have in common.
 func Multi() scenarios.Subject {
-	return production("multi", "lock.Multi of three lock.Mutex, given in any order", func(p *scenarios.Process) (lockFunc, error) {
+	s := production("multi", "lock.Multi of three lock.Mutex, given in any order", func(p *scenarios.Process) (lockFunc, error) {
 		var lockers []lock.Locker
 		for _, name := range [][]string{{"/a", "/b", "/z"}, {"/z", "/b"}, {"/b", "/z", "/a", "/b"}}[p.Number%3] {
 			mutex, err := lock.NewMutex(p.Client, p.Directory+name, p.SessionTimeout, lock.WithRandom(p.Random))
@@ -33,4 +33,6 @@ func Multi() scenarios.Subject {
 			return &scenarios.Hold{Unlock: leases.Unlock, Done: leases.Done(), Node: last.Node(), Token: last.Token()}, nil
 		}, nil
 	})
+	s.Bounds.Requests = 20 // an acquire is up to three
+	return s
 }
