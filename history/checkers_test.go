@@ -14,8 +14,9 @@ import (
 
 func TestProperties(t *testing.T) {
 	want := []history.Property{
-		history.ServedExclusion, history.BeliefExclusion, history.FIFO, history.Watch, history.Progress,
-		history.NoRefusal, history.NoOrphan, history.Token, history.Linearizable,
+		history.ServedExclusion, history.BeliefExclusion, history.FencedExclusion, history.NoLostUpdate, history.FIFO,
+		history.Watch, history.Progress, history.NoStarvation, history.NoLivelock, history.NoRefusal, history.NoOrphan,
+		history.HonestLoss, history.Reentrancy, history.Herd, history.Token, history.Linearizable,
 	}
 	got := history.Properties()
 	if !slices.Equal(got, want) {
@@ -49,6 +50,13 @@ func TestCheckerDispatches(t *testing.T) {
 		history.Watch:           {armed(1, 1, "/l/a", "data"), deleted(2, "/l/a", 1), on(history.Tick, 0)},
 		history.Progress:        {lockCall(1, 1), on(history.Liveness, 0)},
 		history.NoRefusal:       {lockCall(1, 1), lockFailed(1, 1)},
+		history.FencedExclusion: {token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 4), wrote(2, 1, 2)},
+		history.NoLostUpdate:    {read(1, 1, 0), read(2, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2)},
+		history.NoStarvation: {on(history.Liveness, 0), lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")},
+		history.NoLivelock:   append([]history.Event{on(history.Liveness, 0)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 31)...),
+		history.HonestLoss:   {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2), unlockCall(1, 1), unlockOK(1, 1)},
+		history.Reentrancy:   {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2)},
+		history.Herd:         append(append([]history.Event{lockCall(1, 1)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 9)...), lockOK(1, 1, "")),
 		history.NoOrphan:        {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
 		history.Token:           {{Kind: history.LockReturn, Process: 1, Zxid: 2}, {Kind: history.LockReturn, Process: 2, Zxid: 2}},
 		history.Linearizable:    {lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")},

@@ -33,13 +33,14 @@ func (c *Cost) Add(other *Cost) {
 	c.BytesMax = max(c.BytesMax, other.BytesMax)
 }
 
-// An expense is what an attempt that is open has cost so far.
+// An expense is what the attempt of a process has cost so far, if one is open.
 type expense struct {
 	process   int32
+	open      bool
 	requests  int
 	changes   int // nodes that went meanwhile
 	bytes     int
-	inFlight  int // requests without a reply
+	inFlight  int // requests without a reply, and watches that have fired and whose event has not come
 	disturbed bool
 }
 
@@ -63,7 +64,6 @@ type meter struct {
 	cost     Cost
 	releases [releasesRemembered]releasing
 	next     int
-	alarms   []alarm
 }
 
 // CheckHerd decides [Herd]: a release wakes no more processes, and an acquire costs no more requests, than the bounds say.
@@ -73,7 +73,8 @@ type meter struct {
 // have set that watch since they called Lock: what is left over from an earlier attempt wakes nobody. An acquire costs the
 // requests that its process sends from the call of Lock to a return without error; connecting, setting watches again,
 // pings and closing do not count. It is judged only where nothing disturbed it, for retries have no bound: no fault struck
-// the process, the state of its connection did not change, and no time passed while a reply was under way. It may cost
+// the process, the state of its connection did not change, and no time passed while a reply or a
+// watch event was under way. It may cost
 // Bounds.Requests, and Bounds.RequestsPerChange more for each node that is deleted meanwhile.
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
@@ -90,7 +91,8 @@ func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
 	var expenseSpace [12]expense
 	var alarmSpace [16]alarm
 	nodes, open, expenses := nodeSpace[:0], openSpace[:0], expenseSpace[:0]
-	m := meter{alarms: alarmSpace[:0]}
+	var m meter
+	alarms := alarmSpace[:0]
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
@@ -99,9 +101,12 @@ func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
 		case NodeDeleted:
 			if n := findLive(nodes, e.Path); n >= 0 {
 				m.deleted(e, &nodes[n])
+				if nodes[n].holder == 0 {
+					alarms = withoutAlarms(alarms, nodes[n].process) // A process without its node waits no more, whatever its watches.
+				}
 			}
 		case WatchFired:
-			if woken := m.fired(e); woken > bounds.WakeUps {
+			if woken := m.fired(alarms, e); woken > bounds.WakeUps {
 				return m.cost, &Violation{Property: Herd, Event: i, Reason: reasonHerd,
 					Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process, woken, e.Zxid)}
 			}
@@ -111,7 +116,7 @@ func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
 					Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process, spent.requests, e.Attempt, spent.changes)}
 			}
 		}
-		m.watch(e, open)
+		alarms = trackAlarms(alarms, open, e)
 		expenses = spend(expenses, e)
 		if contends(e.Kind) {
 			nodes, open = track(nodes, open, e, i)
@@ -120,10 +125,9 @@ func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
 	return m.cost, nil
 }
 
-// deleted counts a release, if the node was a holder's. A process without its node waits no more, whatever its watches.
+// deleted counts a release, if the node was a holder's.
 func (m *meter) deleted(e *Event, n *node) {
 	if n.holder == 0 {
-		m.forget(n.process)
 		return
 	}
 	m.cost.Releases++
@@ -131,13 +135,9 @@ func (m *meter) deleted(e *Event, n *node) {
 	m.next++
 }
 
-func (m *meter) forget(process int32) {
-	m.alarms = slices.DeleteFunc(m.alarms, func(a alarm) bool { return a.process == process })
-}
-
 // fired counts a watch that has fired, and returns how many processes its release has woken by then.
-func (m *meter) fired(e *Event) int {
-	if !slices.Contains(m.alarms, alarm{e.Watch, e.Process}) {
+func (m *meter) fired(alarms []alarm, e *Event) int {
+	if !slices.Contains(alarms, alarm{e.Watch, e.Process}) {
 		return 0
 	}
 	for r := range m.releases {
@@ -158,27 +158,38 @@ func (m *meter) fired(e *Event) int {
 	return 0
 }
 
-// watch brings the alarms up to date. A watch that the client library has set again is not told from one that was left
+// trackAlarms brings the alarms up to date. A watch that the client library has set again is not told from one that was left
 // over, and does not count.
-func (m *meter) watch(e *Event, open []opening) {
+func trackAlarms(alarms []alarm, open []opening, e *Event) []alarm {
 	switch e.Kind {
 	case WatchArmed:
 		if e.Request != 0 && findOpening(open, e.Process) >= 0 {
-			m.alarms = append(m.alarms, alarm{e.Watch, e.Process})
+			return append(alarms, alarm{e.Watch, e.Process})
 		}
 	case WatchFired, WatchGone:
-		if n := slices.Index(m.alarms, alarm{e.Watch, e.Process}); n >= 0 {
-			m.alarms = slices.Delete(m.alarms, n, n+1)
+		if n := slices.Index(alarms, alarm{e.Watch, e.Process}); n >= 0 {
+			return append(alarms[:n], alarms[n+1:]...)
 		}
 	case LockCall, LockReturn, Crashed:
-		m.forget(e.Process)
+		return withoutAlarms(alarms, e.Process)
 	}
+	return alarms
+}
+
+func withoutAlarms(alarms []alarm, process int32) []alarm {
+	kept := alarms[:0]
+	for _, a := range alarms {
+		if a.process != process {
+			kept = append(kept, a)
+		}
+	}
+	return kept
 }
 
 // acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not to be judged.
 func (m *meter) acquired(expenses []expense, e *Event) *expense {
 	x := findExpense(expenses, e.Process)
-	if x < 0 || e.Err != "" || expenses[x].disturbed {
+	if x < 0 || e.Err != "" || !expenses[x].open || expenses[x].disturbed {
 		return nil
 	}
 	spent := &expenses[x]
@@ -193,12 +204,6 @@ func (m *meter) acquired(expenses []expense, e *Event) *expense {
 // spend brings the expenses up to date.
 func spend(expenses []expense, e *Event) []expense {
 	switch e.Kind {
-	case LockCall:
-		if x := findExpense(expenses, e.Process); x >= 0 {
-			expenses[x] = expense{process: e.Process}
-			return expenses
-		}
-		return append(expenses, expense{process: e.Process})
 	case Tick:
 		for x := range expenses {
 			expenses[x].disturbed = expenses[x].disturbed || expenses[x].inFlight > 0
@@ -209,37 +214,50 @@ func spend(expenses []expense, e *Event) []expense {
 			expenses[x].changes++
 		}
 		return expenses
-	case Send, Reply, SessionState, Fault, LockReturn:
+	case LockCall, Send, Reply, WatchFired, WatchEvent, SessionState, Fault, LockReturn:
 	default:
+		return expenses
+	}
+	if e.Kind == Fault && e.Process == 0 { // A server's fault may concern anybody.
+		for x := range expenses {
+			expenses[x].disturbed = true
+		}
 		return expenses
 	}
 	x := findExpense(expenses, e.Process)
 	if x < 0 {
-		if e.Kind == Fault && e.Process == 0 { // A server's fault may concern anybody.
-			for y := range expenses {
-				expenses[y].disturbed = true
-			}
-		}
-		return expenses
+		x = len(expenses)
+		expenses = append(expenses, expense{process: e.Process})
 	}
-	switch e.Kind {
-	case LockReturn:
-		return append(expenses[:x], expenses[x+1:]...)
-	case Send:
-		expenses[x].inFlight++
-		if asked(e.Op) {
-			expenses[x].requests++
-			expenses[x].bytes += int(e.Bytes)
-		}
-	case Reply:
-		expenses[x].inFlight--
-		if asked(e.Op) {
-			expenses[x].bytes += int(e.Bytes)
-		}
-	default:
-		expenses[x].disturbed = true
-	}
+	expenses[x].add(e)
 	return expenses
+}
+
+// add adds an event of the process. What is in flight outlives an attempt, and ends with the connection.
+func (x *expense) add(e *Event) {
+	switch e.Kind {
+	case LockCall:
+		*x = expense{process: x.process, open: true, inFlight: x.inFlight}
+	case LockReturn:
+		x.open = false
+	case Send:
+		x.inFlight++
+		if asked(e.Op) {
+			x.requests++
+			x.bytes += int(e.Bytes)
+		}
+	case WatchFired:
+		x.inFlight++
+	case WatchEvent, Reply:
+		x.inFlight = max(0, x.inFlight-1)
+		if e.Kind == Reply && asked(e.Op) {
+			x.bytes += int(e.Bytes)
+		}
+	case SessionState:
+		x.disturbed, x.inFlight = true, 0
+	case Fault:
+		x.disturbed = true
+	}
 }
 
 // asked reports whether an operation is one that lock code asks for, and not what the client library does by itself.

@@ -86,7 +86,7 @@ type recipe struct {
 	clockToken     bool
 	sessionToken   bool
 	unguarded      bool
-	requeues       bool
+	retryLoop      bool
 	spins          bool
 	watchFirst     bool
 	noOwnCheck     bool
@@ -392,6 +392,11 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	if r.spins {
 		return false, nil
 	}
+	if r.retryLoop {
+		r.sweep()
+		time.Sleep(recipePause)
+		return false, r.create()
+	}
 	next := ahead[len(ahead)-1]
 	if r.watchFirst {
 		next = ahead[0]
@@ -409,10 +414,6 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	if err != nil {
 		return false, err
 	}
-	if !exists && r.requeues {
-		r.sweep()
-		return false, r.create()
-	}
 	if !exists && !r.existsThenWait {
 		return false, nil
 	}
@@ -429,6 +430,9 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	case event = <-events:
 	case <-ctx.Done():
 		return false, ctx.Err()
+	}
+	if r.noOwnCheck {
+		return true, nil
 	}
 	if event.Err != nil && r.deafToExpiry {
 		<-ctx.Done() // The watch of a session that is over never fires.

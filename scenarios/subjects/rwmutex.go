@@ -37,6 +37,7 @@ func RWMutex() scenarios.Subject {
 			return h, err
 		}, nil
 	})
-	s.Bounds.WakeUps, s.Bounds.Requests = history.Unbounded, 20 // readers are woken together, and an acquire is two
+	// Readers are woken together, and an acquire is two, between which a process may be overtaken.
+	s.Bounds.WakeUps, s.Bounds.Overtakings, s.Bounds.Requests = history.Unbounded, history.Unbounded, 20
 	return s
 }
