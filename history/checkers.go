@@ -69,6 +69,9 @@ func (c *Checker) Check(property Property, events []Event) *Violation {
 	panic(fmt.Sprintf("history: no checker for property %q", property))
 }
 
+// Undecided tells whether the last check of [Linearizable] has reached its limits before it came to a verdict.
+func (c *Checker) Undecided() bool { return c.linearizable.Undecided() }
+
 func (c *Checker) bounds() Bounds {
 	if c.Bounds == (Bounds{}) {
 		return DefaultBounds

@@ -27,9 +27,10 @@ type Result struct {
 	PanicProcess int
 	Leak         string // what the runtime says of goroutines that never ended; empty if all did
 
-	Exercise history.Exercise // how often the run has put each property to the test
-	Cost     history.Cost     // of locks and releases
-	Reached  []bool           // which of the subject's goals the run has reached
+	Undecided bool             // whether the lock is linearizable was not found out within the limits
+	Exercise  history.Exercise // how often the run has put each property to the test
+	Cost      history.Cost     // of locks and releases
+	Reached   []bool           // which of the subject's goals the run has reached
 
 	Violations []*history.Violation // in the order of [Properties], at most one for each property that the lock claims
 }
@@ -145,6 +146,9 @@ func (r *Runner) check(subject *Subject, result *Result) {
 		}
 		if v != nil {
 			result.Violations = append(result.Violations, v)
+		}
+		if property == history.Linearizable {
+			result.Undecided = r.checker.Undecided()
 		}
 	}
 	if v := history.CheckEnsemble(result.Events); v != nil {

@@ -11,6 +11,7 @@ import (
 type Survey struct {
 	Exercise history.Exercise
 	Cost     history.Cost
+	Unknown  int   // schedules of which it was not found out whether they are linearizable
 	Reached  []int // for each goal of the subject, how many schedules have reached it
 }
 
@@ -22,6 +23,9 @@ type Effort struct{ Running, Checking time.Duration }
 func (s *Survey) add(result *Result) {
 	s.Exercise.Merge(&result.Exercise)
 	s.Cost.Add(&result.Cost)
+	if result.Undecided {
+		s.Unknown++
+	}
 	if s.Reached == nil && len(result.Reached) > 0 {
 		s.Reached = make([]int, len(result.Reached))
 	}
@@ -36,6 +40,7 @@ func (s *Survey) add(result *Result) {
 func (s *Survey) merge(other *Survey) {
 	s.Exercise.Merge(&other.Exercise)
 	s.Cost.Add(&other.Cost)
+	s.Unknown += other.Unknown
 	if s.Reached == nil {
 		s.Reached = make([]int, len(other.Reached))
 	}

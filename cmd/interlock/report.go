@@ -25,6 +25,7 @@ const (
 	holds        = "holds" // in every schedule that was run
 	violated     = "violated"
 	notClaimed   = "not claimed"
+	unknown      = "unknown"       // the checker reached its limits
 	notExercised = "not exercised" // no schedule put it to the test
 )
 
@@ -42,6 +43,9 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 				return violated
 			}
 		}
+	}
+	if p == history.Linearizable && report.Survey.Unknown > 0 {
+		return unknown
 	}
 	if exercised(report, p) == 0 && !report.Exhaustive {
 		return notExercised
