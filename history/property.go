@@ -29,6 +29,8 @@ type Violation struct {
 	Event    int    // the index of the event at which the property is seen to be broken
 	Reason   string // what went wrong, in the same words for every history that fails in the same way
 	Detail   string // what went wrong in this history: who, which node
+
+	Guarantee error // of [Watch]: which of the named guarantees is broken, such as [ErrUnique]
 }
 
 // Signature returns what two histories have in common that fail in the same way. It serves to tell new failures from
