@@ -26,6 +26,8 @@ func ParseProperty(name string) (Property, error) {
 type Checker struct {
 	Bounds Bounds // that [NoStarvation], [NoLivelock] and [Herd] are judged by; [DefaultBounds] unless set
 
+	Cut bool // the histories are beginnings of longer ones, so that a release that is under way may still come
+
 	linearizable LinearizableChecker
 }
 
@@ -64,6 +66,7 @@ func (c *Checker) Check(property Property, events []Event) *Violation {
 	case Token:
 		return CheckToken(events)
 	case Linearizable:
+		c.linearizable.Cut = c.Cut
 		return c.linearizable.Check(events)
 	}
 	panic(fmt.Sprintf("history: no checker for property %q", property))

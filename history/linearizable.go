@@ -74,6 +74,8 @@ const (
 // in their events than in that, and so nearly all of them cost a lookup. The zero value is ready for use. It is not safe
 // for concurrent use.
 type LinearizableChecker struct {
+	Cut bool // the histories are beginnings of longer ones
+
 	verdicts map[string]int // how many endpoints make the shortest beginning that is wrong, 0 if none is, or undecided
 	unknown  bool           // the last check was not decided
 
@@ -114,7 +116,8 @@ func LockOperations(events []Event) []porcupine.Operation {
 //   - If the node was deleted after the call of Unlock in any other way, such as by a retry in the background after
 //     Unlock returned an error, the release is from that call to the deletion. It cannot be held against the lock if it
 //     serves another process earlier, since from the call on the holder has renounced it.
-//   - If the node was never deleted, there is no release.
+//   - If the node was never deleted, there is no release. But if Unlock was called and the history is a beginning only
+//     ([LinearizableChecker].Cut), it is from that call to the end, for the node may go yet.
 //   - If no node is known, the release is the call of Unlock, and if that did not succeed, it is from that call to the
 //     end of the history.
 //
@@ -273,9 +276,9 @@ func (c *LinearizableChecker) addGrant(g *grant, end int) {
 	c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire, g.granted*slots+slotAcquire)
 	from, to := g.unlock, g.deleted
 	switch {
-	case g.node < 0 && g.unlock == 0, g.node >= 0 && g.deleted == 0:
+	case g.node < 0 && g.unlock == 0, g.node >= 0 && g.deleted == 0 && !(c.Cut && g.unlock != 0):
 		return
-	case g.node < 0 && g.unlocked == 0:
+	case g.node < 0 && g.unlocked == 0, g.node >= 0 && g.deleted == 0:
 		to = end - 1
 	case g.node < 0, g.unlock != 0 && g.unlock < g.deleted && g.deleted < g.unlocked:
 		to = g.unlocked

@@ -166,6 +166,19 @@ func TestLinearizableIsBounded(t *testing.T) {
 	}
 }
 
+// Of a history that is only a beginning a release that is under way may still come, and one that nobody asked for not.
+func TestLinearizableOfABeginning(t *testing.T) {
+	c := history.LinearizableChecker{Cut: true}
+	held := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a")}
+	next := []history.Event{lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "/l/b")}
+	if v := c.Check(slices.Concat(held, []history.Event{unlockCall(1, 1)}, next)); v != nil {
+		t.Errorf("%+v", v)
+	}
+	if v := c.Check(slices.Concat(held, next)); v == nil {
+		t.Error("two have the lock, and nothing is found")
+	}
+}
+
 func TestLockModelDescribes(t *testing.T) {
 	acquire, release := models.Input{Process: 2, Verb: models.Acquire}, models.Input{Process: 2, Verb: models.Release}
 	free := models.Owner.Init()

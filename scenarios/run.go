@@ -133,7 +133,7 @@ func (r *Runner) survey(subject *Subject, result *Result) {
 var properties = history.Properties()
 
 func (r *Runner) check(subject *Subject, result *Result) {
-	r.checker.Bounds = subject.Bounds
+	r.checker.Bounds, r.checker.Cut = subject.Bounds, result.Known
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.bounds())
 	for _, property := range properties {

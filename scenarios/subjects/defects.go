@@ -42,7 +42,7 @@ var entries = []entry{
 	{"leak-on-error", history.Progress, "leaves its node behind when an attempt fails",
 		"go-zookeeper/zk v1.0.4, lock.go, on every error after the create",
 		recipe{}, func(r *recipe) { r.leakOnError = true }, nil},
-	{"delete-once", history.Progress, "does not try again when the release does not get through",
+	{"delete-once", history.NoOrphan, "does not try again when the release does not get through",
 		"python-zk/kazoo#732, where a non-blocking attempt is given up",
 		recipe{}, func(r *recipe) { r.deleteOnce = true }, []history.Property{history.HonestLoss}},
 	{"deaf-to-expiry", history.Progress, "a waiter whose session expires waits on",

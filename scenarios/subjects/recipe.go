@@ -206,7 +206,7 @@ func (r *recipeLock) attempt(ctx context.Context) error {
 	r.lost = nil
 	if r.vigilant {
 		r.lost, r.stop = make(chan struct{}), make(chan struct{})
-		go r.keepVigil(ctx, r.node, r.session, r.confirmed, r.lost, r.stop)
+		go r.keepVigil(r.node, r.session, r.confirmed, r.lost, r.stop)
 	}
 	return nil
 }

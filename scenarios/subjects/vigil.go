@@ -1,43 +1,44 @@
 package subjects
 
 import (
-	"context"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // keepVigil tells of the loss of a lock: at the latest when so much of the session's time has passed without an answer
 // that shows that the node stands that the session may be about to end. It closes lost then, or returns when stop is
-// closed, or the context of the call of Lock is done. What counts is when the request was sent, for the server has heard of the session no earlier than that.
-func (r *recipeLock) keepVigil(ctx context.Context, node string, session int64, confirmed time.Time, lost chan<- struct{}, stop <-chan struct{}) {
+// closed. What counts is when the request was sent, for the server has heard of the session no earlier than that.
+func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time, lost chan<- struct{}, stop <-chan struct{}) {
 	answers := make(chan vigilAnswer, 1)
-	for asking := false; ; {
-		var ask, late <-chan time.Time
-		if !asking {
-			ask = time.After(r.timeout / 8)
+	asking := false
+	for {
+		deadline := confirmed.Add(r.timeout * 3 / 4)
+		pause := min(r.timeout/8, max(0, time.Until(deadline)))
+		if r.lateNotice {
+			pause = r.timeout / 8
 		}
-		if !r.lateNotice {
-			late = time.After(time.Until(confirmed.Add(r.timeout * 3 / 4)))
-		}
+		var answer vigilAnswer
 		select {
 		case <-stop:
 			return
-		case <-ctx.Done():
+		case <-time.After(pause):
+		case answer = <-answers:
+			asking = false
+		}
+		// Which of several that were ready at the same instant was chosen makes no difference from here on.
+		late := !r.lateNotice && !time.Now().Before(deadline)
+		switch {
+		case isClosed(stop):
 			return
-		case <-late:
+		case late, answer.gone:
 			close(lost)
 			return
-		case <-ask:
+		case !answer.sent.IsZero():
+			confirmed = answer.sent
+		case !asking && r.client.State() != zk.StateDisconnected:
 			asking = true
 			go r.confirm(node, session, answers)
-		case answer := <-answers:
-			asking = false
-			if answer.gone {
-				close(lost)
-				return
-			}
-			if !answer.sent.IsZero() {
-				confirmed = answer.sent
-			}
 		}
 	}
 }
