@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -186,6 +187,21 @@ func timed(spans []interval) []porcupine.Operation {
 	for i, s := range spans {
 		operations[i] = porcupine.Operation{ClientId: max(0, int(s.input.Process)-1), Input: s.input, Output: s.output,
 			Call: int64(s.from), Return: int64(s.to)}
+	}
+	return operations
+}
+
+// An operationWithin is an operation with the times between which it took effect.
+type operationWithin struct {
+	input      models.Input
+	from, till time.Duration
+}
+
+// withTimes turns operations with times into operations.
+func withTimes(all []operationWithin) []porcupine.Operation {
+	operations := make([]porcupine.Operation, len(all))
+	for i, o := range all {
+		operations[i] = porcupine.Operation{ClientId: max(0, int(o.input.Process)-1), Input: o.input, Call: int64(o.from), Return: int64(o.till)}
 	}
 	return operations
 }
