@@ -308,6 +308,9 @@ func (f *found) explain(report *scenarios.Report, out string, w io.Writer) error
 	c := f.counterexample
 	for _, v := range c.Result.Violations {
 		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+		if v.Guarantee != nil {
+			fmt.Fprintf(w, "  %v\n", v.Guarantee)
+		}
 	}
 	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", report.Failure.Schedule,
 		len(report.Failure.Deviations), &c.Scenario, len(c.Recording.Deviations))

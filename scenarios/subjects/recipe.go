@@ -130,6 +130,9 @@ func (r *recipe) requests() int {
 // claims returns what a recipe promises that has these features and no defect.
 func (r *recipe) claims() []history.Property {
 	claims := slices.Clone(recipeClaims)
+	if r.watchAll {
+		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.Herd })
+	}
 	if r.retries {
 		claims = append(claims, history.NoRefusal)
 	}
