@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -34,5 +35,6 @@ func Multi() scenarios.Subject {
 		}, nil
 	})
 	s.Bounds.Requests = 20 // an acquire is up to three
+	s.Goals = []history.Goal{history.Contention, history.ExpiredWaiter, history.LostCreate} // few queue for the same lock
 	return s
 }
