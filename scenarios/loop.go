@@ -88,7 +88,7 @@ func (l *loop) replace(crashed *process) {
 	conn := l.cluster.Join()
 	p := new(process)
 	l.prepare(p, conn, conn.Link)
-	p.ctx, p.subject, p.cancellable = crashed.ctx, crashed.subject, crashed.cancellable
+	p.ctx, p.subject, p.cancellable, p.register = crashed.ctx, crashed.subject, crashed.cancellable, crashed.register
 	p.cycles = max(1, crashed.cycles-int(crashed.attempt))
 	l.processes = append(l.processes, p)
 	go p.run()

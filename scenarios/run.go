@@ -133,9 +133,9 @@ func (r *Runner) survey(subject *Subject, result *Result) {
 var properties = history.Properties()
 
 func (r *Runner) check(subject *Subject, result *Result) {
-	r.checker.Bounds, r.checker.Cut = subject.Bounds, result.Known
+	r.checker.Bounds, r.checker.Cut = subject.limits(), result.Known
 	var herd *history.Violation
-	result.Cost, herd = history.Measure(result.Events, subject.bounds())
+	result.Cost, herd = history.Measure(result.Events, subject.limits())
 	for _, property := range properties {
 		if !subject.Claimed(property) || result.Known && judgedAtTheEnd(property) {
 			continue

@@ -55,7 +55,7 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 
 // exercised returns how often the schedules have put the property to the test. What every run tests is tested by each.
 func exercised(r *scenarios.Report, p history.Property) int {
-	if p == scenarios.NoPanic || p == scenarios.NoLeak {
+	if p == scenarios.NoPanic || p == scenarios.NoLeak || p == history.Ensemble {
 		return r.Schedules
 	}
 	return r.Survey.Exercise.Of(p)

@@ -39,7 +39,7 @@ var productionBounds = history.Bounds{WakeUps: 1, Requests: 8, RequestsPerChange
 func production(name, summary string, open func(*scenarios.Process) (lockFunc, error)) scenarios.Subject {
 	return scenarios.Subject{
 		Name: name, Summary: summary, Claims: history.Properties(), Guard: scenarios.TokenChecked,
-		Bounds: productionBounds, Goals: history.QueueGoals(),
+		Limits: productionBounds, Goals: history.QueueGoals(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			take, err := open(p)
 			return scenarios.LockerFunc(take), err

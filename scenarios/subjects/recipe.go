@@ -96,7 +96,7 @@ type recipe struct {
 
 func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	s := scenarios.Subject{
-		Name: name, Summary: summary, Claims: recipe.claims(), Bounds: recipeBounds, Goals: history.QueueGoals(),
+		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeBounds, Goals: history.QueueGoals(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			r := &recipeLock{recipe: recipe, client: p.Client, directory: p.Directory, timeout: p.SessionTimeout}
 			return scenarios.LockerFunc(r.lock), nil
@@ -108,7 +108,7 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	case recipe.tokens:
 		s.Guard = scenarios.TokenChecked
 	}
-	s.Bounds.WakeUps, s.Bounds.Requests = recipe.wakeUps(), recipe.requests()
+	s.Limits.WakeUps, s.Limits.Requests = recipe.wakeUps(), recipe.requests()
 	return s
 }
 

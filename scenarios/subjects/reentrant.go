@@ -37,7 +37,7 @@ func Reentrant() scenarios.Subject {
 			return h, err
 		}, nil
 	})
-	s.Bounds.Requests = 16 // one that is lost meanwhile is made anew
+	s.Limits.Requests = 16 // one that is lost meanwhile is made anew
 	return s
 }
 

@@ -38,6 +38,6 @@ func RWMutex() scenarios.Subject {
 		}, nil
 	})
 	// Readers are woken together, and an acquire is two, between which a process may be overtaken.
-	s.Bounds.WakeUps, s.Bounds.Overtakings, s.Bounds.Requests = history.Unbounded, history.Unbounded, 20
+	s.Limits.WakeUps, s.Limits.Overtakings, s.Limits.Requests = history.Unbounded, history.Unbounded, 20
 	return s
 }

@@ -31,7 +31,7 @@ func TryLock() scenarios.Subject {
 			}
 		}, nil
 	})
-	s.Bounds.Requests, s.Bounds.Overtakings = history.Unbounded, history.Unbounded // it asks until it finds the lock free
+	s.Limits.Requests, s.Limits.Overtakings = history.Unbounded, history.Unbounded // it asks until it finds the lock free
 	s.Goals = []history.Goal{history.Contention, history.LostCreate} // nobody waits in a queue
 	return s
 }
