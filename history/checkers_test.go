@@ -14,8 +14,9 @@ import (
 
 func TestProperties(t *testing.T) {
 	want := []history.Property{
-		history.ServedExclusion, history.BeliefExclusion, history.FIFO, history.Watch, history.Progress,
-		history.NoRefusal, history.NoOrphan, history.Token, history.Linearizable,
+		history.ServedExclusion, history.BeliefExclusion, history.FencedExclusion, history.NoLostUpdate, history.FIFO,
+		history.Watch, history.Progress, history.NoStarvation, history.NoLivelock, history.NoRefusal, history.NoOrphan,
+		history.HonestLoss, history.Reentrancy, history.Herd, history.Token, history.Linearizable,
 	}
 	got := history.Properties()
 	if !slices.Equal(got, want) {
@@ -49,6 +50,13 @@ func TestCheckerDispatches(t *testing.T) {
 		history.Watch:           {armed(1, 1, "/l/a", "data"), deleted(2, "/l/a", 1), on(history.Tick, 0)},
 		history.Progress:        {lockCall(1, 1), on(history.Liveness, 0)},
 		history.NoRefusal:       {lockCall(1, 1), lockFailed(1, 1)},
+		history.FencedExclusion: {token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 4), wrote(2, 1, 2)},
+		history.NoLostUpdate:    {read(1, 1, 0), read(2, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2)},
+		history.NoStarvation:    {on(history.Liveness, 0), lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")},
+		history.NoLivelock:      append([]history.Event{on(history.Liveness, 0)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 31)...),
+		history.HonestLoss:      {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2), unlockCall(1, 1), unlockOK(1, 1)},
+		history.Reentrancy:      {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2)},
+		history.Herd:            append(append([]history.Event{lockCall(1, 1)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 9)...), lockOK(1, 1, "")),
 		history.NoOrphan:        {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
 		history.Token:           {{Kind: history.LockReturn, Process: 1, Zxid: 2}, {Kind: history.LockReturn, Process: 2, Zxid: 2}},
 		history.Linearizable:    {lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")},
@@ -94,7 +102,9 @@ type contest struct {
 	queue   []int32 // the processes with a node, oldest first
 	phase   []phase // of each process, by number
 	tries   []int32
+	zxids   []int64 // of its last node
 	watches []int32 // the watch that is armed, 0 for none
+	version int64   // of the resource that the lock protects
 }
 
 type phase uint8
@@ -111,7 +121,8 @@ const (
 )
 
 func newContest(processes int) *contest {
-	return &contest{phase: make([]phase, processes+1), tries: make([]int32, processes+1), watches: make([]int32, processes+1)}
+	return &contest{phase: make([]phase, processes+1), tries: make([]int32, processes+1), watches: make([]int32, processes+1),
+		zxids: make([]int64, processes+1)}
 }
 
 func (c *contest) log(events ...history.Event) { c.events = append(c.events, events...) }
@@ -130,9 +141,12 @@ func (c *contest) step(p int32) bool {
 		if c.queue[0] != p {
 			return false
 		}
-		c.log(lockOK(p, c.tries[p], ""), on(history.Enter, p))
+		granted := lockOK(p, c.tries[p], "")
+		granted.Zxid = c.zxids[p]
+		c.log(granted, enter(p, c.tries[p]), read(p, c.tries[p], c.version), reenter(p, c.tries[p]), reentered(p, c.tries[p]))
 	case holding:
-		c.log(on(history.Leave, p), unlockCall(p, c.tries[p]))
+		c.version++
+		c.log(wrote(p, c.tries[p], c.version), exited(p, c.tries[p]), on(history.Leave, p), unlockCall(p, c.tries[p]))
 	case unlocking:
 		c.delete(p)
 	case unlocked:
@@ -141,7 +155,9 @@ func (c *contest) step(p int32) bool {
 		return true
 	case crashed:
 		c.delete(p)
-		c.log(expired(p))
+		end := expired(p)
+		end.Zxid = c.zxid
+		c.log(end)
 	case left:
 		return false
 	}
@@ -151,6 +167,7 @@ func (c *contest) step(p int32) bool {
 
 func (c *contest) create(p int32) {
 	c.zxid++
+	c.zxids[p] = c.zxid
 	c.log(created(p, c.path(p), c.zxid))
 	if n := len(c.queue); n > 0 {
 		c.watch++
@@ -166,7 +183,8 @@ func (c *contest) delete(p int32) {
 		return
 	}
 	c.zxid++
-	c.log(deleted(p, c.path(p), c.zxid))
+	gone := deleted(p, c.path(p), c.zxid)
+	c.log(gone)
 	c.queue = slices.Delete(c.queue, n, n+1)
 	if n == len(c.queue) {
 		return
@@ -369,6 +387,154 @@ func canFollow(turns [][4]int, now int) bool {
 		}
 	}
 	return false
+}
+
+// A change makes one event of a history that is right say something else, and tells which property that must break. It
+// returns no history where there is no event to change.
+type change struct {
+	name     string
+	property history.Property
+	of       func(t *rapid.T, events []history.Event) []history.Event
+}
+
+// pick draws one of the events that fit, or returns -1.
+func pick(t *rapid.T, events []history.Event, fits func(i int, e history.Event) bool) int {
+	var fitting []int
+	for i, e := range events {
+		if fits(i, e) {
+			fitting = append(fitting, i)
+		}
+	}
+	if len(fitting) == 0 {
+		return -1
+	}
+	return rapid.SampledFrom(fitting).Draw(t, "event")
+}
+
+// of returns a condition for pick: an event of that kind, which is not the first of its kind where later is set.
+func of(kind history.Kind, later bool) func(int, history.Event) bool {
+	first := true
+	return func(_ int, e history.Event) bool {
+		if e.Kind != kind {
+			return false
+		}
+		fits := !later || !first
+		first = false
+		return fits
+	}
+}
+
+// edited returns a change that edits one event of a kind.
+func edited(name string, property history.Property, kind history.Kind, later bool, edit func(*history.Event)) change {
+	return change{name, property, func(t *rapid.T, events []history.Event) []history.Event {
+		i := pick(t, events, of(kind, later))
+		if i < 0 {
+			return nil
+		}
+		changed := slices.Clone(events)
+		edit(&changed[i])
+		return changed
+	}}
+}
+
+// without returns a change that leaves one event of a kind out, and doubled one that has it twice.
+func without(name string, property history.Property, kind history.Kind) change {
+	return change{name, property, func(t *rapid.T, events []history.Event) []history.Event {
+		i := pick(t, events, of(kind, false))
+		if i < 0 {
+			return nil
+		}
+		return slices.Delete(slices.Clone(events), i, i+1)
+	}}
+}
+
+func doubled(name string, property history.Property, kind history.Kind) change {
+	return change{name, property, func(t *rapid.T, events []history.Event) []history.Event {
+		i := pick(t, events, of(kind, false))
+		if i < 0 {
+			return nil
+		}
+		return slices.Insert(slices.Clone(events), i, events[i])
+	}}
+}
+
+// inserted returns a change that inserts events behind one of a kind.
+func inserted(name string, property history.Property, kind history.Kind, what func(history.Event) []history.Event) change {
+	return change{name, property, func(t *rapid.T, events []history.Event) []history.Event {
+		i := pick(t, events, of(kind, false))
+		if i < 0 {
+			return nil
+		}
+		return slices.Insert(slices.Clone(events), i+1, what(events[i])...)
+	}}
+}
+
+var changes = []change{
+	edited("a token is that of the first grant", history.Token, history.LockReturn, true, func(e *history.Event) { e.Zxid = 1 }),
+	edited("a write rests on nothing", history.NoLostUpdate, history.ResourceRead, true, func(e *history.Event) { e.Zxid = 0 }),
+	edited("a grant fails", history.NoRefusal, history.LockReturn, false, func(e *history.Event) { e.Err = "no" }),
+	without("an event of a watch is not delivered", history.Watch, history.WatchEvent),
+	without("a watch does not fire", history.Watch, history.WatchFired),
+	doubled("a watch fires twice", history.Watch, history.WatchFired),
+	doubled("an event of a watch is delivered twice", history.Watch, history.WatchEvent),
+	without("Unlock does not return", history.Progress, history.UnlockReturn),
+	without("Lock does not return", history.Progress, history.LockReturn),
+	inserted("another enters", history.BeliefExclusion, history.Enter, func(e history.Event) []history.Event {
+		return []history.Event{enter(e.Process+1, 1)}
+	}),
+	inserted("another is granted the same node", history.ServedExclusion, history.Enter, func(e history.Event) []history.Event {
+		return []history.Event{lockCall(9, 1), created(9, "/lock/x", 1_000_000), lockOK(9, 1, "")}
+	}),
+	inserted("another has the lock too", history.Linearizable, history.Enter, func(e history.Event) []history.Event {
+		return []history.Event{lockCall(9, 1), lockOK(9, 1, ""), unlockCall(9, 1), unlockOK(9, 1)}
+	}),
+	inserted("one that came before another waits still", history.FIFO, history.LockCall, func(e history.Event) []history.Event {
+		return []history.Event{lockCall(9, 1), created(9, "/lock/x", -1)}
+	}),
+	inserted("the holder's node goes unnoticed", history.HonestLoss, history.LockReturn, func(e history.Event) []history.Event {
+		return []history.Event{deleted(8, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
+	}),
+	inserted("the holder gives the lock back too soon", history.Reentrancy, history.LockReturn, func(e history.Event) []history.Event {
+		return []history.Event{deleted(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
+	}),
+	inserted("a node is left", history.NoOrphan, history.UnlockReturn, func(e history.Event) []history.Event {
+		return []history.Event{{Kind: history.NodeCreated, Process: e.Process, Path: "/lock/x", Session: 77}}
+	}),
+	inserted("an older holder writes", history.FencedExclusion, history.ResourceWrite, func(e history.Event) []history.Event {
+		return []history.Event{token(9, 1, 0), {Kind: history.LockReturn, Process: 9, Attempt: 2, Zxid: -5}, wrote(9, 2, e.Zxid)}
+	}),
+	inserted("a process asks without end", history.NoLivelock, history.Liveness, func(history.Event) []history.Event {
+		return slices.Repeat([]history.Event{on(history.Send, 9)}, 31)
+	}),
+	inserted("a process is overtaken", history.NoStarvation, history.Liveness, func(history.Event) []history.Event {
+		return []history.Event{lockCall(8, 1), created(8, "/m/x", 1), lockCall(9, 1), lockOK(9, 1, "")}
+	}),
+	inserted("an acquire is expensive", history.Herd, history.Liveness, func(history.Event) []history.Event {
+		sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)
+		return slices.Concat([]history.Event{lockCall(9, 1)}, sends, []history.Event{lockOK(9, 1, "")})
+	}),
+}
+
+// TestChangedHistories changes one step of a history that is right so that it breaks a property, which must be found.
+func TestChangedHistories(t *testing.T) {
+	var c history.Checker
+	rapid.Check(t, func(t *rapid.T) {
+		contest := play(t, false)
+		contest.finish()
+		change := rapid.SampledFrom(changes).Draw(t, "change")
+		events := change.of(t, contest.events)
+		if events == nil {
+			return
+		}
+		if v := c.Check(change.property, events); v == nil {
+			t.Fatalf("%s: %s holds in\n%v", change.name, change.property, events)
+		}
+	})
+	for _, p := range history.Properties() {
+		if !slices.ContainsFunc(changes, func(c change) bool { return c.property == p }) {
+			t.Errorf("no change breaks %s", p)
+		}
+	}
 }
 
 // TestArbitraryEvents feeds the checkers what no simulation produces: they must not panic, must name an event that there

@@ -60,6 +60,15 @@ const (
 	Tick     // time passed
 	Liveness // from here on no faults, and a fair order
 
+	// What else a process asked of its lock, and what it did while it had it. They stand last because a trace hash holds
+	// the numbers of kinds.
+
+	ReenterCall   // the process, which has the lock, asks for it once more. Attempt
+	ReenterReturn // that call returned. Attempt, Err
+	Exited        // the process has given back one that it had taken once more. Attempt, Err
+	ResourceRead  // the process has read the protected resource. Attempt, Path, Zxid (the version that it saw), Err if refused
+	ResourceWrite // the process has written to the resource, or been refused. Attempt, Path, Zxid (the version that it made), Err
+
 	kinds
 )
 
@@ -70,6 +79,8 @@ var kindNames = [kinds]string{
 	Serve: "serve", NodeCreated: "node-created", NodeDeleted: "node-deleted", NodeChanged: "node-changed",
 	WatchArmed: "watch-armed", WatchFired: "watch-fired", WatchGone: "watch-gone",
 	SessionOpened: "session-opened", SessionExpired: "session-expired", SessionClosed: "session-closed",
+	ReenterCall: "reenter-call", ReenterReturn: "reenter-return", Exited: "exited",
+	ResourceRead: "resource-read", ResourceWrite: "resource-write",
 	Logged: "logged", Applied: "applied", Leading: "leading",
 	Fault: "fault", Healed: "healed", Resumed: "resumed", Crashed: "crashed", Tick: "tick", Liveness: "liveness",
 }
@@ -106,6 +117,7 @@ type Event struct {
 	Request int32         `json:"request,omitempty"` // the process's request, numbered from 1
 	Watch   int32         `json:"watch,omitempty"`   // the watch, numbered from 1 over the whole run
 	Server  int32         `json:"server,omitempty"`  // the server, from 1; 0 where the ensemble has but one
+	Bytes   int32         `json:"bytes,omitempty"`   // how long the message is on the wire, of a Send or a Reply; 0 if not known
 	Zxid    int64         `json:"zxid,omitempty"`    // the transaction
 	Session int64         `json:"session,omitempty"` // the session
 	Op      string        `json:"op,omitempty"`      // the operation, or the phase of the lock

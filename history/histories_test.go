@@ -88,6 +88,47 @@ func reply(p int32, zxid int64) history.Event {
 	return history.Event{Kind: history.Reply, Process: p, Zxid: zxid}
 }
 
+func token(p, attempt int32, token int64) history.Event {
+	return history.Event{Kind: history.LockReturn, Process: p, Attempt: attempt, Zxid: token}
+}
+
+func lost(p, attempt int32) history.Event {
+	return history.Event{Kind: history.Lost, Process: p, Attempt: attempt}
+}
+
+func reenter(p, attempt int32) history.Event {
+	return history.Event{Kind: history.ReenterCall, Process: p, Attempt: attempt}
+}
+
+func reentered(p, attempt int32) history.Event {
+	return history.Event{Kind: history.ReenterReturn, Process: p, Attempt: attempt}
+}
+
+func reenterFailed(p, attempt int32) history.Event {
+	return history.Event{Kind: history.ReenterReturn, Process: p, Attempt: attempt, Err: "no"}
+}
+
+func exited(p, attempt int32) history.Event {
+	return history.Event{Kind: history.Exited, Process: p, Attempt: attempt}
+}
+
+func read(p, attempt int32, version int64) history.Event {
+	return history.Event{Kind: history.ResourceRead, Process: p, Attempt: attempt, Zxid: version}
+}
+
+func wrote(p, attempt int32, version int64) history.Event {
+	return history.Event{Kind: history.ResourceWrite, Process: p, Attempt: attempt, Zxid: version}
+}
+
+func refused(e history.Event) history.Event {
+	e.Err = "stale token"
+	return e
+}
+
+func enter(p, attempt int32) history.Event {
+	return history.Event{Kind: history.Enter, Process: p, Attempt: attempt}
+}
+
 // A verdict is a history and what a checker must say of it.
 type verdict struct {
 	name   string
@@ -140,7 +181,9 @@ func contention(processes int32) []history.Event {
 		exchange(p, "create", created(p, path(p), zxid))
 		exchange(p, "children")
 		if p > 1 {
-			exchange(p, "exists", armed(p, p, path(p-1), "data"))
+			watch := armed(p, p, path(p-1), "data")
+			watch.Request = request + 1
+			exchange(p, "exists", watch)
 		}
 	}
 	log = append(log, on(history.Liveness, 0))

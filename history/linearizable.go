@@ -8,6 +8,8 @@ import (
 	"sort"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/interlock-sim/interlock/history/models"
 )
 
 const reasonNoOrder = "no order of the operations is one that a lock allows"
@@ -18,49 +20,22 @@ const (
 	// histories do not come back more often than new ones.
 	maxVerdicts = 1 << 15
 
-	// maxOperations bounds what is given to porcupine, whose search has no time limit here, so that the verdict never
-	// depends on the speed of the machine. A history of more operations is judged by its first ones: as every beginning
-	// of a linearizable history is linearizable, no violation that is found is false, and only later ones are missed.
+	// maxOperations bounds what is given to porcupine. A history of more operations is judged by its first ones: as every
+	// beginning of a linearizable history is linearizable, no violation that is found is false. Where none is found the
+	// verdict is unknown.
 	maxOperations = 4096
+
+	// maxSteps bounds the search of porcupine in steps and not in time, so that the verdict never depends on the speed of
+	// the machine. It is about a second's worth.
+	maxSteps = 2_000_000
+
+	undecided = -1 // stands for a verdict
 )
-
-// A LockOperation is the input of an operation of [LockModel].
-type LockOperation struct {
-	Process int32
-	Release bool
-}
-
-// LockModel is a lock that knows its owner. Its state is the process that has it, 0 for none, as an int32. A process may
-// acquire it only while it is free, and only its owner may release it. Operations have no output: those that failed are
-// no operations.
-var LockModel = porcupine.Model{
-	Init: func() any { return int32(0) },
-	Step: func(state, input, _ any) (bool, any) {
-		owner, operation := state.(int32), input.(LockOperation)
-		if operation.Release {
-			return owner == operation.Process, int32(0)
-		}
-		return owner == 0, operation.Process
-	},
-	Hash: func(state any) uint64 { return uint64(state.(int32)) },
-	DescribeOperation: func(input, _ any) string {
-		operation := input.(LockOperation)
-		if operation.Release {
-			return fmt.Sprintf("c%d releases", operation.Process)
-		}
-		return fmt.Sprintf("c%d acquires", operation.Process)
-	},
-	DescribeState: func(state any) string {
-		if owner := state.(int32); owner != 0 {
-			return fmt.Sprintf("owned by c%d", owner)
-		}
-		return "free"
-	},
-}
 
 // A grant is an attempt that got the lock, with the indexes of the events that bound its operations.
 type grant struct {
 	process, attempt int32
+	token            int64
 	node             int // the index of the creation of its node, -1 if it has none that is known
 	call, granted    int // LockCall and LockReturn
 	deleted          int // NodeDeleted of its node; like the following, 0 if there is none
@@ -71,9 +46,11 @@ type grant struct {
 type operation struct {
 	process    int32
 	release    bool
-	event      int // the index of the event that tells that the operation is over
-	number     int // operations are numbered in the order of their calls
+	token      int64 // of an acquire
+	event      int   // the index of the event that tells that the operation is over
+	number     int   // operations are numbered in the order of their calls
 	call, back int
+	from, to   int // the instants of the events, as endpoints have them
 }
 
 // An endpoint is the call or the return of an operation.
@@ -97,7 +74,10 @@ const (
 // in their events than in that, and so nearly all of them cost a lookup. The zero value is ready for use. It is not safe
 // for concurrent use.
 type LinearizableChecker struct {
-	verdicts map[string]int // how many endpoints make the shortest beginning that is wrong, 0 if none is
+	Cut bool // the histories are beginnings of longer ones
+
+	verdicts map[string]int // how many endpoints make the shortest beginning that is wrong, 0 if none is, or undecided
+	unknown  bool           // the last check was not decided
 
 	// What follows is scratch.
 
@@ -114,7 +94,7 @@ type LinearizableChecker struct {
 func CheckLinearizable(events []Event) *Violation { return new(LinearizableChecker).Check(events) }
 
 // LockOperations returns the operations that [LinearizableChecker.Check] judges, for porcupine to check or visualize
-// with [LockModel]. Their times are positions in the canonical history and not indexes of events.
+// with [models.Owner], [models.Mutex] or [models.Fenced]. Their times are positions in the canonical history and not indexes of events.
 func LockOperations(events []Event) []porcupine.Operation {
 	c := new(LinearizableChecker)
 	c.build(events)
@@ -123,7 +103,7 @@ func LockOperations(events []Event) []porcupine.Operation {
 
 // Check decides [Linearizable]: what the processes were told can be explained by one lock that they used one at a time.
 //
-// The property holds if the operations can be put in an order that [LockModel] allows, and in which an operation that
+// The property holds if the operations can be put in an order that [models.Owner] allows, and in which an operation that
 // ended before another began comes before it. The operations are made of the grants, that is, of the attempts of which
 // Lock returned without an error; an attempt that failed or never returned is no operation, since nobody was told that
 // it had the lock. What a process was not told of is taken from the ensemble's own events:
@@ -136,7 +116,8 @@ func LockOperations(events []Event) []porcupine.Operation {
 //   - If the node was deleted after the call of Unlock in any other way, such as by a retry in the background after
 //     Unlock returned an error, the release is from that call to the deletion. It cannot be held against the lock if it
 //     serves another process earlier, since from the call on the holder has renounced it.
-//   - If the node was never deleted, there is no release.
+//   - If the node was never deleted, there is no release. But if Unlock was called and the history is a beginning only
+//     ([LinearizableChecker].Cut), it is from that call to the end, for the node may go yet.
 //   - If no node is known, the release is the call of Unlock, and if that did not succeed, it is from that call to the
 //     end of the history.
 //
@@ -158,31 +139,47 @@ func (c *LinearizableChecker) Check(events []Event) *Violation {
 		}
 		c.verdicts[string(c.key)] = wrong
 	}
-	if wrong == 0 {
+	c.unknown = wrong == undecided
+	if wrong <= 0 {
 		return nil
 	}
 	last := &c.operations[c.endpoints[wrong-1].operation]
 	return &Violation{
 		Property: Linearizable, Event: last.event, Reason: reasonNoOrder,
 		Detail: fmt.Sprintf("%s, as event %d tells, where no order of the acquires and releases so far leaves it possible",
-			LockModel.DescribeOperation(last.input(), nil), last.event),
+			models.Owner.DescribeOperation(last.input(), nil), last.event),
 	}
 }
 
-func (o *operation) input() LockOperation { return LockOperation{o.process, o.release} }
+// Undecided tells whether the last check has reached its limits before it came to a verdict: then no violation is known,
+// and that is no reason to believe that there is none.
+func (c *LinearizableChecker) Undecided() bool { return c.unknown }
 
-// shortestWrong returns how many endpoints make the shortest beginning that is not linearizable, or 0. A beginning of
-// one that is linearizable is so too, which allows a binary search.
+func (o *operation) input() models.Input {
+	if o.release {
+		return models.Input{Process: o.process, Verb: models.Release}
+	}
+	return models.Input{Process: o.process, Verb: models.Acquire}
+}
+
+// shortestWrong returns how many endpoints make the shortest beginning that is not linearizable, 0 if there is none, or
+// undecided. A beginning of one that is linearizable is so too, which allows a binary search.
 func (c *LinearizableChecker) shortestWrong() int {
 	all := min(len(c.endpoints), 2*maxOperations)
-	if c.legal(all) {
+	switch c.judge(all) {
+	case models.Holds:
+		if all < len(c.endpoints) {
+			return undecided
+		}
 		return 0
+	case models.Unknown:
+		return undecided
 	}
-	return sort.Search(all, func(n int) bool { return !c.legal(n) })
+	return sort.Search(all, func(n int) bool { return c.judge(n) == models.Violated })
 }
 
-func (c *LinearizableChecker) legal(n int) bool {
-	return porcupine.CheckOperations(LockModel, c.beginning(n))
+func (c *LinearizableChecker) judge(n int) models.Verdict {
+	return models.Check(models.Owner, c.beginning(n), models.Limits{Steps: maxSteps})
 }
 
 // beginning returns the operations of the first n endpoints. An acquire that has not returned there is left out, for
@@ -194,7 +191,8 @@ func (c *LinearizableChecker) beginning(n int) []porcupine.Operation {
 		o := &c.operations[i]
 		if o.back < n || o.release && o.call < n {
 			operations = append(operations, porcupine.Operation{
-				ClientId: int(o.process) - 1, Input: o.input(), Call: int64(o.call), Return: int64(o.back),
+				ClientId: int(o.process) - 1, Input: o.input(), Output: models.Output{Token: o.token},
+				Call: int64(o.call), Return: int64(o.back),
 			})
 		}
 	}
@@ -229,7 +227,7 @@ func (c *LinearizableChecker) build(events []Event) {
 }
 
 func (c *LinearizableChecker) grant(e *Event, i int) {
-	g := grant{process: e.Process, attempt: e.Attempt, node: -1, call: i, granted: i}
+	g := grant{process: e.Process, attempt: e.Attempt, token: e.Zxid, node: -1, call: i, granted: i}
 	if o := findOpening(c.open, e.Process); o >= 0 {
 		g.call = c.open[o].call
 	}
@@ -271,16 +269,16 @@ func (c *LinearizableChecker) unlock(e *Event, i int) {
 // addGrant adds the acquire and the release of a grant.
 func (c *LinearizableChecker) addGrant(g *grant, end int) {
 	if g.deleted != 0 && g.deleted < g.granted {
-		c.add(operation{process: g.process, event: g.granted}, g.call*slots+slotAcquire, g.deleted*slots+slotAcquire)
+		c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire, g.deleted*slots+slotAcquire)
 		c.addRelease(g.process, g.deleted, g.deleted)
 		return
 	}
-	c.add(operation{process: g.process, event: g.granted}, g.call*slots+slotAcquire, g.granted*slots+slotAcquire)
+	c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire, g.granted*slots+slotAcquire)
 	from, to := g.unlock, g.deleted
 	switch {
-	case g.node < 0 && g.unlock == 0, g.node >= 0 && g.deleted == 0:
+	case g.node < 0 && g.unlock == 0, g.node >= 0 && g.deleted == 0 && !(c.Cut && g.unlock != 0):
 		return
-	case g.node < 0 && g.unlocked == 0:
+	case g.node < 0 && g.unlocked == 0, g.node >= 0 && g.deleted == 0:
 		to = end - 1
 	case g.node < 0, g.unlock != 0 && g.unlock < g.deleted && g.deleted < g.unlocked:
 		to = g.unlocked
@@ -296,6 +294,7 @@ func (c *LinearizableChecker) addRelease(process int32, from, to int) {
 
 func (c *LinearizableChecker) add(o operation, from, to int) {
 	n := len(c.operations)
+	o.from, o.to = from, to
 	c.operations = append(c.operations, o)
 	c.endpoints = append(c.endpoints, endpoint{from, n, false}, endpoint{to, n, true})
 }

@@ -62,6 +62,10 @@ func (e *Event) appendBinary(b []byte) []byte {
 		b = append(b, 0) // No event begins so: there is no kind 0.
 		b = binary.AppendVarint(b, int64(e.Server))
 	}
+	if e.Bytes != 0 {
+		b = append(b, 0, 0) // After a 0 stands a server, and there is none of number 0.
+		b = binary.AppendVarint(b, int64(e.Bytes))
+	}
 	return b
 }
 

@@ -20,13 +20,13 @@ func logOf(events ...history.Event) *history.Log {
 
 // full has a value other than zero in every field, which the tests verify.
 var full = history.Event{
-	At: 1, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5, Server: 8, Zxid: 6, Session: 7,
+	At: 1, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5, Server: 8, Bytes: 9, Zxid: 6, Session: 7,
 	Op: "op", Path: "/päth", Name: "name\n", Err: `"err"`,
 }
 
 func TestLogRoundTrip(t *testing.T) {
 	log := logOf(full)
-	for kind := history.LockCall; kind <= history.Liveness; kind++ {
+	for kind := history.LockCall; kind <= history.ResourceWrite; kind++ {
 		log.Append(history.Event{Kind: kind})
 	}
 	var file bytes.Buffer
@@ -127,7 +127,7 @@ func TestKindText(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	seen := make(map[string]bool)
-	for kind := history.LockCall; kind <= history.Liveness; kind++ {
+	for kind := history.LockCall; kind <= history.ResourceWrite; kind++ {
 		text, err := kind.MarshalText()
 		if err != nil || len(text) == 0 || seen[string(text)] {
 			t.Errorf("kind %d: text %q, error %v", kind, text, err)

@@ -7,11 +7,18 @@ type Property string
 const (
 	ServedExclusion Property = "served-exclusion"
 	BeliefExclusion Property = "belief-exclusion"
+	FencedExclusion Property = "fenced-exclusion"
+	NoLostUpdate    Property = "no-lost-update"
 	FIFO            Property = "fifo"
 	Watch           Property = "watch"
 	Progress        Property = "progress"
+	NoStarvation    Property = "no-starvation"
+	NoLivelock      Property = "no-livelock"
 	NoRefusal       Property = "no-refusal"
 	NoOrphan        Property = "no-orphan"
+	HonestLoss      Property = "honest-loss"
+	Reentrancy      Property = "reentrancy"
+	Herd            Property = "herd"
 	Token           Property = "token"
 	Linearizable    Property = "linearizable"
 )
@@ -22,6 +29,8 @@ type Violation struct {
 	Event    int    // the index of the event at which the property is seen to be broken
 	Reason   string // what went wrong, in the same words for every history that fails in the same way
 	Detail   string // what went wrong in this history: who, which node
+
+	Guarantee error // of [Watch]: which of the named guarantees is broken, such as [ErrUnique]
 }
 
 // Signature returns what two histories have in common that fail in the same way. It serves to tell new failures from

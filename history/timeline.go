@@ -114,7 +114,7 @@ func rankOf(k Kind) int {
 	switch k {
 	case Send, Serve, Reply, WatchArmed, Tick, Logged, Applied:
 		return plumbing
-	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall,
+	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall, ReenterCall, ReenterReturn, Exited, ResourceWrite,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
 		SessionExpired, SessionClosed, Leading, Fault, Resumed, Crashed, Liveness:
 		return telling
@@ -355,6 +355,8 @@ func phrase(e *Event) string {
 	switch {
 	case e.Kind <= Finished:
 		return lockPhrase(e)
+	case e.Kind >= ReenterCall:
+		return insidePhrase(e)
 	case e.Kind <= SessionState:
 		return clientPhrase(e)
 	case e.Kind <= Leading:
@@ -391,6 +393,29 @@ func lockPhrase(e *Event) string {
 		return "has given it back"
 	case Finished:
 		return "is finished"
+	}
+	return e.Kind.String()
+}
+
+// insidePhrase says what a process did while it had its lock.
+func insidePhrase(e *Event) string {
+	switch {
+	case e.Kind == ReenterCall:
+		return "asks once more"
+	case e.Kind == ReenterReturn && e.Err != "":
+		return "is refused once more: " + e.Err
+	case e.Kind == ReenterReturn:
+		return "has it once more"
+	case e.Kind == Exited:
+		return "gives one back" + failure(e)
+	case e.Kind == ResourceRead:
+		return fmt.Sprintf("reads version %d", e.Zxid) + failure(e)
+	case e.Kind == ResourceWrite && e.Err != "":
+		return "write refused: " + e.Err
+	case e.Kind == ResourceWrite && e.Zxid != 0:
+		return fmt.Sprintf("WRITES version %d", e.Zxid)
+	case e.Kind == ResourceWrite:
+		return "has written"
 	}
 	return e.Kind.String()
 }

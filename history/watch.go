@@ -8,6 +8,9 @@ const (
 	reasonFiredGone     = "a watch fired after it was gone"
 	reasonFiredUncaused = "a watch fired without a change to its node"
 	reasonNotFired      = "a change to a node did not fire a watch on it"
+	reasonFiredInPart   = "a change fired some of the watches on it and not others"
+	reasonWrongType     = "an event of a watch has another type than the change that fired it"
+	reasonEventOrder    = "an event was delivered after one of a later change"
 	reasonEventInvented = "an event was delivered of a watch that had not fired"
 	reasonEventTwice    = "an event was delivered twice"
 	reasonReplyFirst    = "a reply overtook the event of an older change"
@@ -25,11 +28,12 @@ type watch struct {
 	zxid    int64  // of the change that fired it
 	number  int32
 	process int32
-	request int32 // that asked for it
-	server  int32 // that keeps it, where there are several
-	owed    int64 // the zxid of a change that must fire it when its server applies it; 0 if there is none
-	index   int   // the index of the event that armed it, fired it, or ended it, whichever was last
-	due     bool  // a change has triggered it and it must fire next
+	request int32  // that asked for it
+	server  int32  // that keeps it, where there are several
+	owed    int64  // the zxid of a change that must fire it when its server applies it; 0 if there is none
+	index   int    // the index of the event that armed it, fired it, or ended it, whichever was last
+	name    string // the type that its event must have, empty if that is not known
+	due     bool   // a change has triggered it and it must fire next
 	fired   bool
 	gone    bool
 	told    bool // its owner was told that it is gone
@@ -47,6 +51,8 @@ type watch struct {
 //     is armed at it counts as a change after the arming.
 //   - An event is delivered only of a watch that has fired, and no watch has two events. An event "not-watching" says
 //     that the watch is gone, and needs no firing.
+//   - An event has the type of the change that fired its watch, and the events of a connection are delivered in the order
+//     of the changes.
 //   - While the event of a watch is under way, no reply reaches its owner whose zxid is that of the change or beyond
 //     and that was served after the watch had fired: a process sees the event before it sees the new state. (A client
 //     that reconnects can read before it hands its watches over; no server could tell it of the change sooner.)
@@ -57,22 +63,25 @@ type watch struct {
 //     or its last known state is not "has-session": then it knows that it cannot rely on its watches. A watch whose
 //     owner never had the reply to the request for it is not owed to anyone.
 //
+// A violation names, as its Guarantee, which of the nine guarantees it breaks that etcd has of its watches.
+//
 // It takes time linear in the events, times the number of watches that are not settled; a watch that fires without a
 // change right before it, and a violation, cost another pass. It allocates only if more than a few watches are not
 // settled at once.
 func CheckWatch(events []Event) *Violation {
 	var space [12]watch
-	watches, due := space[:0], 0
+	var toldSpace [12]toldOf
+	watches, due, changed, told := space[:0], 0, int64(0), toldSpace[:0]
 	for i := range events {
 		e := &events[i]
 		if due > 0 && e.Kind != WatchFired {
-			return notFired(watches, i)
+			return notFired(watches, i, changed)
 		}
 		switch e.Kind {
 		case NodeCreated, NodeDeleted, NodeChanged:
-			due = trigger(watches, e)
+			due, changed = trigger(watches, e), e.Zxid
 		case Applied:
-			due = triggerApplied(watches, e)
+			due, changed = triggerApplied(watches, e), e.Zxid
 		case WatchArmed:
 			watches = withoutGone(watches, e)
 			w := watch{path: e.Path, kind: e.Name, number: e.Watch,
@@ -88,6 +97,7 @@ func CheckWatch(events []Event) *Violation {
 				due--
 			}
 			watches[w].due, watches[w].fired, watches[w].zxid, watches[w].index = false, true, e.Zxid, i
+			watches[w].name = e.Name
 		case WatchGone:
 			watches = endWatch(events[:i], watches, e)
 		case WatchEvent:
@@ -96,6 +106,12 @@ func CheckWatch(events []Event) *Violation {
 				return watchViolation(i, reason, e.Watch, e.Process, e.Path)
 			}
 			watches = deliver(watches, w, e)
+			var late bool
+			if told, late = inOrder(told, e); late {
+				return watchViolation(i, reasonEventOrder, e.Watch, e.Process, e.Path)
+			}
+		case SessionState:
+			told = forgetTold(told, e.Process)
 		case Reply:
 			if w := findOvertaken(events[:i], watches, e); w >= 0 {
 				return watchViolation(i, reasonReplyFirst, watches[w].number, e.Process, watches[w].path)
@@ -107,9 +123,40 @@ func CheckWatch(events []Event) *Violation {
 
 func watchViolation(i int, reason string, number, process int32, path string) *Violation {
 	return &Violation{
-		Property: Watch, Event: i, Reason: reason,
+		Property: Watch, Event: i, Reason: reason, Guarantee: guaranteeOf[reason],
 		Detail: fmt.Sprintf("watch %d of c%d on %s", number, process, path),
 	}
+}
+
+// A toldOf is the last change of which a connection has told its process.
+type toldOf struct {
+	process int32
+	zxid    int64
+}
+
+// inOrder notes that an event was delivered, and tells whether it comes after that of a later change.
+func inOrder(told []toldOf, e *Event) ([]toldOf, bool) {
+	if e.Zxid == 0 {
+		return told, false // The client library itself tells that a watch is gone.
+	}
+	for n := range told {
+		if told[n].process == e.Process {
+			late := e.Zxid < told[n].zxid
+			told[n].zxid = e.Zxid
+			return told, late
+		}
+	}
+	return append(told, toldOf{e.Process, e.Zxid}), false
+}
+
+// forgetTold forgets what was told by a connection that has changed: another server may be behind.
+func forgetTold(told []toldOf, process int32) []toldOf {
+	for n := range told {
+		if told[n].process == process {
+			return append(told[:n], told[n+1:]...)
+		}
+	}
+	return told
 }
 
 // trigger marks the watches that the change must fire, and returns how many they are.
@@ -120,10 +167,10 @@ func trigger(watches []watch, e *Event) int {
 		switch {
 		case w.fired || w.gone || !triggers(e, w):
 		case w.server == e.Server:
-			w.due = true
+			w.due, w.name = true, typeOf(e, w)
 			due++
 		case w.owed == 0:
-			w.owed = e.Zxid
+			w.owed, w.name = e.Zxid, typeOf(e, w)
 		}
 	}
 	return due
@@ -141,6 +188,19 @@ func triggerApplied(watches []watch, e *Event) int {
 		}
 	}
 	return due
+}
+
+// typeOf returns the type of the event by which a change shows to a watch.
+func typeOf(e *Event, w *watch) string {
+	switch {
+	case w.kind == "child" && e.Path != w.path:
+		return "children"
+	case e.Kind == NodeCreated:
+		return "created"
+	case e.Kind == NodeDeleted:
+		return "deleted"
+	}
+	return "changed"
 }
 
 // firstUnapplied returns the zxid of the first change that the watch's server had not applied when the watch was armed,
@@ -171,12 +231,17 @@ func triggers(e *Event, w *watch) bool {
 	return false
 }
 
-func notFired(watches []watch, i int) *Violation {
-	n := 0
+func notFired(watches []watch, i int, zxid int64) *Violation {
+	n, reason := 0, reasonNotFired
 	for !watches[n].due {
 		n++
 	}
-	return watchViolation(i, reasonNotFired, watches[n].number, watches[n].process, watches[n].path)
+	for m := range watches {
+		if watches[m].fired && watches[m].zxid == zxid {
+			reason = reasonFiredInPart
+		}
+	}
+	return watchViolation(i, reason, watches[n].number, watches[n].process, watches[n].path)
 }
 
 // judgeFired returns what is wrong with a firing of watch w, which is -1 if no such watch is known. Only then are the
@@ -191,6 +256,8 @@ func judgeFired(before []Event, watches []watch, w int, e *Event) string {
 		return reasonNeverArmed
 	case !watches[w].due && !hasCause(before, &watches[w], e.Zxid):
 		return reasonFiredUncaused
+	case watches[w].due && watches[w].name != "" && e.Name != watches[w].name:
+		return reasonWrongType
 	}
 	return ""
 }
@@ -203,6 +270,8 @@ func judgeDelivered(before []Event, watches []watch, w int, e *Event) string {
 		return reasonEventTwice
 	case e.Name != notWatching && (w < 0 || !watches[w].fired):
 		return reasonEventInvented
+	case e.Name != notWatching && e.Name != watches[w].name:
+		return reasonWrongType
 	}
 	return ""
 }

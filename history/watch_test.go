@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
@@ -12,6 +13,9 @@ func TestWatch(t *testing.T) {
 		firedTwice    = "a watch fired twice"
 		firedGone     = "a watch fired after it was gone"
 		firedUncaused = "a watch fired without a change to its node"
+		inPart        = "a change fired some of the watches on it and not others"
+		wrongType     = "an event of a watch has another type than the change that fired it"
+		eventOrder    = "an event was delivered after one of a later change"
 		notFired      = "a change to a node did not fire a watch on it"
 		eventInvented = "an event was delivered of a watch that had not fired"
 		eventTwice    = "an event was delivered twice"
@@ -25,10 +29,20 @@ func TestWatch(t *testing.T) {
 	lost, told, connected := gone(1, 7, "/l/a"), notWatching(1, 7, "/l/a"), state(1, "has-session")
 	asked := armed(1, 7, "/l/a", "data")
 	asked.Request = 3
+	as := func(name string, e history.Event) history.Event { e.Name = name; return e }
+	other, laterFire, laterEvent := armed(1, 8, "/l/b", "data"), fired(1, 8, "/l/b", 6), delivered(1, 8, "/l/b", 6)
+	broken := make(map[error]bool)
+	check := func(events []history.Event) *history.Violation {
+		v := history.CheckWatch(events)
+		if v != nil {
+			broken[v.Guarantee] = true
+		}
+		return v
+	}
 	replyTo := func(process, request int32) history.Event {
 		return history.Event{Kind: history.Reply, Process: process, Request: request}
 	}
-	judge(t, history.Watch, history.CheckWatch, []verdict{
+	judge(t, history.Watch, check, []verdict{
 		{name: "nothing"},
 		{name: "all is well", events: events{data, del, fire, event}},
 
@@ -52,7 +66,7 @@ func TestWatch(t *testing.T) {
 		{name: "child not fired by creation", reason: notFired, event: 2, events: events{child, created(2, "/l/a", 5), tick}},
 		{name: "child not fired by deletion", reason: notFired, event: 2, events: events{child, del, tick}},
 		{name: "child of the root not fired", reason: notFired, event: 2, events: events{armed(1, 7, "/", "child"), created(2, "/l", 5), tick}},
-		{name: "one of two not fired", reason: notFired, event: 4, events: events{data, armed(2, 8, "/l/a", "data"), del, fire, tick}},
+		{name: "one of two not fired", reason: inPart, event: 4, events: events{data, armed(2, 8, "/l/a", "data"), del, fire, tick}},
 		{name: "fired too late", reason: notFired, event: 2, events: events{data, del, tick, fire}},
 		{name: "two changes and one firing", reason: notFired, event: 3, events: events{data, armed(1, 8, "/l/b", "data"), del, deleted(2, "/l/b", 5), fire}},
 		{name: "data not concerned by creation", events: events{data, created(2, "/l/a", 5), tick}},
@@ -62,7 +76,14 @@ func TestWatch(t *testing.T) {
 		{name: "child not concerned by a sibling", events: events{child, created(2, "/lo/a", 5), tick}},
 		{name: "child not concerned by data", events: events{child, changed(2, "/l/a", 5), changed(2, "/l", 6), tick}},
 		{name: "child not concerned by the root itself", events: events{armed(1, 7, "/", "child"), created(2, "/", 5), tick}},
-		{name: "changed again after it fired", events: events{data, changed(2, "/l/a", 5), fire, changed(2, "/l/a", 6), event}},
+		{name: "changed again after it fired", events: events{data, changed(2, "/l/a", 5), as("changed", fire), changed(2, "/l/a", 6), as("changed", event)}},
+		{name: "fired as another type", reason: wrongType, event: 2, events: events{data, del, as("changed", fire)}},
+		{name: "delivered as another type", reason: wrongType, event: 3, events: events{data, del, fire, as("changed", event)}},
+		{name: "fired as created", reason: wrongType, event: 2, events: events{child, created(2, "/l/a", 5), as("created", fire)}},
+		{name: "fired as children", events: events{child, created(2, "/l/a", 5), as("children", fire), as("children", event)}},
+		{name: "events out of order", reason: eventOrder, event: 7, events: events{data, other, del, fire, deleted(2, "/l/b", 6), laterFire, laterEvent, event}},
+		{name: "events in order", events: events{data, other, del, fire, deleted(2, "/l/b", 6), laterFire, event, laterEvent}},
+		{name: "events out of order of two connections", events: events{data, other, del, fire, deleted(2, "/l/b", 6), laterFire, laterEvent, state(1, "disconnected"), event}},
 		{name: "gone before the change", events: events{data, lost, del, tick}},
 		{name: "armed after the change", events: events{del, data, tick}},
 		{name: "the history ends with the change", events: events{data, del}},
@@ -112,4 +133,13 @@ func TestWatch(t *testing.T) {
 		{name: "gone and not connected again", events: events{data, connected, lost, state(1, "disconnected")}},
 		{name: "gone and no state known", events: events{data, lost}},
 	})
+	for _, guarantee := range []error{history.ErrOrdered, history.ErrUnique, history.ErrAtomic, history.ErrReliable, history.ErrResumable,
+		history.ErrBookmarkable, history.ErrPrevKV, history.ErrIsCreate, history.ErrFilter} {
+		if !broken[guarantee] || !strings.HasPrefix(guarantee.Error(), "broke ") {
+			t.Errorf("no history above has %q", guarantee)
+		}
+	}
+	if broken[nil] {
+		t.Error("a violation names no guarantee")
+	}
 }

@@ -43,6 +43,9 @@ type Report struct {
 	Elapsed   time.Duration
 	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
+	Survey Survey // of a campaign: what its schedules have tested
+	Effort Effort
+
 	StatesCapped     bool            // there were more states than were counted
 	Interrupted      bool            // the context ended before the bounds were reached
 	Failure          *Failure        // the first schedule that broke a property
@@ -89,6 +92,8 @@ type chunk struct {
 	keys    []uint64
 	steps   int
 	landed  Landed
+	survey  Survey
+	effort  Effort
 	failure *Failure
 	nondet  *Nondeterminism
 }
@@ -165,6 +170,10 @@ func (c *Campaign) strategyName(schedule int) string {
 // after one that ended early nothing counts.
 func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chunk {
 	outcome := &chunk{first: first}
+	began, checking := time.Now(), runner.checking
+	defer func() {
+		outcome.effort = Effort{time.Since(began), runner.checking - checking}
+	}()
 	end := first + chunkSchedules
 	if c.Schedules > 0 {
 		end = min(end, c.Schedules)
@@ -175,6 +184,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.steps += result.Steps
 		outcome.landed.Add(&result.Landed)
+		outcome.survey.add(result)
 		failed := len(result.Violations) > 0
 		if failed {
 			outcome.failure = &Failure{Schedule: schedule, Strategy: c.strategyName(schedule),
@@ -225,6 +235,9 @@ func (m *merger) merge(next *chunk) {
 	r.Schedules += len(next.hashes)
 	r.Steps += next.steps
 	r.Landed.Add(&next.landed)
+	r.Survey.merge(&next.survey)
+	r.Effort.Running += next.effort.Running
+	r.Effort.Checking += next.effort.Checking
 	for _, hash := range next.hashes {
 		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
 	}

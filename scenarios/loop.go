@@ -58,13 +58,14 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	}
 	l.spent()
 	l.processes = make([]*process, scenario.Clients)
-	space := make([]process, scenario.Clients)
+	space, shared := make([]process, scenario.Clients), new(register)
 	for i := range l.processes {
 		client, link := scenario.Client.connect(l.cluster)
 		l.processes[i] = &space[i]
 		l.prepare(&space[i], client, link)
 		space[i].ctx, space[i].subject, space[i].cycles = ctx, &scenario.Subject, scenario.Cycles
 		space[i].cancellable = scenario.Faults.Allows(faults.Cancel)
+		space[i].register = shared
 	}
 	return l
 }
@@ -87,7 +88,7 @@ func (l *loop) replace(crashed *process) {
 	conn := l.cluster.Join()
 	p := new(process)
 	l.prepare(p, conn, conn.Link)
-	p.ctx, p.subject, p.cancellable = crashed.ctx, crashed.subject, crashed.cancellable
+	p.ctx, p.subject, p.cancellable, p.register = crashed.ctx, crashed.subject, crashed.cancellable, crashed.register
 	p.cycles = max(1, crashed.cycles-int(crashed.attempt))
 	l.processes = append(l.processes, p)
 	go p.run()

@@ -32,6 +32,8 @@ type process struct {
 	subject *Subject
 	cycles  int
 
+	register *register // the protected resource of the run, which all processes share
+
 	cancellable bool               // an attempt may be given up
 	cancel      context.CancelFunc // ends the context of the attempt
 	cancelled   bool               // that was done
@@ -106,21 +108,56 @@ func (p *process) cycle(locker Locker) {
 	p.turns.Add(1)
 	p.hold, p.lost = hold, false
 	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
+	again := p.reenter(hold)
 	p.pass(Enter)
 	// A process that has been told of its loss while it was on the way in stays out.
 	if !p.lost {
-		p.record(history.Event{Kind: history.Enter}, holding)
-		p.pass(Leave)
-		p.record(history.Event{Kind: history.Leave}, holding)
+		p.stay(hold)
 	}
+	p.exit(again)
 	p.record(history.Event{Kind: history.UnlockCall}, releasing)
 	p.hold = nil
-	err = hold.Unlock(p.ctx)
-	unlocked := history.Event{Kind: history.UnlockReturn}
-	if err != nil {
-		unlocked.Err = err.Error()
+	p.record(outcome(history.UnlockReturn, hold.Unlock(p.ctx)), idle)
+}
+
+// stay is what the process does in its critical section.
+func (p *process) stay(hold *Hold) {
+	p.record(history.Event{Kind: history.Enter}, holding)
+	resource := hold.Resource
+	if resource == nil && p.subject.Guard != NoResource {
+		resource = p.register.of(p.subject.Guard, hold.Token)
 	}
-	p.record(unlocked, idle)
+	sound := p.read(resource)
+	p.pass(Leave)
+	if sound {
+		p.write(resource)
+	}
+	p.record(history.Event{Kind: history.Leave}, holding)
+}
+
+// reenter takes the lock once more, if it can be taken so, and returns what was taken.
+func (p *process) reenter(hold *Hold) *Hold {
+	if hold.Again == nil {
+		return nil
+	}
+	p.record(history.Event{Kind: history.ReenterCall}, holding)
+	again, err := hold.Again(p.ctx)
+	p.record(outcome(history.ReenterReturn, err), holding)
+	return again
+}
+
+// exit gives back what was taken once more.
+func (p *process) exit(again *Hold) {
+	if again != nil {
+		p.record(outcome(history.Exited, again.Unlock(p.ctx)), holding)
+	}
+}
+
+func outcome(kind history.Kind, err error) history.Event {
+	if err == nil {
+		return history.Event{Kind: kind}
+	}
+	return history.Event{Kind: kind, Err: err.Error()}
 }
 
 // record notes an event for the loop to put into the log. A process that has crashed records nothing more: its

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -25,6 +27,11 @@ type Result struct {
 	PanicProcess int
 	Leak         string // what the runtime says of goroutines that never ended; empty if all did
 
+	Undecided bool             // whether the lock is linearizable was not found out within the limits
+	Exercise  history.Exercise // how often the run has put each property to the test
+	Cost      history.Cost     // of locks and releases
+	Reached   []bool           // which of the subject's goals the run has reached
+
 	Violations []*history.Violation // in the order of [Properties], at most one for each property that the lock claims
 }
 
@@ -34,7 +41,10 @@ type Runner struct {
 	t       *testing.T
 	log     history.Log
 	keys    []uint64
-	checker history.Checker
+	reached []bool
+
+	checking time.Duration // how long the runs so far have been checked
+	checker  history.Checker
 }
 
 // NewRunner returns a runner. A bubble of virtual time needs the *testing.T of a test that is running; outside go
@@ -56,7 +66,10 @@ func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 	r.keys = result.Keys
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
+	began := time.Now()
 	r.check(&scenario.Subject, result)
+	r.survey(&scenario.Subject, result)
+	r.checking += time.Since(began)
 	return result
 }
 
@@ -84,7 +97,7 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 // judgedAtTheEnd tells whether a property can only be judged where a run has come to its end.
 func judgedAtTheEnd(p history.Property) bool {
 	switch p {
-	case history.Watch, history.Progress, history.NoRefusal, history.NoOrphan:
+	case history.Watch, history.Progress, history.NoRefusal, history.NoOrphan, history.Reentrancy:
 		return true
 	}
 	return false
@@ -95,13 +108,47 @@ func Properties() []history.Property {
 	return append(history.Properties(), history.Ensemble, NoPanic, NoLeak)
 }
 
+// struck tells whether the fault of that name has struck; of no name, that there need be none.
+func (r *Result) struck(name string) bool {
+	for kind := range faults.Kinds {
+		if kind.String() == name {
+			return r.Landed.Total(kind) > 0
+		}
+	}
+	return name == ""
+}
+
+// survey finds out what the run has tested.
+func (r *Runner) survey(subject *Subject, result *Result) {
+	result.Exercise.Add(result.Events)
+	r.reached = r.reached[:0]
+	for i := range subject.Goals {
+		goal := &subject.Goals[i]
+		r.reached = append(r.reached, result.struck(goal.Fault) && goal.Reached(result.Events))
+	}
+	result.Reached = r.reached
+}
+
+// properties are those of package history, listed once.
+var properties = history.Properties()
+
 func (r *Runner) check(subject *Subject, result *Result) {
-	for _, property := range history.Properties() {
+	r.checker.Bounds, r.checker.Cut = subject.limits(), result.Known
+	var herd *history.Violation
+	result.Cost, herd = history.Measure(result.Events, subject.limits())
+	for _, property := range properties {
 		if !subject.Claimed(property) || result.Known && judgedAtTheEnd(property) {
 			continue
 		}
-		if v := r.checker.Check(property, result.Events); v != nil {
+		v := herd // That has been decided with the measuring.
+		if property != history.Herd {
+			v = r.checker.Check(property, result.Events)
+		}
+		if v != nil {
 			result.Violations = append(result.Violations, v)
+		}
+		if property == history.Linearizable {
+			result.Undecided = r.checker.Undecided()
 		}
 	}
 	if v := history.CheckEnsemble(result.Events); v != nil {

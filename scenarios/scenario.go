@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 )
 
 // A Scenario is what is run: so many processes, each of which takes the lock, stays in its critical section for as
@@ -48,6 +49,19 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
 	}
 	return nil
+}
+
+// offers tells whether the scenario has what a goal takes.
+func (s *Scenario) offers(goal *history.Goal) bool {
+	if s.Clients < goal.Clients {
+		return false
+	}
+	for kind := range faults.Kinds {
+		if kind.String() == goal.Fault {
+			return s.Faults.Allows(kind)
+		}
+	}
+	return goal.Fault == ""
 }
 
 // String describes the scenario in a line.

@@ -123,7 +123,7 @@ func TestCampaignWorkers(t *testing.T) {
 				if r.Failure != nil {
 					failed = r.Failure.Schedule
 				}
-				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Landed, failed)
+				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Landed, r.Survey, failed)
 				if want == "" {
 					want = got
 				}

@@ -27,6 +27,10 @@ type Subject struct {
 	// the end of the numbers, 2^31-1, begins a little below it.
 	Sequence int32
 
+	Limits history.Bounds // that the lock promises to stay within; history.DefaultBounds unless set
+	Guard  Guard          // how the resource that the holders of the lock use is guarded; none is used unless set
+	Goals  []history.Goal // what must have happened in some schedule for a campaign to have tested the lock
+
 	// Open gives a process its handle on the lock. It is called once in each process of each run, in a goroutine of
 	// that process.
 	Open func(*Process) (Locker, error)
@@ -50,6 +54,14 @@ func (s *Scenario) Beyond() (promised faults.Bounds, beyond bool) {
 	return promised, !s.bounds().Within(promised)
 }
 
+// limits returns the bounds that the lock is judged by.
+func (s *Subject) limits() history.Bounds {
+	if s.Limits == (history.Bounds{}) {
+		return history.DefaultBounds
+	}
+	return s.Limits
+}
+
 // A Locker is one process's handle on the lock under test.
 type Locker interface {
 	// Lock waits until the process holds the lock. The context ends when the run does.
@@ -63,6 +75,9 @@ type Hold struct {
 	Done  <-chan struct{} // closed when the lock is lost; nil for a lock that does not tell
 	Node  string          // the path of the contender's znode; found out from the cluster where it is empty
 	Token int64           // the fencing token, 0 for a lock without one
+
+	Again    func(context.Context) (*Hold, error) // takes the lock once more, as its owner; nil for a lock that does not count
+	Resource *Resource                            // what the lock protects, if it is not as Subject.Guard says
 }
 
 // A LockerFunc is a function that serves as a [Locker].

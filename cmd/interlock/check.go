@@ -47,7 +47,7 @@ func newCheck(t *testing.T) *cobra.Command {
 			"shortened counterexample.\n\n" +
 			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
 			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
-			"\nExit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism or an internal error.",
+			"\nExit status: 0 nothing found, 1 a violation or a goal that was never reached, 2 bad usage, 3 nondeterminism or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
 			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json",
 		Args: cobra.NoArgs,
@@ -273,7 +273,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 		return &statusError{statusInternal, unexplained}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
-	case found != nil:
+	case found != nil, len(campaign.Missed(report)) > 0:
 		return &statusError{statusViolation, nil}
 	}
 	return nil
@@ -308,6 +308,9 @@ func (f *found) explain(report *scenarios.Report, out string, w io.Writer) error
 	c := f.counterexample
 	for _, v := range c.Result.Violations {
 		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+		if v.Guarantee != nil {
+			fmt.Fprintf(w, "  %v\n", v.Guarantee)
+		}
 	}
 	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", report.Failure.Schedule,
 		len(report.Failure.Deviations), &c.Scenario, len(c.Recording.Deviations))

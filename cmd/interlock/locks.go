@@ -18,13 +18,18 @@ type lockJSON struct {
 }
 
 func newLocks() *cobra.Command {
-	var asJSON bool
+	var asJSON, defects bool
 	command := &cobra.Command{
 		Use:   "locks",
 		Short: "List the locks that come with Interlock, and what each claims",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
+			switch {
+			case defects && asJSON:
+				return printDefectsJSON(cmd)
+			case defects:
+				return printDefects(cmd)
+			case asJSON:
 				return printLocksJSON(cmd)
 			}
 			for _, s := range subjects.All() {
@@ -34,6 +39,7 @@ func newLocks() *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	command.Flags().BoolVar(&defects, "defects", false, "list the defects of the broken ones, and which property each breaks")
 	return command
 }
 
@@ -50,6 +56,29 @@ func printLocksJSON(cmd *cobra.Command) error {
 	list := make([]lockJSON, len(all))
 	for i, s := range all {
 		list[i] = lockJSON{s.Name, s.Summary, s.Claims}
+	}
+	return encodeJSON(cmd.OutOrStdout(), list)
+}
+
+type defectJSON struct {
+	Name     string           `json:"name"`
+	Property history.Property `json:"property"`
+	Summary  string           `json:"summary"`
+	Source   string           `json:"source"`
+	Twin     string           `json:"twin"` // the name of the lock that is the same without the defect
+}
+
+func printDefects(cmd *cobra.Command) error {
+	for _, d := range subjects.Defects() {
+		fmt.Fprintf(cmd.OutOrStdout(), "%-18s%-18s%s\n%-36sseen in: %s\n", d.Name, d.Property, d.Summary, "", d.Source)
+	}
+	return nil
+}
+
+func printDefectsJSON(cmd *cobra.Command) error {
+	var list []defectJSON
+	for _, d := range subjects.Defects() {
+		list = append(list, defectJSON{d.Name, d.Property, d.Summary, d.Source, d.Mended.Name})
 	}
 	return encodeJSON(cmd.OutOrStdout(), list)
 }

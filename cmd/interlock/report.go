@@ -25,7 +25,8 @@ const (
 	holds        = "holds" // in every schedule that was run
 	violated     = "violated"
 	notClaimed   = "not claimed"
-	notExercised = "not exercised" // no schedule was run
+	unknown      = "unknown"       // the checker reached its limits
+	notExercised = "not exercised" // no schedule put it to the test
 )
 
 // verdict judges a property by the run that failed and by its shortened form, which may break more than the first did.
@@ -36,15 +37,75 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 	if report.Schedules == 0 {
 		return notExercised
 	}
-	if f == nil {
-		return holds
-	}
-	for _, v := range slices.Concat(report.Failure.Violations, f.counterexample.Result.Violations) {
-		if v.Property == p {
-			return violated
+	if f != nil {
+		for _, v := range slices.Concat(report.Failure.Violations, f.counterexample.Result.Violations) {
+			if v.Property == p {
+				return violated
+			}
 		}
 	}
+	if p == history.Linearizable && report.Survey.Unknown > 0 {
+		return unknown
+	}
+	if exercised(report, p) == 0 && !report.Exhaustive {
+		return notExercised
+	}
 	return holds
+}
+
+// exercised returns how often the schedules have put the property to the test. What every run tests is tested by each.
+func exercised(r *scenarios.Report, p history.Property) int {
+	if p == scenarios.NoPanic || p == scenarios.NoLeak || p == history.Ensemble {
+		return r.Schedules
+	}
+	return r.Survey.Exercise.Of(p)
+}
+
+// verdictLine returns a verdict, with how often the property was tested where that supports it.
+func verdictLine(verdict string, times int) string {
+	if verdict == holds && times > 0 {
+		return fmt.Sprintf("%s  exercised %d times", verdict, times)
+	}
+	return verdict
+}
+
+// writeCost says what locks and releases have cost.
+func writeCost(w io.Writer, c *history.Cost) {
+	if c.Releases == 0 && c.Acquires == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\nwhat it cost, where nothing disturbed it")
+	fmt.Fprintln(table, "\ttimes\tmean\tmost\t")
+	fmt.Fprintf(table, "  processes woken by a release\t%d\t%.2f\t%d\t\n", c.Releases, mean(c.WakeUps, c.Releases), c.WakeUpsMax)
+	fmt.Fprintf(table, "  requests for an acquire\t%d\t%.2f\t%d\t\n", c.Acquires, mean(c.Requests, c.Acquires), c.RequestsMax)
+	if c.Bytes > 0 {
+		fmt.Fprintf(table, "  bytes for an acquire\t%d\t%.0f\t%d\t\n", c.Acquires, mean(c.Bytes, c.Acquires), c.BytesMax)
+	}
+	table.Flush()
+}
+
+func mean(sum, times int) float64 {
+	if times == 0 {
+		return 0
+	}
+	return float64(sum) / float64(times)
+}
+
+// writeGoals says how many schedules have reached each goal.
+func writeGoals(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+	goals := campaign.Goals(r)
+	if len(goals) == 0 || r.Exhaustive {
+		return
+	}
+	fmt.Fprintln(w, "\ngoals, and how many schedules have reached them")
+	for _, g := range goals {
+		count := fmt.Sprint(g.Schedules)
+		if !g.Applicable {
+			count = "-"
+		}
+		fmt.Fprintf(w, "  %8s  %s\n", count, g.Name)
+	}
 }
 
 // writeReport says what was run, which faults struck when, and what became of each property.
@@ -68,11 +129,18 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	writeLanded(w, &r.Landed)
 	fmt.Fprintln(w, "\nproperties, in the schedules that were run")
 	for _, p := range scenarios.Properties() {
-		fmt.Fprintf(w, "  %-18s%s\n", p, verdict(campaign, r, f, p))
+		fmt.Fprintf(w, "  %-18s%s\n", p, verdictLine(verdict(campaign, r, f, p), exercised(r, p)))
+	}
+	writeCost(w, &r.Survey.Cost)
+	writeGoals(w, campaign, r)
+	if r.Effort.Running > 0 {
+		fmt.Fprintf(w, "checks took %.1f %% of the time of the schedules\n", 100*r.Effort.CheckingShare())
 	}
 	switch {
 	case r.Schedules == 0:
 		fmt.Fprintln(w, "\nno schedule was run")
+	case len(campaign.Missed(r)) > 0:
+		fmt.Fprintln(w, "\nno violation found, but a goal was never reached: this says too little of the lock")
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
@@ -154,6 +222,10 @@ type report struct {
 	TraceDigest  string                    `json:"trace_digest"`
 	FaultsLanded map[string]map[string]int `json:"faults_landed"` // by kind and phase
 	Properties   []propertyReport          `json:"properties"`
+	Cost         costReport                `json:"cost"`
+	Goals        []scenarios.GoalCount     `json:"goals,omitempty"`
+	Missed       []string                  `json:"goals_missed,omitempty"`   // for which the campaign is not green
+	CheckShare   float64                   `json:"checking_share,omitempty"` // of the time of the schedules, from 0 to 1
 	Violations   []violationReport         `json:"violations"`
 	Problem      string                    `json:"nondeterminism,omitempty"`
 }
@@ -162,6 +234,18 @@ type propertyReport struct {
 	Name    history.Property `json:"name"`
 	Claimed bool             `json:"claimed"`
 	Verdict string           `json:"verdict"`
+	Times   int              `json:"exercised"` // how often it was put to the test
+}
+
+type costReport struct {
+	Releases    int `json:"releases"`
+	WakeUps     int `json:"wake_ups"`
+	WakeUpsMax  int `json:"wake_ups_max"` // by one release
+	Acquires    int `json:"acquires"`     // that nothing disturbed
+	Requests    int `json:"requests"`
+	RequestsMax int `json:"requests_max"` // for one acquire
+	Bytes       int `json:"bytes"`
+	BytesMax    int `json:"bytes_max"`
 }
 
 type violationReport struct {
@@ -181,6 +265,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Open: r.Open, CutOff: r.CutOff,
 		Strategies: r.Shares, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
 		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},
+		Cost: costReport(r.Survey.Cost), Goals: c.Goals(r), Missed: c.Missed(r), CheckShare: r.Effort.CheckingShare(),
 	}
 	for kind := range faults.Kinds {
 		phases := make(map[string]int)
@@ -190,7 +275,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 		out.FaultsLanded[kind.String()] = phases
 	}
 	for _, p := range scenarios.Properties() {
-		out.Properties = append(out.Properties, propertyReport{p, c.Scenario.Subject.Claimed(p), verdict(c, r, f, p)})
+		out.Properties = append(out.Properties, propertyReport{p, c.Scenario.Subject.Claimed(p), verdict(c, r, f, p), exercised(r, p)})
 	}
 	if f != nil {
 		for _, v := range f.counterexample.Result.Violations {

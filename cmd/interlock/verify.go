@@ -5,42 +5,219 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/models"
 )
 
+// verifyFlags is the command line of verify as it was given.
+type verifyFlags struct {
+	properties, models []string
+	clocks             string
+	limit              time.Duration
+	json               bool
+}
+
 func newVerify() *cobra.Command {
-	var names []string
+	var f verifyFlags
 	command := &cobra.Command{
-		Use:   "verify HISTORY",
+		Use:   "verify HISTORY...",
 		Short: "Check a recorded history for the properties of a lock",
 		Long: "Verify reads a history, such as the trace.jsonl of a counterexample, or standard input if it is -, and says\n" +
-			"of each property whether it holds. It runs nothing. The history must be a whole one: of one that was cut short,\n" +
-			"progress, no-orphan and watch speak too soon.\n\n" +
-			"Exit status: 0 all hold, 1 one is violated, 2 the history or a flag is wrong.",
-		Example: "  interlock verify interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl --property fifo,progress",
-		Args: func(_ *cobra.Command, arguments []string) error {
-			if len(arguments) != 1 {
-				return fmt.Errorf("verify takes one history, a file or - for standard input, not %d", len(arguments))
-			}
-			return nil
-		},
+			"of each property whether it holds, and how often the history puts it to the test. It runs nothing. The history\n" +
+			"must be a whole one: of one that was cut short, progress, no-orphan and watch speak too soon.\n\n" +
+			"With --clocks it takes the histories of several processes, whose times are of clocks that may be off by so much,\n" +
+			"and reports what is wrong whatever the clocks really said. That is for logs of services in production.\n\n" +
+			"Exit status: 0 all hold, 1 one is violated, 2 a history or a flag is wrong, 3 nothing is violated, but a check\n" +
+			"reached its limit and its verdict is unknown.",
+		Example: "  interlock verify interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl --property fifo,progress\n" +
+			"  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl",
 		RunE: func(cmd *cobra.Command, arguments []string) error {
-			properties, err := parseProperties(names)
-			if err != nil {
-				return err
+			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
+				return fmt.Errorf("verify takes one history, a file or - for standard input, not %d; with --clocks it takes several", len(arguments))
 			}
-			log, err := readHistory(arguments[0], cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			return runVerify(log, properties, cmd.OutOrStdout())
+			return f.run(arguments, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
-	command.Flags().StringSliceVar(&names, "property", nil, "check only these `properties`, separated by commas")
+	flags := command.Flags()
+	flags.StringSliceVar(&f.properties, "property", nil, "check only these `properties`, separated by commas")
+	flags.StringSliceVar(&f.models, "model", nil, "check against these `models` of porcupine too: "+strings.Join(modelNames(), ", "))
+	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: 50ms, or 50ms,c3=200ms")
+	flags.DurationVar(&f.limit, "time-limit", time.Minute, "how long a model may be searched; after that its verdict is unknown")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return command
+}
+
+func modelNames() []string {
+	var names []string
+	for _, m := range history.Models() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// A judgement is what verify says of a property, or of a model.
+type judgement struct {
+	Name      string `json:"name"`
+	Verdict   string `json:"verdict"`
+	Exercised int    `json:"exercised"`           // how often the history puts it to the test
+	Event     *int   `json:"event,omitempty"`     // at which it is seen to be violated
+	Signature string `json:"signature,omitempty"` // of the violation
+	Detail    string `json:"detail,omitempty"`
+	Guarantee string `json:"guarantee,omitempty"` // of the watch that is broken
+
+	violation *history.Violation
+}
+
+// notJudged is the verdict on a property that a history without a common clock, and without an ensemble, says nothing of.
+const notJudged = "not judged within clocks"
+
+func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout io.Writer) error {
+	properties, err := parseProperties(f.properties)
+	if err != nil {
+		return err
+	}
+	for _, name := range f.models {
+		if !slices.Contains(modelNames(), name) {
+			return fmt.Errorf("--model: unknown model %q, want one of %v", name, modelNames())
+		}
+	}
+	if f.clocks != "" && len(f.models) > 0 {
+		return errors.New("--clocks and --model do not go together: models go by the order of the events")
+	}
+	var clocks *history.Clocks
+	if f.clocks != "" {
+		parsed, err := history.ParseClocks(f.clocks)
+		if err != nil {
+			return fmt.Errorf("--clocks: %w", err)
+		}
+		clocks = &parsed
+	}
+	var logs []*history.Log
+	for _, path := range paths {
+		log, err := readHistory(path, stdin)
+		if err != nil {
+			return err
+		}
+		logs = append(logs, log)
+	}
+	log := logs[0]
+	if clocks != nil {
+		log = history.Merge(logs...)
+	}
+	judgements := f.judge(log.Events(), properties, clocks)
+	if f.json {
+		if err := encodeJSON(stdout, judgements); err != nil {
+			return &statusError{statusInternal, err}
+		}
+		return statusOf(judgements)
+	}
+	return printJudgements(stdout, log, judgements)
+}
+
+// judge judges the properties and the models.
+func (f *verifyFlags) judge(events []history.Event, properties []history.Property, clocks *history.Clocks) []judgement {
+	var exercise history.Exercise
+	exercise.Add(events)
+	var checker history.Checker
+	var judgements []judgement
+	for _, property := range properties {
+		j := judgement{Name: string(property), Verdict: holds, Exercised: exercise.Of(property)}
+		decided := true
+		switch {
+		case clocks == nil:
+			j.violation = checker.Check(property, events)
+			decided = property != history.Linearizable || !checker.Undecided()
+		case !slices.Contains(history.WithinClocks, property):
+			j.Verdict = notJudged
+			judgements = append(judgements, j)
+			continue
+		default:
+			j.violation, decided = history.CheckWithin(property, events, *clocks, models.Limits{Time: f.limit})
+		}
+		judgements = append(judgements, j.decide(decided))
+	}
+	for _, m := range history.Models() {
+		if slices.Contains(f.models, m.Name) {
+			judgements = append(judgements, f.judgeModel(&m, events))
+		}
+	}
+	return judgements
+}
+
+func (f *verifyFlags) judgeModel(m *history.Modelled, events []history.Event) judgement {
+	operations := m.Operations(events)
+	j := judgement{Name: "model " + m.Name, Verdict: holds, Exercised: len(operations)}
+	if m.Besides != nil {
+		j.violation = m.Besides(events)
+	}
+	verdict := models.Check(m.Model, operations, models.Limits{Time: f.limit})
+	if verdict == models.Violated && j.violation == nil {
+		j.violation = &history.Violation{Property: history.Property(j.Name), Event: len(events) - 1,
+			Reason: "no order of the operations is one that the model allows", Detail: fmt.Sprintf("%d operations", len(operations))}
+	}
+	return j.decide(verdict != models.Unknown)
+}
+
+// decide completes a judgement.
+func (j judgement) decide(decided bool) judgement {
+	switch v := j.violation; {
+	case v != nil:
+		j.Verdict, j.Event, j.Signature, j.Detail = violated, &v.Event, v.Signature(), v.Detail
+		if v.Guarantee != nil {
+			j.Guarantee = v.Guarantee.Error()
+		}
+	case !decided:
+		j.Verdict = unknown
+	case j.Exercised == 0:
+		j.Verdict = notExercised
+	}
+	return j
+}
+
+func statusOf(judgements []judgement) error {
+	status := 0
+	for _, j := range judgements {
+		switch j.Verdict {
+		case violated:
+			return &statusError{statusViolation, nil}
+		case unknown:
+			status = statusInternal
+		}
+	}
+	if status != 0 {
+		return &statusError{status, errors.New("a check has reached its limit: its verdict is unknown")}
+	}
+	return nil
+}
+
+func printJudgements(w io.Writer, log *history.Log, judgements []judgement) error {
+	fmt.Fprintf(w, "%d events, trace hash %016x\n", log.Len(), log.Hash())
+	var violations []*history.Violation
+	for _, j := range judgements {
+		if v := j.violation; v != nil {
+			violations = append(violations, v)
+			fmt.Fprintf(w, "  %-18s%s at event %d: %s\n", j.Name, violated, v.Event, v.Reason)
+			if j.Guarantee != "" {
+				fmt.Fprintf(w, "  %-18s%s\n", "", j.Guarantee)
+			}
+			continue
+		}
+		fmt.Fprintf(w, "  %-18s%s\n", j.Name, verdictLine(j.Verdict, j.Exercised))
+	}
+	if violations != nil {
+		fmt.Fprintln(w)
+		timeline := &history.Timeline{Events: log.Events(), Violations: violations}
+		if err := timeline.Decisive(w, 0); err != nil {
+			return &statusError{statusInternal, err}
+		}
+	}
+	return statusOf(judgements)
 }
 
 func parseProperties(names []string) ([]history.Property, error) {
@@ -76,28 +253,4 @@ func readHistory(path string, stdin io.Reader) (*history.Log, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return log, nil
-}
-
-func runVerify(log *history.Log, properties []history.Property, w io.Writer) error {
-	fmt.Fprintf(w, "%d events, trace hash %016x\n", log.Len(), log.Hash())
-	var checker history.Checker
-	var violations []*history.Violation
-	for _, property := range properties {
-		v := checker.Check(property, log.Events())
-		if v == nil {
-			fmt.Fprintf(w, "  %-18s%s\n", property, holds)
-			continue
-		}
-		violations = append(violations, v)
-		fmt.Fprintf(w, "  %-18s%s at event %d: %s\n", property, violated, v.Event, v.Reason)
-	}
-	if violations == nil {
-		return nil
-	}
-	fmt.Fprintln(w)
-	timeline := &history.Timeline{Events: log.Events(), Violations: violations}
-	if err := timeline.Decisive(w, 0); err != nil {
-		return &statusError{statusInternal, err}
-	}
-	return &statusError{statusViolation, nil}
 }

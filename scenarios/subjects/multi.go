@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -11,7 +12,7 @@ import (
 // which all have in common and which comes last: so they meet in every way, and one process at a time has what it needs.
 // Its node and token are those of the lock that all have in common.
 func Multi() scenarios.Subject {
-	return production("multi", "lock.Multi of three lock.Mutex, given in any order", func(p *scenarios.Process) (lockFunc, error) {
+	s := production("multi", "lock.Multi of three lock.Mutex, given in any order", func(p *scenarios.Process) (lockFunc, error) {
 		var lockers []lock.Locker
 		for _, name := range [][]string{{"/a", "/b", "/z"}, {"/z", "/b"}, {"/b", "/z", "/a", "/b"}}[p.Number%3] {
 			mutex, err := lock.NewMutex(p.Client, p.Directory+name, p.SessionTimeout, lock.WithRandom(p.Random))
@@ -33,4 +34,7 @@ func Multi() scenarios.Subject {
 			return &scenarios.Hold{Unlock: leases.Unlock, Done: leases.Done(), Node: last.Node(), Token: last.Token()}, nil
 		}, nil
 	})
+	s.Limits.Requests = 20 // an acquire is up to three
+	s.Goals = []history.Goal{history.Contention, history.ExpiredWaiter, history.LostCreate} // few queue for the same lock
+	return s
 }

@@ -32,10 +32,14 @@ func Wrap() scenarios.Subject {
 // lockFunc is how a process takes a lock.
 type lockFunc = func(context.Context) (*scenarios.Hold, error)
 
+// productionBounds leave room for a listing in vain, and for making sure of a node that has waited for long.
+var productionBounds = history.Bounds{WakeUps: 1, Requests: 8, RequestsPerChange: 4, Overtakings: 0, RequestsPerSecond: 30}
+
 // production returns a way to use package lock as a subject. It promises all that a lock can promise.
 func production(name, summary string, open func(*scenarios.Process) (lockFunc, error)) scenarios.Subject {
 	return scenarios.Subject{
-		Name: name, Summary: summary, Claims: history.Properties(),
+		Name: name, Summary: summary, Claims: history.Properties(), Guard: scenarios.TokenChecked,
+		Limits: productionBounds, Goals: history.QueueGoals(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			take, err := open(p)
 			return scenarios.LockerFunc(take), err

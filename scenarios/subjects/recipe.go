@@ -14,11 +14,15 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// recipeClaims is what the recipe promises when it has no defect. It tells nobody of a lost session, so it promises
-// nothing about what processes believe, nor that the lock is linearizable when sessions expire.
+// recipeClaims is what the documented recipe promises. It tells nobody of a lost session before the lock is given back,
+// so it promises nothing about what processes believe meanwhile.
 var recipeClaims = []history.Property{
-	history.ServedExclusion, history.FIFO, history.Watch, history.Progress, history.NoOrphan,
+	history.ServedExclusion, history.FIFO, history.Watch, history.Progress, history.NoStarvation, history.NoLivelock,
+	history.NoOrphan, history.HonestLoss, history.Herd, history.Linearizable,
 }
+
+// recipeBounds are those of a lock that lists once when it has queued and once for each time that it is woken.
+var recipeBounds = history.Bounds{WakeUps: 1, Requests: 5, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
 
 // Textbook is the lock recipe of the ZooKeeper documentation without a defect.
 func Textbook() scenarios.Subject {
@@ -30,60 +34,6 @@ func Herd() scenarios.Subject {
 	return recipeSubject("herd", "the recipe, but every contender watches all others: correct, not herd-free", recipe{watchAll: true})
 }
 
-// NoRecheck takes the lock as soon as its predecessor is gone, even where that was not the holder. The defect stands
-// in a published Java lock on Curator, which waits on a latch and returns true.
-func NoRecheck() scenarios.Subject {
-	return recipeSubject("no-recheck", "broken: a contender that is woken does not look again whether it is the first", recipe{noRecheck: true})
-}
-
-// ExistsThenWait waits on a watch that it has set with exists on a node that is gone by then. The defect stands in
-// the WriteLock recipe that comes with ZooKeeper, which returns from lock() in that case with nobody to call it again.
-func ExistsThenWait() scenarios.Subject {
-	return recipeSubject("exists-then-wait", "broken: waits for the end of a predecessor that is gone already", recipe{existsThenWait: true})
-}
-
-// NoGUID creates its node again when the reply to the create is lost, and then waits for its own first node. Curator
-// was the first to put a GUID into the name, in 2011; several libraries still do not.
-func NoGUID() scenarios.Subject {
-	return recipeSubject("no-guid", "broken: creates a second node when the reply to the first create is lost", recipe{noGUID: true})
-}
-
-// LeakOnError returns from a failed attempt without deleting its node. go-zookeeper's own recipe does so on every
-// error after the create.
-func LeakOnError() scenarios.Subject {
-	return recipeSubject("leak-on-error", "broken: leaves its node behind when an attempt fails", recipe{leakOnError: true})
-}
-
-// DeleteOnce gives the lock back with a single request, and takes a failure of that for success. Kazoo swallows it
-// where a non-blocking attempt is given up (python-zk/kazoo#732).
-func DeleteOnce() scenarios.Subject {
-	return recipeSubject("delete-once", "broken: does not try again when the release does not get through", recipe{deleteOnce: true})
-}
-
-// DeafToExpiry waits for the end of its predecessor and for nothing else: the event that says that the session has
-// expired wakes it, and it goes on waiting (twitter-archive/commons#20).
-func DeafToExpiry() scenarios.Subject {
-	return recipeSubject("deaf-to-expiry", "broken: a waiter whose session expires waits on", recipe{deafToExpiry: true})
-}
-
-// NameOrder orders contenders by their whole names and not by their numbers. ZooKeeper's C recipe and its Java one
-// did, where the name began with the session (ZOOKEEPER-2931, ZOOKEEPER-645).
-func NameOrder() scenarios.Subject {
-	return recipeSubject("name-order", "broken: orders contenders by name, which begins with a GUID", recipe{nameOrder: true})
-}
-
-// RetryProtected makes its protected node again when that fails, under another GUID. go-zookeeper's own create gives up
-// the search for the first node on any error but one, such as that no server can be reached, and leaves it to its caller.
-func RetryProtected() scenarios.Subject {
-	return recipeSubject("retry-protected", "broken: calls CreateProtectedEphemeralSequential again when it fails", recipe{retryProtected: true})
-}
-
-// PresumeExpiry takes it for granted that its node has gone with the session in which it asked for it. A call that
-// go-zookeeper/zk queues while it has no connection is sent under whatever session comes next.
-func PresumeExpiry() scenarios.Subject {
-	return recipeSubject("presume-expiry", "broken: does not remove a node that it takes for that of an expired session", recipe{presumeExpiry: true})
-}
-
 // Heartbeat watches all children, and a second goroutine looks now and then whether the contender's own node still stands.
 // The recipe has no defect, but go-zookeeper/zk loses its watch: after a reconnect the answer to a call that has waited
 // goes before the watches that are set again, and raises the number from which the server tells what was missed. When
@@ -93,10 +43,31 @@ func Heartbeat() scenarios.Subject {
 		recipe{watchAll: true, heartbeat: true})
 }
 
-// A recipe is ZooKeeper's lock recipe with a switch for each defect.
+// Careful is the recipe with all that can be added to it: it tries again until it is granted or given up, tells its
+// holder of a loss in time, counts what its holder takes once more, and has a fencing token, which a resource checks.
+func Careful() scenarios.Subject {
+	return recipeSubject("careful", "the recipe with retries, notice of loss, reentrancy and fencing tokens",
+		recipe{retries: true, vigilant: true, counting: true, tokens: true})
+}
+
+// GuardedRecipe is the recipe, which tells its holder nothing, with a resource that is written by guarded multis.
+func GuardedRecipe() scenarios.Subject {
+	return recipeSubject("textbook-guarded", "the recipe, with a znode that is written in one multi with a check of the contender's node",
+		recipe{multi: true})
+}
+
+// A recipe is ZooKeeper's lock recipe with a switch for each thing that it can do besides, and for each defect.
 type recipe struct {
-	watchAll       bool // no defect, but a herd
-	heartbeat      bool // no defect either
+	watchAll  bool // a herd
+	heartbeat bool // asks for its node while it waits
+	retries   bool // an attempt that fails is tried again
+	vigilant  bool // tells its holder of a loss, before anybody else can have the lock
+	counting  bool // its holder may take it once more
+	tokens    bool // it has fencing tokens, and the resource checks them
+	multi     bool // the resource is a znode that is written by guarded multis
+
+	// The defects. What each does stands with its entry in [Defects].
+
 	noRecheck      bool
 	existsThenWait bool
 	noGUID         bool
@@ -106,16 +77,78 @@ type recipe struct {
 	nameOrder      bool
 	retryProtected bool
 	presumeExpiry  bool
+	silentLoss     bool
+	staleState     bool
+	givesUp        bool
+	lateNotice     bool
+	uncounted      bool
+	overcounted    bool
+	clockToken     bool
+	sessionToken   bool
+	unguarded      bool
+	retryLoop      bool
+	spins          bool
+	watchFirst     bool
+	noOwnCheck     bool
+	blindCleanUp   bool
+	forgottenWait  bool
 }
 
-func recipeSubject(name, summary string, defects recipe) scenarios.Subject {
-	return scenarios.Subject{
-		Name: name, Summary: summary, Claims: recipeClaims,
+func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
+	s := scenarios.Subject{
+		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeBounds, Goals: history.QueueGoals(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-			r := &recipeLock{recipe: defects, client: p.Client, directory: p.Directory}
+			r := &recipeLock{recipe: recipe, client: p.Client, directory: p.Directory, timeout: p.SessionTimeout}
 			return scenarios.LockerFunc(r.lock), nil
 		},
 	}
+	switch {
+	case recipe.unguarded:
+		s.Guard = scenarios.Unguarded
+	case recipe.tokens:
+		s.Guard = scenarios.TokenChecked
+	}
+	s.Limits.WakeUps, s.Limits.Requests = recipe.wakeUps(), recipe.requests()
+	return s
+}
+
+func (r *recipe) wakeUps() int {
+	if r.watchAll {
+		return history.Unbounded
+	}
+	return recipeBounds.WakeUps
+}
+
+// requests returns what an acquire may cost: a heartbeat costs something as long as it lasts.
+func (r *recipe) requests() int {
+	if r.heartbeat {
+		return history.Unbounded
+	}
+	return recipeBounds.Requests
+}
+
+// claims returns what a recipe promises that has these features and no defect.
+func (r *recipe) claims() []history.Property {
+	claims := slices.Clone(recipeClaims)
+	if r.watchAll {
+		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.Herd })
+	}
+	if r.retries {
+		claims = append(claims, history.NoRefusal)
+	}
+	if r.vigilant {
+		claims = append(claims, history.BeliefExclusion)
+	}
+	if r.counting {
+		claims = append(claims, history.Reentrancy)
+	}
+	if r.tokens {
+		claims = append(claims, history.Token)
+	}
+	if r.tokens || r.multi {
+		claims = append(claims, history.FencedExclusion, history.NoLostUpdate)
+	}
+	return claims
 }
 
 // recipeLock is one process's handle on a lock that follows the recipe.
@@ -123,43 +156,173 @@ type recipeLock struct {
 	recipe
 	client    simzk.Client
 	directory string
+	timeout   time.Duration // of the session
+
+	// Of the attempt that is under way, or the hold.
 	node      string
+	session   int64
+	token     int64
+	count     int       // how often the holder has taken it and not given it back
+	confirmed time.Time // when the last request was sent whose answer shows that the node stands
+	lost      chan struct{}
+	stop      chan struct{} // ends the vigil
 }
 
 // recipePause is the time between two tries of a request that failed.
 const recipePause = 200 * time.Millisecond
 
-// lock makes a node and waits for its turn. The recipe has no notion of sessions: one that is lost ends the attempt.
+// errLost is what a holder is told that gives back, or takes once more, what it has no longer.
+var errLost = errors.New("the lock was lost")
+
+// lock makes a node and waits for its turn. The documented recipe has no notion of sessions: one that is lost ends the
+// attempt.
 func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
+	if r.count > 0 {
+		r.count++
+		return r.hold(), nil
+	}
+	for {
+		err := r.attempt(ctx)
+		if err == nil {
+			return r.hold(), nil
+		}
+		if !r.retries || r.givesUp || ctx.Err() != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(recipePause):
+		}
+	}
+}
+
+func (r *recipeLock) attempt(ctx context.Context) error {
 	if err := r.enqueue(ctx); err != nil {
 		if !r.leakOnError && !(r.presumeExpiry && err == zk.ErrSessionExpired) {
 			r.sweep()
 		}
-		return nil, err
+		return err
 	}
-	return &scenarios.Hold{Node: r.node, Unlock: r.unlock}, nil
+	if r.counting {
+		r.count = 1
+	}
+	r.lost = nil
+	if r.vigilant {
+		r.lost, r.stop = make(chan struct{}), make(chan struct{})
+		go r.keepVigil(r.node, r.session, r.confirmed, r.lost, r.stop)
+	}
+	return nil
+}
+
+// hold returns what the process has while it has the lock.
+func (r *recipeLock) hold() *scenarios.Hold {
+	h := &scenarios.Hold{Node: r.node, Token: r.token, Done: r.lost, Unlock: r.unlock}
+	if r.counting {
+		h.Again = r.again
+	}
+	if r.multi {
+		h.Resource = r.resource()
+	}
+	return h
 }
 
 func (r *recipeLock) unlock(context.Context) error {
-	if r.deleteOnce {
-		r.sweepOnce() // The result is what the defect does not look at.
+	if r.counting {
+		if r.count--; r.count > 0 {
+			return nil
+		}
+	}
+	if r.stop != nil {
+		close(r.stop)
+		r.stop = nil
+	}
+	if r.deleteOnce || r.staleState {
+		err := r.sweepOnce()
+		if r.staleState && err != nil {
+			r.count++ // It takes itself for the holder, for it could not give the lock back.
+			return err
+		}
 		return nil
 	}
-	r.sweep()
+	if err := r.release(); !r.silentLoss {
+		return err
+	}
+	return nil
+}
+
+// release deletes the node, and finds out whether it was there until then.
+func (r *recipeLock) release() error {
+	doubtful := false // A try whose answer was lost may have deleted it.
+	for {
+		err := r.sweepOnce()
+		switch {
+		case err != nil && err != zk.ErrNoNode:
+		case isClosed(r.lost), err == zk.ErrNoNode && (!doubtful || r.client.SessionID() != r.session):
+			return errLost
+		default:
+			return nil
+		}
+		doubtful = true
+		time.Sleep(recipePause)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// again takes the lock once more, after it has made sure that it is still held.
+func (r *recipeLock) again(ctx context.Context) (*scenarios.Hold, error) {
+	for {
+		exists, _, err := r.client.Exists(r.node)
+		switch {
+		case isClosed(r.lost), err == nil && !exists:
+			return nil, errLost
+		case err == nil:
+			r.count++
+			if r.overcounted {
+				r.count++
+			}
+			return &scenarios.Hold{Unlock: r.exit}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(recipePause):
+		}
+	}
+}
+
+// exit gives back what was taken once more.
+func (r *recipeLock) exit(context.Context) error {
+	if r.uncounted {
+		r.sweep()
+	}
+	r.count--
 	return nil
 }
 
 func (r *recipeLock) enqueue(ctx context.Context) error {
-	session := r.client.SessionID()
+	r.session = r.client.SessionID()
+	asked := time.Now()
 	if err := r.create(); err != nil {
 		return err
 	}
+	if err := r.takeToken(asked); err != nil {
+		return err
+	}
 	for {
+		r.confirmed = time.Now()
 		ahead, err := r.ahead()
 		if err != nil {
 			return err
 		}
-		if len(ahead) == 0 && r.client.SessionID() != session {
+		if len(ahead) == 0 && r.client.SessionID() != r.session && !r.noOwnCheck {
 			return zk.ErrSessionExpired
 		}
 		if len(ahead) == 0 {
@@ -170,6 +333,28 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// takeToken finds out the fencing token, which is the transaction that made the node.
+func (r *recipeLock) takeToken(asked time.Time) error {
+	switch {
+	case !r.tokens:
+		r.token = 0
+	case r.clockToken:
+		r.token = asked.UnixMilli()
+	case r.sessionToken:
+		r.token = r.client.SessionID()
+	default:
+		exists, stat, err := r.client.Exists(r.node)
+		if err != nil {
+			return err
+		}
+		if !exists {
+			return errNodeGone
+		}
+		r.token = stat.Czxid
+	}
+	return nil
 }
 
 func (r *recipeLock) create() (err error) {
@@ -207,6 +392,18 @@ func (r *recipeLock) ahead() ([]string, error) {
 func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err error) {
 	var events <-chan zk.Event
 	exists := true
+	if r.spins {
+		return false, nil
+	}
+	if r.retryLoop {
+		r.sweep()
+		time.Sleep(recipePause)
+		return false, r.create()
+	}
+	next := ahead[len(ahead)-1]
+	if r.watchFirst {
+		next = ahead[0]
+	}
 	if r.watchAll {
 		var names []string
 		names, _, events, err = r.client.ChildrenW(r.directory)
@@ -215,7 +412,7 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 		}
 		exists = len(ahead) > 0
 	} else {
-		exists, _, events, err = r.client.ExistsW(r.directory + "/" + ahead[len(ahead)-1])
+		exists, _, events, err = r.client.ExistsW(r.directory + "/" + next)
 	}
 	if err != nil {
 		return false, err
@@ -228,16 +425,29 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 		defer close(done)
 		go r.beat(done)
 	}
+	if r.forgottenWait {
+		events = forward(events)
+	}
 	var event zk.Event
 	select {
 	case event = <-events:
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+	if r.noOwnCheck {
+		return true, nil
+	}
 	if event.Err != nil && r.deafToExpiry {
 		<-ctx.Done() // The watch of a session that is over never fires.
 	}
 	return true, event.Err
+}
+
+// forward hands on the event of a watch. Whoever does not wait for it any more leaves this waiting for ever.
+func forward(events <-chan zk.Event) <-chan zk.Event {
+	latch := make(chan zk.Event)
+	go func() { latch <- <-events }()
+	return latch
 }
 
 // beat asks for the contender's node until done.
@@ -263,8 +473,8 @@ func (r *recipeLock) sweep() {
 }
 
 func (r *recipeLock) sweepOnce() error {
-	if r.node != "" {
-		return r.client.Delete(r.node, -1)
+	if r.node != "" || r.blindCleanUp {
+		return r.client.Delete(r.directory+"/"+r.node[len(r.directory)+1:], -1)
 	}
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
@@ -302,7 +512,7 @@ func (r *recipeLock) before(names []string) ([]string, error) {
 			ahead = append(ahead, name)
 		}
 	}
-	if !found {
+	if !found && !r.noOwnCheck {
 		return nil, errNodeGone
 	}
 	slices.SortFunc(ahead, func(a, b string) int { return strings.Compare(rank(a), rank(b)) })

@@ -12,7 +12,7 @@ import (
 // Reentrant is the production lock, taken three times over by one owner, through two handles. It panics where the lock
 // counts wrongly: where it is gone after fewer unlocks than there were locks.
 func Reentrant() scenarios.Subject {
-	return production("reentrant", "lock.Mutex, re-entered by its owner", func(p *scenarios.Process) (lockFunc, error) {
+	s := production("reentrant", "lock.Mutex, re-entered by its owner", func(p *scenarios.Process) (lockFunc, error) {
 		first, err := newMutex(p)
 		if err != nil {
 			return nil, err
@@ -32,10 +32,13 @@ func Reentrant() scenarios.Subject {
 				return nil, errors.Join(err, outer.Unlock(ctx))
 			}
 			h, err := hold(outer, nil)
+			h.Again = func(context.Context) (*scenarios.Hold, error) { return reenterOnce(ctx, outer, second) }
 			h.Unlock = func(ctx context.Context) error { return unlockInTurn(ctx, outer, inner) }
 			return h, err
 		}, nil
 	})
+	s.Limits.Requests = 16 // one that is lost meanwhile is made anew
+	return s
 }
 
 // reenter takes the lock twice more. A lock that is lost in between is not re-entered: then this is a new attempt, whose
@@ -65,6 +68,19 @@ func reenter(ctx context.Context, outer *lock.Lease, mutexes ...*lock.Mutex) ([]
 		inner = append(inner, lease)
 	}
 	return inner, nil
+}
+
+// reenterOnce takes the lock once more while the outer lease stands. A lease that stands for itself, because the outer one
+// was lost just then, is given back.
+func reenterOnce(ctx context.Context, outer *lock.Lease, mutex *lock.Mutex) (*scenarios.Hold, error) {
+	lease, err := mutex.TryLock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if lease.Node() != outer.Node() {
+		return nil, errors.Join(errLost, lease.Unlock(ctx))
+	}
+	return hold(lease, nil)
 }
 
 // unlockInTurn unlocks the outer lease first: the order is no matter. A lease that is unlocked twice counts once.

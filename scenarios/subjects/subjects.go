@@ -12,16 +12,25 @@ import (
 
 // All returns the bundled locks, the production one first.
 func All() []scenarios.Subject {
-	return []scenarios.Subject{
+	all := []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
-		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), Wrap(),
-		NoRecheck(), ExistsThenWait(), NoGUID(), LeakOnError(), DeleteOnce(), DeafToExpiry(), NameOrder(), RetryProtected(), PresumeExpiry(), Heartbeat(), ZKLock(), Authenticated(),
+		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), Wrap(), Careful(), GuardedRecipe(),
 	}
+	for _, d := range Defects() {
+		all = append(all, d.Broken)
+	}
+	return append(all, Heartbeat(), ZKLock(), Authenticated())
 }
 
-// Named returns the bundled lock of that name, or an error that lists the names that there are.
+// Named returns the bundled lock of that name, or an error that lists the names that there are. The name of a broken lock
+// that is followed by -mended is that of its twin without the defect.
 func Named(name string) (scenarios.Subject, error) {
 	all := All()
+	for _, d := range Defects() {
+		if d.Mended.Name == name {
+			return d.Mended, nil
+		}
+	}
 	i := slices.IndexFunc(all, func(s scenarios.Subject) bool { return s.Name == name })
 	if i < 0 {
 		names := make([]string, len(all))

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // TryLock is the production lock, taken by trying until it is free. Each try that fails must leave nothing behind.
 func TryLock() scenarios.Subject {
-	return production("trylock", "lock.Mutex by TryLock alone, again and again", func(p *scenarios.Process) (lockFunc, error) {
+	s := production("trylock", "lock.Mutex by TryLock alone, again and again", func(p *scenarios.Process) (lockFunc, error) {
 		mutex, err := newMutex(p)
 		if err != nil {
 			return nil, err
@@ -30,4 +31,7 @@ func TryLock() scenarios.Subject {
 			}
 		}, nil
 	})
+	s.Limits.Requests, s.Limits.Overtakings = history.Unbounded, history.Unbounded // it asks until it finds the lock free
+	s.Goals = []history.Goal{history.Contention, history.LostCreate} // nobody waits in a queue
+	return s
 }

@@ -1,0 +1,149 @@
+package history_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/models"
+)
+
+// queuers draws what processes do that queue: each makes a node, and then gives up, is granted the lock, or loses its node
+// while it waits. Nothing keeps them from being granted the lock out of turn. No node goes before its grant returns: there
+// the model of a queue is stricter than fifo, which judges a late return by those who still wait when it comes.
+func queuers(t *rapid.T) []history.Event {
+	var scripts [][]history.Event
+	for p := int32(1); p <= rapid.Int32Range(2, 4).Draw(t, "processes"); p++ {
+		path := fmt.Sprintf("/lock/%d", p)
+		script := []history.Event{lockCall(p, 1), created(p, path, 0)}
+		granted, gone := lockOK(p, 1, path), deleted(p, path, 0)
+		switch rapid.IntRange(0, 5).Draw(t, "ending") {
+		case 0:
+			script = append(script, granted, unlockCall(p, 1), gone, unlockOK(p, 1))
+		case 1:
+			script = append(script, granted, gone)
+		case 2:
+			script = append(script, granted)
+		case 3:
+			script = append(script, lockFailed(p, 1), gone)
+		case 4:
+			script = append(script, lockFailed(p, 1))
+		case 5:
+			script = append(script, gone)
+		}
+		scripts = append(scripts, script)
+	}
+	events := interleave(t, scripts)
+	for i := range events {
+		if events[i].Kind == history.NodeCreated || events[i].Kind == history.NodeDeleted {
+			events[i].Zxid = int64(i + 1)
+		}
+	}
+	return events
+}
+
+// TestQueueAgrees: a history is one of a queue if and only if grants follow the order of the nodes and no two have the
+// lock at once.
+func TestQueueAgrees(t *testing.T) {
+	var c history.Checker
+	rapid.Check(t, func(t *rapid.T) {
+		events := queuers(t)
+		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServedExclusion, events)
+		if got := modelled(noFatal{}, "queue", events); (got == models.Holds) != (fifo == nil && served == nil) {
+			t.Fatalf("queue: %v, fifo: %+v, served-exclusion: %+v in\n%v", got, fifo, served, events)
+		}
+	})
+}
+
+// TestFencedAgrees: a history is one of a lock with tokens that rise if and only if it is one of a lock, and the tokens rise.
+func TestFencedAgrees(t *testing.T) {
+	var c history.Checker
+	rapid.Check(t, func(t *rapid.T) {
+		events := interleave(t, drawScripts(t))
+		for i := range events {
+			if events[i].Kind == history.LockReturn {
+				events[i].Zxid = rapid.Int64Range(1, 5).Draw(t, "token")
+			}
+		}
+		rising, lock := c.Check(history.Token, events), c.Check(history.Linearizable, events)
+		if got := modelled(noFatal{}, "fenced", events); (got == models.Holds) != (rising == nil && lock == nil) {
+			t.Fatalf("fenced: %v, token: %+v, linearizable: %+v in\n%v", got, rising, lock, events)
+		}
+	})
+}
+
+// TestOwnersAgree: as every process has its own grants only, a lock that knows its owner allows what one allows that does
+// not, and a reentrant one that nobody re-enters.
+func TestOwnersAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := interleave(t, drawScripts(t))
+		owner := modelled(noFatal{}, "owner", events)
+		if mutex, nested := modelled(noFatal{}, "mutex", events), modelled(noFatal{}, "reentrant", events); mutex != owner || nested != owner {
+			t.Fatalf("mutex: %v, owner: %v, reentrant: %v in\n%v", mutex, owner, nested, events)
+		}
+	})
+}
+
+// TestRegisterAgrees plays a resource, checked or not, and asks the model, and a count of who overwrote what.
+func TestRegisterAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var events []history.Event
+		tokens := []int64{0, 1, 2, 3}
+		for p := int32(1); p <= 3; p++ {
+			events = append(events, token(p, 1, tokens[p]))
+		}
+		checked := rapid.Bool().Draw(t, "checked")
+		version, highest, lost, honest := int64(0), int64(0), 0, true
+		knows := map[int32]int64{}
+		for _, move := range rapid.SliceOfN(rapid.IntRange(0, 5), 1, 12).Draw(t, "moves") {
+			p, writes := int32(move%3)+1, move >= 3
+			e := read(p, 1, version)
+			if writes {
+				e = wrote(p, 1, version+1)
+			}
+			if stale := tokens[p] < highest; stale && checked {
+				events = append(events, refused(e))
+				continue
+			} else if stale {
+				honest = false
+			}
+			highest = max(highest, tokens[p])
+			events = append(events, e)
+			if writes {
+				if base, ok := knows[p]; ok && base != version {
+					lost++
+				}
+				version++
+			}
+			if _, ok := knows[p]; ok || !writes {
+				knows[p] = version
+			}
+		}
+		for i := range events {
+			if events[i].Err != "" {
+				events[i].Zxid = 0
+			}
+		}
+		if got := modelled(noFatal{}, "register", events); (got == models.Holds) != honest {
+			t.Fatalf("register: %v, want %v in\n%v", got, honest, events)
+		}
+		if !slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.ResourceRead && e.Err == "" }) {
+			return // Nothing tells of a resource before it is read.
+		}
+		if v := history.CheckNoLostUpdate(events); (v == nil) != (lost == 0) {
+			t.Fatalf("%+v, want %d lost in\n%v", v, lost, events)
+		}
+		if fenced := history.CheckFencedExclusion(events); checked && fenced != nil {
+			t.Fatalf("%+v in\n%v", fenced, events)
+		}
+	})
+}
+
+// noFatal is what modelled gets in a property, where a model that there is not is a panic.
+type noFatal struct{ testing.TB }
+
+func (noFatal) Helper()                   {}
+func (noFatal) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }

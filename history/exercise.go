@@ -1,0 +1,193 @@
+package history
+
+import "slices"
+
+// An Exercise counts how often histories have put properties to the test: a property that holds where nothing tested it
+// says nothing. What counts as a test of each property stands in [Exercise.Add].
+type Exercise struct{ counts [32]int }
+
+// Of returns how often the property was tested.
+func (x *Exercise) Of(p Property) int {
+	if i := slices.Index(properties, p); i >= 0 {
+		return x.counts[i]
+	}
+	return 0
+}
+
+// Merge adds the counts of other.
+func (x *Exercise) Merge(other *Exercise) {
+	for i := range x.counts {
+		x.counts[i] += other.counts[i]
+	}
+}
+
+// The places of the properties in Exercise, in the order of [Properties].
+const (
+	xServed = iota
+	xBelief
+	xFenced
+	xUpdate
+	xFIFO
+	xWatch
+	xProgress
+	xStarvation
+	xLivelock
+	xRefusal
+	xOrphan
+	xHonest
+	xReentrancy
+	xHerd
+	xToken
+	xLinearizable
+)
+
+// Add counts the tests in a history:
+//   - served-exclusion, fifo: grants by a live node while another process has, or waits by, a node in the same directory;
+//   - belief-exclusion: processes that enter while another asks for the lock, has it, or has not given it back;
+//   - fenced-exclusion: writes to the resource, accepted or refused, of another process than that of the write before;
+//   - no-lost-update: writes that the resource accepts of a process that has read it;
+//   - watch: watches that fire;
+//   - progress: calls of Lock and Unlock that are open at the Liveness event or made after it;
+//   - no-starvation: grants after the Liveness event to processes that waited for another's node;
+//   - no-livelock: requests after the Liveness event;
+//   - no-refusal: attempts during which a fault other than giving up strikes the process;
+//   - no-orphan: attempts that ended, by a failure of Lock or the return of Unlock;
+//   - honest-loss: holds whose node is deleted before Unlock is called, and holders that are told of their loss;
+//   - reentrancy: locks that their holder was granted once more;
+//   - herd: releases for which another process waits;
+//   - token: grants with a token after another grant with a token;
+//   - linearizable: grants.
+//
+// It takes time linear in the events, times the number of nodes and processes alive.
+func (x *Exercise) Add(events []Event) {
+	var nodeSpace [12]node
+	var openSpace [12]opening
+	var struckSpace, insideSpace [16]int32
+	c := census{Exercise: x, struck: struckSpace[:0], inside: insideSpace[:0]}
+	nodes, open := nodeSpace[:0], openSpace[:0]
+	for i := range events {
+		e := &events[i]
+		if contends(e.Kind) {
+			c.contend(nodes, open, e)
+			nodes, open = track(nodes, open, e, i)
+		} else {
+			c.count(open, e)
+		}
+	}
+}
+
+// A census is the state of Exercise.Add.
+type census struct {
+	*Exercise
+	struck  []int32 // the processes whose open attempt a fault has struck
+	inside  []int32 // the processes between a grant and the return of Unlock
+	lively  bool
+	granted bool // with a token
+	pending int  // calls of Unlock that have not returned
+	writer  int32
+}
+
+// contend counts what an event of the contention tests.
+func (c *census) contend(nodes []node, open []opening, e *Event) {
+	switch e.Kind {
+	case LockCall, UnlockCall:
+		if c.lively {
+			c.counts[xProgress]++
+		}
+		if e.Kind == UnlockCall {
+			c.pending++
+		}
+	case LockReturn:
+		if n := slices.Index(c.struck, e.Process); n >= 0 {
+			c.struck = slices.Delete(c.struck, n, n+1)
+			c.counts[xRefusal]++
+		}
+		if e.Err != "" {
+			c.counts[xOrphan]++
+			return
+		}
+		c.grant(nodes, e)
+	case UnlockReturn:
+		c.pending--
+		c.counts[xOrphan]++
+		if n := slices.Index(c.inside, e.Process); n >= 0 {
+			c.inside = slices.Delete(c.inside, n, n+1)
+		}
+	case NodeDeleted:
+		n := findLive(nodes, e.Path)
+		if n < 0 || nodes[n].holder == 0 {
+			return
+		}
+		if behind(nodes, n) > 0 {
+			c.counts[xHerd]++
+		}
+		if !nodes[n].renounced {
+			c.counts[xHonest]++
+		}
+	}
+}
+
+func (c *census) grant(nodes []node, e *Event) {
+	c.counts[xLinearizable]++
+	if e.Zxid != 0 {
+		if c.granted {
+			c.counts[xToken]++
+		}
+		c.granted = true
+	}
+	if !slices.Contains(c.inside, e.Process) {
+		c.inside = append(c.inside, e.Process)
+	}
+	n := grantedNode(nodes, e)
+	if n < 0 || nodes[n].deleted != 0 {
+		return
+	}
+	for m := range nodes {
+		other := &nodes[m]
+		if other.process != e.Process && other.deleted == 0 && (other.waiting || other.holder != 0) && sameDirectory(other, &nodes[n]) {
+			c.counts[xServed]++
+			c.counts[xFIFO]++
+			if c.lively {
+				c.counts[xStarvation]++
+			}
+			return
+		}
+	}
+}
+
+// count counts what any other event tests.
+func (c *census) count(open []opening, e *Event) {
+	switch e.Kind {
+	case Send:
+		if c.lively {
+			c.counts[xLivelock]++
+		}
+	case WatchFired:
+		c.counts[xWatch]++
+	case Enter:
+		if len(open) > 0 || slices.ContainsFunc(c.inside, func(p int32) bool { return p != e.Process }) {
+			c.counts[xBelief]++
+		}
+	case Lost:
+		c.counts[xHonest]++
+	case Fault:
+		if e.Name != cancelName && findOpening(open, e.Process) >= 0 && !slices.Contains(c.struck, e.Process) {
+			c.struck = append(c.struck, e.Process)
+		}
+	case ReenterReturn:
+		if e.Err == "" {
+			c.counts[xReentrancy]++
+		}
+	case ResourceWrite:
+		if c.writer != 0 && c.writer != e.Process {
+			c.counts[xFenced]++
+		}
+		if e.Err == "" {
+			c.counts[xUpdate]++
+		}
+		c.writer = e.Process
+	case Liveness:
+		c.lively = true
+		c.counts[xProgress] += len(open) + c.pending
+	}
+}

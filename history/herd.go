@@ -1,0 +1,279 @@
+package history
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+const (
+	reasonHerd      = "one release woke more waiting processes than the lock allows"
+	reasonExpensive = "an acquire cost more requests than the lock allows"
+)
+
+// A Cost is what locks and their releases have cost in a history. Acquires are counted only where nothing disturbed them:
+// see [CheckHerd].
+type Cost struct {
+	Releases, WakeUps  int // releases of a granted node, and the waiting processes that they woke
+	WakeUpsMax         int // by one release
+	Acquires, Requests int // undisturbed acquires, and the requests that they took
+	RequestsMax        int // by one acquire
+	Bytes, BytesMax    int // of these requests and their replies, where the history tells them
+}
+
+// Add adds the cost of another history.
+func (c *Cost) Add(other *Cost) {
+	c.Releases += other.Releases
+	c.WakeUps += other.WakeUps
+	c.WakeUpsMax = max(c.WakeUpsMax, other.WakeUpsMax)
+	c.Acquires += other.Acquires
+	c.Requests += other.Requests
+	c.RequestsMax = max(c.RequestsMax, other.RequestsMax)
+	c.Bytes += other.Bytes
+	c.BytesMax = max(c.BytesMax, other.BytesMax)
+}
+
+// An expense is what the attempt of a process has cost so far, if one is open.
+type expense struct {
+	process   int32
+	open      bool
+	requests  int
+	changes   int // nodes that went meanwhile
+	bytes     int
+	inFlight  int // requests without a reply, and watches that have fired and whose event has not come
+	disturbed bool
+}
+
+// A releasing is a release and whom it has woken, a bit for each process by its number modulo 128.
+type releasing struct {
+	zxid   int64
+	path   string
+	holder int32
+	woken  [2]uint64
+}
+
+// releasesRemembered is of how many releases the wake-ups are told apart. A follower fires the watches of a release when
+// it applies it, which may be several releases later.
+const releasesRemembered = 8
+
+// An alarm is a watch that a process has set while it waits.
+type alarm struct{ watch, process int32 }
+
+// A meter measures the cost of a history.
+type meter struct {
+	cost     Cost
+	releases [releasesRemembered]releasing
+	next     int
+}
+
+// CheckHerd decides [Herd]: a release wakes no more processes, and an acquire costs no more requests, than the bounds say.
+//
+// A release is the deletion of a node by which the lock was granted, whoever deletes it. It wakes the processes of which a
+// watch on that node or on its directory fires with the same transaction, each counted once, if they wait for the lock and
+// have set that watch since they called Lock: what is left over from an earlier attempt wakes nobody. An acquire costs the
+// requests that its process sends from the call of Lock to a return without error; connecting, setting watches again,
+// pings and closing do not count. It is judged only where nothing disturbed it, for retries have no bound: no fault struck
+// the process, the state of its connection did not change, and no time passed while a reply or a
+// watch event was under way. It may cost
+// Bounds.Requests, and Bounds.RequestsPerChange more for each node that is deleted meanwhile.
+//
+// It takes time linear in the events, times the number of nodes and processes alive.
+func CheckHerd(events []Event, bounds Bounds) *Violation {
+	_, v := Measure(events, bounds)
+	return v
+}
+
+// Measure returns what a history has cost, and decides [Herd] as [CheckHerd] does. Of a history that breaks it the cost is
+// that of the events before.
+func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
+	var nodeSpace [12]node
+	var openSpace [12]opening
+	var expenseSpace [12]expense
+	var alarmSpace [16]alarm
+	nodes, open, expenses := nodeSpace[:0], openSpace[:0], expenseSpace[:0]
+	var m meter
+	alarms := alarmSpace[:0]
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case Crashed:
+			open = withoutOpening(open, e.Process)
+		case NodeDeleted:
+			if n := findLive(nodes, e.Path); n >= 0 {
+				m.deleted(e, &nodes[n])
+				if nodes[n].holder == 0 {
+					alarms = withoutAlarms(alarms, nodes[n].process) // A process without its node waits no more, whatever its watches.
+				}
+			}
+		case WatchFired:
+			if woken := m.fired(alarms, e); woken > bounds.WakeUps {
+				return m.cost, &Violation{Property: Herd, Event: i, Reason: reasonHerd,
+					Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process, woken, e.Zxid)}
+			}
+		case LockReturn:
+			if spent := m.acquired(expenses, e); spent != nil && spent.requests > bounds.Requests+spent.changes*bounds.RequestsPerChange {
+				return m.cost, &Violation{Property: Herd, Event: i, Reason: reasonExpensive,
+					Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process, spent.requests, e.Attempt, spent.changes)}
+			}
+		}
+		alarms = trackAlarms(alarms, open, e)
+		expenses = spend(expenses, e)
+		if contends(e.Kind) {
+			nodes, open = track(nodes, open, e, i)
+		}
+	}
+	return m.cost, nil
+}
+
+// deleted counts a release, if the node was a holder's.
+func (m *meter) deleted(e *Event, n *node) {
+	if n.holder == 0 {
+		return
+	}
+	m.cost.Releases++
+	m.releases[m.next%releasesRemembered] = releasing{zxid: e.Zxid, path: e.Path, holder: n.holder}
+	m.next++
+}
+
+// fired counts a watch that has fired, and returns how many processes its release has woken by then.
+func (m *meter) fired(alarms []alarm, e *Event) int {
+	if !slices.Contains(alarms, alarm{e.Watch, e.Process}) {
+		return 0
+	}
+	for r := range m.releases {
+		released := &m.releases[r]
+		if released.zxid != e.Zxid || released.path != e.Path && directory(released.path) != e.Path ||
+			released.holder == 0 || released.holder == e.Process {
+			continue
+		}
+		word, bit := &released.woken[e.Process>>6&1], uint64(1)<<(e.Process&63)
+		if *word&bit == 0 {
+			*word |= bit
+			m.cost.WakeUps++
+		}
+		woken := bits.OnesCount64(released.woken[0]) + bits.OnesCount64(released.woken[1])
+		m.cost.WakeUpsMax = max(m.cost.WakeUpsMax, woken)
+		return woken
+	}
+	return 0
+}
+
+// trackAlarms brings the alarms up to date. A watch that the client library has set again is not told from one that was left
+// over, and does not count.
+func trackAlarms(alarms []alarm, open []opening, e *Event) []alarm {
+	switch e.Kind {
+	case WatchArmed:
+		if e.Request != 0 && findOpening(open, e.Process) >= 0 {
+			return append(alarms, alarm{e.Watch, e.Process})
+		}
+	case WatchFired, WatchGone:
+		if n := slices.Index(alarms, alarm{e.Watch, e.Process}); n >= 0 {
+			return append(alarms[:n], alarms[n+1:]...)
+		}
+	case LockCall, LockReturn, Crashed:
+		return withoutAlarms(alarms, e.Process)
+	}
+	return alarms
+}
+
+func withoutAlarms(alarms []alarm, process int32) []alarm {
+	kept := alarms[:0]
+	for _, a := range alarms {
+		if a.process != process {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not to be judged.
+func (m *meter) acquired(expenses []expense, e *Event) *expense {
+	x := findExpense(expenses, e.Process)
+	if x < 0 || e.Err != "" || !expenses[x].open || expenses[x].disturbed {
+		return nil
+	}
+	spent := &expenses[x]
+	m.cost.Acquires++
+	m.cost.Requests += spent.requests
+	m.cost.RequestsMax = max(m.cost.RequestsMax, spent.requests)
+	m.cost.Bytes += spent.bytes
+	m.cost.BytesMax = max(m.cost.BytesMax, spent.bytes)
+	return spent
+}
+
+// spend brings the expenses up to date.
+func spend(expenses []expense, e *Event) []expense {
+	switch e.Kind {
+	case Tick:
+		for x := range expenses {
+			expenses[x].disturbed = expenses[x].disturbed || expenses[x].inFlight > 0
+		}
+		return expenses
+	case NodeDeleted:
+		for x := range expenses {
+			expenses[x].changes++
+		}
+		return expenses
+	case LockCall, Send, Reply, WatchFired, WatchEvent, SessionState, Fault, LockReturn:
+	default:
+		return expenses
+	}
+	if e.Kind == Fault && e.Process == 0 { // A server's fault may concern anybody.
+		for x := range expenses {
+			expenses[x].disturbed = true
+		}
+		return expenses
+	}
+	x := findExpense(expenses, e.Process)
+	if x < 0 {
+		x = len(expenses)
+		expenses = append(expenses, expense{process: e.Process})
+	}
+	expenses[x].add(e)
+	return expenses
+}
+
+// add adds an event of the process. What is in flight outlives an attempt, and ends with the connection.
+func (x *expense) add(e *Event) {
+	switch e.Kind {
+	case LockCall:
+		*x = expense{process: x.process, open: true, inFlight: x.inFlight}
+	case LockReturn:
+		x.open = false
+	case Send:
+		x.inFlight++
+		if asked(e.Op) {
+			x.requests++
+			x.bytes += int(e.Bytes)
+		}
+	case WatchFired:
+		x.inFlight++
+	case WatchEvent, Reply:
+		x.inFlight = max(0, x.inFlight-1)
+		if e.Kind == Reply && asked(e.Op) {
+			x.bytes += int(e.Bytes)
+		}
+	case SessionState:
+		x.disturbed, x.inFlight = true, 0
+	case Fault:
+		x.disturbed = true
+	}
+}
+
+// asked reports whether an operation is one that lock code asks for, and not what the client library does by itself.
+func asked(op string) bool {
+	switch op {
+	case "connect", "close", "set-watches", "ping", "auth":
+		return false
+	}
+	return true
+}
+
+func findExpense(expenses []expense, process int32) int {
+	for x := range expenses {
+		if expenses[x].process == process {
+			return x
+		}
+	}
+	return -1
+}

@@ -1,0 +1,75 @@
+package history_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+func TestHerd(t *testing.T) {
+	const (
+		herd      = "one release woke more waiting processes than the lock allows"
+		expensive = "an acquire cost more requests than the lock allows"
+	)
+	type events = []history.Event
+	watch := func(p, number int32, path, kind string) history.Event {
+		e := armed(p, number, path, kind)
+		e.Request = number
+		return e
+	}
+	// One has the lock, two wait with a watch on its node.
+	queue := events{
+		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), lockCall(2, 1), created(2, "/l/b", 2),
+		lockCall(3, 1), created(3, "/l/c", 3), watch(2, 1, "/l/a", "data"), watch(3, 2, "/l/a", "data"), unlockCall(1, 1),
+	}
+	then := func(rest ...history.Event) events { return slices.Concat(queue, rest) }
+	release, one, two := deleted(1, "/l/a", 4), fired(2, 1, "/l/a", 4), fired(3, 2, "/l/a", 4)
+	requests := func(n int, rest ...history.Event) events {
+		sends := slices.Repeat(events{{Kind: history.Send, Process: 1, Op: "children"}, {Kind: history.Reply, Process: 1}}, n)
+		return slices.Concat(events{lockCall(1, 1)}, sends, rest)
+	}
+	bounds := history.Bounds{WakeUps: 1, Requests: 4, RequestsPerChange: 2}
+	judge(t, history.Herd, func(e []history.Event) *history.Violation { return history.CheckHerd(e, bounds) }, []verdict{
+		{name: "nothing"},
+		{name: "two are woken", reason: herd, event: 12, events: then(release, one, two)},
+		{name: "one is woken", events: then(release, one)},
+		{name: "one is woken by two watches", events: then(watch(2, 3, "/l", "child"), release, one, fired(2, 3, "/l", 4))},
+		{name: "woken by the directory", reason: herd, event: 13, events: then(watch(3, 3, "/l", "child"), release, one, fired(3, 3, "/l", 4))},
+		{name: "the second watches another node", events: then(watch(3, 3, "/l/b", "data"), release, one, fired(3, 3, "/l/b", 4))},
+		{name: "the second does not wait", events: then(lockFailed(3, 1), release, one, two)},
+		{name: "the second has asked again since", events: then(lockFailed(3, 1), lockCall(3, 2), release, one, two)},
+		{name: "the second has crashed", events: then(crash(3), release, one, two)},
+		{name: "the second's node is gone", events: then(deleted(3, "/l/c", 3), release, one, two)},
+		{name: "two releases", events: then(release, one, deleted(9, "/l/x", 5), fired(3, 2, "/l/a", 5))},
+		{name: "a node that was never granted", events: events{
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), lockCall(3, 1), watch(2, 1, "/l/a", "data"), watch(3, 2, "/l/a", "data"),
+			deleted(1, "/l/a", 4), one, two}},
+
+		{name: "too many requests", reason: expensive, event: 11, events: requests(5, lockOK(1, 1, ""))},
+		{name: "just enough requests", events: requests(4, lockOK(1, 1, ""))},
+		{name: "too many in vain", events: requests(5, lockFailed(1, 1))},
+		{name: "more because a node went", events: requests(6, deleted(2, "/l/b", 1), lockOK(1, 1, ""))},
+		{name: "more than for a node that went", reason: expensive, event: 16, events: requests(7, deleted(2, "/l/b", 1), lockOK(1, 1, ""))},
+		{name: "disturbed by a fault", events: requests(5, history.Event{Kind: history.Fault, Process: 1, Name: "cut"}, lockOK(1, 1, ""))},
+		{name: "disturbed by a server's fault", events: requests(5, history.Event{Kind: history.Fault, Server: 1, Name: "kill-server"}, lockOK(1, 1, ""))},
+		{name: "another is disturbed", reason: expensive, event: 12, events: requests(5, history.Event{Kind: history.Fault, Process: 2, Name: "cut"}, lockOK(1, 1, ""))},
+		{name: "disturbed by its connection", events: requests(5, state(1, "disconnected"), lockOK(1, 1, ""))},
+		{name: "time passes while a reply is under way", events: requests(5, on(history.Send, 1), on(history.Tick, 0), on(history.Reply, 1), lockOK(1, 1, ""))},
+		{name: "time passes otherwise", reason: expensive, event: 12, events: requests(5, on(history.Tick, 0), lockOK(1, 1, ""))},
+	})
+}
+
+func TestMeasure(t *testing.T) {
+	cost, v := history.Measure(contention(3), history.DefaultBounds)
+	want := history.Cost{Releases: 3, WakeUps: 2, WakeUpsMax: 1}
+	want.Acquires, want.Requests, want.RequestsMax = cost.Acquires, cost.Requests, cost.RequestsMax
+	if v != nil || cost != want || cost.Acquires == 0 || cost.RequestsMax == 0 {
+		t.Errorf("%+v, %v", cost, v)
+	}
+	sum := cost
+	sum.Add(&cost)
+	if sum.Releases != 6 || sum.WakeUpsMax != 1 || sum.Requests != 2*cost.Requests {
+		t.Errorf("%+v", sum)
+	}
+}

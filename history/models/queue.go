@@ -1,0 +1,43 @@
+package models
+
+import "github.com/anishathalye/porcupine"
+
+// A line is the state of Queue.
+type line struct {
+	waiting crowd // in the order in which they entered, the holder first
+	held    bool  // by the first
+}
+
+// Queue is a lock whose contenders queue: the first of the queue may be granted the lock, and whoever leaves makes room,
+// whether it had the lock or gave up. So the order of the grants is that of the entries of those who stayed, and that is
+// part of what linearizable means here. It takes [Enter], [Grant] and [Leave]. A process is in the queue at most once.
+var Queue = porcupine.Model{
+	Init: func() any { return line{} },
+	Step: func(state, input, _ any) (bool, any) {
+		s, in := state.(line), input.(Input)
+		place := s.waiting.index(in.Process)
+		switch in.Verb {
+		case Enter:
+			return place < 0, line{s.waiting.with(s.waiting.len(), in.Process), s.held}
+		case Grant:
+			return place == 0 && !s.held, line{s.waiting, true}
+		case Leave:
+			if place >= 0 {
+				return true, line{s.waiting.without(place), s.held && place != 0}
+			}
+		}
+		return false, state
+	},
+	Hash:              func(state any) uint64 { return state.(line).waiting.hash() },
+	DescribeOperation: describe,
+	DescribeState: func(state any) string {
+		s := state.(line)
+		switch {
+		case s.waiting == "":
+			return "empty"
+		case s.held:
+			return "held by the first of " + s.waiting.String()
+		}
+		return "free, queue " + s.waiting.String()
+	},
+}

@@ -1,0 +1,33 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Semaphore returns the model of a semaphore with so many places, each of which knows who has it. A process may have
+// several. It takes [Acquire] and [Release].
+func Semaphore(places int) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return crowd("") },
+		Step: func(state, input, _ any) (bool, any) {
+			holders, in := state.(crowd), input.(Input)
+			switch in.Verb {
+			case Acquire:
+				return holders.len() < places, holders.with(holders.sorted(in.Process), in.Process)
+			case Release:
+				if i := holders.index(in.Process); i >= 0 {
+					return true, holders.without(i)
+				}
+			}
+			return false, state
+		},
+		Hash:              func(state any) uint64 { return state.(crowd).hash() },
+		DescribeOperation: describe,
+		DescribeState: func(state any) string {
+			holders := state.(crowd)
+			return fmt.Sprintf("%d of %d places taken: %v", holders.len(), places, holders)
+		},
+	}
+}

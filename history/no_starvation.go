@@ -1,0 +1,99 @@
+package history
+
+import "fmt"
+
+const reasonStarved = "a process that had queued was overtaken more often than the lock allows"
+
+// A place is that of a process which waits.
+type place struct {
+	process   int32
+	queued    int // the index of the event since which overtakings count, 0 if they do not yet
+	overtaken int
+}
+
+// CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
+//
+// It is judged from the Liveness event on, for before it the order may be unfair. A process has queued when it has made an
+// ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes. It is
+// overtaken when the lock is granted to a process that called Lock after it had queued. The property holds if nobody is
+// overtaken more often than Bounds.Overtakings before it has the lock, its call fails, or it crashes.
+//
+// It takes time linear in the events, times the number of processes that wait.
+func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
+	var placeSpace [12]place
+	var openSpace [12]opening
+	places, open := placeSpace[:0], openSpace[:0]
+	lively := false
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case Liveness:
+			lively = true
+			for p := range places {
+				if places[p].queued != 0 {
+					places[p].queued = i
+				}
+			}
+		case LockCall:
+			open = append(withoutOpening(open, e.Process), opening{e.Process, i})
+			places = append(withoutPlace(places, e.Process), place{process: e.Process})
+		case NodeCreated:
+			if p := findPlace(places, e.Process); p >= 0 && places[p].queued == 0 && e.Session != 0 {
+				places[p].queued = i
+			}
+		case SessionState:
+			if p := findPlace(places, e.Process); p >= 0 {
+				places[p] = place{process: e.Process}
+			}
+		case Crashed:
+			places = withoutPlace(places, e.Process)
+		case LockReturn:
+			if p := overtake(places, open, e); p != nil && lively && p.overtaken > bounds.Overtakings {
+				return &Violation{Property: NoStarvation, Event: i, Reason: reasonStarved,
+					Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, now by c%d",
+						p.process, p.queued, p.overtaken, e.Process)}
+			}
+			if !lively {
+				for p := range places {
+					places[p].overtaken = 0
+				}
+			}
+			places, open = withoutPlace(places, e.Process), withoutOpening(open, e.Process)
+		}
+	}
+	return nil
+}
+
+// overtake counts a grant against all whom it overtakes, and returns the one that was overtaken most often, or nil.
+func overtake(places []place, open []opening, e *Event) *place {
+	o := findOpening(open, e.Process)
+	if e.Err != "" || o < 0 {
+		return nil
+	}
+	var most *place
+	for p := range places {
+		if places[p].process != e.Process && places[p].queued != 0 && places[p].queued < open[o].call {
+			places[p].overtaken++
+			if most == nil || places[p].overtaken > most.overtaken {
+				most = &places[p]
+			}
+		}
+	}
+	return most
+}
+
+func findPlace(places []place, process int32) int {
+	for p := range places {
+		if places[p].process == process {
+			return p
+		}
+	}
+	return -1
+}
+
+func withoutPlace(places []place, process int32) []place {
+	if p := findPlace(places, process); p >= 0 {
+		return append(places[:p], places[p+1:]...)
+	}
+	return places
+}

@@ -1,0 +1,37 @@
+package history_test
+
+import (
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+func TestNoStarvation(t *testing.T) {
+	const starved = "a process that had queued was overtaken more often than the lock allows"
+	type events = []history.Event
+	fair := on(history.Liveness, 0)
+	queued := events{lockCall(1, 1), created(1, "/l/a", 1)}
+	turn := func(attempt int32) events { return events{lockCall(2, attempt), lockOK(2, attempt, "")} }
+	join := func(parts ...events) events {
+		var all events
+		for _, p := range parts {
+			all = append(all, p...)
+		}
+		return all
+	}
+	once := history.Bounds{Overtakings: 1}
+	judge(t, history.NoStarvation, func(e []history.Event) *history.Violation { return history.CheckNoStarvation(e, once) }, []verdict{
+		{name: "nothing"},
+		{name: "overtaken twice", reason: starved, event: 6, events: join(events{fair}, queued, turn(1), turn(2))},
+		{name: "overtaken once", events: join(events{fair}, queued, turn(1))},
+		{name: "queued before it was fair", reason: starved, event: 6, events: join(queued, events{fair}, turn(1), turn(2))},
+		{name: "overtaken before it was fair", events: join(queued, turn(1), events{fair}, turn(2))},
+		{name: "never fair", events: join(queued, turn(1), turn(2))},
+		{name: "called before it had queued", events: join(events{fair, lockCall(2, 1)}, queued, events{lockOK(2, 1, "")}, turn(2))},
+		{name: "has no node", events: join(events{fair, lockCall(1, 1)}, turn(1), turn(2))},
+		{name: "has lost its connection", events: join(events{fair}, queued, turn(1), events{state(1, "disconnected")}, turn(2))},
+		{name: "has crashed", events: join(events{fair}, queued, turn(1), events{crash(1)}, turn(2))},
+		{name: "is served between", events: join(events{fair}, queued, turn(1), events{lockOK(1, 1, ""), lockCall(1, 2), created(1, "/l/b", 2)}, turn(2))},
+		{name: "the other fails", events: join(events{fair}, queued, turn(1), events{lockCall(2, 2), lockFailed(2, 2)})},
+	})
+}

@@ -1,0 +1,207 @@
+package history
+
+import (
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/interlock-sim/interlock/history/models"
+)
+
+// A Modelled is a model that a recorded history can be checked against, and how the history becomes operations for it. In
+// all of them what a client was not told of is taken from the events of the ensemble, so that every operation has an end.
+type Modelled struct {
+	Name       string
+	Model      porcupine.Model
+	Operations func([]Event) []porcupine.Operation
+	Besides    func([]Event) *Violation // what else must hold, nil for nothing
+}
+
+// Models returns the models that histories can be checked against. A history says nothing of how many places a semaphore
+// has nor of who reads and who writes, so [models.Semaphore] and [models.ReadWrite] are not among them.
+func Models() []Modelled {
+	return []Modelled{
+		{"mutex", models.Mutex, LockOperations, nil},
+		{"owner", models.Owner, LockOperations, nil},
+		{"fenced", models.Fenced, LockOperations, nil},
+		{"reentrant", models.Reentrant, NestedOperations, nil},
+		{"queue", models.Queue, QueueOperations, nil},
+		{"register", models.Register, ResourceOperations, nil},
+		{"tree", models.Tree, TreeOperations, CheckSessionReads},
+	}
+}
+
+// NestedOperations returns operations for [models.Reentrant]: those of LockOperations and those of what a holder takes once
+// more. A ReenterReturn without an error is an acquire since its ReenterCall, an Exited is a release at some time since the
+// process's event before it. Where a hold ends before its last Exited, because its session does, what it had taken once
+// more is released with it.
+func NestedOperations(events []Event) []porcupine.Operation {
+	var c LinearizableChecker
+	c.build(events)
+	var spans []interval
+	for i := range c.operations {
+		o := &c.operations[i]
+		spans = append(spans, interval{o.input(), models.Output{Token: o.token}, o.from, o.to})
+	}
+	for g := range c.grants {
+		spans = append(spans, nested(events, &c.grants[g])...)
+	}
+	return timed(spans)
+}
+
+// nested returns what the holder of a grant takes and gives back once more.
+func nested(events []Event, g *grant) []interval {
+	var spans []interval
+	depth, asked, last := 0, 0, g.granted
+	end := len(events)
+	lost := g.deleted != 0 && (g.unlock == 0 || g.deleted < g.unlock)
+	if lost {
+		end = g.deleted // From here on the process has nothing.
+	}
+	for i := g.granted + 1; i < end; i++ {
+		e := &events[i]
+		if e.Process != g.process || e.Attempt != g.attempt {
+			continue
+		}
+		switch {
+		case e.Kind == ReenterCall:
+			asked = i
+		case e.Kind == ReenterReturn && e.Err == "":
+			depth++
+			spans = append(spans, interval{models.Input{Process: g.process, Verb: models.Acquire}, models.Output{}, asked * slots, i * slots})
+		case e.Kind == Exited && depth > 0:
+			depth--
+			spans = append(spans, interval{models.Input{Process: g.process, Verb: models.Release}, models.Output{}, last * slots, i * slots})
+		}
+		last = i
+	}
+	for lost && depth > 0 {
+		depth--
+		spans = append(spans, interval{models.Input{Process: g.process, Verb: models.Release}, models.Output{}, last * slots, end*slots + slotReleased})
+	}
+	return spans
+}
+
+// QueueOperations returns operations for [models.Queue]. A process enters when its ephemeral node is created while it asks
+// for the lock, is granted the lock between that and the return of Lock, and leaves between the call of Unlock, or the
+// failure of Lock, and the deletion of its node; where the node is deleted sooner, then. A node of a process that has
+// another in the queue is left out, as is one by which nobody was ever granted the lock after it was deleted.
+func QueueOperations(events []Event) []porcupine.Operation {
+	var spans []interval
+	var nodes []node
+	var open []opening
+	type member struct {
+		process       int32
+		created, left int
+		attempt       int32
+		done          bool
+	}
+	var members []member
+	find := func(process int32) int {
+		return slices.IndexFunc(members, func(m member) bool { return m.process == process && !m.done })
+	}
+	leave := func(m *member, to int) {
+		from := to
+		if m.left != 0 {
+			from = m.left
+		}
+		m.done = true
+		spans = append(spans, interval{models.Input{Process: m.process, Verb: models.Leave}, models.Output{}, from*slots + slotRelease, to*slots + slotReleased})
+	}
+	for i := range events {
+		e := &events[i]
+		if !contends(e.Kind) {
+			continue
+		}
+		m := find(e.Process)
+		switch {
+		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && findOpening(open, e.Process) >= 0:
+			members = append(members, member{process: e.Process, created: i})
+			spans = append(spans, interval{models.Input{Process: e.Process, Verb: models.Enter}, models.Output{}, i * slots, i * slots})
+		case e.Kind == LockReturn && e.Err != "" && m >= 0:
+			members[m].left = i
+		case e.Kind == LockReturn && m >= 0:
+			if n := grantedNode(nodes, e); n >= 0 && nodes[n].created == members[m].created {
+				members[m].attempt = e.Attempt
+				spans = append(spans, interval{models.Input{Process: e.Process, Verb: models.Grant}, models.Output{}, members[m].created * slots, i * slots})
+			}
+		case e.Kind == UnlockCall && m >= 0 && members[m].left == 0:
+			members[m].left = i
+		case e.Kind == NodeDeleted:
+			if n := findLive(nodes, e.Path); n >= 0 {
+				if m := slices.IndexFunc(members, func(m member) bool { return m.created == nodes[n].created && !m.done }); m >= 0 {
+					leave(&members[m], i)
+				}
+			}
+		}
+		nodes, open = track(nodes, open, e, i)
+	}
+	for m := range members {
+		if !members[m].done && members[m].left != 0 {
+			leave(&members[m], len(events))
+		}
+	}
+	return timed(spans)
+}
+
+// ResourceOperations returns operations for [models.Register] of the uses of the resource that is no znode. They take
+// effect where they stand in the history, and the token is that of the process's last grant. Versions that the history
+// does not begin with count from the first that is read.
+func ResourceOperations(events []Event) []porcupine.Operation {
+	var spans []interval
+	tokens := make(map[int32]int64)
+	for i := range events {
+		e := &events[i]
+		verb := models.Read
+		switch e.Kind {
+		case LockReturn:
+			if e.Err == "" {
+				tokens[e.Process] = e.Zxid
+			}
+			continue
+		case ResourceWrite:
+			verb = models.Write
+		case ResourceRead:
+		default:
+			continue
+		}
+		if e.Path == "" {
+			spans = append(spans, interval{models.Input{Process: e.Process, Verb: verb, Token: tokens[e.Process]},
+				models.Output{Version: e.Zxid, Refused: e.Err != ""}, i * slots, i * slots})
+		}
+	}
+	return timed(spans)
+}
+
+// A interval is an operation with the instants between which it took effect.
+type interval struct {
+	input    models.Input
+	output   models.Output
+	from, to int
+}
+
+// timed turns spans into operations.
+func timed(spans []interval) []porcupine.Operation {
+	operations := make([]porcupine.Operation, len(spans))
+	for i, s := range spans {
+		operations[i] = porcupine.Operation{ClientId: max(0, int(s.input.Process)-1), Input: s.input, Output: s.output,
+			Call: int64(s.from), Return: int64(s.to)}
+	}
+	return operations
+}
+
+// An operationWithin is an operation with the times between which it took effect.
+type operationWithin struct {
+	input      models.Input
+	from, till time.Duration
+}
+
+// withTimes turns operations with times into operations.
+func withTimes(all []operationWithin) []porcupine.Operation {
+	operations := make([]porcupine.Operation, len(all))
+	for i, o := range all {
+		operations[i] = porcupine.Operation{ClientId: max(0, int(o.input.Process)-1), Input: o.input, Call: int64(o.from), Return: int64(o.till)}
+	}
+	return operations
+}

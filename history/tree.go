@@ -1,0 +1,237 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/interlock-sim/interlock/history/models"
+)
+
+// What the server says of a request that had no effect.
+const (
+	noNode     = "no node"
+	nodeExists = "node exists"
+)
+
+// A served is a request that the server has handled, with the indexes of its events.
+type served struct {
+	send, serve, reply int // 0 where there is none
+	event              *Event
+	changes            []int // the events of what it has changed
+	synced             int   // the index at which the sync was sent that the process's request before this one was, 0 if it was none
+}
+
+// TreeOperations returns operations for [models.Tree]: the writes, and the reads that cannot be stale, which are all where
+// there is one server, and those that follow a sync of the same process where there are several. What a write has changed
+// is taken from the ensemble's events, so that a write whose reply was lost is no question: it ends when it took effect.
+// The end of a session deletes its nodes. Of reads a history tells only whether the znode exists. Requests that were
+// refused for any other reason than its existence are left out, as are those for lists of children.
+func TreeOperations(events []Event) []porcupine.Operation {
+	var spans []interval
+	add := func(process int32, verb models.Verb, path string, out models.Output, from, to int) {
+		spans = append(spans, interval{models.Input{Process: process, Verb: verb, Path: path}, out, from * slots, to * slots})
+	}
+	several := slices.ContainsFunc(events, func(e Event) bool { return e.Server > 1 || e.Kind == Applied })
+	owned := make(map[int]bool) // the changes that a request has made
+	for _, r := range requests(events) {
+		back := r.reply
+		if back == 0 {
+			back = r.serve
+		}
+		for _, i := range r.changes {
+			owned[i] = true
+			add(r.event.Process, verbOf(events[i].Kind), events[i].Path, models.Output{}, r.send, back)
+		}
+		switch verb, out, from := judgeRequest(&r, several); {
+		case from >= 0:
+			add(r.event.Process, verb, r.event.Path, out, from, back)
+		}
+	}
+	for i := range events {
+		if k := events[i].Kind; (k == NodeCreated || k == NodeDeleted || k == NodeChanged) && !owned[i] {
+			add(events[i].Process, verbOf(k), events[i].Path, models.Output{}, i, i)
+		}
+	}
+	for _, path := range existing(events) {
+		add(0, models.Create, path, models.Output{}, -1, -1)
+	}
+	return timed(spans)
+}
+
+func verbOf(k Kind) models.Verb {
+	switch k {
+	case NodeCreated:
+		return models.Create
+	case NodeDeleted:
+		return models.Delete
+	}
+	return models.Write
+}
+
+// judgeRequest returns what a request says of its znode other than by what it has changed, and since when; -1 if nothing.
+func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
+	refused := models.Output{Refused: true}
+	switch e := r.event; e.Op {
+	case "create":
+		if e.Err == nodeExists {
+			return models.Create, refused, r.send
+		}
+	case "delete":
+		if e.Err == noNode {
+			return models.Delete, refused, r.send
+		}
+	case "set":
+		if e.Err == noNode {
+			return models.Write, refused, r.send
+		}
+	default:
+		exists, ok := sees(e)
+		from := r.send
+		if several {
+			from = r.synced
+		}
+		if !ok || r.reply == 0 || several && r.synced == 0 {
+			break
+		}
+		if exists {
+			return models.Read, models.Output{Version: models.Present}, from
+		}
+		return models.Read, models.Output{Version: models.Absent}, from
+	}
+	return 0, models.Output{}, -1
+}
+
+// sees returns whether a request that reads a znode has found it, and false if it is no such request or tells nothing.
+func sees(e *Event) (exists, ok bool) {
+	switch e.Op {
+	case "exists", "exists+watch", "get", "get+watch":
+		return e.Err == "", e.Err == "" || e.Err == noNode
+	}
+	return false, false
+}
+
+// requests returns the requests that were served, in the order in which they were.
+func requests(events []Event) []served {
+	type key struct{ process, request int32 }
+	sent, all := make(map[key]int), []served(nil)
+	place := make(map[key]int) // among all, by what it answers
+	synced := make(map[int32]int)
+	changes := make(map[int64][]int) // by their transaction, until the request that made them is served
+	for i := range events {
+		e := &events[i]
+		k := key{e.Process, e.Request}
+		switch e.Kind {
+		case Send:
+			sent[k] = i
+		case NodeCreated, NodeDeleted, NodeChanged:
+			changes[e.Zxid] = append(changes[e.Zxid], i)
+		case SessionExpired:
+			delete(changes, e.Zxid)
+		case Serve:
+			r := served{send: sent[k], serve: i, event: e, synced: synced[e.Process]}
+			if made := changes[e.Zxid]; len(made) > 0 && events[made[0]].Process == e.Process && e.Err == "" {
+				r.changes = made
+				delete(changes, e.Zxid)
+			}
+			place[k] = len(all)
+			all = append(all, r)
+			synced[e.Process] = 0
+			if e.Op == "sync" && e.Err == "" {
+				synced[e.Process] = r.send
+			}
+		case Reply:
+			if n, ok := place[k]; ok && e.Err == all[n].event.Err {
+				all[n].reply = i
+			}
+		}
+	}
+	return all
+}
+
+// existing returns the paths of the znodes that must have been there when the history began.
+func existing(events []Event) []string {
+	var paths []string
+	met := make(map[string]bool)
+	for i := range events {
+		e := &events[i]
+		there := false
+		switch exists, ok := sees(e); {
+		case e.Kind == NodeCreated:
+		case e.Kind == NodeDeleted, e.Kind == NodeChanged:
+			there = true
+		case e.Kind == Serve && ok:
+			there = exists
+		default:
+			continue
+		}
+		if !met[e.Path] && there {
+			paths = append(paths, e.Path)
+		}
+		met[e.Path] = true
+	}
+	return paths
+}
+
+const reasonBackwards = "a session has seen states of the tree that are no states in their order"
+
+// CheckSessionReads decides that every session sees the states of the tree in their order, however old they may be: there
+// are states, one for each read of the session, none older than the one before nor than what the session has written
+// itself, in each of which that read's znode exists or does not, as the read has found. A session that is new may begin
+// with any state. It is a part of the check against the model of the tree, and no property of a lock.
+//
+// Source: the single system image of the ZooKeeper Programmer's Guide.
+//
+// It takes time linear in the events, times the number of changes of one znode.
+func CheckSessionReads(events []Event) *Violation {
+	type change struct {
+		index  int
+		exists bool
+	}
+	changes := make(map[string][]change)
+	for _, path := range existing(events) {
+		changes[path] = []change{{-1, true}}
+	}
+	written := make(map[int64]int) // the last change of each transaction
+	seen := make(map[int32]int)    // the index of the last change that the process's session has seen
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case NodeCreated, NodeDeleted:
+			changes[e.Path] = append(changes[e.Path], change{i, e.Kind == NodeCreated})
+			written[e.Zxid] = i
+		case SessionOpened:
+			seen[e.Process] = -1
+		case Serve:
+			exists, ok := sees(e)
+			if !ok {
+				if last, ok := written[e.Zxid]; ok && e.Err == "" && events[last].Process == e.Process {
+					seen[e.Process] = max(seen[e.Process], last) // It has written.
+				}
+				continue
+			}
+			all := changes[e.Path]
+			// The states of the znode are: absent until the first change, then as each change made it until the next.
+			now, found := -1, false
+			for n := -1; n < len(all) && !found; n++ {
+				until, state, from := i, false, -1
+				if n+1 < len(all) {
+					until = all[n+1].index
+				}
+				if n >= 0 {
+					state, from = all[n].exists, all[n].index
+				}
+				if until > seen[e.Process] && state == exists {
+					now, found = max(from, seen[e.Process]), true
+				}
+			}
+			if !found {
+				return &Violation{Property: "tree", Event: i, Reason: reasonBackwards,
+					Detail: fmt.Sprintf("c%d: %s %s finds %v, after it has seen the change of event %d", e.Process, e.Op, e.Path, exists, seen[e.Process])}
+			}
+			seen[e.Process] = now
+		}
+	}
+	return nil
+}

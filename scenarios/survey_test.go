@@ -1,0 +1,81 @@
+package scenarios_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// A campaign that could have reached a goal and has not is not green, and says which.
+func TestGoals(t *testing.T) {
+	reached := func(answer bool) func([]history.Event) bool {
+		return func([]history.Event) bool { return answer }
+	}
+	subject := noLock()
+	subject.Claims = []history.Property{history.Progress}
+	subject.Goals = []history.Goal{
+		{Name: "always", Clients: 1, Reached: reached(true)},
+		{Name: "never", Clients: 1, Reached: reached(false)},
+		{Name: "never with two", Clients: 2, Reached: reached(false)},
+		{Name: "never by a cut", Clients: 1, Fault: "cut", Reached: reached(false)},
+		{Name: "never by a crash", Clients: 1, Fault: "crash", Reached: reached(false)},
+	}
+	c := &scenarios.Campaign{Seed: 1, Schedules: 6000, Workers: 2, Scenario: scenarios.Scenario{Subject: subject, Clients: 1, Cycles: 1,
+		Faults: faults.Plan{Of: [faults.Kinds]int{faults.Cut: 1}}}}
+	report := c.Run(context.Background(), t)
+	if got := c.Missed(report); !slices.Equal(got, []string{"never", "never by a cut"}) {
+		t.Errorf("missed %q", got)
+	}
+	goals := c.Goals(report)
+	if goals[0].Schedules != report.Schedules || !goals[0].Applicable || goals[2].Applicable || goals[4].Applicable {
+		t.Errorf("%+v", goals)
+	}
+	c.Schedules = 100
+	if got := c.Missed(c.Run(context.Background(), t)); got != nil {
+		t.Errorf("%q missed in 100 schedules", got)
+	}
+}
+
+// Each goal of a lock with a queue is reached, and each only with the fault that it takes.
+func TestQueueGoals(t *testing.T) {
+	queue := func(rest ...history.Event) []history.Event {
+		node := func(p int32, path string) history.Event {
+			return history.Event{Kind: history.NodeCreated, Process: p, Path: path, Zxid: int64(p), Session: int64(p)}
+		}
+		call := func(p int32) history.Event { return history.Event{Kind: history.LockCall, Process: p, Attempt: 1} }
+		return append([]history.Event{call(1), node(1, "/l/a"), call(2), node(2, "/l/b"), call(3), node(3, "/l/c"),
+			{Kind: history.LockReturn, Process: 1, Attempt: 1, Path: "/l/a"}}, rest...)
+	}
+	gone := func(p int32, path string) history.Event {
+		return history.Event{Kind: history.NodeDeleted, Process: p, Path: path, Zxid: 9, Session: int64(p)}
+	}
+	expired := func(p int32) history.Event {
+		return history.Event{Kind: history.SessionExpired, Process: p, Zxid: 9, Session: int64(p)}
+	}
+	cancel := func(p int32) history.Event { return history.Event{Kind: history.Fault, Process: p, Name: "cancel"} }
+	lost := func(err string) []history.Event {
+		return []history.Event{{Kind: history.Serve, Process: 1, Request: 1, Op: "create", Err: err},
+			{Kind: history.Reply, Process: 1, Request: 1, Op: "create", Err: "connection closed"}}
+	}
+	for _, test := range []struct {
+		goal    history.Goal
+		reached []history.Event
+		missed  []history.Event
+	}{
+		{history.Contention, queue(gone(1, "/l/a")), queue(gone(2, "/l/b"))},
+		{history.ExpiredHolder, queue(gone(1, "/l/a"), expired(1)), queue(gone(1, "/l/a"))},
+		{history.ExpiredHolder, queue(gone(1, "/l/a"), expired(1)), queue(gone(3, "/l/c"), gone(1, "/l/a"), expired(1))},
+		{history.ExpiredWaiter, queue(gone(2, "/l/b"), expired(2)), queue(gone(3, "/l/c"), expired(3))},
+		{history.LostCreate, lost(""), lost("node exists")},
+		{history.CrashedHolder, queue(history.Event{Kind: history.Crashed, Process: 1}), queue(history.Event{Kind: history.Crashed, Process: 2})},
+		{history.AbandonedPlace, queue(cancel(2)), queue(cancel(3))},
+	} {
+		if !test.goal.Reached(test.reached) || test.goal.Reached(test.missed) {
+			t.Errorf("%s: reached %v and %v", test.goal.Name, test.goal.Reached(test.reached), test.goal.Reached(test.missed))
+		}
+	}
+}
