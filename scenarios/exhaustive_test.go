@@ -41,11 +41,11 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 2, "none", false, 8837, 3404},
 		{subjects.Textbook(), 3, 1, "none", true, 1352, 731},
 		{subjects.Textbook(), 3, 1, "none", false, 7840, 4086},
-		{subjects.Textbook(), 1, 1, "any=1", false, 1973, 382},
+		{subjects.Textbook(), 1, 1, "any=1", false, 4152, 971},
 		{subjects.Textbook(), 2, 1, "crash=1", false, 635, 438},
 		{subjects.Textbook(), 2, 1, "expire=1", false, 8347, 3834},
 		{subjects.Herd(), 2, 1, "none", false, 187, 58},
-		{subjects.Mutex(), 3, 1, "none", false, 10140, 4960},
+		{subjects.Mutex(), 3, 1, "none", false, 13032, 8913},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)
@@ -99,7 +99,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 // ends returns what each process has lived through up to the end of a run. Runs that differ only in the order of steps that
 // commute have this in common.
 func ends(events []history.Event, processes int) string {
-	lives := make([]strings.Builder, processes+1)
+	lives := make([]strings.Builder, 2*processes+1) // each may have been replaced once
 	for i := range events {
 		switch e := events[i]; e.Kind {
 		case history.Liveness:
@@ -191,7 +191,7 @@ func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bo
 		for _, v := range result.Violations {
 			verdicts[v.Signature()] = true
 		}
-		so := make([]string, e.Scenario.Clients+1)
+		so := make(map[int32]string)
 		for i := range result.Events {
 			e := &result.Events[i]
 			if e.Kind == history.Liveness {
@@ -221,13 +221,11 @@ func TestRehearsalLosesNothing(t *testing.T) {
 		plan            string
 	}{
 		{subjects.Textbook(), 2, 1, "none"},
-		{subjects.Textbook(), 2, 2, "none"},
 		{subjects.Textbook(), 1, 1, "any=1"},
 		{subjects.Textbook(), 2, 1, "crash=1"},
 		{subjects.Textbook(), 2, 1, "cancel=1"},
 		{subjects.Mutex(), 2, 1, "none"},
 		{subjects.Mutex(), 1, 1, "any=1"},
-		{subjects.Mutex(), 2, 1, "crash=1"},
 		{subjects.Herd(), 2, 1, "none"},
 		{subjects.ExistsThenWait(), 2, 1, "none"},
 		{subjects.NameOrder(), 2, 1, "none"},
@@ -266,8 +264,8 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 	if !maps.Equal(lives, wantLives) || !maps.Equal(verdicts, wantVerdicts) || len(verdicts) > 0 {
 		t.Errorf("%d lives and verdicts %v, want %d and %v", len(lives), verdicts, len(wantLives), wantVerdicts)
 	}
-	if r.States != 775 || r.Schedules != 459 {
-		t.Errorf("%d states in %d runs, want 775 in 459", r.States, r.Schedules)
+	if r.States != 2063 || r.Schedules != 2524 {
+		t.Errorf("%d states in %d runs, want 2063 in 2524", r.States, r.Schedules)
 	}
 }
 
