@@ -55,6 +55,9 @@ type Report struct {
 	Exhaustive  bool
 	Complete    bool   // there is no schedule left
 	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
+	Pasts       int    // of processes that the search has met; 0 of a live search
+	Performed   int    // schedules that were performed for real, to see that they come to the same
+	Unsaved     error  // why the checkpoint could not be written or removed
 	Transitions int    // steps from one state to another
 	Depth       int    // of the longest schedule, in decisions
 	Open        int    // steps that are known and have not been tried
@@ -275,17 +278,7 @@ func (r *Runner) again(scenario *Scenario, schedule int, strategy Strategy, firs
 	if second.TraceHash == hash {
 		return nil
 	}
-	difference := &Nondeterminism{Schedule: schedule}
-	for difference.Event < len(events) && difference.Event < len(second.Events) &&
-		events[difference.Event] == second.Events[difference.Event] {
-		difference.Event++
-	}
-	if difference.Event < len(events) {
-		difference.First = &events[difference.Event]
-	}
-	if difference.Event < len(second.Events) {
-		e := second.Events[difference.Event]
-		difference.Second = &e
-	}
+	difference := differenceOf(events, second.Events)
+	difference.Schedule = schedule
 	return difference
 }

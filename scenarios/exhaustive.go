@@ -1,8 +1,12 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -39,49 +43,90 @@ type Exhaustive struct {
 	Scenario  Scenario
 	Unreduced bool
 	Symmetry  bool          // processes are alike; see symmetric
+	Live      bool          // run the processes' code in every run, even where it is known what it does
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
+
+	// Checkpoint, if set, is the file in which a search notes how far it is; see Resume.
+	Checkpoint string
+
+	// Doubt is how many runs there are for one that is performed for real without a reason; 64 unless set. See rehearsal.
+	Doubt int
 
 	// Each, if set, is told of every run, and a run that fails does not end the search. It must not keep the result.
 	Each func(*Result)
 
 	// Progress, if set, is told now and then how far the search is. It must not keep the report.
 	Progress func(*Report)
+
+	fingerprint TraceHash
+	resumed     *checkpoint
 }
 
-// Run searches until it has seen everything, has found something, a bound is reached or the context ends.
+// Run searches until it has seen everything, has found something, a bound is reached or the context ends. With a Checkpoint
+// it writes down now and then how far it is, and once more when it ends before it has seen everything; a search that has
+// come to its end, or has found something, removes the file.
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
-	began, last := time.Now(), time.Duration(0)
+	began := time.Now()
 	x := &explorer{search: e}
 	report, runner := &Report{Exhaustive: true}, NewRunner(t)
+	if !e.Live {
+		x.rehearsal = newRehearsal(&e.Scenario, t)
+		x.every = cmp.Or(e.Doubt, rehearsalsPerRun)
+	}
+	earlier := time.Duration(0)
+	if c := e.resumed; c != nil {
+		x.resume(c, report)
+		earlier, e.resumed = time.Duration(c.ElapsedNs), nil
+	}
+	shown, saved := earlier, earlier
 	for {
-		result := runner.Run(&e.Scenario, x)
+		result := x.run(runner, &e.Scenario)
 		x.account(report, result)
-		report.Elapsed = time.Since(began)
+		report.Elapsed = earlier + time.Since(began)
 		if e.Each != nil {
 			report.Failure = nil
 			e.Each(result)
 		}
-		switch {
-		case report.Failure != nil, report.Nondeterministic != nil:
-			return report
-		case !x.backtrack():
-			if report.Complete, report.Open = report.CutOff == 0, 0; report.Complete {
-				report.Scope = e.scope()
-			}
-			return report
-		case ctx.Err() != nil:
-			report.Interrupted = true
-			return report
-		case e.Schedules > 0 && report.Schedules >= e.Schedules, e.Budget > 0 && report.Elapsed >= e.Budget:
+		if e.over(ctx, x, report, report.Elapsed-earlier) {
 			return report
 		}
-		if e.Progress != nil && report.Elapsed-last >= progressEvery {
-			last = report.Elapsed
+		if e.Progress != nil && report.Elapsed-shown >= progressEvery {
+			shown = report.Elapsed
 			e.Progress(report)
 		}
+		if e.Checkpoint != "" && report.Elapsed-saved >= checkpointEvery {
+			report.Unsaved, saved = x.save(report), report.Elapsed
+		}
 	}
+}
+
+// over moves on to what is to be tried next, and tells whether the search ends.
+func (e *Exhaustive) over(ctx context.Context, x *explorer, r *Report, elapsed time.Duration) bool {
+	left := false
+	switch {
+	case r.Failure != nil, r.Nondeterministic != nil:
+	case !x.backtrack():
+		if r.Complete, r.Open = r.CutOff == 0, 0; r.Complete {
+			r.Scope = e.scope()
+		}
+	case ctx.Err() != nil:
+		r.Interrupted, left = true, true
+	case e.Schedules > 0 && r.Schedules >= e.Schedules, e.Budget > 0 && elapsed >= e.Budget:
+		left = true
+	default:
+		return false
+	}
+	if e.Checkpoint == "" {
+		return true
+	}
+	if left {
+		r.Unsaved = x.save(r)
+	} else if err := os.Remove(e.Checkpoint); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.Unsaved = err
+	}
+	return true
 }
 
 // scope says what a search that has come to its end has gone through.
@@ -113,20 +158,39 @@ type explorer struct {
 	strays bool // a run did not go the way that an earlier one went
 
 	transitions int
+
+	*rehearsal // nil in a live search
+}
+
+func (x *explorer) run(runner *Runner, scenario *Scenario) *Result {
+	if x.rehearsal == nil {
+		return runner.Run(scenario, x)
+	}
+	return x.rehearsal.run(runner, x)
 }
 
 // A branch is a state on the way, and what is to be tried there.
 type branch struct {
 	key      uint64
 	step     Step   // that the way takes
+	usual    Step   // that the default policy takes
 	rest     []Step // to be tried yet
 	deferred []Step // to be tried too if the step turns out to be visible; see reduce
 	slack    int    // how often time has passed on the way for which nothing waited
 	idle     bool   // if it passes here, nothing waits for it
+	mends    bool   // the step mends a link; see explorer.mends
 }
 
 // join begins a run.
-func (x *explorer) join(l *loop) { x.loop, x.events, x.strays = l, 0, false }
+func (x *explorer) join(l *loop) { x.loop, x.events, x.strays, x.leap.under = l, 0, false, false }
+
+// forward returns the steps of the way but for the last, which need no choice where processes do what they are known to do.
+func (x *explorer) forward() []branch {
+	if x.rehearsal == nil || len(x.path) == 0 {
+		return nil
+	}
+	return x.path[:len(x.path)-1]
+}
 
 // Choose follows the way, and then goes on to what has not been seen yet.
 func (x *explorer) Choose(index int, options []Option, usual int) int {
@@ -137,7 +201,7 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	}
 	x.settle(events)
 	if x.leap.goesOn(x.loop, options, events) {
-		x.path = append(x.path, branch{step: Step{Kind: Tick}, slack: x.slack()})
+		x.path = append(x.path, branch{step: Step{Kind: Tick}, usual: options[usual].Step, slack: x.slack()})
 		return tickOf(options)
 	}
 	key := x.loop.lastKey()
@@ -146,7 +210,7 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 		return known
 	}
 	b := x.branch(options, usual)
-	b.key, b.slack = key, x.slack()
+	b.key, b.slack, b.usual = key, x.slack(), options[usual].Step
 	x.path = append(x.path, b)
 	return x.take(index, options)
 }
@@ -166,8 +230,11 @@ func (x *explorer) take(index int, options []Option) int {
 	step := x.path[index].step
 	for i := range options {
 		if options[i].Step == step {
-			if step.Kind == Tick && index == len(x.path)-1 && !x.search.Unreduced {
-				x.leap.begin(x.loop, options)
+			if index == len(x.path)-1 {
+				x.path[index].mends = x.mends(step)
+				if step.Kind == Tick && !x.search.Unreduced {
+					x.leap.begin(x.loop, options)
+				}
 			}
 			return i
 		}
@@ -211,6 +278,9 @@ func (x *explorer) account(r *Report, result *Result) {
 	r.Landed.Add(&result.Landed)
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
 	r.States, r.Transitions = x.seen.count, x.transitions
+	if x.rehearsal != nil {
+		r.Pasts, r.Performed = x.pasts.count, x.performed
+	}
 	r.Depth = max(r.Depth, len(x.path))
 	r.Open = 0
 	for i := range x.path {
@@ -222,7 +292,11 @@ func (x *explorer) account(r *Report, result *Result) {
 	if len(result.Violations) > 0 {
 		r.Failure = &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations, Violations: result.Violations}
 	}
-	if x.strays {
+	switch {
+	case x.rehearsal != nil && x.unlike != nil:
+		r.Nondeterministic = x.unlike
+		r.Nondeterministic.Schedule = r.Schedules - 1
+	case x.strays:
 		last := len(result.Events) - 1
 		e := result.Events[last]
 		r.Nondeterministic = &Nondeterminism{Schedule: r.Schedules - 1, Event: last, Second: &e}
@@ -232,11 +306,11 @@ func (x *explorer) account(r *Report, result *Result) {
 // branch returns what is to be tried in a state, the default policy's step first and faults last.
 func (x *explorer) branch(options []Option, usual int) branch {
 	var steps, ticks, faults []Step
-	messages := slices.ContainsFunc(options, func(o Option) bool { return o.Kind == Serve || o.Kind == Deliver })
+	messages := slices.ContainsFunc(options, func(o Option) bool { return o.Kind == Serve || o.Kind == Deliver || o.Kind == Log || o.Kind == Apply })
 	still := !messages || x.slack() < x.search.Slack // Time may pass.
 	for i := range options {
 		switch o := &options[i]; {
-		case x.search.Symmetry && x.symmetric(o.Step), o.Kind == Heal && !still, x.commutes(o):
+		case x.search.Symmetry && x.symmetric(o.Step), x.mends(o.Step) && !still, x.commutes(o):
 		case o.Kind == Fault:
 			faults = append(faults, o.Step)
 		case o.Kind == Tick:

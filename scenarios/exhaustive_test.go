@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -34,14 +36,16 @@ func TestStateCounts(t *testing.T) {
 		states, runs    int
 	}{
 		{subjects.Textbook(), 1, 1, "none", false, 8, 1},
-		{subjects.Textbook(), 2, 1, "none", false, 225, 58},
-		{subjects.Textbook(), 2, 1, "none", true, 113, 29},
-		{subjects.Textbook(), 2, 2, "none", false, 12305, 3404},
-		{subjects.Textbook(), 3, 1, "none", true, 2756, 1010},
-		{subjects.Textbook(), 1, 1, "any=1", false, 2568, 500},
-		{subjects.Textbook(), 2, 1, "crash=1", false, 1297, 534},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 12281, 4486},
-		{subjects.Herd(), 2, 1, "none", false, 229, 58},
+		{subjects.Textbook(), 2, 1, "none", false, 185, 58},
+		{subjects.Textbook(), 2, 1, "none", true, 93, 29},
+		{subjects.Textbook(), 2, 2, "none", false, 8837, 3404},
+		{subjects.Textbook(), 3, 1, "none", true, 1352, 731},
+		{subjects.Textbook(), 3, 1, "none", false, 7840, 4086},
+		{subjects.Textbook(), 1, 1, "any=1", false, 4152, 971},
+		{subjects.Textbook(), 2, 1, "crash=1", false, 635, 438},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 8347, 3834},
+		{subjects.Herd(), 2, 1, "none", false, 187, 58},
+		{subjects.Mutex(), 3, 1, "none", false, 13032, 8913},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)
@@ -161,7 +165,8 @@ func TestReductionLosesNothing(t *testing.T) {
 		{noLock(), 3, 1, "none"},
 	} {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
+			// A live search tells all pasts of all processes apart, so that it comes to the end of every history.
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Live: true}
 			reduced := search(t, e)
 			e.Unreduced = true
 			whole := search(t, e)
@@ -176,6 +181,158 @@ func TestReductionLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// locals returns all that single processes have lived through in the runs of a search, up to any moment.
+func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bool, r *scenarios.Report) {
+	t.Helper()
+	lives, verdicts = make(map[string]bool), make(map[string]bool)
+	e.Each = func(result *scenarios.Result) {
+		for _, v := range result.Violations {
+			verdicts[v.Signature()] = true
+		}
+		so := make(map[int32]string)
+		for i := range result.Events {
+			e := &result.Events[i]
+			if e.Kind == history.Liveness {
+				break
+			}
+			switch e.Kind {
+			case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall,
+				history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent, history.SessionState:
+				so[e.Process] += fmt.Sprintf("%v %v %d %s %s %s %s;", e.At, e.Kind, e.Request, e.Op, e.Path, e.Name, e.Err)
+				lives[fmt.Sprint(e.Process, so[e.Process])] = true
+			}
+		}
+	}
+	if r = e.Run(context.Background(), t); !r.Complete {
+		t.Fatalf("%v: not complete after %d states, %v", &e.Scenario, r.States, r.Nondeterministic)
+	}
+	return lives, verdicts, r
+}
+
+// A search that remembers what the processes' code does misses nothing of what a search that runs it in every schedule
+// finds, though that tells all pasts of all processes apart: whatever can happen to a process does, and the same
+// properties break. Every single run is performed for real besides, and must come to the same, event by event.
+func TestRehearsalLosesNothing(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+	}{
+		{subjects.Textbook(), 2, 1, "none"},
+		{subjects.Textbook(), 1, 1, "any=1"},
+		{subjects.Textbook(), 2, 1, "crash=1"},
+		{subjects.Textbook(), 2, 1, "cancel=1"},
+		{subjects.Mutex(), 2, 1, "none"},
+		{subjects.Mutex(), 1, 1, "any=1"},
+		{subjects.Herd(), 2, 1, "none"},
+		{subjects.ExistsThenWait(), 2, 1, "none"},
+		{subjects.NameOrder(), 2, 1, "none"},
+		{subjects.LeakOnError(), 1, 1, "any=1"},
+		{subjects.NoGUID(), 1, 1, "any=1"},
+		{subjects.DeleteOnce(), 1, 2, "cut=1"},
+		{noLock(), 3, 1, "none"},
+		{panics(), 2, 1, "none"},
+	} {
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Doubt: 1}
+			lives, verdicts, r := locals(t, e)
+			e.Live = true
+			wantLives, wantVerdicts, want := locals(t, e)
+			if !maps.Equal(verdicts, wantVerdicts) {
+				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)), slices.Sorted(maps.Keys(wantVerdicts)))
+			}
+			if !maps.Equal(lives, wantLives) {
+				t.Errorf("%d lives of processes, want %d", len(lives), len(wantLives))
+			}
+			if r.Performed != r.Schedules || r.States > want.States {
+				t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live search", r.Performed, r.Schedules, r.States, want.States)
+			}
+		})
+	}
+}
+
+// Of several servers the ones that lag behind are a part of the search: a lock that takes what a follower says for the
+// truth is found.
+func TestExhaustiveOnSeveralServers(t *testing.T) {
+	e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Doubt: 1}
+	e.Scenario.Servers = 3
+	lives, verdicts, r := locals(t, e)
+	e.Live = true
+	wantLives, wantVerdicts, _ := locals(t, e)
+	if !maps.Equal(lives, wantLives) || !maps.Equal(verdicts, wantVerdicts) || len(verdicts) > 0 {
+		t.Errorf("%d lives and verdicts %v, want %d and %v", len(lives), verdicts, len(wantLives), wantVerdicts)
+	}
+	if r.States != 2063 || r.Schedules != 2524 {
+		t.Errorf("%d states in %d runs, want 2063 in 2524", r.States, r.Schedules)
+	}
+}
+
+// A search that is interrupted and goes on ends as one that is not.
+func TestCheckpoint(t *testing.T) {
+	whole := (&scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1")}).Run(context.Background(), t)
+	file := filepath.Join(t.TempDir(), "checkpoint")
+	parts := 0
+	var r *scenarios.Report
+	for until := 30; r == nil || !r.Complete; until += 30 {
+		e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Schedules: until, Checkpoint: file}
+		if err := e.Resume(t); err != nil {
+			t.Fatal(err)
+		}
+		if r = e.Run(context.Background(), t); r.Unsaved != nil {
+			t.Fatal(r.Unsaved)
+		}
+		parts++
+	}
+	if parts < 3 {
+		t.Errorf("only %d parts", parts)
+	}
+	if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps || r.States != whole.States ||
+		r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Landed != whole.Landed || r.Scope != whole.Scope {
+		t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the checkpoint of a search that has ended still stands: %v", err)
+	}
+}
+
+// Nobody goes on from what is no checkpoint of the same search.
+func TestCheckpointsThatDoNotFit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "checkpoint")
+	other := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Schedules: 5, Checkpoint: file}
+	if err := other.Resume(t); err != nil {
+		t.Fatal(err)
+	}
+	other.Run(context.Background(), t)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, content string
+		subject       scenarios.Subject
+		want          string
+	}{
+		{"of another search", string(written), subjects.Herd(), "is of another search"},
+		{"of other code", string(written), renamed(subjects.Herd(), "textbook"), "another version"},
+		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "not a whole one"},
+		{"of a later version", strings.Replace(string(written), `"version":1`, `"version":2`, 1), subjects.Textbook(), "version 2"},
+		{"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(), "not a checkpoint"},
+	} {
+		if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 2, 1, "none"), Checkpoint: file}
+		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v, want an error that names the file and says %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+func renamed(s scenarios.Subject, name string) scenarios.Subject {
+	s.Name = name
+	return s
 }
 
 // With faults after which time passes, histories differ in when things happened, but not in whether they were right.
@@ -242,10 +399,12 @@ func TestExhaustiveIsDeterministic(t *testing.T) {
 
 // A lock that does not run the same way twice is noticed by the way to a state, which does not lead there again.
 func TestExhaustiveNoticesNondeterminism(t *testing.T) {
-	e := &scenarios.Exhaustive{Scenario: planned(t, fickle(), 2, 1, "none")}
-	e.Scenario.Subject.Claims = nil
-	if r := e.Run(context.Background(), t); r.Nondeterministic == nil {
-		t.Errorf("a lock that behaves differently every time was not noticed: %+v", r)
+	for _, live := range []bool{false, true} {
+		e := &scenarios.Exhaustive{Scenario: planned(t, fickle(), 2, 1, "none"), Live: live}
+		e.Scenario.Subject.Claims = nil
+		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
+			t.Errorf("live %v: a lock that behaves differently every time was not noticed: %+v", live, r)
+		}
 	}
 }
 

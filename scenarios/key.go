@@ -10,11 +10,14 @@ package scenarios
 // session's end is rounded to the server's ticks; so does the time at which the server last heard of the process, from
 // which its session's end is counted once the connection is lost.
 func (l *loop) key() uint64 {
+	if l.pasts != nil {
+		return l.outlook()
+	}
 	key := mix(l.cluster.Key(), uint64(l.cluster.Now()))
 	for _, p := range l.processes {
 		key = mix(mix(key, uint64(p.passed)<<8|uint64(p.stage)), p.timeline^uint64(p.heard))
 	}
-	return mix(key, l.budgetKey)
+	return l.processes[0].register.key(mix(key, l.budgetKey))
 }
 
 // lastKey returns the key of the state in which a decision is made, which has been computed after the last step.
@@ -46,4 +49,27 @@ func mix(a, b uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// outlook is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
+// as a process's code can still remember: the past of each process whose goroutines have not ended. Properties look back
+// too, at grants that have not ended, which a live process's past tells, and so does that of one that has left a node; and
+// at the highest token.
+func (l *loop) outlook() uint64 {
+	key := mix(l.cluster.Outlook(), uint64(l.highest))
+	for _, p := range l.processes {
+		if p.woken {
+			key = mix(key, 1) // By its phase, which faults go by.
+		}
+		gone := p.link.Crashed() || p.stand.past.dead
+		switch {
+		case !gone:
+			key = mix(mix(key, p.stand.past.hash), uint64(l.cluster.Now()-p.stand.since))
+		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
+			key = mix(key, 1)
+		default:
+			key = mix(key, p.stand.past.hash)
+		}
+	}
+	return l.processes[0].register.key(mix(key, l.budgetKey))
 }

@@ -55,13 +55,18 @@ func tickOf(options []Option) int {
 }
 
 // awaitsTime tells whether something that is bound to happen waits for time alone: the end of a session without a
-// connection, or a client whose link is up and that is going to dial. Only a fault brings either about.
+// connection, a client whose link is up and that is going to dial, one that is going to give its connection up because
+// messages are held, or the end of a pause. Only a fault brings any of these about.
 func (l *loop) awaitsTime() bool {
 	if !l.struck {
 		return false
 	}
 	for _, p := range l.processes {
-		if !p.link.Crashed() && !p.link.Connected() && !p.link.Down() {
+		if p.link.Crashed() {
+			continue
+		}
+		requests, replies := p.link.Held()
+		if p.link.Paused() || p.link.Connected() && (requests || replies) || !p.link.Connected() && !p.link.Down() {
 			return true
 		}
 	}

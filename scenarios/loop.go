@@ -33,8 +33,11 @@ type loop struct {
 	began     time.Time
 	timer     *time.Timer
 
-	struck     bool // by a fault
-	lively     bool // the liveness phase has begun
+	pasts *pasts // in the place of the processes' goroutines; nil where these run
+
+	highest    int64 // token of a grant
+	struck     bool  // by a fault
+	lively     bool  // the liveness phase has begun
 	livelyFrom time.Duration
 	livelyStep int  // how many steps there were before
 	livelyMax  int  // how many there may be after
@@ -49,9 +52,9 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &loop{
 		result: result, log: log, strategy: strategy, budget: scenario.Faults, bounds: scenario.bounds(),
-		cluster: simzk.New(simzk.Config{Settle: synctest.Wait, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log),
-		cancel:  cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
+		cancel: cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
 	}
+	l.cluster = simzk.New(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	if scenario.Subject.Sequence != 0 {
 		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
@@ -85,25 +88,43 @@ func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 // replace lets another process take the place of one that has crashed, for the attempts that are left to it. It is one more
 // process, with the next number.
 func (l *loop) replace(crashed *process) {
-	conn := l.cluster.Join()
+	p := l.newcomer(max(1, crashed.cycles-int(crashed.attempt)))
+	if l.pasts != nil {
+		l.stand(p)
+		return
+	}
+	go p.run()
+}
+
+// newcomer adds a process in the middle of the run.
+func (l *loop) newcomer(cycles int) *process {
+	conn, first := l.cluster.Join(), l.processes[0]
 	p := new(process)
 	l.prepare(p, conn, conn.Link)
-	p.ctx, p.subject, p.cancellable, p.register = crashed.ctx, crashed.subject, crashed.cancellable, crashed.register
-	p.cycles = max(1, crashed.cycles-int(crashed.attempt))
+	p.ctx, p.subject, p.cancellable, p.register = first.ctx, first.subject, first.cancellable, first.register
+	p.cycles = cycles
 	l.processes = append(l.processes, p)
-	go p.run()
+	return p
 }
 
 // run performs the whole run. The strategy may panic to end it early; the processes are torn down all the same.
 func (l *loop) run() {
 	defer l.tearDown()
+	var settled []branch
 	if s, ok := l.strategy.(insider); ok {
 		s.join(l)
+		settled = s.forward()
 	}
 	for _, p := range l.processes {
-		go p.run()
+		if l.pasts == nil {
+			go p.run()
+		}
 	}
 	l.observe()
+	for i := range settled {
+		l.over()
+		l.take(settled[i].step, settled[i].step != settled[i].usual)
+	}
 	for !l.over() {
 		l.listOptions()
 		usual := defaultOption(l.options)
@@ -115,27 +136,43 @@ func (l *loop) run() {
 			l.result.Known = true
 			break
 		}
-		step := l.options[chosen].Step
-		if chosen != usual {
-			l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
-		}
-		l.steps++
-		l.turns.Add(1)
-		l.touch(step)
-		l.perform(step)
-		if step.Kind != Serve && step.Kind != Heal { // Neither of these reaches a process.
-			l.observe()
-		}
+		l.take(l.options[chosen].Step, chosen != usual)
 		l.result.Keys = append(l.result.Keys, l.key())
 	}
 	l.result.Steps = l.steps
 }
 
+// take performs a step and lets every process do what it does upon that.
+func (l *loop) take(step Step, deviates bool) {
+	if deviates {
+		l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
+	}
+	l.steps++
+	l.turns.Add(1)
+	l.touch(step)
+	l.perform(step)
+	if step.Kind != Serve && step.Kind != Heal { // Neither of these reaches a process.
+		l.observe()
+	}
+}
+
+// barrier waits until every process is blocked.
+func (l *loop) barrier() {
+	if l.pasts != nil {
+		l.settle()
+		return
+	}
+	synctest.Wait()
+}
+
 // observe waits until every process is blocked and takes note of what they have done.
 func (l *loop) observe() {
-	synctest.Wait()
+	l.barrier()
 	l.turns.Add(1)
-	now := time.Since(l.began)
+	now := l.cluster.Now()
+	if l.pasts != nil {
+		l.lookForLosses()
+	}
 	for _, p := range l.processes {
 		if p.link.Paused() {
 			continue // Nobody knows what it would say.
@@ -144,6 +181,9 @@ func (l *loop) observe() {
 		for i := range p.pending {
 			p.pending[i].At = now
 			l.log.Append(p.pending[i])
+			if p.pending[i].Kind == history.LockReturn {
+				l.highest = max(l.highest, p.pending[i].Zxid)
+			}
 		}
 		p.pending = p.pending[:0]
 		if p.waiting && p.age == 0 {
@@ -296,6 +336,10 @@ func (l *loop) perform(step Step) {
 		l.cluster.Heal(p.link)
 	case Enter, Leave:
 		p.waiting, p.age = false, 0
+		if l.pasts != nil {
+			p.stimulate(resume)
+			break
+		}
 		p.resume <- struct{}{}
 	case Fault:
 		phase := p.phase()
@@ -303,12 +347,14 @@ func (l *loop) perform(step Step) {
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
 			Name: step.Fault.String(), Op: phase.String()})
 		faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
-		switch step.Fault {
-		case faults.Cancel:
+		switch {
+		case step.Fault == faults.Restart:
+			l.replace(p)
+		case step.Fault == faults.Cancel && l.pasts != nil:
+			p.stimulate(giveUp)
+		case step.Fault == faults.Cancel:
 			p.cancelled = true
 			p.cancel()
-		case faults.Restart:
-			l.replace(p)
 		}
 	}
 }
@@ -343,6 +389,24 @@ func (l *loop) tick() {
 	if ok {
 		pause = min(pause, deadline-l.cluster.Now())
 	}
+	var now time.Duration
+	acted := false
+	if l.pasts != nil {
+		now, acted = l.pass(pause)
+	} else {
+		now, acted = l.sleep(pause)
+	}
+	l.log.Append(history.Event{At: now, Kind: history.Tick})
+	l.cluster.Advance(now)
+	if acted || ok && deadline <= now {
+		l.idleTicks = 0
+	} else {
+		l.idleTicks++
+	}
+}
+
+// sleep lets time pass until a process acts by itself, and tells whether one has.
+func (l *loop) sleep(pause time.Duration) (now time.Duration, acted bool) {
 	if l.timer == nil {
 		l.timer = time.NewTimer(pause)
 	} else {
@@ -352,7 +416,6 @@ func (l *loop) tick() {
 	case <-l.cluster.Activity(): // What is old.
 	default:
 	}
-	acted := false
 	select {
 	case <-l.timer.C:
 	case <-l.cluster.Activity():
@@ -360,14 +423,7 @@ func (l *loop) tick() {
 		l.timer.Stop()
 	}
 	synctest.Wait()
-	now := time.Since(l.began)
-	l.log.Append(history.Event{At: now, Kind: history.Tick})
-	l.cluster.Advance(now)
-	if acted || ok && deadline <= now {
-		l.idleTicks = 0
-	} else {
-		l.idleTicks++
-	}
+	return time.Since(l.began), acted
 }
 
 // over tells whether the run has ended, and moves it from one part to the next.
@@ -416,6 +472,16 @@ func (l *loop) quiet() bool {
 // tearDown makes every goroutine of the run end.
 func (l *loop) tearDown() {
 	l.cancel()
+	if l.pasts != nil {
+		l.pasts.last = l.pasts.last[:0]
+		for _, p := range l.processes {
+			l.pasts.last = append(l.pasts.last, p.stand.past)
+			if p.panics != "" && l.result.Panic == "" {
+				l.result.Panic, l.result.PanicProcess = p.panics, p.Number
+			}
+		}
+		return
+	}
 	for _, p := range l.processes {
 		p.link.TearDown()
 		close(p.resume)

@@ -63,6 +63,7 @@ type process struct {
 	served   bool          // the server has handled one
 
 	panics string
+	stand  *stand // in the place of the goroutine; nil while that runs
 
 	space [3]history.Event // where pending begins
 }

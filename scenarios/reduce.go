@@ -16,12 +16,15 @@ import "slices"
 // Every property that is not judged at the end of a run is decided by the state in which a process is told that it has
 // the lock, or enters, or is told of a loss. A delivery that brings such an event about is visible, and suffices not.
 //
+// In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
+// session, drops what is under way to its clients. There nothing is left out.
+//
 // Time is taken to commute with a delivery too. That is so for a lock that does not look at the clock. For one that does,
 // the reduced search sees only schedules in which a message that can be delivered is not held back while time
 // passes; requests still are.
 func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	at := slices.IndexFunc(all, x.private)
-	if at < 0 || len(all) == 1 {
+	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 {
 		return nil, nil, false
 	}
 	first = append(make([]Step, 0, 4), all[at])
@@ -47,18 +50,27 @@ func (x *explorer) private(step Step) bool {
 }
 
 // commutes tells whether a step need not be tried in this state, because it commutes with all that can happen before the
-// next tick, where it is tried. That is so for the healing of a link, of which nobody takes notice until time has passed
-// and the client tries to connect.
+// next tick, where it is tried. That is so for the mending of a link.
 func (x *explorer) commutes(o *Option) bool {
-	healed := int32(0) // the link that has been healed right before
-	if last := len(x.path) - 1; last >= 0 && x.path[last].step.Kind == Heal && x.path[last].step.Process > 0 {
-		healed = x.path[last].step.Process
+	mended := int32(0) // the link that has been mended right before
+	if last := len(x.path) - 1; last >= 0 && x.path[last].mends {
+		mended = x.path[last].step.Process
 	}
 	switch {
-	case o.Kind == Heal && o.Process > 0:
-		return o.Process < healed
+	case x.mends(o.Step):
+		return o.Process < mended
 	case x.search.Unreduced:
 		return false
 	}
-	return healed != 0 && o.Kind != Tick
+	return mended != 0 && o.Kind != Tick
+}
+
+// mends tells whether a step mends a link that was cut: nobody takes notice of that until time has passed and the client
+// tries to connect. It is otherwise where messages are held, which then get through at once.
+func (x *explorer) mends(step Step) bool {
+	if step.Kind != Heal || step.Process <= 0 {
+		return false
+	}
+	requests, replies := x.loop.processes[step.Process-1].link.Held()
+	return !requests && !replies
 }

@@ -64,6 +64,9 @@ func (r *register) admit(guard Guard, token int64) bool {
 	return true
 }
 
+// key folds the register's state into a state key.
+func (r *register) key(key uint64) uint64 { return mix(mix(key, uint64(r.version)), uint64(r.token)) }
+
 // read reads the resource, if there is one, and tells whether what was read may be the base of a write.
 func (p *process) read(resource *Resource) bool {
 	if resource == nil {

@@ -73,6 +73,20 @@ func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 	return result
 }
 
+// rehearse performs a run as Run does, with what is known of the processes' code in the place of their goroutines.
+func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts) *Result {
+	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
+	r.log.Reset()
+	l := newLoop(scenario, strategy, &r.log, result)
+	l.begin(known)
+	l.run()
+	r.keys = result.Keys
+	result.Events = r.log.Events()
+	result.TraceHash = r.log.Hash()
+	r.check(&scenario.Subject, result)
+	return result
+}
+
 // bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic must not cross
 // the edge of the bubble: the testing package would end the program.
 func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
@@ -97,7 +111,7 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 // judgedAtTheEnd tells whether a property can only be judged where a run has come to its end.
 func judgedAtTheEnd(p history.Property) bool {
 	switch p {
-	case history.Watch, history.Progress, history.NoRefusal, history.NoOrphan, history.Reentrancy:
+	case history.Watch, history.Progress, history.NoOrphan, history.Reentrancy:
 		return true
 	}
 	return false

@@ -24,7 +24,8 @@ type Conn struct {
 	*Link
 	link Link // to which the pointer above points
 
-	first     int // the server with which the client begins
+	double    *Double // in the place of the process; mostly nil
+	first     int     // the server with which the client begins
 	sessionID atomic.Int64
 	connState atomic.Int32
 	closed    atomic.Bool
@@ -79,6 +80,7 @@ type call struct {
 	answer *tree.Result    // as the caller gets to know it: without anything in it if the call has failed by itself
 	err    error           // what the caller gets to know
 	events <-chan zk.Event // where the watch that the call has set will tell
+	watch  int32           // the number of the channel that the watch tells on, where a [Double] has made the call
 	done   chan struct{}   // receives once; closed without a value when the run is torn down. Nil for the client's own requests.
 }
 
@@ -117,7 +119,14 @@ type watching struct {
 // A watcher is the channels that wait for the same.
 type watcher struct {
 	watching
-	channels []chan zk.Event
+	channels []watchChannel
+}
+
+// A watchChannel is what a call that has set a watch gives its caller, or the number of that where a [Double] is the
+// caller.
+type watchChannel struct {
+	channel chan zk.Event
+	number  int32
 }
 
 // Connect adds a modelled client that already has a session. Processes are numbered from 1 in the order of the calls.

@@ -134,8 +134,17 @@ func (c *Conn) answer(r *call) {
 	c.mu.Unlock()
 	if waits {
 		r.answer, r.err = &r.result, clientError(r.result.Code)
-		r.done <- struct{}{}
+		c.wake(r)
 	}
+}
+
+// wake lets the goroutine go on that waits for an answer.
+func (c *Conn) wake(r *call) {
+	if d := c.double; d != nil {
+		d.wake(r)
+		return
+	}
+	r.done <- struct{}{}
 }
 
 // fail answers calls with an error. All of them have failed before the first is woken, but what each wakes comes to
@@ -158,7 +167,7 @@ func (c *Conn) fail(calls []*call, err error) {
 		c.observed = mix(c.observed, uint64(r.number))
 		if len(woken) > 0 && woken[0] == r {
 			woken = woken[1:]
-			r.done <- struct{}{}
+			c.wake(r)
 		}
 		c.cluster.config.Settle()
 	}
@@ -175,15 +184,21 @@ func (c *Conn) watch(r *call) {
 	case r.Op == wire.OpGetChildren2:
 		w.kind = childWatch
 	}
-	events := make(chan zk.Event, 1)
-	r.events = events
+	var events watchChannel
+	if d := c.double; d != nil {
+		events.number = d.newChannel()
+		r.watch = events.number
+	} else {
+		events.channel = make(chan zk.Event, 1)
+		r.events = events.channel
+	}
 	for i := range c.watchers {
 		if c.watchers[i].watching == w {
 			c.watchers[i].channels = append(c.watchers[i].channels, events)
 			return
 		}
 	}
-	c.watchers = append(c.watchers, watcher{w, []chan zk.Event{events}})
+	c.watchers = append(c.watchers, watcher{w, []watchChannel{events}})
 }
 
 // notify hands a watch event to all that wait for it.
@@ -228,14 +243,27 @@ func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 				c.cluster.config.Settle()
 			}
 			first = false
-			events <- event
-			close(events)
+			c.sound(events, event)
 		}
 	}
 }
 
+// sound sends the one event that a watch tells.
+func (c *Conn) sound(events watchChannel, event zk.Event) {
+	if d := c.double; d != nil {
+		d.sound(events.number, event)
+		return
+	}
+	events.channel <- event
+	close(events.channel)
+}
+
 // emit puts an event into the client's channel of events, or drops it if that is full.
 func (c *Conn) emit(event zk.Event) {
+	if d := c.double; d != nil {
+		d.note(Stimulus{Kind: Emitted, Event: event})
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.events == nil || c.told {
@@ -249,11 +277,21 @@ func (c *Conn) emit(event zk.Event) {
 
 func (c *Conn) setState(state zk.State, name string) {
 	c.connState.Store(int32(state))
+	if d := c.double; d != nil {
+		d.note(Stimulus{Kind: StateSet, State: state})
+	}
 	c.cluster.record(history.Event{At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
 		Session: c.SessionID()})
 	c.observed = mix(c.observed, uint64(state))
 	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.host)})
 	c.cluster.config.Settle()
+}
+
+func (c *Conn) setSession(id int64) {
+	c.sessionID.Store(id)
+	if d := c.double; d != nil {
+		d.note(Stimulus{Kind: SessionSet, Session: id})
+	}
 }
 
 // broken is what the client does when its connection breaks: all that was in flight has an unknown outcome.
@@ -327,7 +365,7 @@ func (c *Conn) dial() bool {
 // authenticated handles the server's answer to the client's wish for its session.
 func (c *Conn) authenticated(r *call) {
 	if r.session == 0 {
-		c.sessionID.Store(0)
+		c.setSession(0)
 		c.lastZxid = 0
 		c.setState(zk.StateExpired, "expired")
 		c.invalidate(zk.ErrSessionExpired)
@@ -340,7 +378,7 @@ func (c *Conn) authenticated(r *call) {
 		return
 	}
 	c.last = c.host
-	c.sessionID.Store(r.session)
+	c.setSession(r.session)
 	c.setState(zk.StateHasSession, "has-session")
 	c.rearm()
 	c.proved = 0
@@ -426,6 +464,10 @@ func (c *Conn) ended() {
 
 // endEvents closes the channel of events.
 func (c *Conn) endEvents() {
+	if d := c.double; d != nil {
+		d.note(Stimulus{Kind: EventsEnded})
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.events != nil && !c.told {
@@ -437,6 +479,9 @@ func (c *Conn) endEvents() {
 // tearDown ends every goroutine that waits for an answer, and every one that asks later, by [runtime.Goexit]; every
 // watch channel is closed.
 func (c *Conn) tearDown() {
+	if c.double != nil {
+		return // There are no goroutines.
+	}
 	c.mu.Lock()
 	c.tornDown = true
 	waiting := c.waiting
@@ -451,8 +496,7 @@ func (c *Conn) tearDown() {
 	c.watchers = nil
 	for _, w := range watchers {
 		for _, events := range w.channels {
-			events <- zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path, Err: zk.ErrClosing}
-			close(events)
+			c.sound(events, zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path, Err: zk.ErrClosing})
 		}
 	}
 }

@@ -18,6 +18,7 @@ type request struct {
 	number    int32  // of the process, in the order in which requests were sent
 	age       uint64 // set when it is sent
 	malformed bool   // its body could not be read
+	asked     uint64 // what request.outlook has returned, 0 if it was not asked yet
 
 	connect *wire.ConnectRequest // of a handshake over the wire
 	session int64                // of a handshake: asked for, then granted

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ type checkFlags struct {
 	schedules, workers, slack            int
 	symmetry                             bool
 	budget                               time.Duration
-	json, out                            string
+	json, out, checkpoint                string
 }
 
 func newCheck(t *testing.T) *cobra.Command {
@@ -67,6 +68,8 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for go-zookeeper/zk itself, which takes ten times as long")
 	flags.StringVar(&f.strategy, "strategy", scenarios.RandomStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
 	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which nothing has happened yet for alike")
+	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, and note in it how far the search is, "+
+		"once a minute and when --budget, --schedules or Ctrl-C ends it")
 	flags.IntVar(&f.slack, "slack", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
@@ -187,8 +190,8 @@ func (f *checkFlags) strategyFits() error {
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		return nil
 	}
-	if f.symmetry || f.slack > 0 {
-		return errors.New("--symmetry and --slack are for --strategy exhaustive only")
+	if f.symmetry || f.slack > 0 || f.checkpoint != "" {
+		return errors.New("--symmetry, --slack and --checkpoint are for --strategy exhaustive only")
 	}
 	if _, err := scenarios.ParseStrategy(f.strategy); err != nil {
 		return fmt.Errorf("--strategy: %w, %s", err, scenarios.ExhaustiveStrategy)
@@ -201,8 +204,8 @@ func (f *checkFlags) exhaustive(c *scenarios.Campaign, given func(string) bool) 
 	if c.Scenario.Client != scenarios.Model {
 		return errors.New("--strategy exhaustive works with --client model only: nothing tells what state the real client is in")
 	}
-	if c.Scenario.Servers > 1 {
-		return errors.New("--strategy exhaustive works with --servers 1 only")
+	if f.servers > 1 && f.symmetry {
+		return errors.New("--symmetry works with --servers 1 only: processes that are connected to different servers are not alike")
 	}
 	if !given("schedules") {
 		c.Schedules = 0
@@ -215,14 +218,24 @@ func (f *checkFlags) exhaustive(c *scenarios.Campaign, given func(string) bool) 
 }
 
 // search runs the campaign, or the exhaustive search that the flags ask for in its place.
-func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Campaign) *scenarios.Report {
+func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Campaign) (*scenarios.Report, error) {
 	if f.strategy != scenarios.ExhaustiveStrategy {
-		return c.Run(ctx, t)
+		return c.Run(ctx, t), nil
 	}
 	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Slack: f.slack, Schedules: c.Schedules,
-		Budget: c.Budget, Progress: c.Progress}
-	return e.Run(ctx, t)
+		Budget: c.Budget, Progress: c.Progress, Checkpoint: f.checkpoint}
+	if f.checkpoint != "" {
+		if err := e.Resume(t); err != nil {
+			return nil, fmt.Errorf("--checkpoint: %w", err)
+		}
+	}
+	// Hardly anything that a run leaves lives on, and there is little of what does.
+	defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
+	return e.Run(ctx, t), nil
 }
+
+// exhaustiveGCPercent lets the heap of an exhaustive search grow to five times what lives, which is little.
+const exhaustiveGCPercent = 400
 
 func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags, stdout, stderr io.Writer) error {
 	text := stdout
@@ -248,8 +261,14 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	progress := newProgress(stderr, campaign)
 	campaign.Progress = progress.show
-	report := f.search(ctx, t, campaign)
+	report, err := f.search(ctx, t, campaign)
 	progress.clear()
+	if err != nil {
+		return err
+	}
+	if report.Unsaved != nil {
+		fmt.Fprintf(stderr, "--checkpoint: %v\n", report.Unsaved)
+	}
 	if report.Failure != nil {
 		fmt.Fprintln(stderr, "a schedule fails; shortening it, which Ctrl-C ends early")
 	}
@@ -257,7 +276,6 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	writeReport(text, campaign, report, found)
 	unexplained := found.explain(report, f.out, text)
 	out := jsonReport(campaign, report, found)
-	var err error
 	switch {
 	case f.json == "-":
 		err = encodeJSON(stdout, out)

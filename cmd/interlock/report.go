@@ -149,6 +149,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 // writeCoverage says how much of all schedules an exhaustive search has seen.
 func writeCoverage(w io.Writer, r *scenarios.Report) {
 	fmt.Fprintf(w, "%d transitions between states, the longest schedule has %d decisions\n", r.Transitions, r.Depth)
+	fmt.Fprintf(w, "%d pasts of processes, %d schedules performed for real, and all came to the same\n", r.Pasts, r.Performed)
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
 		return
@@ -214,8 +215,10 @@ type report struct {
 	Scope        string                    `json:"scope,omitempty"` // of a complete search: every schedule of what
 	Transitions  int                       `json:"transitions,omitempty"`
 	Depth        int                       `json:"depth,omitempty"`
-	Open         int                       `json:"open,omitempty"`    // steps in the states of the last schedule that were not tried
-	CutOff       int                       `json:"cut_off,omitempty"` // schedules that were too long
+	Pasts        int                       `json:"pasts,omitempty"`     // of processes that an exhaustive search has met
+	Performed    int                       `json:"performed,omitempty"` // schedules that it performed with the processes' code
+	Open         int                       `json:"open,omitempty"`      // steps in the states of the last schedule that were not tried
+	CutOff       int                       `json:"cut_off,omitempty"`   // schedules that were too long
 	Strategies   []scenarios.Share         `json:"strategies,omitempty"`
 	Interrupted  bool                      `json:"interrupted"`
 	Seconds      float64                   `json:"seconds"`
@@ -262,7 +265,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 		Version: 1, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
 		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults, Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
-		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Open: r.Open, CutOff: r.CutOff,
+		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Pasts: r.Pasts, Performed: r.Performed, Open: r.Open, CutOff: r.CutOff,
 		Strategies: r.Shares, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
 		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},
 		Cost: costReport(r.Survey.Cost), Goals: c.Goals(r), Missed: c.Missed(r), CheckShare: r.Effort.CheckingShare(),

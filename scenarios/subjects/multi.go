@@ -34,7 +34,7 @@ func Multi() scenarios.Subject {
 			return &scenarios.Hold{Unlock: leases.Unlock, Done: leases.Done(), Node: last.Node(), Token: last.Token()}, nil
 		}, nil
 	})
-	s.Limits.Requests = 20 // an acquire is up to three
+	s.Limits.Requests = 20                                                                  // an acquire is up to three
 	s.Goals = []history.Goal{history.Contention, history.ExpiredWaiter, history.LostCreate} // few queue for the same lock
 	return s
 }

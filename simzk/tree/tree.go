@@ -218,6 +218,23 @@ func (t *Tree) SetSequence(path string, n int32) wire.Code {
 // Hash returns 64 bits that are equal for equal trees. It costs nothing: every write keeps it up to date.
 func (t *Tree) Hash() uint64 { return t.hash }
 
+// Outlook returns 64 bits over all that clients can be told of the tree, apart from times. Unlike [Tree.Hash] it does not
+// take the history of the writes to be known, so it holds every field of every stat. It takes time linear in the number of
+// nodes.
+func (t *Tree) Outlook() uint64 {
+	sum := t.hash
+	for _, n := range t.nodes {
+		h := mix(mix(n.hash, uint64(n.stat.Pzxid)), uint64(n.stat.Czxid)^xxhash.Sum64(n.data))
+		if len(n.acl) > 0 && &n.acl[0] != &Open[0] {
+			for _, a := range n.acl {
+				h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
+			}
+		}
+		sum += h
+	}
+	return sum
+}
+
 func (t *Tree) rehash(path string, n *znode) {
 	t.hash ^= n.hash
 	n.hash = mix(mix(mix(xxhash.Sum64String(path), uint64(n.stat.Mzxid)), uint64(n.stat.EphemeralOwner)),

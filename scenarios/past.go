@@ -1,0 +1,300 @@
+package scenarios
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A past is all that has reached a process's code so far, each thing at its time, and what the process has done upon the
+// last of it. Lock code is deterministic, so one past has one outcome: once the code has been run to find it out, nobody
+// need run it again. The pasts of a process are a tree, whose root is its start.
+type past struct {
+	parent  *past
+	after   time.Duration // how long after the parent
+	stimuli []stimulus
+	next    []*past
+	hash    uint64 // over the way from the root
+	depth   int
+	origin  *origin // of the root, and the same of all that follow on it
+
+	response
+}
+
+// An origin is how a process begins.
+type origin struct {
+	number, cycles int
+	session        int64    // that its client has, 0 if it has none yet
+	state          zk.State // of its client
+}
+
+// A response is what a process has done, and what it is going to do by itself.
+type response struct {
+	events []history.Event
+	calls  []wire.Request // new ones
+	kept   []int32        // which of the calls that waited wait on; nil if all do
+	closed bool           // the process has closed its client
+
+	stage     stage
+	attempt   int32
+	gate      StepKind
+	waits     bool // at the gate
+	cancelled bool
+	holds     bool
+	lost      bool
+	over      bool
+	panics    string
+	register  register // as the process has left it, once its gate has opened
+
+	actsAfter time.Duration // when it will do something by itself, if nothing reaches it before
+	lostAfter time.Duration // when its hold tells that it is lost, likewise
+	dead      bool          // its goroutines have ended, all of them
+}
+
+// never is later than any run lasts.
+const never = time.Duration(math.MaxInt64)
+
+// A stimulus is one thing that reaches a process's code.
+type stimulus struct {
+	kind     stimulusKind
+	client   simzk.Stimulus // of fromClient
+	register register       // of resume: what the process finds, which uses the register only between its gates
+}
+
+type stimulusKind uint8
+
+const (
+	fromClient stimulusKind = iota
+	resume                  // the gate opens
+	giveUp                  // the context of the attempt ends
+	look                    // the loop looks whether the hold is lost; see process.checkLoss
+)
+
+func (s *stimulus) hash() uint64 {
+	switch s.kind {
+	case fromClient:
+		return s.client.Hash()
+	case resume:
+		return s.register.key(uint64(resume))
+	}
+	return uint64(s.kind)
+}
+
+// find returns the past that follows, nil if it has not come up yet.
+func (p *past) find(hash uint64) *past {
+	for _, next := range p.next {
+		if next.hash == hash {
+			return next
+		}
+	}
+	return nil
+}
+
+// extended returns the hash of the past that follows when the stimuli come after that time.
+func (p *past) extended(after time.Duration, stimuli []stimulus) uint64 {
+	h := mix(p.hash, uint64(after))
+	for i := range stimuli {
+		h = mix(h, stimuli[i].hash())
+	}
+	return h
+}
+
+// way returns the pasts from the root to this one.
+func (p *past) way() []*past {
+	way := make([]*past, p.depth+1)
+	for ; p != nil; p = p.parent {
+		way[p.depth] = p
+	}
+	return way
+}
+
+// Pasts is what is known of the code of a scenario's processes.
+type pasts struct {
+	scenario *Scenario
+	runner   *Runner
+	roots    map[origin]*past
+	count    int
+	last     []*past // to which the processes of the last run have come
+	endless  bool    // goroutines of the lock outlive its use, so that no process is ever dead
+}
+
+func newPasts(scenario *Scenario, runner *Runner) *pasts {
+	return &pasts{scenario: scenario, runner: runner, roots: make(map[origin]*past)}
+}
+
+// root returns the past of a process that has just begun.
+func (t *pasts) root(begins origin) *past {
+	root := t.roots[begins]
+	if root == nil {
+		root = &past{origin: &begins}
+		root.hash = mix(mix(uint64(begins.number)<<16|uint64(begins.cycles), uint64(begins.session)), uint64(begins.state))
+		t.live(root)
+		t.roots[begins] = root
+	}
+	return root
+}
+
+// extend returns the past that follows on p when the stimuli come. If it has not come up yet the process's code is run.
+func (t *pasts) extend(p *past, after time.Duration, stimuli []stimulus) *past {
+	hash := p.extended(after, stimuli)
+	if next := p.find(hash); next != nil {
+		return next
+	}
+	next := &past{parent: p, after: after, stimuli: slices.Clone(stimuli), hash: hash, depth: p.depth + 1, origin: p.origin}
+	t.live(next)
+	p.next = append(p.next, next)
+	return next
+}
+
+// live runs the process's code through a past, in a bubble of its own, and notes what it has done last.
+func (t *pasts) live(p *past) {
+	t.count++
+	t.relive(p, false)
+	if p.over && p.actsAfter == never && !t.endless {
+		t.endless = t.relive(p, true)
+		p.dead = !t.endless
+	}
+}
+
+// horizon is how long a process is left to itself to see when it acts.
+const horizon = 10 * time.Minute
+
+// relive does what live says. It can leave all goroutines to themselves in the end, and then tells whether any is left.
+func (t *pasts) relive(p *past, abandon bool) (left bool) {
+	result := &Result{}
+	way := p.way()
+	var log history.Log
+	finished := false
+	defer func() {
+		if !finished {
+			recover() // The bubble has found that goroutines are left.
+			left = true
+		}
+	}()
+	synctest.Test(t.runner.t, func(*testing.T) {
+		l := newLoop(t.scenario, nil, &log, result)
+		process := l.alone(p.origin)
+		s := &solo{loop: l, process: process, client: process.Client.(*simzk.Conn).Alone()}
+		s.client.Undergo(&simzk.Stimulus{Kind: simzk.SessionSet, Session: p.origin.session})
+		s.client.Undergo(&simzk.Stimulus{Kind: simzk.StateSet, State: p.origin.state})
+		go process.run()
+		synctest.Wait()
+		p.response = s.respond()
+		for _, step := range way[1:] {
+			s.undergo(step)
+			p.response = s.respond()
+		}
+		s.foresee(p)
+		if !abandon {
+			l.tearDown()
+		}
+	})
+	finished = true
+	return false
+}
+
+// alone returns the process that begins so, of a loop that is not run.
+func (l *loop) alone(begins *origin) *process {
+	for len(l.processes) < begins.number {
+		l.newcomer(begins.cycles)
+	}
+	p := l.processes[begins.number-1]
+	p.cycles = begins.cycles
+	return p
+}
+
+// A solo is a process that runs by itself.
+type solo struct {
+	loop    *loop
+	process *process
+	client  *simzk.Solo
+}
+
+// undergo lets the process live through a past that follows on what it has lived through.
+func (s *solo) undergo(p *past) {
+	time.Sleep(p.after)
+	synctest.Wait()
+	for i := range p.stimuli {
+		what := &p.stimuli[i]
+		switch what.kind {
+		case fromClient:
+			s.client.Undergo(&what.client)
+		case resume:
+			*s.process.register = what.register
+			s.process.waiting = false
+			s.process.resume <- struct{}{}
+		case giveUp:
+			s.process.cancelled = true
+			s.process.cancel()
+		case look:
+			s.process.checkLoss()
+		}
+	}
+	synctest.Wait()
+}
+
+// respond returns what the process has done since the last time.
+func (s *solo) respond() response {
+	process := s.process
+	calls, kept, closed := s.client.Response()
+	r := response{
+		events: append([]history.Event(nil), process.pending...), calls: calls, kept: kept, closed: closed,
+		stage: process.stage, attempt: process.attempt, gate: process.gate, waits: process.waiting,
+		cancelled: process.cancelled, holds: process.hold != nil, lost: process.lost, over: process.over, panics: process.panics,
+		register: *process.register,
+	}
+	process.pending = process.pending[:0]
+	return r
+}
+
+// foresee notes what the process will do by itself.
+func (s *solo) foresee(p *past) {
+	p.actsAfter, p.lostAfter = never, never
+	began := time.Now()
+	activity := s.loop.cluster.Activity()
+	select {
+	case <-activity: // What is old.
+	default:
+	}
+	var lost <-chan struct{}
+	if hold := s.process.hold; hold != nil && !s.process.lost {
+		lost = hold.Done
+	}
+	end := time.NewTimer(horizon)
+	defer end.Stop()
+	for p.actsAfter == never {
+		acts := false
+		select {
+		case <-activity:
+			acts = true
+		case <-lost:
+		case <-end.C:
+			return
+		}
+		now := time.Since(began)
+		synctest.Wait()
+		if lost != nil {
+			select {
+			case <-lost:
+				p.lostAfter, lost = now, nil
+			default:
+			}
+		}
+		select {
+		case <-activity:
+			acts = true
+		default:
+		}
+		if acts {
+			p.actsAfter = now
+		}
+	}
+}

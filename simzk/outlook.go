@@ -1,0 +1,171 @@
+package simzk
+
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// Outlook returns 64 bits over all that decides what the ensemble and the clients will do, apart from the code of the
+// processes: equal outlooks and processes that do the same, equal futures given equal decisions. Other than [Cluster.Key]
+// it holds what is, and not what has been: nodes, sessions, watches, what is under way and what the clients wait for. The
+// time counts only as far as something depends on how long it is until then. Left out are the order in which messages to
+// different processes were sent, on which only a policy can depend, and the times at which nodes were made.
+func (c *Cluster) Outlook() uint64 {
+	key := mix(c.tree.Outlook(), uint64(c.zxid))
+	key = mix(key, uint64(c.now%c.config.TickTime)<<16|uint64(uint16(c.lastSession)))
+	for _, s := range c.sessions {
+		key = mix(key, c.sessionOutlook(s))
+	}
+	for i := range c.servers {
+		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
+			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)), uint64(s.clock.read(c.now)-c.now))
+		}
+	}
+	key = mix(key, c.watches.outlook())
+	if c.config.Lag {
+		key = c.ensembleKey(key)
+		for i := range c.servers {
+			for _, d := range c.servers[i].answers {
+				key = mix(key, uint64(uint32(d.link.process))<<32|uint64(len(c.proposals)-d.applied))
+				key = mix(key, d.request.outlook())
+			}
+		}
+	}
+	for _, l := range c.links {
+		key = mix(key, l.outlook())
+	}
+	return key
+}
+
+func (c *Cluster) sessionOutlook(s *session) uint64 {
+	h := mix(uint64(s.id), uint64(s.timeout))
+	if s.link != nil {
+		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unheard)))
+	}
+	if s.counting() {
+		return mix(h, uint64(c.leaderClock().when(s.expires)-c.now))
+	}
+	// What detach makes of the pings: how long ago the last one was, and that the server has heard of the client since. In
+	// an ensemble that lags, the rest stands in ensembleKey.
+	every := s.timeout / 3
+	return mix(h, uint64((c.now-s.since)%every)<<32^uint64(min(c.now-s.last, every)))
+}
+
+// outlook does not depend on the order of the maps. In which order watches on different paths were set decides nothing.
+func (t *watchTable) outlook() uint64 {
+	sum := uint64(0)
+	for _, table := range [...]map[string][]*watch{t.data, t.child} {
+		for path, watches := range table {
+			at := xxhash.Sum64String(path)
+			for _, w := range watches {
+				sum += mix(at, uint64(uint32(w.link.process))<<16|uint64(w.kind)<<8|uint64(w.mode))
+			}
+		}
+	}
+	return sum
+}
+
+// outlook of a link whose process has crashed is what the server still has to do for it.
+func (l *Link) outlook() uint64 {
+	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.delayed))<<1 | uint64(btoi(l.crashed.Load()))
+	if l.session != nil {
+		h = mix(h, uint64(l.session.id))
+	}
+	if l.halt != (halt{}) || l.percent != 0 {
+		h = mix(h, l.halt.key(l.cluster.now)<<8|uint64(l.percent))
+	}
+	for _, r := range l.toServer {
+		h = mix(h, r.outlook())
+	}
+	for i := range l.toClient {
+		m := &l.toClient[i]
+		h = mix(mix(h, m.hash()), uint64(m.zxid))
+	}
+	for _, id := range l.identities[1:] {
+		h = mix(mix(h, xxhash.Sum64String(id.Scheme)), xxhash.Sum64String(id.ID))
+	}
+	if conn, ok := l.end.(*Conn); ok && !l.crashed.Load() {
+		h = mix(h, conn.outlook())
+	}
+	return h
+}
+
+// outlook returns what a request asks for, as the server sees it. How old it is, or how many there were before, makes no
+// difference to that.
+func (r *request) outlook() uint64 {
+	if r.asked != 0 {
+		return r.asked
+	}
+	h := mix(uint64(rank(r))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
+	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
+	h = mix(mix(h, uint64(r.session)), uint64(r.seen))
+	for _, a := range r.ACL {
+		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
+	}
+	if r.Scheme != "" {
+		h = mix(h, xxhash.Sum64String(r.Scheme))
+	}
+	for i := range r.Ops {
+		op := request{Request: r.Ops[i]}
+		h = mix(h, op.outlook())
+	}
+	if w := r.Watches; w != nil {
+		h = mix(h, uint64(w.RelativeZxid))
+		for _, paths := range [...][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
+			for _, path := range paths {
+				h = mix(h, xxhash.Sum64String(path))
+			}
+			h = mix(h, uint64(len(paths)))
+		}
+	}
+	if r.Op != wire.OpCreateSession { // What a client asks for there turns into what it is granted.
+		r.asked = h | 1
+	}
+	return h | 1
+}
+
+func (c *Conn) outlook() uint64 {
+	now := c.cluster.now
+	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.last)<<16 | uint64(c.proved)<<24 | uint64(btoi(c.closing))<<32
+	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
+	switch {
+	case c.phase == dialing:
+		h = mix(h, uint64(c.dialAt-now))
+	case c.silentUntil > 0:
+		h = mix(h, uint64(c.silentUntil-now))
+	}
+	// What counts when the pings are no longer answered.
+	every := c.cluster.config.SessionTimeout / 3
+	h = mix(h, uint64(btoi(c.mute))|uint64(min(now-c.heardAt, every))<<1^uint64((now-c.pingsSince)%every)<<32)
+	for _, calls := range [...][]*call{c.submitted, c.unsent, c.inFlight} {
+		for _, r := range calls {
+			h = mix(mix(h, r.outlook()), uint64(c.double.rank(r)))
+		}
+		h = mix(h, uint64(len(calls)))
+	}
+	if c.cluster.Servers() > 1 {
+		h = mix(h, uint64(c.lastZxid))
+	}
+	for i := range c.watchers {
+		h = mix(h, c.watcherOutlook(&c.watchers[i]))
+	}
+	return h
+}
+
+// watcherOutlook holds of the last transaction that the client knows of no more than what decides which events it gets
+// when it sets its watches again: whether what it watches has changed since.
+func (c *Conn) watcherOutlook(w *watcher) uint64 {
+	h := mix(xxhash.Sum64String(w.path), uint64(w.kind))
+	for i := range w.channels {
+		h = mix(h, uint64(slices.Index(c.double.watches, w.channels[i].number)))
+	}
+	if stat, ok := c.cluster.tree.Stat(w.path); ok {
+		h = mix(h, 1+2*uint64(btoi(stat.Mzxid > c.lastZxid))+uint64(btoi(stat.Pzxid > c.lastZxid)))
+	}
+	return h
+}
+
+func (d *Double) rank(r *call) int { return slices.Index(d.calls, r) }
