@@ -208,26 +208,27 @@ func (p prefixed) Children(path string) ([]string, *zk.Stat, error) {
 
 func (p prefixed) Sync(path string) (string, error) { return p.Client.Sync(p.prefix + path) }
 
-// lagging is a client on a server that knows of nothing until it is synced.
+// lagging is a client on a server that knows of nothing until it has taken part in a transaction. It may answer a sync without
+// that, as a leader does that has been deposed.
 type lagging struct {
 	*simzk.Conn
-	synced atomic.Bool
+	agreed atomic.Bool
 }
 
 func (l *lagging) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
 	created, err := l.Conn.Create(path, data, flags, acl)
-	l.synced.Store(err == nil) // Whoever answers a create has carried it out.
+	l.agreed.Store(err == nil) // Whoever answers a create has carried it out.
 	return created, err
 }
 
-func (l *lagging) Sync(path string) (string, error) {
-	l.synced.Store(true)
-	return l.Conn.Sync(path)
+func (l *lagging) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	l.agreed.Store(true)
+	return l.Conn.Multi(operations...)
 }
 
 func (l *lagging) Children(path string) ([]string, *zk.Stat, error) {
 	names, stat, err := l.Conn.Children(path)
-	if !l.synced.Load() {
+	if !l.agreed.Load() {
 		return nil, stat, err
 	}
 	return names, stat, err
