@@ -97,9 +97,6 @@ func (c *contender) waitFor(blockers []string) error {
 			return err
 		}
 		if len(standing) < len(blockers) {
-			if len(standing) > c.rule.spare+1 {
-				return errAgain // Which of them is the nearest now is not known, and most may be gone by now.
-			}
 			blockers = standing
 			continue
 		}
