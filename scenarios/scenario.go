@@ -37,8 +37,6 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Subject.Name)
 	case s.Subject.Real && s.Client != Real:
 		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client", s.Subject.Name)
-	case s.Faults.Allows(faults.FailWrite) && s.Client != Real:
-		return fmt.Errorf("the fault %v needs the real client", faults.FailWrite)
 	case s.Servers < 0 || s.Servers > ServersMax:
 		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
 	case s.Bounds != faults.Bounds{} && s.Bounds.Validate() != nil:
@@ -47,6 +45,17 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("clients must be from 1 to %d, not %d", ClientsMax, s.Clients)
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
 		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
+	}
+	return s.faultsFit()
+}
+
+// faultsFit returns an error if the plan asks by name for a fault that cannot strike in the scenario, or nil.
+func (s *Scenario) faultsFit() error {
+	has := map[faults.Need]bool{"": true, faults.SeveralServers: s.Servers > 1, faults.ModelledClient: s.Client == Model, faults.RealClient: s.Client == Real}
+	for k := range faults.Kinds {
+		if s.Faults.Names(k) && !has[k.Needs()] {
+			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
+		}
 	}
 	return nil
 }

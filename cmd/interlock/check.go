@@ -19,6 +19,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 // What a check does that is given no bounds.
@@ -75,7 +76,7 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
 	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2")
 	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh one")
-	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at the same time")
+	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at the same time; always 1 with the real client and of an exhaustive search")
 	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard output if it is -")
 	flags.StringVar(&f.out, "out", "interlock-failures", "the `directory` below which counterexamples are written")
 	return command
@@ -96,13 +97,15 @@ const strategyHelp = `Strategies:
               --budget sets one, and uses one processor
 `
 
+const faultNameWidth = len("deafen-server")
+
 func faultsHelp() string {
 	var text strings.Builder
 	text.WriteString("Faults, each of which strikes one client:\n")
 	for kind := range faults.Kinds {
-		fmt.Fprintf(&text, "  %-12s%s\n", kind, kind.Meaning())
+		fmt.Fprintf(&text, "  %-*s  %s\n", faultNameWidth, kind, kind.Meaning())
 	}
-	text.WriteString("  any         one of these, but for restart and fail-write\n")
+	fmt.Fprintf(&text, "  %-*s  one of these, but for restart and fail-write\n", faultNameWidth, "any")
 	return text.String()
 }
 
@@ -145,9 +148,6 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if subject.Real && !given("client") {
 		c.Scenario.Client = scenarios.Real
 	}
-	if c.Scenario.Client == scenarios.Real {
-		c.Workers = 1 // The real client runs on one processor; see simzk.Tame.
-	}
 	// Whoever sets one bound means that bound, and not the other one's default.
 	if given("schedules") && !given("budget") {
 		c.Budget = 0
@@ -156,6 +156,9 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 		c.Schedules = 0
 	}
 	if err := c.Scenario.Validate(); err != nil {
+		return nil, err
+	}
+	if err := f.workersFit(c, given); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -213,9 +216,28 @@ func (f *checkFlags) exhaustive(c *scenarios.Campaign, given func(string) bool) 
 	if !given("budget") {
 		c.Budget = 0
 	}
+	return nil
+}
+
+// workersFit leaves a campaign one worker where there can be no more, and returns an error if more were asked for.
+func (f *checkFlags) workersFit(c *scenarios.Campaign, given func(string) bool) error {
+	real, exhaustive := c.Scenario.Client == scenarios.Real, f.strategy == scenarios.ExhaustiveStrategy
+	switch {
+	case !real && !exhaustive:
+		return nil
+	case real && simzk.RaceDetector:
+		return errRealUnderRace
+	case given("workers") && f.workers > 1 && real:
+		return fmt.Errorf("--workers must be 1, not %d, with the real client: what it does is only decided on one processor", f.workers)
+	case given("workers") && f.workers > 1:
+		return fmt.Errorf("--workers must be 1, not %d, with --strategy exhaustive", f.workers)
+	}
 	c.Workers = 1
 	return nil
 }
+
+// errRealUnderRace is why a program that was built with the race detector has no use for the real client.
+var errRealUnderRace = errors.New("this program was built with -race, under which the real client does not do the same twice: build it without")
 
 // search runs the campaign, or the exhaustive search that the flags ask for in its place.
 func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Campaign) (*scenarios.Report, error) {

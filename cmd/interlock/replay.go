@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 func newReplay(t *testing.T) *cobra.Command {
@@ -67,6 +68,9 @@ func runReplay(ctx context.Context, t *testing.T, path string, full bool, times 
 	scenario, err := recording.Scenario(subject)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if scenario.Client == scenarios.Real && simzk.RaceDetector {
+		return errRealUnderRace
 	}
 	fmt.Fprintf(w, "replaying %v, %d deviations from the default policy\n", scenario, len(recording.Deviations))
 	runner := scenarios.NewRunner(t)
