@@ -100,15 +100,14 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 	}
 }
 
-// list returns the contenders in the directory, in no order, and the transaction that last made or removed a node
-// there. A directory that is not there has none.
-func (q *queue) list() ([]entry, int64, error) {
+// list returns the contenders in the directory, in no order. A directory that is not there has none.
+func (q *queue) list() (listing, error) {
 	names, stat, err := q.client.Children(q.path)
 	if isNoNode(err) {
-		return nil, 0, nil
+		return listing{}, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return listing{}, err
 	}
 	entries := make([]entry, 0, len(names))
 	for _, name := range names {
@@ -116,7 +115,7 @@ func (q *queue) list() ([]entry, int64, error) {
 			entries = append(entries, e)
 		}
 	}
-	return entries, stat.Pzxid, nil
+	return listing{entries, stat.Czxid, stat.Pzxid}, nil
 }
 
 // sync makes sure that what is read next is no older than what was committed before the call.
