@@ -270,9 +270,10 @@ func (c *contender) createDirectory(directory string) error {
 }
 
 // find looks for nodes that hold the contender's GUID. One that belongs to the current session becomes the
-// contender's; all others are removed. Sync comes first, because a server that lags may not know the node yet.
+// contender's; all others are removed. What was sent before is settled first, because a server that lags may not know the
+// node yet.
 func (c *contender) find() error {
-	if err := c.sync(); err != nil {
+	if err := c.settle(); err != nil {
 		return err
 	}
 	entries, _, err := c.list()

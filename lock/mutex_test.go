@@ -109,6 +109,32 @@ func TestPredecessorGivesUp(t *testing.T) {
 	})
 }
 
+// The one right before gives up between the listing and the watch: the next one before it is watched, and not just any that
+// stands before, who would wake two.
+func TestPredecessorGivesUpBeforeTheWatch(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		first := w.acquire(w.guid(1, 9))
+		second := w.start(background, w.guid(2, 1))
+		w.flow()
+		ctx, cancel := context.WithCancel(background)
+		w.start(ctx, w.guid(3, 2))
+		w.flow()
+		fourth := w.start(background, w.guid(4, 3))
+		w.serve(4)
+		cancel()
+		w.serve(3)
+		w.flow()
+		requests := w.requests(4, "")
+		w.unlock(first)
+		w.wantGranted(second)
+		if woken := w.requests(4, "") - requests; woken != 0 {
+			t.Errorf("the release of the first made the last send %d requests, want none", woken)
+		}
+		w.unlock(second.lease)
+		w.wantGranted(fourth)
+	})
+}
+
 func TestCancel(t *testing.T) {
 	cause := errors.New("no time")
 	for _, tc := range []struct {
@@ -689,9 +715,9 @@ func (slowlyClosed) Create(string, []byte, int32, []zk.ACL) (string, error) {
 	return "", zk.ErrConnectionClosed
 }
 
-func (slowlyClosed) Sync(string) (string, error) {
+func (slowlyClosed) Multi(...any) ([]zk.MultiResponse, error) {
 	time.Sleep(100 * time.Millisecond)
-	return "", zk.ErrConnectionClosed
+	return nil, zk.ErrConnectionClosed
 }
 
 // One that is slow to list must not get a token that the next has too.

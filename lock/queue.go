@@ -127,6 +127,21 @@ func (q *queue) sync() error {
 	return nil
 }
 
+// settle makes sure that what was sent before in this session is decided, and that what is read next shows it. It takes a
+// transaction for that, one that changes nothing, because only a majority can agree on it: a leader that has been deposed and
+// does not know it yet answers a sync by itself (ProposalRequestProcessor), and knows nothing of what the next leader has
+// committed. A client without a method Multi has to make do with a sync.
+func (q *queue) settle() error {
+	client, ok := q.client.(multiClient)
+	if !ok {
+		return q.sync()
+	}
+	if _, err := client.Multi(&zk.CheckVersionRequest{Path: q.path, Version: -1}); err != nil && !isNoNode(err) {
+		return err
+	}
+	return nil
+}
+
 // ordered makes sure that the entries tell in which order their nodes were created. Where their numbers do not, it asks for
 // the transaction that created each node, and leaves out those that are gone by now.
 func (q *queue) ordered(entries []entry) ([]entry, error) {

@@ -10,8 +10,7 @@ import (
 )
 
 // listBlockers returns the paths of the contenders that stand before this one and that it waits for, the nearest of them
-// last, as many as may have to be watched; the others are in no order. Whoever comes later stands behind, so none need be
-// looked for that is not in this list.
+// last. Whoever comes later stands behind, so none need be looked for that is not in this list.
 func (c *contender) listBlockers() ([]string, error) {
 	entries, changed, err := c.listOwn()
 	if err == nil {
@@ -41,7 +40,7 @@ func (c *contender) listBlockers() ([]string, error) {
 		}
 	}
 	c.learnToken(mine.czxid, changed, last)
-	nearestLast(before, c.rule.spare+1)
+	sortEntries(before)
 	blockers := make([]string, len(before))
 	for i := range before {
 		blockers[i] = c.at(before[i].name)
