@@ -122,7 +122,8 @@ func (c *contender) nearest(blockers []string) []string {
 }
 
 // watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to block no
-// longer: they are gone, or, to a reader, are held by a writer that has become one too.
+// longer: they are gone, or, to a reader, are held by a writer that has become one too. Where numbers do not tell the order,
+// a contender whose session was lost may have come back under the same name.
 func (c *contender) watchNearest(blockers []string) ([]string, error) {
 	nearest := c.nearest(blockers)
 	standing := append([]string(nil), blockers[:len(blockers)-len(nearest)]...)
@@ -132,12 +133,15 @@ func (c *contender) watchNearest(blockers []string) ([]string, error) {
 			continue
 		}
 		// Get and not Exists, which would leave a watch behind on a node that is gone and never comes back.
-		data, _, events, err := c.client.GetW(path)
+		data, stat, events, err := c.client.GetW(path)
 		if isNoNode(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
+		}
+		if c.token != 0 && stat.Czxid > c.token {
+			continue // Another node of the same name, which was made since the listing, behind this contender.
 		}
 		if c.rule.kind == shared && parseRecord(data).Shared {
 			continue

@@ -379,13 +379,28 @@ func (r *recipeLock) create() (err error) {
 // errNodeGone is what a contender finds that outlived its node.
 var errNodeGone = errors.New("the contender's node is gone")
 
-// ahead returns the contenders before this one, the nearest last.
+// ahead returns the contenders before this one, the nearest last. If the search for a node whose create was not answered has
+// asked a server that did not know of it yet, then there is a second one, and the first is removed here.
 func (r *recipeLock) ahead() ([]string, error) {
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
 		return nil, err
 	}
-	return r.before(names)
+	ahead, err := r.before(names)
+	if err != nil || r.noGUID {
+		return ahead, err
+	}
+	own := r.node[len(r.directory)+1:]
+	guid := own[:strings.LastIndexByte(own, '-')+1]
+	others := ahead[:0]
+	for _, name := range ahead {
+		if !strings.HasPrefix(name, guid) {
+			others = append(others, name)
+		} else if err := r.client.Delete(r.directory+"/"+name, -1); err != nil && err != zk.ErrNoNode {
+			return nil, err
+		}
+	}
+	return others, nil
 }
 
 // wait waits until a watch tells of a change. It returns false where it found without waiting that there was one.
@@ -475,6 +490,10 @@ func (r *recipeLock) sweep() {
 func (r *recipeLock) sweepOnce() error {
 	if r.node != "" || r.blindCleanUp {
 		return r.client.Delete(r.directory+"/"+r.node[len(r.directory)+1:], -1)
+	}
+	// A server that lags behind may not know of the node yet.
+	if _, err := r.client.Sync(r.directory); err != nil {
+		return err
 	}
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
