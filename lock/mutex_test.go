@@ -373,6 +373,46 @@ func TestSequenceWraps(t *testing.T) {
 	})
 }
 
+// converse lets everything through between the server and one client.
+func (w *world) converse(client int) {
+	for w.serve(client); ; w.serve(client) {
+		if _, ok := w.client(client).Deliverable(); !ok {
+			return
+		}
+		w.cluster.Deliver(w.client(client).Link)
+	}
+}
+
+// Where all numbers are the same, a contender that loses its session comes back under the same name, behind those that knew
+// it before them. They do not wait for it, or they would wait for each other.
+func TestSameNameBehind(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
+		holder := w.acquire(w.mutex(1))
+		returns := w.start(background, w.mutex(2))
+		w.flow()
+		waits := w.start(background, w.mutex(3))
+		for w.serve(3); w.requests(3, "exists") < 3; w.serve(3) {
+			w.cluster.Deliver(w.client(3).Link)
+			w.send()
+		}
+		w.cluster.Expire(w.client(2).SessionID())
+		for range 20 {
+			time.Sleep(100 * time.Millisecond)
+			w.send()
+			w.cluster.Advance(time.Since(w.began))
+			w.converse(1)
+			w.converse(2)
+		}
+		w.wantNodes(3)
+		w.wantWaiting(waits, returns)
+		w.unlock(holder)
+		w.wantGranted(waits)
+		w.unlock(waits.lease)
+		w.wantGranted(returns)
+	})
+}
+
 // A second node of the same contender, made by a request that was taken for lost, is removed.
 func TestDuplicateIsRemoved(t *testing.T) {
 	guid := bytes.Repeat([]byte{0xab}, 16)

@@ -75,6 +75,7 @@ func (c *contender) listOwn() (listing, error) {
 // such count, as where somebody has made many children in one transaction; then that transaction is asked for.
 func (c *contender) learnToken(mine *entry, made, changed int64) error {
 	sum := made + 1 + int64(mine.number)
+	c.czxid = mine.czxid
 	switch {
 	case c.token != 0:
 	case mine.czxid != 0:
@@ -133,7 +134,8 @@ func (c *contender) nearest(blockers []string) []string {
 }
 
 // watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to be gone, and
-// none to a reader behind a writer that has become a reader: it had its turn, so that those before it are gone.
+// none to a reader behind a writer that has become a reader: it had its turn, so that those before it are gone. Where
+// numbers do not tell the order, a contender whose session was lost may have come back under the same name, behind this one.
 func (c *contender) watchNearest(blockers []string) ([]string, error) {
 	nearest := c.nearest(blockers)
 	standing := append([]string(nil), blockers[:len(blockers)-len(nearest)]...)
@@ -143,12 +145,15 @@ func (c *contender) watchNearest(blockers []string) ([]string, error) {
 			continue
 		}
 		// Get and not Exists, which would leave a watch behind on a node that is gone and never comes back.
-		data, _, events, err := c.client.GetW(path)
+		data, stat, events, err := c.client.GetW(path)
 		if isNoNode(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
+		}
+		if c.czxid != 0 && stat.Czxid > c.czxid {
+			continue // Another node of the same name, which was made since the listing, behind this contender.
 		}
 		if c.rule.kind == shared && parseRecord(data).Shared {
 			return nil, nil
