@@ -49,7 +49,7 @@ type standing struct {
 	node    string    // its path, empty while there is none
 	owner   int64     // the session to which it belongs, 0 if that is not known
 	token   int64     // the fencing token
-	czxid   int64     // the transaction that made the node; 0 while numbers tell the order
+	czxid   int64     // the transaction that made the node, 0 unless it was needed to tell the order
 	created time.Time // when the node was asked for; zero if the answer was lost and the node found
 
 	own     <-chan zk.Event // that the node was changed or is gone; nil while it is not watched

@@ -135,7 +135,7 @@ func (c *contender) nearest(blockers []string) []string {
 
 // watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to be gone, and
 // none to a reader behind a writer that has become a reader: it had its turn, so that those before it are gone. Where
-// numbers do not tell the order, a contender whose session was lost may have come back under the same name, behind this one.
+// numbers do not tell the order, a contender whose session was lost may have come back under the same name.
 func (c *contender) watchNearest(blockers []string) ([]string, error) {
 	nearest := c.nearest(blockers)
 	standing := append([]string(nil), blockers[:len(blockers)-len(nearest)]...)

@@ -101,7 +101,7 @@ const faultNameWidth = len("deafen-server")
 
 func faultsHelp() string {
 	var text strings.Builder
-	text.WriteString("Faults, each of which strikes one client:\n")
+	text.WriteString("Faults, each of which strikes one client or one server:\n")
 	for kind := range faults.Kinds {
 		fmt.Fprintf(&text, "  %-*s  %s\n", faultNameWidth, kind, kind.Meaning())
 	}
