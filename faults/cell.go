@@ -15,14 +15,11 @@ type Cell struct {
 // String returns the name of the cell as [ParseCells] reads it.
 func (c Cell) String() string { return c.Kind.String() + "@" + c.Phase.Key() }
 
-// Unreachable says why a fault of the kind cannot strike a lock of one client in that phase, or nearly never does, and
-// returns "" where it can.
+// Unreachable says why a fault of the kind cannot strike in that phase, and returns "" where it can.
 func (c Cell) Unreachable() string {
 	switch {
 	case c.Phase == Idle && !c.Kind.OnServer():
 		return "a process is idle for no longer than it takes from one call to the next, in which nothing can strike"
-	case c.Kind == LoseReply && c.Phase == Waiting:
-		return "a process that waits has no request in flight, other than what its client sends to keep the session"
 	case c.Kind == Cancel && (c.Phase == Holding || c.Phase == Releasing):
 		return "only a process that waits for its lock can give it up"
 	}

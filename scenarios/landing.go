@@ -50,6 +50,17 @@ func (l *Landed) Add(other *Landed) {
 	}
 }
 
+// Lacking returns those of the cells in which nothing has landed.
+func (l *Landed) Lacking(cells []faults.Cell) []faults.Cell {
+	var lacking []faults.Cell
+	for _, cell := range cells {
+		if l[cell.Kind][cell.Phase] == 0 {
+			lacking = append(lacking, cell)
+		}
+	}
+	return lacking
+}
+
 // Total returns how many faults of the kind have struck.
 func (l *Landed) Total(kind faults.Kind) int {
 	total := 0

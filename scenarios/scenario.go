@@ -51,13 +51,37 @@ func (s *Scenario) Validate() error {
 
 // faultsFit returns an error if the plan asks by name for a fault that cannot strike in the scenario, or nil.
 func (s *Scenario) faultsFit() error {
-	has := map[faults.Need]bool{"": true, faults.SeveralServers: s.Servers > 1, faults.ModelledClient: s.Client == Model, faults.RealClient: s.Client == Real}
 	for k := range faults.Kinds {
-		if s.Faults.Names(k) && !has[k.Needs()] {
+		if s.Faults.Names(k) && !s.has(k.Needs()) {
 			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
 		}
 	}
 	return nil
+}
+
+// has tells whether the scenario has what a fault needs.
+func (s *Scenario) has(need faults.Need) bool {
+	switch need {
+	case faults.SeveralServers:
+		return s.Servers > 1
+	case faults.ModelledClient:
+		return s.Client == Model
+	case faults.RealClient:
+		return s.Client == Real
+	}
+	return true
+}
+
+// FaultKinds returns the kinds of faults that may strike in a run: the plan allows them, and the scenario has what they
+// need.
+func (s *Scenario) FaultKinds() []faults.Kind {
+	var kinds []faults.Kind
+	for kind := range faults.Kinds {
+		if s.Faults.Allows(kind) && s.has(kind.Needs()) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // offers tells whether the scenario has what a goal takes.
