@@ -119,23 +119,28 @@ func (q *queue) list() (listing, error) {
 }
 
 // sync makes sure that what is read next is no older than what was committed before the call.
-func (q *queue) sync() error {
-	if _, err := q.client.Sync(q.path); err != nil && !isNoNode(err) {
+func (q *queue) sync() error { return syncWith(q.client, q.path) }
+
+// settle makes sure that what was sent before in this session is decided, and that what is read next shows it.
+func (q *queue) settle() error { return agree(q.client, q.path) }
+
+func syncWith(client Client, path string) error {
+	if _, err := client.Sync(path); err != nil && !isNoNode(err) {
 		return err
 	}
 	return nil
 }
 
-// settle makes sure that what was sent before in this session is decided, and that what is read next shows it. It takes a
-// transaction for that, one that changes nothing, because only a majority can agree on it: a leader that has been deposed and
-// does not know it yet answers a sync by itself (ProposalRequestProcessor), and knows nothing of what the next leader has
-// committed. A client without a method Multi has to make do with a sync.
-func (q *queue) settle() error {
-	client, ok := q.client.(multiClient)
+// agree has ZooKeeper's servers agree on a write that changes nothing. The leader takes it only if the session lives, and
+// it is answered only when a majority has logged it, and when the server that answers has come so far. A read shows none of
+// that, and neither does a sync: a leader that has been deposed and does not know it yet answers one by itself
+// (ProposalRequestProcessor). A client without a method Multi has to make do with a sync.
+func agree(client Client, path string) error {
+	multi, ok := client.(multiClient)
 	if !ok {
-		return q.sync()
+		return syncWith(client, path)
 	}
-	if _, err := client.Multi(&zk.CheckVersionRequest{Path: q.path, Version: -1}); err != nil && !isNoNode(err) {
+	if _, err := multi.Multi(&zk.CheckVersionRequest{Path: path, Version: -1}); err != nil && !isNoNode(err) {
 		return err
 	}
 	return nil

@@ -49,10 +49,7 @@ func (c *contender) confirmVigil() (*vigil, error) {
 	return c.newVigil(confirmed), nil
 }
 
-// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives, by an empty write: the
-// leader checks both, and answers once a majority of the servers has logged it. A read proves neither, because a server
-// that is cut off from the leader goes on answering for a while, from a state in which the session still lives; nor does a
-// sync at a leader that has been replaced and does not know it. But for a client without Multi, it must do.
+// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives: see [agree].
 func (c *contender) prove() error {
 	client, ok := c.client.(multiClient)
 	if !ok {
@@ -98,7 +95,7 @@ func (c *contender) confirmNode() error {
 }
 
 // A lock that is held is confirmed so many times in a session timeout, or up to twice as often.
-const confirmations = 5
+const confirmations = 6
 
 // watchAfter is which part of the session timeout a lock is held before its node is watched, if it is not yet. Locks
 // that are held for a moment only need no watch.
