@@ -70,7 +70,8 @@ type meter struct {
 //
 // A release is the deletion of a node by which the lock was granted, whoever deletes it. It wakes the processes of which a
 // watch on that node or on its directory fires with the same transaction, each counted once, if they wait for the lock and
-// have set that watch since they called Lock: what is left over from an earlier attempt wakes nobody. An acquire costs the
+// have set that watch since they called Lock, while their own node stood if they had one: what is left over from an earlier
+// attempt, or node, wakes nobody. An acquire costs the
 // requests that its process sends from the call of Lock to a return without error; connecting, setting watches again,
 // pings and closing do not count. It is judged only where nothing disturbed it, for retries have no bound: no fault struck
 // the process, the state of its connection did not change, and no time passed while a reply or a
@@ -116,7 +117,7 @@ func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
 					Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process, spent.requests, e.Attempt, spent.changes)}
 			}
 		}
-		alarms = trackAlarms(alarms, open, e)
+		alarms = trackAlarms(alarms, nodes, open, e)
 		expenses = spend(expenses, e)
 		if contends(e.Kind) {
 			nodes, open = track(nodes, open, e, i)
@@ -160,10 +161,10 @@ func (m *meter) fired(alarms []alarm, e *Event) int {
 
 // trackAlarms brings the alarms up to date. A watch that the client library has set again is not told from one that was left
 // over, and does not count.
-func trackAlarms(alarms []alarm, open []opening, e *Event) []alarm {
+func trackAlarms(alarms []alarm, nodes []node, open []opening, e *Event) []alarm {
 	switch e.Kind {
 	case WatchArmed:
-		if e.Request != 0 && findOpening(open, e.Process) >= 0 {
+		if e.Request != 0 && findOpening(open, e.Process) >= 0 && !bereft(nodes, e.Process) {
 			return append(alarms, alarm{e.Watch, e.Process})
 		}
 	case WatchFired, WatchGone:
@@ -174,6 +175,21 @@ func trackAlarms(alarms []alarm, open []opening, e *Event) []alarm {
 		return withoutAlarms(alarms, e.Process)
 	}
 	return alarms
+}
+
+// bereft reports whether the process has made nodes in its open attempt of which none is left: it does not wait, even if it
+// does not know that yet.
+func bereft(nodes []node, process int32) bool {
+	gone := false
+	for n := range nodes {
+		if nodes[n].process == process && nodes[n].waiting {
+			if nodes[n].deleted == 0 {
+				return false
+			}
+			gone = true
+		}
+	}
+	return gone
 }
 
 func withoutAlarms(alarms []alarm, process int32) []alarm {

@@ -41,6 +41,9 @@ func TestHerd(t *testing.T) {
 		{name: "the second has asked again since", events: then(lockFailed(3, 1), lockCall(3, 2), release, one, two)},
 		{name: "the second has crashed", events: then(crash(3), release, one, two)},
 		{name: "the second's node is gone", events: then(deleted(3, "/l/c", 3), release, one, two)},
+		{name: "the second has set its watch when its node was gone", events: then(deleted(3, "/l/c", 3), watch(3, 3, "/l/a", "data"), release, one, fired(3, 3, "/l/a", 4))},
+		{name: "the second has another node since", reason: herd, event: 15, events: then(deleted(3, "/l/c", 3), created(3, "/l/d", 3), watch(3, 3, "/l/a", "data"),
+			release, one, fired(3, 3, "/l/a", 4))},
 		{name: "two releases", events: then(release, one, deleted(9, "/l/x", 5), fired(3, 2, "/l/a", 5))},
 		{name: "a node that was never granted", events: events{
 			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), lockCall(3, 1), watch(2, 1, "/l/a", "data"), watch(3, 2, "/l/a", "data"),

@@ -109,6 +109,32 @@ func TestPredecessorGivesUp(t *testing.T) {
 	})
 }
 
+// The one right before gives up between the listing and the watch: the next one before it is watched, and not just any that
+// stands before, who would wake two.
+func TestPredecessorGivesUpBeforeTheWatch(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		first := w.acquire(w.guid(1, 9))
+		second := w.start(background, w.guid(2, 1))
+		w.flow()
+		ctx, cancel := context.WithCancel(background)
+		w.start(ctx, w.guid(3, 2))
+		w.flow()
+		fourth := w.start(background, w.guid(4, 3))
+		w.serve(4)
+		cancel()
+		w.serve(3)
+		w.flow()
+		requests := w.requests(4, "")
+		w.unlock(first)
+		w.wantGranted(second)
+		if woken := w.requests(4, "") - requests; woken != 0 {
+			t.Errorf("the release of the first made the last send %d requests, want none", woken)
+		}
+		w.unlock(second.lease)
+		w.wantGranted(fourth)
+	})
+}
+
 func TestCancel(t *testing.T) {
 	cause := errors.New("no time")
 	for _, tc := range []struct {
@@ -344,6 +370,46 @@ func TestSequenceWraps(t *testing.T) {
 			}
 			holder = waiter.lease
 		}
+	})
+}
+
+// converse lets everything through between the server and one client.
+func (w *world) converse(client int) {
+	for w.serve(client); ; w.serve(client) {
+		if _, ok := w.client(client).Deliverable(); !ok {
+			return
+		}
+		w.cluster.Deliver(w.client(client).Link)
+	}
+}
+
+// Where all numbers are the same, a contender that loses its session comes back under the same name, behind those that knew
+// it before them. They do not wait for it, or they would wait for each other.
+func TestSameNameBehind(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
+		holder := w.acquire(w.mutex(1))
+		returns := w.start(background, w.mutex(2))
+		w.flow()
+		waits := w.start(background, w.mutex(3))
+		for w.serve(3); w.requests(3, "exists") < 3; w.serve(3) {
+			w.cluster.Deliver(w.client(3).Link)
+			w.send()
+		}
+		w.cluster.Expire(w.client(2).SessionID())
+		for range 20 {
+			time.Sleep(100 * time.Millisecond)
+			w.send()
+			w.cluster.Advance(time.Since(w.began))
+			w.converse(1)
+			w.converse(2)
+		}
+		w.wantNodes(3)
+		w.wantWaiting(waits, returns)
+		w.unlock(holder)
+		w.wantGranted(waits)
+		w.unlock(waits.lease)
+		w.wantGranted(returns)
 	})
 }
 
@@ -689,9 +755,9 @@ func (slowlyClosed) Create(string, []byte, int32, []zk.ACL) (string, error) {
 	return "", zk.ErrConnectionClosed
 }
 
-func (slowlyClosed) Sync(string) (string, error) {
+func (slowlyClosed) Multi(...any) ([]zk.MultiResponse, error) {
 	time.Sleep(100 * time.Millisecond)
-	return "", zk.ErrConnectionClosed
+	return nil, zk.ErrConnectionClosed
 }
 
 // One that is slow to list must not get a token that the next has too.

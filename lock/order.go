@@ -74,16 +74,3 @@ func compareEntries(a, b *entry) int {
 func sortEntries(entries []entry) {
 	slices.SortFunc(entries, func(a, b entry) int { return compareEntries(&a, &b) })
 }
-
-// nearestLast puts the last so many of the entries in their order to the end, and leaves the others in no order.
-func nearestLast(entries []entry, count int) {
-	for end := len(entries); end > 0 && end > len(entries)-count; end-- {
-		last := 0
-		for i := range end {
-			if compareEntries(&entries[i], &entries[last]) > 0 {
-				last = i
-			}
-		}
-		entries[last], entries[end-1] = entries[end-1], entries[last]
-	}
-}

@@ -290,7 +290,12 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.CutOff++
 	}
 	if len(result.Violations) > 0 {
-		r.Failure = &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations, Violations: result.Violations}
+		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations, Violations: result.Violations}
+		if x.search.Scenario.fails(result) {
+			r.Failure = failure
+		} else if r.Broken++; r.Beyond == nil {
+			r.Beyond = failure
+		}
 	}
 	switch {
 	case x.rehearsal != nil && x.unlike != nil:

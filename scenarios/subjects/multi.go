@@ -2,6 +2,7 @@ package subjects
 
 import (
 	"context"
+	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
@@ -34,7 +35,10 @@ func Multi() scenarios.Subject {
 			return &scenarios.Hold{Unlock: leases.Unlock, Done: leases.Done(), Node: last.Node(), Token: last.Token()}, nil
 		}, nil
 	})
-	s.Limits.Requests = 20                                                                  // an acquire is up to three
+	// What a process has of its locks is confirmed again and again while it waits for the rest, and whoever asks for fewer
+	// may get there first.
+	s.Limits.Requests = history.Unbounded
+	s.Claims = slices.DeleteFunc(s.Claims, func(p history.Property) bool { return p == history.NoStarvation })
 	s.Goals = []history.Goal{history.Contention, history.ExpiredWaiter, history.LostCreate} // few queue for the same lock
 	return s
 }

@@ -124,6 +124,9 @@ func (r *recipe) requests() int {
 	if r.heartbeat {
 		return history.Unbounded
 	}
+	if r.vigilant {
+		return recipeBounds.Requests + 2 // It syncs before it lists.
+	}
 	return recipeBounds.Requests
 }
 
@@ -199,7 +202,7 @@ func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 func (r *recipeLock) attempt(ctx context.Context) error {
 	if err := r.enqueue(ctx); err != nil {
 		if !r.leakOnError && !(r.presumeExpiry && err == zk.ErrSessionExpired) {
-			r.sweep()
+			r.sweepAll()
 		}
 		return err
 	}
@@ -279,7 +282,11 @@ func isClosed(c <-chan struct{}) bool {
 // again takes the lock once more, after it has made sure that it is still held.
 func (r *recipeLock) again(ctx context.Context) (*scenarios.Hold, error) {
 	for {
-		exists, _, err := r.client.Exists(r.node)
+		_, err := r.client.Sync(r.directory)
+		exists := false
+		if err == nil {
+			exists, _, err = r.client.Exists(r.node)
+		}
 		switch {
 		case isClosed(r.lost), err == nil && !exists:
 			return nil, errLost
@@ -312,6 +319,9 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 	asked := time.Now()
 	if err := r.create(); err != nil {
 		return err
+	}
+	if !r.presumeExpiry {
+		r.session = r.client.SessionID() // The client may have kept the request until it had another session.
 	}
 	if err := r.takeToken(asked); err != nil {
 		return err
@@ -379,13 +389,40 @@ func (r *recipeLock) create() (err error) {
 // errNodeGone is what a contender finds that outlived its node.
 var errNodeGone = errors.New("the contender's node is gone")
 
-// ahead returns the contenders before this one, the nearest last.
+// ahead returns the contenders before this one, the nearest last. One that promises to tell of a loss makes sure that what it
+// sees is not of the past.
 func (r *recipeLock) ahead() ([]string, error) {
+	if r.vigilant {
+		if _, err := r.client.Sync(r.directory); err != nil {
+			return nil, err
+		}
+	}
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
 		return nil, err
 	}
+	if !r.noGUID {
+		if names, err = r.withoutTwins(names); err != nil {
+			return nil, err
+		}
+	}
 	return r.before(names)
+}
+
+// withoutTwins removes the nodes that have the contender's GUID and are not the one that it knows of. The search for a node
+// whose create was not answered makes another one if it has asked a server that did not know of the first yet.
+func (r *recipeLock) withoutTwins(names []string) ([]string, error) {
+	own := r.node[len(r.directory)+1:]
+	guid := own[:strings.LastIndexByte(own, '-')+1]
+	others := names[:0]
+	for _, name := range names {
+		if name == own || !strings.HasPrefix(name, guid) {
+			others = append(others, name)
+		} else if err := r.client.Delete(r.directory+"/"+name, -1); err != nil && err != zk.ErrNoNode {
+			return nil, err
+		}
+	}
+	return others, nil
 }
 
 // wait waits until a watch tells of a change. It returns false where it found without waiting that there was one.
@@ -462,6 +499,14 @@ func (r *recipeLock) beat(done <-chan struct{}) {
 	}
 }
 
+// sweepAll deletes every node of the client's session, of which there may be one that the contender does not know.
+func (r *recipeLock) sweepAll() {
+	if !r.blindCleanUp {
+		r.node = ""
+	}
+	r.sweep()
+}
+
 // sweep deletes the node, or every node of the client's session if its path is not known, and does not give up.
 func (r *recipeLock) sweep() {
 	for {
@@ -475,6 +520,10 @@ func (r *recipeLock) sweep() {
 func (r *recipeLock) sweepOnce() error {
 	if r.node != "" || r.blindCleanUp {
 		return r.client.Delete(r.directory+"/"+r.node[len(r.directory)+1:], -1)
+	}
+	// A server that lags behind may not know of the node yet.
+	if _, err := r.client.Sync(r.directory); err != nil {
+		return err
 	}
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {

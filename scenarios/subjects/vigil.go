@@ -36,7 +36,7 @@ func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time, 
 			return
 		case !answer.sent.IsZero():
 			confirmed = answer.sent
-		case !asking && r.client.State() != zk.StateDisconnected:
+		case !asking && (r.lateNotice || r.client.State() != zk.StateDisconnected):
 			asking = true
 			go r.confirm(node, session, answers)
 		}
@@ -49,20 +49,21 @@ type vigilAnswer struct {
 	gone bool
 }
 
-// confirm asks for the node. The sync keeps a follower that is cut off from answering out of its own memory.
+// confirm asks for the node. The sync keeps a follower that is cut off from answering out of its own memory. Where the
+// process ends while it asks, the node is as good as gone.
 func (r *recipeLock) confirm(node string, session int64, answers chan<- vigilAnswer) {
+	answer := vigilAnswer{gone: true}
+	defer func() { answers <- answer }()
 	sent := time.Now()
 	if _, err := r.client.Sync(r.directory); err != nil {
-		answers <- vigilAnswer{}
+		answer = vigilAnswer{}
 		return
 	}
 	exists, stat, err := r.client.Exists(node)
 	switch {
 	case err != nil:
-		answers <- vigilAnswer{}
-	case !exists || stat.EphemeralOwner != session:
-		answers <- vigilAnswer{gone: true}
-	default:
-		answers <- vigilAnswer{sent: sent}
+		answer = vigilAnswer{}
+	case exists && stat.EphemeralOwner == session:
+		answer = vigilAnswer{sent: sent}
 	}
 }
