@@ -41,37 +41,58 @@ const (
 	AnyKinds = Restart
 )
 
-var kinds = [Kinds]struct{ name, meaning string }{
-	Cut:       {"cut", "the connection breaks before the server has handled what is in flight"},
-	LoseReply: {"lose-reply", "the server commits what is in flight, then the connection breaks and the reply is lost"},
-	Expire:    {"expire", "the client is cut off until its session has expired"},
-	Crash:     {"crash", "the client's process stops for good"},
-	Cancel:    {"cancel", "the process gives up waiting for the lock: the context of its call ends"},
-	Reset: {"reset", "the connection breaks as by cut, but the client can connect to another server at once; only with " +
-		"several servers"},
-	KillServer: {"kill-server", "a server's process ends until it is healed; of the leader another takes the place. Only with several servers"},
-	PartServer: {"part-server", "a server is cut off from the others until it is healed, which nobody notices for a while; " +
-		"only with several servers"},
-	DeafenServer: {"deafen-server", "as part-server, but the others still hear the server"},
-	MuteServer:   {"mute-server", "as part-server, but the server still hears the others"},
-	HoldRequests: {"hold-requests", "what the client sends is kept from reaching the server until the link is healed; replies get through"},
-	HoldReplies:  {"hold-replies", "what the server sends is kept from reaching the client until the link is healed; requests get through"},
-	Pause:        {"pause", "the client's process stops for a while, as in a long garbage collection; only with the modelled client"},
-	Restart: {"restart", "the client's process stops for good, as by crash, and another takes its place with a session of its own; " +
-		"only with the modelled client"},
-	SlowClient: {"slow-client", "the client's clock goes too slowly from now on"},
-	FastClient: {"fast-client", "the client's clock goes too fast from now on"},
-	SlowClock:  {"slow-clock", "a server's clock goes too slowly from now on"},
-	FastClock:  {"fast-clock", "a server's clock goes too fast from now on"},
-	JumpClock:  {"jump-clock", "a server's wall clock jumps an hour ahead"},
-	FailWrite:  {"fail-write", "the client's next write to its connection fails; only with the real client"},
+var kinds = [Kinds]struct {
+	name, meaning string
+	needs         Need
+}{
+	Cut:          {name: "cut", meaning: "the connection breaks before the server has handled what is in flight"},
+	LoseReply:    {name: "lose-reply", meaning: "the server commits what is in flight, then the connection breaks and the reply is lost"},
+	Expire:       {name: "expire", meaning: "the client is cut off until its session has expired"},
+	Crash:        {name: "crash", meaning: "the client's process stops for good"},
+	Cancel:       {name: "cancel", meaning: "the process gives up waiting for the lock: the context of its call ends"},
+	Reset:        {"reset", "the connection breaks as by cut, but the client can connect to another server at once", SeveralServers},
+	KillServer:   {"kill-server", "a server's process ends until it is healed; of the leader another takes the place", SeveralServers},
+	PartServer:   {"part-server", "a server is cut off from the others until it is healed, which nobody notices for a while", SeveralServers},
+	DeafenServer: {"deafen-server", "as part-server, but the others still hear the server", SeveralServers},
+	MuteServer:   {"mute-server", "as part-server, but the server still hears the others", SeveralServers},
+	HoldRequests: {name: "hold-requests", meaning: "what the client sends is kept from reaching the server until the link is healed; replies get through"},
+	HoldReplies:  {name: "hold-replies", meaning: "what the server sends is kept from reaching the client until the link is healed; requests get through"},
+	Pause:        {"pause", "the client's process stops for a while, as in a long garbage collection", ModelledClient},
+	SlowClient:   {name: "slow-client", meaning: "the client's clock goes too slowly from now on"},
+	FastClient:   {name: "fast-client", meaning: "the client's clock goes too fast from now on"},
+	SlowClock:    {name: "slow-clock", meaning: "a server's clock goes too slowly from now on"},
+	FastClock:    {name: "fast-clock", meaning: "a server's clock goes too fast from now on"},
+	JumpClock:    {name: "jump-clock", meaning: "a server's wall clock jumps an hour ahead"},
+	Restart:      {"restart", "the client's process stops for good, as by crash, and another takes its place with a session of its own", ModelledClient},
+	FailWrite:    {"fail-write", "the client's next write to its connection fails", RealClient},
 }
+
+// A Need is what a run must have for a fault to strike in it.
+type Need string
+
+// What faults need. Most need nothing.
+const (
+	SeveralServers Need = "several servers"
+	ModelledClient Need = "the modelled client"
+	RealClient     Need = "the real client"
+)
 
 // String returns the name of the kind as it stands in a plan.
 func (k Kind) String() string { return kinds[k].name }
 
+// MarshalText returns the name of the kind.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Meaning says in a sentence what the fault does.
-func (k Kind) Meaning() string { return kinds[k].meaning }
+func (k Kind) Meaning() string {
+	if needs := kinds[k].needs; needs != "" {
+		return kinds[k].meaning + "; only with " + string(needs)
+	}
+	return kinds[k].meaning
+}
+
+// Needs returns what a run must have for the fault to strike in it, empty if that is nothing.
+func (k Kind) Needs() Need { return kinds[k].needs }
 
 // Possible tells whether the fault can strike the client now and would make a difference. Whether a process waits for a
 // lock that it could give up, only its caller knows.

@@ -132,6 +132,9 @@ func (p *Plan) Allows(k Kind) bool {
 	return false
 }
 
+// Names tells whether the plan has a fault of the kind left that it asks for by name, not as one of any.
+func (p *Plan) Names(k Kind) bool { return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} }
+
 // AllowsIn tells whether the plan has a fault of the kind left that may strike in the phase.
 func (p *Plan) AllowsIn(k Kind, phase Phase) bool {
 	return p.Of[k] > 0 || p.At[k][phase] > 0 || k < AnyKinds && (p.Any > 0 || p.AnyAt[phase] > 0)

@@ -281,7 +281,7 @@ var behaviours = []struct {
 		lease := s.take(mine)
 		s.wantError(theirs.Revoke(s.context()), nil)
 		s.await("the request", lease.Revoked())
-		if p := s.participants(theirs); len(p) != 1 || p[0].Metadata != "me" || !p[0].Turn || !p[0].Revoked || p[0].Created > lease.Token() {
+		if p := s.participants(theirs); len(p) != 1 || p[0].Metadata != "me" || !p[0].Turn || !p[0].Revoked || p[0].Created < lease.Token() {
 			s.Errorf("%+v", p)
 		}
 		s.unlock(lease)

@@ -6,8 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Client is what the locks need of ZooKeeper. *zk.Conn of github.com/go-zookeeper/zk satisfies it. Two locks are taken
-// to be on the same connection if their clients are equal.
+// Client is what the locks need of ZooKeeper. *zk.Conn of github.com/go-zookeeper/zk satisfies it. Several
+// goroutines call its methods at the same time. Two locks are taken to be on the same connection if their clients are equal.
 type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	Delete(path string, version int32) error

@@ -48,7 +48,8 @@ type contender struct {
 type standing struct {
 	node    string    // its path, empty while there is none
 	owner   int64     // the session to which it belongs, 0 if that is not known
-	token   int64     // the fencing token, 0 while it is not known
+	token   int64     // the fencing token
+	czxid   int64     // the transaction that made the node, 0 unless it was needed to tell the order
 	created time.Time // when the node was asked for; zero if the answer was lost and the node found
 
 	own     <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
@@ -62,7 +63,8 @@ type standing struct {
 // A listing is what [queue.list] returns.
 type listing struct {
 	entries []entry
-	changed int64
+	made    int64 // the transaction that made the directory
+	changed int64 // the one that last made or removed a node there
 }
 
 type outcome struct {
@@ -180,7 +182,7 @@ func (c *contender) attempt() (*vigil, error) {
 	if err := c.wanted(); err != nil {
 		return nil, err
 	}
-	if proven && c.token != 0 && c.alive() {
+	if proven && c.alive() {
 		return c.newVigil(c.created), nil
 	}
 	return c.confirmVigil()
@@ -231,9 +233,8 @@ func (c *contender) listAlong() <-chan listing {
 	answer := make(chan listing, 1)
 	go func() {
 		defer close(answer) // even where the client ends the goroutine
-		entries, changed, err := c.list()
-		if err == nil {
-			answer <- listing{entries, changed}
+		if l, err := c.list(); err == nil {
+			answer <- l
 		}
 	}()
 	return answer
@@ -270,16 +271,17 @@ func (c *contender) createDirectory(directory string) error {
 }
 
 // find looks for nodes that hold the contender's GUID. One that belongs to the current session becomes the
-// contender's; all others are removed. Sync comes first, because a server that lags may not know the node yet.
+// contender's; all others are removed. What was sent before is settled first, because a server that lags may not know the
+// node yet.
 func (c *contender) find() error {
-	if err := c.sync(); err != nil {
+	if err := c.settle(); err != nil {
 		return err
 	}
-	entries, _, err := c.list()
+	found, err := c.list()
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
+	for _, e := range found.entries {
 		if e.guid != c.guid {
 			continue
 		}
@@ -289,7 +291,7 @@ func (c *contender) find() error {
 			return err
 		}
 		if exists && c.node == "" && stat.EphemeralOwner == c.client.SessionID() {
-			c.node = path
+			c.node, c.owner = path, stat.EphemeralOwner
 			continue
 		}
 		if err := c.delete(path); err != nil {

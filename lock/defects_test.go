@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ var createDefects = []defect{
 	{"B02", "the search for the node gives up", 1, func(w *world) {
 		ctx, cancel := context.WithTimeout(background, 500*time.Millisecond)
 		defer cancel()
-		m := must(lock.NewMutex(&unsearchable{Conn: w.client(1), failures: 10}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(newUnsearchable(w.client(1), 10), "/lock", sessionTimeout))
 		c := w.begin(ctx, m.Lock)
 		w.serve(1)
 		w.cluster.LoseReply(w.client(1).Link)
@@ -158,11 +159,17 @@ func (w *world) loseCreate(client lock.Client) (*call, string) {
 // unsearchable is a client whose listings fail a number of times.
 type unsearchable struct {
 	*simzk.Conn
-	failures int
+	failures atomic.Int32
+}
+
+func newUnsearchable(conn *simzk.Conn, failures int32) *unsearchable {
+	u := &unsearchable{Conn: conn}
+	u.failures.Store(failures)
+	return u
 }
 
 func (u *unsearchable) Children(path string) ([]string, *zk.Stat, error) {
-	if u.failures--; u.failures >= 0 {
+	if u.failures.Add(-1) >= 0 {
 		return nil, nil, zk.ErrConnectionClosed
 	}
 	return u.Conn.Children(path)
@@ -201,26 +208,27 @@ func (p prefixed) Children(path string) ([]string, *zk.Stat, error) {
 
 func (p prefixed) Sync(path string) (string, error) { return p.Client.Sync(p.prefix + path) }
 
-// lagging is a client on a server that knows of nothing until it is synced.
+// lagging is a client on a server that knows of nothing until it has taken part in a transaction. It may answer a sync without
+// that, as a leader does that has been deposed.
 type lagging struct {
 	*simzk.Conn
-	synced bool
+	agreed atomic.Bool
 }
 
 func (l *lagging) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
 	created, err := l.Conn.Create(path, data, flags, acl)
-	l.synced = err == nil // Whoever answers a create has carried it out.
+	l.agreed.Store(err == nil) // Whoever answers a create has carried it out.
 	return created, err
 }
 
-func (l *lagging) Sync(path string) (string, error) {
-	l.synced = true
-	return l.Conn.Sync(path)
+func (l *lagging) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	l.agreed.Store(true)
+	return l.Conn.Multi(operations...)
 }
 
 func (l *lagging) Children(path string) ([]string, *zk.Stat, error) {
 	names, stat, err := l.Conn.Children(path)
-	if !l.synced {
+	if !l.agreed.Load() {
 		return nil, stat, err
 	}
 	return names, stat, err
@@ -337,11 +345,11 @@ func (unlisted) Children(string) ([]string, *zk.Stat, error) { return nil, nil, 
 // unlistedAtFirst is one that may from the second attempt on: two listings are asked for in the first.
 type unlistedAtFirst struct {
 	*simzk.Conn
-	listings int
+	listings atomic.Int32
 }
 
 func (u *unlistedAtFirst) Children(path string) ([]string, *zk.Stat, error) {
-	if u.listings++; u.listings <= 2 {
+	if u.listings.Add(1) <= 2 {
 		return nil, nil, zk.ErrNoAuth
 	}
 	return u.Conn.Children(path)
@@ -418,7 +426,7 @@ var watchDefects = []defect{
 	}},
 	{"B36", "the session expires while a request is tried again, and nothing moves any more", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
-		m := must(lock.NewMutex(&unsearchable{Conn: w.client(2), failures: 30}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(newUnsearchable(w.client(2), 30), "/lock", sessionTimeout))
 		c := w.start(background, m)
 		w.pass(time.Second)
 		w.cluster.Expire(w.client(2).SessionID())

@@ -42,12 +42,17 @@ func (l *Lease) Err() error {
 	return nil
 }
 
-// Token returns the fencing token: the id of a transaction that came no earlier than the creation of the contender's
-// node, and before that of the next. So tokens follow the order of the queue: an exclusive lease has a higher token than
-// all leases on the same path that were granted before it, and a lower one than all that are granted after it. (Readers
-// that read together, and the places of a semaphore, may be granted in another order than that of their tokens.) A
-// resource that remembers the highest token that it has seen, and refuses lower ones, is safe even from a holder that does
-// not know yet that it has lost the lock. Leases of one owner that are held at the same time have the same token.
+// Token returns the fencing token. Tokens follow the order of the queue: an exclusive lease has a higher token than all
+// leases on the same path that were granted before it, and a lower one than all that are granted after it, also where the
+// directory is removed and made again, and where sequence numbers have come to their end. (Readers that read together, and
+// the places of a semaphore, may be granted in another order than that of their tokens.) A resource that remembers the
+// highest token that it has seen, and refuses lower ones, is safe even from a holder that does not know yet that it has
+// lost the lock. Leases of one owner that are held at the same time have the same token.
+//
+// The token is the id of the transaction that made the lock's directory, plus one, plus the sequence number of the
+// contender's node; or the id of the transaction that made the node, where sequence numbers do not tell the order. That
+// it rises across directories rests on each child's having been made by a transaction of its own: so nobody should make
+// many children of a lock's directory in one multi.
 func (l *Lease) Token() int64 { return l.grant.token }
 
 // Node returns the path of the contender's node. Leases of one owner that are held at the same time share it.

@@ -772,9 +772,9 @@ func (slowlyClosed) Create(string, []byte, int32, []zk.ACL) (string, error) {
 	return "", zk.ErrConnectionClosed
 }
 
-func (slowlyClosed) Sync(string) (string, error) {
+func (slowlyClosed) Multi(...any) ([]zk.MultiResponse, error) {
 	time.Sleep(100 * time.Millisecond)
-	return "", zk.ErrConnectionClosed
+	return nil, zk.ErrConnectionClosed
 }
 
 // One that is slow to list must not get a token that the next has too.

@@ -52,6 +52,7 @@ func TestObserver(t *testing.T) {
 		if e := holding.events[2]; e.Token != lease.Token() || e.Elapsed < time.Second || e.Err != nil {
 			t.Errorf("%+v", e)
 		}
+		w.watch()
 		w.do(func() error { return w.mutex(1).Revoke(background) })
 		go w.client(1).Delete(c.lease.Node(), -1)
 		w.flow()
@@ -116,7 +117,7 @@ func TestLogger(t *testing.T) {
 		w.flow()
 		for _, want := range []string{
 			`level=DEBUG msg="lock queued" path=/lock node=` + lease.Node(),
-			`level=DEBUG msg="lock granted" path=/lock`, `token=3`,
+			`level=DEBUG msg="lock granted" path=/lock`, `token=1`,
 			`level=WARN msg="lock ended"`, `error="lock: not held: lease lost: its node is gone`,
 		} {
 			if !strings.Contains(text.String(), want) {

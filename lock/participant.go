@@ -11,7 +11,7 @@ import (
 type Participant struct {
 	Node     string // the path of its node
 	Session  int64  // of the client that made the node
-	Created  int64  // the transaction that made the node; its fencing token is no lower, those of all behind it are higher
+	Created  int64  // the transaction that made the node; its fencing token is no higher, those of all behind it are higher than that token
 	Metadata string // as given by WithMetadata
 	Shared   bool   // it reads, or has a place in a semaphore
 	Turn     bool   // it has its turn: it holds the lock, or is about to learn so
@@ -27,10 +27,11 @@ func (q *queue) census(r rule) ([]Participant, error) {
 	if err := q.sync(); err != nil {
 		return nil, err
 	}
-	entries, _, err := q.list()
-	if err == nil {
-		entries, err = q.ordered(entries)
+	found, err := q.list()
+	if err != nil {
+		return nil, err
 	}
+	entries, err := q.ordered(found.entries)
 	if err != nil {
 		return nil, err
 	}

@@ -100,15 +100,14 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 	}
 }
 
-// list returns the contenders in the directory, in no order, and the transaction that last made or removed a node
-// there. A directory that is not there has none.
-func (q *queue) list() ([]entry, int64, error) {
+// list returns the contenders in the directory, in no order. A directory that is not there has none.
+func (q *queue) list() (listing, error) {
 	names, stat, err := q.client.Children(q.path)
 	if isNoNode(err) {
-		return nil, 0, nil
+		return listing{}, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return listing{}, err
 	}
 	entries := make([]entry, 0, len(names))
 	for _, name := range names {
@@ -116,12 +115,32 @@ func (q *queue) list() ([]entry, int64, error) {
 			entries = append(entries, e)
 		}
 	}
-	return entries, stat.Pzxid, nil
+	return listing{entries, stat.Czxid, stat.Pzxid}, nil
 }
 
 // sync makes sure that what is read next is no older than what was committed before the call.
-func (q *queue) sync() error {
-	if _, err := q.client.Sync(q.path); err != nil && !isNoNode(err) {
+func (q *queue) sync() error { return syncWith(q.client, q.path) }
+
+// settle makes sure that what was sent before in this session is decided, and that what is read next shows it.
+func (q *queue) settle() error { return agree(q.client, q.path) }
+
+func syncWith(client Client, path string) error {
+	if _, err := client.Sync(path); err != nil && !isNoNode(err) {
+		return err
+	}
+	return nil
+}
+
+// agree has ZooKeeper's servers agree on a write that changes nothing. The leader takes it only if the session lives, and
+// it is answered only when a majority has logged it, and when the server that answers has come so far. A read shows none of
+// that, and neither does a sync: a leader that has been deposed and does not know it yet answers one by itself
+// (ProposalRequestProcessor). A client without a method Multi has to make do with a sync.
+func agree(client Client, path string) error {
+	multi, ok := client.(multiClient)
+	if !ok {
+		return syncWith(client, path)
+	}
+	if _, err := multi.Multi(&zk.CheckVersionRequest{Path: path, Version: -1}); err != nil && !isNoNode(err) {
 		return err
 	}
 	return nil

@@ -47,10 +47,11 @@ type SessionEvent struct {
 // drops the rest, and after an expiry the client opens a new session without a word. Whoever wants to know calls [Session.Events]
 // or [Session.Context], as often as needed; nobody misses anything, and nobody holds up anybody.
 //
-// A session counts as lost as soon as ZooKeeper says so, as the client has opened another, or as half of its timeout has
-// passed since the last request was sent that ZooKeeper's leader has answered: see the bound on clocks in the
+// A session counts as lost as soon as ZooKeeper says so, as the client has opened another, or as a third of its timeout has
+// passed since the last request was sent that ZooKeeper has confirmed: see the bound on clocks in the
 // documentation of this package. A session that was taken for lost only for the last of these can come back. To know all
-// that, a session asks ZooKeeper once in each fifth of its timeout, from the first call of Events or Context on.
+// that, a session has ZooKeeper agree on an empty write in each sixth of its timeout, from the first call of Events or
+// Context on.
 type Session struct {
 	Client
 	timeout time.Duration
@@ -91,9 +92,9 @@ func (c *sessionChange) await(ctx context.Context) bool {
 	}
 }
 
-// validity is how long a session, and what belongs to it, stands for sure after a request that was answered was sent. Why
-// it is no more than half of the timeout is said in the documentation of this package.
-func validity(timeout time.Duration) time.Duration { return timeout / 2 }
+// validity is how long a session, and what belongs to it, stands for sure after a write was sent that was answered. Why
+// it is no more than a third of the timeout is said in the documentation of this package.
+func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 
 // NewSession returns the session of a client that was connected with that timeout, and takes over its channel of events,
 // which nobody else may read. [OpenSession] is better where there is the choice, as it misses nothing by itself: from a
@@ -306,7 +307,7 @@ func (s *Session) observe() *sessionChange {
 	return s.latest
 }
 
-// beat asks ZooKeeper for a sign of life. The answer to a sync comes from the leader.
+// beat asks ZooKeeper for a sign of life.
 func (s *Session) beat() {
 	s.mu.Lock()
 	busy := s.beating
@@ -316,7 +317,7 @@ func (s *Session) beat() {
 		return
 	}
 	id, asked := s.Client.SessionID(), time.Now()
-	_, err := s.Client.Sync(beatPath)
+	err := agree(s.Client, beatPath)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beating = false
@@ -324,7 +325,7 @@ func (s *Session) beat() {
 		return
 	}
 	late := time.Since(asked) >= validity(s.timeout) // so that the answer is worth nothing
-	if err != nil && !isNoNode(err) || late || id == 0 || id != s.Client.SessionID() {
+	if err != nil || late || id == 0 || id != s.Client.SessionID() {
 		s.beats.Reset(retryPause)
 		return
 	}
@@ -337,7 +338,7 @@ func (s *Session) beat() {
 	}
 }
 
-// beatPath is what is synced: a node that every ZooKeeper has, though it would do if it did not.
+// beatPath is what is checked: a node that every ZooKeeper has, though it would do if it did not.
 const beatPath = "/zookeeper"
 
 // expire ends the session when its time is over.

@@ -1,8 +1,11 @@
 package lock
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // A vigil is the watch that a contender keeps over its node while it holds the lock.
@@ -33,22 +36,49 @@ func (c *contender) newVigil(confirmed time.Time) *vigil {
 
 // confirmVigil verifies that the contender's own node stands and belongs to the current session, and grants the lock.
 func (c *contender) confirmVigil() (*vigil, error) {
-	confirmed := c.created
+	confirmed, confirm := c.created, c.confirmNode
 	if !c.alive() {
-		// A server that is cut off from the leader goes on answering reads for a while, from a state in which the session
-		// still lives. It cannot answer a sync.
-		confirmed = time.Now()
-		if err := c.sync(); err != nil {
-			return nil, err
-		}
+		confirmed, confirm = time.Now(), c.prove
 	}
-	if err := c.confirmNode(); err != nil {
+	if err := confirm(); err != nil {
 		return nil, err
 	}
 	if time.Since(confirmed) >= c.validity {
 		return nil, errAgain // The answer took so long that the lease would be lost at once.
 	}
 	return c.newVigil(confirmed), nil
+}
+
+// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives: see [agree].
+func (c *contender) prove() error {
+	client, ok := c.client.(multiClient)
+	if !ok {
+		if err := c.sync(); err != nil {
+			return err
+		}
+		return c.confirmNode()
+	}
+	if c.owner == 0 || c.owner != c.client.SessionID() {
+		if err := c.standsWatched(); err != nil { // It may have been made in a session that is newer than was known.
+			return err
+		}
+	}
+	version := int32(-1)
+	if c.own != nil {
+		version = c.version
+	}
+	_, err := client.Multi(&zk.CheckVersionRequest{Path: c.node, Version: version})
+	switch {
+	case isNoNode(err):
+		return errDisowned
+	case err != nil && !errors.Is(err, zk.ErrBadVersion):
+		return err
+	case c.owner != c.client.SessionID():
+		return errDisowned
+	case err != nil: // The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
+		return c.standsWatched()
+	}
+	return nil
 }
 
 // confirmNode verifies that the node stands and belongs to the current session, and that it is watched.
@@ -65,7 +95,7 @@ func (c *contender) confirmNode() error {
 }
 
 // A lock that is held is confirmed so many times in a session timeout, or up to twice as often.
-const confirmations = 5
+const confirmations = 6
 
 // watchAfter is which part of the session timeout a lock is held before its node is watched, if it is not yet. Locks
 // that are held for a moment only need no watch.
@@ -148,10 +178,12 @@ func (v *vigil) ask() error {
 	if v.demoting {
 		return v.share()
 	}
-	if err := v.sync(); err != nil {
-		return err
+	if v.own == nil {
+		if err := v.standsWatched(); err != nil {
+			return err
+		}
 	}
-	if err := v.confirmNode(); err != nil {
+	if err := v.prove(); err != nil {
 		return err
 	}
 	v.read()
@@ -174,6 +206,10 @@ func (v *vigil) share() error {
 		return errDisowned
 	}
 	v.demoting = false
+	v.version = stat.Version
+	// The watch has told of this change by now. To hear of it only when the caller goes on would be a race with what the
+	// caller does next.
+	v.notice()
 	v.grant.shared(nil)
 	return nil
 }

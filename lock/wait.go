@@ -12,10 +12,11 @@ import (
 // listBlockers returns the paths of the contenders that stand before this one and that it waits for, the nearest of them
 // last. Whoever comes later stands behind, so none need be looked for that is not in this list.
 func (c *contender) listBlockers() ([]string, error) {
-	entries, changed, err := c.listOwn()
-	if err == nil {
-		entries, err = c.ordered(entries)
+	found, err := c.listOwn()
+	if err != nil {
+		return nil, err
 	}
+	entries, err := c.ordered(found.entries)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +24,10 @@ func (c *contender) listBlockers() ([]string, error) {
 	if own < 0 {
 		return nil, errDisowned
 	}
-	mine, last := entries[own], true
+	mine := entries[own]
+	if err := c.learnToken(&mine, found.made, found.changed); err != nil {
+		return nil, err
+	}
 	before := entries[:0]
 	for i := range entries {
 		switch e := &entries[i]; {
@@ -33,13 +37,10 @@ func (c *contender) listBlockers() ([]string, error) {
 			if err := c.delete(c.at(e.name)); err != nil {
 				return nil, err
 			}
-		case compareEntries(e, &mine) > 0:
-			last = false
-		case c.rule.blockedBy(e):
+		case compareEntries(e, &mine) < 0 && c.rule.blockedBy(e):
 			before = append(before, *e)
 		}
 	}
-	c.learnToken(mine.czxid, changed, last)
 	sortEntries(before)
 	blockers := make([]string, len(before))
 	for i := range before {
@@ -55,29 +56,40 @@ func (c *contender) isOwn(e entry) bool {
 
 // listOwn lists the contenders, with this one among them unless its node is gone. The listing that was sent along with the
 // request for the node will do, if the server has handled it after that request.
-func (c *contender) listOwn() ([]entry, int64, error) {
+func (c *contender) listOwn() (listing, error) {
 	if c.along != nil {
 		first := <-c.along
 		c.along = nil
 		if slices.ContainsFunc(first.entries, c.isOwn) {
-			return first.entries, first.changed, nil
+			return first, nil
 		}
 	}
 	return c.list()
 }
 
-// learnToken takes the fencing token from a listing. The token is the transaction that created the node, or a later one
-// that still came before those of all contenders behind it: either way tokens follow the order of the queue. Where nobody
-// stands behind the node, that can be the last change of the directory, because whoever comes later comes after that. But
-// from where numbers do not tell the order, that transaction is known, and the directory does not tell of changes any
-// more (ZOOKEEPER-3249).
-func (c *contender) learnToken(created, changed int64, last bool) {
+// learnToken takes the fencing token from a listing, without asking for more. The number of a node counts the children
+// that its directory has had before, and each of those took a transaction of its own after the one that made the directory.
+// So their sum is no higher than the transaction that created the node, and grows from node to node; and whoever makes the
+// directory again does so by a later transaction. Where numbers do not tell the order, the transaction that created the
+// node is known, and is the token. A sum that is higher than any transaction of the directory shows that its numbers are no
+// such count, as where somebody has made many children in one transaction; then that transaction is asked for.
+func (c *contender) learnToken(mine *entry, made, changed int64) error {
+	sum := made + 1 + int64(mine.number)
+	c.czxid = mine.czxid
 	switch {
-	case created != 0:
-		c.token = created
-	case last && c.token == 0:
-		c.token = changed
+	case c.token != 0:
+	case mine.czxid != 0:
+		c.token = mine.czxid
+	case sum <= changed:
+		c.token = sum
+	default:
+		stat, err := c.stands()
+		if err != nil {
+			return err
+		}
+		c.token = stat.Czxid
 	}
+	return nil
 }
 
 // waitFor waits until so few of the blockers stand that the contender has its turn. It watches the nearest, as many as
@@ -121,9 +133,9 @@ func (c *contender) nearest(blockers []string) []string {
 	return blockers[len(blockers)-1-c.rule.spare:]
 }
 
-// watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to block no
-// longer: they are gone, or, to a reader, are held by a writer that has become one too. Where numbers do not tell the order,
-// a contender whose session was lost may have come back under the same name.
+// watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to be gone, and
+// none to a reader behind a writer that has become a reader: it had its turn, so that those before it are gone. Where
+// numbers do not tell the order, a contender whose session was lost may have come back under the same name.
 func (c *contender) watchNearest(blockers []string) ([]string, error) {
 	nearest := c.nearest(blockers)
 	standing := append([]string(nil), blockers[:len(blockers)-len(nearest)]...)
@@ -140,11 +152,11 @@ func (c *contender) watchNearest(blockers []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.token != 0 && stat.Czxid > c.token {
+		if c.czxid != 0 && stat.Czxid > c.czxid {
 			continue // Another node of the same name, which was made since the listing, behind this contender.
 		}
 		if c.rule.kind == shared && parseRecord(data).Shared {
-			continue
+			return nil, nil
 		}
 		c.watches[path] = events
 		standing = append(standing, path)
@@ -274,6 +286,7 @@ func (c *contender) stands() (*zk.Stat, error) {
 	if !exists || stat.EphemeralOwner != c.client.SessionID() {
 		return nil, errDisowned
 	}
+	c.owner = stat.EphemeralOwner
 	return stat, nil
 }
 
@@ -289,9 +302,6 @@ func (c *contender) standsWatched() error {
 	if stat.EphemeralOwner != c.client.SessionID() {
 		return errDisowned
 	}
-	if c.token == 0 {
-		c.token = stat.Czxid
-	}
-	c.own, c.data, c.version = events, data, stat.Version
+	c.owner, c.own, c.data, c.version = stat.EphemeralOwner, events, data, stat.Version
 	return nil
 }

@@ -24,19 +24,28 @@ const sessionTimeout = 4 * time.Second
 type world struct {
 	t       *testing.T
 	cluster *simzk.Cluster
+	servers int
 	clients []*simzk.Conn
 	log     *history.Log
 	cancels []context.CancelFunc // of calls
 	began   time.Time
 }
 
-// inWorld runs a test in a world with so many clients. The directory /lock exists.
+// inWorld runs a test in a world of one server with so many clients. The directory /lock exists.
 func inWorld(t *testing.T, clients int, test func(w *world)) {
+	inEnsemble(t, 1, clients, func(w *world) {
+		w.create("/lock", 0, 0)
+		test(w)
+	})
+}
+
+// inEnsemble runs a test in a world with so many servers, of which the last leads, and clients, which are connected to the
+// servers in turn.
+func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(history.Log)
-		w := &world{t: t, log: log, began: time.Now(),
-			cluster: simzk.New(simzk.Config{SessionTimeout: sessionTimeout, Settle: synctest.Wait}, log)}
-		w.create("/lock", 0, 0)
+		w := &world{t: t, log: log, began: time.Now(), servers: servers, cluster: simzk.New(simzk.Config{
+			SessionTimeout: sessionTimeout, Settle: synctest.Wait, Servers: servers, Lag: servers > 1}, log)}
 		for range clients {
 			w.clients = append(w.clients, w.cluster.Connect())
 		}
@@ -85,6 +94,16 @@ func (w *world) flow() {
 				moved = true
 			}
 			synctest.Wait()
+		}
+		for server := range w.servers {
+			if _, ok := w.cluster.Loggable(server); ok {
+				w.cluster.Log(server)
+				moved = true
+			}
+			if _, ok := w.cluster.Applicable(server); ok {
+				w.cluster.Apply(server)
+				moved = true
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -24,6 +25,8 @@ type Campaign struct {
 	Budget    time.Duration // for how long at most; 0 for no bound
 	Workers   int           // how many run at the same time; 0 for 1
 	Strategy  string        // one of [StrategyNames]; [RandomStrategy] unless set
+
+	Required []faults.Cell // where faults must have landed for the campaign to say anything
 
 	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at a time and
 	// must not keep the report.
@@ -43,7 +46,9 @@ type Report struct {
 	Elapsed   time.Duration
 	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
-	Survey Survey // of a campaign: what its schedules have tested
+	Survey Survey   // of a campaign: what its schedules have tested
+	Beyond *Failure // the first schedule that broke what the lock does not promise there: see [Scenario.Excuses]
+	Broken int      // how many schedules have
 	Effort Effort
 
 	StatesCapped     bool            // there were more states than were counted
@@ -97,6 +102,8 @@ type chunk struct {
 	landed  Landed
 	survey  Survey
 	effort  Effort
+	beyond  *Failure
+	broken  int
 	failure *Failure
 	nondet  *Nondeterminism
 }
@@ -188,11 +195,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		outcome.steps += result.Steps
 		outcome.landed.Add(&result.Landed)
 		outcome.survey.add(result)
-		failed := len(result.Violations) > 0
-		if failed {
-			outcome.failure = &Failure{Schedule: schedule, Strategy: c.strategyName(schedule),
-				Deviations: result.Deviations, Violations: result.Violations}
-		}
+		failed := c.judge(outcome, schedule, result)
 		if failed || schedule == first {
 			outcome.nondet = runner.again(&c.Scenario, schedule, c.strategy(schedule), result)
 		}
@@ -201,6 +204,24 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		}
 	}
 	return outcome
+}
+
+// judge takes note of what a schedule has broken, and tells whether the lock has failed by that.
+func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed bool) {
+	if len(result.Violations) == 0 {
+		return false
+	}
+	failed = c.Scenario.fails(result)
+	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: result.Deviations, Violations: result.Violations}
+	if failed {
+		outcome.failure = failure
+		return true
+	}
+	outcome.broken++
+	if outcome.beyond == nil {
+		outcome.beyond = failure
+	}
+	return false
 }
 
 // A merger puts the outcomes of chunks together in the order of their schedules.
@@ -252,6 +273,10 @@ func (m *merger) merge(next *chunk) {
 		m.states[key] = struct{}{}
 	}
 	r.States = len(m.states)
+	r.Broken += next.broken
+	if r.Beyond == nil {
+		r.Beyond = next.beyond
+	}
 	r.Failure, r.Nondeterministic = next.failure, next.nondet
 	m.done = next.failure != nil || next.nondet != nil
 	if next.failure != nil {

@@ -37,8 +37,6 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Subject.Name)
 	case s.Subject.Real && s.Client != Real:
 		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client", s.Subject.Name)
-	case s.Faults.Allows(faults.FailWrite) && s.Client != Real:
-		return fmt.Errorf("the fault %v needs the real client", faults.FailWrite)
 	case s.Servers < 0 || s.Servers > ServersMax:
 		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
 	case s.Bounds != faults.Bounds{} && s.Bounds.Validate() != nil:
@@ -48,7 +46,42 @@ func (s *Scenario) Validate() error {
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
 		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
 	}
+	return s.faultsFit()
+}
+
+// faultsFit returns an error if the plan asks by name for a fault that cannot strike in the scenario, or nil.
+func (s *Scenario) faultsFit() error {
+	for k := range faults.Kinds {
+		if s.Faults.Names(k) && !s.has(k.Needs()) {
+			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
+		}
+	}
 	return nil
+}
+
+// has tells whether the scenario has what a fault needs.
+func (s *Scenario) has(need faults.Need) bool {
+	switch need {
+	case faults.SeveralServers:
+		return s.Servers > 1
+	case faults.ModelledClient:
+		return s.Client == Model
+	case faults.RealClient:
+		return s.Client == Real
+	}
+	return true
+}
+
+// FaultKinds returns the kinds of faults that may strike in a run: the plan allows them, and the scenario has what they
+// need.
+func (s *Scenario) FaultKinds() []faults.Kind {
+	var kinds []faults.Kind
+	for kind := range faults.Kinds {
+		if s.Faults.Allows(kind) && s.has(kind.Needs()) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // offers tells whether the scenario has what a goal takes.

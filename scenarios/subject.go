@@ -46,12 +46,43 @@ func (s *Subject) Claimed(p history.Property) bool {
 	return p == NoPanic || p == NoLeak || p == history.Ensemble
 }
 
-// Beyond returns the bounds within which the lock promises belief-exclusion, and whether the scenario goes beyond them.
-func (s *Scenario) Beyond() (promised faults.Bounds, beyond bool) {
-	if promised = s.Subject.Bounds; promised == (faults.Bounds{}) {
-		promised = faults.DefaultBounds()
+// Promised returns the bounds within which the lock promises belief-exclusion.
+func (s *Scenario) Promised() faults.Bounds {
+	if s.Subject.Bounds == (faults.Bounds{}) {
+		return faults.DefaultBounds()
 	}
-	return promised, !s.bounds().Within(promised)
+	return s.Subject.Bounds
+}
+
+// Excuses tells whether a run has broken what the lock does not promise there: belief-exclusion, after a process was paused
+// for longer, or a clock has gone wrong by more, than the lock says it can stand. Nothing that a lock can do helps then,
+// as its process can be stopped after it has looked at the clock and before it acts. The other properties are promised
+// whatever happens.
+func (s *Scenario) Excuses(r *Result, v *history.Violation) bool {
+	if v.Property != history.BeliefExclusion {
+		return false
+	}
+	struck, promised := s.bounds(), s.Promised()
+	if r.Landed.Total(faults.Pause) == 0 {
+		struck.Pause = 0
+	}
+	if r.Landed.Total(faults.SlowClient)+r.Landed.Total(faults.FastClient)+r.Landed.Total(faults.SlowClock)+r.Landed.Total(faults.FastClock) == 0 {
+		struck.Drift = 0
+	}
+	return !struck.Within(promised)
+}
+
+// fails tells whether a run has broken anything that the lock promises, and puts that first among what it has broken.
+func (s *Scenario) fails(r *Result) bool {
+	promised := 0
+	for i, v := range r.Violations {
+		if !s.Excuses(r, v) {
+			copy(r.Violations[promised+1:i+1], r.Violations[promised:i])
+			r.Violations[promised] = v
+			promised++
+		}
+	}
+	return promised > 0
 }
 
 // limits returns the bounds that the lock is judged by.

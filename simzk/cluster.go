@@ -79,6 +79,7 @@ type Cluster struct {
 	configVersion int64  // the zxid of the ensemble's configuration, 0 without one
 	age           uint64 // grows with every message, so that messages can be compared by age
 	lastWatch     int32
+	lastLink      int64
 	lastSession   int64
 	timeout       string // of modelled clients' sessions, as a history has it
 

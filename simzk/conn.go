@@ -50,10 +50,7 @@ type Conn struct {
 	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
 	lastZxid int64
 
-	heardAt     time.Duration // when the server was last heard of
-	mute        bool          // pings are not answered
-	pingsSince  time.Duration // when it began to ping on this connection
-	silentUntil time.Duration // when the client gives the connection up unless it hears of the server; 0 while its pings see to that
+	hearing
 
 	credentials []credential // that the server has accepted, which every new connection has to be told again
 	proved      int          // how many of them this connection has been told; only while phase is proving

@@ -91,6 +91,9 @@ func (c *Cluster) lead() {
 	if c.config.Lag && c.epoch > 1 {
 		c.record(history.Event{At: c.now, Kind: history.Leading, Server: c.serverNumber(c.leader), Zxid: c.nextEpoch()})
 	}
+	if !hasData(c.servers[c.leader]) {
+		c.reset()
+	}
 	c.recover()
 	for i := range c.servers {
 		if c.servers[i].linked() {

@@ -20,6 +20,8 @@ type server struct {
 	replica // of an ensemble with lag
 }
 
+func hasData(s server) bool { return !s.blank }
+
 // role is what the configuration of the ensemble makes of a server.
 type role uint8
 
@@ -111,10 +113,11 @@ func (c *Cluster) StartServer(server int) {
 	c.watchWays()
 }
 
-// WipeServer takes away the data of a server that does not run. What no other server has is lost.
-func (c *Cluster) WipeServer(number int) {
-	c.servers[number].blank = true
-	if !slices.ContainsFunc(c.servers, func(s server) bool { return !s.blank }) {
+// WipeServer takes away the data of a server that does not run. It has those of the others again once it follows a
+// leader. All data is lost when no server has any, or when a leader is elected of servers that have none.
+func (c *Cluster) WipeServer(server int) {
+	c.servers[server].blank = true
+	if !slices.ContainsFunc(c.servers, hasData) {
 		c.reset()
 	}
 }

@@ -82,7 +82,10 @@ const (
 	holdMove    moveKind = "hold-requests"
 	keepMove    moveKind = "hold-replies"
 	clockMove   moveKind = "fast-clock"
+	lagMove     moveKind = "slow-clock"
+	jumpMove    moveKind = "jump-clock"
 	slowMove    moveKind = "slow-client"
+	fastMove    moveKind = "fast-client"
 )
 
 // moveKinds are the kinds of moves, as often as they are to be drawn.
@@ -94,7 +97,8 @@ var moveKinds = func() []moveKind {
 	}{
 		{callMove, 10}, {callsMove, 2}, {flowMove, 3}, {serveMove, 4}, {deliverMove, 4}, {tickMove, 5}, {cutMove, 3}, {healMove, 3},
 		{returnMove, 3}, {loseMove, 1}, {waitMove, 1}, {isolateMove, 1}, {eventsMove, 1}, {disposeMove, 1}, {resetMove, 2}, {applyMove, 3}, {killMove, 1},
-		{partMove, 1}, {mendMove, 3}, {deafenMove, 1}, {muteMove, 1}, {holdMove, 1}, {keepMove, 1}, {clockMove, 1}, {slowMove, 1},
+		{partMove, 1}, {mendMove, 3}, {deafenMove, 1}, {muteMove, 1}, {holdMove, 1}, {keepMove, 1}, {clockMove, 1}, {lagMove, 1}, {jumpMove, 1},
+		{slowMove, 1}, {fastMove, 1},
 	} {
 		kinds = append(kinds, slices.Repeat([]moveKind{k.kind}, k.times)...)
 	}
@@ -559,8 +563,14 @@ func (s *performance) perform(m *move) {
 		s.strike(faults.HoldReplies, a)
 	case clockMove:
 		s.strikeAt(faults.FastClock, server)
+	case lagMove:
+		s.strikeAt(faults.SlowClock, server)
+	case jumpMove:
+		s.strikeAt(faults.JumpClock, server)
 	case slowMove:
 		s.strike(faults.SlowClient, a)
+	case fastMove:
+		s.strike(faults.FastClient, a)
 	}
 	s.observe()
 }

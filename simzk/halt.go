@@ -38,15 +38,6 @@ func (c *Cluster) HoldReplies(l *Link) {
 	l.holdsReplies = true
 }
 
-// pingBefore returns when a client that has begun to ping at a time last did so, up to another time.
-func pingBefore(since, upTo, sessionTimeout time.Duration) time.Duration {
-	every := sessionTimeout / 3
-	if every == 0 {
-		return since
-	}
-	return since + (upTo-since)/every*every
-}
-
 // release lets everything pass that was held. The pings that waited are answered.
 func (c *Cluster) release(l *Link) {
 	if !l.held() {

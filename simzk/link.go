@@ -14,6 +14,7 @@ import (
 // cluster's caller alone, except Notify.
 type Link struct {
 	cluster *Cluster
+	number  int64 // in the order in which links were made
 	process int32 // from 1; 0 of a client that is none of a run's processes
 	end     frontEnd
 	server  int
@@ -28,6 +29,7 @@ type Link struct {
 	session    *session
 	delayed    bool // an answer waits for the server to apply more, and all requests behind it wait too
 	identities []wire.Identity
+	watches    watchList
 
 	toServer    []*request
 	toClient    []message
@@ -72,7 +74,8 @@ type frontEnd interface {
 
 // addLink makes l a link to a server. The address is the client's.
 func (c *Cluster) addLink(l *Link, process int32, server int, address string) *Link {
-	l.cluster, l.process, l.server, l.identities = c, process, server, loopback
+	c.lastLink++
+	l.cluster, l.number, l.process, l.server, l.identities = c, c.lastLink, process, server, loopback
 	if address != loopback[0].ID {
 		l.identities = []wire.Identity{{Scheme: "ip", ID: address}}
 	}

@@ -89,14 +89,14 @@ func (c *Conn) transmit(r *call) {
 // deliver handles what the server has sent.
 func (c *Conn) deliver(m message) {
 	c.observed = mix(c.observed, m.hash())
-	c.heardAt, c.silentUntil = c.cluster.now, 0
+	c.hear(c.cluster.now)
 	if m.reply == nil {
 		c.notify(m)
 	} else {
 		c.take(m)
 	}
 	if c.mute && c.phase == connected {
-		c.silentUntil = c.cluster.now + readTimeout(c.cluster.config.SessionTimeout)
+		c.wait(c.cluster.now, c.cluster.config.SessionTimeout)
 	}
 }
 
@@ -399,14 +399,14 @@ func (c *Conn) rearm() {
 // loses it.
 func (c *Conn) prove() {
 	if c.proved < len(c.credentials) && !c.closed.Load() {
-		c.phase, c.silentUntil = proving, c.cluster.now+readTimeout(c.cluster.config.SessionTimeout)
+		c.phase = proving
+		c.wait(c.cluster.now, c.cluster.config.SessionTimeout)
 		next := &c.credentials[c.proved]
 		c.transmit(&call{request: request{Request: wire.Request{Op: wire.OpAuth, Scheme: next.scheme, Data: next.data}}})
 		return
 	}
 	c.phase = connected
-	c.silentUntil = pinging(c.silentUntil, c.cluster)
-	c.pingsSince = c.cluster.now
+	c.ping(c.cluster.now, c.cluster.config.SessionTimeout)
 	if c.session != nil {
 		c.session.since = c.cluster.now
 	}
@@ -522,18 +522,11 @@ func (c *Conn) deadline() (time.Duration, bool) {
 }
 
 func (c *Conn) unanswered() {
-	c.mute = true
-	if c.phase == connected && c.silentUntil == 0 {
-		timeout := c.cluster.config.SessionTimeout
-		c.silentUntil = max(c.heardAt, pingBefore(c.pingsSince, c.cluster.now, timeout)) + readTimeout(timeout)
-	}
+	c.fallSilent(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
 }
 
 func (c *Conn) answered() {
-	c.mute = false
-	if c.phase == connected {
-		c.heardAt, c.silentUntil = c.cluster.now, 0
-	}
+	c.speak(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
 }
 
 func (c *Conn) advance() {

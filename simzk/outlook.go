@@ -140,6 +140,9 @@ func (c *Conn) outlook() uint64 {
 	// What counts when the pings are no longer answered.
 	every := c.cluster.config.SessionTimeout / 3
 	h = mix(h, uint64(btoi(c.mute))|uint64(min(now-c.heardAt, every))<<1^uint64((now-c.pingsSince)%every)<<32)
+	if c.pingWaits(now, c.cluster.config.SessionTimeout) {
+		h = mix(h, 1)
+	}
 	for _, calls := range [...][]*call{c.submitted, c.unsent, c.inFlight} {
 		for _, r := range calls {
 			h = mix(mix(h, r.outlook()), uint64(c.double.rank(r)))

@@ -86,6 +86,7 @@ func (c *Cluster) watchWays() {
 		case !s.serving:
 		case c.inTouch(i):
 			s.acknowledged = s.logged
+			c.answerDelayed(i)
 			if s.role == voter {
 				heard++
 			}

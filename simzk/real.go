@@ -44,7 +44,6 @@ type RealConn struct {
 	phase       phase
 	state       zk.State      // as the client has last told it
 	dialAt      time.Duration // when the client tries to connect; only while phase is dialing
-	silentUntil time.Duration // when the client gives the connection up unless it hears of the server; 0 while its pings see to that
 	credentials int           // how many the client has that it tells every new connection
 	proved      int           // how many of them it has told this one; only while phase is proving
 	proof       *request      // with which it has told the last one
@@ -55,9 +54,8 @@ type RealConn struct {
 	observed    uint64
 	sent        uint64
 	buffer      []byte
-	heardAt     time.Duration // when the server was last heard of
-	mute        bool          // pings are not answered
-	pingsSince  time.Duration // when it began to ping on this connection
+
+	hearing
 }
 
 // ConnectReal adds a client that runs the real client library, and lets it open its session. Processes are numbered
@@ -212,24 +210,6 @@ func (r *RealConn) connects() bool {
 	dial.answer <- r.pipe
 	return true
 }
-
-// readTimeout is how long the client waits until it has heard anything of the server.
-func readTimeout(session time.Duration) time.Duration { return session * 2 / 3 }
-
-// pingPause is how long the client waits between two pings.
-func pingPause(session time.Duration) time.Duration { return readTimeout(session) / 2 }
-
-// pinging returns when a client whose pings begin gives its connection up all the same, because the answer to the first
-// of them comes too late, or 0.
-func pinging(silentUntil time.Duration, c *Cluster) time.Duration {
-	if silentUntil < c.now+pingPause(c.config.SessionTimeout) {
-		return silentUntil
-	}
-	return 0
-}
-
-// handshakeTimeout is how long the client waits for the answer to its handshake.
-func handshakeTimeout(session time.Duration) time.Duration { return readTimeout(session) * 10 }
 
 func (r *RealConn) advance() {
 	if r.phase == shut || r.link.crashed.Load() {
@@ -407,8 +387,7 @@ func (r *RealConn) prove(batch []*request) {
 // proven notes that the client has done with its credentials. Its pings begin.
 func (r *RealConn) proven() {
 	r.phase = connected
-	r.silentUntil = pinging(r.silentUntil, r.link.cluster)
-	r.pingsSince = r.link.cluster.now
+	r.ping(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 	if r.link.session != nil {
 		r.link.session.since = r.link.cluster.now
 	}
@@ -427,10 +406,10 @@ func (r *RealConn) send(q *request) {
 func (r *RealConn) deliver(m message) {
 	c := r.link.cluster
 	r.observed = mix(r.observed, m.hash())
-	r.heardAt, r.silentUntil = c.now, 0
+	r.hear(c.now)
 	r.hand(m)
 	if r.mute && r.phase == connected {
-		r.silentUntil = c.now + readTimeout(c.config.SessionTimeout)
+		r.wait(c.now, c.config.SessionTimeout)
 	}
 }
 
@@ -480,7 +459,8 @@ func (r *RealConn) authenticated(q *request) {
 func (r *RealConn) authenticating() {
 	r.proof = nil
 	if r.proved < r.credentials {
-		r.phase, r.silentUntil = proving, r.link.cluster.now+readTimeout(r.link.cluster.config.SessionTimeout)
+		r.phase = proving
+		r.wait(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 	} else {
 		r.proven()
 	}
@@ -535,25 +515,18 @@ func (r *RealConn) deadline() (time.Duration, bool) {
 }
 
 func (r *RealConn) unanswered() {
-	r.mute = true
 	if r.pipe != nil {
 		r.pipe.answerPings(false)
 	}
-	if r.phase == connected && r.silentUntil == 0 {
-		timeout := r.link.cluster.config.SessionTimeout
-		r.silentUntil = max(r.heardAt, pingBefore(r.pingsSince, r.link.cluster.now, timeout)) + readTimeout(timeout)
-	}
+	r.fallSilent(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 }
 
 func (r *RealConn) answered() {
-	r.mute = false
 	if r.pipe != nil {
 		r.pipe.answerPings(true)
 		r.settle()
 	}
-	if r.phase == connected {
-		r.heardAt, r.silentUntil = r.link.cluster.now, 0
-	}
+	r.speak(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 }
 
 func (r *RealConn) key() uint64 {

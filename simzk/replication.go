@@ -216,10 +216,10 @@ func (c *Cluster) Apply(server int) {
 	c.applied(server, p)
 }
 
-// answerDelayed sends the answers that have waited for the server to come so far.
+// answerDelayed sends the answers that have waited for the server to come so far, and to hear of the leader.
 func (c *Cluster) answerDelayed(server int) {
 	s := &c.servers[server]
-	for len(s.answers) > 0 && s.answers[0].applied <= s.applied {
+	for c.fromLeader(server) && len(s.answers) > 0 && s.answers[0].applied <= s.applied {
 		d := s.answers[0]
 		s.answers = slices.Delete(s.answers, 0, 1)
 		d.link.delayed = false
@@ -241,7 +241,7 @@ func (c *Cluster) endedAt(server int, session int64) {
 // respond answers a request, as soon as the link's server has applied what the answer tells of.
 func (c *Cluster) respond(l *Link, r *request) {
 	s := &c.servers[l.server]
-	if !c.config.Lag || !c.waits(l, r) || s.applied == len(c.proposals) {
+	if !c.config.Lag || !c.waits(l, r) || s.applied == len(c.proposals) && c.fromLeader(l.server) {
 		r.zxid = c.zxidOf(l.server)
 		c.served(l, r)
 		return
@@ -287,6 +287,8 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpCreateSession && c.deposed(server):
 		_, found := c.findSession(r.session)
 		return found
+	case r.Op == wire.OpCreateSession && r.session != 0:
+		return c.inTouch(server) // The follower asks the leader whether the session lives (Learner.validateSession).
 	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession, r.Op == wire.OpCreateSession:
 		return c.toLeader(server)
 	}

@@ -34,6 +34,34 @@ type watch struct {
 	path   string
 	kind   watchKind
 	mode   watchMode
+
+	before, after *watch // among those of the connection
+}
+
+// watchList is the watches of a connection, so that the end of one costs no more than it has set.
+type watchList struct{ first, last *watch }
+
+func (l *watchList) add(w *watch) {
+	w.before, w.after = l.last, nil
+	if l.last == nil {
+		l.first = w
+	} else {
+		l.last.after = w
+	}
+	l.last = w
+}
+
+func (l *watchList) remove(w *watch) {
+	if w.before == nil {
+		l.first = w.after
+	} else {
+		w.before.after = w.after
+	}
+	if w.after == nil {
+		l.last = w.before
+	} else {
+		w.after.before = w.before
+	}
 }
 
 // watchTable is the watches that the servers keep. As in ZooKeeper, watches on data and on existence share a table, and
@@ -68,6 +96,7 @@ func (t *watchTable) find(l *Link, kind watchKind, path string) *watch {
 func (t *watchTable) arm(w *watch) {
 	table := t.table(w.kind)
 	table[w.path] = append(table[w.path], w)
+	w.link.watches.add(w)
 	t.count(w, 1)
 }
 
@@ -96,6 +125,9 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType, 
 		if watches != nil {
 			delete(table, path)
 		}
+		for _, w := range watches {
+			w.link.watches.remove(w)
+		}
 		return watches
 	}
 	fired := make([]*watch, 0, len(watches))
@@ -104,7 +136,13 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType, 
 			fired = append(fired, w)
 		}
 	}
-	t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool { return w.at(server) && !w.stays() }))
+	t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool {
+		used := w.at(server) && !w.stays()
+		if used {
+			w.link.watches.remove(w)
+		}
+		return used
+	}))
 	for above := path; above != "/" && event != wire.EventChildrenChanged; {
 		above = tree.Parent(above)
 		for _, w := range table[above] {
@@ -136,13 +174,17 @@ func (t *watchTable) keep(table map[string][]*watch, path string, watches []*wat
 // remove removes the connection's watch for that path from the kind's table and returns it, or nil if there is none.
 func (t *watchTable) remove(l *Link, kind watchKind, path string) *watch {
 	w := t.find(l, kind, path)
-	if w == nil {
-		return nil
+	if w != nil {
+		t.disarm(w)
 	}
-	t.count(w, -1)
-	table := t.table(kind)
-	t.keep(table, path, slices.DeleteFunc(table[path], func(other *watch) bool { return other == w }))
 	return w
+}
+
+func (t *watchTable) disarm(w *watch) {
+	t.count(w, -1)
+	w.link.watches.remove(w)
+	table := t.table(w.kind)
+	t.keep(table, w.path, slices.DeleteFunc(table[w.path], func(other *watch) bool { return other == w }))
 }
 
 // watched tells whether there is a watch on the path in the kind's table. Whose it is makes no difference to
@@ -152,19 +194,11 @@ func (t *watchTable) watched(kind watchKind, path string) bool { return len(t.ta
 // drop removes and returns all watches of a connection, in the order of their registration.
 func (t *watchTable) drop(l *Link) []*watch {
 	var dropped []*watch
-	for _, table := range [...]map[string][]*watch{t.data, t.child} {
-		for path, watches := range table {
-			t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool {
-				if w.link == l {
-					t.count(w, -1)
-					dropped = append(dropped, w)
-				}
-				return w.link == l
-			}))
-		}
+	for w := l.watches.first; w != nil; w = l.watches.first {
+		t.disarm(w)
+		dropped = append(dropped, w)
 	}
-	// The maps were read in their own order; the numbers restore one that every run has.
-	slices.SortFunc(dropped, compareWatches)
+	slices.SortFunc(dropped, compareWatches) // Sabotage lets watches fire twice, which are then set anew.
 	return dropped
 }
 

@@ -1,6 +1,7 @@
 package simzk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,7 +48,10 @@ func (c *Cluster) Receive(l *Link, frame []byte) error {
 // Leave forgets a client of an accepted link whose connection is gone. Its session goes on until it expires.
 func (c *Cluster) Leave(l *Link) {
 	c.hangUp(l)
-	c.links = slices.DeleteFunc(c.links, func(other *Link) bool { return other == l })
+	at, found := slices.BinarySearchFunc(c.links, l.number, func(other *Link, number int64) int { return cmp.Compare(other.number, number) })
+	if found {
+		c.links = slices.Delete(c.links, at, at+1)
+	}
 }
 
 // parse reads a client's frame: a handshake first, and requests after it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 func newReplay(t *testing.T) *cobra.Command {
@@ -68,6 +69,9 @@ func runReplay(ctx context.Context, t *testing.T, path string, full bool, times 
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if scenario.Client == scenarios.Real && simzk.RaceDetector {
+		return errRealUnderRace
+	}
 	fmt.Fprintf(w, "replaying %v, %d deviations from the default policy\n", scenario, len(recording.Deviations))
 	runner := scenarios.NewRunner(t)
 	strategy := &follower{Replay: scenarios.Replay{Deviations: recording.Deviations}, last: -1}
@@ -109,6 +113,7 @@ func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strateg
 	}
 	for _, v := range result.Violations {
 		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+		writeExcuse(w, scenario, result, v)
 	}
 	fmt.Fprintln(w)
 	show := func() error { return timeline.Decisive(w, 0) }

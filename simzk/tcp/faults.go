@@ -57,7 +57,8 @@ func (s *Server) Kill(server int) error {
 	})
 }
 
-// Wipe takes away the data of a member that does not run. What no other member has is lost.
+// Wipe takes away the data of a member that does not run. All data is lost when no member has any, or when
+// a leader is elected of members that have none.
 func (s *Server) Wipe(server int) error {
 	return s.change(server, func(m *member) error {
 		if m.listener != nil {

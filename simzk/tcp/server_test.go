@@ -277,6 +277,41 @@ func TestWipe(t *testing.T) {
 	}
 }
 
+// TestWipeOfMajority lets two servers without data elect a leader while the third, which has the data, does not run. It
+// takes over what they have when it is back. A server with data leads if it is among those that elect.
+func TestWipeOfMajority(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		first []int
+		want  error
+	}{
+		{"without the data", []int{0, 1, 2}, zk.ErrNoNode},
+		{"with the data", []int{2, 1, 0}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, 3, tcp.Config{})
+			client, _ := connect(t, 10*time.Second, s.Addresses()[0])
+			if _, err := client.Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				s.Kill(i)
+			}
+			s.Wipe(0)
+			s.Wipe(1)
+			for _, i := range test.first {
+				if err := s.Up(i, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			other, _ := connect(t, 10*time.Second, s.Addresses()[2])
+			if _, _, err := other.Get("/a"); err != test.want {
+				t.Errorf("%v, not %v", err, test.want)
+			}
+		})
+	}
+}
+
 // TestConfiguration reads where the servers are from the node that says so.
 func TestConfiguration(t *testing.T) {
 	s := start(t, 2, tcp.Config{})
