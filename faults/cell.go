@@ -15,6 +15,9 @@ type Cell struct {
 // String returns the name of the cell as [ParseCells] reads it.
 func (c Cell) String() string { return c.Kind.String() + "@" + c.Phase.Key() }
 
+// MarshalText returns the name of the cell.
+func (c Cell) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 // Unreachable says why a fault of the kind cannot strike in that phase, and returns "" where it can.
 func (c Cell) Unreachable() string {
 	switch {

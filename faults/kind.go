@@ -80,6 +80,9 @@ const (
 // String returns the name of the kind as it stands in a plan.
 func (k Kind) String() string { return kinds[k].name }
 
+// MarshalText returns the name of the kind.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Meaning says in a sentence what the fault does.
 func (k Kind) Meaning() string {
 	if needs := kinds[k].needs; needs != "" {

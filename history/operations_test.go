@@ -99,6 +99,8 @@ func TestOperations(t *testing.T) {
 			serve(1, 1, "exists", "/a", "", 1), serve(1, 2, "exists", "/b", "no node", 1)}, models.Holds},
 		{"tree", "two znodes against their order", events{applied, created(2, "/a", 1), created(2, "/b", 2),
 			serve(1, 1, "exists", "/b", "", 2), serve(1, 2, "exists", "/a", "no node", 1)}, models.Violated},
+		{"tree", "a write that was never answered, gone before its state is", events{created(1, "/a", 1), deleted(2, "/a", 2),
+			send(1, 2, "connect", ""), serve(1, 2, "connect", "", "", 1)}, models.Holds},
 		{"tree", "there before the history", events{send(1, 1, "exists", "/a"), serve(1, 1, "exists", "/a", "", 1), answer(1, 1, "exists", "/a", "")}, models.Holds},
 	} {
 		t.Run(test.model+": "+test.name, func(t *testing.T) {

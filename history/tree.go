@@ -112,6 +112,15 @@ func sees(e *Event) (exists, ok bool) {
 	return false, false
 }
 
+// writes tells whether an operation changes znodes. Any other may be answered by the state of the process's last write.
+func writes(op string) bool {
+	switch op {
+	case "create", "createContainer", "createTTL", "delete", "set", "multi", "close":
+		return true
+	}
+	return false
+}
+
 // requests returns the requests that were served, in the order in which they were.
 func requests(events []Event) []served {
 	type key struct{ process, request int32 }
@@ -131,7 +140,7 @@ func requests(events []Event) []served {
 			delete(changes, e.Zxid)
 		case Serve:
 			r := served{send: sent[k], serve: i, event: e, synced: synced[e.Process]}
-			if made := changes[e.Zxid]; len(made) > 0 && events[made[0]].Process == e.Process && e.Err == "" {
+			if made := changes[e.Zxid]; len(made) > 0 && events[made[0]].Process == e.Process && e.Err == "" && writes(e.Op) {
 				r.changes = made
 				delete(changes, e.Zxid)
 			}

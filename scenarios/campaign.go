@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -24,6 +25,8 @@ type Campaign struct {
 	Budget    time.Duration // for how long at most; 0 for no bound
 	Workers   int           // how many run at the same time; 0 for 1
 	Strategy  string        // one of [StrategyNames]; [RandomStrategy] unless set
+
+	Required []faults.Cell // where faults must have landed for the campaign to say anything
 
 	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at a time and
 	// must not keep the report.

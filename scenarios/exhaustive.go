@@ -311,7 +311,7 @@ func (x *explorer) account(r *Report, result *Result) {
 // branch returns what is to be tried in a state, the default policy's step first and faults last.
 func (x *explorer) branch(options []Option, usual int) branch {
 	var steps, ticks, faults []Step
-	messages := slices.ContainsFunc(options, func(o Option) bool { return o.Kind == Serve || o.Kind == Deliver || o.Kind == Log || o.Kind == Apply })
+	messages := slices.ContainsFunc(options, func(o Option) bool { return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply })
 	still := !messages || x.slack() < x.search.Slack // Time may pass.
 	for i := range options {
 		switch o := &options[i]; {
@@ -353,10 +353,11 @@ func (x *explorer) slack() int {
 }
 
 // visible tells whether the events of a step are such that their order among those of other processes decides a property.
+// A grant is not among them: one that comes as early as it can breaks all that one breaks that comes late. See reduce.
 func visible(events []history.Event) bool {
 	for i := range events {
 		switch events[i].Kind {
-		case history.LockReturn, history.Lost, history.Enter, history.Leave:
+		case history.Lost, history.Enter, history.Leave:
 			return true
 		}
 	}

@@ -50,17 +50,6 @@ func (l *Landed) Add(other *Landed) {
 	}
 }
 
-// Lacking returns those of the cells in which nothing has landed.
-func (l *Landed) Lacking(cells []faults.Cell) []faults.Cell {
-	var lacking []faults.Cell
-	for _, cell := range cells {
-		if l[cell.Kind][cell.Phase] == 0 {
-			lacking = append(lacking, cell)
-		}
-	}
-	return lacking
-}
-
 // Total returns how many faults of the kind have struck.
 func (l *Landed) Total(kind faults.Kind) int {
 	total := 0
@@ -68,4 +57,32 @@ func (l *Landed) Total(kind faults.Kind) int {
 		total += count
 	}
 	return total
+}
+
+// NeverLanded returns the kinds of faults that were planned and of which none has landed. A campaign that a failure has cut
+// short has not come to them.
+func (c *Campaign) NeverLanded(r *Report) []faults.Kind {
+	var never []faults.Kind
+	for _, kind := range c.Scenario.FaultKinds() {
+		if r.Landed.Total(kind) == 0 && r.finished() {
+			never = append(never, kind)
+		}
+	}
+	return never
+}
+
+// Lacking returns those of the required cells in which nothing has landed, though the campaign has come to its end.
+func (c *Campaign) Lacking(r *Report) []faults.Cell {
+	var lacking []faults.Cell
+	for _, cell := range c.Required {
+		if r.Landed[cell.Kind][cell.Phase] == 0 && r.finished() {
+			lacking = append(lacking, cell)
+		}
+	}
+	return lacking
+}
+
+// finished tells whether nothing has cut the campaign short.
+func (r *Report) finished() bool {
+	return r.Failure == nil && r.Nondeterministic == nil && !r.Interrupted
 }

@@ -13,8 +13,10 @@ import "slices"
 // the others do: what the server posts to a connection that then breaks is lost in either order. As keys hold the whole
 // past of a process, no state comes round again, and no step is deferred for ever.
 //
-// Every property that is not judged at the end of a run is decided by the state in which a process is told that it has
-// the lock, or enters, or is told of a loss. A delivery that brings such an event about is visible, and suffices not.
+// Every property that is not judged at the end of a run is decided by the state in which a process has the lock, or enters,
+// or is told of a loss. A delivery that tells of a loss is visible, and suffices not. One that tells of a grant suffices: a
+// grant whose delivery is put off is a hold that begins later, and calls that overlap more. So where two are granted the
+// lock at once, be it in the wrong order, or a call is not linearizable, they are when neither delivery is put off.
 //
 // In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
 // session, drops what is under way to its clients. There nothing is left out.

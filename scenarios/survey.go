@@ -82,7 +82,7 @@ func (c *Campaign) Goals(r *Report) []GoalCount {
 // common.
 func (c *Campaign) Missed(r *Report) []string {
 	var missed []string
-	if r.Failure != nil || r.Nondeterministic != nil || r.Interrupted || r.Exhaustive || r.Schedules < goalsAfter {
+	if !r.finished() || r.Exhaustive || r.Schedules < goalsAfter {
 		return nil
 	}
 	for _, goal := range c.Goals(r) {

@@ -465,55 +465,40 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 	if c.sabotage == losesRearmed {
 		relative = c.zxid
 	}
-	for _, path := range r.Watches.Data {
-		stat, ok := c.treeOf(l).Stat(path)
-		switch {
-		case path == wire.Null:
-			return wire.MarshallingError
-		case !ok && c.sabotage == losesRearmed:
-		case !ok:
-			c.replay(l, dataWatch, path, wire.EventDeleted)
-		case stat.Mzxid > relative:
-			c.replay(l, dataWatch, path, wire.EventDataChanged)
-		default:
-			c.arm(l, 0, dataWatch, path)
+	for kind, paths := range [...][]string{dataWatch: r.Watches.Data, existWatch: r.Watches.Exist, childWatch: r.Watches.Child} {
+		for _, path := range paths {
+			if path == wire.Null {
+				return wire.MarshallingError
+			}
+			c.rearmOne(l, watchKind(kind), path, relative)
 		}
 	}
-	for _, path := range r.Watches.Exist {
-		_, ok := c.treeOf(l).Stat(path)
-		switch {
-		case path == wire.Null:
-			return wire.MarshallingError
-		case ok:
-			c.replay(l, existWatch, path, wire.EventCreated)
-		default:
-			c.arm(l, 0, existWatch, path)
-		}
-	}
-	for _, path := range r.Watches.Child {
-		stat, ok := c.treeOf(l).Stat(path)
-		switch {
-		case path == wire.Null:
-			return wire.MarshallingError
-		case !ok:
-			c.replay(l, childWatch, path, wire.EventDeleted)
-		case stat.Pzxid > relative:
-			c.replay(l, childWatch, path, wire.EventChildrenChanged)
-		default:
-			c.arm(l, 0, childWatch, path)
-		}
-	}
-	for _, path := range r.Watches.Persistent {
-		if code := c.armLasting(l, path, persistent); code != wire.OK {
-			return code
-		}
-	}
-	for _, path := range r.Watches.Recursive {
-		if code := c.armLasting(l, path, recursive); code != wire.OK {
-			return code
+	for mode, paths := range [...][]string{persistent: r.Watches.Persistent, recursive: r.Watches.Recursive} {
+		for _, path := range paths {
+			if code := c.armLasting(l, path, watchMode(mode)); code != wire.OK {
+				return code
+			}
 		}
 	}
 	return wire.OK
+}
+
+// rearmOne sets a one-shot watch, or tells the client what it has missed since a transaction.
+func (c *Cluster) rearmOne(l *Link, kind watchKind, path string, since int64) {
+	stat, exists := c.treeOf(l).Stat(path)
+	switch {
+	case !exists && kind != existWatch && c.sabotage == losesRearmed:
+	case !exists && kind != existWatch:
+		c.replay(l, kind, path, wire.EventDeleted)
+	case exists && kind == existWatch:
+		c.replay(l, kind, path, wire.EventCreated)
+	case kind == dataWatch && stat.Mzxid > since:
+		c.replay(l, kind, path, wire.EventDataChanged)
+	case kind == childWatch && stat.Pzxid > since:
+		c.replay(l, kind, path, wire.EventChildrenChanged)
+	default:
+		c.arm(l, 0, kind, path)
+	}
 }
 
 // replay tells a client now of what happened while it was away.

@@ -37,9 +37,9 @@ func (h *hearing) ping(now, session time.Duration) {
 	h.rest(now + pingPause(session))
 }
 
-// rest leaves it to the pings to keep the connection, if the next one comes soon enough.
+// rest leaves it to the pings to keep the connection, if the next one is answered and comes soon enough.
 func (h *hearing) rest(next time.Duration) {
-	if h.silentUntil >= next {
+	if !h.mute && h.silentUntil >= next {
 		h.silentUntil = 0
 	}
 }

@@ -22,6 +22,7 @@ func Tame() (untame func()) {
 	tamed.restart()
 	rand.Reader = &tamed
 	return func() {
+		tamed.stop()
 		rand.Reader = reader
 		runtime.GOMAXPROCS(processors)
 		alone.Unlock()
@@ -31,7 +32,10 @@ func Tame() (untame func()) {
 // A guidSource is a reader that gives what it was offered, and what only depends on how often it was read where it was
 // offered nothing.
 type guidSource struct {
+	taken sync.Mutex // held from an offer until it is read, lest another goroutine get it that runs in between
+
 	mu      sync.Mutex
+	reads   bool // somebody will read what is offered
 	offered []byte
 	state   uint64
 }
@@ -39,10 +43,24 @@ type guidSource struct {
 func (g *guidSource) restart() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.offered, g.state = nil, 0
+	g.reads, g.state = true, 0
 }
 
+func (g *guidSource) stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reads = false
+}
+
+// offer is what the goroutine reads next that calls it. It must do so.
 func (g *guidSource) offer(guid []byte) {
+	g.mu.Lock()
+	reads := g.reads
+	g.mu.Unlock()
+	if !reads {
+		return
+	}
+	g.taken.Lock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.offered = guid
@@ -53,7 +71,10 @@ func (g *guidSource) Read(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := copy(p, g.offered)
-	g.offered = nil
+	if g.offered != nil {
+		g.offered = nil
+		g.taken.Unlock()
+	}
 	for ; n < len(p); n++ {
 		g.state++
 		p[n] = byte(mix(g.state, 0) >> 56)

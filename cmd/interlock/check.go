@@ -37,6 +37,8 @@ type checkFlags struct {
 	symmetry                             bool
 	budget                               time.Duration
 	json, out, checkpoint                string
+	bounds                               faults.Bounds
+	requireLanded                        string
 }
 
 func newCheck(t *testing.T) *cobra.Command {
@@ -75,6 +77,9 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
 	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2")
+	flags.DurationVar(&f.bounds.Pause, "pause-max", faults.DefaultBounds().Pause, "for how long a process is paused at most")
+	flags.IntVar(&f.bounds.Drift, "clock-drift", faults.DefaultBounds().Drift, "by how many percent a clock goes too fast or too slowly")
+	flags.StringVar(&f.requireLanded, "require-landed", "", "fail unless faults have landed in these `places`: a list of kinds, or of kind@phase, or all")
 	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh one")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at the same time; always 1 with the real client and of an exhaustive search")
 	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard output if it is -")
@@ -127,14 +132,14 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
 	}
-	if err := f.bounds(given); err != nil {
+	if err := f.numbers(given); err != nil {
 		return nil, err
 	}
 	if err := f.strategyFits(); err != nil {
 		return nil, err
 	}
 	c := &scenarios.Campaign{
-		Scenario: scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client},
+		Scenario: scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client, Bounds: f.bounds},
 		Seed:     seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers, Strategy: f.strategy,
 	}
 	if f.strategy == scenarios.ExhaustiveStrategy {
@@ -161,10 +166,15 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err := f.workersFit(c, given); err != nil {
 		return nil, err
 	}
+	if given("require-landed") {
+		if c.Required, err = faults.ParseCells(f.requireLanded, c.Scenario.FaultKinds()); err != nil {
+			return nil, fmt.Errorf("--require-landed: %w", err)
+		}
+	}
 	return c, nil
 }
 
-func (f *checkFlags) bounds(given func(string) bool) error {
+func (f *checkFlags) numbers(given func(string) bool) error {
 	switch {
 	case f.clients < 1 || f.clients > scenarios.ClientsMax:
 		return fmt.Errorf("--clients must be from 1 to %d, not %d", scenarios.ClientsMax, f.clients)
@@ -180,6 +190,8 @@ func (f *checkFlags) bounds(given func(string) bool) error {
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
 		return errors.New("--json needs the name of a file, or - for standard output")
+	case f.bounds.Validate() != nil:
+		return fmt.Errorf("--pause-max, --clock-drift: %w", f.bounds.Validate())
 	case f.slack < 0:
 		return fmt.Errorf("--slack must be at least 0, not %d", f.slack)
 	case f.out == "":
@@ -293,6 +305,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	}
 	if report.Failure != nil {
 		fmt.Fprintln(stderr, "a schedule fails; shortening it, which Ctrl-C ends early")
+	} else if report.Beyond != nil {
+		fmt.Fprintln(stderr, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C ends early")
 	}
 	found := shorten(ctx, t, campaign, report)
 	writeReport(text, campaign, report, found)
@@ -313,7 +327,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 		return &statusError{statusInternal, unexplained}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
-	case found != nil, len(campaign.Missed(report)) > 0:
+	case found != nil && !found.beyond, len(campaign.Missed(report)) > 0, len(campaign.Lacking(report)) > 0:
 		return &statusError{statusViolation, nil}
 	}
 	return nil
@@ -322,13 +336,15 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 // A found is a counterexample, and where it has been written down.
 type found struct {
 	counterexample *scenarios.Counterexample
+	beyond         bool   // the lock does not promise what it breaks there
 	directory      string // empty if it could not be written
 	replay         string
 }
 
-// shorten shortens the schedule that failed. It returns nil if none failed.
+// shorten shortens the schedule that failed, or else the first that broke what the lock does not promise. It returns nil if
+// there is neither.
 func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report) *found {
-	failure := report.Failure
+	failure := failureOf(report)
 	if failure == nil {
 		return nil
 	}
@@ -337,7 +353,15 @@ func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, re
 	scenario, deviations := runner.Shrink(ctx, campaign.Scenario, failure.Deviations, signature)
 	counterexample := runner.NewCounterexample(scenario, deviations, signature, campaign.Seed, failure.Schedule)
 	counterexample.ReplayBy = replayCommand
-	return &found{counterexample: counterexample}
+	return &found{counterexample: counterexample, beyond: report.Failure == nil}
+}
+
+// failureOf returns the schedule of a report that is shown, or nil.
+func failureOf(r *scenarios.Report) *scenarios.Failure {
+	if r.Failure != nil {
+		return r.Failure
+	}
+	return r.Beyond
 }
 
 // explain shows what decides the counterexample and writes it down.
@@ -351,9 +375,10 @@ func (f *found) explain(report *scenarios.Report, out string, w io.Writer) error
 		if v.Guarantee != nil {
 			fmt.Fprintf(w, "  %v\n", v.Guarantee)
 		}
+		writeExcuse(w, &c.Scenario, c.Result, v)
 	}
-	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", report.Failure.Schedule,
-		len(report.Failure.Deviations), &c.Scenario, len(c.Recording.Deviations))
+	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failureOf(report).Schedule,
+		len(failureOf(report).Deviations), &c.Scenario, len(c.Recording.Deviations))
 	for _, d := range c.Recording.Deviations {
 		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
 	}

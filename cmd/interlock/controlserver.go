@@ -269,6 +269,9 @@ func (c *controller) carryOut(verb string, arguments []string) (string, error) {
 	case "status":
 		return c.status(arguments)
 	case "sessions":
+		if len(arguments) > 0 {
+			return "", errors.New("the command takes no argument")
+		}
 		return c.sessions(), nil
 	}
 	return "", fmt.Errorf("unknown command %q; known are %s", verb, controlVerbs)
@@ -317,11 +320,15 @@ type controlStatus struct {
 }
 
 func (c *controller) status(arguments []string) (string, error) {
+	asJSON := len(arguments) == 1 && arguments[0] == "json"
+	if len(arguments) > 0 && !asJSON {
+		return "", errors.New("the command takes no argument but json")
+	}
 	status := controlStatus{Status: c.server.Status(), Launched: []tcp.Status{}}
 	for _, server := range c.fleet.Servers() {
 		status.Launched = append(status.Launched, server.Status())
 	}
-	if len(arguments) == 1 && arguments[0] == "json" {
+	if asJSON {
 		text, err := json.Marshal(status)
 		return string(text) + "\n", err
 	}

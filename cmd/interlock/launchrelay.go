@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"time"
 )
 
 // A launcher relays the connections of a server's clients to the program that runs the server.
@@ -20,10 +22,14 @@ func (l *launcher) serve(ctx context.Context) {
 	defer stop()
 	for {
 		conn, err := l.listener.Accept()
-		if err != nil {
+		switch {
+		case err == nil:
+			go l.relay(conn)
+		case errors.Is(err, net.ErrClosed):
 			return
+		default:
+			time.Sleep(acceptPause)
 		}
-		go l.relay(conn)
 	}
 }
 

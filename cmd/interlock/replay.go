@@ -113,6 +113,7 @@ func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strateg
 	}
 	for _, v := range result.Violations {
 		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+		writeExcuse(w, scenario, result, v)
 	}
 	fmt.Fprintln(w)
 	show := func() error { return timeline.Decisive(w, 0) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -25,6 +26,7 @@ const (
 	holds        = "holds" // in every schedule that was run
 	violated     = "violated"
 	notClaimed   = "not claimed"
+	beyond       = "violated, beyond the bounds that the lock states"
 	unknown      = "unknown"       // the checker reached its limits
 	notExercised = "not exercised" // no schedule put it to the test
 )
@@ -38,9 +40,13 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 		return notExercised
 	}
 	if f != nil {
-		for _, v := range slices.Concat(report.Failure.Violations, f.counterexample.Result.Violations) {
-			if v.Property == p {
+		for _, v := range slices.Concat(failureOf(report).Violations, f.counterexample.Result.Violations) {
+			switch {
+			case v.Property != p:
+			case !campaign.Scenario.Excuses(f.counterexample.Result, v):
 				return violated
+			default:
+				return beyond
 			}
 		}
 	}
@@ -67,6 +73,14 @@ func verdictLine(verdict string, times int) string {
 		return fmt.Sprintf("%s  exercised %d times", verdict, times)
 	}
 	return verdict
+}
+
+// writeExcuse says of a violation that the lock does not promise to prevent it, if that is so.
+func writeExcuse(w io.Writer, s *scenarios.Scenario, r *scenarios.Result, v *history.Violation) {
+	if s.Excuses(r, v) {
+		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes beyond.\n"+
+			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fenced-exclusion.\n", s.Subject.Name, s.Promised())
+	}
 }
 
 // writeCost says what locks and releases have cost.
@@ -125,8 +139,9 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	if r.Interrupted {
 		fmt.Fprintln(w, "interrupted: this is what was found until then")
 	}
-	fmt.Fprintf(w, "trace digest %016x\n\nfaults that landed, by what the process was doing\n", r.Digest)
-	writeLanded(w, &r.Landed)
+	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
+	writeLanded(w, campaign.Scenario.FaultKinds(), &r.Landed)
+	writeLacking(w, campaign, r)
 	fmt.Fprintln(w, "\nproperties, in the schedules that were run")
 	for _, p := range scenarios.Properties() {
 		fmt.Fprintf(w, "  %-18s%s\n", p, verdictLine(verdict(campaign, r, f, p), exercised(r, p)))
@@ -141,9 +156,32 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 		fmt.Fprintln(w, "\nno schedule was run")
 	case len(campaign.Missed(r)) > 0:
 		fmt.Fprintln(w, "\nno violation found, but a goal was never reached: this says too little of the lock")
+	case len(campaign.Lacking(r)) > 0:
+		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
+	case r.Broken > 0 && r.Failure == nil:
+		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Promised())
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
+}
+
+// writeLacking says which faults were planned and have not landed, and which have not where they were required to.
+func writeLacking(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+	if never := campaign.NeverLanded(r); len(never) > 0 {
+		fmt.Fprintf(w, "planned, and never landed: %s\n", listed(never))
+	}
+	if lacking := campaign.Lacking(r); len(lacking) > 0 {
+		fmt.Fprintf(w, "required, and never landed: %s\n", listed(lacking))
+	}
+}
+
+// listed puts what can describe itself into a list.
+func listed[T fmt.Stringer](things []T) string {
+	texts := make([]string, len(things))
+	for i, thing := range things {
+		texts[i] = thing.String()
+	}
+	return strings.Join(texts, ", ")
 }
 
 // writeCoverage says how much of all schedules an exhaustive search has seen.
@@ -176,7 +214,12 @@ func writeShares(w io.Writer, r *scenarios.Report) {
 	fmt.Fprintln(w)
 }
 
-func writeLanded(w io.Writer, landed *scenarios.Landed) {
+func writeLanded(w io.Writer, planned []faults.Kind, landed *scenarios.Landed) {
+	if len(planned) == 0 {
+		fmt.Fprintln(w, "\nno faults were planned")
+		return
+	}
+	fmt.Fprintln(w, "\nfaults that landed, by what the process was doing")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "\t")
 	for phase := range faults.Phases {
@@ -184,8 +227,8 @@ func writeLanded(w io.Writer, landed *scenarios.Landed) {
 	}
 	fmt.Fprintln(table, "total\t")
 	for kind := range faults.Kinds {
-		if kind > faults.Cancel && landed.Total(kind) == 0 {
-			continue // It needs several servers, or a certain client.
+		if landed.Total(kind) == 0 && !slices.Contains(planned, kind) {
+			continue
 		}
 		fmt.Fprintf(table, "  %v\t", kind)
 		for phase := range faults.Phases {
@@ -223,7 +266,11 @@ type report struct {
 	Interrupted  bool                      `json:"interrupted"`
 	Seconds      float64                   `json:"seconds"`
 	TraceDigest  string                    `json:"trace_digest"`
-	FaultsLanded map[string]map[string]int `json:"faults_landed"` // by kind and phase
+	FaultsLanded map[string]map[string]int `json:"faults_landed"`                 // by kind and phase
+	NeverLanded  []faults.Kind             `json:"faults_never_landed,omitempty"` // though they were planned
+	Lacking      []faults.Cell             `json:"required_not_landed,omitempty"` // for which the campaign is not green
+	Bounds       faults.Bounds             `json:"bounds"`                        // of pauses and clocks
+	Beyond       int                       `json:"beyond_bounds"`                 // schedules that broke what the lock does not promise there
 	Properties   []propertyReport          `json:"properties"`
 	Cost         costReport                `json:"cost"`
 	Goals        []scenarios.GoalCount     `json:"goals,omitempty"`
@@ -258,6 +305,7 @@ type violationReport struct {
 	Schedule  int              `json:"schedule"`
 	Artifact  string           `json:"artifact"`
 	Replay    string           `json:"replay"`
+	Excused   bool             `json:"beyond_bounds"` // the lock does not promise it there
 }
 
 func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
@@ -267,6 +315,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
 		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Pasts: r.Pasts, Performed: r.Performed, Open: r.Open, CutOff: r.CutOff,
 		Strategies: r.Shares, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		NeverLanded: c.NeverLanded(r), Lacking: c.Lacking(r), Bounds: c.Scenario.Bounds, Beyond: r.Broken,
 		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},
 		Cost: costReport(r.Survey.Cost), Goals: c.Goals(r), Missed: c.Missed(r), CheckShare: r.Effort.CheckingShare(),
 	}
@@ -283,7 +332,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 	if f != nil {
 		for _, v := range f.counterexample.Result.Violations {
 			out.Violations = append(out.Violations, violationReport{v.Property, v.Signature(), v.Detail,
-				r.Failure.Schedule, f.directory, f.replay})
+				failureOf(r).Schedule, f.directory, f.replay, c.Scenario.Excuses(f.counterexample.Result, v)})
 		}
 	}
 	if r.Nondeterministic != nil {

@@ -202,7 +202,7 @@ func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 func (r *recipeLock) attempt(ctx context.Context) error {
 	if err := r.enqueue(ctx); err != nil {
 		if !r.leakOnError && !(r.presumeExpiry && err == zk.ErrSessionExpired) {
-			r.sweep()
+			r.sweepAll()
 		}
 		return err
 	}
@@ -319,6 +319,9 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 	asked := time.Now()
 	if err := r.create(); err != nil {
 		return err
+	}
+	if !r.presumeExpiry {
+		r.session = r.client.SessionID() // The client may have kept the request until it had another session.
 	}
 	if err := r.takeToken(asked); err != nil {
 		return err
@@ -494,6 +497,14 @@ func (r *recipeLock) beat(done <-chan struct{}) {
 			r.client.Exists(r.node) // The answer makes no difference; that somebody waits for it does.
 		}
 	}
+}
+
+// sweepAll deletes every node of the client's session, of which there may be one that the contender does not know.
+func (r *recipeLock) sweepAll() {
+	if !r.blindCleanUp {
+		r.node = ""
+	}
+	r.sweep()
 }
 
 // sweep deletes the node, or every node of the client's session if its path is not known, and does not give up.

@@ -1,0 +1,80 @@
+package subjects_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// Recorded histories of locks without a defect are right by every model that speaks of what the lock does, on one server and
+// on three, whatever strikes them.
+func TestRecordedHistoriesFitModels(t *testing.T) {
+	tokens, others := []string{"mutex", "owner", "fenced", "reentrant", "queue", "register", "tree"}, []string{"mutex", "owner", "reentrant", "queue", "tree"}
+	for name, want := range map[string][]string{"mutex": tokens, "reentrant": tokens, "session": tokens, "careful": tokens, "textbook": others} {
+		for _, servers := range []int{0, 3} {
+			operations := checkModels(t, name, servers, want)
+			for model, count := range operations {
+				if count < 200 {
+					t.Errorf("%s, %d servers: the model %s has judged %d operations only", name, servers, model, count)
+				}
+			}
+		}
+	}
+}
+
+// checkModels checks schedules against models, and returns how many operations each has judged.
+func checkModels(t *testing.T, lock string, servers int, names []string) map[string]int {
+	subject, err := subjects.Named(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Servers: servers, Faults: faults.Plan{Any: 2}}
+	runner, judged := scenarios.NewRunner(t), make(map[string]int)
+	for i := range 60 {
+		events := runner.Run(scenario, scenarios.NewRandom(3, i)).Events
+		for _, m := range history.Models() {
+			if !slices.Contains(names, m.Name) {
+				continue
+			}
+			operations := m.Operations(events)
+			judged[m.Name] += len(operations)
+			if verdict := models.Check(m.Model, operations, models.Limits{}); verdict != models.Holds {
+				t.Errorf("%s, %d servers, schedule %d: model %s: %v", lock, servers, i, m.Name, verdict)
+			}
+			if m.Besides == nil {
+				continue
+			}
+			if v := m.Besides(events); v != nil {
+				t.Errorf("%s, %d servers, schedule %d: model %s: %v", lock, servers, i, m.Name, v.Detail)
+			}
+		}
+	}
+	return judged
+}
+
+// Each of the models that a lock can break is broken by some recorded history of a lock with a defect.
+func TestRecordedHistoriesBreakModels(t *testing.T) {
+	for model, lock := range map[string]string{"mutex": "no-recheck", "owner": "no-recheck", "queue": "name-order", "fenced": "session-token",
+		"reentrant": "no-recheck", "register": "unguarded"} {
+		subject, err := subjects.Named(lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()}
+		runner, all := scenarios.NewRunner(t), history.Models()
+		m := &all[slices.IndexFunc(all, func(m history.Modelled) bool { return m.Name == model })]
+		broken := false
+		for i := 0; i < 2000 && !broken; i++ {
+			events := runner.Run(scenario, scenarios.NewRandom(1, i)).Events
+			broken = models.Check(m.Model, m.Operations(events), models.Limits{}) == models.Violated
+		}
+		if !broken {
+			t.Errorf("%s: the model %s holds", lock, model)
+		}
+	}
+}
