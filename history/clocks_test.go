@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -125,6 +127,52 @@ func TestWithinIsSound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The logs of two processes of a service, which were recorded as the example does, are right; with the clock of one put forward
+// they are not, unless its uncertainty allows for that.
+func TestProductionHistories(t *testing.T) {
+	merged := func(forward time.Duration) []history.Event {
+		var logs []*history.Log
+		for p := range 2 {
+			file, err := os.Open(fmt.Sprintf("testdata/billing-%d.jsonl", p+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			log, err := history.Read(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := slices.Clone(log.Events())
+			for i := range events {
+				events[i].At += time.Duration(p) * forward
+			}
+			logs = append(logs, history.NewLog(events))
+		}
+		return history.Merge(logs...).Events()
+	}
+	within := func(milliseconds int) history.Clocks {
+		return history.Clocks{Default: time.Millisecond, Of: map[int32]time.Duration{2: time.Duration(milliseconds) * time.Millisecond}}
+	}
+	for _, test := range []struct {
+		forward time.Duration
+		within  int
+		broken  []history.Property
+	}{
+		{0, 0, nil},
+		{0, 20, nil},
+		{10 * time.Millisecond, 1, []history.Property{history.BeliefExclusion, history.Linearizable}},
+		{10 * time.Millisecond, 11, nil},
+	} {
+		events := merged(test.forward)
+		for _, property := range history.WithinClocks {
+			v, decided := history.CheckWithin(property, events, within(test.within), models.Limits{})
+			if want := slices.Contains(test.broken, property); !decided || (v != nil) != want {
+				t.Errorf("forward %v, within %d ms: %s: %+v, want a violation: %v", test.forward, test.within, property, v, want)
+			}
+		}
+	}
 }
 
 func TestCheckWithinPanics(t *testing.T) {

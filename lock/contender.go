@@ -40,7 +40,7 @@ type contender struct {
 	doubted   bool                       // that was so at any time of the attempt
 	muteSince time.Time                  // when the client was first found closed, as far as one can tell
 	muteLast  time.Time                  // when it was last
-	deleting  bool                       // a request to delete the node was sent
+	deleting  int64                      // the session in which a request to delete the node was first sent, 0 while none was
 	removal   error                      // why the node could not be removed, or was gone before; good once gone is closed
 }
 
@@ -323,11 +323,14 @@ func (c *contender) removeOnce() error {
 	if c.node == "" {
 		return c.find()
 	}
+	first := c.deleting == 0
+	if first {
+		c.deleting = c.client.SessionID()
+	}
 	err := c.client.Delete(c.node, -1)
-	first := !c.deleting
-	c.deleting = true
 	switch {
-	case isNoNode(err) && first:
+	case isNoNode(err) && (first || c.client.SessionID() != c.deleting):
+		// In a later session nothing tells whether an earlier request has removed the node, or the end of its session.
 		c.removal = errNodeGone
 	case err != nil && !isNoNode(err):
 		return err

@@ -63,7 +63,7 @@ func (l *Lease) Node() string { return l.grant.node }
 func (l *Lease) Revoked() <-chan struct{} { return l.grant.revoked }
 
 // Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that wraps [ErrLost] if
-// the lease was lost before, and the client's error if the node could not be removed because ZooKeeper refused that or
+// the lease was lost before, or if that cannot be told because the session ended before an answer came, and the client's error if the node could not be removed because ZooKeeper refused that or
 // the client was closed. When the context ends first it returns the context's cause, and the removal goes on in the
 // background. Unlock may be called again: a lease counts once, and once the node is gone the result is always the same.
 //

@@ -684,6 +684,23 @@ func TestLostDeleteReply(t *testing.T) {
 	})
 }
 
+// The session ends with the answer to the deletion still out: nobody knows which of the two has removed the node, and Unlock does
+// not say that the lease had lasted.
+func TestExpiredWhileUnlocking(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		err, done := error(nil), false
+		go func() { err = lease.Unlock(background); done = true }()
+		w.send()
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(5 * time.Second)
+		if !done || !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Unlock returned %v with %v, want ErrLost", done, err)
+		}
+		w.wantNodes(0)
+	})
+}
+
 // A node that belongs to another session, such as one that is over, is no reason to grant the lock.
 func TestForeignOwner(t *testing.T) {
 	inWorld(t, 1, func(w *world) {

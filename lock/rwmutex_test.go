@@ -86,6 +86,26 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
+// A writer whose node is watched has heard of its own change when Downgrade returns: it asks for nothing more just then,
+// whatever its caller does next.
+func TestDowngradeIsOneRequest(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		lease := w.take(background, w.rwmutex(1).Lock)
+		w.watch()
+		before := w.requests(1, "")
+		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
+			t.Fatalf("Downgrade: %v", err)
+		}
+		if got := w.requests(1, "") - before; got != 1 {
+			t.Errorf("%d requests, want 1", got)
+		}
+		w.pass(sessionTimeout) // The node is watched again, and confirmed.
+		if err := lease.Err(); err != nil {
+			t.Errorf("lost: %v", err)
+		}
+	})
+}
+
 // An owner that writes and reads keeps reading when it has done writing, and nobody writes in between.
 func TestUnlockTheWriter(t *testing.T) {
 	inWorld(t, 3, func(w *world) {

@@ -207,6 +207,9 @@ func (v *vigil) share() error {
 	}
 	v.demoting = false
 	v.version = stat.Version
+	// The watch has told of this change by now. To hear of it only when the caller goes on would be a race with what the
+	// caller does next.
+	v.notice()
 	v.grant.shared(nil)
 	return nil
 }

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,33 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 		}
 		b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "schedules/s")
+	})
+}
+
+// BenchmarkServers is the default schedule on one server, on three and on five, in turns: what a step costs on several, as a
+// multiple of what it costs on one.
+func BenchmarkServers(b *testing.B) {
+	sizes := [...]int{1, 3, 5}
+	inTest(b, func(t *testing.T) {
+		runner := scenarios.NewRunner(t)
+		var spent [len(sizes)]time.Duration
+		var steps [len(sizes)]int
+		for i := range b.N {
+			for size, servers := range sizes {
+				scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Default(), Servers: servers}
+				began := time.Now()
+				steps[size] += runner.Run(scenario, scenarios.NewRandom(1, i)).Steps
+				spent[size] += time.Since(began)
+			}
+		}
+		b.ReportMetric(0, "ns/op") // which would mix the sizes
+		perStep := func(size int) float64 { return spent[size].Seconds() / float64(steps[size]) }
+		for size, servers := range sizes {
+			b.ReportMetric(float64(b.N)/spent[size].Seconds(), fmt.Sprintf("schedules/s-on-%d", servers))
+			if size > 0 {
+				b.ReportMetric(perStep(size)/perStep(0), fmt.Sprintf("×step-on-%d", servers))
+			}
+		}
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
 )
 
 func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
@@ -84,9 +83,6 @@ func TestDefaultPolicy(t *testing.T) {
 func TestSameSeedSameBytes(t *testing.T) {
 	for _, subject := range subjects.All() {
 		t.Run(subject.Name, func(t *testing.T) {
-			if simzk.RaceDetector && subject.Name == "rwmutex" {
-				t.Skip("the race detector shuffles goroutines, and a schedule of this lock was once seen to differ under it")
-			}
 			s := scenario(subject, 3, 2, 3)
 			first, second := scenarios.NewRunner(t), scenarios.NewRunner(t)
 			for i := range 300 {

@@ -1,0 +1,135 @@
+package history_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/tcp"
+)
+
+// A recorder writes what a process of a service does with its lock as a history, one event a line. It is an observer of the
+// lock, which tells it when a contender has queued and when a lease was lost; the rest it writes where it happens.
+type recorder struct {
+	process int32 // another number in every process
+	mutex   *lock.Mutex
+
+	mu       sync.Mutex
+	attempts int32
+	encoder  *json.Encoder
+}
+
+// newRecorder returns a recorder for the lock of a process.
+func newRecorder(process int32, conn *zk.Conn, path string, w io.Writer) (*recorder, error) {
+	r := &recorder{process: process, encoder: json.NewEncoder(w)}
+	var err error
+	r.mutex, err = lock.NewMutex(conn, path, 10*time.Second, lock.WithObserver(r))
+	return r, err
+}
+
+// attemptKey is under what the context of a call of Lock holds its number.
+type attemptKey struct{}
+
+// Observe is called by the lock.
+func (r *recorder) Observe(e lock.Event) {
+	attempt, _ := e.Context.Value(attemptKey{}).(int32)
+	switch {
+	case e.Kind == lock.Queued:
+		r.write(history.Event{Kind: history.NodeCreated, Attempt: attempt, Path: e.Node})
+	case e.Kind == lock.Ended && e.Err != nil:
+		r.write(history.Event{Kind: history.Lost, Attempt: attempt, Err: e.Err.Error()})
+	}
+}
+
+func (r *recorder) write(e history.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.At, e.Process = time.Duration(time.Now().UnixNano()), r.process
+	r.encoder.Encode(&e) // A service logs its error, and goes on.
+}
+
+// do does some work while it has the lock.
+func (r *recorder) do(ctx context.Context, work func(context.Context) error) error {
+	r.mu.Lock()
+	r.attempts++
+	attempt := r.attempts
+	r.mu.Unlock()
+	r.write(history.Event{Kind: history.LockCall, Attempt: attempt})
+	lease, err := r.mutex.Lock(context.WithValue(ctx, attemptKey{}, attempt))
+	if err != nil {
+		r.write(history.Event{Kind: history.LockReturn, Attempt: attempt, Err: err.Error()})
+		return err
+	}
+	r.write(history.Event{Kind: history.LockReturn, Attempt: attempt, Path: lease.Node(), Zxid: lease.Token()})
+	r.write(history.Event{Kind: history.Enter, Attempt: attempt})
+	failed := work(lease.Context(ctx))
+	r.write(history.Event{Kind: history.Leave, Attempt: attempt})
+	r.write(history.Event{Kind: history.UnlockCall, Attempt: attempt})
+	err = lease.Unlock(ctx)
+	returned := history.Event{Kind: history.UnlockReturn, Attempt: attempt}
+	if err != nil {
+		returned.Err = err.Error()
+	}
+	r.write(returned)
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// Two processes of a service use a lock and record what they do. Their clocks are the same one here; let them be off by up to
+// 50 ms.
+func Example_production() {
+	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	var recorded [2]bytes.Buffer
+	var running sync.WaitGroup
+	for p := range recorded {
+		conn, _, err := zk.Connect(server.Addresses(), 10*time.Second, zk.WithLogInfo(false))
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		r, err := newRecorder(int32(p+1), conn, "/locks/billing", &recorded[p])
+		if err != nil {
+			panic(err)
+		}
+		running.Go(func() {
+			for range 5 {
+				r.do(context.Background(), func(context.Context) error { return nil })
+			}
+		})
+	}
+	running.Wait()
+
+	var logs []*history.Log
+	for p := range recorded {
+		log, err := history.Read(&recorded[p])
+		if err != nil {
+			panic(err)
+		}
+		logs = append(logs, log)
+	}
+	events, clocks := history.Merge(logs...).Events(), history.Clocks{Default: 50 * time.Millisecond}
+	for _, property := range []history.Property{history.BeliefExclusion, history.FIFO, history.Token, history.Linearizable} {
+		violation, decided := history.CheckWithin(property, events, clocks, models.Limits{Time: time.Minute})
+		fmt.Println(property, violation == nil && decided)
+	}
+	// Output:
+	// belief-exclusion true
+	// fifo true
+	// token true
+	// linearizable true
+}
