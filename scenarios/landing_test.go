@@ -1,0 +1,51 @@
+package scenarios_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// What a campaign requires to land, and what it planned, are missed only where nothing has landed.
+func TestRequiredPlaces(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 300}
+	c.Scenario.Faults.Of[faults.Cut] = 1
+	c.Scenario.Faults.At[faults.Crash][faults.Asking] = 1
+	c.Required = []faults.Cell{{Kind: faults.Cut, Phase: faults.CreateInFlight}, {Kind: faults.Cut, Phase: faults.Idle}}
+	r := c.Run(context.Background(), t)
+	if lacking := c.Lacking(r); len(lacking) != 1 || lacking[0] != c.Required[1] {
+		t.Errorf("lacking %v", lacking)
+	}
+	planned := r.Landed.Total(faults.Crash) == 0
+	if never := c.NeverLanded(r); planned != (len(never) == 1 && never[0] == faults.Crash) {
+		t.Errorf("never landed %v, of crash %d have", never, r.Landed.Total(faults.Crash))
+	}
+}
+
+// A process that is paused for longer than its lock can stand may believe that it holds what it has lost. That is beyond
+// what the lock promises, and what it promises there holds.
+func TestPausedTooLong(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000, Workers: 2}
+	c.Scenario.Faults.Of[faults.Pause] = 2
+	c.Scenario.Bounds = faults.Bounds{Pause: 10 * time.Second}
+	r := c.Run(context.Background(), t)
+	if r.Failure != nil {
+		t.Fatal(r.Failure.Violations[0])
+	}
+	if r.Broken == 0 || r.Beyond.Violations[0].Property != history.BeliefExclusion {
+		t.Errorf("%d schedules broke what is not promised, first %v", r.Broken, r.Beyond)
+	}
+	if r.Survey.Exercise.Of(history.FencedExclusion) == 0 {
+		t.Error("fenced-exclusion was not put to the test")
+	}
+	// A lock that says that it can stand as much has failed.
+	c.Scenario.Subject.Bounds = c.Scenario.Bounds
+	if r := c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.BeliefExclusion {
+		t.Errorf("not found: %v", r.Failure)
+	}
+}
