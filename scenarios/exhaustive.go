@@ -290,8 +290,9 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.CutOff++
 	}
 	if len(result.Violations) > 0 {
-		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations, Violations: result.Violations}
-		if x.search.Scenario.fails(result) {
+		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations,
+			Violations: result.Violations, Excused: x.search.Scenario.excused(result)}
+		if x.search.Scenario.Fails(result) {
 			r.Failure = failure
 		} else if r.Broken++; r.Beyond == nil {
 			r.Beyond = failure
@@ -311,7 +312,9 @@ func (x *explorer) account(r *Report, result *Result) {
 // branch returns what is to be tried in a state, the default policy's step first and faults last.
 func (x *explorer) branch(options []Option, usual int) branch {
 	var steps, ticks, faults []Step
-	messages := slices.ContainsFunc(options, func(o Option) bool { return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply })
+	messages := slices.ContainsFunc(options, func(o Option) bool {
+		return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply
+	})
 	still := !messages || x.slack() < x.search.Slack // Time may pass.
 	for i := range options {
 		switch o := &options[i]; {
