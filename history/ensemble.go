@@ -146,7 +146,7 @@ func (c *ensembleChecker) checkRequest(e *Event, client *clientView) {
 }
 
 func (c *ensembleChecker) checkServe(e *Event, client *clientView) {
-	if c.servers < 2 || !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") || strings.HasPrefix(e.Op, "children")) {
+	if c.servers == 0 || !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") || strings.HasPrefix(e.Op, "children")) {
 		// Other requests may have been heard long before they are answered, and those of a process that has crashed, when its
 		// session's end was proposed already.
 		client.heard = e.At
@@ -276,7 +276,7 @@ func (c *ensembleChecker) checkEnd(e *Event) {
 	s.over = true
 	client := c.client(s.process)
 	heard := max(s.opened, client.heard)
-	if c.servers > 1 && client.heard <= s.opened {
+	if c.servers > 0 && client.heard <= s.opened {
 		return // When it was asked for does not show.
 	}
 	if e.Kind == SessionExpired && c.strict && client.session == s.id && e.At < heard+s.timeout {

@@ -63,8 +63,11 @@ func parseEntry(name string) (entry, bool) {
 // numbersTell tells whether the numbers of the entries give the order in which their nodes were created. They do not
 // once the counter has come to its end: then servers hand out the last number again, or negative ones.
 func numbersTell(entries []entry) bool {
-	return !slices.ContainsFunc(entries, func(e entry) bool { return e.number < 0 || e.number == math.MaxInt32 })
+	return !slices.ContainsFunc(entries, func(e entry) bool { return !countsChildren(e.number) })
 }
+
+// countsChildren tells whether the number of a node is the count of those that its directory has had before.
+func countsChildren(number int32) bool { return number >= 0 && number < math.MaxInt32 }
 
 // compareEntries tells which of two contenders stands before the other.
 func compareEntries(a, b *entry) int {

@@ -70,18 +70,18 @@ func (c *contender) listOwn() (listing, error) {
 // learnToken takes the fencing token from a listing, without asking for more. The number of a node counts the children
 // that its directory has had before, and each of those took a transaction of its own after the one that made the directory.
 // So their sum is no higher than the transaction that created the node, and grows from node to node; and whoever makes the
-// directory again does so by a later transaction. Where numbers do not tell the order, the transaction that created the
-// node is known, and is the token. A sum that is higher than any transaction of the directory shows that its numbers are no
-// such count, as where somebody has made many children in one transaction; then that transaction is asked for.
+// directory again does so by a later transaction. A node whose number is no such count, because the counter had come to its
+// end, has the transaction that created it for its token. So has one whose sum is higher than any transaction of the
+// directory, as where somebody has made many children in one.
 func (c *contender) learnToken(mine *entry, made, changed int64) error {
-	sum := made + 1 + int64(mine.number)
 	c.czxid = mine.czxid
+	sum := made + 1 + int64(mine.number)
 	switch {
 	case c.token != 0:
+	case countsChildren(mine.number) && sum <= changed:
+		c.token = sum
 	case mine.czxid != 0:
 		c.token = mine.czxid
-	case sum <= changed:
-		c.token = sum
 	default:
 		stat, err := c.stands()
 		if err != nil {

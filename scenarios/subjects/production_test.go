@@ -65,7 +65,11 @@ func TestWrap(t *testing.T) {
 	for schedule := range 100 {
 		scenario := scenarios.Scenario{Subject: subjects.Wrap(), Clients: 3, Cycles: 2, Servers: 1 + 2*(schedule%2)}
 		last := make(map[string]bool)
-		for _, e := range runner.Run(&scenario, scenarios.NewRandom(4, schedule)).Events {
+		wrapped := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
+		if len(wrapped.Violations) > 0 {
+			t.Fatalf("schedule %d:\n%s", schedule, wrapped.Describe(&scenario))
+		}
+		for _, e := range wrapped.Events {
 			if e.Kind == history.Reply && strings.HasSuffix(e.Path, "-2147483647") && e.Op == "create" {
 				last[e.Path] = true
 			}
