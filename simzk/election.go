@@ -142,6 +142,7 @@ func (c *Cluster) recover() {
 	}
 	lost := len(c.proposals) > kept
 	c.proposals = c.proposals[:kept]
+	c.committed = min(c.committed, kept) // without effect, unless commits are made without a majority
 	for i := range c.servers {
 		s := &c.servers[i]
 		s.logged, s.acknowledged = min(s.logged, kept), min(s.acknowledged, kept)

@@ -30,3 +30,20 @@ func TestSabotageIsNoticed(t *testing.T) {
 		})
 	}
 }
+
+// A commit that no majority has logged is lost with its leader, and a run goes on.
+func TestLostCommits(t *testing.T) {
+	defer simzk.Sabotage(simzk.Sabotages["a commit without a majority"])()
+	runner := scenarios.NewRunner(t)
+	scenario := scenarios.Scenario{Subject: subjects.Herd(), Clients: 3, Cycles: 2, Servers: 3, Faults: faults.Plan{}}
+	scenario.Faults.Of[faults.PartServer], scenario.Faults.Of[faults.Restart] = 2, 1
+	noticed := 0
+	for schedule := range 300 {
+		if result := runner.Run(&scenario, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+			noticed++
+		}
+	}
+	if noticed == 0 {
+		t.Error("nobody noticed")
+	}
+}
