@@ -173,7 +173,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case r.Schedules == 0:
 		fmt.Fprintln(w, "\nno schedule was run")
 	case len(campaign.Missed(r)) > 0:
-		fmt.Fprintln(w, "\nno violation found, but a goal was never reached: this says too little of the lock")
+		fmt.Fprintf(w, "\nno violation found, but a goal was never reached, so this says too little of the lock: %s\n", strings.Join(campaign.Missed(r), "; "))
 	case len(campaign.Lacking(r)) > 0:
 		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
 	case r.Broken > 0 && r.Failure == nil:
