@@ -224,7 +224,7 @@ func writeShares(w io.Writer, r *scenarios.Report) {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		fmt.Fprintf(w, " %s %d", share.Strategy, share.Schedules)
+		fmt.Fprintf(w, " %s %d with %d new behaviours", share.Strategy, share.Schedules, share.Behaviours)
 		if share.Found {
 			fmt.Fprint(w, " (found it)")
 		}
