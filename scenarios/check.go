@@ -134,7 +134,7 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	for _, d := range replay.Skipped {
 		t.Logf("%s: step %d, %v, cannot happen there any more", path, d.Index, d.Step)
 	}
-	if recorded.fails(result) {
+	if recorded.Fails(result) {
 		t.Fatalf("%s fails:\n%s", path, result.Describe(recorded))
 	}
 	return len(recording.Deviations) == 0 || len(replay.Skipped) < len(recording.Deviations)

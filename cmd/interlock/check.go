@@ -345,8 +345,8 @@ type found struct {
 	replay         string
 }
 
-// shorten shortens the schedule that failed, or else the first that broke what the lock does not promise. It returns nil if
-// there is neither.
+// shorten shortens the schedule that failed, or else the first that broke what the lock does not promise. If it turns out
+// that the latter breaks the same without what excuses it, the lock has failed. It returns nil if there is neither.
 func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report) *found {
 	failure := failureOf(report)
 	if failure == nil {
@@ -357,6 +357,9 @@ func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, re
 	scenario, deviations := runner.Shrink(ctx, campaign.Scenario, failure.Deviations, signature)
 	counterexample := runner.NewCounterexample(scenario, deviations, signature, campaign.Seed, failure.Schedule)
 	counterexample.ReplayBy = replayCommand
+	if report.Failure == nil && scenario.Fails(counterexample.Result) {
+		report.Failure = failure
+	}
 	return &found{counterexample: counterexample, beyond: report.Failure == nil}
 }
 

@@ -40,14 +40,8 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 		return notExercised
 	}
 	if f != nil {
-		for _, v := range slices.Concat(failureOf(report).Violations, f.counterexample.Result.Violations) {
-			switch {
-			case v.Property != p:
-			case !campaign.Scenario.Excuses(f.counterexample.Result, v):
-				return violated
-			default:
-				return beyond
-			}
+		if judged := f.verdict(failureOf(report), p); judged != holds {
+			return judged
 		}
 	}
 	if p == history.Linearizable && report.Survey.Unknown > 0 {
@@ -65,6 +59,30 @@ func exercised(r *scenarios.Report, p history.Property) int {
 		return r.Schedules
 	}
 	return r.Survey.Exercise.Of(p)
+}
+
+// verdict judges a property by a failure and by its shortened form alone. What either breaks without an excuse is violated.
+func (f *found) verdict(failure *scenarios.Failure, p history.Property) string {
+	judged := holds
+	for _, v := range failure.Violations {
+		switch {
+		case v.Property != p:
+		case v != failure.Excused:
+			return violated
+		default:
+			judged = beyond
+		}
+	}
+	for _, v := range f.counterexample.Result.Violations {
+		switch {
+		case v.Property != p:
+		case !f.counterexample.Scenario.Excuses(f.counterexample.Result, v):
+			return violated
+		default:
+			judged = beyond
+		}
+	}
+	return judged
 }
 
 // verdictLine returns a verdict, with how often the property was tested where that supports it.
@@ -208,7 +226,7 @@ func writeShares(w io.Writer, r *scenarios.Report) {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		fmt.Fprintf(w, " %s %d", share.Strategy, share.Schedules)
+		fmt.Fprintf(w, " %s %d with %d new behaviours", share.Strategy, share.Schedules, share.Behaviours)
 		if share.Found {
 			fmt.Fprint(w, " (found it)")
 		}
