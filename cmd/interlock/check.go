@@ -51,7 +51,7 @@ func newCheck(t *testing.T) *cobra.Command {
 			"shortened counterexample.\n\n" +
 			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
 			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
-			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism or an internal error.",
+			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
 			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json",
 		Args: cobra.NoArgs,
@@ -305,6 +305,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 		return &statusError{statusInternal, report.Nondeterministic}
 	case found != nil && !found.beyond, len(campaign.Missed(report)) > 0, len(campaign.Lacking(report)) > 0:
 		return &statusError{statusViolation, nil}
+	case report.Survey.Unknown > 0:
+		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict is unknown")}
 	}
 	return nil
 }

@@ -178,6 +178,8 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
 	case r.Broken > 0 && r.Failure == nil:
 		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Promised())
+	case r.Failure == nil && r.Survey.Unknown > 0:
+		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
