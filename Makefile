@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects agree alarms docs ci clean
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +30,17 @@ conform: ## Compare the simulated server with Debian's ZooKeeper in a million op
 
 suite: ## Run the tests of go-zookeeper/zk against the simulated server.
 	bash simzk/tcp/suite.sh
+
+defects: ## Show under which property each broken lock is found, and how soon on one processor; its twin must stand 10,000 schedules.
+	go test ./scenarios/subjects -count=1 -cpu=1 -run='^TestDefects$$' -v -args -twins=10000
+
+agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
+	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound' -rapid.checks=100000
+
+alarms: build ## Check all correct locks in 312,000 schedules with three faults each: whatever is found is wrong.
+	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session wrap careful \
+		textbook-guarded; do \
+		bin/interlock check --lock $$lock --servers $$servers --faults any=3 --schedules 12000 || exit 1; done; done
 
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem ./...

@@ -311,7 +311,9 @@ func (x *explorer) account(r *Report, result *Result) {
 // branch returns what is to be tried in a state, the default policy's step first and faults last.
 func (x *explorer) branch(options []Option, usual int) branch {
 	var steps, ticks, faults []Step
-	messages := slices.ContainsFunc(options, func(o Option) bool { return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply })
+	messages := slices.ContainsFunc(options, func(o Option) bool {
+		return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply
+	})
 	still := !messages || x.slack() < x.search.Slack // Time may pass.
 	for i := range options {
 		switch o := &options[i]; {

@@ -151,9 +151,23 @@ func (l *loop) take(step Step, deviates bool) {
 	l.turns.Add(1)
 	l.touch(step)
 	l.perform(step)
-	if step.Kind != Serve && step.Kind != Heal { // Neither of these reaches a process.
+	if !l.unnoticed(step) {
 		l.observe()
 	}
+}
+
+// unnoticed tells whether a step that has been performed has reached no process: a request was served, and the server has not
+// hung up upon it, or a client's link was healed. When a server is healed there may be an election, which ends connections.
+func (l *loop) unnoticed(step Step) bool {
+	_, onServer := step.server()
+	switch {
+	case onServer || step.Kind != Serve && step.Kind != Heal:
+		return false
+	case step.Kind == Heal:
+		return true
+	}
+	link := l.processes[step.Process-1].link
+	return link.Connected() || link.Crashed()
 }
 
 // barrier waits until every process is blocked.

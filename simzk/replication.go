@@ -295,11 +295,8 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	return true
 }
 
-// deposed tells whether a server leads, as far as it knows, and another one does.
-func (c *Cluster) deposed(server int) bool {
-	s := &c.servers[server]
-	return s.leads && s.epoch != c.epoch
-}
+// deposed tells whether a server leads, as far as it knows, and another one does, or none.
+func (c *Cluster) deposed(server int) bool { return c.servers[server].leads && server != c.leader }
 
 // catchUp brings a server to where the leader is, as happens before a server serves.
 func (c *Cluster) catchUp(server int) {

@@ -51,7 +51,7 @@ func newCheck(t *testing.T) *cobra.Command {
 			"shortened counterexample.\n\n" +
 			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
 			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
-			"\nExit status: 0 nothing found, 1 a violation or a goal that was never reached, 2 bad usage, 3 nondeterminism or an internal error.",
+			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
 			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json",
 		Args: cobra.NoArgs,
@@ -111,6 +111,8 @@ func faultsHelp() string {
 		fmt.Fprintf(&text, "  %-*s  %s\n", faultNameWidth, kind, kind.Meaning())
 	}
 	fmt.Fprintf(&text, "  %-*s  one of these, but for restart and fail-write\n", faultNameWidth, "any")
+	fmt.Fprintf(&text, "Behind an at sign a phase of the lock can stand in which it is to strike, as in cut@hold=1: %s.\n",
+		strings.Join(faults.PhaseKeys(), ", "))
 	return text.String()
 }
 

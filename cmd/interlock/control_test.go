@@ -30,6 +30,7 @@ func silentSocket(t *testing.T) (path string, commands <-chan string) {
 			if err != nil {
 				return
 			}
+			t.Cleanup(func() { conn.Close() }) // One that nobody holds any more is closed when garbage is collected.
 			line, _ := bufio.NewReader(conn).ReadString('\n')
 			arrived <- line
 		}

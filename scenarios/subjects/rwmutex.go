@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
@@ -31,7 +32,9 @@ func RWMutex() scenarios.Subject {
 			h, err := hold(lease, err)
 			if turn++; err == nil && turn%2 == 0 {
 				h.Unlock = func(ctx context.Context) error {
-					return errors.Join(lease.Downgrade(ctx), lease.Unlock(ctx))
+					err := lease.Downgrade(ctx)
+					time.Sleep(time.Nanosecond) // The lock's own goroutine has a request to send, and the scheduler would decide whether the end comes first.
+					return errors.Join(err, lease.Unlock(ctx))
 				}
 			}
 			return h, err

@@ -19,10 +19,12 @@ func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time, 
 			pause = r.timeout / 8
 		}
 		var answer vigilAnswer
+		paused := false
 		select {
 		case <-stop:
 			return
 		case <-time.After(pause):
+			paused = true
 		case answer = <-answers:
 			asking = false
 		}
@@ -36,7 +38,7 @@ func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time, 
 			return
 		case !answer.sent.IsZero():
 			confirmed = answer.sent
-		case !asking && (r.lateNotice || r.client.State() != zk.StateDisconnected):
+		case paused && !asking && (r.lateNotice || r.client.State() != zk.StateDisconnected):
 			asking = true
 			go r.confirm(node, session, answers)
 		}
