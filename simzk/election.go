@@ -165,5 +165,6 @@ func (c *Cluster) undoSession(p *proposal) {
 	case p.ended != nil:
 		i, _ := c.findSession(p.ended.id)
 		c.sessions = slices.Insert(c.sessions, i, p.ended)
+		p.ended.undone = c.epoch - 1
 	}
 }

@@ -285,8 +285,7 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpSync && c.servers[server].leads:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):
-		_, found := c.findSession(r.session)
-		return found
+		return r.session != 0 // It decides by itself; see [Cluster.resumeAtDeposed].
 	case r.Op == wire.OpCreateSession && r.session != 0:
 		return c.inTouch(server) // The follower asks the leader whether the session lives (Learner.validateSession).
 	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession, r.Op == wire.OpCreateSession:

@@ -13,6 +13,9 @@ import (
 // An ordinary search notices when the simulator breaks a promise of ZooKeeper's. So a search that finds nothing says something
 // about the simulator too.
 func TestSabotageIsNoticed(t *testing.T) {
+	if len(simzk.Sabotages) != simzk.SabotageCount {
+		t.Errorf("%d of %d kinds of sabotage are tried", len(simzk.Sabotages), simzk.SabotageCount)
+	}
 	for name, which := range simzk.Sabotages {
 		t.Run(name, func(t *testing.T) {
 			defer simzk.Sabotage(which)()
