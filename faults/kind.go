@@ -15,7 +15,7 @@ type Kind uint8
 // The kinds of faults. Each strikes one client, or one server.
 const (
 	Cut          Kind = iota // the connection breaks before the server has handled what is in flight
-	LoseReply                // the server commits what is in flight, then the connection breaks and the reply is lost
+	LoseReply                // the server handles what is in flight, then the connection breaks and the reply is lost
 	Expire                   // the client is cut off until its session has expired
 	Crash                    // the client's process stops for good
 	Cancel                   // the process gives up waiting for the lock
@@ -46,7 +46,7 @@ var kinds = [Kinds]struct {
 	needs         Need
 }{
 	Cut:          {name: "cut", meaning: "the connection breaks before the server has handled what is in flight"},
-	LoseReply:    {name: "lose-reply", meaning: "the server commits what is in flight, then the connection breaks and the reply is lost"},
+	LoseReply:    {name: "lose-reply", meaning: "the server handles what is in flight, then the connection breaks and the reply is lost"},
 	Expire:       {name: "expire", meaning: "the client is cut off until its session has expired"},
 	Crash:        {name: "crash", meaning: "the client's process stops for good"},
 	Cancel:       {name: "cancel", meaning: "the process gives up waiting for the lock: the context of its call ends"},

@@ -43,7 +43,7 @@ const (
 
 // Add counts the tests in a history:
 //   - served-exclusion, fifo: grants by a live node while another process has, or waits by, a node in the same directory;
-//   - belief-exclusion: processes that enter while another asks for the lock, has it, or has not given it back;
+//   - belief-exclusion: processes that enter while another asks for the lock, has it or has not given it back, or is inside;
 //   - fenced-exclusion: writes to the resource, accepted or refused, of another process than that of the write before;
 //   - no-lost-update: writes that the resource accepts of a process that has read it;
 //   - watch: watches that fire;
@@ -62,8 +62,8 @@ const (
 func (x *Exercise) Add(events []Event) {
 	var nodeSpace [12]node
 	var openSpace [12]opening
-	var struckSpace, insideSpace [16]int32
-	c := census{Exercise: x, struck: struckSpace[:0], inside: insideSpace[:0]}
+	var struckSpace, insideSpace, workingSpace [16]int32
+	c := census{Exercise: x, struck: struckSpace[:0], inside: insideSpace[:0], working: workingSpace[:0]}
 	nodes, open := nodeSpace[:0], openSpace[:0]
 	for i := range events {
 		e := &events[i]
@@ -81,6 +81,7 @@ type census struct {
 	*Exercise
 	struck  []int32 // the processes whose open attempt a fault has struck
 	inside  []int32 // the processes between a grant and the return of Unlock
+	working []int32 // the processes in their critical sections
 	lively  bool
 	granted bool // with a token
 	pending int  // calls of Unlock that have not returned
@@ -165,8 +166,16 @@ func (c *census) count(open []opening, e *Event) {
 	case WatchFired:
 		c.counts[xWatch]++
 	case Enter:
-		if len(open) > 0 || slices.ContainsFunc(c.inside, func(p int32) bool { return p != e.Process }) {
+		other := func(p int32) bool { return p != e.Process }
+		if len(open) > 0 || slices.ContainsFunc(c.inside, other) || slices.ContainsFunc(c.working, other) {
 			c.counts[xBelief]++
+		}
+		if !slices.Contains(c.working, e.Process) {
+			c.working = append(c.working, e.Process)
+		}
+	case Leave:
+		if n := slices.Index(c.working, e.Process); n >= 0 {
+			c.working = slices.Delete(c.working, n, n+1)
 		}
 	case Lost:
 		c.counts[xHonest]++

@@ -11,32 +11,67 @@
 //   - A node is proof only while it stands and belongs to the current session. Both are verified right before the
 //     lock is granted, by a listing where that is enough.
 //   - The holder is told when it loses the lock: see [Lease.Done] and [Lease.Context].
-//   - Fencing tokens are transaction ids, and so is the order of contenders as soon as their numbers do not tell it:
-//     since 3.6.0 servers hand out 2147483647 again and again once they have come so far (ZOOKEEPER-3249).
+//   - Fencing tokens rise from lease to lease: see [Lease.Token]. The order of contenders does not end with the sequence
+//     numbers: since 3.6.0 servers hand out 2147483647 again and again once they have come so far (ZOOKEEPER-3249); from
+//     there on the transactions that made the nodes tell it.
 //   - Writes to ZooKeeper itself can be made to succeed only while the lease stands: see [Lease.Write].
 //   - A lock is reentrant for an owner that the context carries, and for nobody else: see [WithOwner].
+//   - What becomes of the session is told by a [Session], with which a waiter needs no request between its turn and the
+//     grant.
 //
 // # What is guaranteed
 //
 // ZooKeeper grants a lock to one contender at a time (to one writer or any number of readers, to as many as a
-// semaphore has places), in the order in which their nodes were created. A process can still act on a lock that it has
-// just lost, if it is paused between looking at [Lease.Done] and acting. Only the protected resource can rule that
-// out: by refusing a [Lease.Token] lower than one that it has seen, or, where it is ZooKeeper itself, by [Lease.Write].
+// semaphore has places), in the order in which their nodes were created. Whoever waits is woken by the end of the one
+// before it, and not by anybody else's.
 //
-// Without such pauses, a lease ends before ZooKeeper can grant the lock to another as long as the process's clock
-// loses less than a tenth against that of ZooKeeper's leader, the timeout given to [NewMutex] is not longer than the
-// session's, and the server that the client is connected to is in touch with the leader. A follower that is cut off
-// goes on answering for up to syncLimit ticks, while the leader no longer hears of the sessions that it serves: for
-// that time a lease can outlive its session, and only the token or a guarded write protects the resource.
+// A lease ends before ZooKeeper can grant the lock to another, within the bound below: [Lease.Done] is closed, and the
+// contexts of [Lease.Context] end. [Lease.Unlock] says if that was too early for the work that was done.
+//
+// # What is not guaranteed
+//
+// A process can act on a lock that it has just lost, if it is paused between looking at [Lease.Done] and acting, or if what
+// it has sent to somebody else is still under way. Only the protected resource can rule that out: by refusing a
+// [Lease.Token] lower than one that it has seen, or, where it is ZooKeeper itself, by [Lease.Write].
+//
+// Nor does the lock survive what ZooKeeper does not: a majority of servers that lose their disks.
+//
+// # The bound on clocks
+//
+// A lease counts from the moment at which an empty write was sent, a multi that checks the node's existence and nothing
+// else, or the write that made the node. ZooKeeper's leader carries out neither for a session that is over, and answers
+// only when a majority of the servers has logged it. So a server that is cut off from the others confirms nothing, be it a
+// leader that has been replaced and does not know it, which goes on answering reads and even syncs.
+//
+// From then on a lease stands for a third of the session timeout, by the process's own clock, and is confirmed in each sixth.
+// Why no longer: the leader times a session from when it last heard of it, and that can be a while before. The client's
+// server tells the leader of its clients each half tick, which is at most a quarter of the timeout, as ZooKeeper grants no
+// session less than two ticks; and the client, go-zookeeper/zk, speaks at least once in each third of it. If the
+// server then dies, of the timeout there are 1 - 1/4 - 1/3 = 5/12 left. The lease needs 1/3. The difference is for clocks: the
+// process's may lose a tenth against the leader's, the time between server and leader included. Pauses of the process are
+// not in that bound, and neither are system clocks that jump: Go's timers and ZooKeeper's do not go by them.
+//
+// The bound assumes that the timeout that the lock was given is no longer than what ZooKeeper has granted, which
+// go-zookeeper/zk does not tell: servers grant from 2 to 20 ticks unless configured otherwise. And it assumes a client with a
+// method Multi, as *zk.Conn has. One without is confirmed by a sync and a read, which a leader that was replaced answers for
+// up to syncLimit ticks and one more.
+//
+// # Costs
+//
+// In requests to ZooKeeper, 2 for a lock that is free (create and list, sent together, so that they take as long as one), 4 for
+// one that is not (with a watch, and the read that proves that the turn has come), and 1 to unlock. Each method says more. A
+// lock that is held for long costs one empty write in each sixth of the session timeout. Each watch costs as many bytes
+// at the server as its path has.
 //
 // # Errors
 //
 // Errors are values to test with [errors.Is]: [ErrNotAcquired], [ErrLost], [ErrNotHeld], [ErrUpgrade] and
-// [ErrUncertain] of this package, the cause of the context that was given, and those of package zk where ZooKeeper itself has refused.
+// [ErrUncertain] and [ErrSessionLost] of this package, the cause of the context that was given, and those of package zk where ZooKeeper itself has refused.
 //
 // # Paths
 //
 // Each lock has a path of its own, the same in every process that shares it. Mutex and RWMutex may share one: a mutex
 // is then one more writer. Other nodes below the path do no harm. A lock only ever names nodes below the path that it
-// was given, so that it also works on a [Client] that puts a prefix before every path.
+// was given, so that it also works on a [Client] that puts a prefix before every path. Such a client must put it before
+// the paths within a multi too, or have no method of that name.
 package lock

@@ -10,8 +10,9 @@ import (
 type Mutex struct{ queue *queue }
 
 // NewMutex returns the lock whose contenders make their nodes under the path, which is created when it is first
-// needed. The session timeout is the one that the client was connected with, or less: after nine tenths of it without
-// a word from ZooKeeper, a lease counts as lost. It returns an error if the path is not absolute, or is the root, or
+// needed. The session timeout is the one that the client was connected with, or less: after a third of it without a
+// confirmation from ZooKeeper, a lease counts as lost. The timeout of a [Session] is known, and a longer one has no effect.
+// It returns an error if the path is not absolute, or is the root, or
 // the timeout is not positive. It sends nothing.
 func NewMutex(client Client, path string, sessionTimeout time.Duration, options ...Option) (*Mutex, error) {
 	q, err := newQueue(client, path, sessionTimeout, options)
@@ -26,12 +27,17 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 // When the context ends first, Lock returns its cause at once; its deadline is one for the whole call. ZooKeeper can
 // refuse an attempt (no permission, a bad path, a parent that is ephemeral); then Lock returns the error of the client,
-// for which errors.Is works. After the client was closed it returns zk.ErrClosing, after twice the session timeout. In
-// each of these cases the contender's node is removed, in the background if need be.
+// for which errors.Is works. After the client was closed it returns zk.ErrClosing, after twice the session timeout, or
+// at once if the client is a [Session]. In each of these cases the contender's node is removed, in the background if need be.
 //
-// Uncontended it costs two requests: create and list. Right behind the holder it costs five, with a watch, a sync and a
-// confirmation; further behind, four, as it lists again when the one before it is gone, and two more if its own node was
-// made longer ago than a lease lasts. Once the lock has been held for a twentieth of the session timeout, its node is watched: only from then on is the
+// Uncontended it costs two requests: create and list. Contended it costs four: with a watch, and a last one when the one
+// before it is gone, which is a read of its own node if it stood right behind the holder, and else another listing. On a
+// [Session] the one right behind the holder reads its node while it waits, so that nothing is left to ask when its turn comes.
+// If its node was made longer ago than a sixth of the session timeout, that last request is an empty write instead of the
+// read, or comes on top of the listing. A contender that stands far behind lists once more for each of those before it
+// that gives up while it is the nearest.
+//
+// Once the lock has been held for a twentieth of the session timeout, its node is watched: only from then on is the
 // holder told at once when somebody deletes it, or calls Revoke. Each watch stays in the client until the node that it
 // watches goes, also where the contender has given up long before: the client cannot take it back.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {

@@ -109,6 +109,30 @@ func TestPredecessorGivesUp(t *testing.T) {
 	})
 }
 
+// One that has waited for long proves by a write that its session lives: right behind the holder that takes the place of the
+// read of its own node, further behind it comes on top of the listing.
+func TestCostsAfterALongWait(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		second := w.start(background, w.mutex(2))
+		w.flow()
+		third := w.start(background, w.mutex(3))
+		w.pass(sessionTimeout)
+		w.unlock(holder)
+		w.wantGranted(second)
+		w.unlock(second.lease)
+		w.wantGranted(third)
+		for client, want := range map[int]int{2: 5, 3: 5} { // the release of the second among them
+			if got := w.requests(client, ""); got != want {
+				t.Errorf("c%d sent %d requests, want %d", client, got, want)
+			}
+			if got := w.requests(client, "multi"); got != 1 {
+				t.Errorf("c%d sent %d writes, want 1", client, got)
+			}
+		}
+	})
+}
+
 // The one right before gives up between the listing and the watch: the next one before it is watched, and not just any that
 // stands before, who would wake two.
 func TestPredecessorGivesUpBeforeTheWatch(t *testing.T) {

@@ -86,6 +86,7 @@ type Failure struct {
 	Strategy   string // the name of the strategy that drew it
 	Deviations []Deviation
 	Violations []*history.Violation
+	Excused    *history.Violation // which of them the lock does not promise to prevent there, nil if none; see [Scenario.Excuses]
 }
 
 const (
@@ -234,8 +235,9 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed b
 	if len(result.Violations) == 0 {
 		return false
 	}
-	failed = c.Scenario.fails(result)
-	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: result.Deviations, Violations: result.Violations}
+	failed = c.Scenario.Fails(result)
+	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: result.Deviations,
+		Violations: result.Violations, Excused: c.Scenario.excused(result)}
 	if failed {
 		outcome.failure = failure
 		return true

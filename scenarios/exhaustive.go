@@ -305,8 +305,9 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.CutOff++
 	}
 	if len(result.Violations) > 0 {
-		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations, Violations: result.Violations}
-		if x.search.Scenario.fails(result) {
+		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations,
+			Violations: result.Violations, Excused: x.search.Scenario.excused(result)}
+		if x.search.Scenario.Fails(result) {
 			r.Failure = failure
 		} else if r.Broken++; r.Beyond == nil {
 			r.Beyond = failure

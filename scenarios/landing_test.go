@@ -49,3 +49,55 @@ func TestPausedTooLong(t *testing.T) {
 		t.Errorf("not found: %v", r.Failure)
 	}
 }
+
+// Only a pause that has lasted for too long by then, or a clock that goes wrong by too much, excuses a lock.
+func TestExcuses(t *testing.T) {
+	paused := func(at time.Duration, process int32) history.Event {
+		return history.Event{At: at, Kind: history.Fault, Process: process, Name: faults.Pause.String()}
+	}
+	resumed := func(at time.Duration, process int32) history.Event {
+		return history.Event{At: at, Kind: history.Resumed, Process: process}
+	}
+	broken := func(at time.Duration) history.Event {
+		return history.Event{At: at, Kind: history.LockReturn, Process: 3, Path: "/lock/n"}
+	}
+	const short, long = 200 * time.Millisecond, 201 * time.Millisecond
+	for name, tc := range map[string]struct {
+		events   []history.Event
+		clock    bool // has gone wrong
+		drift    int
+		property history.Property
+		excused  bool
+	}{
+		"nothing":             {events: []history.Event{broken(0)}},
+		"short":               {events: []history.Event{paused(0, 1), resumed(short, 1), broken(time.Minute)}},
+		"long":                {events: []history.Event{paused(0, 1), resumed(long, 1), broken(time.Minute)}, excused: true},
+		"of another property": {events: []history.Event{paused(0, 1), resumed(long, 1), broken(time.Minute)}, property: history.FencedExclusion},
+		"still paused":        {events: []history.Event{paused(0, 1), broken(long)}, excused: true},
+		"not for long yet":    {events: []history.Event{paused(0, 1), broken(short), resumed(time.Minute, 1)}},
+		"another resumed":     {events: []history.Event{paused(0, 1), resumed(short, 2), broken(long)}, excused: true},
+		"two short ones":      {events: []history.Event{paused(0, 1), resumed(short, 1), paused(short, 1), resumed(2*short, 1), broken(time.Minute)}},
+		"clock in bounds":     {events: []history.Event{broken(0)}, clock: true, drift: 5},
+		"clock":               {events: []history.Event{broken(0)}, clock: true, drift: 6, excused: true},
+		"no clock":            {events: []history.Event{broken(0)}, drift: 6},
+	} {
+		s := scenario(subjects.Mutex(), 3, 2, 0)
+		s.Bounds = faults.Bounds{Pause: time.Minute, Drift: tc.drift}
+		r := &scenarios.Result{Events: tc.events}
+		if tc.clock {
+			r.Landed[faults.SlowClock][faults.Holding] = 1
+		}
+		v := &history.Violation{Property: history.BeliefExclusion}
+		if tc.property != "" {
+			v.Property = tc.property
+		}
+		for v.Event = range tc.events {
+			if tc.events[v.Event].Kind == history.LockReturn {
+				break
+			}
+		}
+		if got := s.Excuses(r, v); got != tc.excused {
+			t.Errorf("%s: excused: %v", name, got)
+		}
+	}
+}

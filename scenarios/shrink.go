@@ -31,7 +31,8 @@ const (
 // less is helped most. At last, many schedules with one, two and three deviations
 // are tried.
 func (r *Runner) Shrink(ctx context.Context, scenario Scenario, deviations []Deviation, signature string) (Scenario, []Deviation) {
-	s := &shrinker{runner: r, ctx: ctx, signature: signature, scenario: scenario, deviations: deviations}
+	s := &shrinker{runner: r, ctx: ctx, signature: signature, scenario: scenario, deviations: deviations, excused: true}
+	s.try(scenario, &Replay{Deviations: deviations})
 	for s.fewerFaults() || s.smallerScenario() || s.fewerDeviations() || s.sparser(s.scenario, len(s.deviations)-1) {
 	}
 	s.allowOnlyUsedFaults()
@@ -44,6 +45,7 @@ type shrinker struct {
 	signature  string
 	scenario   Scenario
 	deviations []Deviation
+	excused    bool // the lock does not promise what the schedule breaks; see [Scenario.Excuses]
 	runs       int
 	steps      int             // of the last run
 	searched   map[string]bool // scenarios in which a random search has found nothing
@@ -57,9 +59,15 @@ func (s *shrinker) try(scenario Scenario, strategy Strategy) bool {
 	s.runs++
 	result := s.runner.Run(&scenario, strategy)
 	s.steps = result.Steps
-	if !slices.ContainsFunc(result.Violations, func(v *history.Violation) bool { return v.Signature() == s.signature }) {
+	i := slices.IndexFunc(result.Violations, func(v *history.Violation) bool { return v.Signature() == s.signature })
+	if i < 0 {
 		return false
 	}
+	excused := scenario.Excuses(result, result.Violations[i])
+	if excused && !s.excused {
+		return false // A failure must not turn into what the lock does not promise. The other way round is welcome.
+	}
+	s.excused = excused
 	// What the run did may be less than what was asked for: deviations that could not happen are gone for good.
 	s.scenario, s.deviations = scenario, result.Deviations
 	return true

@@ -57,23 +57,41 @@ func (s *Scenario) Promised() faults.Bounds {
 // Excuses tells whether a run has broken what the lock does not promise there: belief-exclusion, after a process was paused
 // for longer, or a clock has gone wrong by more, than the lock says it can stand. Nothing that a lock can do helps then,
 // as its process can be stopped after it has looked at the clock and before it acts. The other properties are promised
-// whatever happens.
+// whatever happens. The result must be that of its runner's last run.
 func (s *Scenario) Excuses(r *Result, v *history.Violation) bool {
 	if v.Property != history.BeliefExclusion {
 		return false
 	}
-	struck, promised := s.bounds(), s.Promised()
-	if r.Landed.Total(faults.Pause) == 0 {
-		struck.Pause = 0
-	}
+	struck := faults.Bounds{Pause: longestPause(r.Events[:v.Event+1]), Drift: s.bounds().Drift}
 	if r.Landed.Total(faults.SlowClient)+r.Landed.Total(faults.FastClient)+r.Landed.Total(faults.SlowClock)+r.Landed.Total(faults.FastClock) == 0 {
 		struck.Drift = 0
 	}
-	return !struck.Within(promised)
+	return !struck.Within(s.Promised())
 }
 
-// fails tells whether a run has broken anything that the lock promises, and puts that first among what it has broken.
-func (s *Scenario) fails(r *Result) bool {
+// longestPause returns for how long a process was paused at most in what has happened.
+func longestPause(events []history.Event) (longest time.Duration) {
+	for i := range events {
+		if e := &events[i]; e.Kind == history.Fault && e.Name == faults.Pause.String() {
+			longest = max(longest, pauseEnd(events[i:])-e.At)
+		}
+	}
+	return longest
+}
+
+// pauseEnd returns when the pause ends with which the events begin, or when the last event was if it has not ended by then.
+func pauseEnd(events []history.Event) time.Duration {
+	for i := range events {
+		if events[i].Kind == history.Resumed && events[i].Process == events[0].Process {
+			return events[i].At
+		}
+	}
+	return events[len(events)-1].At
+}
+
+// Fails tells whether a run has broken anything that the lock promises, and puts that first among what it has broken. The
+// result must be that of its runner's last run.
+func (s *Scenario) Fails(r *Result) bool {
 	promised := 0
 	for i, v := range r.Violations {
 		if !s.Excuses(r, v) {
@@ -83,6 +101,16 @@ func (s *Scenario) fails(r *Result) bool {
 		}
 	}
 	return promised > 0
+}
+
+// excused returns what a run has broken and the lock does not promise there, nil if there is nothing.
+func (s *Scenario) excused(r *Result) *history.Violation {
+	for _, v := range r.Violations {
+		if s.Excuses(r, v) {
+			return v
+		}
+	}
+	return nil
 }
 
 // limits returns the bounds that the lock is judged by.

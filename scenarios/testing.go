@@ -29,7 +29,7 @@ func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	runner := NewRunner(t)
 	return func(rt *rapid.T) {
 		result := runner.Run(&scenario, rapidDraws{rt})
-		if scenario.fails(result) {
+		if scenario.Fails(result) {
 			rt.Fatalf("%s", result.Describe(&scenario))
 		}
 	}
@@ -73,7 +73,7 @@ func Fuzz(f *testing.F, scenario Scenario) {
 	f.Add([]byte{1, 0, 2, 0, 3, 0, 1, 1, 2, 2, 3, 3})
 	f.Fuzz(func(t *testing.T, input []byte) {
 		result := NewRunner(t).Run(&scenario, &fuzzBytes{input: input})
-		if scenario.fails(result) {
+		if scenario.Fails(result) {
 			t.Fatal(result.Describe(&scenario))
 		}
 	})

@@ -387,6 +387,36 @@ func TestSameDecisionsSameKey(t *testing.T) {
 	}
 }
 
+// When a server's end has broken a connection makes a difference to a process that looks at the clock then, so the key tells
+// it, even once all else is as before.
+func TestKeyTellsWhenConnectionBroke(t *testing.T) {
+	keys := make(map[uint64]bool)
+	for _, late := range []bool{false, true, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newEnsembleStage(t, 3)
+			defer s.tearDown()
+			s.join()
+			pass := func() {
+				if err := s.pass([]string{"100ms"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if late {
+				pass()
+			}
+			s.cluster.KillServer(0)
+			if !late {
+				pass()
+			}
+			s.flow()
+			keys[s.cluster.Key()] = true
+		})
+	}
+	if len(keys) != 2 {
+		t.Errorf("%d keys, want 2", len(keys))
+	}
+}
+
 // Activity tells that a process has sent something, once until it is received.
 func TestActivity(t *testing.T) {
 	onStage(t, 1, func(s *stage) {

@@ -142,6 +142,7 @@ func (c *Cluster) recover() {
 	}
 	lost := len(c.proposals) > kept
 	c.proposals = c.proposals[:kept]
+	c.committed = min(c.committed, kept) // without effect, unless commits are made without a majority
 	for i := range c.servers {
 		s := &c.servers[i]
 		s.logged, s.acknowledged = min(s.logged, kept), min(s.acknowledged, kept)
@@ -164,5 +165,6 @@ func (c *Cluster) undoSession(p *proposal) {
 	case p.ended != nil:
 		i, _ := c.findSession(p.ended.id)
 		c.sessions = slices.Insert(c.sessions, i, p.ended)
+		p.ended.undone = c.epoch - 1
 	}
 }

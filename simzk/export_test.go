@@ -7,6 +7,9 @@ func Sabotage(which int) (restore func()) {
 	return func() { sabotaged = faithful }
 }
 
+// SabotageCount is how many things [Sabotage] can do.
+const SabotageCount = int(sabotages) - 1
+
 // Sabotages are the numbers of what [Sabotage] can do, by name.
 var Sabotages = map[string]int{
 	"a server takes a client that has seen more": int(acceptsStaleServer),

@@ -305,6 +305,8 @@ func (c *Conn) broken() {
 		c.ended()
 		return
 	}
+	// What has broken it may be no step of the process's own, and the process may look at the clock.
+	c.observed = mix(c.observed, uint64(c.cluster.now))
 	c.setState(zk.StateDisconnected, "disconnected")
 	inFlight := c.inFlight
 	c.inFlight = nil

@@ -51,7 +51,9 @@ func (c *Cluster) Rejoin(server int) {
 		s.stop() // There is a new leader.
 		c.dropClientsOf([]int{server})
 	}
-	c.enter(server)
+	for i := range c.servers {
+		c.enter(i) // If the leader is back, others may have waited for it.
+	}
 	c.watchWays()
 }
 

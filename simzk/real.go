@@ -267,6 +267,7 @@ func (r *RealConn) tell(e zk.Event) {
 	c.record(history.Event{At: c.now, Kind: history.SessionState, Process: r.link.process, Name: stateNames[e.State], Session: session})
 	r.observed = mix(r.observed, uint64(e.State))
 	if e.State == zk.StateDisconnected {
+		r.observed = mix(r.observed, uint64(c.now)) // As the modelled client does.
 		r.failInFlight()
 	}
 	r.state = e.State

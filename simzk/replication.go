@@ -285,8 +285,7 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpSync && c.servers[server].leads:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):
-		_, found := c.findSession(r.session)
-		return found
+		return r.session != 0 // It decides by itself; see [Cluster.resumeAtDeposed].
 	case r.Op == wire.OpCreateSession && r.session != 0:
 		return c.inTouch(server) // The follower asks the leader whether the session lives (Learner.validateSession).
 	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession, r.Op == wire.OpCreateSession:
@@ -295,11 +294,8 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	return true
 }
 
-// deposed tells whether a server leads, as far as it knows, and another one does.
-func (c *Cluster) deposed(server int) bool {
-	s := &c.servers[server]
-	return s.leads && s.epoch != c.epoch
-}
+// deposed tells whether a server leads, as far as it knows, and another one does, or none.
+func (c *Cluster) deposed(server int) bool { return c.servers[server].leads && server != c.leader }
 
 // catchUp brings a server to where the leader is, as happens before a server serves.
 func (c *Cluster) catchUp(server int) {

@@ -13,6 +13,9 @@ import (
 // An ordinary search notices when the simulator breaks a promise of ZooKeeper's. So a search that finds nothing says something
 // about the simulator too.
 func TestSabotageIsNoticed(t *testing.T) {
+	if len(simzk.Sabotages) != simzk.SabotageCount {
+		t.Errorf("%d of %d kinds of sabotage are tried", len(simzk.Sabotages), simzk.SabotageCount)
+	}
 	for name, which := range simzk.Sabotages {
 		t.Run(name, func(t *testing.T) {
 			defer simzk.Sabotage(which)()
@@ -28,5 +31,22 @@ func TestSabotageIsNoticed(t *testing.T) {
 			}
 			t.Error("nobody noticed")
 		})
+	}
+}
+
+// A commit that no majority has logged is lost with its leader, and a run goes on.
+func TestLostCommits(t *testing.T) {
+	defer simzk.Sabotage(simzk.Sabotages["a commit without a majority"])()
+	runner := scenarios.NewRunner(t)
+	scenario := scenarios.Scenario{Subject: subjects.Herd(), Clients: 3, Cycles: 2, Servers: 3, Faults: faults.Plan{}}
+	scenario.Faults.Of[faults.PartServer], scenario.Faults.Of[faults.Restart] = 2, 1
+	noticed := 0
+	for schedule := range 300 {
+		if result := runner.Run(&scenario, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+			noticed++
+		}
+	}
+	if noticed == 0 {
+		t.Error("nobody noticed")
 	}
 }

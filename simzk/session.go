@@ -21,6 +21,7 @@ type session struct {
 	relayed time.Duration // what of that the leader is sure to have heard
 	expires time.Duration // when the session ends unless the leader hears of the client, by the leader's clock
 	unheard bool          // what the client says does not reach the leader
+	undone  int           // the epoch whose leader has proposed its end, which was lost; 0 if none has
 }
 
 // attach gives the session a connection.
@@ -134,6 +135,10 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 		c.hangUp(l) // The client has seen more than this server.
 		return
 	}
+	if c.deposed(l.server) {
+		c.resumeAtDeposed(l, r)
+		return
+	}
 	i, found := c.findSession(r.session)
 	if !found {
 		i, found = c.revive(r.session)
@@ -145,11 +150,6 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 	case found:
 		l.session = c.sessions[i]
 		l.session.timeout = r.timeout
-		if c.deposed(l.server) {
-			l.session.link, l.session.unheard = l, true
-			c.respond(l, r)
-			return
-		}
 	}
 	if l.session != nil {
 		r.session = l.session.id
@@ -161,6 +161,36 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 		r.session = 0 // The session has expired; the client learns it from a session id of 0.
 	}
 	c.respond(l, r)
+}
+
+// resumeAtDeposed gives a link its session at a leader that has been deposed and does not know it. That asks nobody
+// (LeaderZooKeeperServer.revalidateSession), and it takes a session for expired that it does not know, or whose end it has
+// proposed itself (SessionTrackerImpl.touchSession): its client is told so, while the session lives on under the new leader.
+func (c *Cluster) resumeAtDeposed(l *Link, r *request) {
+	if l.session = c.knownAt(l.server, r.session); l.session == nil {
+		r.session = 0
+	} else {
+		l.session.timeout = r.timeout
+		l.session.link, l.session.unheard = l, true
+	}
+	c.respond(l, r)
+}
+
+// knownAt returns the session as a leader that has been deposed knows of it, or nil if it knows of none that lives.
+func (c *Cluster) knownAt(server int, id int64) (known *session) {
+	s := &c.servers[server]
+	for i := range c.proposals[:s.logged] {
+		switch p := &c.proposals[i]; {
+		case p.opened != nil && p.opened.id == id:
+			known = p.opened
+		case p.ended != nil && p.ended.id == id:
+			return nil
+		}
+	}
+	if known != nil && known.undone == s.epoch {
+		return nil
+	}
+	return known
 }
 
 // revive brings back a session that has ended, where sabotage asks for that.

@@ -40,14 +40,8 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 		return notExercised
 	}
 	if f != nil {
-		for _, v := range slices.Concat(failureOf(report).Violations, f.counterexample.Result.Violations) {
-			switch {
-			case v.Property != p:
-			case !campaign.Scenario.Excuses(f.counterexample.Result, v):
-				return violated
-			default:
-				return beyond
-			}
+		if judged := f.verdict(failureOf(report), p); judged != holds {
+			return judged
 		}
 	}
 	if p == history.Linearizable && report.Survey.Unknown > 0 {
@@ -65,6 +59,30 @@ func exercised(r *scenarios.Report, p history.Property) int {
 		return r.Schedules
 	}
 	return r.Survey.Exercise.Of(p)
+}
+
+// verdict judges a property by a failure and by its shortened form alone. What either breaks without an excuse is violated.
+func (f *found) verdict(failure *scenarios.Failure, p history.Property) string {
+	judged := holds
+	for _, v := range failure.Violations {
+		switch {
+		case v.Property != p:
+		case v != failure.Excused:
+			return violated
+		default:
+			judged = beyond
+		}
+	}
+	for _, v := range f.counterexample.Result.Violations {
+		switch {
+		case v.Property != p:
+		case !f.counterexample.Scenario.Excuses(f.counterexample.Result, v):
+			return violated
+		default:
+			judged = beyond
+		}
+	}
+	return judged
 }
 
 // verdictLine returns a verdict, with how often the property was tested where that supports it.
@@ -155,11 +173,13 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case r.Schedules == 0:
 		fmt.Fprintln(w, "\nno schedule was run")
 	case len(campaign.Missed(r)) > 0:
-		fmt.Fprintln(w, "\nno violation found, but a goal was never reached: this says too little of the lock")
+		fmt.Fprintf(w, "\nno violation found, but a goal was never reached, so this says too little of the lock: %s\n", strings.Join(campaign.Missed(r), "; "))
 	case len(campaign.Lacking(r)) > 0:
 		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
 	case r.Broken > 0 && r.Failure == nil:
 		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Promised())
+	case r.Failure == nil && r.Survey.Unknown > 0:
+		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
