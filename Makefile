@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench conform suite defects agree alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects agree alarms docs ci clean
 
 help: ## Show this help.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build bin/interlock.
 	go build -o bin/interlock ./cmd/interlock
@@ -44,6 +44,9 @@ alarms: build ## Check all correct locks in 312,000 schedules with three faults 
 
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem ./...
+
+bench-zookeeper: ## Compare the lock with that of go-zookeeper/zk on Debian's ZooKeeper.
+	INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -bench=ZooKeeper -benchtime=10000x ./lock
 
 docs: ## Put fresh output of commands into the documentation.
 	go run docs/output.go README.md docs/*.md

@@ -97,6 +97,11 @@ func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
+		case Tick, Send, Reply, WatchEvent, SessionState, Fault: // most events
+			expenses = spend(expenses, e)
+			continue
+		case Serve, Logged, Applied:
+			continue
 		case Crashed:
 			open = withoutOpening(open, e.Process)
 		case NodeDeleted:

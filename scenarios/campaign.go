@@ -34,6 +34,7 @@ type Campaign struct {
 
 	maker   Maker
 	profile *Profile
+	turns   *turns // of a portfolio
 }
 
 // A Report is what a campaign has found.
@@ -41,6 +42,8 @@ type Report struct {
 	Schedules int
 	Steps     int
 	States    int    // distinct state keys
+	Depth     int    // of the longest schedule, in decisions
+	Histories int    // of a campaign: distinct ones, counted up to 2^20
 	Digest    uint64 // over the trace hashes of all schedules, in order
 	Landed    Landed
 	Elapsed   time.Duration
@@ -64,16 +67,16 @@ type Report struct {
 	Performed   int    // schedules that were performed for real, to see that they come to the same
 	Unsaved     error  // why the checkpoint could not be written or removed
 	Transitions int    // steps from one state to another
-	Depth       int    // of the longest schedule, in decisions
 	Open        int    // steps that are known and have not been tried
 	CutOff      int    // schedules that were too long to be followed to their end
 }
 
 // A Share is the part of a campaign that one strategy had.
 type Share struct {
-	Strategy  string `json:"strategy"`
-	Schedules int    `json:"schedules"`
-	Found     bool   `json:"found"` // the schedule that failed
+	Strategy   string `json:"strategy"`
+	Schedules  int    `json:"schedules"`
+	Behaviours int    `json:"behaviours"` // that none of the schedules before has shown; only of a portfolio
+	Found      bool   `json:"found"`      // the schedule that failed
 }
 
 // A Failure is a schedule that breaks a property.
@@ -88,7 +91,7 @@ type Failure struct {
 const (
 	// chunkSchedules is how many schedules a worker takes at a time.
 	chunkSchedules = 64
-	// statesMax bounds the memory that counting states takes, to some 40 MB.
+	// statesMax bounds the memory that counting states takes, to 16 MB, and that counting histories takes.
 	statesMax = 1 << 20
 	// progressEvery is how often progress is reported.
 	progressEvery = 500 * time.Millisecond
@@ -99,7 +102,9 @@ type chunk struct {
 	first   int
 	hashes  []uint64
 	keys    []uint64
+	shown   [][]uint64 // of a portfolio: what each schedule has shown; see behaviour
 	steps   int
+	depth   int
 	landed  Landed
 	survey  Survey
 	effort  Effort
@@ -113,24 +118,27 @@ type chunk struct {
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	c.prepare(t)
-	bounded := ctx // by the budget too
+	bounded, end := context.WithCancel(ctx) // by the budget too
+	defer end()
 	if c.Budget > 0 {
 		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, c.Budget)
+		bounded, cancel = context.WithTimeout(bounded, c.Budget)
 		defer cancel()
 	}
 	report := &Report{}
-	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk), states: make(map[uint64]struct{})}
+	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk)}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
-	var stop atomic.Bool
 	var workers sync.WaitGroup
 	for range max(1, c.Workers) {
 		workers.Go(func() {
 			runner := NewRunner(t)
-			for !stop.Load() && bounded.Err() == nil {
+			for bounded.Err() == nil {
 				first := int(next.Add(chunkSchedules)) - chunkSchedules
 				if c.Schedules > 0 && first >= c.Schedules {
+					return
+				}
+				if c.turns != nil && !c.turns.await(bounded, first) {
 					return
 				}
 				chunks <- c.runChunk(bounded, runner, first)
@@ -141,7 +149,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	lastProgress := began
 	for outcome := range chunks {
 		if merger.add(outcome) {
-			stop.Store(true)
+			end()
 		}
 		if now := time.Now(); c.Progress != nil && now.Sub(lastProgress) >= progressEvery {
 			lastProgress = now
@@ -163,16 +171,24 @@ func (c *Campaign) prepare(t *testing.T) {
 	if c.maker, err = ParseStrategy(c.Strategy); err != nil {
 		panic(err)
 	}
-	c.profile = NewRunner(t).Profile(&c.Scenario)
+	c.profile, c.turns = NewRunner(t).Profile(&c.Scenario), nil
+	if c.Strategy == PortfolioStrategy {
+		c.turns = newTurns()
+	}
 }
 
 // strategy returns the strategy of a schedule.
-func (c *Campaign) strategy(schedule int) Strategy { return c.maker(c.profile, c.Seed, schedule) }
+func (c *Campaign) strategy(schedule int) Strategy {
+	if c.turns != nil {
+		return named(c.turns.strategy(schedule))(c.profile, c.Seed, schedule)
+	}
+	return c.maker(c.profile, c.Seed, schedule)
+}
 
 // strategyName returns the name of the strategy that draws a schedule.
 func (c *Campaign) strategyName(schedule int) string {
-	if c.Strategy == PortfolioStrategy {
-		return portfolio[schedule%len(portfolio)]
+	if c.turns != nil {
+		return c.turns.strategy(schedule)
 	}
 	return c.Strategy
 }
@@ -194,6 +210,10 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.steps += result.Steps
+		outcome.depth = max(outcome.depth, result.Steps)
+		if c.turns != nil {
+			outcome.shown = append(outcome.shown, behaviour(nil, result.Events))
+		}
 		outcome.landed.Add(&result.Landed)
 		outcome.survey.add(result)
 		failed := c.judge(outcome, schedule, result)
@@ -231,7 +251,8 @@ type merger struct {
 	campaign *Campaign
 	report   *Report
 	waiting  map[int]*chunk // by the number of the first schedule
-	states   map[uint64]struct{}
+	states   keySet
+	traces   keySet
 	done     bool
 }
 
@@ -256,25 +277,34 @@ func (m *merger) add(outcome *chunk) bool {
 func (m *merger) merge(next *chunk) {
 	r := m.report
 	for i := range next.hashes {
-		r.share(m.campaign.strategyName(next.first+i)).Schedules++
+		share := r.share(m.campaign.strategyName(next.first + i))
+		share.Schedules++
+		if turns := m.campaign.turns; turns != nil {
+			share.Behaviours += turns.count(next.first+i, next.shown[i])
+		}
 	}
 	r.Schedules += len(next.hashes)
 	r.Steps += next.steps
+	r.Depth = max(r.Depth, next.depth)
 	r.Landed.Add(&next.landed)
 	r.Survey.merge(&next.survey)
 	r.Effort.Running += next.effort.Running
 	r.Effort.Checking += next.effort.Checking
 	for _, hash := range next.hashes {
 		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
+		if m.traces.count < statesMax {
+			m.traces.add(hash)
+		}
 	}
+	r.Histories = m.traces.count
 	for _, key := range next.keys {
-		if len(m.states) == statesMax {
+		if m.states.count == statesMax {
 			r.StatesCapped = true
 			break
 		}
-		m.states[key] = struct{}{}
+		m.states.add(key)
 	}
-	r.States = len(m.states)
+	r.States = m.states.count
 	r.Broken += next.broken
 	if r.Beyond == nil {
 		r.Beyond = next.beyond

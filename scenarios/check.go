@@ -39,6 +39,9 @@ const defaultSchedules = 2000
 // are run and which; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else. With a random seed
 // give go test the flag -count=1, or it may answer from its cache.
 //
+// Where nothing fails, but a check has reached its limits, or 5000 schedules or more have never reached a goal of the lock that
+// they could have reached, the test fails too: it says too little.
+//
 // With the real client the test is skipped under the race detector; see [simzk.RaceDetector].
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
@@ -72,6 +75,11 @@ func Check(t *testing.T, scenario Scenario) {
 		t.Fatal(report.Nondeterministic)
 	case report.Failure != nil:
 		failWith(t, campaign, report.Failure, corpus)
+	case report.Survey.Unknown > 0:
+		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable", &campaign.Scenario, campaign.Seed, report.Survey.Unknown)
+	case len(campaign.Missed(report)) > 0:
+		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the lock: %s", &campaign.Scenario, campaign.Seed,
+			strings.Join(campaign.Missed(report), "; "))
 	case report.Broken > 0:
 		t.Logf("%v: %d of %d schedules broke belief-exclusion, for which the lock does not vouch beyond %v; the first is %d of seed %d",
 			&scenario, report.Broken, report.Schedules, scenario.Promised(), report.Beyond.Schedule, campaign.Seed)

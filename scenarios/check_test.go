@@ -7,18 +7,25 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// brokenVariable makes TestChecked test a broken lock. TestCheck runs it so, in a process of its own.
+// brokenVariable makes TestChecked test a broken lock, or one with a goal that is never reached, or one for too long to judge it.
+// TestCheck runs it so, in a process of its own.
 const brokenVariable = "INTERLOCK_TEST_BROKEN"
 
 func TestChecked(t *testing.T) {
 	s := scenario(subjects.Textbook(), 3, 1, 1)
 	name := subjects.ExistsThenWait().Name
-	if os.Getenv(brokenVariable) != "" {
+	switch os.Getenv(brokenVariable) {
+	case "1":
 		s.Subject = subjects.ExistsThenWait()
+	case "goal":
+		s.Subject.Goals = []history.Goal{{Name: "never", Clients: 1, Reached: func([]history.Event) bool { return false }}}
+	case "long":
+		s.Clients, s.Cycles = 100, 21
 	}
 	s.Subject.Name = name // The lock that is mended is the same lock.
 	t.Run("lock[1]", func(t *testing.T) { scenarios.Check(t, *s) })
@@ -70,6 +77,8 @@ func TestCheck(t *testing.T) {
 		"replayed":                  {[]string{broken, "INTERLOCK_REPLAY=" + relative}, false, relative + " fails:\n"},
 		"mended":                    {nil, true, "--- PASS: TestChecked/lock[1]"},
 		"mended and replayed":       {[]string{"INTERLOCK_REPLAY=" + relative}, true, "--- PASS: TestChecked/lock[1]"},
+		"a goal is never reached":   {[]string{brokenVariable + "=goal", "INTERLOCK_SCHEDULES=5000"}, false, "no schedule has reached a goal, so this says too little of the lock: never"},
+		"a verdict is unknown":      {[]string{brokenVariable + "=long", "INTERLOCK_SCHEDULES=1"}, false, "of 1 schedules it is unknown whether they are linearizable"},
 		"bad number of schedules":   {[]string{"INTERLOCK_SCHEDULES=0"}, false, `INTERLOCK_SCHEDULES is "0", not a number of at least 1`},
 		"bad seed":                  {[]string{"INTERLOCK_SEED=x"}, false, `INTERLOCK_SEED: "x" is neither a number`},
 		"bad replay":                {[]string{"INTERLOCK_REPLAY=nosuch"}, false, "nosuch: no such file or directory"},

@@ -76,3 +76,36 @@ func TestPortfolioWorkers(t *testing.T) {
 		}
 	}
 }
+
+// The portfolio gives more schedules to the strategies that go on to show what is new, and none less than half of its part;
+// for any number of workers the same.
+func TestPortfolioFollowsWhatIsNew(t *testing.T) {
+	var want string
+	for _, workers := range []int{1, 3} {
+		c := &scenarios.Campaign{Scenario: *scenario(subjects.Textbook(), 3, 1, 1), Seed: 3, Schedules: 6 * 1024, Workers: workers,
+			Strategy: scenarios.PortfolioStrategy}
+		r := c.Run(context.Background(), t)
+		if r.Failure != nil || r.Nondeterministic != nil {
+			t.Fatalf("%v, %v", r.Failure, r.Nondeterministic)
+		}
+		best, least, most := r.Shares[0], r.Schedules, 0
+		for _, share := range r.Shares {
+			if share.Behaviours == 0 {
+				t.Errorf("%s has shown nothing new: %+v", share.Strategy, r.Shares)
+			}
+			if share.Behaviours*best.Schedules > best.Behaviours*share.Schedules {
+				best = share
+			}
+			least, most = min(least, share.Schedules), max(most, share.Schedules)
+		}
+		even := r.Schedules / len(r.Shares)
+		if best.Schedules < even || least < even/2 || least == most {
+			t.Errorf("%d schedules each would be even; the best is %+v of %+v", even, best, r.Shares)
+		}
+		if got := fmt.Sprintf("%x %+v", r.Digest, r.Shares); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers: %s, want %s", workers, got, want)
+		}
+	}
+}

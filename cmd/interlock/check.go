@@ -51,7 +51,7 @@ func newCheck(t *testing.T) *cobra.Command {
 			"shortened counterexample.\n\n" +
 			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
 			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
-			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism or an internal error.",
+			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
 			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json",
 		Args: cobra.NoArgs,
@@ -116,8 +116,8 @@ func faultsHelp() string {
 	return text.String()
 }
 
-// campaign turns the flags into a campaign, or returns what is wrong with them.
-func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, error) {
+// scenario turns the flags into a scenario, or returns what is wrong with them.
+func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, error) {
 	subject, err := subjects.Named(f.lock)
 	if err != nil {
 		return nil, fmt.Errorf("--lock: %w", err)
@@ -126,10 +126,6 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err != nil {
 		return nil, fmt.Errorf("--faults: %w", err)
 	}
-	seed, err := scenarios.ParseSeed(f.seed)
-	if err != nil {
-		return nil, fmt.Errorf("--seed: %w", err)
-	}
 	client, err := scenarios.ParseFrontEnd(f.client)
 	if err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
@@ -137,23 +133,34 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err := f.numbers(given); err != nil {
 		return nil, err
 	}
+	if subject.Real && !given("client") {
+		client = scenarios.Real
+	}
+	s := &scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client, Bounds: f.bounds}
+	if f.servers > 1 {
+		s.Servers = f.servers
+	}
+	return s, s.Validate()
+}
+
+// campaign turns the flags into a campaign, or returns what is wrong with them.
+func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, error) {
+	scenario, err := f.scenario(given)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := scenarios.ParseSeed(f.seed)
+	if err != nil {
+		return nil, fmt.Errorf("--seed: %w", err)
+	}
 	if err := f.strategyFits(); err != nil {
 		return nil, err
 	}
-	c := &scenarios.Campaign{
-		Scenario: scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client, Bounds: f.bounds},
-		Seed:     seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers, Strategy: f.strategy,
-	}
+	c := &scenarios.Campaign{Scenario: *scenario, Seed: seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers, Strategy: f.strategy}
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		if err := f.exhaustive(c, given); err != nil {
 			return nil, err
 		}
-	}
-	if f.servers > 1 {
-		c.Scenario.Servers = f.servers
-	}
-	if subject.Real && !given("client") {
-		c.Scenario.Client = scenarios.Real
 	}
 	// Whoever sets one bound means that bound, and not the other one's default.
 	if given("schedules") && !given("budget") {
@@ -162,14 +169,11 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if given("budget") && !given("schedules") {
 		c.Schedules = 0
 	}
-	if err := c.Scenario.Validate(); err != nil {
-		return nil, err
-	}
 	if err := f.workersFit(c, given); err != nil {
 		return nil, err
 	}
 	if given("require-landed") {
-		if c.Required, err = faults.ParseCells(f.requireLanded, c.Scenario.FaultKinds()); err != nil {
+		if c.Required, err = faults.ParseCells(f.requireLanded, scenario.FaultKinds()); err != nil {
 			return nil, fmt.Errorf("--require-landed: %w", err)
 		}
 	}
@@ -274,53 +278,23 @@ func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Camp
 const exhaustiveGCPercent = 400
 
 func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags, stdout, stderr io.Writer) error {
-	text := stdout
-	if f.json == "-" {
-		text = stderr
-	}
-	// A counterexample or a report that cannot be written must not cost a campaign.
-	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
-		return fmt.Errorf("--out: %s is not a directory", f.out)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--out: %w", err)
-	}
-	var reportFile *os.File
-	if f.json != "" && f.json != "-" {
-		var err error
-		if reportFile, err = os.Create(f.json); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
-		defer reportFile.Close()
-	}
-	fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario, campaign.Seed)
-	// A worker runs one goroutine at a time, so a processor without a worker only costs hand-overs.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
-	progress := newProgress(stderr, campaign)
-	campaign.Progress = progress.show
-	report, err := f.search(ctx, t, campaign)
-	progress.clear()
+	text, reportOut, err := f.outputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	if report.Unsaved != nil {
-		fmt.Fprintf(stderr, "--checkpoint: %v\n", report.Unsaved)
-	}
-	if report.Failure != nil {
-		fmt.Fprintln(stderr, "a schedule fails; shortening it, which Ctrl-C ends early")
-	} else if report.Beyond != nil {
-		fmt.Fprintln(stderr, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C ends early")
+	defer reportOut.Close()
+	fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario, campaign.Seed)
+	// A worker runs one goroutine at a time, so a processor without a worker only costs hand-overs.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
+	report, err := f.searchWatched(ctx, t, campaign, stderr)
+	if err != nil {
+		return err
 	}
 	found := shorten(ctx, t, campaign, report)
 	writeReport(text, campaign, report, found)
 	unexplained := found.explain(report, f.out, text)
-	out := jsonReport(campaign, report, found)
-	switch {
-	case f.json == "-":
-		err = encodeJSON(stdout, out)
-	case reportFile != nil:
-		if err = encodeJSON(reportFile, out); err == nil {
-			err = reportFile.Close()
-		}
+	if err = encodeJSON(reportOut, jsonReport(campaign, report, found)); err == nil {
+		err = reportOut.Close()
 	}
 	switch {
 	case err != nil:
@@ -331,8 +305,57 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 		return &statusError{statusInternal, report.Nondeterministic}
 	case found != nil && !found.beyond, len(campaign.Missed(report)) > 0, len(campaign.Lacking(report)) > 0:
 		return &statusError{statusViolation, nil}
+	case report.Survey.Unknown > 0:
+		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict is unknown")}
 	}
 	return nil
+}
+
+// outputs returns where text goes, and the report as JSON. A counterexample or a report that cannot be written must not
+// cost a campaign, so that is found out first.
+func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser, err error) {
+	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
+		return nil, nil, fmt.Errorf("--out: %s is not a directory", f.out)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("--out: %w", err)
+	}
+	switch f.json {
+	case "":
+		return stdout, keptOpen{io.Discard}, nil
+	case "-":
+		return stderr, keptOpen{stdout}, nil
+	}
+	file, err := os.Create(f.json)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--json: %w", err)
+	}
+	return stdout, file, nil
+}
+
+// A keptOpen is a writer that is not closed.
+type keptOpen struct{ io.Writer }
+
+// Close does nothing.
+func (keptOpen) Close() error { return nil }
+
+// searchWatched searches, and tells on the standard error how far it is and what comes next.
+func (f *checkFlags) searchWatched(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, stderr io.Writer) (*scenarios.Report, error) {
+	progress := newProgress(stderr, campaign)
+	campaign.Progress = progress.show
+	report, err := f.search(ctx, t, campaign)
+	progress.clear()
+	if err != nil {
+		return nil, err
+	}
+	if report.Unsaved != nil {
+		fmt.Fprintf(stderr, "--checkpoint: %v\n", report.Unsaved)
+	}
+	if report.Failure != nil {
+		fmt.Fprintln(stderr, "a schedule fails; shortening it, which Ctrl-C ends early")
+	} else if report.Beyond != nil {
+		fmt.Fprintln(stderr, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C ends early")
+	}
+	return report, nil
 }
 
 // A found is a counterexample, and where it has been written down.

@@ -59,7 +59,7 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 		Long: "Interlock runs real lock code against a simulated ZooKeeper, in which the order of messages, the passing\n" +
 			"of time and every fault are decisions that it makes. It searches for decisions that break the lock,\n" +
 			"shortens them, and replays them.\n\n" +
-			"Exit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism or an internal error.",
+			"Exit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism, an unknown\nverdict or an internal error.",
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -316,6 +317,31 @@ func TestInterruptedCheck(t *testing.T) {
 				t.Errorf("report %+v", r)
 			}
 		})
+	}
+}
+
+// TestGoalNeverReached runs a campaign that finds nothing and has not tried what its lock asks for: that is not fine.
+func TestGoalNeverReached(t *testing.T) {
+	subject := subjects.Textbook()
+	subject.Goals = []history.Goal{history.Contention, {Name: "something that never happens", Clients: 1, Reached: func([]history.Event) bool { return false }}}
+	campaign := &scenarios.Campaign{Seed: 1, Schedules: 6000, Workers: 1, Scenario: scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1}}
+	var stdout, stderr bytes.Buffer
+	directory := t.TempDir()
+	err := runCheck(t.Context(), t, campaign, &checkFlags{out: directory, json: filepath.Join(directory, "report.json")}, &stdout, &stderr)
+	var status *statusError
+	if !errors.As(err, &status) || status.status != statusViolation || stderr.Len() > 0 {
+		t.Errorf("error %v, stderr %q", err, &stderr)
+	}
+	if want := "\nno violation found, but a goal was never reached, so this says too little of the lock: something that never happens\n"; !strings.Contains(stdout.String(), want) {
+		t.Errorf("%s\nlacks %q", &stdout, want)
+	}
+	content, err := os.ReadFile(filepath.Join(directory, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	if err := json.Unmarshal(content, &r); err != nil || !reflect.DeepEqual(r.Missed, []string{"something that never happens"}) || len(r.Goals) != 2 || r.Goals[0].Schedules == 0 {
+		t.Errorf("%v: goals %+v, missed %q", err, r.Goals, r.Missed)
 	}
 }
 

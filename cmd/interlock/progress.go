@@ -33,8 +33,8 @@ func (p *progress) show(r *scenarios.Report) {
 		return
 	}
 	p.last = r.Elapsed
-	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, %d faults landed", r.Schedules,
-		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, landedTotal(r))
+	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d faults landed", r.Schedules,
+		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, r.Depth, r.Histories, landedTotal(r))
 	if r.Exhaustive {
 		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, %d faults landed", r.States,
 			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Open, landedTotal(r))

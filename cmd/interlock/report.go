@@ -173,11 +173,13 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case r.Schedules == 0:
 		fmt.Fprintln(w, "\nno schedule was run")
 	case len(campaign.Missed(r)) > 0:
-		fmt.Fprintln(w, "\nno violation found, but a goal was never reached: this says too little of the lock")
+		fmt.Fprintf(w, "\nno violation found, but a goal was never reached, so this says too little of the lock: %s\n", strings.Join(campaign.Missed(r), "; "))
 	case len(campaign.Lacking(r)) > 0:
 		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
 	case r.Broken > 0 && r.Failure == nil:
 		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Promised())
+	case r.Failure == nil && r.Survey.Unknown > 0:
+		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
@@ -224,7 +226,7 @@ func writeShares(w io.Writer, r *scenarios.Report) {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		fmt.Fprintf(w, " %s %d", share.Strategy, share.Schedules)
+		fmt.Fprintf(w, " %s %d with %d new behaviours", share.Strategy, share.Schedules, share.Behaviours)
 		if share.Found {
 			fmt.Fprint(w, " (found it)")
 		}

@@ -33,7 +33,7 @@ func RWMutex() scenarios.Subject {
 			if turn++; err == nil && turn%2 == 0 {
 				h.Unlock = func(ctx context.Context) error {
 					err := lease.Downgrade(ctx)
-					time.Sleep(1) // The lock's own goroutine has a request to send, and the scheduler would decide whether the end comes first.
+					time.Sleep(time.Nanosecond) // The lock's own goroutine has a request to send, and the scheduler would decide whether the end comes first.
 					return errors.Join(err, lease.Unlock(ctx))
 				}
 			}

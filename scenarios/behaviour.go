@@ -1,0 +1,51 @@
+package scenarios
+
+import (
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// behavioursMax bounds the memory that behaviours take, to some 3 MB.
+const behavioursMax = 1 << 17
+
+// A delivery is what has reached a process: 64 bits over its sort, without names and numbers.
+type delivery struct {
+	process      int32
+	last, before uint64
+}
+
+// behaviour appends what a run has shown of the order of deliveries: for each answer, watch event and change of the
+// connection that has reached a process, 64 bits over that, the two before it that have reached the process, and the last
+// that has reached another. It takes time linear in the events, times the number of processes.
+func behaviour(shown []uint64, events []history.Event) []uint64 {
+	var space [12]delivery
+	processes := space[:0]
+	latest, latestTo := uint64(0), int32(0) // that has reached a process, and the one
+	other := uint64(0)                      // the last that has reached another process than that
+	for i := range events {
+		e := &events[i]
+		if e.Kind != history.Reply && e.Kind != history.WatchEvent && e.Kind != history.SessionState {
+			continue
+		}
+		sort := mix(uint64(e.Kind), xxhash.Sum64String(e.Op))
+		sort = mix(mix(sort, xxhash.Sum64String(e.Name)), xxhash.Sum64String(e.Err))
+		if e.Process != latestTo {
+			other, latestTo = latest, e.Process
+		}
+		latest = sort
+		var d *delivery
+		for p := range processes {
+			if processes[p].process == e.Process {
+				d = &processes[p]
+			}
+		}
+		if d == nil {
+			processes = append(processes, delivery{process: e.Process})
+			d = &processes[len(processes)-1]
+		}
+		shown = append(shown, mix(mix(d.before, d.last), mix(sort, other)))
+		d.before, d.last = d.last, sort
+	}
+	return shown
+}
