@@ -67,6 +67,7 @@ type Report struct {
 	Performed   int    // schedules that were performed for real, to see that they come to the same
 	Unsaved     error  // why the checkpoint could not be written or removed
 	Transitions int    // steps from one state to another
+	Deviations  int    // all schedules were run that deviate from the default policy at most so often; of a search by deviations
 	Open        int    // steps that are known and have not been tried
 	CutOff      int    // schedules that were too long to be followed to their end
 }
