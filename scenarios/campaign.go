@@ -43,7 +43,7 @@ type Report struct {
 	Steps     int
 	States    int    // distinct state keys
 	Depth     int    // of the longest schedule, in decisions
-	Histories int    // of a campaign: distinct ones, counted up to 2^20
+	Histories int    // of a campaign: distinct ones, counted up to 2^17
 	Digest    uint64 // over the trace hashes of all schedules, in order
 	Landed    Landed
 	Elapsed   time.Duration
@@ -92,8 +92,10 @@ type Failure struct {
 const (
 	// chunkSchedules is how many schedules a worker takes at a time.
 	chunkSchedules = 64
-	// statesMax bounds the memory that counting states takes, to 16 MB, and that counting histories takes.
+	// statesMax bounds the memory that counting states takes, to 16 MB.
 	statesMax = 1 << 20
+	// historiesMax bounds the memory that counting distinct histories takes, to 2 MB.
+	historiesMax = 1 << 17
 	// progressEvery is how often progress is reported.
 	progressEvery = 500 * time.Millisecond
 )
@@ -293,7 +295,7 @@ func (m *merger) merge(next *chunk) {
 	r.Effort.Checking += next.effort.Checking
 	for _, hash := range next.hashes {
 		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
-		if m.traces.count < statesMax {
+		if m.traces.count < historiesMax {
 			m.traces.add(hash)
 		}
 	}
