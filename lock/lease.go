@@ -53,9 +53,6 @@ func (l *Lease) Err() error {
 // contender's node; or the id of the transaction that made the node, where sequence numbers do not tell the order. That
 // it rises across directories rests on each child's having been made by a transaction of its own: so nobody should make
 // many children of a lock's directory in one multi.
-//
-// Order rests on every child of the directory having had a transaction of its own. Who makes several there in one multi, which
-// no lock of this package does, can give a later lease the lower token.
 func (l *Lease) Token() int64 { return l.grant.token }
 
 // Node returns the path of the contender's node. Leases of one owner that are held at the same time share it.
