@@ -43,7 +43,7 @@ type Report struct {
 	Steps     int
 	States    int    // distinct state keys
 	Depth     int    // of the longest schedule, in decisions
-	Histories int    // of a campaign: distinct ones, counted up to 2^20
+	Histories int    // of a campaign: distinct ones, counted up to 2^17
 	Digest    uint64 // over the trace hashes of all schedules, in order
 	Landed    Landed
 	Elapsed   time.Duration
@@ -67,6 +67,7 @@ type Report struct {
 	Performed   int    // schedules that were performed for real, to see that they come to the same
 	Unsaved     error  // why the checkpoint could not be written or removed
 	Transitions int    // steps from one state to another
+	Deviations  int    // all schedules were run that deviate from the default policy at most so often; of a search by deviations
 	Open        int    // steps that are known and have not been tried
 	CutOff      int    // schedules that were too long to be followed to their end
 }
@@ -91,8 +92,10 @@ type Failure struct {
 const (
 	// chunkSchedules is how many schedules a worker takes at a time.
 	chunkSchedules = 64
-	// statesMax bounds the memory that counting states takes, to 16 MB, and that counting histories takes.
+	// statesMax bounds the memory that counting states takes, to 16 MB.
 	statesMax = 1 << 20
+	// historiesMax bounds the memory that counting distinct histories takes, to 2 MB.
+	historiesMax = 1 << 17
 	// progressEvery is how often progress is reported.
 	progressEvery = 500 * time.Millisecond
 )
@@ -292,7 +295,7 @@ func (m *merger) merge(next *chunk) {
 	r.Effort.Checking += next.effort.Checking
 	for _, hash := range next.hashes {
 		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
-		if m.traces.count < statesMax {
+		if m.traces.count < historiesMax {
 			m.traces.add(hash)
 		}
 	}

@@ -48,6 +48,11 @@ type Exhaustive struct {
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
 
+	// Deviations, if set, makes this a search of another sort, for where all schedules are too many: of all that deviate from
+	// the default policy at most so many times, first those that do once, then twice, and so on. Time may then pass at any
+	// moment, and nothing is left out: a policy goes by the order in which messages were sent, which no key tells.
+	Deviations int
+
 	// Checkpoint, if set, is the file in which a search notes how far it is; see Resume.
 	Checkpoint string
 
@@ -69,9 +74,9 @@ type Exhaustive struct {
 // come to its end, or has found something, removes the file.
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
-	x := &explorer{search: e}
+	x := &explorer{search: e, bound: min(1, e.Deviations)}
 	report, runner := &Report{Exhaustive: true}, NewRunner(t)
-	if !e.Live {
+	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
 		x.rehearsal = newRehearsal(&e.Scenario, t)
 		x.every = cmp.Or(e.Doubt, rehearsalsPerRun)
 	}
@@ -107,16 +112,20 @@ func (e *Exhaustive) over(ctx context.Context, x *explorer, r *Report, elapsed t
 	left := false
 	switch {
 	case r.Failure != nil, r.Nondeterministic != nil:
-	case !x.backtrack():
+	case x.backtrack(), x.deepen():
+		r.Deviations = max(0, x.bound-1)
+		if left = ctx.Err() != nil; left {
+			r.Interrupted = true
+		} else if e.Schedules > 0 && r.Schedules >= e.Schedules || e.Budget > 0 && elapsed >= e.Budget {
+			left = true
+		} else {
+			return false
+		}
+	default:
+		r.Deviations = e.Deviations
 		if r.Complete, r.Open = r.CutOff == 0, 0; r.Complete {
 			r.Scope = e.scope()
 		}
-	case ctx.Err() != nil:
-		r.Interrupted, left = true, true
-	case e.Schedules > 0 && r.Schedules >= e.Schedules, e.Budget > 0 && elapsed >= e.Budget:
-		left = true
-	default:
-		return false
 	}
 	if e.Checkpoint == "" {
 		return true
@@ -135,8 +144,11 @@ func (e *Exhaustive) scope() string {
 	if plan := e.Scenario.Faults.String(); plan != "none" {
 		faults = "with at most these faults: " + plan
 	}
-	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, in which time passes where no message is under way",
-		e.Scenario.Clients, e.Scenario.Cycles, faults)
+	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients, e.Scenario.Cycles, faults)
+	if e.Deviations > 0 {
+		return text + fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
+	}
+	text += "in which time passes where no message is under way and nobody on the way in"
 	if e.Slack > 0 {
 		text += fmt.Sprintf(", and %d times besides", e.Slack)
 	}
@@ -151,6 +163,7 @@ func (e *Exhaustive) scope() string {
 type explorer struct {
 	search *Exhaustive
 	loop   *loop
+	bound  int // how many deviations a schedule may have; 0 for any number
 	seen   keySet
 	path   []branch
 	events int // in the log before the step that was chosen last
@@ -171,14 +184,15 @@ func (x *explorer) run(runner *Runner, scenario *Scenario) *Result {
 
 // A branch is a state on the way, and what is to be tried there.
 type branch struct {
-	key      uint64
-	step     Step   // that the way takes
-	usual    Step   // that the default policy takes
-	rest     []Step // to be tried yet
-	deferred []Step // to be tried too if the step turns out to be visible; see reduce
-	slack    int    // how often time has passed on the way for which nothing waited
-	idle     bool   // if it passes here, nothing waits for it
-	mends    bool   // the step mends a link; see explorer.mends
+	key        uint64
+	step       Step   // that the way takes
+	usual      Step   // that the default policy takes
+	rest       []Step // to be tried yet
+	deferred   []Step // to be tried too if the step turns out to be visible; see reduce
+	slack      int    // how often time has passed on the way for which nothing waited
+	deviations int    // how often the way has deviated from the default policy before
+	idle       bool   // if it passes here, nothing waits for it
+	mends      bool   // the step mends a link; see explorer.mends
 }
 
 // join begins a run.
@@ -206,11 +220,12 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	}
 	key := x.loop.lastKey()
 	x.transitions++
-	if !x.seen.add(mix(key, uint64(x.slack()))) {
+	if !x.seen.add(mix(key, uint64(x.slack()))) && x.bound == 0 {
 		return known
 	}
 	b := x.branch(options, usual)
 	b.key, b.slack, b.usual = key, x.slack(), options[usual].Step
+	b.deviations = x.deviations()
 	x.path = append(x.path, b)
 	return x.take(index, options)
 }
@@ -232,7 +247,7 @@ func (x *explorer) take(index int, options []Option) int {
 		if options[i].Step == step {
 			if index == len(x.path)-1 {
 				x.path[index].mends = x.mends(step)
-				if step.Kind == Tick && !x.search.Unreduced {
+				if step.Kind == Tick && !x.search.Unreduced && x.bound == 0 {
 					x.leap.begin(x.loop, options)
 				}
 			}
@@ -309,8 +324,47 @@ func (x *explorer) account(r *Report, result *Result) {
 	}
 }
 
+// deepen begins to search schedules with one more deviation, and returns false if there are to be no more.
+func (x *explorer) deepen() bool {
+	if x.bound >= x.search.Deviations {
+		return false
+	}
+	x.bound++
+	x.path = x.path[:0]
+	return true
+}
+
+// deviations counts how often the way has deviated from the default policy.
+func (x *explorer) deviations() int {
+	if len(x.path) == 0 {
+		return 0
+	}
+	b := &x.path[len(x.path)-1]
+	if b.step != b.usual {
+		return b.deviations + 1
+	}
+	return b.deviations
+}
+
+// nearby returns what is to be tried in a state where the number of deviations is bounded.
+func (x *explorer) nearby(options []Option, usual int) branch {
+	b := branch{step: options[usual].Step}
+	if x.deviations() == x.bound {
+		return b
+	}
+	for i := range options {
+		if i != usual && !(x.search.Symmetry && x.symmetric(options[i].Step)) {
+			b.rest = append(b.rest, options[i].Step)
+		}
+	}
+	return b
+}
+
 // branch returns what is to be tried in a state, the default policy's step first and faults last.
 func (x *explorer) branch(options []Option, usual int) branch {
+	if x.bound > 0 {
+		return x.nearby(options, usual)
+	}
 	var steps, ticks, faults []Step
 	messages := slices.ContainsFunc(options, func(o Option) bool {
 		return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply

@@ -34,6 +34,7 @@ type checkFlags struct {
 	lock, client, strategy, faults, seed string
 	clients, cycles, servers             int
 	schedules, workers, slack            int
+	deviations                           int
 	symmetry                             bool
 	budget                               time.Duration
 	json, out, checkpoint                string
@@ -74,6 +75,8 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, and note in it how far the search is, "+
 		"once a minute and when --budget, --schedules or Ctrl-C ends it")
 	flags.IntVar(&f.slack, "slack", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
+	flags.IntVar(&f.deviations, "deviations", 0, "of an exhaustive search: try only schedules that deviate from the default policy at most so often, "+
+		"those with fewer deviations first; 0 for all schedules")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
 	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2")
@@ -200,6 +203,10 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 		return fmt.Errorf("--pause-max, --clock-drift: %w", f.bounds.Validate())
 	case f.slack < 0:
 		return fmt.Errorf("--slack must be at least 0, not %d", f.slack)
+	case f.deviations < 0:
+		return fmt.Errorf("--deviations must be at least 0, not %d", f.deviations)
+	case f.deviations > 0 && (f.slack > 0 || f.checkpoint != ""):
+		return errors.New("--deviations goes with neither --slack nor --checkpoint")
 	case f.out == "":
 		return errors.New("--out needs the name of a directory")
 	}
@@ -211,8 +218,8 @@ func (f *checkFlags) strategyFits() error {
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		return nil
 	}
-	if f.symmetry || f.slack > 0 || f.checkpoint != "" {
-		return errors.New("--symmetry, --slack and --checkpoint are for --strategy exhaustive only")
+	if f.symmetry || f.slack > 0 || f.checkpoint != "" || f.deviations > 0 {
+		return errors.New("--symmetry, --slack, --deviations and --checkpoint are for --strategy exhaustive only")
 	}
 	if _, err := scenarios.ParseStrategy(f.strategy); err != nil {
 		return fmt.Errorf("--strategy: %w, %s", err, scenarios.ExhaustiveStrategy)
@@ -262,7 +269,7 @@ func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Camp
 	if f.strategy != scenarios.ExhaustiveStrategy {
 		return c.Run(ctx, t), nil
 	}
-	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Slack: f.slack, Schedules: c.Schedules,
+	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Slack: f.slack, Deviations: f.deviations, Schedules: c.Schedules,
 		Budget: c.Budget, Progress: c.Progress, Checkpoint: f.checkpoint}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {

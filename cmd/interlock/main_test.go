@@ -420,14 +420,15 @@ func TestProgress(t *testing.T) {
 	}
 	tell := func(p *progress) {
 		for _, seconds := range []int{1, 2, 5, 6, 10} {
-			p.show(&scenarios.Report{Schedules: 50 * seconds, States: 7, Elapsed: time.Duration(seconds) * time.Second})
+			p.show(&scenarios.Report{Schedules: 50 * seconds, States: 7, Depth: 9, Histories: 3, Elapsed: time.Duration(seconds) * time.Second})
 		}
 		p.clear()
 	}
 	var plain, terminal strings.Builder
 	tell(newProgress(&plain, campaign))
 	// After 5 s the budget ends before the schedules would, and at 10 s it is used up.
-	want := "250 schedules, 50/s, 7 states, 0 faults landed, 5s left\n500 schedules, 50/s, 7 states, 0 faults landed, 0s left\n"
+	want := "250 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults landed, 5s left\n" +
+		"500 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults landed, 0s left\n"
 	if plain.String() != want {
 		t.Errorf("plain: %q", plain.String())
 	}

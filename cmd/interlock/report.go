@@ -207,10 +207,15 @@ func listed[T fmt.Stringer](things []T) string {
 // writeCoverage says how much of all schedules an exhaustive search has seen.
 func writeCoverage(w io.Writer, r *scenarios.Report) {
 	fmt.Fprintf(w, "%d transitions between states, the longest schedule has %d decisions\n", r.Transitions, r.Depth)
-	fmt.Fprintf(w, "%d pasts of processes, %d schedules performed for real, and all came to the same\n", r.Pasts, r.Performed)
+	if r.Pasts > 0 {
+		fmt.Fprintf(w, "%d pasts of processes, %d schedules performed for real, and all came to the same\n", r.Pasts, r.Performed)
+	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
 		return
+	}
+	if r.Deviations > 0 {
+		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d times\n", r.Deviations)
 	}
 	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried", r.Open)
 	if r.CutOff > 0 {
