@@ -129,7 +129,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 		defer cancel()
 	}
 	report := &Report{}
-	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk)}
+	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk), states: newKeySet(statesMax), traces: newKeySet(historiesMax)}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
 	var workers sync.WaitGroup

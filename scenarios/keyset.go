@@ -8,6 +8,15 @@ type keySet struct {
 	zero  bool // the key 0 is in the set
 }
 
+// newKeySet returns a set with room for so many keys, so that its memory does not grow until there are more.
+func newKeySet(keys int) keySet {
+	slots := 1 << 10
+	for 3*slots < 4*(keys+1) {
+		slots *= 2
+	}
+	return keySet{slots: make([]uint64, slots)}
+}
+
 // add adds a key and tells whether it is new.
 func (s *keySet) add(key uint64) bool {
 	if key == 0 {

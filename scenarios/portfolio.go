@@ -72,7 +72,7 @@ type score struct {
 const scoreKept = 0.5
 
 func newTurns() *turns {
-	t := &turns{dealt: make(chan struct{})}
+	t := &turns{dealt: make(chan struct{}), seen: newKeySet(behavioursMax)}
 	var first table
 	for i := range first {
 		name := portfolio[i%len(portfolio)]
