@@ -7,14 +7,16 @@ const reasonStarved = "a process that had queued was overtaken more often than t
 // A place is that of a process which waits.
 type place struct {
 	process   int32
-	queued    int // the index of the event since which overtakings count, 0 if they do not yet
+	queued    int    // the index of the event since which overtakings count, 0 if they do not yet
+	node      string // by which it has queued
 	overtaken int
 }
 
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
 //
 // It is judged from the Liveness event on, for before it the order may be unfair. A process has queued when it has made an
-// ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes. It is
+// ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes, and where it
+// has lost its node before the order became fair. From then on one that leaves the queue keeps its claim to a place. It is
 // overtaken when the lock is granted to a process that called Lock after it had queued. The property holds if nobody is
 // overtaken more often than Bounds.Overtakings before it has the lock, its call fails, or it crashes.
 //
@@ -39,7 +41,11 @@ func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
 			places = append(withoutPlace(places, e.Process), place{process: e.Process})
 		case NodeCreated:
 			if p := findPlace(places, e.Process); p >= 0 && places[p].queued == 0 && e.Session != 0 {
-				places[p].queued = i
+				places[p].queued, places[p].node = i, e.Path
+			}
+		case NodeDeleted:
+			if p := findPlace(places, e.Process); p >= 0 && places[p].node == e.Path && !lively {
+				places[p] = place{process: e.Process}
 			}
 		case SessionState:
 			if p := findPlace(places, e.Process); p >= 0 {

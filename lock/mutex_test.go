@@ -634,7 +634,7 @@ func TestLostOnSilence(t *testing.T) {
 			defer close(finished)
 			for {
 				time.Sleep(100 * time.Millisecond)
-				w.cluster.Collect() // and never serve
+				w.send() // and never serve
 				if time.Since(began) > 2*sessionTimeout {
 					return
 				}

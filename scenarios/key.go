@@ -16,6 +16,9 @@ func (l *loop) key() uint64 {
 	key := mix(l.cluster.Key(), uint64(l.cluster.Now()))
 	for _, p := range l.processes {
 		key = mix(mix(key, uint64(p.passed)<<8|uint64(p.stage)), p.timeline^uint64(p.heard))
+		if p.dazed {
+			key = mix(key, 1)
+		}
 	}
 	return l.processes[0].register.key(mix(key, l.budgetKey))
 }
@@ -60,6 +63,9 @@ func (l *loop) outlook() uint64 {
 	for _, p := range l.processes {
 		if p.woken {
 			key = mix(key, 1) // By its phase, which faults go by.
+		}
+		if p.dazed {
+			key = mix(key, 2)
 		}
 		gone := p.link.Crashed() || p.stand.past.dead
 		switch {

@@ -43,6 +43,14 @@ func TestPausedTooLong(t *testing.T) {
 	if r.Survey.Exercise.Of(history.FencedExclusion) == 0 {
 		t.Error("fenced-exclusion was not put to the test")
 	}
+	// It holds because the resource checks tokens: a process that goes on after its pause writes all the same.
+	unguarded := *c
+	unguarded.Scenario.Subject.Guard = scenarios.Unguarded
+	if r := unguarded.Run(context.Background(), t); r.Failure == nil {
+		t.Error("nobody writes late")
+	} else if v := r.Failure.Violations[0]; v.Property != history.FencedExclusion && v.Property != history.NoLostUpdate {
+		t.Error(v)
+	}
 	// A lock that says that it can stand as much has failed.
 	c.Scenario.Subject.Bounds = c.Scenario.Bounds
 	if r := c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.BeliefExclusion {

@@ -184,6 +184,9 @@ func (l *loop) observe() {
 	l.barrier()
 	l.turns.Add(1)
 	now := l.cluster.Now()
+	for _, p := range l.processes {
+		p.dazed = (p.dazed || p.link.Paused()) && p.waiting && p.gate == Leave
+	}
 	if l.pasts != nil {
 		l.lookForLosses()
 	}
@@ -396,8 +399,11 @@ func (l *loop) performAt(step Step, server int) {
 }
 
 // tick lets time pass until the cluster's next deadline, or until a process acts by itself, but not for long: whoever
-// decides shall have a say while time passes.
+// decides shall have a say while time passes. By then a process that was paused has come to itself; see process.write.
 func (l *loop) tick() {
+	for _, p := range l.processes {
+		p.dazed = p.dazed && p.link.Paused()
+	}
 	pause := tickMax
 	deadline, ok := l.cluster.Deadline()
 	if ok {

@@ -67,6 +67,7 @@ type stimulus struct {
 	kind     stimulusKind
 	client   simzk.Stimulus // of fromClient
 	register register       // of resume: what the process finds, which uses the register only between its gates
+	dazed    bool           // of resume: the process is
 }
 
 type stimulusKind uint8
@@ -83,6 +84,9 @@ func (s *stimulus) hash() uint64 {
 	case fromClient:
 		return s.client.Hash()
 	case resume:
+		if s.dazed {
+			return s.register.key(^uint64(resume))
+		}
 		return s.register.key(uint64(resume))
 	}
 	return uint64(s.kind)
@@ -228,7 +232,7 @@ func (s *solo) undergo(p *past) {
 		case fromClient:
 			s.client.Undergo(&what.client)
 		case resume:
-			*s.process.register = what.register
+			*s.process.register, s.process.dazed = what.register, what.dazed
 			s.process.waiting = false
 			s.process.resume <- struct{}{}
 		case giveUp:

@@ -49,6 +49,7 @@ type process struct {
 	hold    *Hold
 	lost    bool // the hold was lost, and the process told
 	woken   bool // a watch event has reached the process, and it has not gone back to waiting
+	dazed   bool // in its critical section, and paused or so until a moment ago: see write
 
 	gate    StepKind // Enter or Leave: what the process waits for permission to do
 	waiting bool     // at the gate

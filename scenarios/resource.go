@@ -77,9 +77,11 @@ func (p *process) read(resource *Resource) bool {
 	return err == nil
 }
 
-// write writes to the resource. A holder that was told meanwhile that it has lost the lock knows better.
+// write writes to the resource. A holder that was told meanwhile that it has lost the lock knows better, unless its process
+// was paused and no time has passed since: it had looked right before, and goes on before it looks again. It is for that that
+// resources check tokens.
 func (p *process) write(resource *Resource) {
-	if p.lost {
+	if p.lost && !p.dazed {
 		return
 	}
 	p.turns.Add(1)

@@ -35,7 +35,7 @@ func (l *loop) stand(p *process) {
 func (p *process) stimulate(kind stimulusKind) {
 	s := stimulus{kind: kind}
 	if kind == resume {
-		s.register = *p.register
+		s.register, s.dazed = *p.register, p.dazed
 	}
 	p.stand.stimuli = append(p.stand.stimuli, s)
 }

@@ -137,6 +137,8 @@ func (r *recipe) claims() []history.Property {
 		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.Herd })
 	}
 	if r.retries {
+		// An attempt that has failed leaves the queue, and the next one begins at its end.
+		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.NoStarvation })
 		claims = append(claims, history.NoRefusal)
 	}
 	if r.vigilant {
