@@ -121,6 +121,9 @@ type chunk struct {
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	c.prepare(t)
+	report := &Report{}
+	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk),
+		states: newKeySet(statesMax), traces: newKeySet(historiesMax)}
 	bounded, end := context.WithCancel(ctx) // by the budget too
 	defer end()
 	if c.Budget > 0 {
@@ -128,8 +131,6 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 		bounded, cancel = context.WithTimeout(bounded, c.Budget)
 		defer cancel()
 	}
-	report := &Report{}
-	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk), states: newKeySet(statesMax), traces: newKeySet(historiesMax)}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
 	var workers sync.WaitGroup
