@@ -26,10 +26,10 @@ import (
 // of a critical section, every link that can be healed, and every fault that the scenario's plan still allows. Time is
 // the exception. It could pass at any moment and in any portion; here it passes
 //
-//   - where nothing else can happen; and where no message is under way that could arrive, nobody is on the way into its critical section, and something waits for time: a
-//     session is going to expire, or a client whose link is up to dial. So critical sections last for as long as one
-//     likes once a fault has struck, and messages take no time while their connection holds. Slack lets a schedule
-//     deviate from this so many times;
+//   - where nothing else can happen; and where no message is under way that could arrive, nobody is on the way into its
+//     critical section, and something waits for time: a session is going to expire, or a client whose link is up to
+//     dial. So critical sections last for as long as one likes once a fault has struck, and messages take no time while
+//     their connection holds. Slack lets a schedule deviate from this so many times;
 //   - in leaps to the next instant at which something happens: a transaction, a process's timer, a new step.
 //
 // # What is left out
