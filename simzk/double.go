@@ -220,7 +220,9 @@ func (s *Solo) Response() (calls []wire.Request, kept []int32, closed bool) {
 	c := s.conn
 	fresh := c.takeSubmitted()
 	old := s.calls
+	c.mu.Lock() // What a goroutine does next, when its time has come, is not ordered after this otherwise.
 	s.calls = slices.DeleteFunc(slices.Clone(old), func(r *call) bool { return !slices.Contains(c.waiting, r) })
+	c.mu.Unlock()
 	if len(s.calls) < len(old) {
 		kept = make([]int32, len(s.calls))
 		for i, r := range s.calls {
