@@ -70,11 +70,12 @@ func (l *loop) outlook() uint64 {
 		gone := p.link.Crashed() || p.stand.past.dead
 		switch {
 		case !gone:
-			key = mix(mix(key, p.stand.past.hash), uint64(l.cluster.Now()-p.stand.since))
+			key = mix(mix(key, p.stand.past.name()), uint64(l.cluster.Now()-p.stand.since))
+			key = mix(key, p.stand.memory.key())
 		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
 			key = mix(key, 1)
 		default:
-			key = mix(key, p.stand.past.hash)
+			key = mix(key, p.stand.past.name())
 		}
 	}
 	return l.processes[0].register.key(mix(key, l.budgetKey))

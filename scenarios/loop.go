@@ -33,7 +33,8 @@ type loop struct {
 	began     time.Time
 	timer     *time.Timer
 
-	pasts *pasts // in the place of the processes' goroutines; nil where these run
+	pasts      *pasts // in the place of the processes' goroutines; nil where these run
+	remembered int    // how many events there are in the processes' memories
 
 	highest    int64 // token of a grant
 	struck     bool  // by a fault
@@ -153,6 +154,9 @@ func (l *loop) take(step Step, deviates bool) {
 	l.perform(step)
 	if !l.unnoticed(step) {
 		l.observe()
+	}
+	if l.pasts != nil && l.pasts.likenesses != nil {
+		l.remember()
 	}
 }
 
