@@ -40,6 +40,8 @@ type contender struct {
 	doubted   bool                       // that was so at any time of the attempt
 	muteSince time.Time                  // when the client was first found closed, as far as one can tell
 	muteLast  time.Time                  // when it was last
+	waited    bool                       // somebody stood before it
+	granted   bool                       // it had its turn
 	deleting  int64                      // the session in which a request to delete the node was first sent, 0 while none was
 	removal   error                      // why the node could not be removed, or was gone before; good once gone is closed
 }
@@ -48,14 +50,13 @@ type contender struct {
 type standing struct {
 	node    string    // its path, empty while there is none
 	owner   int64     // the session to which it belongs, 0 if that is not known
+	seen    time.Time // when the last request was sent whose answer has shown that it stands
 	token   int64     // the fencing token
 	czxid   int64     // the transaction that made the node, 0 unless it was needed to tell the order
 	created time.Time // when the node was asked for; zero if the answer was lost and the node found
 
-	own     <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
-	version int32           // of its data, as last seen
-	data    []byte          // likewise
-	line    uint64          // the connection over which own was asked for
+	own  <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
+	line uint64          // the connection over which own was asked for
 
 	along <-chan listing // the answer to a listing that was sent along with the request for the node; nil once it was used
 }
@@ -131,6 +132,7 @@ func (c *contender) run() {
 		c.outcome <- outcome{err: err}
 		return
 	}
+	c.granted = true
 	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
 	began := time.Now()
 	c.outcome <- outcome{grant: vigil.grant}
@@ -172,6 +174,7 @@ func (c *contender) attempt() (*vigil, error) {
 	}
 	proven := len(blockers) <= c.rule.spare // The listing has shown the node.
 	if !proven {
+		c.waited = true
 		if err := c.waitFor(blockers); err != nil {
 			return nil, err
 		}
@@ -213,7 +216,7 @@ func (c *contender) create() error {
 	case err == nil:
 		// The name alone counts: a client that puts a prefix before every path may return it with or without.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
-		c.created = asked
+		c.created, c.seen = asked, asked
 		c.owner = session // If the client's session is still this one, the node was made in it: no session comes back.
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain = false
@@ -327,7 +330,7 @@ func (c *contender) removeOnce() error {
 	if first {
 		c.deleting = c.client.SessionID()
 	}
-	err := c.client.Delete(c.node, -1)
+	err := c.giveWay()
 	switch {
 	case isNoNode(err) && (first || c.client.SessionID() != c.deleting):
 		// In a later session nothing tells whether an earlier request has removed the node, or the end of its session.
@@ -340,6 +343,20 @@ func (c *contender) removeOnce() error {
 	// A request that was taken for lost may have been carried out late, and made a second node.
 	c.uncertain, c.doubted = c.uncertain || c.doubted, false
 	return nil
+}
+
+// giveWay deletes the node. That of a Mutex is changed before, in the same transaction, so that the event which wakes the
+// contender behind it tells that nobody is left before it: of the two events only the first reaches a watch. Whoever has not
+// had its turn, or has lost its session, leaves without that sign. So does one that did not have to wait itself, because
+// most likely nobody waits for it either, and the sign has its price.
+func (c *contender) giveWay() error {
+	if client, ok := c.client.(multiClient); ok && c.granted && c.waited && c.rule.kind == exclusive {
+		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1}, &zk.DeleteRequest{Path: c.node, Version: -1})
+		if !errors.Is(err, zk.ErrNoAuth) { // It takes one right more than to delete.
+			return err
+		}
+	}
+	return c.client.Delete(c.node, -1)
 }
 
 // delete deletes a node. One that is gone already counts as deleted.

@@ -76,7 +76,7 @@ func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.enter(r.kind != exclusive)
+	return g.enter(!r.kind.alone())
 }
 
 // contend sends a contender into the queue and waits until it has its turn.
