@@ -14,8 +14,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A contender is one attempt at a lock. Its goroutine is the only one that makes, watches and removes the attempt's
-// node, from the first request to the last, so that no exit can leave the node behind.
+// A contender is one attempt at a lock. Only one goroutine at a time makes, watches and removes the attempt's node, first
+// [contender.obtain] and then [contender.hold], so that no exit can leave the node behind.
 type contender struct {
 	*queue
 	ctx     context.Context // of the call, without its end; it is for observers
@@ -120,24 +120,29 @@ func (c *contender) why(err error) error {
 // demote tells the contender to let readers in beside it.
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 
-// run is the contender's goroutine.
-func (c *contender) run() {
-	defer close(c.gone)
+// obtain goes through the queue. If the lock is granted, it leaves a goroutine behind that holds it.
+func (c *contender) obtain() outcome {
 	vigil, err := c.acquire()
 	if err != nil {
+		defer close(c.gone)
 		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
 		// The node goes first: a caller that hears of the failure may try again at once, and would queue behind it.
 		// One that has stopped waiting is not kept.
 		c.remove()
-		c.outcome <- outcome{err: err}
-		return
+		return outcome{err: err}
 	}
 	c.granted = true
 	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
+	go c.hold(vigil)
+	return outcome{grant: vigil.grant}
+}
+
+// hold holds the lock until it is given back or lost.
+func (c *contender) hold(v *vigil) {
+	defer close(c.gone)
 	began := time.Now()
-	c.outcome <- outcome{grant: vigil.grant}
-	vigil.keep()
-	c.observe(Event{Kind: Ended, Token: vigil.grant.token, Elapsed: time.Since(began), Err: vigil.grant.loss()})
+	v.keep()
+	c.observe(Event{Kind: Ended, Token: v.grant.token, Elapsed: time.Since(began), Err: v.grant.loss()})
 	c.remove()
 }
 

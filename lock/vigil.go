@@ -22,7 +22,7 @@ type vigil struct {
 
 	every    time.Duration // between two confirmations
 	deadline time.Time     // when the last confirmation is worth nothing any more
-	expiry   *time.Timer   // ends the grant then
+	expiry   *time.Timer   // ends the grant then; nil before the first confirmation
 	timer    *time.Timer   // for the next confirmation
 }
 
@@ -92,11 +92,12 @@ const confirmations = 6
 // that are held for a moment only need no watch.
 const watchAfter = 20
 
-// keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off, which has a timer of its
-// own, because a request may take for ever.
+// keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off.
 func (v *vigil) keep() {
-	v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
-	defer v.expiry.Stop()
+	if v.wanted() != nil {
+		return
+	}
+	defer v.stopExpiry()
 	v.timer = time.NewTimer(min(v.patience(), time.Until(v.deadline)/2))
 	defer v.timer.Stop()
 	for {
@@ -146,12 +147,21 @@ func (v *vigil) patience() time.Duration {
 	return v.every
 }
 
+func (v *vigil) stopExpiry() {
+	if v.expiry != nil {
+		v.expiry.Stop()
+	}
+}
+
 // confirm asks ZooKeeper whether the lock is still held, and returns false if not.
 func (v *vigil) confirm() bool {
 	asked := time.Now()
 	if !asked.Before(v.deadline) {
 		v.grant.end(errUnconfirmed) // The two timers may fire in the same instant.
 		return false
+	}
+	if v.expiry == nil { // From now on requests are sent, and one may take for ever.
+		v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
 	}
 	switch err := v.ask(); {
 	case err == errDisowned:
