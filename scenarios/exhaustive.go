@@ -315,8 +315,7 @@ func (x *explorer) account(r *Report, result *Result) {
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
 	r.States, r.Transitions = x.seen.count, x.transitions
 	if x.rehearsal != nil {
-		r.Pasts, r.Performed = x.pasts.count, x.performed
-		r.Restarts = x.restarts
+		r.Pasts, r.Performed, r.Restarts = x.pasts.count, x.performed, x.restarts
 	}
 	r.Depth = max(r.Depth, len(x.path))
 	r.Open = 0

@@ -45,16 +45,16 @@ func TestStateCounts(t *testing.T) {
 		states, runs    int
 	}{
 		{subjects.Textbook(), 1, 1, "none", false, 8, 1},
-		{subjects.Textbook(), 2, 1, "none", false, 169, 38},
-		{subjects.Textbook(), 2, 1, "none", true, 85, 19},
-		{subjects.Textbook(), 2, 2, "none", false, 7893, 2224},
-		{subjects.Textbook(), 3, 1, "none", true, 1088, 371},
-		{subjects.Textbook(), 3, 1, "none", false, 6472, 2226},
-		{subjects.Textbook(), 1, 1, "any=1", false, 1732, 368},
-		{subjects.Textbook(), 2, 1, "crash=1", false, 547, 340},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 4153, 1340},
-		{subjects.Herd(), 2, 1, "none", false, 171, 38},
-		{subjects.Mutex(), 3, 1, "none", false, 8380, 4824},
+		{subjects.Textbook(), 2, 1, "none", false, 119, 20},
+		{subjects.Textbook(), 2, 1, "none", true, 60, 10},
+		{subjects.Textbook(), 2, 2, "none", false, 1397, 302},
+		{subjects.Textbook(), 3, 1, "none", true, 411, 109},
+		{subjects.Textbook(), 3, 1, "none", false, 2380, 654},
+		{subjects.Textbook(), 1, 1, "any=1", false, 1732, 365},
+		{subjects.Textbook(), 2, 1, "crash=1", false, 517, 290},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 4113, 1276},
+		{subjects.Herd(), 2, 1, "none", false, 121, 20},
+		{subjects.Mutex(), 3, 1, "none", false, 3382, 1828},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)
@@ -281,7 +281,7 @@ func TestRehearsalLosesNothing(t *testing.T) {
 		{named(t, "clock-token"), 2, 1, "none"},
 	} {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Doubt: 1}
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Doubt: 1, Apart: true}
 			lives, verdicts, r := locals(t, e)
 			e.Live = true
 			wantLives, wantVerdicts, want := locals(t, e)
@@ -301,7 +301,7 @@ func TestRehearsalLosesNothing(t *testing.T) {
 // Of several servers the ones that lag behind are a part of the search: a lock that takes what a follower says for the
 // truth is found.
 func TestExhaustiveOnSeveralServers(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Doubt: 1}
+	e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Doubt: 1, Apart: true}
 	e.Scenario.Servers = 3
 	lives, verdicts, r := locals(t, e)
 	e.Live = true
@@ -413,7 +413,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 // Time that passes where nothing waits for it changes nothing for a lock that looks at no clock.
 func TestSlackChangesNothing(t *testing.T) {
 	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.ExistsThenWait(), subjects.NameOrder()} {
-		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none")}
+		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none"), Apart: true}
 		want := search(t, e)
 		e.Slack = 2
 		got := search(t, e)

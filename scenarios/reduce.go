@@ -2,8 +2,9 @@ package scenarios
 
 import "slices"
 
-// reduce picks steps that suffice in a state, if it can: the delivery of a message to one process, and the faults that
-// can strike that process. The other steps are deferred: to be tried too only if the delivery turns out to be visible.
+// reduce picks steps that suffice in a state, if it can: one of a process that can do nothing else, and the faults that
+// can strike that process. That step is the delivery of a message, or the entry into a critical section. The other steps
+// are deferred: to be tried too only if a delivery turns out to be visible.
 //
 // This is a weak stubborn set (Valmari, "Stubborn Sets for Reduced State Space Generation", 1989; Godefroid,
 // "Partial-Order Methods for the Verification of Concurrent Systems", 1996). The delivery is the key step: it reads and
@@ -18,6 +19,11 @@ import "slices"
 // grant whose delivery is put off is a hold that begins later, and calls that overlap more. So where two are granted the
 // lock at once, be it in the wrong order, or a call is not linearizable, they are when neither delivery is put off.
 //
+// An entry suffices where nobody else has the lock and nothing can reach the process before it enters: nothing is under way
+// to it or from it, no watch of its stands at the server, its connection is whole, and time does not pass. All that others
+// do commutes with it then. It is visible, but who enters as soon as it can is inside whenever one is who enters later, and
+// has read what it will write upon no later; so where another comes in, or changes the resource, it finds it there.
+//
 // In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
 // session, drops what is under way to its clients. There nothing is left out.
 //
@@ -25,7 +31,11 @@ import "slices"
 // the reduced search sees only schedules in which a message that can be delivered is not held back while time
 // passes; requests still are.
 func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
-	at := slices.IndexFunc(all, x.private)
+	at := slices.IndexFunc(all, x.entry)
+	entry := at >= 0
+	if !entry {
+		at = slices.IndexFunc(all, x.private)
+	}
 	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 {
 		return nil, nil, false
 	}
@@ -35,7 +45,7 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 		case i == at:
 		case step.Kind == Fault && step.Process == all[at].Process:
 			first = append(first, step)
-		default:
+		case !entry:
 			deferred = append(deferred, step)
 		}
 	}
@@ -49,6 +59,19 @@ func (x *explorer) private(step Step) bool {
 	}
 	p := x.loop.processes[step.Process-1]
 	return !p.waiting && p.link.Unserved() == 0
+}
+
+// entry tells whether a step is an entry that concerns nobody but its process, which can do nothing else.
+func (x *explorer) entry(step Step) bool {
+	if step.Kind != Enter || x.search.Slack > 0 {
+		return false
+	}
+	p := x.loop.processes[step.Process-1]
+	requests, replies := p.link.Held()
+	if !p.link.Connected() || requests || replies || p.link.Unserved() > 0 || p.link.Undelivered() > 0 || p.link.Watching() {
+		return false
+	}
+	return !slices.ContainsFunc(x.loop.processes, func(other *process) bool { return other != p && other.stage == holding })
 }
 
 // commutes tells whether a step need not be tried in this state, because it commutes with all that can happen before the
