@@ -37,7 +37,7 @@ func (l *leap) goesOn(loop *loop, options []Option, from int) bool {
 // notices tells whether an event is that of a client that has tried in vain to connect, and that could have succeeded if
 // its link had been healed before.
 func (l *leap) notices(e *history.Event) bool {
-	return e.Kind == history.SessionState && slices.Contains(l.steps, Step{Kind: Heal, Process: e.Process})
+	return e.Kind == history.SessionState && slices.ContainsFunc(l.steps, func(s Step) bool { return s.Kind == Heal && s.Process == e.Process })
 }
 
 // possible appends the steps among the options that are neither ticks nor faults.
