@@ -1,6 +1,9 @@
 package simzk
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A way is what a server knows of the others, and whether messages pass between them.
 type way struct {
@@ -119,6 +122,11 @@ func (c *Cluster) watchWays() {
 		}
 	}
 	c.commitAcknowledged()
+}
+
+// Noticing tells whether time alone will let a server find out that it has been cut off from its leader, or from a majority.
+func (c *Cluster) Noticing() bool {
+	return slices.ContainsFunc(c.servers, func(s server) bool { return s.notices > 0 })
 }
 
 // noticePartitions lets servers find out that they have been cut off for too long.
