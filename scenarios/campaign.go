@@ -46,6 +46,7 @@ type Report struct {
 	Histories int    // of a campaign: distinct ones, counted up to 2^17
 	Digest    uint64 // over the trace hashes of all schedules, in order
 	Landed    Landed
+	Aimed     Aimed
 	Elapsed   time.Duration
 	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
@@ -109,6 +110,7 @@ type chunk struct {
 	steps   int
 	depth   int
 	landed  Landed
+	aimed   Aimed
 	survey  Survey
 	effort  Effort
 	beyond  *Failure
@@ -219,6 +221,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 			outcome.shown = append(outcome.shown, behaviour(nil, result.Events))
 		}
 		outcome.landed.Add(&result.Landed)
+		outcome.aimed.Add(&result.Aimed)
 		outcome.survey.add(result)
 		failed := c.judge(outcome, schedule, result)
 		if failed || schedule == first {
@@ -291,6 +294,7 @@ func (m *merger) merge(next *chunk) {
 	r.Steps += next.steps
 	r.Depth = max(r.Depth, next.depth)
 	r.Landed.Add(&next.landed)
+	r.Aimed.Add(&next.aimed)
 	r.Survey.merge(&next.survey)
 	r.Effort.Running += next.effort.Running
 	r.Effort.Checking += next.effort.Checking

@@ -115,7 +115,7 @@ func New(config Config, log *history.Log) *Cluster {
 		}
 	}
 	if !config.Down {
-		c.lead()
+		c.lead(c.candidate())
 		c.watchWays()
 	}
 	return c
