@@ -39,6 +39,7 @@ type Result struct {
 // concurrent use; each worker has its own.
 type Runner struct {
 	t       *testing.T
+	loop    *loop // the last one, in whose memory the next one is made; nil if there is none
 	log     history.Log
 	keys    []uint64
 	reached []bool
@@ -77,9 +78,10 @@ func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts) *Result {
 	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
 	r.log.Reset()
-	l := newLoop(scenario, strategy, &r.log, result)
+	l := r.newLoop(scenario, strategy, result)
 	l.begin(known)
 	l.run()
+	r.loop = l
 	r.keys = result.Keys
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
@@ -91,6 +93,7 @@ func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts) *
 // the edge of the bubble: the testing package would end the program.
 func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
 	finished := false
+	var l *loop
 	defer func() {
 		if !finished && thrown == nil {
 			// The bubble itself gave up: its main goroutine ended, and others are blocked for good.
@@ -102,10 +105,26 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 	synctest.Test(r.t, func(*testing.T) {
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
-		newLoop(scenario, strategy, &r.log, result).run()
+		l = r.newLoop(scenario, strategy, result)
+		l.run()
 	})
 	finished = true
+	if thrown == nil {
+		r.loop = l
+	}
 	return thrown
+}
+
+// newLoop returns the loop of a run. It is made in the memory of the last run, if nothing of that is left: r.loop is set
+// only once all goroutines of a run have ended.
+func (r *Runner) newLoop(scenario *Scenario, strategy Strategy, result *Result) *loop {
+	l := r.loop
+	if l == nil {
+		l = new(loop)
+	}
+	r.loop = nil
+	l.renew(scenario, strategy, &r.log, result)
+	return l
 }
 
 // judgedAtTheEnd tells whether a property can only be judged where a run has come to its end.
