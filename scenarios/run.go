@@ -27,6 +27,7 @@ type Result struct {
 	PanicProcess int
 	Leak         string // what the runtime says of goroutines that never ended; empty if all did
 
+	Familiar  bool             // to most properties: they were not checked, as a run with the same outline kept them; see [history.Outlined]
 	Undecided bool             // whether the lock is linearizable was not found out within the limits
 	Exercise  history.Exercise // how often the run has put each property to the test
 	Cost      history.Cost     // of locks and releases
@@ -43,6 +44,7 @@ type Runner struct {
 	log     history.Log
 	keys    []uint64
 	reached []bool
+	judged  []history.Property // in the run under way
 
 	checking time.Duration // how long the runs so far have been checked
 	checker  history.Checker
@@ -165,12 +167,25 @@ func (r *Runner) survey(subject *Subject, result *Result) {
 // properties are those of package history, listed once.
 var properties = history.Properties()
 
+// toJudge returns the properties of package history that are to be checked.
+func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
+	r.judged = r.judged[:0]
+	for _, property := range properties {
+		if subject.Claimed(property) && !(result.Known && judgedAtTheEnd(property)) {
+			r.judged = append(r.judged, property)
+		}
+	}
+	return r.judged
+}
+
 func (r *Runner) check(subject *Subject, result *Result) {
 	r.checker.Bounds, r.checker.Cut = subject.limits(), result.Known
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.limits())
-	for _, property := range properties {
-		if !subject.Claimed(property) || result.Known && judgedAtTheEnd(property) {
+	claims := r.toJudge(subject, result)
+	result.Familiar = r.checker.Familiar(claims, result.Events)
+	for _, property := range claims {
+		if result.Familiar && history.Outlined(property) {
 			continue
 		}
 		v := herd // That has been decided with the measuring.
@@ -183,6 +198,9 @@ func (r *Runner) check(subject *Subject, result *Result) {
 		if property == history.Linearizable {
 			result.Undecided = r.checker.Undecided()
 		}
+	}
+	if !result.Familiar && len(result.Violations) == 0 && !result.Undecided {
+		r.checker.Remember()
 	}
 	if v := history.CheckEnsemble(result.Events); v != nil {
 		result.Violations = append(result.Violations, v)
