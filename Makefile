@@ -37,8 +37,8 @@ defects: ## Show under which property each broken lock is found, and how soon on
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
 	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound' -rapid.checks=100000
 
-alarms: build ## Check all correct locks in 312,000 schedules with three faults each: whatever is found is wrong.
-	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session wrap careful \
+alarms: build ## Check all correct locks in 336,000 schedules with three faults each: whatever is found is wrong.
+	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session patient wrap careful \
 		textbook-guarded; do \
 		bin/interlock check --lock $$lock --servers $$servers --faults any=3 --schedules 12000 || exit 1; done; done
 

@@ -14,8 +14,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A contender is one attempt at a lock. Its goroutine is the only one that makes, watches and removes the attempt's
-// node, from the first request to the last, so that no exit can leave the node behind.
+// A contender is one attempt at a lock. Only one goroutine at a time makes, watches and removes the attempt's node, first
+// [contender.obtain] and then [contender.hold], so that no exit can leave the node behind.
 type contender struct {
 	*queue
 	ctx     context.Context // of the call, without its end; it is for observers
@@ -40,6 +40,8 @@ type contender struct {
 	doubted   bool                       // that was so at any time of the attempt
 	muteSince time.Time                  // when the client was first found closed, as far as one can tell
 	muteLast  time.Time                  // when it was last
+	waited    bool                       // somebody stood before it
+	granted   bool                       // it had its turn
 	deleting  int64                      // the session in which a request to delete the node was first sent, 0 while none was
 	removal   error                      // why the node could not be removed, or was gone before; good once gone is closed
 }
@@ -48,14 +50,13 @@ type contender struct {
 type standing struct {
 	node    string    // its path, empty while there is none
 	owner   int64     // the session to which it belongs, 0 if that is not known
+	seen    time.Time // when the last request was sent whose answer has shown that it stands
 	token   int64     // the fencing token
 	czxid   int64     // the transaction that made the node, 0 unless it was needed to tell the order
 	created time.Time // when the node was asked for; zero if the answer was lost and the node found
 
-	own     <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
-	version int32           // of its data, as last seen
-	data    []byte          // likewise
-	line    uint64          // the connection over which own was asked for
+	own  <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
+	line uint64          // the connection over which own was asked for
 
 	along <-chan listing // the answer to a listing that was sent along with the request for the node; nil once it was used
 }
@@ -119,23 +120,29 @@ func (c *contender) why(err error) error {
 // demote tells the contender to let readers in beside it.
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 
-// run is the contender's goroutine.
-func (c *contender) run() {
-	defer close(c.gone)
+// obtain goes through the queue. If the lock is granted, it leaves a goroutine behind that holds it.
+func (c *contender) obtain() outcome {
 	vigil, err := c.acquire()
 	if err != nil {
+		defer close(c.gone)
 		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
 		// The node goes first: a caller that hears of the failure may try again at once, and would queue behind it.
 		// One that has stopped waiting is not kept.
 		c.remove()
-		c.outcome <- outcome{err: err}
-		return
+		return outcome{err: err}
 	}
+	c.granted = true
 	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
+	go c.hold(vigil)
+	return outcome{grant: vigil.grant}
+}
+
+// hold holds the lock until it is given back or lost.
+func (c *contender) hold(v *vigil) {
+	defer close(c.gone)
 	began := time.Now()
-	c.outcome <- outcome{grant: vigil.grant}
-	vigil.keep()
-	c.observe(Event{Kind: Ended, Token: vigil.grant.token, Elapsed: time.Since(began), Err: vigil.grant.loss()})
+	v.keep()
+	c.observe(Event{Kind: Ended, Token: v.grant.token, Elapsed: time.Since(began), Err: v.grant.loss()})
 	c.remove()
 }
 
@@ -172,6 +179,7 @@ func (c *contender) attempt() (*vigil, error) {
 	}
 	proven := len(blockers) <= c.rule.spare // The listing has shown the node.
 	if !proven {
+		c.waited = true
 		if err := c.waitFor(blockers); err != nil {
 			return nil, err
 		}
@@ -213,7 +221,7 @@ func (c *contender) create() error {
 	case err == nil:
 		// The name alone counts: a client that puts a prefix before every path may return it with or without.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
-		c.created = asked
+		c.created, c.seen = asked, asked
 		c.owner = session // If the client's session is still this one, the node was made in it: no session comes back.
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain = false
@@ -327,7 +335,7 @@ func (c *contender) removeOnce() error {
 	if first {
 		c.deleting = c.client.SessionID()
 	}
-	err := c.client.Delete(c.node, -1)
+	err := c.giveWay()
 	switch {
 	case isNoNode(err) && (first || c.client.SessionID() != c.deleting):
 		// In a later session nothing tells whether an earlier request has removed the node, or the end of its session.
@@ -340,6 +348,20 @@ func (c *contender) removeOnce() error {
 	// A request that was taken for lost may have been carried out late, and made a second node.
 	c.uncertain, c.doubted = c.uncertain || c.doubted, false
 	return nil
+}
+
+// giveWay deletes the node. That of a Mutex is changed before, in the same transaction, so that the event which wakes the
+// contender behind it tells that nobody is left before it: of the two events only the first reaches a watch. Whoever has not
+// had its turn, or has lost its session, leaves without that sign. So does one that did not have to wait itself, because
+// most likely nobody waits for it either, and the sign has its price.
+func (c *contender) giveWay() error {
+	if client, ok := c.client.(multiClient); ok && c.granted && c.waited && c.rule.kind == exclusive {
+		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1}, &zk.DeleteRequest{Path: c.node, Version: -1})
+		if !errors.Is(err, zk.ErrNoAuth) { // It takes one right more than to delete.
+			return err
+		}
+	}
+	return c.client.Delete(c.node, -1)
 }
 
 // delete deletes a node. One that is gone already counts as deleted.

@@ -440,12 +440,14 @@ var watchDefects = []defect{
 		w.wantNodes(1)
 	}},
 	{"B37", "a control: news that are none, or come before anybody waits for them", 2, func(w *world) {
-		holder := w.acquire(w.mutex(1))
-		c := w.start(background, w.mutex(2))
+		holder := w.take(background, w.rwmutex(1).Lock) // A Mutex changes its node only to give the lock back.
+		c := w.begin(background, w.rwmutex(2).Lock)
 		w.flow()
 		for range 3 {
-			w.do(func() error { _, err := w.client(1).Set(holder.Node(), []byte("?"), -1); return err })
-			w.wantWaiting(c)
+			for _, node := range []string{holder.Node(), "/lock"} {
+				w.do(func() error { _, err := w.client(1).Set(node, []byte("?"), -1); return err })
+				w.wantWaiting(c)
+			}
 		}
 		w.unlock(holder)
 		w.wantGranted(c)
@@ -614,7 +616,21 @@ var sessionDefects = []defect{
 			}
 		}
 		rival := w.start(background, w.mutex(3))
+		w.watch() // A node that was seen a moment ago is not looked at again.
 		w.wantWaiting(c, rival)
+		w.unlock(holder)
+		w.wantGranted(rival)
+		w.wantWaiting(c)
+	}},
+	{"B51 D11", "granted without a node of one's own, just after the session's end", 3, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		c := w.start(background, w.mutex(2))
+		w.flow()
+		w.cluster.Cut(w.client(2).Link) // It does not hear of the end, and then only of the holder's.
+		w.cluster.Expire(w.client(2).SessionID())
+		rival := w.start(background, w.mutex(3))
+		w.wantWaiting(c, rival)
+		w.cluster.Heal(w.client(2).Link)
 		w.unlock(holder)
 		w.wantGranted(rival)
 		w.wantWaiting(c)

@@ -8,8 +8,11 @@
 //   - A lost reply loses nothing. A node's name holds a GUID; after any unknown outcome the contender looks for it.
 //   - A contender leaves no node behind, whichever way its attempt ends. Where the connection is down at that moment,
 //     the removal goes on in the background until ZooKeeper confirms it or the session is over.
-//   - A node is proof only while it stands and belongs to the current session. Both are verified right before the
-//     lock is granted, by a listing where that is enough.
+//   - A node is proof only while it stands and belongs to the current session. The session is verified right before the
+//     lock is granted. So is the node, unless it has been seen within a twentieth of the session timeout: only somebody who
+//     deletes nodes by hand can have removed it since.
+//   - Nobody lists the contenders again and again. A [Mutex] that gives the lock back says so to the one behind it by the kind
+//     of event that this one is watching for, which so knows that nobody is left before it.
 //   - The holder is told when it loses the lock: see [Lease.Done] and [Lease.Context].
 //   - Fencing tokens rise from lease to lease: see [Lease.Token]. The order of contenders does not end with the sequence
 //     numbers: since 3.6.0 servers hand out 2147483647 again and again once they have come so far (ZOOKEEPER-3249); from
@@ -17,7 +20,7 @@
 //   - Writes to ZooKeeper itself can be made to succeed only while the lease stands: see [Lease.Write].
 //   - A lock is reentrant for an owner that the context carries, and for nobody else: see [WithOwner].
 //   - What becomes of the session is told by a [Session], with which a waiter needs no request between its turn and the
-//     grant.
+//     grant even after a long wait.
 //
 // # What is guaranteed
 //
@@ -58,10 +61,10 @@
 //
 // # Costs
 //
-// In requests to ZooKeeper, 2 for a lock that is free (create and list, sent together, so that they take as long as one), 4 for
-// one that is not (with a watch, and the read that proves that the turn has come), and 1 to unlock. Each method says more. A
-// lock that is held for long costs one empty write in each sixth of the session timeout. Each watch costs as many bytes
-// at the server as its path has.
+// In requests to ZooKeeper, 2 for a lock that is free (create and list, sent together, so that they take as long as one), 3 for
+// one that is not (with a watch), and 1 to unlock. Each method says more. A lock that is held for long costs two reads with
+// watches after a twentieth of the session timeout, and one empty write then and in each sixth of it. Each watch costs as many
+// bytes at the server as its path has.
 //
 // # Errors
 //
@@ -71,7 +74,9 @@
 // # Paths
 //
 // Each lock has a path of its own, the same in every process that shares it. Mutex and RWMutex may share one: a mutex
-// is then one more writer. Other nodes below the path do no harm. A lock only ever names nodes below the path that it
+// is then one more writer. Other nodes below the path do no harm. But nobody else
+// may write to the contenders' nodes, or delete any but one whose holder is to lose the lock; the data of the path itself are
+// where holders are asked to give the lock back. A lock only ever names nodes below the path that it
 // was given, so that it also works on a [Client] that puts a prefix before every path. Such a client must put it before
 // the paths within a multi too, or have no method of that name.
 package lock

@@ -29,7 +29,7 @@ type grant struct {
 func newGrant(c *contender, token int64) *grant {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &grant{contender: c, node: c.node, token: token, forget: func() {}, ctx: ctx, cancel: cancel,
-		revoked: make(chan struct{}), marked: make(chan struct{}), reading: c.rule.kind != exclusive}
+		revoked: make(chan struct{}), marked: make(chan struct{}), reading: !c.rule.kind.alone()}
 }
 
 // enter returns a lease on the grant, or errEnded if the grant has ended. A reader must not become a writer.
@@ -73,14 +73,15 @@ func (g *grant) demote(l *Lease) {
 	g.read(l)
 }
 
-// read takes note that a lease is exclusive no longer. The last to be so lets other readers in.
+// read takes note that a lease is exclusive no longer. The last to be so lets other readers in, unless the lock is a
+// Mutex: that is shared by nobody but those who have its owner.
 func (g *grant) read(l *Lease) {
 	if l.shared {
 		return
 	}
 	l.shared = true
 	g.writers--
-	if g.writers == 0 {
+	if g.writers == 0 && g.contender.rule.kind == writer {
 		g.reading = true
 		g.contender.demote()
 	}
@@ -89,7 +90,7 @@ func (g *grant) read(l *Lease) {
 // awaitMark waits until the node is marked as shared, if it is to be.
 func (g *grant) awaitMark(ctx context.Context) error {
 	g.mu.Lock()
-	pending := g.reading && g.contender.rule.kind == exclusive
+	pending := g.reading && g.contender.rule.kind == writer
 	g.mu.Unlock()
 	if !pending {
 		return nil
@@ -128,12 +129,6 @@ func (g *grant) revoke() bool {
 	g.asked = true
 	close(g.revoked)
 	return true
-}
-
-func (g *grant) isRevoked() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.asked
 }
 
 // end ends the grant. Only the first call counts.

@@ -30,12 +30,12 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 // for which errors.Is works. After the client was closed it returns zk.ErrClosing, after twice the session timeout, or
 // at once if the client is a [Session]. In each of these cases the contender's node is removed, in the background if need be.
 //
-// Uncontended it costs two requests: create and list. Contended it costs four: with a watch, and a last one when the one
-// before it is gone, which is a read of its own node if it stood right behind the holder, and else another listing. On a
-// [Session] the one right behind the holder reads its node while it waits, so that nothing is left to ask when its turn comes.
-// If its node was made longer ago than a sixth of the session timeout, that last request is an empty write instead of the
-// read, or comes on top of the listing. A contender that stands far behind lists once more for each of those before it
-// that gives up while it is the nearest.
+// Uncontended it costs two requests: create and list. Contended it costs three: with a watch. When the one before it gives
+// the lock back, it has its turn without asking for anything, wherever in the queue it stood at first. It lists again when
+// the one before it ends in another way, by giving up or with its session, or has not had to wait itself; then only if
+// there were others before that one. After a wait of more than a twentieth of the session timeout it reads its own node, as
+// somebody may have deleted it: on a [Session] once while it waits, else when its turn has come. If by then its node was made
+// longer ago than a sixth of the session timeout, an empty write comes instead, or on top on a [Session].
 //
 // Once the lock has been held for a twentieth of the session timeout, its node is watched: only from then on is the
 // holder told at once when somebody deletes it, or calls Revoke. Each watch stays in the client until the node that it
@@ -55,15 +55,15 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 // Path returns the path under which the contenders make their nodes.
 func (m *Mutex) Path() string { return m.queue.path }
 
-// Participants returns who holds the lock and who waits for it, in the order of the queue. It costs a sync, a listing
-// and one request for each of them. When the context ends first it returns the context's cause.
+// Participants returns who holds the lock and who waits for it, in the order of the queue. It costs a sync, a listing,
+// a read of the path's data and one of each node. When the context ends first it returns the context's cause.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	return m.queue.participants(ctx, rule{})
 }
 
 // Revoke asks the holder to give the lock back: its lease's Revoked channel is closed. It is a request and no more; the
 // holder may well keep the lock. It returns [ErrNotHeld] if nobody holds the lock. It costs two requests more than
-// Participants for each holder.
+// Participants. It writes to the data of the lock's path, and returns an error if somebody else has put something there.
 func (m *Mutex) Revoke(ctx context.Context) error { return m.queue.revoke(ctx, rule{}) }
 
 func (m *Mutex) element() element { return element{m.queue, rule{reentrant: true}} }

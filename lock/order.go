@@ -12,7 +12,8 @@ import (
 type kind uint8
 
 const (
-	exclusive kind = iota // it waits for everybody
+	exclusive kind = iota // it waits for everybody, and its node's data are changed when it gives the lock back, and never else
+	writer                // it waits for everybody, and can become shared
 	shared                // it does not wait for those of its kind
 	slot                  // of a semaphore
 	kinds
@@ -25,7 +26,10 @@ const (
 	guidLength = 32
 )
 
-var nameInfixes = [kinds]string{exclusive: "-lock-", shared: "-read-", slot: "-slot-"}
+var nameInfixes = [kinds]string{exclusive: "-lock-", writer: "-write-", shared: "-read-", slot: "-slot-"}
+
+// alone tells whether one of this kind holds the lock alone.
+func (k kind) alone() bool { return k == exclusive || k == writer }
 
 // An entry is a contender as a listing shows it.
 type entry struct {

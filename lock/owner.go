@@ -60,7 +60,7 @@ func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
 			return nil, err
 		}
 		if p.grant != nil {
-			lease, err := p.grant.enter(r.kind != exclusive)
+			lease, err := p.grant.enter(!r.kind.alone())
 			if err != errEnded {
 				return lease, err
 			}
@@ -78,7 +78,7 @@ func (o *owner) first(ctx context.Context, key placeKey, p *place, q *queue, r r
 		return nil, err
 	}
 	g.forget = func() { o.forget(key, p) }
-	lease, err := g.enter(r.kind != exclusive)
+	lease, err := g.enter(!r.kind.alone())
 	p.grant = g
 	return lease, err
 }

@@ -156,3 +156,24 @@ func TestOwnerLoses(t *testing.T) {
 		w.wantNodes(0)
 	})
 }
+
+// What an owner has taken as a Mutex it holds alone to the end, also where it goes on as a reader.
+func TestOwnerReadsAMutex(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		owner := lock.WithOwner(background)
+		wrote := w.take(owner, w.mutex(1).Lock)
+		read := w.take(owner, w.rwmutex(1).RLock)
+		reader := w.begin(background, w.rwmutex(2).RLock)
+		w.unlock(wrote)
+		w.wantWaiting(reader)
+		again := w.take(owner, w.rwmutex(1).Lock)
+		if err := w.do(func() error { return again.Downgrade(background) }); err != nil {
+			t.Fatal(err)
+		}
+		w.wantWaiting(reader)
+		w.unlock(read)
+		w.wantWaiting(reader)
+		w.unlock(again)
+		w.wantGranted(reader)
+	})
+}

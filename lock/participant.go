@@ -2,9 +2,8 @@ package lock
 
 import (
 	"context"
-	"errors"
-
-	"github.com/go-zookeeper/zk"
+	"slices"
+	"strings"
 )
 
 // A Participant is somebody who holds a lock or waits for it, as ZooKeeper saw it a moment ago.
@@ -36,6 +35,11 @@ func (q *queue) census(r rule) ([]Participant, error) {
 		return nil, err
 	}
 	sortEntries(entries)
+	posted, _, err := q.client.Get(q.path)
+	if err != nil && !isNoNode(err) {
+		return nil, err
+	}
+	asked, _ := readNotice(posted) // What somebody else has put there asks nobody.
 	participants := make([]Participant, 0, len(entries))
 	writers := false
 	for i := range entries {
@@ -49,7 +53,7 @@ func (q *queue) census(r rule) ([]Participant, error) {
 		}
 		content := parseRecord(data)
 		p := Participant{Node: q.at(e.name), Session: stat.EphemeralOwner, Created: stat.Czxid, Metadata: content.Metadata,
-			Shared: e.kind != exclusive || content.Shared, Revoked: content.Revoked}
+			Shared: !e.kind.alone() || content.Shared, Revoked: slices.Contains(asked.Revoked, e.name)}
 		p.Turn = len(participants) <= r.spare || p.Shared && e.kind != slot && !writers
 		writers = writers || !p.Shared
 		participants = append(participants, p)
@@ -68,45 +72,17 @@ func (q *queue) askBack(r rule) error {
 	if err != nil {
 		return err
 	}
-	asked := false
+	var holders []string
+	standing := make(map[string]bool)
 	for _, p := range participants {
-		if !p.Turn {
-			continue
+		name := strings.TrimPrefix(p.Node, q.at(""))
+		standing[name] = true
+		if p.Turn {
+			holders = append(holders, name)
 		}
-		found, err := q.askBackFrom(p.Node)
-		if err != nil {
-			return err
-		}
-		asked = asked || found
 	}
-	if !asked {
+	if holders == nil {
 		return ErrNotHeld
 	}
-	return nil
-}
-
-// askBackFrom marks a node as revoked, and tells whether it still stood.
-func (q *queue) askBackFrom(node string) (bool, error) {
-	for {
-		data, stat, err := q.client.Get(node)
-		if isNoNode(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		content := parseRecord(data)
-		if content.Revoked {
-			return true, nil
-		}
-		content.Revoked = true
-		_, err = q.client.Set(node, content.encode(), stat.Version)
-		switch {
-		case isNoNode(err):
-			return false, nil
-		case errors.Is(err, zk.ErrBadVersion):
-			continue // The holder has changed it meanwhile.
-		}
-		return err == nil, err
-	}
+	return q.post(holders, func(name string) bool { return standing[name] })
 }

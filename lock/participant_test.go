@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/lock"
@@ -188,6 +189,43 @@ func TestParticipantsIsCancelled(t *testing.T) {
 		}
 		if _, err := w.mutex(1).Participants(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Participants with a context that has ended: %v", err)
+		}
+	})
+}
+
+// Data that somebody else has put into the directory stay as they are: nobody is asked, and nothing else is disturbed.
+func TestForeignDataInTheDirectory(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		w.do(func() error { _, err := w.client(2).Set("/lock", []byte("10.0.0.1"), -1); return err })
+		err := w.do(func() error { return w.mutex(2).Revoke(background) })
+		if err == nil || !strings.Contains(err.Error(), "/lock") {
+			t.Errorf("Revoke: %v, want an error that names the directory", err)
+		}
+		w.wantParticipants(w.mutex(2).Participants, " shared=false turn=true")
+		w.pass(sessionTimeout)
+		if err := lease.Err(); err != nil {
+			t.Errorf("the lease has ended: %v", err)
+		}
+		if data := w.cluster.Tree().Get("/lock", nil).Data; string(data) != "10.0.0.1" {
+			t.Errorf("the directory holds %q", data)
+		}
+	})
+}
+
+// Who was asked and is gone is not kept in the directory.
+func TestRevokedAreForgotten(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		for range 3 {
+			lease := w.acquire(w.mutex(1))
+			if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
+				t.Fatal(err)
+			}
+			data := w.cluster.Tree().Get("/lock", nil).Data
+			if want := `{"revoked":["` + strings.TrimPrefix(lease.Node(), "/lock/") + `"]}`; string(data) != want {
+				t.Errorf("the directory holds %s, want %s", data, want)
+			}
+			w.unlock(lease)
 		}
 	})
 }

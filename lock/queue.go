@@ -76,7 +76,7 @@ func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.enter(r.kind != exclusive)
+	return g.enter(!r.kind.alone())
 }
 
 // contend sends a contender into the queue and waits until it has its turn.
@@ -85,7 +85,11 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	go c.run()
+	if ctx.Done() == nil { // Nothing can call the attempt off, so that it need not go on without the caller.
+		outcome := c.obtain()
+		return outcome.grant, outcome.err
+	}
+	go func() { c.outcome <- c.obtain() }()
 	select {
 	case outcome := <-c.outcome:
 		return outcome.grant, outcome.err

@@ -5,8 +5,7 @@ import "encoding/json"
 // A record is what stands in the data of a contender's node, as JSON.
 type record struct {
 	Metadata string `json:"metadata,omitempty"`
-	Shared   bool   `json:"shared,omitempty"`  // the lock was held alone, and is shared now
-	Revoked  bool   `json:"revoked,omitempty"` // the holder is asked to give the lock back
+	Shared   bool   `json:"shared,omitempty"` // the lock was held alone, and is shared now
 }
 
 // encode returns the data, none for a record that says nothing.

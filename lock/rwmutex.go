@@ -22,10 +22,12 @@ func NewRWMutex(client Client, path string, sessionTimeout time.Duration, option
 // The rules of a reader and a writer.
 var (
 	readRule  = rule{kind: shared, reentrant: true}
-	writeRule = rule{kind: exclusive, reentrant: true}
+	writeRule = rule{kind: writer, reentrant: true}
 )
 
-// Lock waits until it holds the lock alone. It is as [Mutex.Lock]. An owner that holds the lock for reading gets
+// Lock waits until it holds the lock alone. It is as [Mutex.Lock], but lists once more when its turn comes, if others than
+// the one before it stood in its way: the end of a reader, or of a writer that may have become a reader, says nothing of those
+// before. An owner that holds the lock for reading gets
 // [ErrUpgrade] at once.
 func (m *RWMutex) Lock(ctx context.Context) (*Lease, error) { return m.queue.lock(ctx, writeRule) }
 
@@ -34,7 +36,7 @@ func (m *RWMutex) TryLock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, writeRule.trying())
 }
 
-// RLock waits until no writer stands before it, and returns a shared lease. It is as [Mutex.Lock], and costs as many
+// RLock waits until no writer stands before it, and returns a shared lease. It is as [RWMutex.Lock], and costs as many
 // requests: readers that stand before it cost nothing. A waiting reader looks again, with one request, once in each
 // session timeout.
 func (m *RWMutex) RLock(ctx context.Context) (*Lease, error) { return m.queue.lock(ctx, readRule) }

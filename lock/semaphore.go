@@ -30,7 +30,7 @@ func NewSemaphore(client Client, path string, places int, sessionTimeout time.Du
 
 func (s *Semaphore) rule() rule { return rule{kind: slot, spare: s.places - 1} }
 
-// Lock waits for a place. It is as [Mutex.Lock], with one watch for each place instead of one: a lease that ends wakes
+// Lock waits for a place. It is as [RWMutex.Lock], with one watch for each place instead of one: a lease that ends wakes
 // at most as many waiters as there are places, and each of those lists again.
 func (s *Semaphore) Lock(ctx context.Context) (*Lease, error) { return s.queue.lock(ctx, s.rule()) }
 

@@ -247,9 +247,13 @@ func TestSessionSparesTheConfirmation(t *testing.T) {
 		m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
 		c := w.begin(background, m.Lock)
 		w.wantWaiting(c)
+		if got := w.requests(2, ""); got != 3 {
+			t.Errorf("%d requests until it waited, want 3", got)
+		}
+		w.watch()
 		before := w.requests(2, "")
 		if before != 4 {
-			t.Errorf("%d requests until it waited, want 4", before)
+			t.Errorf("%d requests when it had waited, want 4", before)
 		}
 		w.unlock(holder)
 		w.wantGranted(c)
@@ -295,6 +299,7 @@ func TestSessionConfirms(t *testing.T) {
 				holder := w.acquire(w.mutex(1))
 				m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
 				c := w.begin(background, m.Lock)
+				w.watch()
 				w.wantWaiting(c)
 				own := "/lock/" + w.nodes()[0]
 				if own == holder.Node() {

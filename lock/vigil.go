@@ -3,6 +3,7 @@ package lock
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -13,32 +14,33 @@ type vigil struct {
 	*contender
 	grant *grant
 
+	posted  <-chan zk.Event // that the directory's data were changed; nil while they are not watched
+	version int32           // of those data, as last seen
+
 	demoted  <-chan struct{} // nil once it was closed
 	demoting bool            // the node is to be marked as shared
 
 	every    time.Duration // between two confirmations
 	deadline time.Time     // when the last confirmation is worth nothing any more
-	expiry   *time.Timer   // ends the grant then
+	expiry   *time.Timer   // ends the grant then; nil before the first confirmation
 	timer    *time.Timer   // for the next confirmation
 }
 
 // newVigil grants the lock. The confirmation that it begins with counts from the moment in which the request was sent:
 // the server heard of the session no earlier.
 func (c *contender) newVigil(confirmed time.Time) *vigil {
-	v := &vigil{
+	return &vigil{
 		contender: c, grant: newGrant(c, c.token), demoted: c.demoted, deadline: confirmed.Add(c.validity),
 		// Those that were granted together shall not ask together ever after.
 		every: c.timeout/confirmations - min(c.retryAfter-retryPause, c.timeout/confirmations/2),
 	}
-	v.read()
-	return v
 }
 
 // confirmVigil verifies that the contender's own node stands and belongs to the current session, and grants the lock.
 func (c *contender) confirmVigil() (*vigil, error) {
 	confirmed, confirm := c.created, c.confirmNode
 	if !c.alive() {
-		confirmed, confirm = time.Now(), c.prove
+		confirmed, confirm = time.Now(), func() error { return c.prove() }
 	}
 	if err := confirm(); err != nil {
 		return nil, err
@@ -49,8 +51,9 @@ func (c *contender) confirmVigil() (*vigil, error) {
 	return c.newVigil(confirmed), nil
 }
 
-// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives: see [agree].
-func (c *contender) prove() error {
+// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives: see [agree]. It may ask for
+// more to be so, and returns zk.ErrBadVersion where that is not.
+func (c *contender) prove(more ...any) error {
 	client, ok := c.client.(multiClient)
 	if !ok {
 		if err := c.sync(); err != nil {
@@ -63,22 +66,14 @@ func (c *contender) prove() error {
 			return err
 		}
 	}
-	version := int32(-1)
-	if c.own != nil {
-		version = c.version
-	}
-	_, err := client.Multi(&zk.CheckVersionRequest{Path: c.node, Version: version})
+	_, err := client.Multi(append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}}, more...)...)
 	switch {
 	case isNoNode(err):
 		return errDisowned
-	case err != nil && !errors.Is(err, zk.ErrBadVersion):
-		return err
-	case c.owner != c.client.SessionID():
+	case err == nil && c.owner != c.client.SessionID():
 		return errDisowned
-	case err != nil: // The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
-		return c.standsWatched()
 	}
-	return nil
+	return err
 }
 
 // confirmNode verifies that the node stands and belongs to the current session, and that it is watched.
@@ -86,12 +81,8 @@ func (c *contender) confirmNode() error {
 	if c.own == nil {
 		return c.standsWatched()
 	}
-	stat, err := c.stands()
-	if err != nil || stat.Version == c.version {
-		return err
-	}
-	// The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
-	return c.standsWatched()
+	_, err := c.stands()
+	return err
 }
 
 // A lock that is held is confirmed so many times in a session timeout, or up to twice as often.
@@ -101,11 +92,12 @@ const confirmations = 6
 // that are held for a moment only need no watch.
 const watchAfter = 20
 
-// keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off, which has a timer of its
-// own, because a request may take for ever.
+// keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off.
 func (v *vigil) keep() {
-	v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
-	defer v.expiry.Stop()
+	if v.wanted() != nil {
+		return
+	}
+	defer v.stopExpiry()
 	v.timer = time.NewTimer(min(v.patience(), time.Until(v.deadline)/2))
 	defer v.timer.Stop()
 	for {
@@ -116,6 +108,8 @@ func (v *vigil) keep() {
 			v.demoted, v.demoting = nil, true
 		case <-v.own:
 			v.own = nil
+		case <-v.posted:
+			v.posted = nil
 		case <-v.timer.C:
 		}
 		v.notice()
@@ -138,6 +132,11 @@ func (v *vigil) notice() {
 		v.own = nil
 	default:
 	}
+	select {
+	case <-v.posted:
+		v.posted = nil
+	default:
+	}
 }
 
 // patience returns how long to wait before the next request.
@@ -148,12 +147,21 @@ func (v *vigil) patience() time.Duration {
 	return v.every
 }
 
+func (v *vigil) stopExpiry() {
+	if v.expiry != nil {
+		v.expiry.Stop()
+	}
+}
+
 // confirm asks ZooKeeper whether the lock is still held, and returns false if not.
 func (v *vigil) confirm() bool {
 	asked := time.Now()
 	if !asked.Before(v.deadline) {
 		v.grant.end(errUnconfirmed) // The two timers may fire in the same instant.
 		return false
+	}
+	if v.expiry == nil { // From now on requests are sent, and one may take for ever.
+		v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
 	}
 	switch err := v.ask(); {
 	case err == errDisowned:
@@ -183,16 +191,26 @@ func (v *vigil) ask() error {
 			return err
 		}
 	}
-	if err := v.prove(); err != nil {
-		return err
+	if v.posted == nil {
+		if err := v.read(); err != nil {
+			return err
+		}
 	}
-	v.read()
-	return nil
+	for {
+		err := v.prove(&zk.CheckVersionRequest{Path: v.path, Version: v.version})
+		if !errors.Is(err, zk.ErrBadVersion) {
+			return err
+		}
+		// The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
+		if err := v.read(); err != nil {
+			return err
+		}
+	}
 }
 
 // share marks the node of an exclusive lock as shared. Those behind that read are woken by the change.
 func (v *vigil) share() error {
-	stat, err := v.client.Set(v.node, record{Metadata: v.metadata, Shared: true, Revoked: v.grant.isRevoked()}.encode(), -1)
+	stat, err := v.client.Set(v.node, record{Metadata: v.metadata, Shared: true}.encode(), -1)
 	switch {
 	case isNoNode(err):
 		return errDisowned
@@ -206,7 +224,6 @@ func (v *vigil) share() error {
 		return errDisowned
 	}
 	v.demoting = false
-	v.version = stat.Version
 	// The watch has told of this change by now. To hear of it only when the caller goes on would be a race with what the
 	// caller does next.
 	v.notice()
@@ -214,9 +231,16 @@ func (v *vigil) share() error {
 	return nil
 }
 
-// read takes note of what stands in the node.
-func (v *vigil) read() {
-	if parseRecord(v.data).Revoked && v.grant.revoke() {
+// read takes note of what stands in the directory, and watches it.
+func (v *vigil) read() error {
+	data, stat, events, err := v.client.GetW(v.path)
+	if err != nil {
+		return err
+	}
+	v.posted, v.version = events, stat.Version
+	asked, _ := readNotice(data) // What somebody else has put there asks nobody.
+	if slices.ContainsFunc(asked.Revoked, func(name string) bool { return v.at(name) == v.node }) && v.grant.revoke() {
 		v.observe(Event{Kind: Revoked, Token: v.grant.token})
 	}
+	return nil
 }

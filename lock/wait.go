@@ -9,9 +9,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// listBlockers returns the paths of the contenders that stand before this one and that it waits for, the nearest of them
-// last. Whoever comes later stands behind, so none need be looked for that is not in this list.
-func (c *contender) listBlockers() ([]string, error) {
+// listBlockers returns the contenders that stand before this one and that it waits for, the nearest of them last. Whoever
+// comes later stands behind, so none need be looked for that is not in this list.
+func (c *contender) listBlockers() ([]entry, error) {
 	found, err := c.listOwn()
 	if err != nil {
 		return nil, err
@@ -42,11 +42,7 @@ func (c *contender) listBlockers() ([]string, error) {
 		}
 	}
 	sortEntries(before)
-	blockers := make([]string, len(before))
-	for i := range before {
-		blockers[i] = c.at(before[i].name)
-	}
-	return blockers, nil
+	return before, nil
 }
 
 // isOwn tells whether an entry is the contender's node.
@@ -64,7 +60,12 @@ func (c *contender) listOwn() (listing, error) {
 			return first, nil
 		}
 	}
-	return c.list()
+	asked := time.Now()
+	found, err := c.list()
+	if err == nil && slices.ContainsFunc(found.entries, c.isOwn) {
+		c.seen = asked
+	}
+	return found, err
 }
 
 // learnToken takes the fencing token from a listing, without asking for more. The number of a node counts the children
@@ -96,7 +97,7 @@ func (c *contender) learnToken(mine *entry, made, changed int64) error {
 // may stand and one more: by the time that few enough are left, one of those must have gone. When one goes and there
 // are still too many for all that it knows, the contender lists again: one that gives up does not make way for those
 // behind it, only for the one before.
-func (c *contender) waitFor(blockers []string) error {
+func (c *contender) waitFor(blockers []entry) error {
 	for len(blockers) > c.rule.spare {
 		if c.wanted() != nil {
 			return errUnwanted
@@ -115,10 +116,8 @@ func (c *contender) waitFor(blockers []string) error {
 		if c.rule.try {
 			return ErrNotAcquired
 		}
-		if len(blockers) == c.rule.spare+1 {
-			if err := c.watchOwn(); err != nil {
-				return err
-			}
+		if err := c.watchOwn(); err != nil {
+			return err
 		}
 		c.observe(Event{Kind: Waiting, Ahead: len(blockers)})
 		if blockers, err = c.awaitEvent(blockers); err != nil {
@@ -129,23 +128,23 @@ func (c *contender) waitFor(blockers []string) error {
 }
 
 // nearest returns the blockers that are watched.
-func (c *contender) nearest(blockers []string) []string {
+func (c *contender) nearest(blockers []entry) []entry {
 	return blockers[len(blockers)-1-c.rule.spare:]
 }
 
 // watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to be gone, and
 // none to a reader behind a writer that has become a reader: it had its turn, so that those before it are gone. Where
 // numbers do not tell the order, a contender whose session was lost may have come back under the same name.
-func (c *contender) watchNearest(blockers []string) ([]string, error) {
+func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 	nearest := c.nearest(blockers)
-	standing := append([]string(nil), blockers[:len(blockers)-len(nearest)]...)
-	for _, path := range nearest {
-		if c.watches[path] != nil {
-			standing = append(standing, path)
+	standing := blockers[:len(blockers)-len(nearest)]
+	for _, blocker := range nearest {
+		if c.watches[blocker.name] != nil {
+			standing = append(standing, blocker)
 			continue
 		}
 		// Get and not Exists, which would leave a watch behind on a node that is gone and never comes back.
-		data, stat, events, err := c.client.GetW(path)
+		data, stat, events, err := c.client.GetW(c.at(blocker.name))
 		if isNoNode(err) {
 			continue
 		}
@@ -158,15 +157,15 @@ func (c *contender) watchNearest(blockers []string) ([]string, error) {
 		if c.rule.kind == shared && parseRecord(data).Shared {
 			return nil, nil
 		}
-		c.watches[path] = events
-		standing = append(standing, path)
+		c.watches[blocker.name] = events
+		standing = append(standing, blocker)
 	}
 	return standing, nil
 }
 
 // awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers that are left.
-func (c *contender) awaitEvent(blockers []string) ([]string, error) {
-	path, event, err := c.nextEvent(c.nearest(blockers))
+func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
+	which, event, err := c.nextEvent(blockers)
 	switch {
 	case err != nil:
 		return nil, err
@@ -178,76 +177,116 @@ func (c *contender) awaitEvent(blockers []string) ([]string, error) {
 			return nil, err
 		}
 		return nil, errAgain
-	case path == c.node && event.Type == zk.EventNodeDeleted:
+	case which == itself && event.Type == zk.EventNodeDeleted:
 		return nil, errDisowned
-	case path == c.node:
+	case which == itself:
 		c.own = nil // It was changed, and is to be watched anew.
 		return blockers, nil
+	case which == nobody:
+		return blockers, nil
 	}
-	delete(c.watches, path)
+	delete(c.watches, blockers[which].name)
+	if event.Type == zk.EventNodeDataChanged && blockers[which].kind == exclusive {
+		return blockers[which+1:], nil // It had the lock, so that nobody stood before it, and has given it back: see giveWay.
+	}
 	if event.Type != zk.EventNodeDeleted {
 		return blockers, nil
 	}
-	left := make([]string, 0, len(blockers))
-	for _, blocker := range blockers {
-		if blocker != path {
-			left = append(left, blocker)
-		}
-	}
-	if len(left) > c.rule.spare {
+	if len(blockers)-1 > c.rule.spare {
 		return nil, errAgain
 	}
-	return left, nil
+	return slices.Delete(blockers, which, which+1), nil
 }
 
-// nextEvent waits for an event on one of the paths, or on the contender's own node. A reader looks again by itself once in
-// a session timeout: the news that a writer has become a reader is one that go-zookeeper/zk can lose over a reconnect, other
+// What an event can be about besides one of the blockers.
+const (
+	itself = -1 // the contender's own node
+	nobody = -2 // it is time to look again
+)
+
+// nextEvent waits for an event on one of the nearest blockers, or on the contender's own node, and returns what it is about
+// with it.
+func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
+	if c.rule.spare > 0 {
+		return c.nextOfMany(blockers)
+	}
+	last := len(blockers) - 1
+	patience, again := c.patience()
+	timer, stop := after(patience)
+	defer stop()
+	select {
+	case event := <-c.watches[blockers[last].name]:
+		return last, event, c.wanted()
+	case event := <-c.own:
+		return itself, event, c.wanted()
+	case <-timer:
+	case <-c.unwanted:
+		return nobody, zk.Event{}, errUnwanted
+	}
+	// The event may have come in the same instant as the timer.
+	select {
+	case event := <-c.watches[blockers[last].name]:
+		return last, event, c.wanted()
+	default:
+	}
+	if again {
+		delete(c.watches, blockers[last].name)
+	}
+	return nobody, zk.Event{}, c.wanted()
+}
+
+// patience returns when to look again without an event, 0 for never, and whether at the blocker: else it is at the
+// contender's own node, which a [Session] watches once it was not seen lately. A reader looks at the blocker once in a
+// session timeout: the news that a writer has become a reader is one that go-zookeeper/zk can lose over a reconnect, other
 // than that of its end.
-func (c *contender) nextEvent(paths []string) (string, zk.Event, error) {
-	var timer <-chan time.Time
-	if c.rule.kind == shared {
-		t := time.NewTimer(c.timeout)
-		defer t.Stop()
-		timer = t.C
+func (c *contender) patience() (patience time.Duration, again bool) {
+	switch {
+	case c.session != nil && c.own == nil:
+		return max(1, c.timeout/watchAfter-time.Since(c.seen)), false
+	case c.rule.kind == shared:
+		return c.timeout, true
 	}
-	if len(paths) == 1 {
-		select {
-		case event := <-c.watches[paths[0]]:
-			return paths[0], event, c.wanted()
-		case event := <-c.own:
-			return c.node, event, c.wanted()
-		case <-timer:
-		case <-c.unwanted:
-			return "", zk.Event{}, errUnwanted
-		}
-		// The event may have come in the same instant as the timer.
-		select {
-		case event := <-c.watches[paths[0]]:
-			return paths[0], event, c.wanted()
-		default:
-			return paths[0], zk.Event{Type: zk.EventNodeDataChanged}, c.wanted()
-		}
+	return 0, false
+}
+
+// after returns a channel that receives once the duration has passed, never if it is 0, and a function that stops the timer.
+func after(d time.Duration) (<-chan time.Time, func() bool) {
+	if d == 0 {
+		return nil, func() bool { return false }
 	}
-	cases := make([]reflect.SelectCase, 0, len(paths)+2)
-	for _, path := range paths {
-		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.watches[path])})
+	timer := time.NewTimer(d)
+	return timer.C, timer.Stop
+}
+
+// nextOfMany is nextEvent where several blockers are watched.
+func (c *contender) nextOfMany(blockers []entry) (int, zk.Event, error) {
+	patience, _ := c.patience()
+	timer, stop := after(patience)
+	defer stop()
+	receive := func(channel any) reflect.SelectCase {
+		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(channel)}
 	}
-	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.own)},
-		reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c.unwanted)})
+	cases := []reflect.SelectCase{receive(c.own), receive(timer), receive(c.unwanted)}
+	nearest := c.nearest(blockers)
+	for _, blocker := range nearest {
+		cases = append(cases, receive(c.watches[blocker.name]))
+	}
 	chosen, received, _ := reflect.Select(cases)
 	switch chosen {
-	case len(paths):
-		return c.node, received.Interface().(zk.Event), c.wanted()
-	case len(paths) + 1:
-		return "", zk.Event{}, errUnwanted
+	case 0:
+		return itself, received.Interface().(zk.Event), c.wanted()
+	case 1:
+		return nobody, zk.Event{}, c.wanted()
+	case 2:
+		return nobody, zk.Event{}, errUnwanted
 	}
-	return paths[chosen], received.Interface().(zk.Event), c.wanted()
+	return len(blockers) - len(nearest) + chosen - 3, received.Interface().(zk.Event), c.wanted()
 }
 
 // watchOwn watches the contender's own node while it waits, if the client is a [Session]: the end of the last blocker is
 // then all that it has to hear of.
 func (c *contender) watchOwn() error {
-	if c.session == nil || c.own != nil {
+	if c.session == nil || c.own != nil || c.seenLately() {
 		return nil
 	}
 	line := c.session.line() // before the request is sent
@@ -258,13 +297,14 @@ func (c *contender) watchOwn() error {
 	return nil
 }
 
-// unharmed tells whether it is certain, without asking, that the contender's node stood when its last blocker went. That is
-// so where the news of both come over the same connection, in the order in which they happened: had somebody deleted the
-// node before, that would be known by now. After a reconnect news come in any order.
+// seenLately tells whether the contender's node has been seen so lately that it need not be looked at again: as a node that
+// is held is not watched at first, neither is one that waits.
+func (c *contender) seenLately() bool { return time.Since(c.seen) < c.timeout/watchAfter }
+
+// unharmed tells whether it is certain enough, without asking, that the contender's node stood when its last blocker went.
+// That is so if it was seen lately, or where the news of both come over the same connection, in the order in which they
+// happened: had somebody deleted the node before, that would be known by now. After a reconnect news come in any order.
 func (c *contender) unharmed() (bool, error) {
-	if c.own == nil || c.session == nil || c.session.line() != c.line {
-		return false, nil
-	}
 	select {
 	case event := <-c.own:
 		c.own = nil
@@ -273,12 +313,13 @@ func (c *contender) unharmed() (bool, error) {
 		}
 		return false, nil
 	default:
-		return true, nil
+		return c.seenLately() || c.own != nil && c.session != nil && c.session.line() == c.line, nil
 	}
 }
 
 // stands verifies that the contender's own node stands and belongs to the current session.
 func (c *contender) stands() (*zk.Stat, error) {
+	asked := time.Now()
 	exists, stat, err := c.client.Exists(c.node)
 	if err != nil {
 		return nil, err
@@ -286,13 +327,14 @@ func (c *contender) stands() (*zk.Stat, error) {
 	if !exists || stat.EphemeralOwner != c.client.SessionID() {
 		return nil, errDisowned
 	}
-	c.owner = stat.EphemeralOwner
+	c.owner, c.seen = stat.EphemeralOwner, asked
 	return stat, nil
 }
 
-// standsWatched verifies the same, reads the node and watches it.
+// standsWatched verifies the same, and watches the node.
 func (c *contender) standsWatched() error {
-	data, stat, events, err := c.client.GetW(c.node)
+	asked := time.Now()
+	_, stat, events, err := c.client.GetW(c.node)
 	if isNoNode(err) {
 		return errDisowned
 	}
@@ -302,6 +344,6 @@ func (c *contender) standsWatched() error {
 	if stat.EphemeralOwner != c.client.SessionID() {
 		return errDisowned
 	}
-	c.owner, c.own, c.data, c.version = stat.EphemeralOwner, events, data, stat.Version
+	c.owner, c.own, c.seen = stat.EphemeralOwner, events, asked
 	return nil
 }

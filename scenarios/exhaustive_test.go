@@ -54,7 +54,7 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 1, "crash=1", false, 547, 340},
 		{subjects.Textbook(), 2, 1, "expire=1", false, 4153, 1340},
 		{subjects.Herd(), 2, 1, "none", false, 171, 38},
-		{subjects.Mutex(), 3, 1, "none", false, 9178, 5004},
+		{subjects.Mutex(), 3, 1, "none", false, 8380, 4824},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)

@@ -47,6 +47,20 @@ func production(name, summary string, open func(*scenarios.Process) (lockFunc, e
 	}
 }
 
+// Patient is the production lock asked for by one who never gives up: what is done for a caller whose context cannot end is
+// done by the caller itself.
+func Patient() scenarios.Subject {
+	return production("patient", "lock.Mutex with a context that can not end", func(p *scenarios.Process) (lockFunc, error) {
+		mutex, err := newMutex(p)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			return hold(mutex.Lock(context.WithoutCancel(ctx)))
+		}, nil
+	})
+}
+
 func newMutex(p *scenarios.Process) (*lock.Mutex, error) {
 	return lock.NewMutex(p.Client, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
 }

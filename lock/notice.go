@@ -1,0 +1,58 @@
+package lock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A notice is what stands in the data of a lock's directory, as JSON: which contenders are asked to give the lock back.
+// It is not in their nodes, as the contender behind one would take the change for a release: see giveWay.
+type notice struct {
+	Revoked []string `json:"revoked"` // the names of their nodes
+}
+
+// readNotice returns what stands in a directory. Data that somebody else has put there are an error.
+func readNotice(data []byte) (notice, error) {
+	var n notice
+	if len(data) == 0 {
+		return n, nil
+	}
+	if err := json.Unmarshal(data, &n); err != nil {
+		return notice{}, fmt.Errorf("they are not those of a lock: %w", err)
+	}
+	return n, nil
+}
+
+// post asks contenders to give the lock back. Those that have been asked before are left out once they are gone.
+func (q *queue) post(names []string, standing func(string) bool) error {
+	for {
+		data, stat, err := q.client.Get(q.path)
+		if err != nil {
+			return err
+		}
+		n, err := readNotice(data)
+		if err != nil {
+			return fmt.Errorf("lock: nobody can be asked through the data of %s: %w", q.path, err)
+		}
+		asked := len(n.Revoked)
+		for _, name := range names {
+			if !slices.Contains(n.Revoked, name) {
+				n.Revoked = append(n.Revoked, name)
+			}
+		}
+		if len(n.Revoked) == asked {
+			return nil
+		}
+		n.Revoked = slices.DeleteFunc(n.Revoked, func(name string) bool { return !standing(name) })
+		if data, err = json.Marshal(n); err != nil {
+			panic(err) // Texts can always be marshalled.
+		}
+		if _, err = q.client.Set(q.path, data, stat.Version); !errors.Is(err, zk.ErrBadVersion) {
+			return err
+		}
+	}
+}
