@@ -412,6 +412,7 @@ func (x *explorer) branch(options []Option, usual int) branch {
 	}
 	all := append(steps, faults...)
 	if !x.search.Unreduced {
+		all = x.afterLeaving(all)
 		if first, deferred, ok := x.reduce(all); ok {
 			return branch{step: first[0], rest: first[1:], deferred: deferred, idle: idle}
 		}

@@ -45,16 +45,16 @@ func TestStateCounts(t *testing.T) {
 		states, runs    int
 	}{
 		{subjects.Textbook(), 1, 1, "none", false, 8, 1},
-		{subjects.Textbook(), 2, 1, "none", false, 119, 20},
-		{subjects.Textbook(), 2, 1, "none", true, 60, 10},
-		{subjects.Textbook(), 2, 2, "none", false, 1397, 302},
-		{subjects.Textbook(), 3, 1, "none", true, 411, 109},
-		{subjects.Textbook(), 3, 1, "none", false, 2380, 654},
+		{subjects.Textbook(), 2, 1, "none", false, 113, 14},
+		{subjects.Textbook(), 2, 1, "none", true, 57, 7},
+		{subjects.Textbook(), 2, 2, "none", false, 1319, 224},
+		{subjects.Textbook(), 3, 1, "none", true, 380, 78},
+		{subjects.Textbook(), 3, 1, "none", false, 2194, 468},
 		{subjects.Textbook(), 1, 1, "any=1", false, 1732, 365},
-		{subjects.Textbook(), 2, 1, "crash=1", false, 517, 290},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 4113, 1276},
-		{subjects.Herd(), 2, 1, "none", false, 121, 20},
-		{subjects.Mutex(), 3, 1, "none", false, 3382, 1828},
+		{subjects.Textbook(), 2, 1, "crash=1", false, 507, 246},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 3855, 986},
+		{subjects.Herd(), 2, 1, "none", false, 115, 14},
+		{subjects.Mutex(), 3, 1, "none", false, 3118, 1406},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)

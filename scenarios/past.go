@@ -60,7 +60,9 @@ type response struct {
 	panics    string
 	register  register // as the process has left it, once its gate has opened
 
-	standing  uint64        // what is open between the process and its client
+	standing           uint64 // what is open between the process and its client
+	unanswered, untold int    // of that, the calls and the watches
+
 	actsAfter time.Duration // when it will do something by itself, if nothing reaches it before
 	lostAfter time.Duration // when its hold tells that it is lost, likewise
 	dead      bool          // its goroutines have ended, all of them
@@ -195,9 +197,10 @@ func (t *pasts) grow(p *past, after time.Duration, stimuli []stimulus) *past {
 func (t *pasts) live(p *past) {
 	t.count++
 	t.relive(p, false)
-	if p.over && p.actsAfter == never && !t.endless {
-		t.endless = t.relive(p, true)
-		p.dead = !t.endless
+	if p.over && p.actsAfter == never && p.unanswered == 0 && !t.endless {
+		left := t.relive(p, true)
+		p.dead = !left
+		t.endless = left && p.untold == 0 // Or else what is left may end with the watch for which it waits.
 	}
 	p.characterize(p.standing, p.dead)
 }
@@ -231,6 +234,7 @@ func (t *pasts) relive(p *past, abandon bool) (left bool) {
 			p.response = s.respond()
 		}
 		p.standing = s.client.Standing()
+		p.unanswered, p.untold = s.client.Awaits()
 		s.foresee(p)
 		if !abandon {
 			l.tearDown()

@@ -52,6 +52,28 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	return first, deferred, true
 }
 
+// afterLeaving picks what has to be tried right after a process has left its critical section and its next request waits to
+// be served: its own steps, and the faults of servers, which are counted by what the first client of a server does. Whatever
+// others do commutes with the leaving, which nobody sees before that request is served; and it has been tried before. These
+// are sleep sets (Godefroid, 1996) in which leaving comes last. Who is inside for longer breaks all that one breaks who is
+// inside for less, so nobody else may have the lock.
+func (x *explorer) afterLeaving(all []Step) []Step {
+	last := len(x.path) - 1
+	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 {
+		return all
+	}
+	left := x.path[last].step.Process
+	if !slices.Contains(all, Step{Kind: Serve, Process: left}) || x.held(left) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(s Step) bool { return s.Process >= 0 && s.Process != left })
+}
+
+// held tells whether a process other than the given one has the lock.
+func (x *explorer) held(but int32) bool {
+	return slices.ContainsFunc(x.loop.processes, func(p *process) bool { return p.Number != int(but) && p.stage == holding })
+}
+
 // private tells whether a step is a delivery that concerns nobody but its process, which can do nothing else.
 func (x *explorer) private(step Step) bool {
 	if step.Kind != Deliver {
@@ -71,7 +93,7 @@ func (x *explorer) entry(step Step) bool {
 	if !p.link.Connected() || requests || replies || p.link.Unserved() > 0 || p.link.Undelivered() > 0 || p.link.Watching() {
 		return false
 	}
-	return !slices.ContainsFunc(x.loop.processes, func(other *process) bool { return other != p && other.stage == holding })
+	return !x.held(step.Process)
 }
 
 // commutes tells whether a step need not be tried in this state, because it commutes with all that can happen before the

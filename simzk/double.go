@@ -235,6 +235,10 @@ func (s *Solo) Response() (calls []wire.Request, kept []int32, closed bool) {
 	return calls, kept, c.closed.Load()
 }
 
+// Awaits returns how many calls of the process wait for an answer, and how many watches have not told. The process must be
+// blocked.
+func (s *Solo) Awaits() (calls, watches int) { return len(s.calls), len(s.watches) }
+
 // Standing returns 64 bits over what is open between the process and its client: the calls that wait, the watches that have
 // not told, the events that nobody has taken, and what the process can ask of the client at once. The process must be
 // blocked.
