@@ -193,6 +193,8 @@ func TestReductionLosesNothing(t *testing.T) {
 		{subjects.ExistsThenWait(), 2, 1, "none"},
 		{subjects.NameOrder(), 2, 1, "none"},
 		{subjects.NoRecheck(), 2, 2, "none"},
+		{named(t, "unguarded"), 2, 1, "none"},
+		{named(t, "uncounted"), 2, 1, "none"},
 		{noLock(), 2, 1, "none"},
 		{noLock(), 3, 1, "none"},
 	} {
@@ -398,7 +400,9 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		{subjects.Textbook(), 2, "restart=1"},
 		{subjects.DeafToExpiry(), 2, "expire=1"},
 		{named(t, "unguarded"), 2, "pause=1"},
+		{named(t, "clock-token"), 2, "crash=1"},
 		{named(t, "session-token"), 2, "none"},
+		{noLock(), 3, "none"},
 	} {
 		e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan)}
 		reduced := search(t, e)
