@@ -21,8 +21,8 @@ import "slices"
 //
 // An entry suffices where nobody else has the lock and nothing can reach the process before it enters: nothing is under way
 // to it or from it, no watch of its stands at the server, its connection is whole, and time does not pass. All that others
-// do commutes with it then. It is visible, but who enters as soon as it can is inside whenever one is who enters later, and
-// has read what it will write upon no later; so where another comes in, or changes the resource, it finds it there.
+// do commutes with it then, but for another's coming in. That is visible; and who enters at once is inside, and has read the
+// resource, whenever one is who enters later.
 //
 // In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
 // session, drops what is under way to its clients. There nothing is left out.
@@ -52,21 +52,22 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	return first, deferred, true
 }
 
-// afterLeaving picks what has to be tried right after a process has left its critical section and its next request waits to
-// be served: its own steps, and the faults of servers, which are counted by what the first client of a server does. Whatever
-// others do commutes with the leaving, which nobody sees before that request is served; and it has been tried before. These
-// are sleep sets (Godefroid, 1996) in which leaving comes last. Who is inside for longer breaks all that one breaks who is
-// inside for less, so nobody else may have the lock.
+// afterLeaving picks what has to be tried right after a process has left its critical section while its next request waits
+// to be served: its own steps, and the faults of servers, which are counted by what the first client of a server does. What
+// other processes do commutes with the leaving, of which nobody learns before that request is served, and has been tried
+// before it: these are sleep sets (Godefroid, 1996) with the leaving as the last step of each state. Who is inside for longer
+// breaks all that one breaks who is inside for less. Where somebody else has the lock too, or time may pass in between,
+// everything is tried.
 func (x *explorer) afterLeaving(all []Step) []Step {
 	last := len(x.path) - 1
-	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 {
+	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 {
 		return all
 	}
 	left := x.path[last].step.Process
 	if !slices.Contains(all, Step{Kind: Serve, Process: left}) || x.held(left) {
 		return all
 	}
-	return slices.DeleteFunc(all, func(s Step) bool { return s.Process >= 0 && s.Process != left })
+	return slices.DeleteFunc(all, func(s Step) bool { return s.Process > 0 && s.Process != left })
 }
 
 // held tells whether a process other than the given one has the lock.
