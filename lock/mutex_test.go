@@ -435,6 +435,30 @@ func TestSameNameBehind(t *testing.T) {
 	})
 }
 
+// There the one before, which has lost its session, can have come back under its name while the connection was down. To a watch
+// that is set again over the reconnect, that is the same as a node that was changed, and no release.
+func TestSameNameAfterReconnect(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
+		holder := w.acquire(w.mutex(1))
+		returns := w.start(background, w.mutex(2))
+		w.flow()
+		waits := w.start(background, w.mutex(3))
+		w.flow()
+		w.cluster.Cut(w.client(3).Link)
+		w.cluster.Expire(w.client(2).SessionID())
+		w.pass(2 * time.Second)
+		w.wantNodes(3)
+		w.cluster.Heal(w.client(3).Link)
+		w.pass(1500 * time.Millisecond)
+		w.wantWaiting(waits, returns)
+		w.unlock(holder)
+		w.wantGranted(waits)
+		w.unlock(waits.lease)
+		w.wantGranted(returns)
+	})
+}
+
 // A second node of the same contender, made by a request that was taken for lost, is removed.
 func TestDuplicateIsRemoved(t *testing.T) {
 	guid := bytes.Repeat([]byte{0xab}, 16)

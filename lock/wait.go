@@ -185,9 +185,12 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	case which == nobody:
 		return blockers, nil
 	}
-	delete(c.watches, blockers[which].name)
-	if event.Type == zk.EventNodeDataChanged && blockers[which].kind == exclusive {
-		return blockers[which+1:], nil // It had the lock, so that nobody stood before it, and has given it back: see giveWay.
+	blocker := &blockers[which]
+	delete(c.watches, blocker.name)
+	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive && countsChildren(blocker.number) {
+		// It had the lock, so that nobody stood before it, and has given it back: see giveWay. Where numbers are handed out again,
+		// the event may as well be about another node of the same name, which came behind while the connection was down.
+		return blockers[which+1:], nil
 	}
 	if event.Type != zk.EventNodeDeleted {
 		return blockers, nil
