@@ -345,6 +345,7 @@ func (c *contender) removeOnce() error {
 	}
 	c.observe(Event{Kind: Removed})
 	c.node = ""
+	c.granted = false // What comes now has not had its turn.
 	// A request that was taken for lost may have been carried out late, and made a second node.
 	c.uncertain, c.doubted = c.uncertain || c.doubted, false
 	return nil

@@ -51,12 +51,13 @@ func (c *contender) isOwn(e entry) bool {
 }
 
 // listOwn lists the contenders, with this one among them unless its node is gone. The listing that was sent along with the
-// request for the node will do, if the server has handled it after that request.
+// request for the node will do, if the server has handled it after that request: it shows the node then, and before it only
+// an older node of the same name, where numbers are handed out again.
 func (c *contender) listOwn() (listing, error) {
 	if c.along != nil {
 		first := <-c.along
 		c.along = nil
-		if slices.ContainsFunc(first.entries, c.isOwn) {
+		if slices.ContainsFunc(first.entries, func(e entry) bool { return c.isOwn(e) && countsChildren(e.number) }) {
 			return first, nil
 		}
 	}
