@@ -133,6 +133,9 @@ func (c *contender) obtain() outcome {
 	}
 	c.granted = true
 	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
+	if !time.Now().Before(vigil.deadline) {
+		vigil.grant.end(errUnconfirmed) // An observer took its time, and the caller shall not be the first to run.
+	}
 	go c.hold(vigil)
 	return outcome{grant: vigil.grant}
 }
