@@ -47,7 +47,11 @@ func (l *Log) Hash() uint64 {
 // appendBinary appends an unambiguous encoding: every string is preceded by its length.
 func (e *Event) appendBinary(b []byte) []byte {
 	b = append(b, byte(e.Kind))
-	b = binary.AppendVarint(b, int64(e.At))
+	return e.appendFields(binary.AppendVarint(b, int64(e.At)))
+}
+
+// appendFields appends all but the kind and the time.
+func (e *Event) appendFields(b []byte) []byte {
 	b = binary.AppendVarint(b, int64(e.Process))
 	b = binary.AppendVarint(b, int64(e.Attempt))
 	b = binary.AppendVarint(b, int64(e.Request))
@@ -65,6 +69,9 @@ func (e *Event) appendBinary(b []byte) []byte {
 	if e.Bytes != 0 {
 		b = append(b, 0, 0) // After a 0 stands a server, and there is none of number 0.
 		b = binary.AppendVarint(b, int64(e.Bytes))
+	}
+	if e.Peer != 0 {
+		b = append(b, 0, 0, 0, e.Peer) // After two 0 stands a length, and there is none of 0 bytes.
 	}
 	return b
 }
