@@ -29,6 +29,7 @@ type Checker struct {
 	Cut bool // the histories are beginnings of longer ones, so that a release that is under way may still come
 
 	linearizable LinearizableChecker
+	memory       memory
 }
 
 // Check returns how the events break the property, or nil if they do not. The answer depends on the events alone, not

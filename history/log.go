@@ -47,7 +47,11 @@ func (l *Log) Hash() uint64 {
 // appendBinary appends an unambiguous encoding: every string is preceded by its length.
 func (e *Event) appendBinary(b []byte) []byte {
 	b = append(b, byte(e.Kind))
-	b = binary.AppendVarint(b, int64(e.At))
+	return e.appendFields(binary.AppendVarint(b, int64(e.At)))
+}
+
+// appendFields appends all but the kind and the time.
+func (e *Event) appendFields(b []byte) []byte {
 	b = binary.AppendVarint(b, int64(e.Process))
 	b = binary.AppendVarint(b, int64(e.Attempt))
 	b = binary.AppendVarint(b, int64(e.Request))

@@ -20,7 +20,7 @@ func BenchmarkSchedule(b *testing.B) {
 	inTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var schedules, floor time.Duration
-		steps := 0
+		steps, familiar := 0, 0
 		b.ReportAllocs()
 		b.ResetTimer()
 		for i := range b.N {
@@ -32,6 +32,9 @@ func BenchmarkSchedule(b *testing.B) {
 				return
 			}
 			steps += result.Steps
+			if result.Familiar {
+				familiar++
+			}
 			wakes := wakeUps(result)
 			began = time.Now()
 			bareBubble(t, 3, wakes)
@@ -39,6 +42,7 @@ func BenchmarkSchedule(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op") // which would mix the two
 		b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
+		b.ReportMetric(100*float64(familiar)/float64(b.N), "%familiar")
 		b.ReportMetric(float64(b.N)/schedules.Seconds(), "schedules/s")
 		b.ReportMetric(float64(schedules)/float64(floor), "×floor")
 	})

@@ -24,7 +24,7 @@ type Campaign struct {
 	Schedules int           // how many at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
 	Workers   int           // how many run at the same time; 0 for 1
-	Strategy  string        // one of [StrategyNames]; [RandomStrategy] unless set
+	Strategy  string        // one of [StrategyNames]; [PortfolioStrategy] unless set
 
 	Required []faults.Cell // where faults must have landed for the campaign to say anything
 
@@ -171,7 +171,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 // prepare looks the strategy up, which must be one of those that there are, and runs the scenario once to profile it.
 func (c *Campaign) prepare(t *testing.T) {
 	if c.Strategy == "" {
-		c.Strategy = RandomStrategy
+		c.Strategy = PortfolioStrategy
 	}
 	var err error
 	if c.maker, err = ParseStrategy(c.Strategy); err != nil {

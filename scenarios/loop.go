@@ -24,6 +24,8 @@ type loop struct {
 	strategy  Strategy
 	cluster   *simzk.Cluster
 	processes []*process
+	space     []process    // of those that there are from the beginning
+	register  register     // the protected resource of the run
 	plan      *faults.Plan // of the scenario
 	budget    faults.Plan  // what is left of it
 	bounds    faults.Bounds
@@ -51,29 +53,42 @@ type loop struct {
 }
 
 func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) *loop {
+	l := new(loop)
+	l.renew(scenario, strategy, log, result)
+	return l
+}
+
+// renew makes the loop one for another run, in the memory of the run before, of which nothing may be left.
+func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &loop{
+	cluster, processes, space, options := l.cluster, l.processes[:0], l.space, l.options
+	*l = loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults, budget: scenario.Faults, bounds: scenario.bounds(),
 		cancel: cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
+		cluster: cluster, processes: processes, space: space, options: options,
 	}
-	l.cluster = simzk.New(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
+	if l.cluster == nil {
+		l.cluster = new(simzk.Cluster)
+	}
+	l.cluster.Renew(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	if scenario.Subject.Sequence != 0 {
 		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
 	}
 	l.spent()
 	l.severing = scenario.severs()
-	l.processes = make([]*process, scenario.Clients)
-	space, shared := make([]process, scenario.Clients), new(register)
-	for i := range l.processes {
-		client, link := scenario.Client.connect(l.cluster)
-		l.processes[i] = &space[i]
-		l.prepare(&space[i], client, link)
-		space[i].ctx, space[i].subject, space[i].cycles = ctx, &scenario.Subject, scenario.Cycles
-		space[i].cancellable = scenario.Faults.Allows(faults.Cancel)
-		space[i].register = shared
+	if len(l.space) != scenario.Clients {
+		l.space = make([]process, scenario.Clients)
 	}
-	return l
+	for i := range l.space {
+		client, link := scenario.Client.connect(l.cluster)
+		p := &l.space[i]
+		l.prepare(p, client, link)
+		p.ctx, p.subject, p.cycles = ctx, &scenario.Subject, scenario.Cycles
+		p.cancellable = scenario.Faults.Allows(faults.Cancel)
+		p.register = &l.register
+		l.processes = append(l.processes, p)
+	}
 }
 
 // prepare gives a process what it has of its own.
@@ -81,9 +96,9 @@ func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 	*p = process{
 		Process: Process{
 			Number: link.Process(), Client: client, Directory: lockDirectory,
-			SessionTimeout: l.cluster.SessionTimeout(), Random: &randomBytes{state: uint64(link.Process() - 1)},
+			SessionTimeout: l.cluster.SessionTimeout(), Random: &p.random,
 		},
-		link: link, turns: &l.turns, resume: make(chan struct{}, 1),
+		link: link, turns: &l.turns, resume: make(chan struct{}, 1), random: randomBytes{state: uint64(link.Process() - 1)},
 	}
 	p.pending = p.space[:0]
 }

@@ -66,7 +66,8 @@ type process struct {
 	panics string
 	stand  *stand // in the place of the goroutine; nil while that runs
 
-	space [3]history.Event // where pending begins
+	random randomBytes
+	space  [3]history.Event // where pending begins
 }
 
 // run is the process's goroutine.

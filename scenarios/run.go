@@ -28,6 +28,7 @@ type Result struct {
 	PanicProcess int
 	Leak         string // what the runtime says of goroutines that never ended; empty if all did
 
+	Familiar  bool             // to most properties: they were not checked, as a run with the same outline kept them; see [history.Outlined]
 	Undecided bool             // whether the lock is linearizable was not found out within the limits
 	Exercise  history.Exercise // how often the run has put each property to the test
 	Cost      history.Cost     // of locks and releases
@@ -40,9 +41,11 @@ type Result struct {
 // concurrent use; each worker has its own.
 type Runner struct {
 	t       *testing.T
+	loop    *loop // the last one, in whose memory the next one is made; nil if there is none
 	log     history.Log
 	keys    []uint64
 	reached []bool
+	judged  []history.Property // in the run under way
 
 	checking time.Duration // how long the runs so far have been checked
 	checker  history.Checker
@@ -78,9 +81,10 @@ func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts) *Result {
 	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
 	r.log.Reset()
-	l := newLoop(scenario, strategy, &r.log, result)
+	l := r.newLoop(scenario, strategy, result)
 	l.begin(known)
 	l.run()
+	r.loop = l
 	r.keys = result.Keys
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
@@ -92,6 +96,7 @@ func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts) *
 // the edge of the bubble: the testing package would end the program.
 func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
 	finished := false
+	var l *loop
 	defer func() {
 		if !finished && thrown == nil {
 			// The bubble itself gave up: its main goroutine ended, and others are blocked for good.
@@ -103,10 +108,26 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 	synctest.Test(r.t, func(*testing.T) {
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
-		newLoop(scenario, strategy, &r.log, result).run()
+		l = r.newLoop(scenario, strategy, result)
+		l.run()
 	})
 	finished = true
+	if thrown == nil {
+		r.loop = l
+	}
 	return thrown
+}
+
+// newLoop returns the loop of a run. It is made in the memory of the last run, if nothing of that is left: r.loop is set
+// only once all goroutines of a run have ended.
+func (r *Runner) newLoop(scenario *Scenario, strategy Strategy, result *Result) *loop {
+	l := r.loop
+	if l == nil {
+		l = new(loop)
+	}
+	r.loop = nil
+	l.renew(scenario, strategy, &r.log, result)
+	return l
 }
 
 // judgedAtTheEnd tells whether a property can only be judged where a run has come to its end.
@@ -147,12 +168,25 @@ func (r *Runner) survey(subject *Subject, result *Result) {
 // properties are those of package history, listed once.
 var properties = history.Properties()
 
+// toJudge returns the properties of package history that are to be checked.
+func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
+	r.judged = r.judged[:0]
+	for _, property := range properties {
+		if subject.Claimed(property) && !(result.Known && judgedAtTheEnd(property)) {
+			r.judged = append(r.judged, property)
+		}
+	}
+	return r.judged
+}
+
 func (r *Runner) check(subject *Subject, result *Result) {
 	r.checker.Bounds, r.checker.Cut = subject.limits(), result.Known
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.limits())
-	for _, property := range properties {
-		if !subject.Claimed(property) || result.Known && judgedAtTheEnd(property) {
+	claims := r.toJudge(subject, result)
+	result.Familiar = r.checker.Familiar(claims, result.Events)
+	for _, property := range claims {
+		if result.Familiar && history.Outlined(property) {
 			continue
 		}
 		v := herd // That has been decided with the measuring.
@@ -165,6 +199,9 @@ func (r *Runner) check(subject *Subject, result *Result) {
 		if property == history.Linearizable {
 			result.Undecided = r.checker.Undecided()
 		}
+	}
+	if !result.Familiar && len(result.Violations) == 0 && !result.Undecided {
+		r.checker.Remember()
 	}
 	if v := history.CheckEnsemble(result.Events); v != nil {
 		result.Violations = append(result.Violations, v)

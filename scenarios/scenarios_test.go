@@ -306,3 +306,45 @@ func seldom(kind faults.Kind, phase faults.Phase) bool {
 	}
 	return phase == faults.Idle
 }
+
+// Of a run whose outline is familiar a runner says what a checker finds that remembers nothing.
+func TestFamiliarRunsKeepVerdicts(t *testing.T) {
+	for _, tc := range []struct {
+		subject scenarios.Subject
+		plan    string
+		breaks  bool
+	}{
+		{subjects.Mutex(), "none", false},
+		{subjects.Textbook(), "any=1", false},
+		{subjects.ExistsThenWait(), "none", true},
+		{subjects.LeakOnError(), "any=1", true},
+		{subjects.NoGUID(), "any=1", true},
+	} {
+		t.Run(tc.subject.Name, func(t *testing.T) {
+			scenario := planned(t, tc.subject, 2, 1, tc.plan)
+			runner, familiar, broken := scenarios.NewRunner(t), 0, 0
+			for i := range 1500 {
+				result := runner.Run(&scenario, scenarios.NewRandom(1, i))
+				got := map[history.Property]bool{}
+				for _, v := range result.Violations {
+					got[v.Property] = true
+				}
+				var fresh history.Checker
+				for _, p := range history.Properties() {
+					if broken := scenario.Subject.Claimed(p) && fresh.Check(p, result.Events) != nil; broken != got[p] {
+						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken, result.Familiar)
+					}
+				}
+				if result.Familiar {
+					familiar++
+				}
+				if len(got) > 0 {
+					broken++
+				}
+			}
+			if familiar == 0 || (broken > 0) != tc.breaks {
+				t.Errorf("%d familiar runs and %d that break something", familiar, broken)
+			}
+		})
+	}
+}

@@ -85,10 +85,27 @@ type Cluster struct {
 
 	sabotage sabotage
 	revived  []*session // that have ended; only where sabotage brings them back
+
+	memory
+}
+
+// A memory is what a cluster that is made anew takes over from what it was before.
+type memory struct {
+	conns []*Conn // modelled clients, of which the first are in use
+	used  int     // how many
 }
 
 // New returns a cluster that writes what happens to the log, unless that is nil.
 func New(config Config, log *history.Log) *Cluster {
+	c := new(Cluster)
+	c.Renew(config, log)
+	return c
+}
+
+// Renew makes the cluster what [New] returns, in the memory that it has: whoever makes many clusters one after the other
+// saves most of what one costs. Everything that belonged to it is void, above all its modelled clients, so no goroutine
+// may be left that uses one.
+func (c *Cluster) Renew(config Config, log *history.Log) {
 	if config.SessionTimeout == 0 {
 		config.SessionTimeout = 4 * time.Second
 	}
@@ -104,11 +121,20 @@ func New(config Config, log *history.Log) *Cluster {
 	if config.Settle == nil {
 		config.Settle = func() {}
 	}
-	c := &Cluster{
-		config: config, history: log, activity: make(chan struct{}, 1), watches: newWatchTable(), leader: noLeader,
-		servers: newServers(&config), sabotage: sabotaged, timeout: config.SessionTimeout.String(),
+	old := *c
+	*c = Cluster{
+		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(), leader: noLeader,
+		servers: newServers(&config), sabotage: sabotaged, timeout: old.timeout,
+		sessions: old.sessions[:0], links: old.links[:0], memory: memory{conns: old.conns},
 	}
-	c.tree = tree.New(c.rules())
+	if config.SessionTimeout != old.config.SessionTimeout {
+		c.timeout = config.SessionTimeout.String()
+	}
+	if c.tree = old.tree; c.tree == nil {
+		c.tree = tree.New(c.rules())
+	} else {
+		c.tree.Renew(c.rules())
+	}
 	for i := range c.servers {
 		if config.Lag {
 			c.servers[i].tree = tree.New(c.rules())
@@ -118,7 +144,6 @@ func New(config Config, log *history.Log) *Cluster {
 		c.lead(c.candidate())
 		c.watchWays()
 	}
-	return c
 }
 
 func (c *Cluster) rules() tree.Rules {

@@ -33,6 +33,7 @@ type Conn struct {
 	fresh atomic.Bool // something was submitted since the last collection
 
 	mu        sync.Mutex
+	calls     callSpace
 	submitted []*call         // by the process, not yet collected
 	taken     []*call         // has the memory of what was collected last
 	waiting   []*call         // for whose answers a goroutine of the process waits
@@ -79,6 +80,31 @@ type call struct {
 	events <-chan zk.Event // where the watch that the call has set will tell
 	watch  int32           // the number of the channel that the watch tells on, where a [Double] has made the call
 	done   chan struct{}   // receives once; closed without a value when the run is torn down. Nil for the client's own requests.
+}
+
+// A callSpace is where a client's first calls are made. They live as long as the client.
+type callSpace []call
+
+// callsKept is as many calls as a client makes in most runs.
+const callsKept = 24
+
+// next returns a call that is empty.
+func (s *callSpace) next() *call {
+	if *s == nil {
+		*s = make(callSpace, 0, callsKept)
+	}
+	n := len(*s)
+	if n == cap(*s) {
+		return new(call)
+	}
+	*s = (*s)[:n+1]
+	return &(*s)[n]
+}
+
+// emptied returns the space for another client.
+func (s callSpace) emptied() callSpace {
+	clear(s)
+	return s[:0]
 }
 
 // A credential is what a process has proved its identity with.
@@ -147,7 +173,12 @@ func (c *Cluster) Join() *Conn {
 }
 
 func (c *Cluster) newConn() *Conn {
-	conn := &Conn{}
+	if c.used == len(c.conns) {
+		c.conns = append(c.conns, new(Conn))
+	}
+	conn := c.conns[c.used]
+	c.used++
+	*conn = Conn{calls: conn.calls.emptied()}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
@@ -184,8 +215,9 @@ func (c *Conn) State() zk.State { return zk.State(c.connState.Load()) }
 
 // submit hands a request over and waits for the answer.
 func (c *Conn) submit(ask wire.Request) *call {
-	r := &call{request: request{Request: ask}}
 	c.enter()
+	r := c.calls.next()
+	r.Request = ask
 	if c.closed.Load() {
 		c.mu.Unlock()
 		c.Notify()

@@ -72,8 +72,14 @@ type watchTable struct {
 	recursives int // so that nobody climbs a path for nothing
 }
 
-func newWatchTable() watchTable {
-	return watchTable{data: make(map[string][]*watch, 4), child: make(map[string][]*watch)}
+// renewed returns an empty table in the memory of one that nobody uses any more.
+func (t *watchTable) renewed() watchTable {
+	if t.data == nil {
+		return watchTable{data: make(map[string][]*watch, 4), child: make(map[string][]*watch)}
+	}
+	clear(t.data)
+	clear(t.child)
+	return watchTable{data: t.data, child: t.child}
 }
 
 func (t *watchTable) table(kind watchKind) map[string][]*watch {

@@ -70,7 +70,7 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.IntVar(&f.cycles, "cycles", 2, "how often each process takes the lock")
 	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has, up to 7; those that do not lead apply what is agreed when the schedule says")
 	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for go-zookeeper/zk itself, which takes ten times as long")
-	flags.StringVar(&f.strategy, "strategy", scenarios.RandomStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
+	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
 	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which nothing has happened yet for alike")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, and note in it how far the search is, "+
 		"once a minute and when --budget, --schedules or Ctrl-C ends it")

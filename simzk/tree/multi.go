@@ -23,6 +23,27 @@ type journalEntry struct {
 	ephemerals []string
 }
 
+// keepJournal begins a journal.
+func (t *Tree) keepJournal() {
+	t.journal = &t.idle
+	if t.journal.nodes == nil {
+		t.journal.nodes, t.journal.owners = make(map[string]bool), make(map[int64]bool)
+	}
+	clear(t.journal.nodes)
+	clear(t.journal.owners)
+	t.journal.entries = t.journal.entries[:0]
+}
+
+// endJournal ends the journal. The memory of a long one is not worth keeping.
+func (t *Tree) endJournal() {
+	t.journal = nil
+	if len(t.idle.entries) > journalKept {
+		t.idle = journal{}
+	}
+}
+
+const journalKept = 64
+
 // note keeps a node as it is now, so that the multi under way can restore it.
 func (t *Tree) note(path string) {
 	if t.journal == nil || t.journal.nodes[path] {
@@ -54,8 +75,8 @@ func (t *Tree) multi(w *Write) Result {
 	if slices.ContainsFunc(w.Ops, func(r wire.Request) bool { return r.Path == wire.Null }) {
 		return Result{Code: wire.MarshallingError, Results: []wire.Result{}}
 	}
-	t.journal = &journal{nodes: make(map[string]bool), owners: make(map[int64]bool)}
-	defer func() { t.journal = nil }()
+	t.keepJournal()
+	defer t.endJournal()
 	results := make([]wire.Result, len(w.Ops))
 	for i := range w.Ops {
 		r := &w.Ops[i]

@@ -20,6 +20,9 @@ type Tree struct {
 	hash       uint64
 	journal    *journal // of the multi under way, if any
 	changes    []Change // of the last write
+	own        [4]znode // that every tree has
+	first      []znode  // of the others
+	idle       journal  // between two multis
 }
 
 // Rules say where one release or configuration of ZooKeeper differs from another. The zero value is release 3.8.0
@@ -78,18 +81,30 @@ const (
 
 // New returns a tree with nothing but the root and ZooKeeper's own nodes.
 func New(rules Rules) *Tree {
-	t := &Tree{rules: rules, nodes: make(map[string]*znode, 16), ephemerals: make(map[int64][]string, 4)}
-	own := new([4]znode)
-	for i, path := range [...]string{root, system, quota, config} {
-		t.nodes[path] = &own[i]
-		own[i].data, own[i].acl = []byte{}, Open
-	}
-	own[0].children, own[0].stat.NumChildren = []string{"zookeeper"}, 1
-	own[1].children, own[1].stat.NumChildren = []string{"quota", "config"}, 2
-	own[3].acl, own[3].stat.Aversion = []wire.ACL{{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}}, -1
-	t.nodes[rootAlias] = &own[0]
+	t := &Tree{nodes: make(map[string]*znode, 16), ephemerals: make(map[int64][]string, 4)}
+	t.Renew(rules)
 	return t
 }
+
+// Renew makes the tree what [New] returns, in the memory that it has.
+func (t *Tree) Renew(rules Rules) {
+	clear(t.nodes)
+	clear(t.ephemerals)
+	t.rules, t.hash, t.journal, t.changes = rules, 0, nil, t.changes[:0]
+	own := &t.own
+	for i, path := range [...]string{root, system, quota, config} {
+		own[i] = znode{data: []byte{}, acl: Open, children: own[i].children[:0]}
+		t.nodes[path] = &own[i]
+	}
+	own[0].children, own[0].stat.NumChildren = append(own[0].children, "zookeeper"), 1
+	t.first = t.first[:0]
+	own[1].children, own[1].stat.NumChildren = append(own[1].children, "quota", "config"), 2
+	own[3].acl, own[3].stat.Aversion = configACL, -1
+	t.nodes[rootAlias] = &own[0]
+}
+
+// configACL is that of ZooKeeper's configuration. It must not be changed.
+var configACL = []wire.ACL{{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}}
 
 // Get returns the data and the stat of a node.
 func (t *Tree) Get(path string, who []wire.Identity) Result {

@@ -151,7 +151,8 @@ func (t *Tree) create(w *Write) Result {
 }
 
 func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {
-	n := &znode{data: w.Data, acl: acl, kind: c.kind, ttl: w.TTLMillis, stat: wire.Stat{
+	n := t.space()
+	*n = znode{data: w.Data, acl: acl, kind: c.kind, ttl: w.TTLMillis, children: n.children[:0], stat: wire.Stat{
 		Czxid: w.Zxid, Mzxid: w.Zxid, Pzxid: w.Zxid, Ctime: w.TimeMillis, Mtime: w.TimeMillis,
 		DataLength: int32(len(w.Data)),
 	}}
@@ -160,6 +161,22 @@ func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {
 	}
 	return n
 }
+
+// space returns the memory for one more node. The first ones of a tree stay where they are when it is renewed.
+func (t *Tree) space() *znode {
+	if t.first == nil {
+		t.first = make([]znode, 0, nodesKept)
+	}
+	n := len(t.first)
+	if n == cap(t.first) {
+		return new(znode)
+	}
+	t.first = t.first[:n+1]
+	return &t.first[n]
+}
+
+// nodesKept is as many nodes as most runs make.
+const nodesKept = 16
 
 // insert puts a node into its place, but does not tell the parent.
 func (t *Tree) insert(path string, n *znode) {
