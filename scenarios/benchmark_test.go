@@ -128,12 +128,13 @@ func bareBubble(t *testing.T, processes, wakes int) {
 	})
 }
 
-// inTest runs f on one core, with the *testing.T that a bubble of virtual time needs and a benchmark does not have.
+// inTest runs f on one core and with the stacks that a campaign holds, with the *testing.T that a bubble of virtual time needs and a benchmark does not have.
 func inTest(b *testing.B, f func(*testing.T)) {
 	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)
 	onOneCore := func(t *testing.T) {
 		runtime.GOMAXPROCS(1)
+		defer scenarios.HoldStacks()()
 		f(t)
 	}
 	done := make(chan struct{})

@@ -120,6 +120,7 @@ type chunk struct {
 // Run runs the campaign until it has found something, a bound is reached or the context ends.
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
+	defer holdStacks()()
 	c.prepare(t)
 	report := &Report{}
 	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk),

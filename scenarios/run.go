@@ -202,7 +202,7 @@ func (r *Runner) check(subject *Subject, result *Result) {
 	if !result.Familiar && len(result.Violations) == 0 && !result.Undecided {
 		r.checker.Remember()
 	}
-	if v := history.CheckEnsemble(result.Events); v != nil {
+	if v := r.checker.Check(history.Ensemble, result.Events); v != nil {
 		result.Violations = append(result.Violations, v)
 	}
 	last := len(result.Events) - 1

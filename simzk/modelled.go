@@ -198,7 +198,7 @@ func (c *Conn) watch(r *call) {
 			return
 		}
 	}
-	c.watchers = append(c.watchers, watcher{w, []watchChannel{events}})
+	c.watchers = append(c.watchers, watcher{watching: w, hash: xxhash.Sum64String(w.path), channels: []watchChannel{events}})
 }
 
 // notify hands a watch event to all that wait for it.
@@ -552,10 +552,12 @@ func (c *Conn) key() uint64 {
 	// The last transaction that the client knows of matters only if it has to set its watches again, and then only as
 	// far as what they watch has changed since.
 	for i := range c.watchers {
-		key = mix(key, xxhash.Sum64String(c.watchers[i].path)+uint64(c.watchers[i].kind))
-		if stat, ok := c.cluster.tree.Stat(c.watchers[i].path); ok {
-			key = mix(key, 1+2*uint64(btoi(stat.Mzxid > c.lastZxid))+uint64(btoi(stat.Pzxid > c.lastZxid)))
+		w := &c.watchers[i]
+		changed := uint64(0)
+		if data, children, ok := c.cluster.tree.LastChanges(w.path); ok {
+			changed = 1 + 2*uint64(btoi(data > c.lastZxid)) + 4*uint64(btoi(children > c.lastZxid))
 		}
+		key = mix(key, w.hash+uint64(w.kind)<<3+changed)
 	}
 	return key
 }
