@@ -43,6 +43,7 @@ type Runner struct {
 	loop    *loop // the last one, in whose memory the next one is made; nil if there is none
 	log     history.Log
 	keys    []uint64
+	keyless bool // nobody counts states
 	reached []bool
 	judged  []history.Property // in the run under way
 
@@ -126,6 +127,7 @@ func (r *Runner) newLoop(scenario *Scenario, strategy Strategy, result *Result) 
 	}
 	r.loop = nil
 	l.renew(scenario, strategy, &r.log, result)
+	l.keyless = r.keyless
 	return l
 }
 

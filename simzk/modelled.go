@@ -542,12 +542,12 @@ func (c *Conn) advance() {
 }
 
 func (c *Conn) key() uint64 {
-	key := mix(mix(c.observed, c.sent), uint64(len(c.unsent))<<8|uint64(c.phase))
+	key := fold(fold(c.observed, c.sent), uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {
 	case c.phase == dialing:
-		key = mix(key, uint64(c.dialAt-c.cluster.now))
+		key = fold(key, uint64(c.dialAt-c.cluster.now))
 	case c.phase != connecting && c.silentUntil > 0:
-		key = mix(key, uint64(c.silentUntil-c.cluster.now))
+		key = fold(key, uint64(c.silentUntil-c.cluster.now))
 	}
 	// The last transaction that the client knows of matters only if it has to set its watches again, and then only as
 	// far as what they watch has changed since.
@@ -557,7 +557,7 @@ func (c *Conn) key() uint64 {
 		if data, children, ok := c.cluster.tree.LastChanges(w.path); ok {
 			changed = 1 + 2*uint64(btoi(data > c.lastZxid)) + 4*uint64(btoi(children > c.lastZxid))
 		}
-		key = mix(key, w.hash+uint64(w.kind)<<3+changed)
+		key = fold(key, w.hash+uint64(w.kind)<<3+changed)
 	}
 	return key
 }
