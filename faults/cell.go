@@ -21,7 +21,7 @@ func (c Cell) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // Unreachable says why a fault of the kind cannot strike in that phase, and returns "" where it can.
 func (c Cell) Unreachable() string {
 	switch {
-	case c.Phase == Idle && !c.Kind.OnServer():
+	case c.Phase == Idle && c.Kind.ofClient():
 		return "a process is idle for no longer than it takes from one call to the next, in which nothing can strike"
 	case c.Kind == Cancel && (c.Phase == Holding || c.Phase == Releasing):
 		return "only a process that waits for its lock can give it up"

@@ -12,7 +12,7 @@ import (
 // A Kind is a sort of fault.
 type Kind uint8
 
-// The kinds of faults. Each strikes one client, or one server.
+// The kinds of faults. Each strikes one client, one server, or one link; see [Kind.Strikes].
 const (
 	Cut          Kind = iota // the connection breaks before the server has handled what is in flight
 	LoseReply                // the server handles what is in flight, then the connection breaks and the reply is lost
@@ -34,6 +34,9 @@ const (
 	JumpClock                // a server's wall clock jumps ahead
 	Restart                  // the client's process stops for good, and another takes its place with a session of its own
 	FailWrite                // the client's next write to its connection fails
+	Unreachable              // a client cannot reach one of the servers
+	PartLink                 // two servers hear nothing of each other
+	MuteLink                 // a server hears nothing of another, which hears it
 
 	Kinds // how many kinds there are
 
@@ -65,6 +68,9 @@ var kinds = [Kinds]struct {
 	JumpClock:    {name: "jump-clock", meaning: "a server's wall clock jumps an hour ahead"},
 	Restart:      {"restart", "the client's process stops for good, as by crash, and another takes its place with a session of its own", ModelledClient},
 	FailWrite:    {"fail-write", "the client's next write to its connection fails", RealClient},
+	Unreachable:  {"unreachable", "a client cannot reach one certain server until that is healed, and loses its connection to it; others it can reach", SeveralServers},
+	PartLink:     {"part-link", "two servers hear nothing of each other until that is healed, which nobody notices for a while; all others hear both", SeveralServers},
+	MuteLink:     {"mute-link", "as part-link, but only what the first sends to the second is lost", SeveralServers},
 }
 
 // A Need is what a run must have for a fault to strike in it.
@@ -165,14 +171,35 @@ func Apply(k Kind, bounds Bounds, cluster *simzk.Cluster, client *simzk.Link) {
 	}
 }
 
-// OnServer tells whether the fault strikes a server. The others strike a client.
-func (k Kind) OnServer() bool {
+// A Victim is a sort of what faults strike.
+type Victim uint8
+
+// What faults strike.
+const (
+	OneClient     Victim = iota
+	OneServer            // as a whole
+	LinkToServer         // the link between a client and a server
+	LinkOfServers        // the link between two servers, or one direction of it
+)
+
+// Strikes returns what the fault strikes.
+func (k Kind) Strikes() Victim {
 	switch k {
 	case KillServer, PartServer, DeafenServer, MuteServer, SlowClock, FastClock, JumpClock:
-		return true
+		return OneServer
+	case Unreachable:
+		return LinkToServer
+	case PartLink, MuteLink:
+		return LinkOfServers
 	}
-	return false
+	return OneClient
 }
+
+// OnServer tells whether the fault strikes a server as a whole.
+func (k Kind) OnServer() bool { return k.Strikes() == OneServer }
+
+// ofClient tells whether the fault strikes a client, or a link of one.
+func (k Kind) ofClient() bool { return k.Strikes() == OneClient || k.Strikes() == LinkToServer }
 
 // PossibleAt tells whether the fault can strike the server now and would make a difference. A server is killed or cut off only
 // where there are several, and only one that serves and is not cut off already.

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,6 +14,8 @@ type Plan struct {
 
 	At    [Kinds][Phases]uint16 // beyond those, of each kind in each phase of the lock
 	AnyAt [Phases]uint16        // of any kind below AnyKinds in each phase
+
+	Aims [AimsMax]Aim // beyond those, of some kinds for certain targets, in order; the first without a number ends them
 }
 
 // Default is the plan of a run that asks for no other: two faults of any kind.
@@ -22,7 +25,8 @@ func Default() Plan { return Plan{Any: 2} }
 const planMax = 1000
 
 // Parse reads a plan: "none", "default", or a list such as "expire=1,cut@hold=2,any=1". A phase behind an at sign bounds a
-// fault to that phase of the lock. The error names the part of the text that is wrong and what could stand there.
+// fault to that phase of the lock. A target behind a colon bounds it to whom it strikes, as in "kill-server:leader@hold=1"; see
+// [Target]. The error names the part of the text that is wrong and what could stand there.
 func Parse(text string) (Plan, error) {
 	switch strings.TrimSpace(text) {
 	case "none":
@@ -36,7 +40,7 @@ func Parse(text string) (Plan, error) {
 		name, number, found := strings.Cut(strings.TrimSpace(part), "=")
 		count, err := strconv.Atoi(number)
 		if !found || err != nil || count < 0 || count > planMax {
-			return Plan{}, fmt.Errorf("%q is not of the form kind=N or kind@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
+			return Plan{}, fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
 		}
 		if seen[name] {
 			return Plan{}, fmt.Errorf("fault %q stands twice", name)
@@ -56,8 +60,13 @@ func (p *Plan) set(name string, count int) error {
 	if phased && !ok {
 		return fmt.Errorf("unknown phase %q; known are %s", key, strings.Join(PhaseKeys(), ", "))
 	}
+	name, target, aimed := strings.Cut(name, ":")
 	k, ok := kindNamed(name)
 	switch {
+	case aimed && name == "any":
+		return fmt.Errorf("any takes no target: name the fault that is to strike %q", target)
+	case ok && aimed:
+		return p.aim(Aim{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)}, target)
 	case !ok && name != "any":
 		return fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
 	case !ok && phased:
@@ -70,6 +79,33 @@ func (p *Plan) set(name string, count int) error {
 		p.Of[k] = count
 	}
 	return nil
+}
+
+// aim adds an aim, whose target is yet to be read.
+func (p *Plan) aim(aim Aim, target string) (err error) {
+	if aim.Target, err = parseTarget(aim.Kind, target); err != nil || aim.Left == 0 {
+		return err
+	}
+	n := len(p.aims())
+	at, found := slices.BinarySearchFunc(p.aims(), aim, compareAims)
+	switch {
+	case found:
+		return fmt.Errorf("fault %q stands twice", aim)
+	case n == AimsMax:
+		return fmt.Errorf("a plan can name at most %d targets", AimsMax)
+	}
+	copy(p.Aims[at+1:n+1], p.Aims[at:n])
+	p.Aims[at] = aim
+	return nil
+}
+
+// aims returns those that there are.
+func (p *Plan) aims() []Aim {
+	n := 0
+	for n < AimsMax && p.Aims[n].Left > 0 {
+		n++
+	}
+	return p.Aims[:n]
 }
 
 func kindNamed(name string) (Kind, bool) {
@@ -102,6 +138,11 @@ func (p Plan) String() string {
 		for phase := range Phases {
 			add(k.String()+"@"+phase.Key(), int(p.At[k][phase]))
 		}
+		for _, aim := range p.aims() {
+			if aim.Kind == k {
+				add(aim.String(), int(aim.Left))
+			}
+		}
 	}
 	add("any", p.Any)
 	for phase := range Phases {
@@ -122,28 +163,62 @@ func (p *Plan) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// Aimed tells whether the plan names a target.
+func (p *Plan) Aimed() bool { return p.Aims[0].Left > 0 }
+
+// aimsWith tells whether the plan has a fault of the kind left for some target.
+func (p *Plan) aimsWith(k Kind) bool {
+	return p.Aimed() && slices.ContainsFunc(p.aims(), func(a Aim) bool { return a.Kind == k })
+}
+
 // Allows tells whether the plan has a fault of the kind left, in whatever phase.
 func (p *Plan) Allows(k Kind) bool {
-	for phase := range Phases {
-		if p.AllowsIn(k, phase) {
-			return true
-		}
-	}
-	return false
+	return p.Names(k) || k < AnyKinds && (p.Any > 0 || p.AnyAt != [Phases]uint16{})
 }
 
 // Names tells whether the plan has a fault of the kind left that it asks for by name, not as one of any.
-func (p *Plan) Names(k Kind) bool { return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} }
-
-// AllowsIn tells whether the plan has a fault of the kind left that may strike in the phase.
-func (p *Plan) AllowsIn(k Kind, phase Phase) bool {
-	return p.Of[k] > 0 || p.At[k][phase] > 0 || k < AnyKinds && (p.Any > 0 || p.AnyAt[phase] > 0)
+func (p *Plan) Names(k Kind) bool {
+	return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} || p.aimsWith(k)
 }
 
-// Spend takes a fault of the kind, which strikes in the phase, from the plan: one for that phase alone before another, and
-// one of the kind before one of any. The plan must allow it.
-func (p *Plan) Spend(k Kind, phase Phase) {
+// AllowsAnywhere tells whether the plan has a fault of the kind that is bound to no phase and to no target.
+func (p *Plan) AllowsAnywhere(k Kind) bool { return p.Of[k] > 0 || k < AnyKinds && p.Any > 0 }
+
+// AllowsCell tells whether the plan has a fault of the kind that is bound to that phase, where such a fault can strike if it is
+// one of any.
+func (p *Plan) AllowsCell(c Cell) bool {
+	return p.At[c.Kind][c.Phase] > 0 || c.Kind < AnyKinds && p.AnyAt[c.Phase] > 0 && c.Unreachable() == ""
+}
+
+// AllowsIn tells whether the plan has a fault of the kind left that may strike in the phase, and there.
+func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
+	return p.Of[k] > 0 || p.At[k][phase] > 0 || k < AnyKinds && (p.Any > 0 || p.AnyAt[phase] > 0) || p.matching(k, phase, at) >= 0
+}
+
+// matching returns which aim a fault spends, one for its phase alone before another; -1 if none.
+func (p *Plan) matching(k Kind, phase Phase, at Place) int {
+	found := -1
+	for i := range p.Aims {
+		switch a := &p.Aims[i]; {
+		case a.Left == 0:
+			return found
+		case a.Matches(k, phase, at) && (found < 0 || a.Phased && !p.Aims[found].Phased):
+			found = i
+		}
+	}
+	return found
+}
+
+// Spend takes a fault of the kind, which strikes in the phase and there, from the plan: one for that target before another, one
+// for that phase alone before another, and one of the kind before one of any. The plan must allow it.
+func (p *Plan) Spend(k Kind, phase Phase, at Place) {
+	aim := p.matching(k, phase, at)
 	switch {
+	case aim >= 0:
+		if p.Aims[aim].Left--; p.Aims[aim].Left == 0 {
+			copy(p.Aims[aim:], p.Aims[aim+1:])
+			p.Aims[AimsMax-1] = Aim{}
+		}
 	case p.At[k][phase] > 0:
 		p.At[k][phase]--
 	case p.Of[k] > 0:

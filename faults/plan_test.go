@@ -26,8 +26,22 @@ var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 			plan.AnyAt[phase] = uint16(count.Draw(t, "any in phase"))
 		}
 	}
+	aims := rapid.SliceOfNDistinct(rapid.SampledFrom(someAims), 0, faults.AimsMax, rapid.ID).Draw(t, "aims")
+	if len(aims) > 0 {
+		text := plan.String() + "," + strings.Join(aims, "=3,") + "=3"
+		aimed, err := faults.Parse(strings.TrimPrefix(text, "none,"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return aimed
+	}
 	return plan
 })
+
+// someAims are faults for certain targets, each as a plan writes it.
+var someAims = []string{"cut:c1", "cut:c2@hold", "kill-server:s1", "kill-server:leader", "kill-server:leader@hold", "part-server:follower",
+	"slow-clock:s7", "unreachable:c1", "unreachable:s2", "unreachable:c1-s2", "unreachable:c3-leader@wait", "part-link:leader",
+	"part-link:s1-s3", "part-link:s2-follower", "part-link:follower-follower", "mute-link:s1-s3", "mute-link:s3-s1", "mute-link:leader-s1@woken"}
 
 func TestPlanRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,6 +74,7 @@ func TestParse(t *testing.T) {
 		{"crash=1, lose-reply=2", planOf(map[faults.Kind]int{faults.Crash: 1, faults.LoseReply: 2}, 0)},
 		{"cut@hold=2", faults.Plan{At: phased(faults.Cut, faults.Holding, 2)}},
 		{"any@woken=1", faults.Plan{AnyAt: [faults.Phases]uint16{faults.Woken: 1}}},
+		{"kill-server:leader=0", faults.Plan{}},
 		{" expire=1,cut=2,any=3 ", planOf(map[faults.Kind]int{faults.Expire: 1, faults.Cut: 2}, 3)},
 	}
 	for _, test := range tests {
@@ -95,9 +110,10 @@ func TestPlanString(t *testing.T) {
 
 // Every error names the part that is wrong, and what could stand there.
 func TestParseErrors(t *testing.T) {
-	const form = " is not of the form kind=N or kind@phase=N with N from 0 to 1000"
+	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N with N from 0 to 1000"
+	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in s1-leader"
 	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, part-server, " +
-		"deafen-server, mute-server, hold-requests, hold-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, any"
+		"deafen-server, mute-server, hold-requests, hold-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, part-link, mute-link, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},
@@ -116,6 +132,25 @@ func TestParseErrors(t *testing.T) {
 		{"cut=1,fire=2", `unknown fault "fire"` + known},
 		{"cut=1,cut=1", `fault "cut" stands twice`},
 		{"any=1,cut=1,any=2", `fault "any" stands twice`},
+		{"any:leader=1", `any takes no target: name the fault that is to strike "leader"`},
+		{"fire:s1=1", `unknown fault "fire"` + known},
+		{"cut:s1=1", `unknown target "s1" of cut; it can be a client such as c1`},
+		{"cut:c1-s1=1", `unknown target "c1-s1" of cut; it can be a client such as c1`},
+		{"cut:=1", `unknown target "" of cut; it can be a client such as c1`},
+		{"kill-server:boss=1", `unknown target "boss" of kill-server; it can be a server such as s2, leader, or follower`},
+		{"kill-server:c1=1", `unknown target "c1" of kill-server; it can be a server such as s2, leader, or follower`},
+		{"kill-server:s0=1", `unknown target "s0" of kill-server; it can be a server such as s2, leader, or follower`},
+		{"kill-server:s01=1", `unknown target "s01" of kill-server; it can be a server such as s2, leader, or follower`},
+		{"kill-server:s1-s2=1", `unknown target "s1-s2" of kill-server; it can be a server such as s2, leader, or follower`},
+		{"unreachable:s1-s2=1", `unknown target "s1-s2" of unreachable; it can be a client such as c1, a server such as s2, leader or follower, or both as in c1-s2`},
+		{"part-link:s1-s1=1", `unknown target "s1-s1" of part-link` + forLinks},
+		{"part-link:c1-s1=1", `unknown target "c1-s1" of part-link` + forLinks},
+		{"mute-link:s1-c1=1", `unknown target "s1-c1" of mute-link` + forLinks},
+		{"mute-link:leader-leader=1", `unknown target "leader-leader" of mute-link` + forLinks},
+		{"part-link:s1-=1", `unknown target "s1-" of part-link` + forLinks},
+		{"kill-server:leader@lunch=1", `unknown phase "lunch"; known are idle, create, list, watch, ask, wait, woken, hold, release`},
+		{"part-link:s1-s3=1,part-link:s3-s1=1", `fault "part-link:s1-s3" stands twice`},
+		{"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1,cut:c9=1", "a plan can name at most 8 targets"},
 	}
 	for _, test := range tests {
 		plan, err := faults.Parse(test.text)
@@ -135,7 +170,7 @@ func TestSpend(t *testing.T) {
 		if !plan.Allows(step.kind) {
 			t.Fatalf("%v does not allow %v", plan, step.kind)
 		}
-		plan.Spend(step.kind, faults.Idle)
+		plan.Spend(step.kind, faults.Idle, faults.Place{})
 		if got := plan.String(); got != step.left {
 			t.Errorf("%s is left, want %s", got, step.left)
 		}
@@ -154,23 +189,37 @@ func TestSpendIsBounded(t *testing.T) {
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, int(faults.Kinds)-1), 0, 50).Draw(t, "faults") {
 			k, before := faults.Kind(n), left
 			phase := faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase"))
-			if allowed := budget(&before, k, phase) > 0; left.AllowsIn(k, phase) != allowed {
-				t.Fatalf("%v allows %v, phase %v: %v", left, k, phase, !allowed)
+			at := somePlace.Draw(t, "place")
+			if allowed := budget(&before, k, phase, at) > 0; left.AllowsIn(k, phase, at) != allowed || allowed && !left.Allows(k) {
+				t.Fatalf("%v allows %v, phase %v, at %v: %v", left, k, phase, at, !allowed)
 			}
-			if !left.AllowsIn(k, phase) {
+			if !left.AllowsIn(k, phase, at) {
 				continue
 			}
-			left.Spend(k, phase)
-			if total(left) != total(before)-1 || budget(&left, k, phase) != budget(&before, k, phase)-1 {
-				t.Fatalf("%v is left of %v after %v, phase %v", left, before, k, phase)
+			left.Spend(k, phase, at)
+			if total(left) != total(before)-1 || budget(&left, k, phase, at) != budget(&before, k, phase, at)-1 {
+				t.Fatalf("%v is left of %v after %v, phase %v, at %v", left, before, k, phase, at)
 			}
 		}
 	})
 }
 
-// budget returns how many faults of the kind a plan has for the phase.
-func budget(p *faults.Plan, k faults.Kind, phase faults.Phase) int {
+// somePlace draws whom a fault strikes.
+var somePlace = rapid.Custom(func(t *rapid.T) faults.Place {
+	number := rapid.Uint8Range(1, 3)
+	at := faults.Place{Client: number.Draw(t, "client"), Server: number.Draw(t, "server"), Leader: number.Draw(t, "leader")}
+	at.Peer = at.Server%3 + 1
+	return at
+})
+
+// budget returns how many faults of the kind a plan has for the phase and the place.
+func budget(p *faults.Plan, k faults.Kind, phase faults.Phase, at faults.Place) int {
 	n := p.Of[k] + int(p.At[k][phase])
+	for _, aim := range p.Aims {
+		if aim.Matches(k, phase, at) {
+			n += int(aim.Left)
+		}
+	}
 	if k < faults.AnyKinds {
 		n += p.Any + int(p.AnyAt[phase])
 	}
@@ -188,6 +237,9 @@ func total(p faults.Plan) int {
 	for _, inPhase := range p.AnyAt {
 		n += int(inPhase)
 	}
+	for _, aim := range p.Aims {
+		n += int(aim.Left)
+	}
 	return n
 }
 
@@ -198,12 +250,12 @@ func TestSpendPanics(t *testing.T) {
 			t.Errorf("panic %q, want one that names the fault", reason)
 		}
 	}()
-	plan.Spend(faults.Crash, faults.Idle)
+	plan.Spend(faults.Crash, faults.Idle, faults.Place{})
 }
 
 // No text makes Parse panic. What it takes, it takes again as the plan says it.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash", "cut=-1", "=", ",", "\xff=1"} {
+	for _, seed := range []string{"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash", "kill-server:leader@hold=1", "mute-link:s3-s1=2", "unreachable:s2-c1=1", "cut=-1", "=", ",", "\xff=1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -46,7 +46,7 @@ func TestServersThatCanBeStruck(t *testing.T) {
 }
 
 // What strikes clients strikes no servers, and the other way round.
-func TestTargets(t *testing.T) {
+func TestVictims(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		for kind := range faults.Kinds {
 			client, server := faults.Possible(kind, c.Links()[0]), faults.PossibleAt(kind, c, 0)

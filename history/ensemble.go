@@ -123,7 +123,7 @@ func (c *ensembleChecker) check(e *Event) {
 // disturb takes note of a fault after which a session may end early, and a sync may be answered by a leader that leads no
 // more.
 func (c *ensembleChecker) disturb(name string) {
-	for _, kind := range [...]string{"clock", "client", "server", "hold", "pause"} {
+	for _, kind := range [...]string{"clock", "client", "server", "link", "hold", "pause"} {
 		c.strict = c.strict && !strings.Contains(name, kind)
 	}
 }

@@ -53,8 +53,8 @@ const (
 
 	// What the harness did.
 
-	Fault    // a fault landed. Name, and in Op the phase of the lock that it landed in
-	Healed   // a link works again, or a server
+	Fault    // a fault landed. Name, and in Op the phase of the lock that it landed in; Server of one that strikes a server; Peer of a link
+	Healed   // a link works again, or a server. Server, Peer; of a link between servers the direction from Server to Peer
 	Resumed  // a process that was paused goes on
 	Crashed  // the process stopped for good
 	Tick     // time passed
@@ -112,6 +112,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 type Event struct {
 	At      time.Duration `json:"at_ns"`             // virtual time since the run began
 	Kind    Kind          `json:"kind"`              // what happened
+	Peer    uint8         `json:"peer,omitempty"`    // the server at the other end of the link that it concerns, from 1; 0 if it concerns none
 	Process int32         `json:"process,omitempty"` // whom it concerns, from 1; 0 where it is the ensemble alone
 	Attempt int32         `json:"attempt,omitempty"` // which of the process's attempts at the lock, from 1
 	Request int32         `json:"request,omitempty"` // the process's request, numbered from 1

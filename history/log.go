@@ -70,6 +70,9 @@ func (e *Event) appendFields(b []byte) []byte {
 		b = append(b, 0, 0) // After a 0 stands a server, and there is none of number 0.
 		b = binary.AppendVarint(b, int64(e.Bytes))
 	}
+	if e.Peer != 0 {
+		b = append(b, 0, 0, 0, e.Peer) // After two 0 stands a length, and there is none of 0 bytes.
+	}
 	return b
 }
 

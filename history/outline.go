@@ -76,8 +76,8 @@ func (c *Checker) outline(properties []Property, events []Event) uint64 {
 // timeless returns 64 bits over all of an event but its time.
 func (e *Event) timeless() uint64 {
 	h := fold(uint64(e.Kind)<<32|uint64(uint32(e.Process)), uint64(uint32(e.Attempt))<<32|uint64(uint32(e.Server)))
-	if e.Request|e.Watch|e.Bytes != 0 {
-		h = fold(fold(h, uint64(uint32(e.Request))<<32|uint64(uint32(e.Watch))), uint64(e.Bytes))
+	if e.Request|e.Watch|e.Bytes|int32(e.Peer) != 0 {
+		h = fold(fold(h, uint64(uint32(e.Request))<<32|uint64(uint32(e.Watch))), uint64(uint32(e.Bytes))<<8|uint64(e.Peer))
 	}
 	h = fold(h, uint64(e.Zxid))
 	h = fold(h, uint64(e.Session))

@@ -118,6 +118,8 @@ func alter(field reflect.Value) {
 		field.SetUint(uint64(history.Crashed))
 	case field.CanInt():
 		field.SetInt(field.Int() + 1)
+	case field.CanUint():
+		field.SetUint(field.Uint() + 1)
 	default:
 		field.SetString(field.String() + "x")
 	}

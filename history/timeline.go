@@ -482,16 +482,26 @@ func harnessPhrase(e *Event) string {
 	switch e.Kind {
 	case Fault:
 		target := ""
-		if e.Server != 0 {
+		switch {
+		case e.Server != 0 && e.Peer != 0:
+			target = fmt.Sprintf(" s%d-s%d", e.Server, e.Peer)
+		case e.Server != 0:
 			target = fmt.Sprintf(" s%d", e.Server)
+		case e.Peer != 0:
+			target = fmt.Sprintf(" s%d", e.Peer)
 		}
 		if e.Op != "" {
 			return fmt.Sprintf("✂ %s%s, phase %s", e.Name, target, e.Op)
 		}
 		return "✂ " + e.Name + target
 	case Healed:
-		if e.Server != 0 {
+		switch {
+		case e.Server != 0 && e.Peer != 0:
+			return fmt.Sprintf("s%d reaches s%d again", e.Server, e.Peer)
+		case e.Server != 0:
 			return fmt.Sprintf("s%d works again", e.Server)
+		case e.Peer != 0:
+			return fmt.Sprintf("the link to s%d works again", e.Peer)
 		}
 		return "the link works again"
 	case Resumed:

@@ -83,6 +83,30 @@ func TestQueue(t *testing.T) {
 	})
 }
 
+// However long the queue, each that waits lists it once, and each release wakes one.
+func TestLongQueue(t *testing.T) {
+	const contenders = 20
+	inWorld(t, contenders, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		var waiters []*call
+		for client := 2; client <= contenders; client++ {
+			waiters = append(waiters, w.start(background, w.mutex(client)))
+			w.flow()
+		}
+		for i, next := range waiters {
+			w.unlock(lease)
+			w.wantGranted(next)
+			w.wantWaiting(waiters[i+1:]...)
+			lease = next.lease
+		}
+		for client := 1; client <= contenders; client++ {
+			if got := w.requests(client, "children"); got != 1 {
+				t.Errorf("c%d listed %d times, want once", client, got)
+			}
+		}
+	})
+}
+
 // The defect of many locks: a waiter takes the end of the one before it for its own turn.
 func TestPredecessorGivesUp(t *testing.T) {
 	inWorld(t, 3, func(w *world) {

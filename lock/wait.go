@@ -110,8 +110,10 @@ func (c *contender) waitFor(blockers []entry) error {
 			return err
 		}
 		if len(standing) < len(blockers) {
-			blockers = standing
-			continue
+			if len(standing) > c.rule.spare {
+				return errAgain // Those before may be gone as well. One listing tells of all.
+			}
+			return c.wanted()
 		}
 		if c.rule.try {
 			return ErrNotAcquired

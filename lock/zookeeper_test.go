@@ -126,12 +126,12 @@ const turns = 100
 // benchmarkTimeout is long enough for a machine that is busy with other work.
 const benchmarkTimeout = 30 * time.Second
 
-func newMutexRival(b *testing.B, address string, contenders int) *rival {
-	r := &rival{name: "Mutex"}
+func newMutexRival(b *testing.B, name, path, address string, contenders int, ctx context.Context) *rival {
+	r := &rival{name: name}
 	for range contenders {
-		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, r.dial), "/mutex", benchmarkTimeout))
+		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, r.dial), path, benchmarkTimeout))
 		r.handOffs = append(r.handOffs, func() error {
-			lease, err := mutex.Lock(background)
+			lease, err := mutex.Lock(ctx)
 			if err != nil {
 				return err
 			}
@@ -157,31 +157,37 @@ func newLockRival(b *testing.B, address string, contenders int) *rival {
 }
 
 // BenchmarkZooKeeper compares Mutex with the lock of go-zookeeper/zk on a real ZooKeeper server: hand-offs per second, and
-// requests and bytes for each, the release among them. The critical section is empty. The two take
-// turns, and each goes first in every second one, as the speed of a machine that is shared varies from moment to moment.
+// requests and bytes for each, the release among them. The critical section is empty. Mutex is measured with a context that
+// cannot end, as zk.Lock knows none, and with one that can. They take turns, and each goes first in every third one, as the
+// speed of a machine that is shared varies from moment to moment.
 func BenchmarkZooKeeper(b *testing.B) {
 	address := startZooKeeper(b)
 	for _, contenders := range []int{1, 8, 64} {
 		b.Run(map[int]string{1: "1-contender", 8: "8-contenders", 64: "64-contenders"}[contenders], func(b *testing.B) {
-			mutex, theirs := newMutexRival(b, address, contenders), newLockRival(b, address, contenders)
-			for _, r := range []*rival{mutex, theirs} {
+			ctx, cancel := context.WithCancel(background)
+			defer cancel()
+			mutex := newMutexRival(b, "Mutex", "/mutex", address, contenders, background)
+			cancellable := newMutexRival(b, "cancellable", "/cancellable", address, contenders, ctx)
+			theirs := newLockRival(b, address, contenders)
+			rivals := []*rival{mutex, cancellable, theirs}
+			for _, r := range rivals {
 				r.run(b, 2*contenders) // connect, and make the directory
 				r.taken, r.elapsed = 0, 0
 				r.requests.Store(0)
 				r.bytes.Store(0)
 			}
 			b.ResetTimer()
-			first, second := mutex, theirs
 			for turn := range turns {
 				times := b.N*(turn+1)/turns - b.N*turn/turns
-				first.run(b, times)
-				second.run(b, times)
-				first, second = second, first
+				for i := range rivals {
+					rivals[(turn+i)%len(rivals)].run(b, times)
+				}
 			}
 			b.StopTimer()
 			mutex.report(b)
 			theirs.report(b)
 			b.ReportMetric(theirs.elapsed.Seconds()/mutex.elapsed.Seconds(), "×")
+			b.ReportMetric(theirs.elapsed.Seconds()/cancellable.elapsed.Seconds(), "×cancellable")
 			b.ReportMetric(0, "ns/op")
 		})
 	}

@@ -24,7 +24,7 @@ type Campaign struct {
 	Schedules int           // how many at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
 	Workers   int           // how many run at the same time; 0 for 1
-	Strategy  string        // one of [StrategyNames]; [RandomStrategy] unless set
+	Strategy  string        // one of [StrategyNames]; [PortfolioStrategy] unless set
 
 	Required []faults.Cell // where faults must have landed for the campaign to say anything
 
@@ -47,6 +47,7 @@ type Report struct {
 	Histories int    // of a campaign: distinct ones, counted up to 2^17
 	Digest    uint64 // over the trace hashes of all schedules, in order
 	Landed    Landed
+	Aimed     Aimed
 	Elapsed   time.Duration
 	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
@@ -110,6 +111,7 @@ type chunk struct {
 	steps   int
 	depth   int
 	landed  Landed
+	aimed   Aimed
 	survey  Survey
 	effort  Effort
 	beyond  *Failure
@@ -171,7 +173,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 // prepare looks the strategy up, which must be one of those that there are, and runs the scenario once to profile it.
 func (c *Campaign) prepare(t *testing.T) {
 	if c.Strategy == "" {
-		c.Strategy = RandomStrategy
+		c.Strategy = PortfolioStrategy
 	}
 	var err error
 	if c.maker, err = ParseStrategy(c.Strategy); err != nil {
@@ -223,6 +225,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 			outcome.shown = append(outcome.shown, behaviour(nil, result.Events))
 		}
 		outcome.landed.Add(&result.Landed)
+		outcome.aimed.Add(&result.Aimed)
 		outcome.survey.add(result)
 		failed := c.judge(outcome, schedule, result)
 		if failed || schedule == first {
@@ -295,6 +298,7 @@ func (m *merger) merge(next *chunk) {
 	r.Steps += next.steps
 	r.Depth = max(r.Depth, next.depth)
 	r.Landed.Add(&next.landed)
+	r.Aimed.Add(&next.aimed)
 	r.Survey.merge(&next.survey)
 	r.Effort.Running += next.effort.Running
 	r.Effort.Checking += next.effort.Checking

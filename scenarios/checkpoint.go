@@ -28,6 +28,7 @@ type checkpoint struct {
 	CutOff      int         `json:"cut_off"`
 	Digest      uint64      `json:"digest"`
 	Landed      Landed      `json:"landed"`
+	Aimed       Aimed       `json:"aimed"`
 	ElapsedNs   int64       `json:"elapsed_ns"`
 	Way         []waymark   `json:"way"`
 	Seen        encodedKeys `json:"seen"`
@@ -120,7 +121,7 @@ func (x *explorer) resume(c *checkpoint, r *Report) {
 	}
 	x.transitions = c.Transitions
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
-	r.Digest, r.Landed, r.States = c.Digest, c.Landed, x.seen.count
+	r.Digest, r.Landed, r.Aimed, r.States = c.Digest, c.Landed, c.Aimed, x.seen.count
 }
 
 // save writes a checkpoint. Where the file stands there is a whole one at any time.
@@ -128,7 +129,7 @@ func (x *explorer) save(r *Report) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(), Fingerprint: x.search.fingerprint,
 		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff,
-		Digest: r.Digest, Landed: r.Landed, ElapsedNs: int64(r.Elapsed), Seen: x.seen.sorted(),
+		Digest: r.Digest, Landed: r.Landed, Aimed: r.Aimed, ElapsedNs: int64(r.Elapsed), Seen: x.seen.sorted(),
 	}
 	for i := range x.path {
 		b := &x.path[i]

@@ -291,6 +291,7 @@ func (x *explorer) account(r *Report, result *Result) {
 	r.Schedules++
 	r.Steps += result.Steps
 	r.Landed.Add(&result.Landed)
+	r.Aimed.Add(&result.Aimed)
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
 	r.States, r.Transitions = x.seen.count, x.transitions
 	if x.rehearsal != nil {

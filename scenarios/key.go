@@ -44,7 +44,7 @@ func (l *loop) touch(step Step) {
 		p.heard, p.served = now, true
 	case Heal: // It reaches neither.
 	default:
-		p.timeline = mix(p.timeline, uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind))
+		p.timeline = mix(p.timeline, uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
 	}
 }
 

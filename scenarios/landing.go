@@ -59,13 +59,39 @@ func (l *Landed) Total(kind faults.Kind) int {
 	return total
 }
 
-// NeverLanded returns the kinds of faults that were planned and of which none has landed. A campaign that a failure has cut
-// short has not come to them.
-func (c *Campaign) NeverLanded(r *Report) []faults.Kind {
-	var never []faults.Kind
+// Aimed counts the faults that have struck a target that the plan names, in the order of the plan.
+type Aimed [faults.AimsMax]int
+
+// Add adds the counts of other.
+func (a *Aimed) Add(other *Aimed) {
+	for i := range a {
+		a[i] += other[i]
+	}
+}
+
+// NeverLanded returns what was planned and has never landed, by the names that it has in a plan: kinds of faults, kinds in
+// phases, and kinds with a target. A campaign that a failure has cut short has not come to them.
+func (c *Campaign) NeverLanded(r *Report) []string {
+	if !r.finished() {
+		return nil
+	}
+	var never []string
+	plan := &c.Scenario.Faults
 	for _, kind := range c.Scenario.FaultKinds() {
-		if r.Landed.Total(kind) == 0 && r.finished() {
-			never = append(never, kind)
+		if r.Landed.Total(kind) == 0 && plan.AllowsAnywhere(kind) {
+			never = append(never, kind.String())
+			continue
+		}
+		for phase := range faults.Phases {
+			cell := faults.Cell{Kind: kind, Phase: phase}
+			if r.Landed[kind][phase] == 0 && plan.AllowsCell(cell) {
+				never = append(never, cell.String())
+			}
+		}
+	}
+	for i, aim := range plan.Aims {
+		if aim.Left > 0 && r.Aimed[i] == 0 {
+			never = append(never, aim.String())
 		}
 	}
 	return never

@@ -22,7 +22,7 @@ func TestRequiredPlaces(t *testing.T) {
 		t.Errorf("lacking %v", lacking)
 	}
 	planned := r.Landed.Total(faults.Crash) == 0
-	if never := c.NeverLanded(r); planned != (len(never) == 1 && never[0] == faults.Crash) {
+	if never := c.NeverLanded(r); planned != (len(never) == 1 && never[0] == "crash@ask") {
 		t.Errorf("never landed %v, of crash %d have", never, r.Landed.Total(faults.Crash))
 	}
 }

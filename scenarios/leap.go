@@ -37,7 +37,7 @@ func (l *leap) goesOn(loop *loop, options []Option, from int) bool {
 // notices tells whether an event is that of a client that has tried in vain to connect, and that could have succeeded if
 // its link had been healed before.
 func (l *leap) notices(e *history.Event) bool {
-	return e.Kind == history.SessionState && slices.Contains(l.steps, Step{Kind: Heal, Process: e.Process})
+	return e.Kind == history.SessionState && slices.ContainsFunc(l.steps, func(s Step) bool { return s.Kind == Heal && s.Process == e.Process })
 }
 
 // possible appends the steps among the options that are neither ticks nor faults.
@@ -56,7 +56,8 @@ func tickOf(options []Option) int {
 
 // awaitsTime tells whether something that is bound to happen waits for time alone: the end of a session without a
 // connection, a client whose link is up and that is going to dial, one that is going to give its connection up because
-// messages are held, or the end of a pause. Only a fault brings any of these about.
+// messages are held, the end of a pause, or a server that is going to find out that it is cut off. Only a fault brings any of
+// these about.
 func (l *loop) awaitsTime() bool {
 	if !l.struck {
 		return false
@@ -70,5 +71,5 @@ func (l *loop) awaitsTime() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(l.cluster.SessionList(), func(s simzk.SessionInfo) bool { return s.Server < 0 })
+	return l.cluster.Noticing() || slices.ContainsFunc(l.cluster.SessionList(), func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }

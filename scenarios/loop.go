@@ -24,9 +24,10 @@ type loop struct {
 	strategy  Strategy
 	cluster   *simzk.Cluster
 	processes []*process
-	space     []process // of those that there are from the beginning
-	register  register  // the protected resource of the run
-	budget    faults.Plan
+	space     []process    // of those that there are from the beginning
+	register  register     // the protected resource of the run
+	plan      *faults.Plan // of the scenario
+	budget    faults.Plan  // what is left of it
 	bounds    faults.Bounds
 	allowed   [faults.Kinds]bool // by the budget, in whatever phase
 	budgetKey uint64
@@ -40,6 +41,7 @@ type loop struct {
 
 	highest    int64 // token of a grant
 	struck     bool  // by a fault
+	severing   bool  // faults can strike single links
 	lively     bool  // the liveness phase has begun
 	livelyFrom time.Duration
 	livelyStep int  // how many steps there were before
@@ -62,7 +64,7 @@ func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, re
 	ctx, cancel := context.WithCancel(context.Background())
 	cluster, processes, space, options := l.cluster, l.processes[:0], l.space, l.options
 	*l = loop{
-		result: result, log: log, strategy: strategy, budget: scenario.Faults, bounds: scenario.bounds(),
+		result: result, log: log, strategy: strategy, plan: &scenario.Faults, budget: scenario.Faults, bounds: scenario.bounds(),
 		cancel: cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
 		cluster: cluster, processes: processes, space: space, options: options,
 	}
@@ -75,6 +77,7 @@ func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, re
 		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
 	}
 	l.spent()
+	l.severing = scenario.severs()
 	if len(l.space) != scenario.Clients {
 		l.space = make([]process, scenario.Clients)
 	}
@@ -258,6 +261,9 @@ func (l *loop) listOptions() {
 			options = append(options, Option{Step: Step{Kind: Resume, Process: int32(link.Process())}})
 		}
 	}
+	if l.severing {
+		options = l.appendSevered(options)
+	}
 	options = l.appendServers(options)
 	_, due := l.cluster.Deadline()
 	options = append(options, Option{Step: Step{Kind: Tick}, Due: due})
@@ -291,48 +297,92 @@ func (l *loop) appendFaults(options []Option) []Option {
 		if !l.allowed[kind] {
 			continue
 		}
-		if kind.OnServer() {
+		switch kind.Strikes() {
+		case faults.OneServer:
 			options = l.appendServerFaults(options, kind)
+			continue
+		case faults.LinkToServer, faults.LinkOfServers:
+			options = l.appendLinkFaults(options, kind)
 			continue
 		}
 		for _, p := range l.processes {
 			if kind == faults.Restart && len(l.processes) >= ClientsMax {
 				break
 			}
-			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled && !p.link.Paused()) &&
-				l.budget.AllowsIn(kind, p.phase()) {
-				options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: int32(p.Number)}})
+			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled && !p.link.Paused()) {
+				options = l.appendFault(options, Step{Kind: Fault, Fault: kind, Process: int32(p.Number)})
 			}
 		}
 	}
 	return options
 }
 
+// appendFault adds a fault that can strike, if the budget allows it in the phase in which it would.
+func (l *loop) appendFault(options []Option, step Step) []Option {
+	if l.budget.AllowsIn(step.Fault, l.phaseOf(step), l.place(step)) {
+		options = append(options, Option{Step: step})
+	}
+	return options
+}
+
 func (l *loop) appendServerFaults(options []Option, kind faults.Kind) []Option {
 	for server := range l.cluster.Servers() {
-		if faults.PossibleAt(kind, l.cluster, server) && l.budget.AllowsIn(kind, l.phaseAt(server)) {
-			options = append(options, Option{Step: Step{Kind: Fault, Fault: kind, Process: -int32(server + 1)}})
+		if faults.PossibleAt(kind, l.cluster, server) {
+			options = l.appendFault(options, onServer(Fault, server).struckBy(kind))
 		}
 	}
 	return options
 }
 
-// phaseAt returns what the first process does that is connected to the server: by that a fault of a server is counted.
-func (l *loop) phaseAt(server int) faults.Phase {
+// phaseOf returns what the process does that the step strikes; of a server or a link between two, the first process that is
+// connected to it.
+func (l *loop) phaseOf(step Step) faults.Phase {
+	if step.Process > 0 {
+		return l.processes[step.Process-1].phase()
+	}
+	one, other := int(-step.Process)-1, int(step.Peer)-1
 	for _, p := range l.processes {
-		if p.link.Connected() && p.link.ServerIndex() == server && !p.done() {
+		if server := p.link.ServerIndex(); p.link.Connected() && (server == one || server == other) && !p.done() {
 			return p.phase()
 		}
 	}
 	return faults.Idle
 }
 
+// place returns whom a fault strikes, as far as the plan asks.
+func (l *loop) place(step Step) (at faults.Place) {
+	if !l.plan.Aimed() {
+		return at
+	}
+	switch step.victim() {
+	case faults.OneClient:
+		at.Client = uint8(step.Process)
+	case faults.LinkToServer:
+		at.Client, at.Server = uint8(step.Process), step.Peer
+	default:
+		at.Server, at.Peer = uint8(-step.Process), step.Peer
+	}
+	for server := range l.cluster.Servers() {
+		if l.cluster.Leader(server) {
+			at.Leader = uint8(server + 1)
+		}
+	}
+	return at
+}
+
 // spend takes a fault out of the budget and counts where it has landed.
-func (l *loop) spend(kind faults.Kind, phase faults.Phase) {
+func (l *loop) spend(step Step) faults.Phase {
+	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
 	l.result.Landed[kind][phase]++
-	l.budget.Spend(kind, phase)
+	for i := range l.plan.Aims {
+		if l.plan.Aims[i].Matches(kind, phase, at) {
+			l.result.Aimed[i]++
+		}
+	}
+	l.budget.Spend(kind, phase, at)
 	l.struck = true
 	l.spent()
+	return phase
 }
 
 // spent takes note of what the budget allows.
@@ -349,6 +399,11 @@ func (l *loop) spent() {
 		l.budgetKey = fold(l.budgetKey, uint64(left))
 	}
 	l.budgetKey = fold(l.budgetKey, uint64(l.budget.Any))
+	for i := range l.budget.Aims {
+		if l.budget.Aims[i].Left > 0 {
+			l.budgetKey = fold(l.budgetKey, l.budget.Aims[i].Key())
+		}
+	}
 }
 
 func (l *loop) perform(step Step) {
@@ -357,6 +412,10 @@ func (l *loop) perform(step Step) {
 		return
 	}
 	l.idleTicks = 0
+	if step.Peer != 0 {
+		l.performOnLink(step)
+		return
+	}
 	if server, ok := step.server(); ok {
 		l.performAt(step, server)
 		return
@@ -380,8 +439,7 @@ func (l *loop) perform(step Step) {
 		}
 		p.resume <- struct{}{}
 	case Fault:
-		phase := p.phase()
-		l.spend(step.Fault, phase)
+		phase := l.spend(step)
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
 			Name: step.Fault.String(), Op: phase.String()})
 		faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
@@ -411,8 +469,7 @@ func (l *loop) performAt(step Step, server int) {
 		}
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Healed, Server: int32(server + 1)})
 	case Fault:
-		phase := l.phaseAt(server)
-		l.spend(step.Fault, phase)
+		phase := l.spend(step)
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
 			Op: phase.String()})
 		faults.ApplyAt(step.Fault, l.bounds, l.cluster, server)

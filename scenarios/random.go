@@ -28,8 +28,14 @@ func NewRandom(seed uint64, schedule int) *Random {
 	r.weights = [Fault]uint64{Serve: 16, Deliver: 16, Enter: gate, Leave: gate, Heal: heal, Tick: 1,
 		Log: 16, Apply: 16 >> (2 * (schedule % 3)), // In some runs servers lag far behind.
 		Resume: 1 << (2 * (schedule % 2))}
-	for kind := range r.kinds {
+	for kind := range faults.Unreachable {
 		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[r.below(4)]
+	}
+	// What has come later has a source of its own, so that the schedules without it are what they were.
+	var later rand.PCG
+	later.Seed(seed, ^uint64(schedule))
+	for kind := faults.Unreachable; kind < faults.Kinds; kind++ {
+		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[later.Uint64()%4]
 	}
 	r.tick = tick
 	return r

@@ -70,8 +70,8 @@ func (x *explorer) commutes(o *Option) bool {
 // mends tells whether a step mends a link that was cut: nobody takes notice of that until time has passed and the client
 // tries to connect. It is otherwise where messages are held, which then get through at once.
 func (x *explorer) mends(step Step) bool {
-	if step.Kind != Heal || step.Process <= 0 {
-		return false
+	if step.Kind != Heal || step.Process <= 0 || step.Peer != 0 {
+		return false // Once a client can reach a server again, it may go on to that one without a pause.
 	}
 	requests, replies := x.loop.processes[step.Process-1].link.Held()
 	return !requests && !replies

@@ -19,6 +19,7 @@ type Result struct {
 	Deviations []Deviation     // the schedule: where the decisions differ from the default policy's
 	Keys       []uint64        // the state key after each step; good until the runner's next run
 	Landed     Landed          // the faults that struck
+	Aimed      Aimed           // those of them that struck a target that the plan names
 	TraceHash  uint64          // over all events
 	CutOff     bool            // the strategy decided as often as it may in one run; what it would have done next is not known
 	Known      bool            // the run ended in a state that the strategy has seen before: it has no liveness phase, and no end

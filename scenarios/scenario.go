@@ -56,6 +56,15 @@ func (s *Scenario) faultsFit() error {
 			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
 		}
 	}
+	clients := s.Clients
+	if s.Faults.Allows(faults.Restart) {
+		clients = ClientsMax // Newcomers have the next numbers.
+	}
+	for _, aim := range s.Faults.Aims {
+		if err := aim.Fits(clients, max(1, s.Servers)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -91,7 +100,7 @@ func (s *Scenario) offers(goal *history.Goal) bool {
 	}
 	for kind := range faults.Kinds {
 		if kind.String() == goal.Fault {
-			return s.Faults.Allows(kind)
+			return s.Faults.Allows(kind) && s.has(kind.Needs())
 		}
 	}
 	return goal.Fault == ""

@@ -44,18 +44,27 @@ func TestStepNames(t *testing.T) {
 	}
 	for kind := range faults.Kinds {
 		step := scenarios.Step{Kind: scenarios.Fault, Fault: kind, Process: 3}
-		if kind.OnServer() {
+		switch kind.Strikes() {
+		case faults.OneServer:
 			step.Process = -3
+		case faults.LinkToServer:
+			step.Peer = 2
+		case faults.LinkOfServers:
+			step.Process, step.Peer = -1, 3
 		}
 		steps = append(steps, step)
 	}
-	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2}, scenarios.Step{Kind: scenarios.Heal, Process: -1})
+	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2}, scenarios.Step{Kind: scenarios.Heal, Process: -1},
+		scenarios.Step{Kind: scenarios.Heal, Process: 4, Peer: 2}, scenarios.Step{Kind: scenarios.Heal, Process: -3, Peer: 2},
+		scenarios.Step{Kind: scenarios.Fault, Fault: faults.MuteLink, Process: -3, Peer: 2})
 	for _, step := range steps {
 		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
 			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
 		}
 	}
-	for _, name := range []string{"", "tick c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101", "dance c1", "servec1"} {
+	for _, name := range []string{"", "tick c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101", "dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
+		"kill-server s1-s2", "part-link s1", "part-link s3-s1", "part-link s1-s1", "part-link c1-s2", "mute-link s1-c1", "mute-link s1-s8", "unreachable c1",
+		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2"} {
 		if step, err := scenarios.ParseStep(name); err == nil {
 			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
 		}

@@ -32,6 +32,7 @@ var stepNames = [...]string{Serve: "serve", Deliver: "deliver", Enter: "enter", 
 type Step struct {
 	Kind    StepKind
 	Fault   faults.Kind // only of Fault
+	Peer    uint8       // of a link, the server at its other end, from 1; 0 of what concerns no link between two
 	Process int32       // from 1; 0 for Tick; -1 stands for the first server, and so on
 }
 
@@ -46,12 +47,31 @@ func (s Step) String() string {
 	return stepNames[s.Kind] + s.target()
 }
 
-// target returns whom the step concerns: " c1" for the first process, " s1" for the first server.
+// target returns whom the step concerns: " c1" for the first process, " s1" for the first server, " c1-s2" or " s1-s2" for a
+// link.
 func (s Step) target() string {
+	text := " c" + strconv.Itoa(int(s.Process))
 	if s.Process < 0 {
-		return " s" + strconv.Itoa(int(-s.Process))
+		text = " s" + strconv.Itoa(int(-s.Process))
 	}
-	return " c" + strconv.Itoa(int(s.Process))
+	if s.Peer != 0 {
+		text += "-s" + strconv.Itoa(int(s.Peer))
+	}
+	return text
+}
+
+// onLink returns the step that concerns a process's link to a server, which is counted from 0.
+func onLink(kind StepKind, process, server int) Step {
+	return Step{Kind: kind, Process: int32(process), Peer: uint8(server + 1)}
+}
+
+// between returns the step that concerns the link from one server to another, both counted from 0.
+func between(kind StepKind, from, to int) Step { return onLink(kind, -(from + 1), to) }
+
+// struckBy returns the step in which a fault strikes.
+func (s Step) struckBy(kind faults.Kind) Step {
+	s.Kind, s.Fault = Fault, kind
+	return s
 }
 
 // thread returns whose step it is among all that can take steps: processes first, then servers.
@@ -76,41 +96,71 @@ func ParseStep(name string) (Step, error) {
 	if name == stepNames[Tick] {
 		return Step{Kind: Tick}, nil
 	}
-	verb, process, _ := strings.Cut(name, " c")
-	if on, server, ok := strings.Cut(name, " s"); ok {
-		return parseServerStep(name, on, server)
-	}
-	number, err := strconv.Atoi(process)
-	if err == nil && number >= 1 && number <= ClientsMax {
-		for kind := Serve; kind < Log; kind++ {
+	verb, target, _ := strings.Cut(name, " ")
+	if step, ok := parseTarget(target); ok {
+		for _, kind := range step.kinds() {
 			if stepNames[kind] == verb {
-				return Step{Kind: kind, Process: int32(number)}, nil
+				step.Kind = kind
+				return step, nil
 			}
 		}
 		for kind := range faults.Kinds {
-			if kind.String() == verb && !kind.OnServer() {
-				return Step{Kind: Fault, Fault: kind, Process: int32(number)}, nil
+			if kind.String() == verb && kind.Strikes() == step.victim() && (kind != faults.PartLink || -step.Process < int32(step.Peer)) {
+				return step.struckBy(kind), nil
 			}
 		}
 	}
 	return Step{}, fmt.Errorf("%q is not the name of a step", name)
 }
 
-func parseServerStep(name, verb, server string) (Step, error) {
-	number, err := strconv.Atoi(server)
-	if err == nil && number >= 1 && number <= ServersMax {
-		for _, kind := range [...]StepKind{Log, Apply, Heal} {
-			if stepNames[kind] == verb {
-				return onServer(kind, number-1), nil
-			}
-		}
-		for kind := range faults.Kinds {
-			if kind.String() == verb && kind.OnServer() {
-				return Step{Kind: Fault, Fault: kind, Process: -int32(number)}, nil
-			}
-		}
+// parseTarget returns a step that concerns whom the text names, and is of no kind yet.
+func parseTarget(text string) (Step, bool) {
+	whose, peer, linked := strings.Cut(text, "-")
+	var step Step
+	if process, ok := numberBehind(whose, "c", ClientsMax); ok {
+		step.Process = int32(process)
+	} else if server, ok := numberBehind(whose, "s", ServersMax); ok {
+		step.Process = -int32(server)
+	} else {
+		return Step{}, false
 	}
-	return Step{}, fmt.Errorf("%q is not the name of a step", name)
+	if !linked {
+		return step, true
+	}
+	server, ok := numberBehind(peer, "s", ServersMax)
+	step.Peer = uint8(server)
+	return step, ok && step.Process != -int32(server)
+}
+
+// numberBehind reads a letter and a number from 1 to the given one.
+func numberBehind(text, letter string, most int) (int, bool) {
+	digits, ok := strings.CutPrefix(text, letter)
+	number, err := strconv.Atoi(digits)
+	return number, ok && err == nil && number >= 1 && number <= most
+}
+
+// kinds returns the kinds that a step can be of, apart from faults, which concerns whom this one does.
+func (s Step) kinds() []StepKind {
+	switch s.victim() {
+	case faults.OneClient:
+		return []StepKind{Serve, Deliver, Enter, Leave, Heal, Resume}
+	case faults.OneServer:
+		return []StepKind{Log, Apply, Heal}
+	}
+	return []StepKind{Heal}
+}
+
+// victim returns what the step concerns.
+func (s Step) victim() faults.Victim {
+	switch {
+	case s.Process > 0 && s.Peer > 0:
+		return faults.LinkToServer
+	case s.Process > 0:
+		return faults.OneClient
+	case s.Peer > 0:
+		return faults.LinkOfServers
+	}
+	return faults.OneServer
 }
 
 // MarshalText returns the step's name.

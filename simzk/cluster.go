@@ -141,7 +141,7 @@ func (c *Cluster) Renew(config Config, log *history.Log) {
 		}
 	}
 	if !config.Down {
-		c.lead()
+		c.lead(c.candidate())
 		c.watchWays()
 	}
 }

@@ -9,29 +9,75 @@ import (
 // linked tells whether the server runs and can talk with the others, both ways.
 func (s *server) linked() bool { return s.up && !s.deaf && !s.mute }
 
+// meet tells whether two servers can connect to each other: both are linked, and their link is severed in neither direction.
+func (c *Cluster) meet(a, b int) bool {
+	return c.servers[a].linked() && c.servers[b].linked() && !c.Severed(a, b) && !c.Severed(b, a)
+}
+
 // elect finds a new leader, unless the present one still has a majority of the voters behind it, as far as it knows, now that
-// some servers serve no longer. When there is a new leader, or none, all clients lose their connections, because every
-// server that follows starts anew. An old leader that cannot be told goes on for a while.
+// some servers serve no longer. The clients of servers that follow another leader from now on, or none, lose their
+// connections, because such a server starts anew. An old leader that cannot be told goes on for a while, and so does a server
+// that follows it and hears of nothing else.
 func (c *Cluster) elect(stopped ...int) {
 	for _, i := range stopped {
 		c.servers[i].stop()
 	}
-	follows := func(s *server) bool { return s.serving && s.epoch == c.epoch }
-	if c.leader != noLeader && c.servers[c.leader].serving && c.count(follows) > c.Voters()/2 {
-		c.dropClientsOf(stopped)
-		return
-	}
+	followed := c.followed()
 	for i := range c.servers {
-		if s := &c.servers[i]; s.serving && (s.linked() || i == c.leader && !s.deaf) {
+		s := &c.servers[i]
+		switch {
+		case !s.leads || followed && i == c.leader:
+		case !c.deceived(i):
+			s.stop()
+			stopped = append(stopped, i)
+		case s.notices == 0:
+			s.notices = c.now + (leaderPatience-followerPatience)*c.config.TickTime
+		}
+	}
+	stopped = c.orphan(stopped)
+	if !followed {
+		c.leader = noLeader
+	}
+	c.dropClientsOf(stopped)
+	if followed {
+		c.gather()
+	} else if best := c.candidate(); best != noLeader {
+		c.lead(best)
+	}
+}
+
+// followed tells whether there is a leader that has a majority of the voters behind it.
+func (c *Cluster) followed() bool {
+	follows := func(s *server) bool { return s.serving && s.epoch == c.epoch }
+	return c.leader != noLeader && c.servers[c.leader].serving && c.count(follows) > c.Voters()/2
+}
+
+// deceived tells whether a server that leads takes a majority for being behind it still: of a voter that it does not hear it
+// cannot know that it has gone, for as long as the leader's patience lasts.
+func (c *Cluster) deceived(leader int) bool {
+	l, behind := &c.servers[leader], 0
+	for i := range c.servers {
+		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch || l.deaf || c.Severed(i, leader)) {
+			behind++
+		}
+	}
+	return behind > c.Voters()/2
+}
+
+// orphan lets all servers stop that follow one which leads no more, and hear of that. It returns those that had stopped before
+// with them.
+func (c *Cluster) orphan(stopped []int) []int {
+	for i := range c.servers {
+		s := &c.servers[i]
+		if !s.serving || s.leads || s.deaf || c.Severed(s.under, i) {
+			continue
+		}
+		if l := &c.servers[s.under]; !l.leads || l.epoch != s.epoch {
 			s.stop()
 			stopped = append(stopped, i)
 		}
 	}
-	c.leader = noLeader
-	c.dropClientsOf(stopped)
-	if c.count((*server).linked) > c.Voters()/2 {
-		c.lead()
-	}
+	return stopped
 }
 
 // count returns how many of the voters are as asked.
@@ -49,15 +95,29 @@ func (c *Cluster) count(are func(*server) bool) int {
 // else take part in an election.
 func (c *Cluster) enter(server int) {
 	switch s := &c.servers[server]; {
-	case !s.linked() || s.serving && s.epoch == c.epoch:
+	case !s.linked() || s.serving:
 	case c.leader == noLeader || !c.servers[c.leader].linked():
 		c.elect()
-	default:
+	case c.meet(server, c.leader):
 		c.join(server)
 		if last := len(c.proposals) - 1; last >= 0 {
 			c.record(history.Event{At: c.now, Kind: history.Logged, Server: c.serverNumber(server), Zxid: c.proposals[last].zxid})
 		}
 	}
+}
+
+// gather lets every server that looks for a leader, and can connect to the present one, follow it.
+func (c *Cluster) gather() {
+	for i := range c.servers {
+		if c.looks(i) && c.meet(i, c.leader) {
+			c.enter(i)
+		}
+	}
+}
+
+// looks tells whether a server looks for a leader.
+func (c *Cluster) looks(server int) bool {
+	return c.servers[server].linked() && !c.servers[server].serving
 }
 
 // stop lets a server serve no longer. Its clients have to lose their connections then.
@@ -73,20 +133,39 @@ func (c *Cluster) dropClientsOf(servers []int) {
 func (c *Cluster) join(server int) {
 	s := &c.servers[server]
 	s.serving, s.leads, s.notices = true, false, 0
-	s.blank, s.epoch = false, c.epoch
+	s.blank, s.epoch, s.under = false, c.epoch, c.leader
 	c.catchUp(server)
 }
 
-// lead makes a server the leader, of those that can the one that has logged most, and of several the one with the highest
-// id (FastLeaderElection): a new epoch begins, and with it the time of every session (the constructor of
-// SessionTrackerImpl). What the leader has logged is committed by that, what it has not is lost.
-func (c *Cluster) lead() {
-	c.leader = noLeader
+// candidate returns who is going to lead, or noLeader: of the voters that can, the one that has logged most, and of several the
+// one with the highest id (FastLeaderElection).
+func (c *Cluster) candidate() int {
+	best := noLeader
 	for i := range c.servers {
-		if s := &c.servers[i]; s.role == voter && s.linked() && (c.leader == noLeader || c.precedes(c.leader, i)) {
-			c.leader = i
+		if c.servers[i].role == voter && c.backed(i) && (best == noLeader || c.precedes(best, i)) {
+			best = i
 		}
 	}
+	return best
+}
+
+// backed tells whether a server can lead: of the voters that look for a leader, a majority can connect to it and has logged no
+// more than it has (a leader gives up where a follower comes that has logged more: Leader.waitForEpochAck). So it has all
+// that is committed, whatever those have logged that cannot connect.
+func (c *Cluster) backed(candidate int) bool {
+	behind := 0
+	for i := range c.servers {
+		if c.servers[i].role == voter && c.looks(i) && c.meet(candidate, i) && !c.ahead(candidate, i) {
+			behind++
+		}
+	}
+	return c.looks(candidate) && behind > c.Voters()/2
+}
+
+// lead makes a server the leader of all that can connect to it: a new epoch begins, and with it the time of every session (the
+// constructor of SessionTrackerImpl). What the leader has logged is committed by that, what it has not is lost.
+func (c *Cluster) lead(leader int) {
+	c.leader = leader
 	c.epoch++
 	if c.config.Lag && c.epoch > 1 {
 		c.record(history.Event{At: c.now, Kind: history.Leading, Server: c.serverNumber(c.leader), Zxid: c.nextEpoch()})
@@ -96,11 +175,11 @@ func (c *Cluster) lead() {
 	}
 	c.recover()
 	for i := range c.servers {
-		if c.servers[i].linked() {
+		if c.looks(i) && c.meet(i, leader) {
 			c.join(i)
 		}
 	}
-	c.servers[c.leader].leads = true
+	c.servers[leader].leads = true
 	if !c.Standalone() {
 		c.zxid = c.nextEpoch()
 		for i := range c.servers {
@@ -120,14 +199,16 @@ func (c *Cluster) nextEpoch() int64 { return (c.zxid>>32 + 1) << 32 }
 
 // precedes tells whether the second of two candidates has the better claim to lead.
 func (c *Cluster) precedes(first, second int) bool {
+	return c.ahead(first, second) || !c.ahead(second, first) && c.servers[first].id < c.servers[second].id
+}
+
+// ahead tells whether the second of two servers has logged more than the first.
+func (c *Cluster) ahead(first, second int) bool {
 	a, b := &c.servers[first], &c.servers[second]
-	switch {
-	case a.blank != b.blank:
+	if a.blank != b.blank {
 		return a.blank
-	case a.logged != b.logged:
-		return a.logged < b.logged
 	}
-	return a.id < b.id
+	return a.logged < b.logged
 }
 
 // recover makes what the new leader has logged all that there is, and commits it.

@@ -104,6 +104,7 @@ func (c *Cluster) Led() bool { return c.leader != noLeader && !c.Parted(c.leader
 func (c *Cluster) KillServer(server int) {
 	c.servers[server].up = false
 	c.elect(server)
+	c.watchWays()
 }
 
 // StartServer starts a server's process again, with the data that it had.

@@ -86,6 +86,10 @@ const (
 	jumpMove    moveKind = "jump-clock"
 	slowMove    moveKind = "slow-client"
 	fastMove    moveKind = "fast-client"
+	barMove     moveKind = "unreachable"  // of the server to which the client was connected last
+	linkMove    moveKind = "part-link"    // of that server and the next
+	severMove   moveKind = "mute-link"    // by that server, of the next
+	restoreMove moveKind = "restore-link" // in the direction from that server
 )
 
 // moveKinds are the kinds of moves, as often as they are to be drawn.
@@ -98,7 +102,7 @@ var moveKinds = func() []moveKind {
 		{callMove, 10}, {callsMove, 2}, {flowMove, 3}, {serveMove, 4}, {deliverMove, 4}, {tickMove, 5}, {cutMove, 3}, {healMove, 3},
 		{returnMove, 3}, {loseMove, 1}, {waitMove, 1}, {isolateMove, 1}, {eventsMove, 1}, {disposeMove, 1}, {resetMove, 2}, {applyMove, 3}, {killMove, 1},
 		{partMove, 1}, {mendMove, 3}, {deafenMove, 1}, {muteMove, 1}, {holdMove, 1}, {keepMove, 1}, {clockMove, 1}, {lagMove, 1}, {jumpMove, 1},
-		{slowMove, 1}, {fastMove, 1},
+		{slowMove, 1}, {fastMove, 1}, {barMove, 1}, {linkMove, 1}, {severMove, 1}, {restoreMove, 2},
 	} {
 		kinds = append(kinds, slices.Repeat([]moveKind{k.kind}, k.times)...)
 	}
@@ -502,6 +506,7 @@ func newPerformance(p *play, join func(*simzk.Cluster) (simzk.Client, *simzk.Lin
 
 func (s *performance) perform(m *move) {
 	a, server := s.actors[m.which%len(s.actors)], m.which%s.cluster.Servers()
+	next := (server + 1) % s.cluster.Servers()
 	switch m.kind {
 	case callMove:
 		s.call(a, &m.ask)
@@ -571,6 +576,18 @@ func (s *performance) perform(m *move) {
 		s.strike(faults.SlowClient, a)
 	case fastMove:
 		s.strike(faults.FastClient, a)
+	case barMove:
+		if at := a.link.ServerIndex(); faults.PossibleTo(faults.Unreachable, s.cluster, a.link, at) && !a.undecided() {
+			faults.ApplyTo(faults.Unreachable, s.cluster, a.link, at)
+		}
+	case linkMove:
+		s.sever(faults.PartLink, min(server, next), max(server, next))
+	case severMove:
+		s.sever(faults.MuteLink, server, next)
+	case restoreMove:
+		if s.cluster.Severed(server, next) && !s.undecided() {
+			s.cluster.Restore(server, next)
+		}
 	}
 	s.observe()
 }
@@ -679,6 +696,15 @@ func (s *performance) flow() {
 func (s *performance) heal(a *actor) {
 	if a.link.Down() {
 		s.cluster.Heal(a.link)
+	}
+	for server := range s.cluster.Servers() {
+		s.cluster.Unbar(a.link, server)
+	}
+}
+
+func (s *performance) sever(kind faults.Kind, from, to int) {
+	if faults.PossibleBetween(kind, s.cluster, from, to) && !s.undecided() {
+		faults.ApplyBetween(kind, s.cluster, from, to)
 	}
 }
 

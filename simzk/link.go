@@ -21,9 +21,10 @@ type Link struct {
 	state   linkState
 	crashed atomic.Bool
 	guids   atomic.Uint64
-	pings   bool // the client keeps its session alive while it is connected, by pings that are no steps
-	percent int  // at which its clock goes; see [Cluster.SetClientClock]
-	halt         // what keeps the client, or its messages, from going on
+	pings   bool   // the client keeps its session alive while it is connected, by pings that are no steps
+	barred  uint64 // the servers that it cannot reach, one bit for each; see [Cluster.Bar]
+	percent int    // at which its clock goes; see [Cluster.SetClientClock]
+	halt           // what keeps the client, or its messages, from going on
 
 	// What the server knows of the connection.
 	session    *session
@@ -98,9 +99,6 @@ func (l *Link) Connected() bool { return l.end.connected() && !l.crashed.Load() 
 
 // Down tells whether the link is cut, or messages are held, and waits for [Cluster.Heal].
 func (l *Link) Down() bool { return (l.state == down || l.held()) && !l.crashed.Load() }
-
-// open tells whether the client could connect to a server that serves.
-func (l *Link) open() bool { return l.state == up && !l.held() }
 
 // Isolated tells whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
@@ -216,6 +214,9 @@ func (l *Link) key() uint64 {
 	key = fold(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
 	if l.halt != (halt{}) || l.percent != 0 {
 		key = fold(key, l.halt.key(l.cluster.now)<<8|uint64(l.percent))
+	}
+	if l.barred != 0 {
+		key = mix(key, l.barred)
 	}
 	// From which transaction on a client asks what it has missed, which is all that these numbers decide.
 	for _, r := range l.toServer {

@@ -352,7 +352,7 @@ func (c *Conn) redial() {
 
 // dial tries to connect to the server that the client has come to on its list, and reports whether it could.
 func (c *Conn) dial() bool {
-	if !c.Link.open() || !c.cluster.Serving(c.host) {
+	if !c.Link.reaches(c.host) {
 		c.sendSubmitted() // Such a try takes time, in which the process calls, and its calls wait with the others.
 		return false
 	}

@@ -77,6 +77,9 @@ func (l *Link) outlook() uint64 {
 	if l.halt != (halt{}) || l.percent != 0 {
 		h = mix(h, l.halt.key(l.cluster.now)<<8|uint64(l.percent))
 	}
+	if l.barred != 0 {
+		h = mix(h, l.barred)
+	}
 	for _, r := range l.toServer {
 		h = mix(h, r.outlook())
 	}

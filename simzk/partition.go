@@ -1,13 +1,18 @@
 package simzk
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A way is what a server knows of the others, and whether messages pass between them.
 type way struct {
 	deaf, mute bool          // it hears nothing of the other servers; they hear nothing of it
+	deafTo     uint64        // those of which it hears nothing, one bit for each; see [Cluster.Sever]
 	serving    bool          // as far as it knows, it is one of a majority that has a leader
 	leads      bool          // as far as it knows
 	epoch      int           // of the leader that it follows
+	under      int           // that leader
 	notices    time.Duration // when it gives up; 0 while all is well
 	ahead      time.Duration // by how much its wall clock is wrong
 }
@@ -63,7 +68,7 @@ func (c *Cluster) toLeader(server int) bool {
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
 	}
-	return server == c.leader || !s.mute && !c.servers[c.leader].deaf
+	return server == c.leader || !s.mute && !c.servers[c.leader].deaf && !c.Severed(server, c.leader)
 }
 
 // fromLeader tells whether what the leader says reaches a server that follows it.
@@ -72,7 +77,7 @@ func (c *Cluster) fromLeader(server int) bool {
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
 	}
-	return server == c.leader || !s.deaf && !c.servers[c.leader].mute
+	return server == c.leader || !s.deaf && !c.servers[c.leader].mute && !c.Severed(c.leader, server)
 }
 
 // inTouch tells whether a server and the leader hear of each other.
@@ -117,6 +122,11 @@ func (c *Cluster) watchWays() {
 		}
 	}
 	c.commitAcknowledged()
+}
+
+// Noticing tells whether time alone will let a server find out that it has been cut off from its leader, or from a majority.
+func (c *Cluster) Noticing() bool {
+	return slices.ContainsFunc(c.servers, func(s server) bool { return s.notices > 0 })
 }
 
 // noticePartitions lets servers find out that they have been cut off for too long.

@@ -198,7 +198,7 @@ func (r *RealConn) connects() bool {
 	r.dials = r.dials[1:]
 	r.mu.Unlock()
 	c := r.link.cluster
-	if !r.link.open() || !c.Serving(dial.host) {
+	if !r.link.reaches(dial.host) {
 		r.mark() // Such a try takes time, in which the process calls, and its calls wait with the others.
 		r.phase, r.dialAt = dialing, c.now+dialPause
 		dial.answer <- nil

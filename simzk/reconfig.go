@@ -218,5 +218,10 @@ func (c *Cluster) stepDown(asking *Link) {
 			l.post(message{})
 		}
 	}
-	c.lead()
+	for i := range c.servers {
+		if s := &c.servers[i]; s.linked() {
+			s.stop()
+		}
+	}
+	c.lead(c.candidate())
 }

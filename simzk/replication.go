@@ -142,13 +142,14 @@ func (c *Cluster) Log(server int) {
 	}
 }
 
-// commitAcknowledged commits every proposal that the leader knows a majority to have logged.
+// commitAcknowledged commits every proposal that the leader knows a majority to have logged. A server that has died since counts:
+// the leader keeps what has been acknowledged (Proposal.ackSet).
 func (c *Cluster) commitAcknowledged() {
 	if !c.config.Lag || c.leader == noLeader {
 		return
 	}
 	for c.committed < len(c.proposals) {
-		known := func(s *server) bool { return s.serving && s.epoch == c.epoch && s.acknowledged > c.committed }
+		known := func(s *server) bool { return s.epoch == c.epoch && s.acknowledged > c.committed }
 		if c.count(known) <= c.Voters()/2 && c.sabotage != commitsAlone {
 			return
 		}
@@ -359,6 +360,9 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.deaf)<<3|btoi(s.mute)<<2|btoi(s.serving)<<1|btoi(s.leads)))
 		if s.notices > 0 {
 			key = mix(key, uint64(s.notices-c.now))
+		}
+		if s.deafTo != 0 {
+			key = mix(key, s.deafTo)
 		}
 	}
 	for _, s := range c.sessions {

@@ -70,7 +70,7 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.IntVar(&f.cycles, "cycles", 2, "how often each process takes the lock")
 	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has, up to 7; those that do not lead apply what is agreed when the schedule says")
 	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for go-zookeeper/zk itself, which takes ten times as long")
-	flags.StringVar(&f.strategy, "strategy", scenarios.RandomStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
+	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
 	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which nothing has happened yet for alike")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, and note in it how far the search is, "+
 		"once a minute and when --budget, --schedules or Ctrl-C ends it")
@@ -79,7 +79,7 @@ func newCheck(t *testing.T) *cobra.Command {
 		"those with fewer deviations first; 0 for all schedules")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
-	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2")
+	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2,kill-server:leader@hold=1")
 	flags.DurationVar(&f.bounds.Pause, "pause-max", faults.DefaultBounds().Pause, "for how long a process is paused at most")
 	flags.IntVar(&f.bounds.Drift, "clock-drift", faults.DefaultBounds().Drift, "by how many percent a clock goes too fast or too slowly")
 	flags.StringVar(&f.requireLanded, "require-landed", "", "fail unless faults have landed in these `places`: a list of kinds, or of kind@phase, or all")
@@ -109,13 +109,17 @@ const faultNameWidth = len("deafen-server")
 
 func faultsHelp() string {
 	var text strings.Builder
-	text.WriteString("Faults, each of which strikes one client or one server:\n")
+	text.WriteString("Faults, each of which strikes one client, one server, or one link:\n")
 	for kind := range faults.Kinds {
 		fmt.Fprintf(&text, "  %-*s  %s\n", faultNameWidth, kind, kind.Meaning())
 	}
-	fmt.Fprintf(&text, "  %-*s  one of these, but for restart and fail-write\n", faultNameWidth, "any")
+	fmt.Fprintf(&text, "  %-*s  one of these, but for restart and those that follow it\n", faultNameWidth, "any")
 	fmt.Fprintf(&text, "Behind an at sign a phase of the lock can stand in which it is to strike, as in cut@hold=1: %s.\n",
 		strings.Join(faults.PhaseKeys(), ", "))
+	text.WriteString(`Behind a colon a target can stand that it is to strike, before the phase: a client (cut:c1=1), a server, the leader or a
+follower (kill-server:s2=1, kill-server:leader@hold=1), and of a link one end or both (part-link:leader=1, mute-link:s1-s3=1,
+unreachable:c1-leader=1).
+`)
 	return text.String()
 }
 

@@ -188,7 +188,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 // writeLacking says which faults were planned and have not landed, and which have not where they were required to.
 func writeLacking(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
 	if never := campaign.NeverLanded(r); len(never) > 0 {
-		fmt.Fprintf(w, "planned, and never landed: %s\n", listed(never))
+		fmt.Fprintf(w, "planned, and never landed: %s\n", strings.Join(never, ", "))
 	}
 	if lacking := campaign.Lacking(r); len(lacking) > 0 {
 		fmt.Fprintf(w, "required, and never landed: %s\n", listed(lacking))
@@ -292,7 +292,7 @@ type report struct {
 	Seconds      float64                   `json:"seconds"`
 	TraceDigest  string                    `json:"trace_digest"`
 	FaultsLanded map[string]map[string]int `json:"faults_landed"`                 // by kind and phase
-	NeverLanded  []faults.Kind             `json:"faults_never_landed,omitempty"` // though they were planned
+	NeverLanded  []string                  `json:"faults_never_landed,omitempty"` // though they were planned
 	Lacking      []faults.Cell             `json:"required_not_landed,omitempty"` // for which the campaign is not green
 	Bounds       faults.Bounds             `json:"bounds"`                        // of pauses and clocks
 	Beyond       int                       `json:"beyond_bounds"`                 // schedules that broke what the lock does not promise there

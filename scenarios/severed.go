@@ -1,0 +1,85 @@
+package scenarios
+
+import (
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+)
+
+// severs tells whether faults can strike single links, those of which servers are an end.
+func (s *Scenario) severs() bool {
+	for _, kind := range s.FaultKinds() {
+		if victim := kind.Strikes(); victim == faults.LinkToServer || victim == faults.LinkOfServers {
+			return true
+		}
+	}
+	return false
+}
+
+// appendSevered adds the healing of single links: of a client's to a server, and of each direction between two servers.
+func (l *loop) appendSevered(options []Option) []Option {
+	servers := l.cluster.Servers()
+	for _, link := range l.cluster.Links() {
+		for server := range servers {
+			if link.Barred(server) && !link.Crashed() {
+				options = append(options, Option{Step: onLink(Heal, link.Process(), server)})
+			}
+		}
+	}
+	for from := range servers {
+		for to := range servers {
+			if l.cluster.Severed(from, to) {
+				options = append(options, Option{Step: between(Heal, from, to)})
+			}
+		}
+	}
+	return options
+}
+
+// appendLinkFaults adds the faults that strike single links.
+func (l *loop) appendLinkFaults(options []Option, kind faults.Kind) []Option {
+	servers := l.cluster.Servers()
+	if kind.Strikes() == faults.LinkToServer {
+		for _, p := range l.processes {
+			for server := range servers {
+				if !p.done() && faults.PossibleTo(kind, l.cluster, p.link, server) {
+					options = l.appendFault(options, onLink(Fault, p.Number, server).struckBy(kind))
+				}
+			}
+		}
+		return options
+	}
+	for from := range servers {
+		for to := range servers {
+			if faults.PossibleBetween(kind, l.cluster, from, to) {
+				options = l.appendFault(options, between(Fault, from, to).struckBy(kind))
+			}
+		}
+	}
+	return options
+}
+
+// performOnLink performs a step that concerns a link of which a server is an end.
+func (l *loop) performOnLink(step Step) {
+	peer := int(step.Peer) - 1
+	e := history.Event{At: l.cluster.Now(), Kind: history.Healed, Peer: step.Peer}
+	if step.Process < 0 {
+		e.Server = -step.Process
+	} else {
+		e.Process = step.Process
+	}
+	if step.Kind == Fault {
+		e.Kind, e.Name, e.Op = history.Fault, step.Fault.String(), l.spend(step).String()
+	}
+	l.log.Append(e)
+	from, servers := step.server()
+	switch fault := step.Kind == Fault; {
+	case fault && servers:
+		faults.ApplyBetween(step.Fault, l.cluster, from, peer)
+	case fault:
+		faults.ApplyTo(step.Fault, l.cluster, l.processes[step.Process-1].link, peer)
+	case servers:
+		l.cluster.Restore(from, peer)
+	default:
+		l.cluster.Unbar(l.processes[step.Process-1].link, peer)
+	}
+}
