@@ -27,6 +27,9 @@ import "slices"
 // In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
 // session, drops what is under way to its clients. There nothing is left out.
 //
+// So does a fault of a server that is bound to a phase of the lock: whether it can strike depends on what the first process does
+// that is connected. As long as the plan has one, nothing is left out either.
+//
 // Time is taken to commute with a delivery too. That is so for a lock that does not look at the clock. For one that does,
 // the reduced search sees only schedules in which a message that can be delivered is not held back while time
 // passes; requests still are.
@@ -36,7 +39,7 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	if !entry {
 		at = slices.IndexFunc(all, x.private)
 	}
-	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 {
+	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 || x.loop.budget.PhasedOnServers() {
 		return nil, nil, false
 	}
 	first = append(make([]Step, 0, 4), all[at])
@@ -56,11 +59,12 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 // to be served: its own steps, and the faults of servers, which are counted by what the first client of a server does. What
 // other processes do commutes with the leaving, of which nobody learns before that request is served, and has been tried
 // before it: these are sleep sets (Godefroid, 1996) with the leaving as the last step of each state. Who is inside for longer
-// breaks all that one breaks who is inside for less. Where somebody else has the lock too, or time may pass in between,
-// everything is tried.
+// breaks all that one breaks who is inside for less. Where somebody else has the lock too, time may pass in between, or a
+// fault is bound to a phase, everything is tried.
 func (x *explorer) afterLeaving(all []Step) []Step {
 	last := len(x.path) - 1
-	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 {
+	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
+		x.loop.budget.PhasedOnServers() {
 		return all
 	}
 	left := x.path[last].step.Process
