@@ -27,9 +27,11 @@ const Ensemble Property = "ensemble"
 // decides.
 //
 // It takes time linear in the events, times the number of ephemeral nodes that are live at once.
-func CheckEnsemble(events []Event) *Violation {
-	var space [8]clientView
-	c := ensembleChecker{clients: space[:0], strict: true}
+func CheckEnsemble(events []Event) *Violation { return new(ensembleChecker).run(events) }
+
+// run decides [Ensemble], in the memory of the history before.
+func (c *ensembleChecker) run(events []Event) *Violation {
+	*c = ensembleChecker{clients: c.clients[:0], sessions: c.sessions[:0], ephemerals: c.ephemerals[:0], strict: true}
 	for i := range events {
 		c.event = i
 		if c.check(&events[i]); c.violation != nil {
