@@ -133,6 +133,9 @@ func (c *contender) obtain() outcome {
 	}
 	c.granted = true
 	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
+	if !time.Now().Before(vigil.deadline) {
+		vigil.grant.end(errUnconfirmed) // An observer took its time, and the caller shall not be the first to run.
+	}
 	go c.hold(vigil)
 	return outcome{grant: vigil.grant}
 }
@@ -345,6 +348,7 @@ func (c *contender) removeOnce() error {
 	}
 	c.observe(Event{Kind: Removed})
 	c.node = ""
+	c.granted = false // What comes now has not had its turn.
 	// A request that was taken for lost may have been carried out late, and made a second node.
 	c.uncertain, c.doubted = c.uncertain || c.doubted, false
 	return nil

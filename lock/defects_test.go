@@ -251,11 +251,12 @@ var cleanupDefects = []defect{
 		w.cluster.Isolate(w.client(1).Link)
 		go lease.Unlock(background)
 		rival := w.start(background, w.mutex(2))
-		w.pass(2 * sessionTimeout)
+		for waited := time.Duration(0); waited < 2*sessionTimeout && !rival.returned(); waited += 100 * time.Millisecond {
+			w.pass(100 * time.Millisecond)
+		}
 		w.wantGranted(rival)
-		again := w.start(owner, m)
-		w.cluster.Heal(w.client(1).Link)
-		w.pass(2 * time.Second)
+		again := w.start(owner, m) // The first client does not know yet how its release has ended.
+		w.pass(2 * sessionTimeout)
 		w.wantWaiting(again)
 		w.unlock(rival.lease)
 		w.wantGranted(again)
@@ -633,6 +634,7 @@ var sessionDefects = []defect{
 		w.cluster.Heal(w.client(2).Link)
 		w.unlock(holder)
 		w.wantGranted(rival)
+		w.pass(2 * time.Second)
 		w.wantWaiting(c)
 	}},
 	{"B53", "a late release takes the lock from the next holder", 2, func(w *world) {
@@ -721,8 +723,10 @@ var localDefects = []defect{
 	{"D16", "a lock goes by goroutine", 1, func(w *world) {
 		m := w.mutex(1)
 		lease := w.acquire(m)
-		w.wantWaiting(w.start(background, m)) // The same goroutine or not is no matter.
-		w.unlock(lease)                       // in another goroutine than that which has locked
+		other := w.start(background, m)
+		w.wantWaiting(other) // The same goroutine or not is no matter.
+		w.unlock(lease)      // in another goroutine than that which has locked
+		w.wantGranted(other)
 	}},
 	{"D23", "re-entered after an attempt that failed, and one release is not enough", 1, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -817,7 +821,7 @@ var localDefects = []defect{
 	}},
 	{"D5", "alone in the directory is taken for being first", 2, func(w *world) {
 		rival := w.acquire(w.mutex(2))
-		gone := &vanishing{Conn: w.client(1)}
+		gone := &vanishing{Conn: w.client(1), gone: make(chan struct{})}
 		c := w.start(background, must(lock.NewMutex(gone, "/lock", sessionTimeout)))
 		w.wantWaiting(c)
 		w.unlock(rival)
@@ -829,6 +833,12 @@ var localDefects = []defect{
 type vanishing struct {
 	*simzk.Conn
 	once bool
+	gone chan struct{}
+}
+
+func (v *vanishing) Children(path string) ([]string, *zk.Stat, error) {
+	<-v.gone
+	return v.Conn.Children(path)
 }
 
 func (v *vanishing) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
@@ -836,6 +846,7 @@ func (v *vanishing) Create(path string, data []byte, flags int32, acl []zk.ACL) 
 	if err == nil && !v.once {
 		v.once = true
 		err = v.Conn.Delete(created, -1)
+		close(v.gone)
 	}
 	return created, err
 }

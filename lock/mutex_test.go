@@ -459,6 +459,67 @@ func TestSameNameBehind(t *testing.T) {
 	})
 }
 
+// There the one before, which has lost its session, can have come back under its name while the connection was down. To a watch
+// that is set again over the reconnect, that is the same as a node that was changed, and no release.
+func TestSameNameAfterReconnect(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
+		holder := w.acquire(w.mutex(1))
+		returns := w.start(background, w.mutex(2))
+		w.flow()
+		waits := w.start(background, w.mutex(3))
+		w.flow()
+		w.cluster.Cut(w.client(3).Link)
+		w.cluster.Expire(w.client(2).SessionID())
+		w.pass(2 * time.Second)
+		w.wantNodes(3)
+		w.cluster.Heal(w.client(3).Link)
+		w.pass(1500 * time.Millisecond)
+		w.wantWaiting(waits, returns)
+		w.unlock(holder)
+		w.wantGranted(waits)
+		w.unlock(waits.lease)
+		w.wantGranted(returns)
+	})
+}
+
+// There a contender that comes back under its name can find that name in a listing from before its new node: the listing that
+// is sent along with the request for the node, answered by a server that does not know yet of the end of the old session.
+func TestSameNameInAnEarlyListing(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
+		holder := w.acquire(w.mutex(2))
+		late := &listsThePast{Conn: w.client(1)}
+		returns := w.start(background, must(lock.NewMutex(late, "/lock", sessionTimeout)))
+		w.flow()
+		late.past = w.nodes()
+		w.cluster.Expire(w.client(1).SessionID())
+		w.unlock(holder)
+		rival := w.acquire(w.mutex(3))
+		w.pass(2 * time.Second)
+		w.wantNodes(2)
+		w.wantWaiting(returns)
+		w.unlock(rival)
+		w.wantGranted(returns)
+	})
+}
+
+// listsThePast is a client whose next listing shows what has been.
+type listsThePast struct {
+	*simzk.Conn
+	past []string
+}
+
+func (l *listsThePast) Children(path string) ([]string, *zk.Stat, error) {
+	past := l.past
+	l.past = nil
+	names, stat, err := l.Conn.Children(path)
+	if past != nil {
+		names = past
+	}
+	return names, stat, err
+}
+
 // A second node of the same contender, made by a request that was taken for lost, is removed.
 func TestDuplicateIsRemoved(t *testing.T) {
 	guid := bytes.Repeat([]byte{0xab}, 16)
@@ -707,11 +768,38 @@ func TestLateDuplicate(t *testing.T) {
 	})
 }
 
-// lateCreate loses the first create, and carries it out right before the first delete.
+// Whoever waits behind that second node does not take its end for a release: it stood at the end of the queue.
+func TestLateDuplicateIsNoRelease(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		late := &lateCreate{Conn: w.client(1), proceed: make(chan struct{})}
+		first := w.acquire(w.mutex(2))
+		second := w.start(background, must(lock.NewMutex(late, "/lock", sessionTimeout)))
+		w.pass(500 * time.Millisecond)
+		third := w.start(background, w.mutex(3))
+		w.flow()
+		w.unlock(first)
+		w.wantGranted(second)
+		go second.lease.Unlock(background)
+		w.flow()
+		w.wantGranted(third)
+		w.wantNodes(2)
+		fourth := w.start(background, w.mutex(4))
+		w.wantWaiting(fourth)
+		close(late.proceed)
+		w.wantWaiting(fourth)
+		w.wantNodes(2)
+		w.unlock(third.lease)
+		w.wantGranted(fourth)
+	})
+}
+
+// lateCreate loses the first create, and carries it out right before the first node is removed. The next removal has to wait,
+// if there is something to wait for.
 type lateCreate struct {
 	*simzk.Conn
-	lost string
-	late bool
+	lost    string
+	late    bool
+	proceed chan struct{}
 }
 
 func (l *lateCreate) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
@@ -723,13 +811,31 @@ func (l *lateCreate) Create(path string, data []byte, flags int32, acl []zk.ACL)
 }
 
 func (l *lateCreate) Delete(path string, version int32) error {
-	if !l.late {
-		l.late = true
-		if _, err := l.Conn.Create(l.lost, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
-			return err
-		}
+	if err := l.createLate(); err != nil {
+		return err
 	}
 	return l.Conn.Delete(path, version)
+}
+
+func (l *lateCreate) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	if _, removes := operations[len(operations)-1].(*zk.DeleteRequest); removes {
+		if err := l.createLate(); err != nil {
+			return nil, err
+		}
+	}
+	return l.Conn.Multi(operations...)
+}
+
+func (l *lateCreate) createLate() error {
+	if l.late {
+		if l.proceed != nil {
+			<-l.proceed
+		}
+		return nil
+	}
+	l.late = true
+	_, err := l.Conn.Create(l.lost, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	return err
 }
 
 // A delete whose reply is lost has given the lock back all the same.

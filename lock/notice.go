@@ -27,8 +27,8 @@ func readNotice(data []byte) (notice, error) {
 	return n, nil
 }
 
-// post asks contenders to give the lock back. Those that have been asked before are left out once they are gone.
-func (q *queue) post(names []string, standing func(string) bool) error {
+// post asks contenders to give the lock back, and leaves out those that are gone.
+func (q *queue) post(names []string, gone map[string]bool) error {
 	for {
 		data, stat, err := q.client.Get(q.path)
 		if err != nil {
@@ -47,7 +47,7 @@ func (q *queue) post(names []string, standing func(string) bool) error {
 		if len(n.Revoked) == asked {
 			return nil
 		}
-		n.Revoked = slices.DeleteFunc(n.Revoked, func(name string) bool { return !standing(name) })
+		n.Revoked = slices.DeleteFunc(n.Revoked, func(name string) bool { return gone[name] })
 		if data, err = json.Marshal(n); err != nil {
 			panic(err) // Texts can always be marshalled.
 		}

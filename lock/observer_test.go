@@ -33,6 +33,35 @@ func (o *witness) want(t *testing.T, want ...lock.EventKind) {
 	}
 }
 
+// slow is an observer that takes its time.
+type slow time.Duration
+
+func (s slow) Observe(e lock.Event) {
+	if e.Kind == lock.Granted {
+		time.Sleep(time.Duration(s))
+	}
+}
+
+// An observer that holds up the grant for longer than it is good for holds up the news of that too: so the lease has ended by the
+// time that the caller has it.
+func TestSlowObserver(t *testing.T) {
+	for _, canEnd := range []bool{true, false} {
+		inWorld(t, 1, func(w *world) {
+			m := w.mutex(1, lock.WithObserver(slow(sessionTimeout/2)))
+			c := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+				if !canEnd {
+					ctx = context.WithoutCancel(ctx)
+				}
+				lease, err := m.Lock(ctx)
+				return lease, errors.Join(err, lease.Err())
+			})
+			w.flow()
+			time.Sleep(sessionTimeout / 2)
+			w.wantError(c, lock.ErrLost)
+		})
+	}
+}
+
 func TestObserver(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		holding, waiting := &witness{}, &witness{}

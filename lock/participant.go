@@ -18,28 +18,38 @@ type Participant struct {
 }
 
 func (q *queue) participants(ctx context.Context, r rule) ([]Participant, error) {
-	return await(ctx, func() ([]Participant, error) { return q.census(r) })
+	return await(ctx, func() ([]Participant, error) {
+		participants, _, err := q.census(r)
+		return participants, err
+	})
 }
 
-// census asks for all participants. Those that leave meanwhile are left out.
-func (q *queue) census(r rule) ([]Participant, error) {
+// census asks for all participants, and for what stands in the directory, in the opposite order: who is named there and is no
+// participant is gone, and not yet to come. Those that leave meanwhile are left out.
+func (q *queue) census(r rule) ([]Participant, notice, error) {
 	if err := q.sync(); err != nil {
-		return nil, err
+		return nil, notice{}, err
 	}
+	posted, _, err := q.client.Get(q.path)
+	if err != nil && !isNoNode(err) {
+		return nil, notice{}, err
+	}
+	asked, _ := readNotice(posted) // What somebody else has put there asks nobody.
 	found, err := q.list()
 	if err != nil {
-		return nil, err
+		return nil, notice{}, err
 	}
 	entries, err := q.ordered(found.entries)
 	if err != nil {
-		return nil, err
+		return nil, notice{}, err
 	}
 	sortEntries(entries)
-	posted, _, err := q.client.Get(q.path)
-	if err != nil && !isNoNode(err) {
-		return nil, err
-	}
-	asked, _ := readNotice(posted) // What somebody else has put there asks nobody.
+	participants, err := q.describe(entries, r, asked)
+	return participants, asked, err
+}
+
+// describe reads the nodes of entries that are in order.
+func (q *queue) describe(entries []entry, r rule, asked notice) ([]Participant, error) {
 	participants := make([]Participant, 0, len(entries))
 	writers := false
 	for i := range entries {
@@ -68,15 +78,18 @@ func (q *queue) revoke(ctx context.Context, r rule) error {
 
 // askBack asks all who have their turn to give the lock back.
 func (q *queue) askBack(r rule) error {
-	participants, err := q.census(r)
+	participants, asked, err := q.census(r)
 	if err != nil {
 		return err
 	}
 	var holders []string
-	standing := make(map[string]bool)
+	gone := make(map[string]bool)
+	for _, name := range asked.Revoked {
+		gone[name] = true
+	}
 	for _, p := range participants {
 		name := strings.TrimPrefix(p.Node, q.at(""))
-		standing[name] = true
+		delete(gone, name)
 		if p.Turn {
 			holders = append(holders, name)
 		}
@@ -84,5 +97,5 @@ func (q *queue) askBack(r rule) error {
 	if holders == nil {
 		return ErrNotHeld
 	}
-	return q.post(holders, func(name string) bool { return standing[name] })
+	return q.post(holders, gone)
 }

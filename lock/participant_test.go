@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 // participants asks a lock who takes part, and describes them.
@@ -211,6 +214,47 @@ func TestForeignDataInTheDirectory(t *testing.T) {
 			t.Errorf("the directory holds %q", data)
 		}
 	})
+}
+
+// Two ask at the same time, and one of them saw the queue when the other's holder was not yet in it.
+func TestRevokedByTwo(t *testing.T) {
+	inWorld(t, 4, func(w *world) {
+		before := w.acquire(w.mutex(1))
+		slow := &secondLook{Conn: w.client(2), look: make(chan struct{})}
+		w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			return nil, must(lock.NewMutex(slow, "/lock", sessionTimeout)).Revoke(ctx)
+		})
+		w.flow()
+		w.unlock(before)
+		lease := w.acquire(w.mutex(3))
+		if err := w.do(func() error { return w.mutex(4).Revoke(background) }); err != nil {
+			t.Fatal(err)
+		}
+		close(slow.look)
+		w.flow()
+		w.watch()
+		select {
+		case <-lease.Revoked():
+		default:
+			t.Error("the holder has not been told")
+		}
+	})
+}
+
+// secondLook is a client that waits before it reads the directory for the second time.
+type secondLook struct {
+	*simzk.Conn
+	looks int
+	look  chan struct{}
+}
+
+func (s *secondLook) Get(path string) ([]byte, *zk.Stat, error) {
+	if path == "/lock" {
+		if s.looks++; s.looks == 2 {
+			<-s.look
+		}
+	}
+	return s.Conn.Get(path)
 }
 
 // Who was asked and is gone is not kept in the directory.

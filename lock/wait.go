@@ -51,12 +51,13 @@ func (c *contender) isOwn(e entry) bool {
 }
 
 // listOwn lists the contenders, with this one among them unless its node is gone. The listing that was sent along with the
-// request for the node will do, if the server has handled it after that request.
+// request for the node will do, if the server has handled it after that request: it shows the node then, and before it only
+// an older node of the same name, where numbers are handed out again.
 func (c *contender) listOwn() (listing, error) {
 	if c.along != nil {
 		first := <-c.along
 		c.along = nil
-		if slices.ContainsFunc(first.entries, c.isOwn) {
+		if slices.ContainsFunc(first.entries, func(e entry) bool { return c.isOwn(e) && countsChildren(e.number) }) {
 			return first, nil
 		}
 	}
@@ -187,9 +188,12 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	case which == nobody:
 		return blockers, nil
 	}
-	delete(c.watches, blockers[which].name)
-	if event.Type == zk.EventNodeDataChanged && blockers[which].kind == exclusive {
-		return blockers[which+1:], nil // It had the lock, so that nobody stood before it, and has given it back: see giveWay.
+	blocker := &blockers[which]
+	delete(c.watches, blocker.name)
+	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive && countsChildren(blocker.number) {
+		// It had the lock, so that nobody stood before it, and has given it back: see giveWay. Where numbers are handed out again,
+		// the event may as well be about another node of the same name, which came behind while the connection was down.
+		return blockers[which+1:], nil
 	}
 	if event.Type != zk.EventNodeDeleted {
 		return blockers, nil

@@ -77,7 +77,7 @@ func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, re
 		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
 	}
 	l.spent()
-	l.severing = scenario.severs()
+	l.severing = l.severs()
 	if len(l.space) != scenario.Clients {
 		l.space = make([]process, scenario.Clients)
 	}

@@ -43,8 +43,8 @@ func modelled() []scenarios.Subject {
 
 // onBoth returns a plan of so many faults of each kind that strikes both clients: the real one can neither be paused nor restarted.
 func onBoth(each int) (plan faults.Plan) {
-	for kind := range faults.AnyKinds {
-		if kind != faults.Pause {
+	for kind := range faults.Kinds {
+		if needs := kind.Needs(); needs != faults.ModelledClient && needs != faults.RealClient {
 			plan.Of[kind] = each
 		}
 	}

@@ -1,0 +1,298 @@
+//go:build ignore
+
+// This program puts defects into package lock, one after the other, and demands that the test of each fails then, which passes
+// without. The defects stand in testdata/defects.txt, which says how it is to be read. It changes no file: the compiler is
+// given the edited text in the place of the file's.
+// Usage, in the directory of the module: go run lock/sabotage.go [PATTERN], with a pattern for some of the names.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+const defectsPath = "lock/testdata/defects.txt"
+
+// timeLimit is how long a test or a search may take. Nearly all take a second or less.
+const timeLimit = 30 * time.Second
+
+// A defect is an entry of the file.
+type defect struct {
+	line  int
+	kind  string // "test", "check" or "control"
+	name  string // of the test; the arguments of interlock check
+	hangs bool   // the time limit counts as a failure
+	edits []edit
+}
+
+// An edit replaces some lines of a file of package lock.
+type edit struct {
+	line     int
+	file     string
+	old, new string
+}
+
+func main() {
+	log.SetFlags(0)
+	names, err := regexp.Compile(strings.Join(os.Args[1:], " "))
+	if err != nil {
+		log.Fatal(err)
+	}
+	directory, err := os.MkdirTemp("", "interlock-sabotage-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = run(directory, names)
+	os.RemoveAll(directory)
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(directory string, names *regexp.Regexp) error {
+	content, err := os.ReadFile(defectsPath)
+	if err != nil {
+		return err
+	}
+	defects, err := parse(string(content))
+	if err != nil {
+		return err
+	}
+	if err := passWithout(directory, defects); err != nil {
+		return err
+	}
+	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.name) })
+	results := make([]chan string, len(defects))
+	workers := make(chan struct{}, runtime.NumCPU())
+	for i, d := range defects {
+		results[i] = make(chan string, 1)
+		go func() {
+			workers <- struct{}{}
+			results[i] <- d.try(filepath.Join(directory, fmt.Sprint(i)))
+			<-workers
+		}()
+	}
+	found, wrong := 0, 0
+	for i, d := range defects {
+		result := <-results[i]
+		fmt.Printf("%s %s: %s\n", d.kind, d.name, result)
+		switch {
+		case strings.HasPrefix(result, "WRONG"):
+			wrong++
+		case d.kind != "control":
+			found++
+		}
+	}
+	fmt.Printf("%d defects found, %d controls, %d wrong\n", found, len(defects)-found-wrong, wrong)
+	if wrong > 0 || len(defects) == 0 {
+		return errors.New("not every defect was found")
+	}
+	return nil
+}
+
+// parse reads the entries of the file.
+func parse(content string) ([]defect, error) {
+	var defects []defect
+	var last *edit
+	number := 0
+	for line := range strings.Lines(content) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
+		keyword, rest, _ := strings.Cut(line, " ")
+		switch {
+		case line == "" || line[0] == '#':
+			last = nil
+		case keyword == "test" || keyword == "check" || keyword == "control":
+			last = nil
+			defects = append(defects, defect{line: number, kind: keyword, name: rest})
+		case len(defects) == 0:
+			return nil, fmt.Errorf("%s:%d: %q stands before the first defect", defectsPath, number, line)
+		case line == "hangs":
+			defects[len(defects)-1].hangs = true
+		case keyword == "in":
+			d := &defects[len(defects)-1]
+			d.edits = append(d.edits, edit{line: number, file: filepath.Join("lock", rest)})
+			last = &d.edits[len(d.edits)-1]
+		case last != nil && line[0] == '-':
+			last.old += line[1:] + "\n"
+		case last != nil && line[0] == '+':
+			last.new += line[1:] + "\n"
+		case last != nil && line[0] == ' ':
+			last.old += line[1:] + "\n"
+			last.new += line[1:] + "\n"
+		default:
+			return nil, fmt.Errorf("%s:%d: %q is neither a keyword nor part of an edit", defectsPath, number, line)
+		}
+	}
+	for _, d := range defects {
+		if (d.kind == "control") != (len(d.edits) == 0) {
+			return nil, fmt.Errorf("%s:%d: a control has no edits, and every other entry has some", defectsPath, d.line)
+		}
+	}
+	return defects, nil
+}
+
+// passWithout demands that all tests pass as long as no defect is put in, and that none of TestDefects is left out.
+func passWithout(directory string, defects []defect) error {
+	program := filepath.Join(directory, "sound")
+	if output, err := command("go", "test", "-c", "-o", program, "./lock"); err != nil {
+		return fmt.Errorf("the tests do not build: %w\n%s", err, output)
+	}
+	output, err := testing(program, "-test.v")
+	if err != nil {
+		return fmt.Errorf("without any defect: %w\n%s", err, output)
+	}
+	passed := make(map[string]bool)
+	for _, match := range regexp.MustCompile(`(?m)^ *--- PASS: (.*) \([0-9.]+s\)$`).FindAllStringSubmatch(output, -1) {
+		passed[match[1]] = true
+	}
+	delete(passed, "TestDefects")
+	for _, d := range defects {
+		name := strings.ReplaceAll(d.name, " ", "_")
+		if d.kind != "check" && !passed[name] {
+			return fmt.Errorf("%s:%d: no test %q has passed", defectsPath, d.line, d.name)
+		}
+	}
+	for _, d := range defects {
+		delete(passed, strings.ReplaceAll(d.name, " ", "_"))
+	}
+	for name := range passed {
+		if strings.HasPrefix(name, "TestDefects/") {
+			return fmt.Errorf("%s: nothing is put in for %s", defectsPath, name)
+		}
+	}
+	return nil
+}
+
+// try puts the defect in, and says what came of it. What begins with WRONG is not as it should be.
+func (d defect) try(directory string) string {
+	if d.kind == "control" {
+		return "passes"
+	}
+	if err := os.Mkdir(directory, 0o755); err != nil {
+		return "WRONG: " + err.Error()
+	}
+	overlay, err := d.overlay(directory)
+	if err != nil {
+		return "WRONG: " + err.Error()
+	}
+	program := filepath.Join(directory, "program")
+	build := []string{"test", "-c", "./lock"}
+	if d.kind == "check" {
+		build = []string{"build", "./cmd/interlock"}
+	}
+	// The packages come last.
+	build = slices.Insert(build, len(build)-1, "-overlay", overlay, "-ldflags=-s -w", "-o", program)
+	if output, err := command("go", build...); err != nil {
+		return fmt.Sprintf("WRONG: %s:%d: it does not compile: %v\n%s", defectsPath, d.line, err, output)
+	}
+	if d.kind == "check" {
+		return d.judge(commandIn(directory, program, append([]string{"check"}, strings.Fields(d.name)...)...))
+	}
+	return d.judge(testing(program, "-test.run="+pattern(d.name)))
+}
+
+// overlay writes down what the compiler is to take in the place of which file, and returns the path of that.
+func (d defect) overlay(directory string) (string, error) {
+	replaced := make(map[string]string)
+	texts := make(map[string]string)
+	for _, e := range d.edits {
+		if _, ok := texts[e.file]; !ok {
+			content, err := os.ReadFile(e.file)
+			if err != nil {
+				return "", fmt.Errorf("%s:%d: %w", defectsPath, e.line, err)
+			}
+			texts[e.file] = "\n" + string(content)
+		}
+		if n := strings.Count(texts[e.file], "\n"+e.old); n != 1 || e.old == "" {
+			return "", fmt.Errorf("%s:%d: the old lines stand %d times in %s, and should once", defectsPath, e.line, n, e.file)
+		}
+		texts[e.file] = strings.Replace(texts[e.file], "\n"+e.old, "\n"+e.new, 1)
+	}
+	for file, text := range texts {
+		original, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		replaced[original] = filepath.Join(directory, filepath.Base(file))
+		if err := os.WriteFile(replaced[original], []byte(text[1:]), 0o644); err != nil {
+			return "", err
+		}
+	}
+	content, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(directory, "overlay.json")
+	return path, os.WriteFile(path, content, 0o644)
+}
+
+// judge says what became of a test or a search with the defect put in.
+func (d defect) judge(output string, err error) string {
+	var exit *exec.ExitError
+	switch timedOut := errors.Is(err, context.DeadlineExceeded) || strings.Contains(output, "panic: test timed out"); {
+	case timedOut && d.hangs:
+		return "hangs"
+	case timedOut:
+		return fmt.Sprintf("WRONG: hangs, which %s:%d does not say", defectsPath, d.line)
+	case err == nil:
+		return "WRONG: the defect is not found"
+	case !errors.As(err, &exit) || strings.Contains(output, "panic: runtime error") || strings.Contains(output, "fatal error: "):
+		return fmt.Sprintf("WRONG: it crashes: %v\n%s", err, output)
+	case d.kind == "check" && !strings.Contains(output, "\nVIOLATION "):
+		return fmt.Sprintf("WRONG: %v\n%s", err, output)
+	case d.kind == "check":
+		return "violates " + first(`\nVIOLATION ([a-z-]+)`, output)
+	}
+	return "fails, " + first(`(?m)^ +(\w+_test\.go:.*)$|^panic: (deadlock: .*)$`, output)
+}
+
+// first returns what a pattern finds first.
+func first(pattern, text string) string {
+	match := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	return strings.Join(match[min(1, len(match)):], "")
+}
+
+// pattern returns the pattern of just one test.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// testing runs tests that were compiled, in the directory of their package.
+func testing(program string, arguments ...string) (string, error) {
+	return commandIn("lock", program, append(arguments, "-test.timeout="+timeLimit.String())...)
+}
+
+func command(name string, arguments ...string) (string, error) {
+	return commandIn("", name, arguments...)
+}
+
+func commandIn(directory, name string, arguments ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*timeLimit)
+	defer cancel()
+	c := exec.CommandContext(ctx, name, arguments...)
+	c.Dir = directory
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
+	err := c.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return output.String(), err
+}
