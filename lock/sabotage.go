@@ -150,7 +150,13 @@ func passWithout(directory string, defects []defect) error {
 	if output, err := command("go", "test", "-c", "-o", program, "./lock"); err != nil {
 		return fmt.Errorf("the tests do not build: %w\n%s", err, output)
 	}
-	output, err := testing(program, "-test.v")
+	tests := "^(TestDefects"
+	for _, d := range defects {
+		if name, _, _ := strings.Cut(d.name, "/"); d.kind == "test" && name != "TestDefects" {
+			tests += "|" + name
+		}
+	}
+	output, err := testing(program, "-test.v", "-test.run="+tests+")$")
 	if err != nil {
 		return fmt.Errorf("without any defect: %w\n%s", err, output)
 	}
