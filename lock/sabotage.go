@@ -158,7 +158,7 @@ func passWithout(directory string, defects []defect) error {
 	}
 	output, err := testing(program, "-test.v", "-test.run="+tests+")$")
 	if err != nil {
-		return fmt.Errorf("without any defect: %w\n%s", err, output)
+		return fmt.Errorf("without any defect: %w: %s", err, first(`(?m)^ +(\w+_test\.go:.*)$`, output))
 	}
 	passed := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`(?m)^ *--- PASS: (.*) \([0-9.]+s\)$`).FindAllStringSubmatch(output, -1) {
