@@ -255,14 +255,14 @@ func (d defect) judge(output string, err error) string {
 		return fmt.Sprintf("WRONG: hangs, which %s:%d does not say", defectsPath, d.line)
 	case err == nil:
 		return "WRONG: the defect is not found"
-	case !errors.As(err, &exit) || strings.Contains(output, "panic: runtime error") || strings.Contains(output, "fatal error: "):
+	case !errors.As(err, &exit) || strings.Contains("\n"+output, "\npanic: ") || strings.Contains("\n"+output, "\nfatal error: "):
 		return fmt.Sprintf("WRONG: it crashes: %v\n%s", err, output)
 	case d.kind == "check" && !strings.Contains(output, "\nVIOLATION "):
 		return fmt.Sprintf("WRONG: %v\n%s", err, output)
 	case d.kind == "check":
 		return "violates " + first(`\nVIOLATION ([a-z-]+)`, output)
 	}
-	return "fails, " + first(`(?m)^ +(\w+_test\.go:.*)$|^panic: (deadlock: .*)$`, output)
+	return "fails, " + first(`(?m)^ +(\w+_test\.go:.*)$`, output)
 }
 
 // first returns what a pattern finds first.
