@@ -190,6 +190,19 @@ func (p *Plan) AllowsCell(c Cell) bool {
 	return p.At[c.Kind][c.Phase] > 0 || c.Kind < AnyKinds && p.AnyAt[c.Phase] > 0 && c.Unreachable() == ""
 }
 
+// PhasedOnServers tells whether the plan has a fault of a server left that is bound to a phase.
+func (p *Plan) PhasedOnServers() bool {
+	if p.AnyAt != [Phases]uint16{} || slices.ContainsFunc(p.aims(), func(a Aim) bool { return a.Phased && a.Kind.OnServer() }) {
+		return true
+	}
+	for k := range Kinds {
+		if k.OnServer() && p.At[k] != [Phases]uint16{} {
+			return true
+		}
+	}
+	return false
+}
+
 // AllowsIn tells whether the plan has a fault of the kind left that may strike in the phase, and there.
 func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
 	return p.Of[k] > 0 || p.At[k][phase] > 0 || k < AnyKinds && (p.Any > 0 || p.AnyAt[phase] > 0) || p.matching(k, phase, at) >= 0

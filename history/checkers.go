@@ -29,10 +29,11 @@ type Checker struct {
 	Cut bool // the histories are beginnings of longer ones, so that a release that is under way may still come
 
 	linearizable LinearizableChecker
+	ensemble     ensembleChecker
 	memory       memory
 }
 
-// Check returns how the events break the property, or nil if they do not. The answer depends on the events alone, not
+// Check returns how the events break the property, which may be [Ensemble] too, or nil if they do not. The answer depends on the events alone, not
 // on what was checked before. It panics if there is no such property.
 func (c *Checker) Check(property Property, events []Event) *Violation {
 	switch property {
@@ -69,6 +70,8 @@ func (c *Checker) Check(property Property, events []Event) *Violation {
 	case Linearizable:
 		c.linearizable.Cut = c.Cut
 		return c.linearizable.Check(events)
+	case Ensemble:
+		return c.ensemble.run(events)
 	}
 	panic(fmt.Sprintf("history: no checker for property %q", property))
 }

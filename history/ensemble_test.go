@@ -25,3 +25,25 @@ func TestEnsembleSessionTimes(t *testing.T) {
 		{name: "several servers", events: []history.Event{opened, sent, logged, crashed, served, expired(6 * time.Second)}},
 	})
 }
+
+// A transaction needs a majority that has logged it, however low its number is. Only the sessions that there are before a run have
+// not been logged.
+func TestEnsembleMajority(t *testing.T) {
+	const alone = "a transaction was committed without a majority"
+	opened := func(process int32) history.Event {
+		return history.Event{Kind: history.SessionOpened, Process: process, Session: int64(process), Zxid: 1<<32 + int64(process), Name: "4s"}
+	}
+	logged := func(server int32, count int64) history.Event {
+		return history.Event{Kind: history.Logged, Server: server, Zxid: 1<<32 + count}
+	}
+	created := history.Event{Kind: history.NodeCreated, Process: 1, Path: "/n", Server: 3, Zxid: 1<<32 + 4}
+	called := history.Event{Kind: history.LockCall, Process: 1, Attempt: 1}
+	judge(t, history.Ensemble, history.CheckEnsemble, []verdict{
+		{name: "logged", events: []history.Event{opened(1), opened(2), opened(3), called, logged(1, 4), created}},
+		{name: "not logged", reason: alone, event: 4, events: []history.Event{opened(1), opened(2), opened(3), called, created}},
+		{name: "not logged, as many as sessions", reason: alone, event: 5, events: []history.Event{opened(1), opened(2), opened(3), called,
+			logged(1, 3), created}},
+		{name: "a session that begins amid the run", reason: alone, event: 3, events: []history.Event{opened(1), called, logged(3, 1), opened(2)}},
+		{name: "one that was logged", events: []history.Event{opened(1), called, logged(3, 1), logged(2, 2), opened(2)}},
+	})
+}

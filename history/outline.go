@@ -1,7 +1,7 @@
 package history
 
 import (
-	"encoding/binary"
+	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -31,9 +31,8 @@ const outlinesMax = 1 << 16
 // A memory is the outlines of histories that keep their properties, each as 64 bits. Where two would have the same place the
 // newer one has it.
 type memory struct {
-	kept   []uint64 // outlinesMax; 0 where there is none
-	asked  uint64   // of the last call of Familiar
-	buffer []byte
+	kept  []uint64 // outlinesMax; 0 where there is none
+	asked uint64   // of the last call of Familiar
 }
 
 // Familiar tells whether a history keeps those of the properties that are [Outlined], because one with the same outline did,
@@ -56,23 +55,42 @@ func (c *Checker) Remember() {
 
 // outline returns 64 bits over the outline of a history and over what else the verdicts on it depend on.
 func (c *Checker) outline(properties []Property, events []Event) uint64 {
-	b := c.memory.buffer[:0]
+	h := uint64(len(properties))
 	for _, p := range properties {
 		if Outlined(p) {
-			b = append(append(b, p...), 0)
+			h = fold(h, xxhash.Sum64String(string(p)))
 		}
 	}
-	bounds := c.bounds()
-	b = binary.AppendVarint(b, int64(bounds.Overtakings))
+	h = fold(h, uint64(c.bounds().Overtakings))
 	if c.Cut {
-		b = append(b, 1)
+		h = fold(h, 1)
 	}
-	b = append(b, 0)
 	for i := range events {
 		if e := &events[i]; outlines(e.Kind) {
-			b = e.appendFields(append(b, byte(e.Kind)))
+			h = fold(h, e.timeless())
 		}
 	}
-	c.memory.buffer = b
-	return xxhash.Sum64(b)
+	return h
+}
+
+// timeless returns 64 bits over all of an event but its time.
+func (e *Event) timeless() uint64 {
+	h := fold(uint64(e.Kind)<<32|uint64(uint32(e.Process)), uint64(uint32(e.Attempt))<<32|uint64(uint32(e.Server)))
+	if e.Request|e.Watch|e.Bytes|int32(e.Peer) != 0 {
+		h = fold(fold(h, uint64(uint32(e.Request))<<32|uint64(uint32(e.Watch))), uint64(uint32(e.Bytes))<<8|uint64(e.Peer))
+	}
+	h = fold(h, uint64(e.Zxid))
+	h = fold(h, uint64(e.Session))
+	for i, s := range [...]string{e.Op, e.Path, e.Name, e.Err} {
+		if s != "" {
+			h = fold(h, xxhash.Sum64String(s)+uint64(i))
+		}
+	}
+	return h
+}
+
+// fold folds b into a. It is the step of wyhash (Wang Yi).
+func fold(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
+	return high ^ low
 }

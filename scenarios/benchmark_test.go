@@ -64,6 +64,35 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 	})
 }
 
+// BenchmarkRehearsed is the schedules of BenchmarkSchedule with processes' code remembered by its past, as an exhaustive search
+// does it, in turns with running it: what a schedule costs so as a multiple of what it costs when it is run, and how many pasts
+// each of the last half of the schedules still adds.
+func BenchmarkRehearsed(b *testing.B) {
+	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
+	inTest(b, func(t *testing.T) {
+		runner, rehearse := scenarios.NewRunner(t), scenarios.Rehearser(t, scenario)
+		var rehearsed, run time.Duration
+		pasts, half := 0, 0
+		for i := range b.N {
+			began := time.Now()
+			var hash uint64
+			hash, pasts = rehearse(scenarios.NewRandom(1, i))
+			rehearsed += time.Since(began)
+			if i == b.N/2 {
+				half = pasts
+			}
+			began = time.Now()
+			if result := runner.Run(scenario, scenarios.NewRandom(1, i)); result.TraceHash != hash {
+				b.Errorf("schedule %d is another when it is run", i)
+			}
+			run += time.Since(began)
+		}
+		b.ReportMetric(0, "ns/op") // which would mix the two
+		b.ReportMetric(float64(rehearsed)/float64(run), "×run")
+		b.ReportMetric(float64(pasts-half)/float64(b.N-b.N/2), "pasts/schedule")
+	})
+}
+
 // BenchmarkServers is the default schedule on one server, on three and on five, in turns: what a step costs on several, as a
 // multiple of what it costs on one.
 func BenchmarkServers(b *testing.B) {
@@ -128,12 +157,13 @@ func bareBubble(t *testing.T, processes, wakes int) {
 	})
 }
 
-// inTest runs f on one core, with the *testing.T that a bubble of virtual time needs and a benchmark does not have.
+// inTest runs f on one core and with the stacks that a campaign holds, with the *testing.T that a bubble of virtual time needs and a benchmark does not have.
 func inTest(b *testing.B, f func(*testing.T)) {
 	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)
 	onOneCore := func(t *testing.T) {
 		runtime.GOMAXPROCS(1)
+		defer scenarios.HoldStacks()()
 		f(t)
 	}
 	done := make(chan struct{})

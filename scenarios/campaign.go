@@ -34,7 +34,8 @@ type Campaign struct {
 
 	maker   Maker
 	profile *Profile
-	turns   *turns // of a portfolio
+	turns   *turns       // of a portfolio
+	capped  *atomic.Bool // no more states are counted
 }
 
 // A Report is what a campaign has found.
@@ -122,6 +123,7 @@ type chunk struct {
 // Run runs the campaign until it has found something, a bound is reached or the context ends.
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
+	defer holdStacks()()
 	c.prepare(t)
 	report := &Report{}
 	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk),
@@ -178,6 +180,7 @@ func (c *Campaign) prepare(t *testing.T) {
 		panic(err)
 	}
 	c.profile, c.turns = NewRunner(t).Profile(&c.Scenario), nil
+	c.capped = new(atomic.Bool)
 	if c.Strategy == PortfolioStrategy {
 		c.turns = newTurns()
 	}
@@ -203,6 +206,7 @@ func (c *Campaign) strategyName(schedule int) string {
 // after one that ended early nothing counts.
 func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chunk {
 	outcome := &chunk{first: first}
+	runner.keyless = c.capped.Load()
 	began, checking := time.Now(), runner.checking
 	defer func() {
 		outcome.effort = Effort{time.Since(began), runner.checking - checking}
@@ -308,6 +312,7 @@ func (m *merger) merge(next *chunk) {
 	for _, key := range next.keys {
 		if m.states.count == statesMax {
 			r.StatesCapped = true
+			m.campaign.capped.Store(true)
 			break
 		}
 		m.states.add(key)

@@ -39,6 +39,9 @@ const defaultSchedules = 2000
 // are run and which; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else. With a random seed
 // give go test the flag -count=1, or it may answer from its cache.
 //
+// What the lock does not promise, because the scenario's bounds go beyond its own, is shortened too, and fails the test only if it
+// turns out to break the same within them.
+//
 // Where nothing fails, but a check has reached its limits, or 5000 schedules or more have never reached a goal of the lock that
 // they could have reached, the test fails too: it says too little.
 //
@@ -70,29 +73,29 @@ func Check(t *testing.T, scenario Scenario) {
 	campaign := &Campaign{Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, defaultSchedules),
 		Seed: seedFrom(t), Workers: runtime.GOMAXPROCS(0)}
 	report := campaign.Run(context.Background(), t)
-	switch {
-	case report.Nondeterministic != nil:
+	if report.Nondeterministic != nil {
 		t.Fatal(report.Nondeterministic)
+	}
+	short := NewRunner(t).Shorten(context.Background(), campaign, report)
+	switch {
 	case report.Failure != nil:
-		failWith(t, campaign, report.Failure, corpus)
+		failWith(t, campaign, report.Failure, short, corpus)
 	case report.Survey.Unknown > 0:
 		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable", &campaign.Scenario, campaign.Seed, report.Survey.Unknown)
 	case len(campaign.Missed(report)) > 0:
 		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the lock: %s", &campaign.Scenario, campaign.Seed,
 			strings.Join(campaign.Missed(report), "; "))
 	case report.Broken > 0:
-		t.Logf("%v: %d of %d schedules broke belief-exclusion, for which the lock does not vouch beyond %v; the first is %d of seed %d",
-			&scenario, report.Broken, report.Schedules, scenario.Promised(), report.Beyond.Schedule, campaign.Seed)
+		t.Logf("%v: %d of %d schedules broke belief-exclusion, for which the lock does not vouch beyond %v; the first is %d of seed %d, "+
+			"shortened to %v with these decisions:\n%s", &scenario, report.Broken, report.Schedules, scenario.Promised(),
+			report.Beyond.Schedule, campaign.Seed, &short.Scenario, stepList(short.Recording.Deviations))
 	}
 }
 
-// failWith shortens a schedule that has failed, writes it down and ends the test.
-func failWith(t *testing.T, campaign *Campaign, failure *Failure, corpus string) {
+// failWith writes down a schedule that has failed, in its short form, and ends the test.
+func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexample, corpus string) {
 	t.Helper()
-	runner := NewRunner(t)
-	signature := failure.Violations[0].Signature()
-	scenario, deviations := runner.Shrink(context.Background(), campaign.Scenario, failure.Deviations, signature)
-	c := runner.NewCounterexample(scenario, deviations, signature, campaign.Seed, failure.Schedule)
+	scenario := c.Scenario
 	c.ReplayBy = func(directory string) string {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^")
 		return replayVariable + "='" + strings.ReplaceAll(directory, "'", `'\''`) + "' go test -count=1 -run '^" + pattern + "$' ."
@@ -102,7 +105,7 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, corpus string)
 		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario), err)
 	}
 	t.Fatalf("%v, seed %d: schedule %d fails; shortened to %v with these decisions:\n%s\n%s\ncounterexample %s\nreplay %s",
-		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario, stepList(deviations), c.Result.Describe(&scenario),
+		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario, stepList(c.Recording.Deviations), c.Result.Describe(&scenario),
 		directory, c.ReplayBy(directory))
 }
 

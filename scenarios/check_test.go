@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// brokenVariable makes TestChecked test a broken lock, or one with a goal that is never reached, or one for too long to judge it.
+// brokenVariable makes TestChecked test a broken lock, or one with a goal that is never reached, or one for too long to judge it,
+// or one that breaks in a schedule which goes beyond its bounds, and would without that.
 // TestCheck runs it so, in a process of its own.
 const brokenVariable = "INTERLOCK_TEST_BROKEN"
 
@@ -24,6 +27,9 @@ func TestChecked(t *testing.T) {
 		s.Subject = subjects.ExistsThenWait()
 	case "goal":
 		s.Subject.Goals = []history.Goal{{Name: "never", Clients: 1, Reached: func([]history.Event) bool { return false }}}
+	case "late":
+		s = &scenarios.Scenario{Subject: named(t, "late-notice"), Clients: 3, Cycles: 2, Bounds: faults.Bounds{Pause: 10 * time.Second, Drift: 5}}
+		s.Faults.Of[faults.Expire], s.Faults.Of[faults.Pause] = 1, 1
 	case "long":
 		s.Clients, s.Cycles = 100, 21
 	}
@@ -79,6 +85,7 @@ func TestCheck(t *testing.T) {
 		"mended and replayed":       {[]string{"INTERLOCK_REPLAY=" + relative}, true, "--- PASS: TestChecked/lock[1]"},
 		"a goal is never reached":   {[]string{brokenVariable + "=goal", "INTERLOCK_SCHEDULES=5000"}, false, "no schedule has reached a goal, so this says too little of the lock: never"},
 		"a verdict is unknown":      {[]string{brokenVariable + "=long", "INTERLOCK_SCHEDULES=1"}, false, "of 1 schedules it is unknown whether they are linearizable"},
+		"a pause excuses nothing":   {[]string{brokenVariable + "=late", "INTERLOCK_SCHEDULES=100", "INTERLOCK_SEED=5"}, false, "faults expire=1, pauses up to 10s"},
 		"bad number of schedules":   {[]string{"INTERLOCK_SCHEDULES=0"}, false, `INTERLOCK_SCHEDULES is "0", not a number of at least 1`},
 		"bad seed":                  {[]string{"INTERLOCK_SEED=x"}, false, `INTERLOCK_SEED: "x" is neither a number`},
 		"bad replay":                {[]string{"INTERLOCK_REPLAY=nosuch"}, false, "nosuch: no such file or directory"},

@@ -309,8 +309,8 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 	if !maps.Equal(lives, wantLives) || !maps.Equal(verdicts, wantVerdicts) || len(verdicts) > 0 {
 		t.Errorf("%d lives and verdicts %v, want %d and %v", len(lives), verdicts, len(wantLives), wantVerdicts)
 	}
-	if r.States != 2063 || r.Schedules != 2524 {
-		t.Errorf("%d states in %d runs, want 2063 in 2524", r.States, r.Schedules)
+	if r.States != 2083 || r.Schedules != 2658 {
+		t.Errorf("%d states in %d runs, want 2083 in 2658", r.States, r.Schedules)
 	}
 }
 

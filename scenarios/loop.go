@@ -35,6 +35,7 @@ type loop struct {
 	cancel    context.CancelFunc
 	began     time.Time
 	timer     *time.Timer
+	keyless   bool // nobody asks for the state keys
 
 	pasts *pasts // in the place of the processes' goroutines; nil where these run
 
@@ -76,7 +77,7 @@ func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, re
 		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
 	}
 	l.spent()
-	l.severing = scenario.severs()
+	l.severing = l.severs()
 	if len(l.space) != scenario.Clients {
 		l.space = make([]process, scenario.Clients)
 	}
@@ -155,7 +156,9 @@ func (l *loop) run() {
 			break
 		}
 		l.take(l.options[chosen].Step, chosen != usual)
-		l.result.Keys = append(l.result.Keys, l.key())
+		if !l.keyless {
+			l.result.Keys = append(l.result.Keys, l.key())
+		}
 	}
 	l.result.Steps = l.steps
 }
@@ -271,6 +274,9 @@ func (l *loop) listOptions() {
 }
 
 func (l *loop) appendServers(options []Option) []Option {
+	if l.cluster.Standalone() && l.cluster.Up(0) {
+		return options // There is nobody to agree with.
+	}
 	for server := range l.cluster.Servers() {
 		if age, ok := l.cluster.Loggable(server); ok {
 			options = append(options, Option{Step: onServer(Log, server), Age: age})
@@ -384,18 +390,18 @@ func (l *loop) spent() {
 	l.budgetKey = 0
 	for kind := range faults.Kinds {
 		l.allowed[kind] = l.budget.Allows(kind)
-		l.budgetKey = mix(l.budgetKey, uint64(l.budget.Of[kind]))
+		l.budgetKey = fold(l.budgetKey, uint64(l.budget.Of[kind]))
 		for _, left := range l.budget.At[kind] {
-			l.budgetKey = mix(l.budgetKey, uint64(left))
+			l.budgetKey = fold(l.budgetKey, uint64(left))
 		}
 	}
 	for _, left := range l.budget.AnyAt {
-		l.budgetKey = mix(l.budgetKey, uint64(left))
+		l.budgetKey = fold(l.budgetKey, uint64(left))
 	}
-	l.budgetKey = mix(l.budgetKey, uint64(l.budget.Any))
+	l.budgetKey = fold(l.budgetKey, uint64(l.budget.Any))
 	for i := range l.budget.Aims {
 		if l.budget.Aims[i].Left > 0 {
-			l.budgetKey = mix(l.budgetKey, l.budget.Aims[i].Key())
+			l.budgetKey = fold(l.budgetKey, l.budget.Aims[i].Key())
 		}
 	}
 }

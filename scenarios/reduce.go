@@ -21,12 +21,15 @@ import "slices"
 // In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
 // session, drops what is under way to its clients. There nothing is left out.
 //
+// So does a fault of a server that is bound to a phase of the lock: whether it can strike depends on what the first process does
+// that is connected. As long as the plan has one, nothing is left out either.
+//
 // Time is taken to commute with a delivery too. That is so for a lock that does not look at the clock. For one that does,
 // the reduced search sees only schedules in which a message that can be delivered is not held back while time
 // passes; requests still are.
 func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	at := slices.IndexFunc(all, x.private)
-	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 {
+	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 || x.loop.budget.PhasedOnServers() {
 		return nil, nil, false
 	}
 	first = append(make([]Step, 0, 4), all[at])

@@ -44,6 +44,7 @@ type Runner struct {
 	loop    *loop // the last one, in whose memory the next one is made; nil if there is none
 	log     history.Log
 	keys    []uint64
+	keyless bool // nobody counts states
 	reached []bool
 	judged  []history.Property // in the run under way
 
@@ -127,6 +128,7 @@ func (r *Runner) newLoop(scenario *Scenario, strategy Strategy, result *Result) 
 	}
 	r.loop = nil
 	l.renew(scenario, strategy, &r.log, result)
+	l.keyless = r.keyless
 	return l
 }
 
@@ -203,7 +205,7 @@ func (r *Runner) check(subject *Subject, result *Result) {
 	if !result.Familiar && len(result.Violations) == 0 && !result.Undecided {
 		r.checker.Remember()
 	}
-	if v := history.CheckEnsemble(result.Events); v != nil {
+	if v := r.checker.Check(history.Ensemble, result.Events); v != nil {
 		result.Violations = append(result.Violations, v)
 	}
 	last := len(result.Events) - 1

@@ -348,3 +348,34 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 		})
 	}
 }
+
+// Once a campaign counts no more states its runs are the same, without the keys of their states.
+func TestKeylessRuns(t *testing.T) {
+	scenario := planned(t, subjects.Textbook(), 3, 1, "any=2")
+	counted, uncounted := scenarios.NewRunner(t), scenarios.NewRunner(t).Keyless()
+	for i := range 100 {
+		with, without := counted.Run(&scenario, scenarios.NewRandom(1, i)), uncounted.Run(&scenario, scenarios.NewRandom(1, i))
+		if with.TraceHash != without.TraceHash || len(with.Keys) != with.Steps || len(without.Keys) != 0 {
+			t.Fatalf("schedule %d: traces %x and %x, %d and %d keys of %d states", i, with.TraceHash, without.TraceHash,
+				len(with.Keys), len(without.Keys), with.Steps)
+		}
+	}
+}
+
+// A run is the same whatever its runner has run before: other scenarios, and runs that leak goroutines or panic.
+func TestRunsInUsedMemory(t *testing.T) {
+	used := scenarios.NewRunner(t)
+	others := []scenarios.Scenario{
+		planned(t, subjects.Textbook(), 5, 2, "any=3"), planned(t, panics(), 2, 1, "none"), planned(t, subjects.Mutex(), 2, 1, "restart=1"),
+		planned(t, leaks(), 2, 1, "none"), {Subject: subjects.Textbook(), Clients: 3, Cycles: 1, Servers: 3},
+	}
+	scenario := planned(t, subjects.Mutex(), 3, 1, "any=2")
+	for i := range 100 {
+		fresh := scenarios.NewRunner(t).Run(&scenario, scenarios.NewRandom(1, i))
+		hash := fresh.TraceHash
+		used.Run(&others[i%len(others)], scenarios.NewRandom(2, i))
+		if again := used.Run(&scenario, scenarios.NewRandom(1, i)); again.TraceHash != hash || !slices.Equal(fresh.Keys, again.Keys) {
+			t.Fatalf("schedule %d is another after one of %v", i, &others[i%len(others)])
+		}
+	}
+}

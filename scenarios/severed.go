@@ -6,9 +6,9 @@ import (
 )
 
 // severs tells whether faults can strike single links, those of which servers are an end.
-func (s *Scenario) severs() bool {
-	for _, kind := range s.FaultKinds() {
-		if victim := kind.Strikes(); victim == faults.LinkToServer || victim == faults.LinkOfServers {
+func (l *loop) severs() bool {
+	for kind := range faults.Kinds {
+		if victim := kind.Strikes(); l.allowed[kind] && (victim == faults.LinkToServer || victim == faults.LinkOfServers) {
 			return true
 		}
 	}

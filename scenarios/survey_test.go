@@ -23,6 +23,7 @@ func TestGoals(t *testing.T) {
 		{Name: "never with two", Clients: 2, Reached: reached(false)},
 		{Name: "never by a cut", Clients: 1, Fault: "cut", Reached: reached(false)},
 		{Name: "never by a crash", Clients: 1, Fault: "crash", Reached: reached(false)},
+		{Name: "never by the death of a server", Clients: 1, Fault: "kill-server", Reached: reached(false)},
 	}
 	c := &scenarios.Campaign{Seed: 1, Schedules: 6000, Workers: 2, Scenario: scenarios.Scenario{Subject: subject, Clients: 1, Cycles: 1,
 		Faults: faults.Plan{Of: [faults.Kinds]int{faults.Cut: 1}}}}
@@ -33,6 +34,14 @@ func TestGoals(t *testing.T) {
 	goals := c.Goals(report)
 	if goals[0].Schedules != report.Schedules || !goals[0].Applicable || goals[2].Applicable || goals[4].Applicable {
 		t.Errorf("%+v", goals)
+	}
+	// A fault that any stands for is none where the scenario has no place for it.
+	any := scenarios.Campaign{Scenario: c.Scenario}
+	any.Scenario.Faults = faults.Plan{Any: 1}
+	alone := any.Goals(report)[5].Applicable
+	any.Scenario.Servers = 3
+	if several := any.Goals(report)[5].Applicable; alone || !several {
+		t.Errorf("a goal that takes the death of a server is applicable with one: %t, with three: %t", alone, several)
 	}
 	c.Schedules = 100
 	if got := c.Missed(c.Run(context.Background(), t)); got != nil {

@@ -296,23 +296,23 @@ func (c *Cluster) Dispose() {
 // Key returns 64 bits over all that decides what the ensemble and the clients will do: equal keys, equal futures
 // given equal decisions, except that the time is counted only as far as sessions and reconnects depend on it.
 func (c *Cluster) Key() uint64 {
-	key := mix(c.tree.Hash(), uint64(c.zxid))
+	key := fold(c.tree.Hash(), uint64(c.zxid))
 	for _, s := range c.sessions {
-		key = mix(key, uint64(s.id))
+		key = fold(key, uint64(s.id))
 		if s.counting() && c.leader != noLeader {
-			key = mix(key, uint64(c.leaderClock().when(s.expires)-c.now))
+			key = fold(key, uint64(c.leaderClock().when(s.expires)-c.now))
 		}
 	}
 	for i := range c.servers {
 		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
-			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)), uint64(s.clock.read(c.now)-c.now))
+			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.ahead)), uint64(s.clock.read(c.now)-c.now))
 		}
 	}
 	if c.config.Lag {
 		key = c.ensembleKey(key)
 	}
 	for _, l := range c.links {
-		key = mix(key, l.key())
+		key = fold(key, l.key())
 	}
 	return key
 }

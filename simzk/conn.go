@@ -142,6 +142,7 @@ type watching struct {
 // A watcher is the channels that wait for the same.
 type watcher struct {
 	watching
+	hash     uint64 // of the path
 	channels []watchChannel
 }
 

@@ -417,6 +417,56 @@ func TestKeyTellsWhenConnectionBroke(t *testing.T) {
 	}
 }
 
+// The same is so for the real client.
+func TestKeyTellsWhenRealConnectionBroke(t *testing.T) {
+	if simzk.RaceDetector {
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+	}
+	defer simzk.Tame()()
+	keys := make(map[uint64]bool)
+	for _, late := range []bool{false, true, true} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			cluster := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: 3, Lag: true}, new(history.Log))
+			conn, err := cluster.ConnectReal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			link := conn.Link()
+			defer time.Sleep(time.Minute)
+			defer link.TearDown()
+			pass := func() {
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+				cluster.Advance(time.Since(began))
+			}
+			if late {
+				pass()
+			}
+			cluster.KillServer(0)
+			if !late {
+				pass()
+			}
+			for link.Unserved()+link.Undelivered() > 0 {
+				if link.Unserved() > 0 {
+					cluster.Serve(link)
+				} else {
+					cluster.Deliver(link)
+				}
+				synctest.Wait()
+				cluster.Collect()
+			}
+			if link.ServerIndex() == 0 || !link.HasSession() {
+				t.Fatal("the client has not found another server")
+			}
+			keys[cluster.Key()] = true
+		})
+	}
+	if len(keys) != 2 {
+		t.Errorf("%d keys, want 2", len(keys))
+	}
+}
+
 // Activity tells that a process has sent something, once until it is received.
 func TestActivity(t *testing.T) {
 	onStage(t, 1, func(s *stage) {

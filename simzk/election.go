@@ -205,6 +205,9 @@ func (c *Cluster) precedes(first, second int) bool {
 // ahead tells whether the second of two servers has logged more than the first.
 func (c *Cluster) ahead(first, second int) bool {
 	a, b := &c.servers[first], &c.servers[second]
+	if c.sabotage == electsBehind {
+		a, b = b, a
+	}
 	if a.blank != b.blank {
 		return a.blank
 	}

@@ -26,4 +26,5 @@ var Sabotages = map[string]int{
 	"a sync does not wait":                       int(syncsAtOnce),
 	"a transaction is applied before its commit": int(appliesEarly),
 	"an expired session lives again":             int(revivesSessions),
+	"who has logged least leads":                 int(electsBehind),
 }

@@ -210,10 +210,10 @@ func (l *Link) sessionExpired(s *session) {
 }
 
 func (l *Link) key() uint64 {
-	key := mix(l.end.key(), l.posted)
-	key = mix(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
+	key := fold(l.end.key(), l.posted)
+	key = fold(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
 	if l.halt != (halt{}) || l.percent != 0 {
-		key = mix(key, l.halt.key(l.cluster.now)<<8|uint64(l.percent))
+		key = fold(key, l.halt.key(l.cluster.now)<<8|uint64(l.percent))
 	}
 	if l.barred != 0 {
 		key = mix(key, l.barred)
@@ -221,15 +221,15 @@ func (l *Link) key() uint64 {
 	// From which transaction on a client asks what it has missed, which is all that these numbers decide.
 	for _, r := range l.toServer {
 		if r.Watches != nil {
-			key = mix(key, uint64(r.Watches.RelativeZxid))
+			key = fold(key, uint64(r.Watches.RelativeZxid))
 		}
 	}
 	for i := range l.toClient {
-		key = mix(key, uint64(l.toClient[i].zxid))
+		key = fold(key, uint64(l.toClient[i].zxid))
 	}
 	if len(l.identities) > 1 {
 		for _, id := range l.identities {
-			key = mix(key, uint64(len(id.ID)))
+			key = fold(key, uint64(len(id.ID)))
 		}
 	}
 	return key

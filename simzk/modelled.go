@@ -198,7 +198,7 @@ func (c *Conn) watch(r *call) {
 			return
 		}
 	}
-	c.watchers = append(c.watchers, watcher{w, []watchChannel{events}})
+	c.watchers = append(c.watchers, watcher{watching: w, hash: xxhash.Sum64String(w.path), channels: []watchChannel{events}})
 }
 
 // notify hands a watch event to all that wait for it.
@@ -542,20 +542,22 @@ func (c *Conn) advance() {
 }
 
 func (c *Conn) key() uint64 {
-	key := mix(mix(c.observed, c.sent), uint64(len(c.unsent))<<8|uint64(c.phase))
+	key := fold(fold(c.observed, c.sent), uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {
 	case c.phase == dialing:
-		key = mix(key, uint64(c.dialAt-c.cluster.now))
+		key = fold(key, uint64(c.dialAt-c.cluster.now))
 	case c.phase != connecting && c.silentUntil > 0:
-		key = mix(key, uint64(c.silentUntil-c.cluster.now))
+		key = fold(key, uint64(c.silentUntil-c.cluster.now))
 	}
 	// The last transaction that the client knows of matters only if it has to set its watches again, and then only as
 	// far as what they watch has changed since.
 	for i := range c.watchers {
-		key = mix(key, xxhash.Sum64String(c.watchers[i].path)+uint64(c.watchers[i].kind))
-		if stat, ok := c.cluster.tree.Stat(c.watchers[i].path); ok {
-			key = mix(key, 1+2*uint64(btoi(stat.Mzxid > c.lastZxid))+uint64(btoi(stat.Pzxid > c.lastZxid)))
+		w := &c.watchers[i]
+		changed := uint64(0)
+		if data, children, ok := c.cluster.tree.LastChanges(w.path); ok {
+			changed = 1 + 2*uint64(btoi(data > c.lastZxid)) + 4*uint64(btoi(children > c.lastZxid))
 		}
+		key = fold(key, w.hash+uint64(w.kind)<<3+changed)
 	}
 	return key
 }

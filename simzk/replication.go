@@ -119,22 +119,26 @@ func (c *Cluster) showSession(p *proposal) {
 	c.record(e)
 }
 
-// Loggable returns the age of the oldest proposal that a server has not logged, or false if there is none, if it is
-// committed already, or if the server cannot hear of it.
+// Loggable returns the age of the oldest proposal that a server has not logged and that is not committed, or false if there is
+// none or if the server cannot hear of it.
 func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
-	s := &c.servers[server]
-	if !c.lagging(server) || !c.fromLeader(server) || s.logged == len(c.proposals) || s.logged < c.committed {
+	next := c.loggable(server)
+	if !c.lagging(server) || !c.fromLeader(server) || next == len(c.proposals) {
 		return 0, false
 	}
-	return c.proposals[s.logged].age, true
+	return c.proposals[next].age, true
 }
 
-// Log lets a server log the oldest proposal that it has not logged, and tell the leader, who commits what a majority has
-// logged. It panics if there is none; see [Cluster.Loggable].
+// loggable returns which proposal a server would log next. To log one that is committed is no step of its own.
+func (c *Cluster) loggable(server int) int { return max(c.servers[server].logged, c.committed) }
+
+// Log lets a server log the oldest proposal that it has not logged and that is not committed, with all before it, and tell the
+// leader, who commits what a majority has logged. It panics if there is none; see [Cluster.Loggable].
 func (c *Cluster) Log(server int) {
 	s := &c.servers[server]
-	p := &c.proposals[s.logged]
-	s.logged++
+	next := c.loggable(server)
+	p := &c.proposals[next]
+	s.logged = next + 1
 	c.record(history.Event{At: c.now, Kind: history.Logged, Server: c.serverNumber(server), Zxid: p.zxid})
 	if c.toLeader(server) {
 		s.acknowledged = s.logged

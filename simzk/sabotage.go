@@ -20,6 +20,7 @@ const (
 	syncsAtOnce                 // a follower answers a sync from what it has
 	appliesEarly                // a follower applies what is not committed
 	revivesSessions             // a session that has expired can be taken up again
+	electsBehind                // who has logged least leads
 	sabotages                   // how many there are, with faithful
 )
 

@@ -380,18 +380,11 @@ type found struct {
 // shorten shortens the schedule that failed, or else the first that broke what the lock does not promise. If it turns out
 // that the latter breaks the same without what excuses it, the lock has failed. It returns nil if there is neither.
 func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report) *found {
-	failure := failureOf(report)
-	if failure == nil {
+	counterexample := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
+	if counterexample == nil {
 		return nil
 	}
-	runner := scenarios.NewRunner(t)
-	signature := failure.Violations[0].Signature()
-	scenario, deviations := runner.Shrink(ctx, campaign.Scenario, failure.Deviations, signature)
-	counterexample := runner.NewCounterexample(scenario, deviations, signature, campaign.Seed, failure.Schedule)
 	counterexample.ReplayBy = replayCommand
-	if report.Failure == nil && scenario.Fails(counterexample.Result) {
-		report.Failure = failure
-	}
 	return &found{counterexample: counterexample, beyond: report.Failure == nil}
 }
 

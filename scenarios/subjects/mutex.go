@@ -26,6 +26,7 @@ func Wrap() scenarios.Subject {
 	subject := Mutex()
 	subject.Name, subject.Summary = "wrap", "lock.Mutex while sequence numbers pass 2^31-1"
 	subject.Sequence = math.MaxInt32 - 2
+	subject.Limits.Requests, subject.Limits.RequestsPerChange = 20, 8 // Each listing costs one more for each contender then.
 	return subject
 }
 

@@ -193,6 +193,15 @@ func (t *Tree) Stat(path string) (stat wire.Stat, ok bool) {
 	return wire.Stat{}, false
 }
 
+// LastChanges returns the last transaction that has changed a node's data, and the last that has changed its children, or
+// false if there is no such node.
+func (t *Tree) LastChanges(path string) (data, children int64, ok bool) {
+	if n := t.nodes[path]; n != nil {
+		return n.stat.Mzxid, n.stat.Pzxid, true
+	}
+	return 0, 0, false
+}
+
 // Size returns how many nodes there are.
 func (t *Tree) Size() int { return len(t.nodes) - 1 }
 

@@ -1,0 +1,92 @@
+package faults_test
+
+import (
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// The link between two servers can be parted once, in either order of the two; each direction of it can be muted once. Nothing of
+// that can strike a server that is down or cut off from all.
+func TestLinksThatCanBeStruck(t *testing.T) {
+	possible := func(c *simzk.Cluster, k faults.Kind) (links int) {
+		for from := range c.Servers() {
+			for to := range c.Servers() {
+				if faults.PossibleBetween(k, c, from, to) {
+					links++
+				}
+			}
+		}
+		return links
+	}
+	want := func(c *simzk.Cluster, after string, parts, mutes int) {
+		t.Helper()
+		if p, m := possible(c, faults.PartLink), possible(c, faults.MuteLink); p != parts || m != mutes {
+			t.Errorf("after %s %d links can be parted and %d muted, want %d and %d", after, p, m, parts, mutes)
+		}
+	}
+	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		want(c, "nothing", 3, 6)
+		faults.ApplyBetween(faults.MuteLink, c, 2, 0)
+		want(c, "one direction", 2, 5)
+		faults.ApplyBetween(faults.MuteLink, c, 0, 2)
+		want(c, "the other", 2, 4)
+		c.Restore(0, 2)
+		c.Restore(2, 0)
+		faults.ApplyBetween(faults.PartLink, c, 0, 1)
+		want(c, "a link", 2, 4)
+		c.KillServer(1)
+		want(c, "the death of a server", 1, 2)
+		c.Part(2, true, true)
+		want(c, "that of another's links", 0, 0)
+	})
+	withEnsemble(t, 1, func(c *simzk.Cluster) { want(c, "nothing with one server", 0, 0) })
+}
+
+// A client that cannot reach its server goes on to another, and one that cannot reach another notices nothing.
+func TestUnreachable(t *testing.T) {
+	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		first, second := c.Links()[0], c.Links()[1]
+		for _, link := range []*simzk.Link{first, second} {
+			if !faults.PossibleTo(faults.Unreachable, c, link, 0) {
+				t.Fatal("s1 cannot become unreachable")
+			}
+			faults.ApplyTo(faults.Unreachable, c, link, 0)
+			if faults.PossibleTo(faults.Unreachable, c, link, 0) || !faults.PossibleTo(faults.Unreachable, c, link, 1) {
+				t.Error("s1 can become unreachable once more, or s2 cannot")
+			}
+		}
+		if first.ServerIndex() != 1 || !first.Connected() || second.ServerIndex() != 1 || !second.Connected() {
+			t.Errorf("c1 is at s%d, c2 at s%d", first.ServerIndex()+1, second.ServerIndex()+1)
+		}
+		c.Crash(first)
+		if faults.PossibleTo(faults.Unreachable, c, first, 2) || faults.PossibleTo(faults.Cut, c, second, 2) {
+			t.Error("what is no fault of a link strikes one, or it strikes a client that is no more")
+		}
+	})
+	withEnsemble(t, 1, func(c *simzk.Cluster) {
+		if faults.PossibleTo(faults.Unreachable, c, c.Links()[0], 0) {
+			t.Error("the only server can become unreachable")
+		}
+	})
+}
+
+// Whoever asks for what there is not has made a mistake.
+func TestUnknownLinkFault(t *testing.T) {
+	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		for name, apply := range map[string]func(){
+			"a client's link": func() { faults.ApplyTo(faults.PartLink, c, c.Links()[0], 0) },
+			"servers":         func() { faults.ApplyBetween(faults.Unreachable, c, 0, 1) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("no panic for what does not strike %s", name)
+					}
+				}()
+				apply()
+			}()
+		}
+	})
+}

@@ -1,0 +1,19 @@
+package scenarios
+
+import "testing"
+
+// HoldStacks does what a campaign does before it begins, for benchmarks of what a campaign does.
+var HoldStacks = holdStacks
+
+// Keyless makes the runner's runs those of a campaign that counts no more states.
+func (r *Runner) Keyless() *Runner {
+	r.keyless = true
+	return r
+}
+
+// Rehearser returns a function that performs a run with what is known of the processes' code by their pasts, as an
+// exhaustive search does, and returns its trace hash and how many pasts are known by then.
+func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
+	runner, known := NewRunner(t), newPasts(scenario, NewRunner(t))
+	return func(s Strategy) (uint64, int) { return runner.rehearse(scenario, s, known).TraceHash, known.count }
+}

@@ -1,0 +1,49 @@
+package scenarios_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// beyond runs campaigns with pauses of up to ten seconds until one breaks what the lock does not promise there, and nothing else.
+func beyond(t *testing.T, subject scenarios.Subject, plan string, schedules int) (*scenarios.Campaign, *scenarios.Report) {
+	t.Helper()
+	c := &scenarios.Campaign{Scenario: planned(t, subject, 2, 1, plan), Schedules: schedules, Workers: 2}
+	c.Scenario.Bounds = faults.Bounds{Pause: 10 * time.Second}
+	for c.Seed = 1; c.Seed < 20; c.Seed++ {
+		if r := c.Run(context.Background(), t); r.Failure == nil && r.Beyond != nil {
+			return c, r
+		}
+	}
+	t.Fatalf("%s broke nothing but what it promises", subject.Name)
+	return nil, nil
+}
+
+// A schedule beyond the bounds of a lock is shortened like one that fails; and the lock has failed if the short one needs nothing
+// beyond them.
+func TestShortenBeyondBounds(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: planned(t, named(t, "late-notice"), 3, 2, "expire=1,pause=1"), Seed: 1, Schedules: 1500, Workers: 2}
+	r := c.Run(context.Background(), t)
+	if r.Failure == nil {
+		t.Fatal("late-notice has not failed")
+	}
+	// It fails within its bounds, so it does too where it was thought to fail only beyond.
+	r.Failure, r.Beyond = nil, r.Failure
+	short := scenarios.NewRunner(t).Shorten(context.Background(), c, r)
+	if r.Failure != r.Beyond || short.Scenario.Faults.Names(faults.Pause) || len(short.Recording.Deviations) > 5 {
+		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
+	}
+	c, r = beyond(t, subjects.Mutex(), "pause=2", 1000)
+	short = scenarios.NewRunner(t).Shorten(context.Background(), c, r)
+	if r.Failure != nil || !short.Scenario.Faults.Names(faults.Pause) || len(short.Result.Violations) == 0 || len(short.Recording.Deviations) > 5 {
+		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
+	}
+	if scenarios.NewRunner(t).Shorten(context.Background(), c, new(scenarios.Report)) != nil {
+		t.Error("there is nothing to shorten")
+	}
+}
