@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects agree alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects sabotage agree alarms docs ci clean
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,9 @@ suite: ## Run the tests of go-zookeeper/zk against the simulated server.
 
 defects: ## Show under which property each broken lock is found, and how soon on one processor; its twin must stand 10,000 schedules.
 	go test ./scenarios/subjects -count=1 -cpu=1 -run='^TestDefects$$' -v -args -twins=10000
+
+sabotage: ## Put each published defect into the lock, and demand that its test fails then.
+	go run lock/sabotage.go
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
 	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound' -rapid.checks=100000

@@ -12,7 +12,8 @@
 //     lock is granted. So is the node, unless it has been seen within a twentieth of the session timeout: only somebody who
 //     deletes nodes by hand can have removed it since.
 //   - Nobody lists the contenders again and again. A [Mutex] that gives the lock back says so to the one behind it by the kind
-//     of event that this one is watching for, which so knows that nobody is left before it.
+//     of event that this one is watching for, which so knows that nobody is left before it. (Not so where numbers are handed
+//     out again: see below.)
 //   - The holder is told when it loses the lock: see [Lease.Done] and [Lease.Context].
 //   - Fencing tokens rise from lease to lease: see [Lease.Token]. The order of contenders does not end with the sequence
 //     numbers: since 3.6.0 servers hand out 2147483647 again and again once they have come so far (ZOOKEEPER-3249); from

@@ -172,11 +172,21 @@ func TestRevokeUnheard(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		m := must(lock.NewMutex(deafToData{w.client(1)}, "/lock", sessionTimeout))
 		lease := w.take(background, m.Lock)
+		w.watch()
 		if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
 			t.Fatal(err)
 		}
+		select {
+		case <-lease.Revoked():
+			t.Fatal("the watch has told of it")
+		default:
+		}
 		w.pass(sessionTimeout / 2)
-		<-lease.Revoked()
+		select {
+		case <-lease.Revoked():
+		default:
+			t.Error("the holder has not been told")
+		}
 	})
 }
 

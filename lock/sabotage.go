@@ -150,9 +150,15 @@ func passWithout(directory string, defects []defect) error {
 	if output, err := command("go", "test", "-c", "-o", program, "./lock"); err != nil {
 		return fmt.Errorf("the tests do not build: %w\n%s", err, output)
 	}
-	output, err := testing(program, "-test.v")
+	tests := "^(TestDefects"
+	for _, d := range defects {
+		if name, _, _ := strings.Cut(d.name, "/"); d.kind == "test" && name != "TestDefects" {
+			tests += "|" + name
+		}
+	}
+	output, err := testing(program, "-test.v", "-test.run="+tests+")$")
 	if err != nil {
-		return fmt.Errorf("without any defect: %w\n%s", err, output)
+		return fmt.Errorf("without any defect: %w: %s", err, first(`(?m)^ +(\w+_test\.go:.*)$`, output))
 	}
 	passed := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`(?m)^ *--- PASS: (.*) \([0-9.]+s\)$`).FindAllStringSubmatch(output, -1) {
@@ -249,14 +255,14 @@ func (d defect) judge(output string, err error) string {
 		return fmt.Sprintf("WRONG: hangs, which %s:%d does not say", defectsPath, d.line)
 	case err == nil:
 		return "WRONG: the defect is not found"
-	case !errors.As(err, &exit) || strings.Contains(output, "panic: runtime error") || strings.Contains(output, "fatal error: "):
+	case !errors.As(err, &exit) || strings.Contains("\n"+output, "\npanic: ") || strings.Contains("\n"+output, "\nfatal error: "):
 		return fmt.Sprintf("WRONG: it crashes: %v\n%s", err, output)
 	case d.kind == "check" && !strings.Contains(output, "\nVIOLATION "):
 		return fmt.Sprintf("WRONG: %v\n%s", err, output)
 	case d.kind == "check":
 		return "violates " + first(`\nVIOLATION ([a-z-]+)`, output)
 	}
-	return "fails, " + first(`(?m)^ +(\w+_test\.go:.*)$|^panic: (deadlock: .*)$`, output)
+	return "fails, " + first(`(?m)^ +(\w+_test\.go:.*)$`, output)
 }
 
 // first returns what a pattern finds first.

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -316,6 +317,36 @@ func TestSessionConfirms(t *testing.T) {
 					t.Errorf("made %d nodes, want %d", made, tc.nodes)
 				}
 			})
+		})
+	}
+}
+
+// After a reconnect the news of the holder's end may come before that of one's own. Here the session timeout is so long that the
+// session needs no proof.
+func TestSessionNewsOutOfOrder(t *testing.T) {
+	const timeout = 10 * sessionTimeout
+	for _, digits := range [][2]int{{1, 9}, {9, 1}} {
+		inWorld(t, 2, func(w *world) {
+			holder := w.acquire(w.guid(1, digits[0]))
+			session := lock.NewSession(w.client(2), w.client(2).Events(), timeout)
+			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)}, 16)))
+			c := w.begin(background, must(lock.NewMutex(session, "/lock", timeout, random)).Lock)
+			w.pass(timeout/10 + 100*time.Millisecond) // It watches its node, and has not looked at it lately.
+			w.wantWaiting(c)
+			w.wantNodes(2)
+			w.cluster.Cut(w.client(2).Link)
+			for _, name := range w.nodes() {
+				if path := "/lock/" + name; path != holder.Node() {
+					w.do(func() error { return w.client(1).Delete(path, -1) })
+				}
+			}
+			w.unlock(holder)
+			w.cluster.Heal(w.client(2).Link)
+			w.pass(2 * time.Second)
+			w.wantGranted(c)
+			if _, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands {
+				t.Errorf("granted by %s, which is gone", c.lease.Node())
+			}
 		})
 	}
 }
