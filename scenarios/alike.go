@@ -42,6 +42,25 @@ type likenesses struct {
 	having map[uint64][]*likeness // by past.looks
 	apart  map[[2]uint64]bool     // a past and the id of a likeness to which it does not belong
 	wrong  bool                   // pasts that are not alike were taken to be
+
+	entered, tried int  // pasts to which the search has come, and after which code was run only to see whether it does the same
+	dear           bool // the trials cost more than they save: all pasts are to be told apart
+}
+
+// The code of a process is run after a past at most so often for each past that the search enters itself, and a few times more.
+// A lock whose pasts are alike until long after, or in ever new ways, would take more trials than there are states.
+const (
+	trialsPerPast = 64
+	trialsFree    = 8192
+)
+
+// try runs the code of a process after a past upon what has come up after another one that may be alike.
+func (k *likenesses) try(p *past, m *move) *past {
+	if p.find(m.hash) == nil {
+		k.tried++
+		k.dear = k.dear || k.tried > trialsFree+trialsPerPast*k.entered
+	}
+	return k.pasts.grow(p, m.after, m.stimuli)
 }
 
 func newLikenesses(t *pasts) *likenesses {
@@ -72,6 +91,7 @@ func (k *likenesses) found(p *past) *likeness {
 
 // follow finds the likeness of a past that has just come up after another.
 func (k *likenesses) follow(p, next *past) {
+	k.entered++
 	from := p.like
 	if m := from.move(next.step); m != nil {
 		if !k.fits(next, m) {
@@ -83,7 +103,7 @@ func (k *likenesses) follow(p, next *past) {
 	m := &move{after: next.after, stimuli: next.stimuli, hash: next.step, does: next.does, to: k.place(next)}
 	from.moves = append(from.moves, m)
 	for i := 0; i < len(from.members); i++ {
-		if member := from.members[i]; member != p && !k.fits(k.pasts.grow(member, m.after, m.stimuli), m) {
+		if member := from.members[i]; member != p && !k.fits(k.try(member, m), m) {
 			k.part(member)
 		}
 	}
@@ -111,13 +131,13 @@ func (k *likenesses) fits(p *past, m *move) bool {
 
 // join puts a past into a likeness if it belongs there: if it does the same upon every move that is known.
 func (k *likenesses) join(p *past, l *likeness) bool {
-	if p.looks != l.members[0].looks || k.apart[[2]uint64{p.hash, l.id}] {
+	if k.dear || p.looks != l.members[0].looks || k.apart[[2]uint64{p.hash, l.id}] {
 		return false
 	}
 	p.like = l
 	l.members = append(l.members, p)
 	for _, m := range l.moves {
-		if !k.fits(k.pasts.grow(p, m.after, m.stimuli), m) {
+		if !k.fits(k.try(p, m), m) {
 			k.withdraw(p)
 			k.apart[[2]uint64{p.hash, l.id}] = true
 			return false
@@ -179,7 +199,7 @@ func (k *likenesses) restart() {
 func (p *past) characterize(standing uint64, dead bool) {
 	r := &p.response
 	flags := uint64(0)
-	for i, flag := range [...]bool{r.waits, r.cancelled, r.holds, r.lost, r.over, r.closed, dead} {
+	for i, flag := range [...]bool{r.waits, r.cancelled, r.holds, r.lost, r.over, r.closed, dead, r.leaks} {
 		if flag {
 			flags |= 1 << i
 		}

@@ -276,7 +276,7 @@ func (x *explorer) settle(from int) {
 		return
 	}
 	b := &x.path[len(x.path)-1]
-	if b.deferred != nil && visible(x.loop.log.Events()[from:]) {
+	if b.deferred != nil && x.visible(x.loop.log.Events()[from:]) {
 		b.rest = append(b.rest, b.deferred...)
 	}
 	b.deferred = nil
@@ -433,12 +433,18 @@ func (x *explorer) slack() int {
 }
 
 // visible tells whether the events of a step are such that their order among those of other processes decides a property.
-// A grant is not among them: one that comes as early as it can breaks all that one breaks that comes late. See reduce.
-func visible(events []history.Event) bool {
+// A grant is among them only of a lock that lets several in at once without breaking what it claims: see reduce.
+func (x *explorer) visible(events []history.Event) bool {
+	s := &x.search.Scenario.Subject
+	ordered := s.Claimed(history.Token) && !s.Claimed(history.BeliefExclusion) || s.Claimed(history.FIFO) && !s.Claimed(history.ServedExclusion)
 	for i := range events {
 		switch events[i].Kind {
 		case history.Lost, history.Enter, history.Leave:
 			return true
+		case history.LockReturn:
+			if ordered {
+				return true
+			}
 		}
 	}
 	return false

@@ -66,6 +66,7 @@ type response struct {
 	actsAfter time.Duration // when it will do something by itself, if nothing reaches it before
 	lostAfter time.Duration // when its hold tells that it is lost, likewise
 	dead      bool          // its goroutines have ended, all of them
+	leaks     bool          // one of its goroutines would not end if the run did
 }
 
 // never is later than any run lasts.
@@ -196,7 +197,7 @@ func (t *pasts) grow(p *past, after time.Duration, stimuli []stimulus) *past {
 // live runs the process's code through a past, in a bubble of its own, and notes what it has done last.
 func (t *pasts) live(p *past) {
 	t.count++
-	t.relive(p, false)
+	p.leaks = t.relive(p, false)
 	if p.over && p.actsAfter == never && p.unanswered == 0 && !t.endless {
 		left := t.relive(p, true)
 		p.dead = !left
@@ -208,7 +209,8 @@ func (t *pasts) live(p *past) {
 // horizon is how long a process is left to itself to see when it acts.
 const horizon = 10 * time.Minute
 
-// relive does what live says. It can leave all goroutines to themselves in the end, and then tells whether any is left.
+// relive does what live says, and tells whether a goroutine is left in the end. It can leave all of them to themselves then, and
+// not make them end.
 func (t *pasts) relive(p *past, abandon bool) (left bool) {
 	result := &Result{}
 	way := p.way()

@@ -17,7 +17,9 @@ import "slices"
 // Every property that is not judged at the end of a run is decided by the state in which a process has the lock, or enters,
 // or is told of a loss. A delivery that tells of a loss is visible, and suffices not. One that tells of a grant suffices: a
 // grant whose delivery is put off is a hold that begins later, and calls that overlap more. So where two are granted the
-// lock at once, be it in the wrong order, or a call is not linearizable, they are when neither delivery is put off.
+// lock at once, be it in the wrong order, or a call is not linearizable, they are when neither delivery is put off. Only of
+// a lock that may let two in at once, and promises an order of its grants all the same, grants are visible: there one that is put
+// off may come behind another, and be wrong by that alone.
 //
 // An entry suffices where nobody else has the lock and nothing can reach the process before it enters: nothing is under way
 // to it or from it, no watch of its stands at the server, its connection is whole, and time does not pass. All that others

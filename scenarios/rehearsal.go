@@ -29,12 +29,20 @@ func newRehearsal(scenario *Scenario, t *testing.T) *rehearsal {
 		ended: make(map[*past]bool)}
 }
 
-// refuted tells whether the runs so far took pasts for alike that are not. Then they are forgotten.
+// refuted tells whether the runs so far took pasts for alike that are not. Then they are forgotten. Where the trials have cost
+// too much all pasts are told apart from now on.
 func (h *rehearsal) refuted() bool {
-	if h == nil || h.pasts.likenesses == nil || !h.pasts.likenesses.wrong {
+	if h == nil || h.pasts.likenesses == nil {
 		return false
 	}
-	h.pasts.likenesses.restart()
+	k := h.pasts.likenesses
+	if !k.wrong && !k.dear {
+		return false
+	}
+	k.restart()
+	if k.dear {
+		h.pasts.likenesses = nil
+	}
 	return true
 }
 

@@ -1,0 +1,311 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// An automaton is a lock by ZooKeeper's recipe that keeps a state of its own over all its attempts. What it sees of the queue moves it from state to
+// state, and in one of them, in one place, it errs. Nobody can see the state until then.
+type automaton struct {
+	Next    [states][sights]int // by the state and what was seen
+	State   int                 // in which it errs
+	Place   place
+	Defect  defect
+	Attempt int  // from which on it errs
+	Looks   bool // at the queue before it makes its node too
+	Watches bool // all others
+	Token   int  // where fencing tokens come from: none, the node, the number of the node
+	Idle    bool // a goroutine lives as long as the lock
+	Silent  bool // the hold does not name its node
+	Clock   bool // what is seen depends on the time too
+	Sleeps  bool // after what it sees first
+}
+
+const (
+	states = 3
+	sights = 4
+)
+
+type place int
+
+const (
+	beforeNode place = iota
+	afterList
+	beforeGrant
+	inUnlock
+	afterUnlock
+	places
+)
+
+type defect int
+
+const (
+	grantsEarly defect = iota
+	asksOften
+	makesTwo
+	keepsNode
+	panicsThen
+	leaksThen
+	refuses
+	dropsNode
+	lowToken
+	asksOnce
+	defects
+)
+
+var errOnPurpose = errors.New("on purpose")
+
+func (a *automaton) subject() scenarios.Subject {
+	return subject("automaton", func(p *scenarios.Process) scenarios.LockerFunc {
+		l := &automatonLock{automaton: a, p: p, began: time.Now()}
+		if a.Idle {
+			return func(ctx context.Context) (*scenarios.Hold, error) {
+				if l.attempt == 0 {
+					go func() { <-ctx.Done() }()
+				}
+				return l.lock(ctx)
+			}
+		}
+		return l.lock
+	})
+}
+
+type automatonLock struct {
+	*automaton
+	p       *scenarios.Process
+	began   time.Time
+	state   int
+	attempt int
+	path    string
+	early   bool
+}
+
+func (l *automatonLock) see(what int) {
+	if l.Clock && time.Since(l.began) > time.Millisecond {
+		what++
+	}
+	l.state = l.Next[l.state][min(what, sights-1)]
+}
+
+func (l *automatonLock) create() error {
+	path, err := l.p.Client.Create(l.p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	l.path = path
+	return err
+}
+
+// err errs, if this is where.
+func (l *automatonLock) errAt(at place) error {
+	if at != l.Place || l.state != l.State || l.attempt < l.Attempt {
+		return nil
+	}
+	switch l.Defect {
+	case grantsEarly:
+		l.early = true
+	case asksOften:
+		for range 5 {
+			l.p.Client.Exists(l.p.Directory)
+		}
+	case asksOnce:
+		l.p.Client.Exists(l.p.Directory)
+	case makesTwo:
+		return l.create()
+	case panicsThen:
+		panic("on purpose")
+	case leaksThen:
+		go func() { select {} }()
+	case refuses:
+		return errOnPurpose
+	case dropsNode:
+		if l.path != "" {
+			l.p.Client.Delete(l.path, -1)
+		}
+	}
+	return nil
+}
+
+func (l *automatonLock) errs(at place, which defect) bool {
+	return at == l.Place && l.state == l.State && l.attempt >= l.Attempt && l.Defect == which
+}
+
+func (l *automatonLock) lock(ctx context.Context) (*scenarios.Hold, error) {
+	l.attempt++
+	l.path, l.early = "", false
+	if l.Looks {
+		children, _, err := l.p.Client.Children(l.p.Directory)
+		if err != nil {
+			return nil, err
+		}
+		l.see(len(children))
+		if l.Sleeps {
+			time.Sleep(time.Duration(l.state) * time.Second)
+		}
+	}
+	if err := l.errAt(beforeNode); err != nil {
+		return nil, err
+	}
+	if err := l.create(); err != nil {
+		return nil, err
+	}
+	for !l.early {
+		first, err := l.turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			break
+		}
+	}
+	if err := l.errAt(beforeGrant); err != nil {
+		return nil, err
+	}
+	return l.hold()
+}
+
+// turn looks whether it is the lock's turn, and waits for a change if not.
+func (l *automatonLock) turn(ctx context.Context) (bool, error) {
+	var children []string
+	var events <-chan zk.Event
+	var err error
+	if l.Watches {
+		children, _, events, err = l.p.Client.ChildrenW(l.p.Directory)
+	} else {
+		children, _, err = l.p.Client.Children(l.p.Directory)
+	}
+	if err != nil {
+		return false, err
+	}
+	slices.Sort(children)
+	own := strings.TrimPrefix(l.path, l.p.Directory+"/")
+	rank := slices.Index(children, own)
+	l.see(len(children))
+	if err := l.errAt(afterList); err != nil {
+		return false, err
+	}
+	if rank <= 0 || l.early {
+		return true, nil
+	}
+	if !l.Watches {
+		var exists bool
+		exists, _, events, err = l.p.Client.ExistsW(l.p.Directory + "/" + children[rank-1])
+		if err != nil || !exists {
+			return false, err
+		}
+	}
+	select {
+	case <-events:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+func (l *automatonLock) hold() (*scenarios.Hold, error) {
+	path, h := l.path, &scenarios.Hold{}
+	if !l.Silent {
+		h.Node = path
+	}
+	switch l.Token {
+	case 1:
+		exists, stat, err := l.p.Client.Exists(path)
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			h.Token = stat.Czxid
+		} else {
+			h.Token = 1
+		}
+	case 2:
+		fmt.Sscanf(path[len(path)-10:], "%d", &h.Token)
+		h.Token++
+	}
+	if l.errs(beforeGrant, lowToken) {
+		h.Token = 1
+	}
+	h.Unlock = func(context.Context) error {
+		if err := l.errAt(inUnlock); err != nil {
+			return err
+		}
+		if !l.errs(inUnlock, keepsNode) {
+			if err := l.p.Client.Delete(path, -1); err != nil && err != zk.ErrNoNode {
+				return err
+			}
+		}
+		return l.errAt(afterUnlock)
+	}
+	return h, nil
+}
+
+func drawAutomaton(t *rapid.T) *automaton {
+	a := &automaton{
+		State: rapid.IntRange(0, states-1).Draw(t, "state"), Place: place(rapid.IntRange(0, int(places)-1).Draw(t, "place")),
+		Defect:  defect(rapid.IntRange(0, int(defects)-1).Draw(t, "defect")),
+		Attempt: rapid.IntRange(0, 1).Draw(t, "attempt"), Looks: rapid.Bool().Draw(t, "looks"), Watches: rapid.Bool().Draw(t, "watches"),
+		Token: rapid.IntRange(0, 2).Draw(t, "token"), Idle: rapid.Bool().Draw(t, "idle"), Silent: rapid.Bool().Draw(t, "silent"),
+		Clock: rapid.IntRange(0, 3).Draw(t, "clock") == 3, Sleeps: rapid.IntRange(0, 3).Draw(t, "sleeps") == 3,
+	}
+	for s := range a.Next {
+		for o := range a.Next[s] {
+			a.Next[s][o] = rapid.IntRange(0, states-1).Draw(t, "next")
+		}
+	}
+	return a
+}
+
+// verdictsOf returns the signatures of all that a search finds.
+func verdictsOf(t *testing.T, e scenarios.Exhaustive) (map[string]bool, *scenarios.Report) {
+	t.Helper()
+	found := make(map[string]bool)
+	e.Each = func(r *scenarios.Result) {
+		for _, v := range r.Violations {
+			found[v.Signature()] = true
+		}
+	}
+	return found, e.Run(context.Background(), t)
+}
+
+// Whatever a lock remembers of its past, a search to which pasts are one finds what one finds which tells them apart, and what
+// one finds that runs the code in every schedule and leaves nothing out.
+func TestAutomataLoseNothing(t *testing.T) {
+	wrong := 0
+	for seed := range 12 {
+		a := rapid.Custom(drawAutomaton).Example(seed)
+		e := scenarios.Exhaustive{Scenario: planned(t, a.subject(), 2, 1, "none"), Slack: seed % 2, Symmetry: seed%5 == 4}
+		e.Scenario.Subject.Guard = scenarios.Unguarded
+		e.Scenario.Subject.Limits = history.Bounds{WakeUps: 1, Requests: 7, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
+		if seed%4 == 0 {
+			e.Scenario.Subject.Claims = []history.Property{history.Token, history.Herd, history.FIFO}
+		}
+		got, merged := verdictsOf(t, e)
+		e.Apart = true
+		want, apart := verdictsOf(t, e)
+		if !merged.Complete || !apart.Complete {
+			t.Fatalf("%+v: complete %v and %v", a, merged.Complete, apart.Complete)
+		}
+		if e.Slack == 0 {
+			e.Live, e.Unreduced = true, true
+			whole, _ := verdictsOf(t, e)
+			maps.Copy(want, whole)
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%+v: found %v, want %v", a, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+		}
+		wrong += len(got)
+	}
+	if wrong < 3 {
+		t.Errorf("only %d violations in all", wrong)
+	}
+}

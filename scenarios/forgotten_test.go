@@ -1,0 +1,166 @@
+package scenarios_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// leaksWhereSecond is the textbook lock with a goroutine that waits for the end of its process. Where there are others in the queue when a
+// process asks for the lock, it leaves another goroutine behind, that nothing can wake.
+func leaksWhereSecond() scenarios.Subject {
+	return subject("leaks-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			go func() { <-ctx.Done() }()
+			children, _, err := p.Client.Children(p.Directory)
+			if err != nil {
+				return nil, err
+			}
+			if len(children) == 1 {
+				go func() { select {} }()
+			}
+			return locker.Lock(ctx)
+		}
+	})
+}
+
+// epochs tells its processes no more than a number: that of the node which each of them makes. All go on at once.
+func epochs() scenarios.Subject {
+	s := subject("epochs", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				return nil, err
+			}
+			number := int64(path[len(path)-1] - '0' + 1)
+			return &scenarios.Hold{Node: path, Token: number, Unlock: func(context.Context) error { return p.Client.Delete(path, -1) }}, nil
+		}
+	})
+	s.Claims = []history.Property{history.Token}
+	return s
+}
+
+// tooSoonWhereSecond gives the lock back before its last unlock, where its process was not alone when it asked for it.
+func tooSoonWhereSecond() scenarios.Subject {
+	s := subject("too-soon-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			children, _, err := p.Client.Children(p.Directory)
+			if err != nil {
+				return nil, err
+			}
+			hold, err := locker.Lock(ctx)
+			if err != nil {
+				return nil, err
+			}
+			unlock := hold.Unlock
+			gone := false
+			hold.Again = func(context.Context) (*scenarios.Hold, error) {
+				return &scenarios.Hold{Unlock: func(ctx context.Context) error {
+					if gone = len(children) > 0; gone {
+						return unlock(ctx)
+					}
+					return nil
+				}}, nil
+			}
+			hold.Unlock = func(ctx context.Context) error {
+				if !gone {
+					return unlock(ctx)
+				}
+				return nil
+			}
+			return hold, nil
+		}
+	})
+	return s
+}
+
+// asksWhenLate sends more requests for an acquire than it may if time has passed when it is woken.
+func asksWhenLate() scenarios.Subject {
+	s := subject("asks-when-late", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			began := time.Now()
+			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				return nil, err
+			}
+			hold := &scenarios.Hold{Node: path, Unlock: func(context.Context) error { return p.Client.Delete(path, -1) }}
+			if strings.HasSuffix(path, "0") {
+				return hold, nil
+			}
+			there, _, events, err := p.Client.ExistsW(path[:len(path)-1] + "0")
+			if err != nil || !there {
+				return hold, err
+			}
+			<-events
+			for range 4 {
+				if time.Since(began) > 0 {
+					p.Client.Exists(p.Directory)
+				}
+			}
+			return hold, nil
+		}
+	})
+	s.Claims = []history.Property{history.Herd}
+	s.Limits = history.Bounds{WakeUps: 1, Requests: 4, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 30}
+	return s
+}
+
+// What a search has forgotten of a process's past breaks no property later.
+func TestNothingForgottenMatters(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		slack           int
+		want            string
+	}{
+		{leaksWhereSecond(), 2, 1, 0, "no-leak"},
+		{tooSoonWhereSecond(), 2, 1, 0, "reentrancy"},
+		{epochs(), 2, 1, 0, "token"},
+		{asksWhenLate(), 2, 1, 1, "herd"},
+	} {
+		t.Run(tc.subject.Name, func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, "none"), Slack: tc.slack}
+			merged, _ := verdictsOf(t, e)
+			e.Apart = true
+			apart, _ := verdictsOf(t, e)
+			e.Live = true
+			e.Unreduced = tc.want != "reentrancy" && tc.slack == 0
+			live, _ := verdictsOf(t, e)
+			for how, found := range map[string]map[string]bool{"merged": merged, "apart": apart, "live": live} {
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(s string) bool { return strings.HasPrefix(s, tc.want) }) {
+					t.Errorf("%s: %v, want %s", how, slices.Sorted(maps.Keys(found)), tc.want)
+				}
+			}
+		})
+	}
+}
+
+// Where it would take too many trials to find out which pasts are alike, a search tells them apart, and comes to an end.
+func TestTrialsAreBounded(t *testing.T) {
+	a := &automaton{Next: [states][sights]int{{0, 1, 1, 1}, {0, 1, 1, 1}, {1, 0, 1, 1}}, State: 1, Place: inUnlock, Defect: asksOften,
+		Looks: true, Watches: true, Token: 1}
+	e := scenarios.Exhaustive{Scenario: planned(t, a.subject(), 2, 2, "none"), Schedules: 400, Each: func(*scenarios.Result) {}}
+	merged := e.Run(context.Background(), t)
+	e.Apart = true
+	apart := e.Run(context.Background(), t)
+	if merged.Restarts == 0 || merged.Pasts > 30_000 || apart.Pasts > 5_000 {
+		t.Errorf("%d pasts, begun anew %d times; %d where all are told apart", merged.Pasts, merged.Restarts, apart.Pasts)
+	}
+}
