@@ -91,6 +91,42 @@ func tooSoonWhereSecond() scenarios.Subject {
 	return s
 }
 
+// tooSoonBefore gives the lock back before its last unlock, where it was the first and sees so many in the queue.
+func tooSoonBefore(contenders int) scenarios.Subject {
+	s := subject("too-soon-before", func(p *scenarios.Process) scenarios.LockerFunc {
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			hold, err := locker.Lock(ctx)
+			if err != nil {
+				return nil, err
+			}
+			unlock := hold.Unlock
+			gone := false
+			hold.Again = func(context.Context) (*scenarios.Hold, error) {
+				return &scenarios.Hold{Unlock: func(ctx context.Context) error {
+					children, _, err := p.Client.Children(p.Directory)
+					if gone = len(children) == contenders && strings.HasSuffix(hold.Node, "0"); err != nil || !gone {
+						return err
+					}
+					return unlock(ctx)
+				}}, nil
+			}
+			hold.Unlock = func(ctx context.Context) error {
+				if gone {
+					return nil
+				}
+				return unlock(ctx)
+			}
+			return hold, nil
+		}
+	})
+	s.Claims = []history.Property{history.Reentrancy}
+	return s
+}
+
 // asksWhenLate sends more requests for an acquire than it may if time has passed when it is woken.
 func asksWhenLate() scenarios.Subject {
 	s := subject("asks-when-late", func(p *scenarios.Process) scenarios.LockerFunc {
@@ -132,6 +168,8 @@ func TestNothingForgottenMatters(t *testing.T) {
 	}{
 		{leaksWhereSecond(), 2, 1, 0, "no-leak"},
 		{tooSoonWhereSecond(), 2, 1, 0, "reentrancy"},
+		{tooSoonBefore(1), 2, 1, 0, "reentrancy"},
+		{tooSoonBefore(2), 2, 1, 0, "reentrancy"},
 		{epochs(), 2, 1, 0, "token"},
 		{asksWhenLate(), 2, 1, 1, "herd"},
 	} {

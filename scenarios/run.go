@@ -135,7 +135,7 @@ func (r *Runner) newLoop(scenario *Scenario, strategy Strategy, result *Result) 
 // judgedAtTheEnd tells whether a property can only be judged where a run has come to its end.
 func judgedAtTheEnd(p history.Property) bool {
 	switch p {
-	case history.Watch, history.Progress, history.NoOrphan, history.Reentrancy:
+	case history.Watch, history.Progress, history.NoOrphan:
 		return true
 	}
 	return false
