@@ -66,6 +66,7 @@ type Report struct {
 	Complete    bool   // there is no schedule left
 	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
 	Pasts       int    // of processes that the search has met; 0 of a live search
+	Restarts    int    // DEBUG
 	Performed   int    // schedules that were performed for real, to see that they come to the same
 	Unsaved     error  // why the checkpoint could not be written or removed
 	Transitions int    // steps from one state to another

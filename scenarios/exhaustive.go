@@ -43,6 +43,7 @@ type Exhaustive struct {
 	Scenario  Scenario
 	Unreduced bool
 	Symmetry  bool          // processes are alike; see symmetric
+	Apart     bool          // tell apart all pasts of processes' code, even those after which it has done the same; see likeness
 	Live      bool          // run the processes' code in every run, even where it is known what it does
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
@@ -78,6 +79,9 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	report, runner := &Report{Exhaustive: true}, NewRunner(t)
 	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
 		x.rehearsal = newRehearsal(&e.Scenario, t)
+		if e.merges() {
+			x.pasts.likenesses = newLikenesses(x.pasts)
+		}
 		x.every = cmp.Or(e.Doubt, rehearsalsPerRun)
 	}
 	earlier := time.Duration(0)
@@ -107,12 +111,18 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	}
 }
 
+// merges tells whether pasts that are alike are one to the search. Faults bring so many more pasts than states that it would
+// take longer to try them all than to tell them apart; and a checkpoint does not hold which are alike.
+func (e *Exhaustive) merges() bool {
+	return !e.Apart && e.Scenario.Faults.Empty() && e.Checkpoint == ""
+}
+
 // over moves on to what is to be tried next, and tells whether the search ends.
 func (e *Exhaustive) over(ctx context.Context, x *explorer, r *Report, elapsed time.Duration) bool {
 	left := false
 	switch {
 	case r.Failure != nil, r.Nondeterministic != nil:
-	case x.backtrack(), x.deepen():
+	case x.begunAnew(), x.backtrack(), x.deepen():
 		r.Deviations = max(0, x.bound-1)
 		if left = ctx.Err() != nil; left {
 			r.Interrupted = true
@@ -171,6 +181,7 @@ type explorer struct {
 	strays bool // a run did not go the way that an earlier one went
 
 	transitions int
+	restarts    int
 
 	*rehearsal // nil in a live search
 }
@@ -283,6 +294,16 @@ func (x *explorer) backtrack() bool {
 	return false
 }
 
+// begunAnew begins the search anew if it has taken pasts for alike that are not.
+func (x *explorer) begunAnew() bool {
+	if !x.rehearsal.refuted() {
+		return false
+	}
+	x.seen, x.path, x.transitions = keySet{}, x.path[:0], 0
+	x.restarts++
+	return true
+}
+
 // account puts a run into the report.
 func (x *explorer) account(r *Report, result *Result) {
 	if !result.Known {
@@ -295,7 +316,7 @@ func (x *explorer) account(r *Report, result *Result) {
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
 	r.States, r.Transitions = x.seen.count, x.transitions
 	if x.rehearsal != nil {
-		r.Pasts, r.Performed = x.pasts.count, x.performed
+		r.Pasts, r.Performed, r.Restarts = x.pasts.count, x.performed, x.restarts
 	}
 	r.Depth = max(r.Depth, len(x.path))
 	r.Open = 0
@@ -391,6 +412,7 @@ func (x *explorer) branch(options []Option, usual int) branch {
 	}
 	all := append(steps, faults...)
 	if !x.search.Unreduced {
+		all = x.afterLeaving(all)
 		if first, deferred, ok := x.reduce(all); ok {
 			return branch{step: first[0], rest: first[1:], deferred: deferred, idle: idle}
 		}

@@ -66,7 +66,7 @@ func fold(a, b uint64) uint64 {
 // outlook is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
 // as a process's code can still remember: the past of each process whose goroutines have not ended. Properties look back
 // too, at grants that have not ended, which a live process's past tells, and so does that of one that has left a node; and
-// at the highest token.
+// at the highest token. Where pasts are one because the code does the same after them, a memory holds what they no longer tell.
 func (l *loop) outlook() uint64 {
 	key := mix(l.cluster.Outlook(), uint64(l.highest))
 	for _, p := range l.processes {
@@ -79,11 +79,12 @@ func (l *loop) outlook() uint64 {
 		gone := p.link.Crashed() || p.stand.past.dead
 		switch {
 		case !gone:
-			key = mix(mix(key, p.stand.past.hash), uint64(l.cluster.Now()-p.stand.since))
+			key = mix(mix(key, p.stand.past.name()), uint64(l.cluster.Now()-p.stand.since))
+			key = mix(key, p.stand.memory.key())
 		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
 			key = mix(key, 1)
 		default:
-			key = mix(key, p.stand.past.hash)
+			key = mix(key, p.stand.past.name())
 		}
 	}
 	return l.processes[0].register.key(mix(key, l.budgetKey))

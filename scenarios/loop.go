@@ -37,7 +37,8 @@ type loop struct {
 	timer     *time.Timer
 	keyless   bool // nobody asks for the state keys
 
-	pasts *pasts // in the place of the processes' goroutines; nil where these run
+	pasts      *pasts // in the place of the processes' goroutines; nil where these run
+	remembered int    // how many events there are in the processes' memories
 
 	highest    int64 // token of a grant
 	struck     bool  // by a fault
@@ -174,6 +175,9 @@ func (l *loop) take(step Step, deviates bool) {
 	l.perform(step)
 	if !l.unnoticed(step) {
 		l.observe()
+	}
+	if l.pasts != nil && l.pasts.likenesses != nil {
+		l.remember()
 	}
 }
 

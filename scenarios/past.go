@@ -23,8 +23,14 @@ type past struct {
 	stimuli []stimulus
 	next    []*past
 	hash    uint64 // over the way from the root
+	step    uint64 // over what has reached the process last
 	depth   int
 	origin  *origin // of the root, and the same of all that follow on it
+
+	like  *likeness // nil where all pasts are told apart
+	looks uint64    // how the process looks from outside
+	does  uint64    // the same, and what it has done last
+	since int       // how many pasts there were since the process began what it is doing
 
 	response
 }
@@ -53,6 +59,9 @@ type response struct {
 	over      bool
 	panics    string
 	register  register // as the process has left it, once its gate has opened
+
+	standing           uint64 // what is open between the process and its client
+	unanswered, untold int    // of that, the calls and the watches
 
 	actsAfter time.Duration // when it will do something by itself, if nothing reaches it before
 	lostAfter time.Duration // when its hold tells that it is lost, likewise
@@ -93,22 +102,34 @@ func (s *stimulus) hash() uint64 {
 }
 
 // find returns the past that follows, nil if it has not come up yet.
-func (p *past) find(hash uint64) *past {
+func (p *past) find(step uint64) *past {
 	for _, next := range p.next {
-		if next.hash == hash {
+		if next.step == step {
 			return next
 		}
 	}
 	return nil
 }
 
-// extended returns the hash of the past that follows when the stimuli come after that time.
-func (p *past) extended(after time.Duration, stimuli []stimulus) uint64 {
-	h := mix(p.hash, uint64(after))
+// stepOf returns 64 bits over stimuli that come after that time.
+func stepOf(after time.Duration, stimuli []stimulus) uint64 {
+	h := uint64(after)
 	for i := range stimuli {
 		h = mix(h, stimuli[i].hash())
 	}
 	return h
+}
+
+func (o *origin) hash() uint64 {
+	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)), uint64(o.state))
+}
+
+// name returns the hash by which state keys know the past: all pasts that are alike have one.
+func (p *past) name() uint64 {
+	if p.like != nil {
+		return p.like.id
+	}
+	return p.hash
 }
 
 // way returns the pasts from the root to this one.
@@ -122,12 +143,13 @@ func (p *past) way() []*past {
 
 // Pasts is what is known of the code of a scenario's processes.
 type pasts struct {
-	scenario *Scenario
-	runner   *Runner
-	roots    map[origin]*past
-	count    int
-	last     []*past // to which the processes of the last run have come
-	endless  bool    // goroutines of the lock outlive its use, so that no process is ever dead
+	scenario   *Scenario
+	runner     *Runner
+	roots      map[origin]*past
+	count      int
+	last       []*past     // to which the processes of the last run have come
+	endless    bool        // goroutines of the lock outlive its use, so that no process is ever dead
+	likenesses *likenesses // nil if all pasts are told apart
 }
 
 func newPasts(scenario *Scenario, runner *Runner) *pasts {
@@ -139,20 +161,33 @@ func (t *pasts) root(begins origin) *past {
 	root := t.roots[begins]
 	if root == nil {
 		root = &past{origin: &begins}
-		root.hash = mix(mix(uint64(begins.number)<<16|uint64(begins.cycles), uint64(begins.session)), uint64(begins.state))
+		root.hash = begins.hash()
 		t.live(root)
 		t.roots[begins] = root
+		if t.likenesses != nil {
+			t.likenesses.found(root)
+		}
 	}
 	return root
 }
 
-// extend returns the past that follows on p when the stimuli come. If it has not come up yet the process's code is run.
+// extend returns the past that follows on p when the stimuli come.
 func (t *pasts) extend(p *past, after time.Duration, stimuli []stimulus) *past {
-	hash := p.extended(after, stimuli)
-	if next := p.find(hash); next != nil {
+	next := t.grow(p, after, stimuli)
+	if t.likenesses != nil && next.like == nil {
+		t.likenesses.follow(p, next)
+	}
+	return next
+}
+
+// grow does what extend says. If the past has not come up yet the process's code is run.
+func (t *pasts) grow(p *past, after time.Duration, stimuli []stimulus) *past {
+	step := stepOf(after, stimuli)
+	if next := p.find(step); next != nil {
 		return next
 	}
-	next := &past{parent: p, after: after, stimuli: slices.Clone(stimuli), hash: hash, depth: p.depth + 1, origin: p.origin}
+	next := &past{parent: p, after: after, stimuli: slices.Clone(stimuli), hash: mix(p.hash, step), step: step, depth: p.depth + 1,
+		origin: p.origin}
 	t.live(next)
 	p.next = append(p.next, next)
 	return next
@@ -162,10 +197,12 @@ func (t *pasts) extend(p *past, after time.Duration, stimuli []stimulus) *past {
 func (t *pasts) live(p *past) {
 	t.count++
 	t.relive(p, false)
-	if p.over && p.actsAfter == never && !t.endless {
-		t.endless = t.relive(p, true)
-		p.dead = !t.endless
+	if p.over && p.actsAfter == never && p.unanswered == 0 && !t.endless {
+		left := t.relive(p, true)
+		p.dead = !left
+		t.endless = left && p.untold == 0 // Or else what is left may end with the watch for which it waits.
 	}
+	p.characterize(p.standing, p.dead)
 }
 
 // horizon is how long a process is left to itself to see when it acts.
@@ -196,6 +233,8 @@ func (t *pasts) relive(p *past, abandon bool) (left bool) {
 			s.undergo(step)
 			p.response = s.respond()
 		}
+		p.standing = s.client.Standing()
+		p.unanswered, p.untold = s.client.Awaits()
 		s.foresee(p)
 		if !abandon {
 			l.tearDown()

@@ -2,8 +2,9 @@ package scenarios
 
 import "slices"
 
-// reduce picks steps that suffice in a state, if it can: the delivery of a message to one process, and the faults that
-// can strike that process. The other steps are deferred: to be tried too only if the delivery turns out to be visible.
+// reduce picks steps that suffice in a state, if it can: one of a process that can do nothing else, and the faults that
+// can strike that process. That step is the delivery of a message, or the entry into a critical section. The other steps
+// are deferred: to be tried too only if a delivery turns out to be visible.
 //
 // This is a weak stubborn set (Valmari, "Stubborn Sets for Reduced State Space Generation", 1989; Godefroid,
 // "Partial-Order Methods for the Verification of Concurrent Systems", 1996). The delivery is the key step: it reads and
@@ -18,6 +19,11 @@ import "slices"
 // grant whose delivery is put off is a hold that begins later, and calls that overlap more. So where two are granted the
 // lock at once, be it in the wrong order, or a call is not linearizable, they are when neither delivery is put off.
 //
+// An entry suffices where nobody else has the lock and nothing can reach the process before it enters: nothing is under way
+// to it or from it, no watch of its stands at the server, its connection is whole, and time does not pass. All that others
+// do commutes with it then, but for another's coming in. That is visible; and who enters at once is inside, and has read the
+// resource, whenever one is who enters later.
+//
 // In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
 // session, drops what is under way to its clients. There nothing is left out.
 //
@@ -28,7 +34,11 @@ import "slices"
 // the reduced search sees only schedules in which a message that can be delivered is not held back while time
 // passes; requests still are.
 func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
-	at := slices.IndexFunc(all, x.private)
+	at := slices.IndexFunc(all, x.entry)
+	entry := at >= 0
+	if !entry {
+		at = slices.IndexFunc(all, x.private)
+	}
 	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 || x.loop.budget.PhasedOnServers() {
 		return nil, nil, false
 	}
@@ -38,11 +48,35 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 		case i == at:
 		case step.Kind == Fault && step.Process == all[at].Process:
 			first = append(first, step)
-		default:
+		case !entry:
 			deferred = append(deferred, step)
 		}
 	}
 	return first, deferred, true
+}
+
+// afterLeaving picks what has to be tried right after a process has left its critical section while its next request waits
+// to be served: its own steps, and the faults of servers, which are counted by what the first client of a server does. What
+// other processes do commutes with the leaving, of which nobody learns before that request is served, and has been tried
+// before it: these are sleep sets (Godefroid, 1996) with the leaving as the last step of each state. Who is inside for longer
+// breaks all that one breaks who is inside for less. Where somebody else has the lock too, time may pass in between, or a
+// fault is bound to a phase, everything is tried.
+func (x *explorer) afterLeaving(all []Step) []Step {
+	last := len(x.path) - 1
+	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
+		x.loop.budget.PhasedOnServers() {
+		return all
+	}
+	left := x.path[last].step.Process
+	if !slices.Contains(all, Step{Kind: Serve, Process: left}) || x.held(left) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(s Step) bool { return s.Process > 0 && s.Process != left })
+}
+
+// held tells whether a process other than the given one has the lock.
+func (x *explorer) held(but int32) bool {
+	return slices.ContainsFunc(x.loop.processes, func(p *process) bool { return p.Number != int(but) && p.stage == holding })
 }
 
 // private tells whether a step is a delivery that concerns nobody but its process, which can do nothing else.
@@ -52,6 +86,19 @@ func (x *explorer) private(step Step) bool {
 	}
 	p := x.loop.processes[step.Process-1]
 	return !p.waiting && p.link.Unserved() == 0
+}
+
+// entry tells whether a step is an entry that concerns nobody but its process, which can do nothing else.
+func (x *explorer) entry(step Step) bool {
+	if step.Kind != Enter || x.search.Slack > 0 {
+		return false
+	}
+	p := x.loop.processes[step.Process-1]
+	requests, replies := p.link.Held()
+	if !p.link.Connected() || requests || replies || p.link.Unserved() > 0 || p.link.Undelivered() > 0 || p.link.Watching() {
+		return false
+	}
+	return !x.held(step.Process)
 }
 
 // commutes tells whether a step need not be tried in this state, because it commutes with all that can happen before the

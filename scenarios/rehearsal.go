@@ -29,6 +29,15 @@ func newRehearsal(scenario *Scenario, t *testing.T) *rehearsal {
 		ended: make(map[*past]bool)}
 }
 
+// refuted tells whether the runs so far took pasts for alike that are not. Then they are forgotten.
+func (h *rehearsal) refuted() bool {
+	if h == nil || h.pasts.likenesses == nil || !h.pasts.likenesses.wrong {
+		return false
+	}
+	h.pasts.likenesses.restart()
+	return true
+}
+
 // run performs a run.
 func (h *rehearsal) run(runner *Runner, strategy Strategy) *Result {
 	result := runner.rehearse(h.scenario, strategy, h.pasts)

@@ -13,6 +13,7 @@ type stand struct {
 	since   time.Duration // when it has come to that
 	double  *simzk.Double
 	stimuli []stimulus // that have come since, of the loop
+	memory  memory
 }
 
 // begin puts stands into the place of all processes.

@@ -234,3 +234,22 @@ func (s *Solo) Response() (calls []wire.Request, kept []int32, closed bool) {
 	}
 	return calls, kept, c.closed.Load()
 }
+
+// Awaits returns how many calls of the process wait for an answer, and how many watches have not told. The process must be
+// blocked.
+func (s *Solo) Awaits() (calls, watches int) { return len(s.calls), len(s.watches) }
+
+// Standing returns 64 bits over what is open between the process and its client: the calls that wait, the watches that have
+// not told, the events that nobody has taken, and what the process can ask of the client at once. The process must be
+// blocked.
+func (s *Solo) Standing() uint64 {
+	c := s.conn
+	h := mix(uint64(c.SessionID()), uint64(c.State())<<32|uint64(len(s.watches)))
+	h = mix(h, c.guids.Load()<<1|uint64(btoi(c.closed.Load())))
+	for _, r := range s.calls {
+		h = mix(mix(h, uint64(rank(&r.request))), xxhash.Sum64(encoded(&r.request)))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.told))<<1|uint64(btoi(c.events != nil)))
+}

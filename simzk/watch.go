@@ -208,6 +208,9 @@ func (t *watchTable) drop(l *Link) []*watch {
 	return dropped
 }
 
+// Watching tells whether the server keeps a watch that has come over the client's connection.
+func (l *Link) Watching() bool { return l.watches.first != nil }
+
 // Watches returns how many watches there are, on how many paths.
 func (c *Cluster) Watches() (watches, paths int) {
 	on := make(map[string]bool)

@@ -1,0 +1,104 @@
+package scenarios
+
+import (
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A memory is what properties remember of a process where its past no longer tells it, because it is one with others after
+// which the code does the same. Of an attempt that goes on that is what has been asked and what watches were set since Lock
+// was called, of one that has the lock by what it was granted. When it was, and in what order among the other processes,
+// decides nothing that the order of nodes and the highest token do not tell.
+type memory struct {
+	attempt  uint64 // hash of what the process has asked of its lock and been told, and of the watches
+	left     bool   // an earlier attempt has left a node behind, which is judged by what it was
+	requests int    // that the process has sent, and
+	changes  int    // nodes that have gone: by these the cost of an acquire is judged
+	open     bool   // the process waits for the lock
+	queued   bool   // and has made its node
+	before   uint64 // the processes that had queued when it asked and still wait, by their numbers modulo 64
+}
+
+// key returns 64 bits over the memory.
+func (m *memory) key() uint64 {
+	if !m.open {
+		return m.attempt
+	}
+	return mix(mix(m.attempt, uint64(m.requests)<<32|uint64(m.changes)), m.before)
+}
+
+// remember takes note of the events since the last time.
+func (l *loop) remember() {
+	events := l.log.Events()
+	for i := l.remembered; i < len(events); i++ {
+		e := &events[i]
+		if e.Kind == history.NodeDeleted {
+			for _, p := range l.processes {
+				p.stand.memory.changes++
+			}
+		}
+		if e.Process > 0 {
+			l.remind(l.processes[e.Process-1], e)
+		}
+	}
+	l.remembered = len(events)
+}
+
+// remind puts an event into the memory of its process.
+func (l *loop) remind(p *process, e *history.Event) {
+	m := &p.stand.memory
+	switch e.Kind {
+	case history.LockCall:
+		before := l.queued()
+		*m = memory{attempt: m.attempt, left: p.link.OwnsNodes(), open: true, before: before}
+		if !m.left {
+			m.attempt = 0
+		}
+	case history.LockReturn:
+		m.open = false
+		if !m.left {
+			m.attempt = 0
+		}
+		for _, other := range l.processes {
+			other.stand.memory.before &^= 1 << (e.Process % 64)
+		}
+	case history.NodeCreated:
+		m.queued = m.open && e.Session != 0
+	case history.Send:
+		m.requests++
+	}
+	if !concerns(e.Kind) {
+		return
+	}
+	h := mix(uint64(e.Kind)<<32|uint64(uint32(e.Attempt)), xxhash.Sum64String(e.Path)^xxhash.Sum64String(e.Name)*3)
+	h = mix(h, xxhash.Sum64String(e.Err))
+	switch e.Kind {
+	case history.LockReturn, history.ResourceRead, history.ResourceWrite: // Tokens and versions.
+		h = mix(h, uint64(e.Zxid))
+	case history.WatchArmed:
+		h = mix(h, uint64(min(e.Request, 1)))
+	}
+	m.attempt = mix(m.attempt, h)
+}
+
+// queued returns the processes that have queued and wait.
+func (l *loop) queued() (mask uint64) {
+	for _, p := range l.processes {
+		if m := &p.stand.memory; m.open && m.queued {
+			mask |= 1 << (p.Number % 64)
+		}
+	}
+	return mask
+}
+
+// concerns tells whether events of the kind say what a process does with its lock, or what may wake it.
+func concerns(kind history.Kind) bool {
+	switch kind {
+	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall, history.UnlockReturn,
+		history.Finished, history.ReenterCall, history.ReenterReturn, history.Exited, history.ResourceRead, history.ResourceWrite,
+		history.SessionState, history.WatchArmed:
+		return true
+	}
+	return false
+}
