@@ -35,15 +35,15 @@ type contender struct {
 	gone        chan struct{} // closed when the node has been removed
 
 	standing
-	watches   map[string]<-chan zk.Event // that were set and have not fired, by the path of the node
-	uncertain bool                       // a request to create a node may have been carried out
-	doubted   bool                       // that was so at any time of the attempt
-	muteSince time.Time                  // when the client was first found closed, as far as one can tell
-	muteLast  time.Time                  // when it was last
-	waited    bool                       // somebody stood before it
-	granted   bool                       // it had its turn
-	deleting  int64                      // the session in which a request to delete the node was first sent, 0 while none was
-	removal   error                      // why the node could not be removed, or was gone before; good once gone is closed
+	watches   map[string]watch // that were set and have not fired, by the name of the node
+	uncertain bool             // a request to create a node may have been carried out
+	doubted   bool             // that was so at any time of the attempt
+	muteSince time.Time        // when the client was first found closed, as far as one can tell
+	muteLast  time.Time        // when it was last
+	waited    bool             // somebody stood before it
+	granted   bool             // it had its turn
+	deleting  int64            // the session in which a request to delete the node was first sent, 0 while none was
+	removal   error            // why the node could not be removed, or was gone before; good once gone is closed
 }
 
 // A standing is what a contender knows of its node.
@@ -97,7 +97,7 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 		queue: q, ctx: context.WithoutCancel(ctx), rule: r, guid: name, prefix: q.at(namePrefix + name + nameInfixes[r.kind]), started: time.Now(),
 		retryAfter: retryPause + time.Duration(binary.BigEndian.Uint16(guid[:]))*time.Microsecond,
 		unwanted:   make(chan struct{}), demoted: make(chan struct{}), outcome: make(chan outcome, 1), gone: make(chan struct{}),
-		watches: make(map[string]<-chan zk.Event),
+		watches: make(map[string]watch),
 	}, nil
 }
 
@@ -123,6 +123,9 @@ func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 // obtain goes through the queue. If the lock is granted, it leaves a goroutine behind that holds it.
 func (c *contender) obtain() outcome {
 	vigil, err := c.acquire()
+	for name, one := range c.watches {
+		c.left.leave(c.at(name), one)
+	}
 	if err != nil {
 		defer close(c.gone)
 		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})

@@ -26,6 +26,7 @@ type queue struct {
 	metadata   string
 	containers bool
 	observers  []Observer
+	left       watches // that contenders have left behind
 	randomMu   sync.Mutex
 	random     io.Reader
 }
