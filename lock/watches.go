@@ -16,7 +16,7 @@ type watch struct {
 }
 
 // watches are those that contenders have left behind when they gave up, or gave the lock back. The client keeps a watch until
-// its node changes, and there is no request that takes it back. So the next contender that needs one on the same node takes
+// its node changes, and cannot take it back. So the next contender that needs one on the same node takes
 // one of these, instead of adding to them.
 type watches struct {
 	mu   sync.Mutex
