@@ -147,7 +147,7 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			continue
 		}
 		if left, ok := c.takeWatch(&blocker); ok {
-			c.watches[blocker.name] = left
+			c.watch(blocker, left)
 			standing = append(standing, blocker)
 			continue
 		}
@@ -165,10 +165,17 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 		if c.rule.kind == shared && parseRecord(data).Shared {
 			return nil, nil
 		}
-		c.watches[blocker.name] = watch{events: events, set: time.Now()}
+		c.watch(blocker, watch{events: events, set: time.Now()})
 		standing = append(standing, blocker)
 	}
 	return standing, nil
+}
+
+func (c *contender) watch(blocker entry, one watch) {
+	if c.watches == nil {
+		c.watches = make(map[string]watch)
+	}
+	c.watches[blocker.name] = one
 }
 
 // takeWatch returns a watch on a blocker that another contender of this process has left behind. It will not do where more is to
