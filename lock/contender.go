@@ -29,21 +29,20 @@ type contender struct {
 	unwanted    chan struct{} // closed when the lock is no longer wanted: cancelled or unlocked
 	dismissOnce sync.Once
 	dismissal   error         // why it is not; good once unwanted is closed
-	demoted     chan struct{} // closed when the lock is to be held no longer alone, but shared
+	demoted     chan struct{} // closed when the lock is to be held no longer alone, but shared; nil unless it is a writer's
 	demoteOnce  sync.Once
-	outcome     chan outcome  // receives once
 	gone        chan struct{} // closed when the node has been removed
 
 	standing
-	watches   map[string]<-chan zk.Event // that were set and have not fired, by the path of the node
-	uncertain bool                       // a request to create a node may have been carried out
-	doubted   bool                       // that was so at any time of the attempt
-	muteSince time.Time                  // when the client was first found closed, as far as one can tell
-	muteLast  time.Time                  // when it was last
-	waited    bool                       // somebody stood before it
-	granted   bool                       // it had its turn
-	deleting  int64                      // the session in which a request to delete the node was first sent, 0 while none was
-	removal   error                      // why the node could not be removed, or was gone before; good once gone is closed
+	watches   map[string]watch // that were set and have not fired, by the name of the node
+	uncertain bool             // a request to create a node may have been carried out
+	doubted   bool             // that was so at any time of the attempt
+	muteSince time.Time        // when the client was first found closed, as far as one can tell
+	muteLast  time.Time        // when it was last
+	waited    bool             // somebody stood before it
+	granted   bool             // it had its turn
+	deleting  int64            // the session in which a request to delete the node was first sent, 0 while none was
+	removal   error            // why the node could not be removed, or was gone before; good once gone is closed
 }
 
 // A standing is what a contender knows of its node.
@@ -68,11 +67,6 @@ type listing struct {
 	changed int64 // the one that last made or removed a node there
 }
 
-type outcome struct {
-	grant *grant
-	err   error
-}
-
 // What ends a step of an attempt.
 var (
 	errUnwanted = errors.New("lock: no longer wanted")
@@ -93,12 +87,15 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 		return nil, fmt.Errorf("lock: reading randomness for a GUID: %w", err)
 	}
 	name := hex.EncodeToString(guid[:])
-	return &contender{
+	c := &contender{
 		queue: q, ctx: context.WithoutCancel(ctx), rule: r, guid: name, prefix: q.at(namePrefix + name + nameInfixes[r.kind]), started: time.Now(),
 		retryAfter: retryPause + time.Duration(binary.BigEndian.Uint16(guid[:]))*time.Microsecond,
-		unwanted:   make(chan struct{}), demoted: make(chan struct{}), outcome: make(chan outcome, 1), gone: make(chan struct{}),
-		watches: make(map[string]<-chan zk.Event),
-	}, nil
+		unwanted:   make(chan struct{}), gone: make(chan struct{}),
+	}
+	if r.kind == writer {
+		c.demoted = make(chan struct{})
+	}
+	return c, nil
 }
 
 // dismiss tells the contender that the lock is no longer wanted, and why.
@@ -121,15 +118,18 @@ func (c *contender) why(err error) error {
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 
 // obtain goes through the queue. If the lock is granted, it leaves a goroutine behind that holds it.
-func (c *contender) obtain() outcome {
+func (c *contender) obtain() (*grant, error) {
 	vigil, err := c.acquire()
+	for name, one := range c.watches {
+		c.left.leave(c.at(name), one)
+	}
 	if err != nil {
 		defer close(c.gone)
 		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
 		// The node goes first: a caller that hears of the failure may try again at once, and would queue behind it.
 		// One that has stopped waiting is not kept.
 		c.remove()
-		return outcome{err: err}
+		return nil, err
 	}
 	c.granted = true
 	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
@@ -137,7 +137,7 @@ func (c *contender) obtain() outcome {
 		vigil.grant.end(errUnconfirmed) // An observer took its time, and the caller shall not be the first to run.
 	}
 	go c.hold(vigil)
-	return outcome{grant: vigil.grant}
+	return vigil.grant, nil
 }
 
 // hold holds the lock until it is given back or lost.

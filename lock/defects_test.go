@@ -720,6 +720,24 @@ var localDefects = []defect{
 		w.unlock(rival)
 		w.wantGranted(again)
 	}},
+	{"D15", "a watch stays behind with each attempt that was given up", 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		m := w.mutex(2)
+		for range 5 {
+			ctx, cancel := context.WithCancel(background)
+			c := w.start(ctx, m)
+			w.wantWaiting(c)
+			cancel()
+			w.wantError(c, context.Canceled)
+		}
+		last := w.start(background, m)
+		w.wantWaiting(last)
+		if got := w.requests(2, "get+watch"); got != 1 {
+			w.t.Errorf("%d watches were set, want one", got)
+		}
+		w.unlock(holder)
+		w.wantGranted(last)
+	}},
 	{"D16", "a lock goes by goroutine", 1, func(w *world) {
 		m := w.mutex(1)
 		lease := w.acquire(m)

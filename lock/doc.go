@@ -38,6 +38,9 @@
 // it has sent to somebody else is still under way. Only the protected resource can rule that out: by refusing a
 // [Lease.Token] lower than one that it has seen, or, where it is ZooKeeper itself, by [Lease.Write].
 //
+// Whoever closes the client gives up all locks that it holds, at once; leases on a client that is no [Session] hear of it at
+// their next confirmation only. Unlock first.
+//
 // Nor does the lock survive what ZooKeeper does not: a majority of servers that lose their disks.
 //
 // # The bound on clocks

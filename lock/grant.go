@@ -22,14 +22,18 @@ type grant struct {
 	revoked chan struct{} // closed when others have asked for the lock
 	asked   bool          // that was done
 	reading bool          // the node is marked as shared, or is being marked
-	marked  chan struct{} // closed when that was done, or was refused
+	marked  chan struct{} // closed when that was done, or was refused; nil unless it is a writer's
 	refusal error         // then
 }
 
 func newGrant(c *contender, token int64) *grant {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &grant{contender: c, node: c.node, token: token, forget: func() {}, ctx: ctx, cancel: cancel,
-		revoked: make(chan struct{}), marked: make(chan struct{}), reading: !c.rule.kind.alone()}
+	g := &grant{contender: c, node: c.node, token: token, forget: func() {}, ctx: ctx, cancel: cancel,
+		revoked: make(chan struct{}), reading: !c.rule.kind.alone()}
+	if c.rule.kind == writer {
+		g.marked = make(chan struct{})
+	}
+	return g
 }
 
 // enter returns a lease on the grant, or errEnded if the grant has ended. A reader must not become a writer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -22,7 +23,8 @@ type multiClient interface {
 // It returns the result of each operation. Whatever error it returns, nothing was written and nothing will be, unless
 // the error wraps [ErrUncertain]. One that wraps [ErrNotHeld] says that the lease had ended, or that ZooKeeper has found
 // that it is lost; then it ends now. Errors of the operations are those of the client, the first of them is returned. A
-// client without a method Multi gives an error too.
+// client without a method Multi gives an error too, and so does an operation that would change or delete the lease's own
+// node: that would tell the next contender that the lock is free.
 func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
 	if err := context.Cause(l.ctx); err != nil {
 		return nil, err
@@ -30,6 +32,9 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	client, ok := l.grant.contender.client.(multiClient)
 	if !ok {
 		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.grant.contender.client)
+	}
+	if slices.ContainsFunc(operations, l.harms) {
+		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to", l.Node())
 	}
 	// The name holds a GUID, so that a node of this name is the lease's. Its version is no matter: it changes with a
 	// downgrade, and when somebody asks for the lock back.
@@ -54,6 +59,17 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		}
 	}
 	return responses[1:], err
+}
+
+// harms tells whether an operation would change or delete the lease's own node.
+func (l *Lease) harms(operation any) bool {
+	switch o := operation.(type) {
+	case *zk.SetDataRequest:
+		return o.Path == l.Node()
+	case *zk.DeleteRequest:
+		return o.Path == l.Node()
+	}
+	return false
 }
 
 // undecided returns the error of a request that was not answered, which wraps ErrUncertain unless it is clear that

@@ -210,3 +210,21 @@ func TestWriteNeedsMulti(t *testing.T) {
 		}
 	})
 }
+
+// A write to the lease's own node would look like a release to the contender behind it.
+func TestWriteToOwnNode(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		waiter := w.start(background, w.mutex(2))
+		for _, operation := range []any{&zk.SetDataRequest{Path: lease.Node(), Version: -1}, &zk.DeleteRequest{Path: lease.Node(), Version: -1}} {
+			err := w.do(func() error { _, err := lease.Write(background, operation); return err })
+			if err == nil || !strings.Contains(err.Error(), lease.Node()) {
+				t.Errorf("%T: %v, want an error that names the node", operation, err)
+			}
+			w.wantWaiting(waiter)
+		}
+		if err := lease.Err(); err != nil {
+			t.Errorf("the lease has ended: %v", err)
+		}
+	})
+}

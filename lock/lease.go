@@ -55,7 +55,8 @@ func (l *Lease) Err() error {
 // many children of a lock's directory in one multi.
 func (l *Lease) Token() int64 { return l.grant.token }
 
-// Node returns the path of the contender's node. Leases of one owner that are held at the same time share it.
+// Node returns the path of the contender's node. Leases of one owner that are held at the same time share it. Its data are the
+// lock's own: not even the holder may change them, as whoever waits behind a [Mutex] takes that for the end of the lease.
 func (l *Lease) Node() string { return l.grant.node }
 
 // Revoked returns a channel that is closed when somebody has asked for the lock back, with Revoke. The lease goes on;

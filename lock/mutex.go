@@ -38,8 +38,9 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 // longer ago than a sixth of the session timeout, an empty write comes instead, or on top on a [Session].
 //
 // Once the lock has been held for a twentieth of the session timeout, its node is watched: only from then on is the
-// holder told at once when somebody deletes it, or calls Revoke. Each watch stays in the client until the node that it
-// watches goes, also where the contender has given up long before: the client cannot take it back.
+// holder told at once when somebody deletes it, or calls Revoke. A watch stays in the client until the node that it
+// watches goes, also where the contender has given up long before, as the client cannot take it back; but an attempt through
+// this Mutex within a session timeout uses it again.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, rule{reentrant: true})
 }

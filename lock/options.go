@@ -11,8 +11,8 @@ import (
 type Option func(*queue)
 
 // WithACL sets the access control list of the nodes that the lock makes. It must let every contender read the nodes of
-// the others, and its maker write it where [Lease.Downgrade] is used, and so must whoever calls Revoke. The default lets
-// everyone do everything.
+// the others, and its maker write it where [Lease.Downgrade] is used, and so must whoever calls Revoke. Where its maker may not
+// write it, a [Mutex] takes a request more to give back, and the next one lists again. The default lets everyone do everything.
 func WithACL(acl []zk.ACL) Option { return func(q *queue) { q.acl = acl } }
 
 // WithRandom sets where the GUIDs in the names of nodes come from. The default is crypto/rand. Two contenders with

@@ -283,3 +283,44 @@ func TestRevokedAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+// The watch on the directory that a holder leaves behind is the next holder's, who hears of a revocation by it.
+func TestWatchOfTheDirectoryIsKept(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		m := w.mutex(1)
+		gets := func() int { return w.requests(1, "get+watch") }
+		var lease *lock.Lease
+		for i := range 5 {
+			if lease != nil {
+				w.unlock(lease)
+			}
+			before := gets()
+			lease = w.acquire(m)
+			w.watch()
+			if want := 2 - min(i, 1); gets()-before != want { // its own node, and at first the directory
+				t.Errorf("holder %d has set %d watches, want %d", i+1, gets()-before, want)
+			}
+		}
+		if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-lease.Revoked():
+		default:
+			t.Error("the holder has not been told")
+		}
+		// One whose session is over is no watch any more.
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(2 * sessionTimeout)
+		lease = w.acquire(m)
+		w.watch()
+		if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-lease.Revoked():
+		default:
+			t.Error("the holder in the next session has not been told")
+		}
+	})
+}

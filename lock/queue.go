@@ -26,6 +26,7 @@ type queue struct {
 	metadata   string
 	containers bool
 	observers  []Observer
+	left       watches // that contenders have left behind
 	randomMu   sync.Mutex
 	random     io.Reader
 }
@@ -86,17 +87,24 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 		return nil, err
 	}
 	if ctx.Done() == nil { // Nothing can call the attempt off, so that it need not go on without the caller.
-		outcome := c.obtain()
-		return outcome.grant, outcome.err
+		return c.obtain()
 	}
-	go func() { c.outcome <- c.obtain() }()
+	type outcome struct {
+		grant *grant
+		err   error
+	}
+	outcomes := make(chan outcome, 1)
+	go func() {
+		g, err := c.obtain()
+		outcomes <- outcome{g, err}
+	}()
 	select {
-	case outcome := <-c.outcome:
+	case outcome := <-outcomes:
 		return outcome.grant, outcome.err
 	case <-ctx.Done():
 	}
 	select {
-	case outcome := <-c.outcome: // Both were ready: what is there goes before the rest.
+	case outcome := <-outcomes: // Both were ready: what is there goes before the rest.
 		return outcome.grant, outcome.err
 	default:
 		c.dismiss(context.Cause(ctx))

@@ -98,6 +98,7 @@ func (v *vigil) keep() {
 		return
 	}
 	defer v.stopExpiry()
+	defer v.leaveWatch()
 	v.timer = time.NewTimer(min(v.patience(), time.Until(v.deadline)/2))
 	defer v.timer.Stop()
 	for {
@@ -147,6 +148,21 @@ func (v *vigil) patience() time.Duration {
 	return v.every
 }
 
+// takeWatch goes on with a watch on the directory that an earlier holder has left, if there is one. Nobody has been asked for
+// the lock since, or the proof that follows will tell.
+func (v *vigil) takeWatch() bool {
+	left, ok := v.left.take(v.path)
+	v.posted, v.version = left.events, left.version
+	return ok
+}
+
+// leaveWatch leaves the watch on the directory to the next holder.
+func (v *vigil) leaveWatch() {
+	if v.posted != nil {
+		v.left.leave(v.path, watch{events: v.posted, version: v.version})
+	}
+}
+
 func (v *vigil) stopExpiry() {
 	if v.expiry != nil {
 		v.expiry.Stop()
@@ -191,7 +207,7 @@ func (v *vigil) ask() error {
 			return err
 		}
 	}
-	if v.posted == nil {
+	if v.posted == nil && !v.takeWatch() {
 		if err := v.read(); err != nil {
 			return err
 		}

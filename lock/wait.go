@@ -142,7 +142,12 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 	nearest := c.nearest(blockers)
 	standing := blockers[:len(blockers)-len(nearest)]
 	for _, blocker := range nearest {
-		if c.watches[blocker.name] != nil {
+		if c.watches[blocker.name].events != nil {
+			standing = append(standing, blocker)
+			continue
+		}
+		if left, ok := c.takeWatch(&blocker); ok {
+			c.watch(blocker, left)
 			standing = append(standing, blocker)
 			continue
 		}
@@ -160,10 +165,28 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 		if c.rule.kind == shared && parseRecord(data).Shared {
 			return nil, nil
 		}
-		c.watches[blocker.name] = events
+		c.watch(blocker, watch{events: events, set: time.Now()})
 		standing = append(standing, blocker)
 	}
 	return standing, nil
+}
+
+func (c *contender) watch(blocker entry, one watch) {
+	if c.watches == nil {
+		c.watches = make(map[string]watch)
+	}
+	c.watches[blocker.name] = one
+}
+
+// takeWatch returns a watch on a blocker that another contender of this process has left behind. It will not do where more is to
+// be known of the node than that it stands, nor for longer than a session timeout: a watch that go-zookeeper/zk has lost over a
+// reconnect shall not be handed on for ever.
+func (c *contender) takeWatch(blocker *entry) (watch, bool) {
+	if c.rule.kind == shared || !countsChildren(blocker.number) {
+		return watch{}, false
+	}
+	left, ok := c.left.take(c.at(blocker.name))
+	return left, ok && time.Since(left.set) < c.timeout
 }
 
 // awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers that are left.
@@ -221,7 +244,7 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	timer, stop := after(patience)
 	defer stop()
 	select {
-	case event := <-c.watches[blockers[last].name]:
+	case event := <-c.watches[blockers[last].name].events:
 		return last, event, c.wanted()
 	case event := <-c.own:
 		return itself, event, c.wanted()
@@ -231,7 +254,7 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	}
 	// The event may have come in the same instant as the timer.
 	select {
-	case event := <-c.watches[blockers[last].name]:
+	case event := <-c.watches[blockers[last].name].events:
 		return last, event, c.wanted()
 	default:
 	}
@@ -275,7 +298,7 @@ func (c *contender) nextOfMany(blockers []entry) (int, zk.Event, error) {
 	cases := []reflect.SelectCase{receive(c.own), receive(timer), receive(c.unwanted)}
 	nearest := c.nearest(blockers)
 	for _, blocker := range nearest {
-		cases = append(cases, receive(c.watches[blocker.name]))
+		cases = append(cases, receive(c.watches[blocker.name].events))
 	}
 	chosen, received, _ := reflect.Select(cases)
 	switch chosen {
