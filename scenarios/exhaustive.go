@@ -37,6 +37,8 @@ import (
 // A step that brings a process an answer or an event and nothing else commutes with all that other processes and the
 // server do; see reduce. Unreduced switches this off, and the leaps.
 //
+// The times in a node's stat are in no key, so that code which decides by them is searched whole only with Live.
+//
 // Two states with equal keys are taken for one. With n states, two that differ share a key with a probability of about
 // n²/2^65: 3 in 100 million for a million states.
 type Exhaustive struct {
