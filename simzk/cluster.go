@@ -83,6 +83,9 @@ type Cluster struct {
 	lastSession   int64
 	timeout       string // of modelled clients' sessions, as a history has it
 
+	stirred bool // see Stirred
+	opaque  bool // it has a client whose goroutines are its own
+
 	sabotage sabotage
 	revived  []*session // that have ended; only where sabotage brings them back
 
@@ -160,6 +163,14 @@ func (c *Cluster) record(e history.Event) {
 // Activity receives a value when a process has sent something since the last receive. A caller that lets time pass
 // can thereby stop at the instant at which a process's own timer made it act, if it first receives what is old.
 func (c *Cluster) Activity() <-chan struct{} { return c.activity }
+
+// Stirred tells whether what was done since it was last asked may have woken a goroutine of a process. Where it has not, there is
+// nothing that has to come to rest.
+func (c *Cluster) Stirred() bool {
+	stirred := c.stirred || c.opaque
+	c.stirred = false
+	return stirred
+}
 
 // NextAge returns an age for something that, like a message, waits for its turn from now on.
 func (c *Cluster) NextAge() uint64 {

@@ -140,6 +140,7 @@ func (c *Conn) answer(r *call) {
 
 // wake lets the goroutine go on that waits for an answer.
 func (c *Conn) wake(r *call) {
+	c.cluster.stirred = true
 	if d := c.double; d != nil {
 		d.wake(r)
 		return
@@ -250,6 +251,7 @@ func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 
 // sound sends the one event that a watch tells.
 func (c *Conn) sound(events watchChannel, event zk.Event) {
+	c.cluster.stirred = true
 	if d := c.double; d != nil {
 		d.sound(events.number, event)
 		return
@@ -269,6 +271,7 @@ func (c *Conn) emit(event zk.Event) {
 	if c.events == nil || c.told {
 		return
 	}
+	c.cluster.stirred = true
 	select {
 	case c.events <- event:
 	default:
@@ -473,6 +476,7 @@ func (c *Conn) endEvents() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.events != nil && !c.told {
+		c.cluster.stirred = true
 		close(c.events)
 	}
 	c.told = true
