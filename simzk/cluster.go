@@ -96,7 +96,16 @@ type Cluster struct {
 type memory struct {
 	conns []*Conn // modelled clients, of which the first are in use
 	used  int     // how many
+
+	watchSpace   space[watch]
+	sessionSpace space[session]
 }
+
+// How many of these most runs make at most.
+const (
+	watchesKept  = 16
+	sessionsKept = 8
+)
 
 // New returns a cluster that writes what happens to the log, unless that is nil.
 func New(config Config, log *history.Log) *Cluster {
@@ -128,7 +137,8 @@ func (c *Cluster) Renew(config Config, log *history.Log) {
 	*c = Cluster{
 		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(), leader: noLeader,
 		servers: newServers(&config), sabotage: sabotaged, timeout: old.timeout,
-		sessions: old.sessions[:0], links: old.links[:0], memory: memory{conns: old.conns},
+		sessions: old.sessions[:0], links: old.links[:0],
+		memory: memory{conns: old.conns, watchSpace: old.watchSpace.emptied(), sessionSpace: old.sessionSpace.emptied()},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {
 		c.timeout = config.SessionTimeout.String()

@@ -199,7 +199,7 @@ func (c *Conn) watch(r *call) {
 			return
 		}
 	}
-	c.watchers = append(c.watchers, watcher{watching: w, hash: xxhash.Sum64String(w.path), channels: []watchChannel{events}})
+	c.watchers = append(c.watchers, watcher{watching: w, hash: xxhash.Sum64String(w.path), channels: append(c.channels.next(watchersKept)[:0], events)})
 }
 
 // notify hands a watch event to all that wait for it.
@@ -228,7 +228,8 @@ func (c *Conn) notify(m message) {
 
 // tell sends the event to the channels of the watchers that match, closes them and forgets the watchers.
 func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
-	var told []watcher
+	var space [4]watcher
+	told := space[:0]
 	c.watchers = slices.DeleteFunc(c.watchers, func(w watcher) bool {
 		if matches(w.watching) {
 			told = append(told, w)

@@ -43,17 +43,15 @@ func ValidPath(path string, sequential bool) bool {
 	return true
 }
 
-// sequenceSuffix renders a sequence number as Java's "%010d" does: negative numbers have nine digits.
-func sequenceSuffix(n int32) string {
+// appendSequence appends a sequence number as Java's "%010d" renders it: negative numbers have nine digits.
+func appendSequence(path []byte, n int32) []byte {
+	var space [11]byte
+	digits, width := strconv.AppendInt(space[:0], int64(n), 10), 10
 	if n < 0 {
-		return "-" + pad(strconv.FormatInt(-int64(n), 10), 9)
+		path, digits, width = append(path, '-'), digits[1:], 9
 	}
-	return pad(strconv.Itoa(int(n)), 10)
-}
-
-func pad(digits string, width int) string {
-	if len(digits) >= width {
-		return digits
+	for range width - len(digits) {
+		path = append(path, '0')
 	}
-	return "0000000000"[:width-len(digits)] + digits
+	return append(path, digits...)
 }
