@@ -17,9 +17,26 @@ func Parent(path string) string {
 // Name returns the last part of a path.
 func Name(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
+// Ordinary tells whether a path is one in which there is nothing to look for: printable ASCII without dots, and no empty names.
+// ZooKeeper and its clients accept every such path, and most paths are such.
+func Ordinary(path string) bool {
+	before := byte(0)
+	for i := range len(path) {
+		c := path[i]
+		if c == '/' && before == '/' || c == '.' || c < ' ' || c > '~' {
+			return false
+		}
+		before = c
+	}
+	return len(path) > 1 && path[0] == '/' && before != '/'
+}
+
 // ValidPath tells whether a path is one that ZooKeeper accepts (PathUtils). A sequential node's path may end in a
 // slash, as the sequence number completes it.
 func ValidPath(path string, sequential bool) bool {
+	if Ordinary(path) {
+		return true
+	}
 	if path == "" || path[0] != '/' {
 		return false
 	}
