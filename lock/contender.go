@@ -2,11 +2,8 @@ package lock
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -18,9 +15,9 @@ import (
 // [contender.obtain] and then [contender.hold], so that no exit can leave the node behind.
 type contender struct {
 	*queue
-	ctx     context.Context // of the call, without its end; it is for observers
-	rule    rule
-	guid    string
+	ctx  context.Context // of the call, without its end; it is for observers
+	rule rule
+	memory
 	prefix  string // of the path of every node that the contender makes
 	started time.Time
 
@@ -37,6 +34,8 @@ type contender struct {
 	watches   map[string]watch // that were set and have not fired, by the name of the node
 	uncertain bool             // a request to create a node may have been carried out
 	doubted   bool             // that was so at any time of the attempt
+	spoilt    bool             // a request may be under way that names a node with the GUID
+	guessing  bool             // the node before the contender's own will be guessed
 	muteSince time.Time        // when the client was first found closed, as far as one can tell
 	muteLast  time.Time        // when it was last
 	waited    bool             // somebody stood before it
@@ -79,17 +78,14 @@ var (
 const retryPause = 100 * time.Millisecond
 
 func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
-	var guid [guidLength / 2]byte
-	q.randomMu.Lock()
-	_, err := io.ReadFull(q.random, guid[:])
-	q.randomMu.Unlock()
+	m, err := q.remember(r)
 	if err != nil {
-		return nil, fmt.Errorf("lock: reading randomness for a GUID: %w", err)
+		return nil, err
 	}
-	name := hex.EncodeToString(guid[:])
 	c := &contender{
-		queue: q, ctx: context.WithoutCancel(ctx), rule: r, guid: name, prefix: q.at(namePrefix + name + nameInfixes[r.kind]), started: time.Now(),
-		retryAfter: retryPause + time.Duration(binary.BigEndian.Uint16(guid[:]))*time.Microsecond,
+		queue: q, ctx: context.WithoutCancel(ctx), rule: r, memory: m, prefix: q.at(namePrefix + m.guid + nameInfixes[r.kind]), started: time.Now(),
+		guessing:   m.ahead != "" && m.trust >= trusted,
+		retryAfter: retryPause + time.Duration(m.draw())*time.Microsecond,
 		unwanted:   make(chan struct{}), gone: make(chan struct{}),
 	}
 	if r.kind == writer {
@@ -144,6 +140,7 @@ func (c *contender) hold(v *vigil) {
 	defer close(c.gone)
 	began := time.Now()
 	v.keep()
+	c.spoilt = c.spoilt || v.grant.writes()
 	c.observe(Event{Kind: Ended, Token: v.grant.token, Elapsed: time.Since(began), Err: v.grant.loss()})
 	c.remove()
 }
@@ -157,7 +154,7 @@ func (c *contender) acquire() (*vigil, error) {
 			return vigil, err
 		case err == errDisowned:
 			// The session was lost, or somebody removed the node: a new node queues at the end.
-			c.standing = standing{}
+			c.standing, c.spoilt = standing{}, true
 			clear(c.watches)
 			continue
 		}
@@ -175,7 +172,7 @@ func (c *contender) attempt() (*vigil, error) {
 		}
 		c.observe(Event{Kind: Queued})
 	}
-	blockers, err := c.listBlockers()
+	blockers, err := c.blockers()
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +214,9 @@ func (c *contender) create() error {
 	}
 	c.uncertain = true
 	session, asked := c.client.SessionID(), time.Now()
-	c.along = c.listAlong()
+	if !c.guessing {
+		c.along = c.listAlong()
+	}
 	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(), zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
 	case err == nil:
@@ -226,12 +225,12 @@ func (c *contender) create() error {
 		c.created, c.seen = asked, asked
 		c.owner = session // If the client's session is still this one, the node was made in it: no session comes back.
 	case errors.Is(err, zk.ErrNoNode):
-		c.uncertain = false
+		c.uncertain, c.guessing = false, false
 		return c.createParents(c.path)
 	case refused(err):
 		c.uncertain = false
 	default:
-		c.doubted = true
+		c.doubted, c.spoilt, c.guessing = true, true, false
 	}
 	return err
 }
@@ -343,7 +342,10 @@ func (c *contender) removeOnce() error {
 		// In a later session nothing tells whether an earlier request has removed the node, or the end of its session.
 		c.removal = errNodeGone
 	case err != nil && !isNoNode(err):
+		c.spoilt = true
 		return err
+	case err == nil:
+		c.bequeath()
 	}
 	c.observe(Event{Kind: Removed})
 	c.node = ""

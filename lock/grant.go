@@ -19,6 +19,7 @@ type grant struct {
 	mu      sync.Mutex
 	leases  int
 	writers int           // leases that are exclusive
+	open    int           // guarded writes that may still be carried out
 	revoked chan struct{} // closed when others have asked for the lock
 	asked   bool          // that was done
 	reading bool          // the node is marked as shared, or is being marked
@@ -68,6 +69,31 @@ func (g *grant) leave(l *Lease) (last, wrote bool) {
 	}
 	g.read(l)
 	return false, wrote
+}
+
+// beginWrite takes note of a guarded write, or returns why the lease has ended.
+func (g *grant) beginWrite(l *Lease) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := context.Cause(l.ctx); err != nil {
+		return err
+	}
+	g.open++
+	return nil
+}
+
+// endWrite takes note that a guarded write was carried out, or never will be.
+func (g *grant) endWrite() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open--
+}
+
+// writes tells whether guarded writes may still be carried out.
+func (g *grant) writes() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open > 0
 }
 
 // demote makes a lease a shared one.

@@ -42,7 +42,16 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	responses, err := await(ctx, func() ([]zk.MultiResponse, error) { return client.Multi(guarded...) })
+	if err := l.grant.beginWrite(l); err != nil {
+		return nil, err
+	}
+	responses, err := await(ctx, func() ([]zk.MultiResponse, error) {
+		responses, err := client.Multi(guarded...)
+		if len(responses) > 0 || !errors.Is(undecided(err), ErrUncertain) {
+			l.grant.endWrite()
+		}
+		return responses, err
+	})
 	if ctx.Err() != nil && len(responses) == 0 {
 		err = ctx.Err() // Not its cause: that may be the end of the lease, which says that nothing was written.
 	}

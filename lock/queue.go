@@ -27,6 +27,7 @@ type queue struct {
 	containers bool
 	observers  []Observer
 	left       watches // that contenders have left behind
+	memories   memories
 	randomMu   sync.Mutex
 	random     io.Reader
 }

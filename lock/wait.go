@@ -9,7 +9,18 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// listBlockers returns the contenders that stand before this one and that it waits for, the nearest of them last. Whoever
+// blockers returns the contenders that stand before this one and that it waits for, the nearest of them last.
+func (c *contender) blockers() ([]entry, error) {
+	if c.guessing {
+		c.guessing = false
+		if blockers, err := c.guess(); err != nil || blockers != nil {
+			return blockers, err
+		}
+	}
+	return c.listBlockers()
+}
+
+// listBlockers lists them. Whoever
 // comes later stands behind, so none need be looked for that is not in this list.
 func (c *contender) listBlockers() ([]entry, error) {
 	found, err := c.listOwn()
@@ -42,6 +53,7 @@ func (c *contender) listBlockers() ([]entry, error) {
 		}
 	}
 	sortEntries(before)
+	c.learn(before, &found)
 	return before, nil
 }
 
@@ -122,12 +134,20 @@ func (c *contender) waitFor(blockers []entry) error {
 		if err := c.watchOwn(); err != nil {
 			return err
 		}
-		c.observe(Event{Kind: Waiting, Ahead: len(blockers)})
+		c.observe(Event{Kind: Waiting, Ahead: count(blockers)})
 		if blockers, err = c.awaitEvent(blockers); err != nil {
 			return err
 		}
 	}
 	return c.wanted()
+}
+
+// count returns how many the blockers are, 0 if that is not known.
+func count(blockers []entry) int {
+	if blockers[0] == unknown {
+		return 0
+	}
+	return len(blockers)
 }
 
 // nearest returns the blockers that are watched.
