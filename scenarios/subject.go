@@ -23,8 +23,8 @@ type Subject struct {
 	Bounds  faults.Bounds      // within which the lock promises belief-exclusion; the default ones unless set
 	Real    bool               // the lock asks for a *zk.Conn, so that it runs with the real client only
 
-	// Sequence is the number that the first sequential node in the lock's directory gets. A lock that is to be taken across
-	// the end of the numbers, 2^31-1, begins a little below it.
+	// Sequence is the number that the first sequential node in the lock's directory gets, as if so many nodes had come and
+	// gone by a transaction each. A lock that is to be taken across the end of the numbers, 2^31-1, begins a little below it.
 	Sequence int32
 
 	Limits history.Bounds // that the lock promises to stay within; history.DefaultBounds unless set

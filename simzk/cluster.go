@@ -195,9 +195,13 @@ func (c *Cluster) Tree() *tree.Tree { return c.tree }
 func (c *Cluster) Prepare(w *tree.Write) { c.prepare(func(t *tree.Tree) { t.Apply(w) }) }
 
 // PrepareSequence makes n the number that the next sequential child of a node gets, before any client is connected. It
-// stands in for n creations, so that a run can come to the end of the numbers.
+// stands in for n creations by a transaction each, so that a run can come to the end of the numbers.
 func (c *Cluster) PrepareSequence(path string, n int32) {
 	c.prepare(func(t *tree.Tree) { t.SetSequence(path, n) })
+	c.zxid += int64(n)
+	for i := range c.servers {
+		c.servers[i].zxid = c.zxid
+	}
 }
 
 func (c *Cluster) prepare(change func(*tree.Tree)) {

@@ -25,8 +25,17 @@ func Mutex() scenarios.Subject {
 func Wrap() scenarios.Subject {
 	subject := Mutex()
 	subject.Name, subject.Summary = "wrap", "lock.Mutex while sequence numbers pass 2^31-1"
-	subject.Sequence = math.MaxInt32 - 2
+	subject.Sequence = math.MaxInt32 - 4
 	subject.Limits.Requests, subject.Limits.RequestsPerChange = 20, 8 // Each listing costs one more for each contender then.
+	return subject
+}
+
+// Steady is the production lock in a directory that has been in use for long. There a contender that has waited behind
+// another can guess that it will again, and what its fencing token is: in a new one numbers are too low to tell.
+func Steady() scenarios.Subject {
+	subject := Mutex()
+	subject.Name, subject.Summary = "steady", "lock.Mutex in a directory that has been in use for long"
+	subject.Sequence = 1000
 	return subject
 }
 
