@@ -282,6 +282,7 @@ func (m *machine) over() bool {
 func runMachine(t *testing.T, places int, steps []int, open func(client *simzk.Conn, random lock.Option) []take) string {
 	failure := ""
 	inWorld(t, machineClients, func(w *world) {
+		w.cluster.PrepareSequence("/lock", 1000) // In a new directory nobody guesses.
 		m := &machine{world: w, places: places}
 		for i, conn := range w.clients {
 			// The same GUIDs in every run, or else a failure could not be shortened.
@@ -307,6 +308,13 @@ func checkMachine(t *testing.T, places int, open func(client *simzk.Conn, random
 		if failure := runMachine(t, places, steps, open); failure != "" {
 			r.Fatal(failure)
 		}
+	})
+}
+
+// Never two, never one that overtakes, whatever happens.
+func TestMutexMachine(t *testing.T) {
+	checkMachine(t, 1, func(client *simzk.Conn, random lock.Option) []take {
+		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
 	})
 }
 
