@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-sim/interlock/lock"
 )
 
@@ -210,6 +212,21 @@ func TestGuessIsWrong(t *testing.T) {
 			r.enter(first)
 			r.wantListings(second, 1, func() { r.enter(second) })
 		}},
+		{"numbers leap, as somebody has made many nodes at once", 3, 1000, func(r *ring) {
+			var leap []any
+			for range 100 {
+				leap = append(leap, &zk.CreateRequest{Path: "/lock/other", Acl: zk.WorldACL(zk.PermAll)}, &zk.DeleteRequest{Path: "/lock/other", Version: -1})
+			}
+			client := r.leave()
+			if err := r.do(func() error { _, err := r.client(client).Multi(leap...); return err }); err != nil {
+				r.t.Fatal(err)
+			}
+			r.enter(client)
+			for range 3 {
+				r.enter(r.leave())
+			}
+			r.enter(4)
+		}},
 		{"the numbers come to their end", 2, math.MaxInt32 - 12, func(r *ring) {
 			r.enter(r.leave())
 			first := r.leave()
@@ -317,6 +334,14 @@ func TestGUIDAgain(t *testing.T) {
 			go lease.Unlock(background)
 			w.serve(1)
 			w.loseReply()
+		}},
+		{"the delete was lost", false, func(w *world, m *lock.Mutex) {
+			lease := w.acquire(m)
+			go lease.Unlock(background)
+			w.send()
+			w.cluster.Cut(w.client(1).Link)
+			w.cluster.Heal(w.client(1).Link)
+			w.pass(time.Second)
 		}},
 		{"its session was lost", false, func(w *world, m *lock.Mutex) {
 			holder := w.acquire(w.mutex(2))

@@ -278,8 +278,27 @@ func (m *machine) over() bool {
 	})
 }
 
-// runMachine performs the steps in a bubble, and returns what went wrong.
-func runMachine(t *testing.T, places int, steps []int, open func(client *simzk.Conn, random lock.Option) []take) string {
+// goRound has all clients queue, and so many times the first of them give the lock back and queue again.
+func (m *machine) goRound(turns int) {
+	if turns == 0 {
+		return
+	}
+	for c := range m.clients {
+		m.ask(c+1, 0)
+		m.flow()
+	}
+	for range turns {
+		first := m.attempts[slices.IndexFunc(m.attempts, (*attempt).holds)]
+		m.unlockAttempt(first)
+		m.flow()
+		m.ask(first.client, 0)
+		m.flow()
+		m.check()
+	}
+}
+
+// runMachine performs the steps in a bubble, after so many turns in which nothing goes wrong, and returns what did.
+func runMachine(t *testing.T, places, turns int, steps []int, open func(client *simzk.Conn, random lock.Option) []take) string {
 	failure := ""
 	inWorld(t, machineClients, func(w *world) {
 		w.cluster.PrepareSequence("/lock", 1000) // In a new directory nobody guesses.
@@ -289,6 +308,7 @@ func runMachine(t *testing.T, places int, steps []int, open func(client *simzk.C
 			random := lock.WithRandom(rand.NewChaCha8([32]byte{byte(i)}))
 			m.takes = append(m.takes, open(conn, random))
 		}
+		m.goRound(turns)
 		for _, step := range steps {
 			machineSteps[step/machineClients](m, step%machineClients+1)
 			synctest.Wait()
@@ -300,12 +320,12 @@ func runMachine(t *testing.T, places int, steps []int, open func(client *simzk.C
 	return failure
 }
 
-// checkMachine performs random steps.
-func checkMachine(t *testing.T, places int, open func(client *simzk.Conn, random lock.Option) []take) {
+// checkMachine performs random steps, after so many turns.
+func checkMachine(t *testing.T, places, turns int, open func(client *simzk.Conn, random lock.Option) []take) {
 	rapid.Check(t, func(r *rapid.T) {
 		length := rapid.IntRange(0, 300).Draw(r, "length")
 		steps := rapid.SliceOfN(rapid.IntRange(0, machineClients*len(machineSteps)-1), length, length).Draw(r, "steps")
-		if failure := runMachine(t, places, steps, open); failure != "" {
+		if failure := runMachine(t, places, turns, steps, open); failure != "" {
 			r.Fatal(failure)
 		}
 	})
@@ -313,14 +333,14 @@ func checkMachine(t *testing.T, places int, open func(client *simzk.Conn, random
 
 // Never two, never one that overtakes, whatever happens.
 func TestMutexMachine(t *testing.T) {
-	checkMachine(t, 1, func(client *simzk.Conn, random lock.Option) []take {
+	checkMachine(t, 1, 2*machineClients, func(client *simzk.Conn, random lock.Option) []take {
 		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
 	})
 }
 
 // Never a writer with anyone else, never one that overtakes, whatever happens.
 func TestRWMutexMachine(t *testing.T) {
-	checkMachine(t, 1000, func(client *simzk.Conn, random lock.Option) []take {
+	checkMachine(t, 1000, 0, func(client *simzk.Conn, random lock.Option) []take {
 		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout, random))
 		return []take{{m.Lock, false}, {m.RLock, true}}
 	})
@@ -330,7 +350,7 @@ func TestRWMutexMachine(t *testing.T) {
 func TestSemaphoreMachine(t *testing.T) {
 	for places := 1; places <= 3; places++ {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
-			checkMachine(t, places, func(client *simzk.Conn, random lock.Option) []take {
+			checkMachine(t, places, 0, func(client *simzk.Conn, random lock.Option) []take {
 				s := must(lock.NewSemaphore(client, "/lock", places, sessionTimeout, random))
 				return []take{{s.Lock, true}}
 			})
