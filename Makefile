@@ -55,7 +55,7 @@ bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem ./...
 
 bench-zookeeper: ## Compare the lock with that of go-zookeeper/zk on Debian's ZooKeeper.
-	INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -bench=ZooKeeper -benchtime=10000x ./lock
+	INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -bench=ZooKeeper -benchtime=50000x ./lock
 
 docs: ## Put fresh output of commands into the documentation.
 	go run docs/output.go README.md docs/*.md

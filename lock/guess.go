@@ -10,27 +10,20 @@ import (
 	"time"
 )
 
-// A memory is what one contender of a queue leaves to the next one that this process sends there: the GUID, and behind whom
-// it has waited. Where all who contend come back again and again, they come back in the same order, each with its own GUID.
-// So the next contender can guess the name of the node right before its own, and need not list them all.
+// A memory is what a contender leaves to the next one that its process sends into the queue: its GUID, and behind whom it has
+// waited. Where all contenders come back as soon as they have given the lock back, they come back in the same order. So one that
+// knows behind whom the one before it has waited can guess the name of the node right before its own, and need not list the
+// contenders. It is a guess only: what a contender goes by is what it finds under that name.
 type memory struct {
 	guid  string
-	ahead string // the name, without its number, of the node right before the last that waited; empty if none has
-	made  int64  // the transaction that made the directory
-	stood int64  // one at which that same directory stood
-	trust int    // how often in a row a guess would have been right; a new memory is trusted
+	ahead string // the name, without its number, of the node behind which was waited; empty if none is known
+	made  int64  // the transaction that made the directory of that node
+	stood int64  // a later one, at which that directory stood
+	trust int    // how often in a row it was right; a new memory is trusted
 }
 
-// draw returns a number that the GUID has drawn, the same for each contender that has it.
-func (m *memory) draw() uint16 {
-	var drawn [2]byte
-	if _, err := hex.Decode(drawn[:], []byte(m.guid[:4])); err != nil {
-		panic(err) // It was encoded here.
-	}
-	return binary.BigEndian.Uint16(drawn[:])
-}
-
-// trusted is how often in a row a guess must have been right to be made. Where the order is random, it so costs next to nothing.
+// trusted is how often in a row a memory must have been right to be guessed from. So guesses cost next to nothing where the
+// order of contenders is up to chance.
 const trusted = 2
 
 // memories are those that contenders have left behind.
@@ -39,13 +32,13 @@ type memories struct {
 	left []memory
 }
 
-// leave keeps a memory for the next contender.
 func (m *memories) leave(one memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left = append(m.left, one)
 }
 
+// take returns the memory that was left last, if there is one.
 func (m *memories) take() (memory, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +51,11 @@ func (m *memories) take() (memory, bool) {
 	return one, true
 }
 
-// remember returns the memory for a contender, with a new GUID where it can have none from another.
+// guesses tells whether a contender can go by a guess: it waits for everybody, so that the node right before its own is what
+// it waits for, and it does wait.
+func (r *rule) guesses() bool { return r.kind == exclusive && !r.try }
+
+// remember returns the memory for a contender, a new one if none was left.
 func (q *queue) remember(r rule) (memory, error) {
 	if r.guesses() {
 		if m, ok := q.memories.take(); ok {
@@ -75,22 +72,20 @@ func (q *queue) remember(r rule) (memory, error) {
 	return memory{guid: hex.EncodeToString(guid[:]), trust: trusted}, nil
 }
 
-// guesses tells whether a contender may guess, and leave its GUID to another. It must wait for everybody, and do nothing
-// for which it must know them.
-func (r *rule) guesses() bool { return r.kind == exclusive && !r.try }
-
-// bequeath leaves the contender's memory to the next, once its node was removed. With a GUID that is used again nothing may be
-// under way that names a node with it: see spoilt. Where numbers are handed out again, the same GUID would give the same name.
+// bequeath leaves the contender's memory to the next one, when ZooKeeper has confirmed that its node is removed. Not if the GUID
+// is spoilt: two nodes with the same GUID must never stand at the same time, and nothing that was meant for one may reach
+// another. Nor where numbers are handed out again, as the name would be the same.
 func (c *contender) bequeath() {
+	if c.spoilt || !c.rule.guesses() || !countsChildren(numberOf(c.node)) {
+		return
+	}
 	if !c.granted {
 		c.ahead = "" // It has left its place in the order.
 	}
-	if !c.spoilt && c.rule.guesses() && countsChildren(numberOf(c.node)) {
-		c.memories.leave(c.memory)
-	}
+	c.memories.leave(c.memory)
 }
 
-// learn takes from a listing what the next contender can guess from, and whether a guess would have been right this time.
+// learn takes from a listing behind whom the contender waits, and whether a guess would have told so.
 func (c *contender) learn(before []entry, found *listing) {
 	if len(before) == 0 {
 		c.ahead, c.trust = "", 0
@@ -99,8 +94,8 @@ func (c *contender) learn(before []entry, found *listing) {
 	nearest := &before[len(before)-1]
 	ahead := nearest.name[:len(nearest.name)-numberLength]
 	switch {
-	case c.ahead == "": // There is nothing to compare with.
-	case ahead == c.ahead && nearest.number == numberOf(c.node)-1 && c.proves(found.changed, nearest.number+1):
+	case c.ahead == "": // Nothing was known.
+	case ahead == c.ahead && nearest.number == numberOf(c.node)-1 && c.proves(found.changed, numberOf(c.node)):
 		c.trust++
 	default:
 		c.trust = 0
@@ -108,14 +103,11 @@ func (c *contender) learn(before []entry, found *listing) {
 	c.ahead, c.made, c.stood = ahead, found.made, found.changed
 }
 
-// proves tells whether a directory must be the one that is remembered, by the transaction that made a node there and by how
-// many nodes had come into it then. Another could only have been made after that one stood, and each of its nodes took a
-// transaction of its own.
-func (m *memory) proves(czxid int64, nodes int32) bool { return czxid <= m.stood+int64(nodes) }
-
-// guess returns the contenders that this one waits for, nil if they must be listed. It looks for the node right before its
-// own, whose name but for the number is remembered. If that stands, nobody can be between the two, and who else stands before is
-// no matter: see waitFor. What else a listing tells is the fencing token, which takes no more than to know the directory.
+// guess returns the contenders that this one waits for, nil if they must be listed. It looks for the node that the memory
+// names, with the number before the contender's own. If that stands nobody can be between the two, and whether others stand
+// before it is no matter until it ends: see awaitEvent. The only other thing that a listing tells is the fencing token. That is
+// known if the directory is; and it must be no higher than the transaction that made the contender's node, which comes after
+// the one that made the node before: see learnToken.
 func (c *contender) guess() ([]entry, error) {
 	number := numberOf(c.node)
 	if !countsChildren(number) || number == 0 {
@@ -133,8 +125,6 @@ func (c *contender) guess() ([]entry, error) {
 		return nil, err
 	}
 	c.watch(nearest, watch{events: events, set: time.Now()})
-	// The sum must be no higher than the transaction that made the contender's node, which comes after the one before: see
-	// learnToken.
 	token := c.made + 1 + int64(number)
 	if !c.proves(stat.Czxid, number) || token > stat.Czxid+1 {
 		return nil, nil
@@ -143,10 +133,24 @@ func (c *contender) guess() ([]entry, error) {
 	return []entry{unknown, nearest}, nil
 }
 
-// unknown stands in a list of blockers for all those of whom nothing is known, not even whether there are any.
+// proves tells whether a directory must be the one that is remembered, by a transaction no earlier than the one that made
+// one of its nodes, and by how many nodes had come into it with that one. Had it been made since, it was by a
+// transaction after the one at which the remembered directory stood, and each of those nodes took one more.
+func (m *memory) proves(czxid int64, nodes int32) bool { return czxid <= m.stood+int64(nodes) }
+
+// draw returns what is drawn by lot for a contender, the same for each that has the GUID.
+func (m *memory) draw() uint16 {
+	var drawn [2]byte
+	if _, err := hex.Decode(drawn[:], []byte(m.guid[:2*len(drawn)])); err != nil {
+		panic(err) // It was encoded here.
+	}
+	return binary.BigEndian.Uint16(drawn[:])
+}
+
+// unknown stands in a list of blockers for those of whom nothing is known, not even whether there are any.
 var unknown = entry{}
 
-// numberLength is how many digits the number of a node has that is not negative.
+// numberLength is how many digits a number has that is not negative.
 const numberLength = 10
 
 // numberOf returns the number of a contender's node.

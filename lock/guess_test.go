@@ -388,6 +388,21 @@ func TestGUIDAgain(t *testing.T) {
 	}
 }
 
+// Two contenders of one process never have the same GUID at the same time.
+func TestGUIDOfOneAtATime(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m := w.mutex(1)
+		w.unlock(w.acquire(m))
+		first := w.acquire(m)
+		second := w.start(background, m)
+		w.wantWaiting(second)
+		w.wantNodes(2)
+		w.unlock(first)
+		w.wantGranted(second)
+		w.unlock(second.lease)
+	})
+}
+
 type observerFunc func(lock.Event)
 
 func (f observerFunc) Observe(e lock.Event) { f(e) }

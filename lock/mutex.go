@@ -30,7 +30,10 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 // for which errors.Is works. After the client was closed it returns zk.ErrClosing, after twice the session timeout, or
 // at once if the client is a [Session]. In each of these cases the contender's node is removed, in the background if need be.
 //
-// Uncontended it costs two requests: create and list. Contended it costs three: with a watch. When the one before it gives
+// Uncontended it costs two requests: create and list. Contended it costs three: with a watch. Where all contenders come back as
+// soon as they have given the lock back, and so in the same order again and again, it costs two: who has waited behind the same
+// contender three times in a row, or only once so far, does not list but looks for that one. If the order has changed it
+// finds nobody, and lists after all. When the one before it gives
 // the lock back, it has its turn without asking for anything, wherever in the queue it stood at first. It lists again when
 // the one before it ends in another way, by giving up or with its session, or has not had to wait itself; then only if
 // there were others before that one. After a wait of more than a twentieth of the session timeout it reads its own node, as

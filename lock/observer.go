@@ -23,7 +23,7 @@ type Event struct {
 	Context context.Context
 
 	Token   int64         // of Granted, Ended and Revoked
-	Ahead   int           // of Waiting: how many contenders it waits for
+	Ahead   int           // of Waiting: how many contenders it waits for, 0 where it has not looked for more than the nearest: see [Mutex.Lock]
 	Elapsed time.Duration // of Granted and Failed: since Lock was called; of Ended: since the lock was granted
 	Err     error         // of Retried and Abandoned: what failed; of Failed: why; of Ended: why the lock was lost, nil if it was unlocked
 }
@@ -34,7 +34,7 @@ type EventKind string
 // The kinds of events, in the order in which they mostly happen.
 const (
 	Queued    EventKind = "queued"    // its node was made
-	Waiting   EventKind = "waiting"   // it waits, having looked at those before it
+	Waiting   EventKind = "waiting"   // it waits, having looked for those before it
 	Granted   EventKind = "granted"   // it has its turn
 	Failed    EventKind = "failed"    // it will not have its turn: it was cancelled or refused, or tried in vain
 	Revoked   EventKind = "revoked"   // somebody has asked for the lock
@@ -63,7 +63,9 @@ func (o logObserver) Observe(e Event) {
 	attributes := []slog.Attr{slog.String("path", e.Path), slog.String("node", e.Node)}
 	switch e.Kind {
 	case Waiting:
-		attributes = append(attributes, slog.Int("ahead", e.Ahead))
+		if e.Ahead > 0 {
+			attributes = append(attributes, slog.Int("ahead", e.Ahead))
+		}
 	case Failed:
 		attributes = append(attributes, slog.Duration("elapsed", e.Elapsed))
 	case Granted, Ended:
