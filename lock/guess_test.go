@@ -45,8 +45,7 @@ type turn struct {
 // inRing runs a test in a world with so many clients, of which the first have gone round so often that each knows who comes before
 // it. In the lock's directory as many nodes as past says have come and gone before.
 func inRing(t *testing.T, clients, contenders int, past int32, test func(r *ring)) {
-	inWorld(t, clients, func(w *world) {
-		w.cluster.PrepareSequence("/lock", past)
+	inOldWorld(t, clients, past, func(w *world) {
 		r := &ring{world: w, mutexes: make(map[int]*lock.Mutex), had: make(map[string]bool)}
 		for client := 1; client <= contenders; client++ {
 			r.enter(client)
@@ -270,8 +269,7 @@ func (r *ring) nodesOf(suffix string) int {
 
 // Where the order of contenders does not repeat, each guesses once and no more.
 func TestGuessNoMore(t *testing.T) {
-	inWorld(t, 5, func(w *world) {
-		w.cluster.PrepareSequence("/lock", 1000)
+	inOldWorld(t, 5, 1000, func(w *world) {
 		var mutexes []*lock.Mutex
 		for client := range 5 {
 			mutexes = append(mutexes, w.mutex(client+1))

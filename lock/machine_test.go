@@ -300,8 +300,7 @@ func (m *machine) goRound(turns int) {
 // runMachine performs the steps in a bubble, after so many turns in which nothing goes wrong, and returns what did.
 func runMachine(t *testing.T, places, turns int, steps []int, open func(client *simzk.Conn, random lock.Option) []take) string {
 	failure := ""
-	inWorld(t, machineClients, func(w *world) {
-		w.cluster.PrepareSequence("/lock", 1000) // In a new directory nobody guesses.
+	inOldWorld(t, machineClients, 1000, func(w *world) { // In a new directory few guess.
 		m := &machine{world: w, places: places}
 		for i, conn := range w.clients {
 			// The same GUIDs in every run, or else a failure could not be shortened.

@@ -33,8 +33,17 @@ type world struct {
 
 // inWorld runs a test in a world of one server with so many clients. The directory /lock exists.
 func inWorld(t *testing.T, clients int, test func(w *world)) {
-	inEnsemble(t, 1, clients, func(w *world) {
+	inOldWorld(t, clients, 0, test)
+}
+
+// inOldWorld runs a test in such a world, where as many nodes as past says have come into the directory and gone before.
+func inOldWorld(t *testing.T, clients int, past int32, test func(w *world)) {
+	inEnsemble(t, 1, 0, func(w *world) {
 		w.create("/lock", 0, 0)
+		w.cluster.PrepareSequence("/lock", past)
+		for range clients {
+			w.clients = append(w.clients, w.cluster.Connect())
+		}
 		test(w)
 	})
 }

@@ -16,8 +16,26 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
+
+// Nodes that have come and gone before the run have taken a number and a transaction each.
+func TestPrepareSequence(t *testing.T) {
+	for _, servers := range []int{1, 3} {
+		c := simzk.New(simzk.Config{Servers: servers, Lag: servers > 1}, nil)
+		before := c.Zxid()
+		c.Prepare(&tree.Write{Op: wire.OpCreate, Path: "/a", ACL: tree.Open})
+		c.PrepareSequence("/a", 7)
+		if got := c.Zxid() - before; got != 7 {
+			t.Errorf("%d servers: %d transactions, want 7", servers, got)
+		}
+		made := c.Tree().Apply(&tree.Write{Op: wire.OpCreate, Path: "/a/n-", ACL: tree.Open, Flags: zk.FlagSequence})
+		if made.Path != "/a/n-0000000007" {
+			t.Errorf("%d servers: the next node is %s, want number 7", servers, made.Path)
+		}
+	}
+}
 
 // A client is what lock code can do with a connection, be it real or simulated.
 type client interface {
