@@ -15,7 +15,7 @@ import (
 // All that package lock offers keeps what it claims, whatever goes wrong.
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
-		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(), subjects.Session(), subjects.Wrap(),
+		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(), subjects.Session(), subjects.Steady(), subjects.Wrap(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -52,6 +52,35 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
 			}
 		}
+	}
+}
+
+// Runs of steady do have contenders that get the lock without listing who else there is.
+func TestSteady(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	const schedules = 100
+	guessed := 0
+	for schedule := range schedules {
+		scenario := scenarios.Scenario{Subject: subjects.Steady(), Clients: 3, Cycles: 4, Servers: 1 + 2*(schedule%2)}
+		result := runner.Run(&scenario, scenarios.NewRandom(5, schedule))
+		if len(result.Violations) > 0 {
+			t.Fatalf("schedule %d:\n%s", schedule, result.Describe(&scenario))
+		}
+		unlisted := 0
+		for _, e := range result.Events {
+			if e.Kind == history.Send && e.Op == "create" {
+				unlisted++
+			}
+			if e.Kind == history.Send && e.Op == "children" {
+				unlisted--
+			}
+		}
+		if unlisted > 0 {
+			guessed++
+		}
+	}
+	if guessed < schedules/2 {
+		t.Errorf("in %d of %d schedules there were less listings than contenders, want half of them", guessed, schedules)
 	}
 }
 
