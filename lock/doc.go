@@ -66,9 +66,9 @@
 // # Costs
 //
 // In requests to ZooKeeper, 2 for a lock that is free (create and list, sent together, so that they take as long as one), 3 for
-// one that is not (with a watch), and 1 to unlock. A [Mutex] under steady contention saves the list. Each method says more. A lock that is held for long costs two reads with
-// watches after a twentieth of the session timeout, and one empty write then and in each sixth of it. Each watch costs as many
-// bytes at the server as its path has.
+// one that is not (with a watch), and 1 to unlock. A [Mutex] under steady contention does without the list. Each method says
+// more. A lock that is held for long costs two reads with watches after a twentieth of the session timeout, and one empty write
+// then and in each sixth of it. Each watch costs as many bytes at the server as its path has.
 //
 // # Errors
 //

@@ -33,11 +33,10 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 // Uncontended it costs two requests: create and list. Contended it costs three: with a watch. Where all contenders come back as
 // soon as they have given the lock back, and so in the same order again and again, it costs two: who has waited behind the same
 // contender three times in a row, or only once so far, does not list but looks for that one. If the order has changed it
-// finds nobody, and lists after all. When the one before it gives
-// the lock back, it has its turn without asking for anything, wherever in the queue it stood at first. It lists again when
-// the one before it ends in another way, by giving up or with its session, or has not had to wait itself; then only if
-// there were others before that one. After a wait of more than a twentieth of the session timeout it reads its own node, as
-// somebody may have deleted it: on a [Session] once while it waits, else when its turn has come. If by then its node was made
+// finds nobody, and lists after all. When the one before it gives the lock back, it has its turn without asking for anything,
+// wherever in the queue it stood at first. It lists again when the one before it ends in another way, by giving up or with its
+// session, or has not had to wait itself; then only if there were others before that one, for all that it knows. After a wait of
+// more than a twentieth of the session timeout it reads its own node, as somebody may have deleted it: on a [Session] once while it waits, else when its turn has come. If by then its node was made
 // longer ago than a sixth of the session timeout, an empty write comes instead, or on top on a [Session].
 //
 // Once the lock has been held for a twentieth of the session timeout, its node is watched: only from then on is the

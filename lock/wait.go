@@ -20,8 +20,7 @@ func (c *contender) blockers() ([]entry, error) {
 	return c.listBlockers()
 }
 
-// listBlockers lists them. Whoever
-// comes later stands behind, so none need be looked for that is not in this list.
+// listBlockers lists them. Whoever comes later stands behind, so none need be looked for that is not in this list.
 func (c *contender) listBlockers() ([]entry, error) {
 	found, err := c.listOwn()
 	if err != nil {
