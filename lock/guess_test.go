@@ -72,8 +72,7 @@ func (r *ring) come(client int) {
 	r.queue = append(r.queue, turn{r.start(ctx, r.mutexes[client]), client, cancel})
 }
 
-// leave lets the first give the lock back, and returns which client that was. It wants nobody else to have had the lock, and the
-// next one to have it then.
+// leave lets the first give the lock back, which it must have by now and nobody beside it, and returns which client that was.
 func (r *ring) leave() (client int) {
 	r.t.Helper()
 	first := r.queue[0]
