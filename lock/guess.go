@@ -19,12 +19,20 @@ type memory struct {
 	ahead string // the name, without its number, of the node behind which was waited; empty if none is known
 	made  int64  // the transaction that made the directory of that node
 	stood int64  // a later one, at which that directory stood
-	trust int    // how often in a row it was right; a new memory is trusted
+	trust int    // see trusted
 }
 
-// trusted is how often in a row a memory must have been right to be guessed from. So guesses cost next to nothing where the
-// order of contenders is up to chance.
-const trusted = 2
+// A memory is guessed from if it is trusted. It is trusted more each time that it was right, up to a bound, and much less each
+// time that it was wrong. A right guess saves a request and a wrong one costs one, so that guesses cost next to nothing where the
+// order of contenders is up to chance; and where it repeats, two that have changed places do not end them.
+const (
+	trusted   = 2
+	trustMost = 8
+	trustLost = 4
+)
+
+func (m *memory) right() { m.trust = min(m.trust+1, trustMost) }
+func (m *memory) wrong() { m.trust = max(m.trust-trustLost, 0) }
 
 // memories are those that contenders have left behind.
 type memories struct {
@@ -96,9 +104,9 @@ func (c *contender) learn(before []entry, found *listing) {
 	switch {
 	case c.ahead == "": // Nothing was known.
 	case ahead == c.ahead && nearest.number == numberOf(c.node)-1 && c.proves(found.changed, numberOf(c.node)):
-		c.trust++
+		c.right()
 	default:
-		c.trust = 0
+		c.wrong()
 	}
 	c.ahead, c.made, c.stood = ahead, found.made, found.changed
 }
@@ -129,6 +137,7 @@ func (c *contender) guess() ([]entry, error) {
 	if !c.proves(stat.Czxid, number) || token > stat.Czxid+1 {
 		return nil, nil
 	}
+	c.right()
 	c.token, c.stood = token, stat.Czxid
 	return []entry{unknown, nearest}, nil
 }

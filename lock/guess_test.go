@@ -266,6 +266,24 @@ func (r *ring) nodesOf(suffix string) int {
 	return n
 }
 
+// Two that have changed places are known to each other and to the one behind them from the next time on.
+func TestGuessAfterASwap(t *testing.T) {
+	inRing(t, 3, 3, 1000, func(r *ring) {
+		for range 12 {
+			r.enter(r.leave())
+		}
+		first, second := r.leave(), r.leave()
+		r.wantListings(second, 1, func() { r.enter(second) })
+		r.wantListings(first, 1, func() { r.enter(first) })
+		third := r.leave()
+		r.wantListings(third, 1, func() { r.enter(third) })
+		for range 6 {
+			client := r.leave()
+			r.wantListings(client, 0, func() { r.enter(client) })
+		}
+	})
+}
+
 // Where the order of contenders does not repeat, each guesses once and no more.
 func TestGuessNoMore(t *testing.T) {
 	inOldWorld(t, 5, 1000, func(w *world) {
