@@ -81,6 +81,7 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	report, runner := &Report{Exhaustive: true}, NewRunner(t)
 	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
 		x.rehearsal = newRehearsal(&e.Scenario, t)
+		defer x.pasts.close()
 		if e.merges() {
 			x.pasts.likenesses = newLikenesses(x.pasts)
 		}

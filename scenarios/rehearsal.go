@@ -8,13 +8,12 @@ import (
 )
 
 // A rehearsal performs runs with what is known of the processes' code in the place of their goroutines, and now and then
-// one for real, to see that it comes to the same: every run in which something is wrong, every one in which a process ends
-// in a past in which none has ended before, and one in so many.
+// one for real, to see that it comes to the same: every run in which something is wrong, every one that a goroutine outlives,
+// and one in so many, all of the first so many among them.
 type rehearsal struct {
 	scenario  *Scenario
 	pasts     *pasts
 	real      *Runner
-	ended     map[*past]bool
 	runs      int
 	performed int
 	every     int             // how many runs for one that is performed for real without a reason
@@ -25,8 +24,7 @@ type rehearsal struct {
 const rehearsalsPerRun = 64
 
 func newRehearsal(scenario *Scenario, t *testing.T) *rehearsal {
-	return &rehearsal{scenario: scenario, pasts: newPasts(scenario, NewRunner(t)), real: NewRunner(t),
-		ended: make(map[*past]bool)}
+	return &rehearsal{scenario: scenario, pasts: newPasts(scenario, t), real: NewRunner(t)}
 }
 
 // refuted tells whether the runs so far took pasts for alike that are not. Then they are forgotten. Where the trials have cost
@@ -68,16 +66,10 @@ func (h *rehearsal) run(runner *Runner, strategy Strategy) *Result {
 
 // worthwhile tells whether a run is to be performed for real.
 func (h *rehearsal) worthwhile(result *Result) bool {
-	worth := len(result.Violations) > 0 || h.runs%h.every == 0
-	if result.Known {
-		return worth
+	if len(result.Violations) > 0 || h.runs <= h.every || h.runs%h.every == 0 {
+		return true
 	}
-	for _, p := range h.pasts.last {
-		if !h.ended[p] {
-			h.ended[p], worth = true, true
-		}
-	}
-	return worth
+	return !result.Known && slices.ContainsFunc(h.pasts.last, h.pasts.tear)
 }
 
 // A replayTo replays a schedule up to a decision.
