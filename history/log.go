@@ -33,6 +33,9 @@ func (l *Log) Len() int { return len(l.events) }
 // Reset empties the log and keeps its memory for the next run.
 func (l *Log) Reset() { l.events = l.events[:0] }
 
+// Truncate forgets all events but the first n.
+func (l *Log) Truncate(n int) { l.events = l.events[:n] }
+
 // Hash returns the trace hash: 64 bits over every field of every event, in order. Equal logs have equal hashes on
 // every machine. It takes time linear in the size of the log.
 func (l *Log) Hash() uint64 {

@@ -17,7 +17,7 @@ import (
 // An Exhaustive search goes through all schedules of a scenario, within what is said below, and ends when it has seen
 // them all or one breaks a property. It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking
 // for Programming Languages using VeriSoft", POPL 1997): no state of a running lock can be saved, so the way to it is
-// run again. Unlike VeriSoft it remembers the keys of the states that it has seen, and goes no further where it meets
+// run again, from the last [snapshot] where it is known what the lock does. Unlike VeriSoft it remembers the keys of the states that it has seen, and goes no further where it meets
 // one again.
 //
 // # What is searched
@@ -68,6 +68,7 @@ type Exhaustive struct {
 	// Progress, if set, is told now and then how far the search is. It must not keep the report.
 	Progress func(*Report)
 
+	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
 	fingerprint TraceHash
 	resumed     *checkpoint
 }
@@ -185,6 +186,7 @@ type explorer struct {
 
 	transitions int
 	restarts    int
+	spare       []*snapshot // whose memory nobody uses
 
 	*rehearsal // nil in a live search
 }
@@ -193,31 +195,32 @@ func (x *explorer) run(runner *Runner, scenario *Scenario) *Result {
 	if x.rehearsal == nil {
 		return runner.Run(scenario, x)
 	}
-	return x.rehearsal.run(runner, x)
+	return x.rehearsal.run(runner, x, x.latest())
 }
 
 // A branch is a state on the way, and what is to be tried there.
 type branch struct {
 	key        uint64
-	step       Step   // that the way takes
-	usual      Step   // that the default policy takes
-	rest       []Step // to be tried yet
-	deferred   []Step // to be tried too if the step turns out to be visible; see reduce
-	slack      int    // how often time has passed on the way for which nothing waited
-	deviations int    // how often the way has deviated from the default policy before
-	idle       bool   // if it passes here, nothing waits for it
-	mends      bool   // the step mends a link; see explorer.mends
+	step       Step      // that the way takes
+	usual      Step      // that the default policy takes
+	rest       []Step    // to be tried yet
+	deferred   []Step    // to be tried too if the step turns out to be visible; see reduce
+	slack      int       // how often time has passed on the way for which nothing waited
+	deviations int       // how often the way has deviated from the default policy before
+	idle       bool      // if it passes here, nothing waits for it
+	mends      bool      // the step mends a link; see explorer.mends
+	saved      *snapshot // nil if there is none of the state
 }
 
 // join begins a run.
 func (x *explorer) join(l *loop) { x.loop, x.events, x.strays, x.leap.under = l, 0, false, false }
 
 // forward returns the steps of the way but for the last, which need no choice where processes do what they are known to do.
-func (x *explorer) forward() []branch {
+func (x *explorer) forward(steps int) []branch {
 	if x.rehearsal == nil || len(x.path) == 0 {
 		return nil
 	}
-	return x.path[:len(x.path)-1]
+	return x.path[steps : len(x.path)-1]
 }
 
 // Choose follows the way, and then goes on to what has not been seen yet.
@@ -240,6 +243,7 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	b := x.branch(options, usual)
 	b.key, b.slack, b.usual = key, x.slack(), options[usual].Step
 	b.deviations = x.deviations()
+	b.saved = x.snapshot()
 	x.path = append(x.path, b)
 	return x.take(index, options)
 }
@@ -290,7 +294,7 @@ func (x *explorer) backtrack() bool {
 	for n := len(x.path); n > 0; n-- {
 		if b := &x.path[n-1]; len(b.rest) > 0 {
 			b.step, b.rest = b.rest[0], b.rest[1:]
-			x.path = x.path[:n]
+			x.shorten(n)
 			return true
 		}
 	}
@@ -302,7 +306,8 @@ func (x *explorer) begunAnew() bool {
 	if !x.rehearsal.refuted() {
 		return false
 	}
-	x.seen, x.path, x.transitions = keySet{}, x.path[:0], 0
+	x.seen, x.transitions = keySet{}, 0
+	x.shorten(0)
 	x.restarts++
 	return true
 }
@@ -355,7 +360,7 @@ func (x *explorer) deepen() bool {
 		return false
 	}
 	x.bound++
-	x.path = x.path[:0]
+	x.shorten(0)
 	return true
 }
 

@@ -190,11 +190,23 @@ func (t *pasts) grow(p *past, after time.Duration, stimuli []stimulus) *past {
 	if next := p.find(step); next != nil {
 		return next
 	}
-	next := &past{parent: p, after: after, stimuli: slices.Clone(stimuli), hash: mix(p.hash, step), step: step, depth: p.depth + 1,
+	next := &past{parent: p, after: after, stimuli: retained(stimuli), hash: mix(p.hash, step), step: step, depth: p.depth + 1,
 		origin: p.origin}
 	t.live(next)
 	p.next = append(p.next, next)
 	return next
+}
+
+// retained returns stimuli that stay as they are whatever becomes of the calls that they answer.
+func retained(stimuli []stimulus) []stimulus {
+	stimuli = slices.Clone(stimuli)
+	for i := range stimuli {
+		if r := stimuli[i].client.Result; r != nil {
+			result := *r
+			stimuli[i].client.Result = &result
+		}
+	}
+	return stimuli
 }
 
 // live runs the process's code through what has come last, and notes what it does upon that.

@@ -44,9 +44,9 @@ func (h *rehearsal) refuted() bool {
 	return true
 }
 
-// run performs a run.
-func (h *rehearsal) run(runner *Runner, strategy Strategy) *Result {
-	result := runner.rehearse(h.scenario, strategy, h.pasts)
+// run performs a run, from a snapshot on unless that is nil.
+func (h *rehearsal) run(runner *Runner, strategy Strategy, from *snapshot) *Result {
+	result := runner.rehearse(h.scenario, strategy, h.pasts, from)
 	h.runs++
 	if !h.worthwhile(result) {
 		return result

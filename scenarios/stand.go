@@ -16,8 +16,8 @@ type stand struct {
 	memory  memory
 }
 
-// begin puts stands into the place of all processes.
-func (l *loop) begin(known *pasts) {
+// rehearse puts stands into the place of all processes.
+func (l *loop) rehearse(known *pasts) {
 	l.pasts = known
 	for _, p := range l.processes {
 		l.stand(p)

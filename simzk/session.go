@@ -239,7 +239,7 @@ func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.zxid++
 	s := &session{id: c.sessionID(l.server), owner: l, timeout: timeout}
 	i, _ := c.findSession(s.id)
-	c.sessions = slices.Insert(c.sessions, i, s)
+	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
 	c.agree(proposal{process: l.process, opened: s})
 	return s
 }
