@@ -50,11 +50,11 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 2, "none", false, 1319, 224},
 		{subjects.Textbook(), 3, 1, "none", true, 380, 78},
 		{subjects.Textbook(), 3, 1, "none", false, 2194, 468},
-		{subjects.Textbook(), 1, 1, "any=1", false, 1732, 365},
-		{subjects.Textbook(), 2, 1, "crash=1", false, 507, 246},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 3855, 986},
-		{subjects.Herd(), 2, 1, "none", false, 115, 14},
-		{subjects.Mutex(), 3, 1, "none", false, 3118, 1406},
+		{subjects.Textbook(), 1, 1, "any=1", false, 1704, 365},
+		{subjects.Textbook(), 2, 1, "crash=1", false, 387, 186},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 2459, 580},
+		{subjects.Herd(), 2, 1, "none", false, 113, 14},
+		{subjects.Mutex(), 3, 1, "none", false, 3070, 1362},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)
@@ -316,9 +316,9 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 	}
 }
 
-// A search that is interrupted and goes on ends as one that is not.
+// A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are told apart.
 func TestCheckpoint(t *testing.T) {
-	whole := (&scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1")}).Run(context.Background(), t)
+	whole := (&scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Apart: true}).Run(context.Background(), t)
 	file := filepath.Join(t.TempDir(), "checkpoint")
 	parts := 0
 	var r *scenarios.Report

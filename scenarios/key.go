@@ -1,6 +1,10 @@
 package scenarios
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/interlock-sim/interlock/history"
+)
 
 // key returns the run's state key: 64 bits over all that decides what can happen from here on. Two runs with equal keys
 // have equal futures, given equal decisions, up to a collision of hashes and to the order in which the default policy
@@ -79,13 +83,24 @@ func (l *loop) outlook() uint64 {
 		gone := p.link.Crashed() || p.stand.past.dead
 		switch {
 		case !gone:
-			key = mix(mix(key, p.stand.past.name()), uint64(l.cluster.Now()-p.stand.since))
-			key = mix(key, p.stand.memory.key())
+			key = mix(mix(key, p.name()), uint64(l.cluster.Now()-p.stand.since))
 		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
 			key = mix(key, 1)
 		default:
-			key = mix(key, p.stand.past.name())
+			key = mix(key, p.name())
 		}
 	}
 	return l.processes[0].register.key(mix(key, l.budgetKey))
+}
+
+// name returns 64 bits by which a process is known in a key.
+func (p *process) name() uint64 {
+	if !p.stand.pasts.merged {
+		return p.stand.past.hash
+	}
+	name := mix(p.stand.past.looks, p.stand.memory.key())
+	if len(p.pending) > 0 { // It is paused, and nobody has noted that yet.
+		name = mix(name, history.NewLog(p.pending).Hash())
+	}
+	return name
 }

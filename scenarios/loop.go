@@ -183,7 +183,7 @@ func (l *loop) take(step Step, deviates bool) {
 	if !l.unnoticed(step) {
 		l.observe()
 	}
-	if l.pasts != nil && l.pasts.likenesses != nil {
+	if l.pasts != nil && l.pasts.merged {
 		l.remember()
 	}
 }

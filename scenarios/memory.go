@@ -64,7 +64,9 @@ func (l *loop) remind(p *process, e *history.Event) {
 			other.stand.memory.before &^= 1 << (e.Process % 64)
 		}
 	case history.NodeCreated:
-		m.queued = m.open && e.Session != 0
+		if m.open && e.Session != 0 && !m.queued {
+			m.queued, m.attempt = true, mix(m.attempt, xxhash.Sum64String(e.Path))
+		}
 	case history.Send:
 		m.requests++
 	}

@@ -26,10 +26,8 @@ type past struct {
 	depth   int
 	origin  *origin // of the root, and the same of all that follow on it
 
-	like  *likeness // nil where all pasts are told apart
-	looks uint64    // how the process looks from outside
-	does  uint64    // the same, and what it has done last
-	since int       // how many pasts there were since the process began what it is doing
+	looks uint64 // how the process looks from outside
+	does  uint64 // the same, and what it has done last
 
 	response
 }
@@ -126,14 +124,6 @@ func (o *origin) hash() uint64 {
 	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)), uint64(o.state))
 }
 
-// name returns the hash by which state keys know the past: all pasts that are alike have one.
-func (p *past) name() uint64 {
-	if p.like != nil {
-		return p.like.id
-	}
-	return p.hash
-}
-
 // way returns the pasts from the root to this one.
 func (p *past) way() []*past {
 	way := make([]*past, p.depth+1)
@@ -151,7 +141,7 @@ type pasts struct {
 	count      int
 	last       []*past                    // to which the processes of the last run have come
 	endless    bool                       // goroutines of the lock outlive its use, so that no process is ever dead
-	likenesses *likenesses                // nil if all pasts are told apart
+	merged     bool                       // see state
 	enactments [ClientsMax + 1]*enactment // under way, by the number of the process
 	idle       []*loop                    // in whose memory the next ones are made
 }
@@ -168,24 +158,12 @@ func (t *pasts) root(begins origin) *past {
 		root.hash = begins.hash()
 		t.live(root)
 		t.roots[begins] = root
-		if t.likenesses != nil {
-			t.likenesses.found(root)
-		}
 	}
 	return root
 }
 
-// extend returns the past that follows on p when the stimuli come.
+// extend returns the past that follows on p when the stimuli come. If it has not come up yet the process's code is run.
 func (t *pasts) extend(p *past, after time.Duration, stimuli []stimulus) *past {
-	next := t.grow(p, after, stimuli)
-	if t.likenesses != nil && next.like == nil {
-		t.likenesses.follow(p, next)
-	}
-	return next
-}
-
-// grow does what extend says. If the past has not come up yet the process's code is run.
-func (t *pasts) grow(p *past, after time.Duration, stimuli []stimulus) *past {
 	step := stepOf(after, stimuli)
 	if next := p.find(step); next != nil {
 		return next
@@ -229,11 +207,7 @@ func (t *pasts) live(p *past) {
 	if p.over && p.unanswered == 0 && !t.endless {
 		t.die(p)
 	}
-	if t.likenesses != nil {
-		t.foresee(p, horizon)
-		t.tear(p)
-	}
-	p.characterize(p.standing, p.dead)
+	p.characterize()
 }
 
 // die finds out whether all goroutines of a process have ended.

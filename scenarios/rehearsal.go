@@ -9,7 +9,7 @@ import (
 
 // A rehearsal performs runs with what is known of the processes' code in the place of their goroutines, and now and then
 // one for real, to see that it comes to the same: every run in which something is wrong, every one that a goroutine outlives,
-// and one in so many, all of the first so many among them.
+// the first ones, and one in so many of the others.
 type rehearsal struct {
 	scenario  *Scenario
 	pasts     *pasts
@@ -20,28 +20,15 @@ type rehearsal struct {
 	unlike    *Nondeterminism // what was different for real
 }
 
-// rehearsalsPerRun is so high that the real runs cost little beside the others.
-const rehearsalsPerRun = 64
+// How many runs there are for one that is performed for real without a reason: so many that those cost little beside the others.
+// The first ones are all performed.
+const (
+	rehearsalsPerRun = 512
+	firstPerformed   = 64
+)
 
 func newRehearsal(scenario *Scenario, t *testing.T) *rehearsal {
 	return &rehearsal{scenario: scenario, pasts: newPasts(scenario, t), real: NewRunner(t)}
-}
-
-// refuted tells whether the runs so far took pasts for alike that are not. Then they are forgotten. Where the trials have cost
-// too much all pasts are told apart from now on.
-func (h *rehearsal) refuted() bool {
-	if h == nil || h.pasts.likenesses == nil {
-		return false
-	}
-	k := h.pasts.likenesses
-	if !k.wrong && !k.dear {
-		return false
-	}
-	k.restart()
-	if k.dear {
-		h.pasts.likenesses = nil
-	}
-	return true
 }
 
 // run performs a run, from a snapshot on unless that is nil.
@@ -66,7 +53,7 @@ func (h *rehearsal) run(runner *Runner, strategy Strategy, from *snapshot) *Resu
 
 // worthwhile tells whether a run is to be performed for real.
 func (h *rehearsal) worthwhile(result *Result) bool {
-	if len(result.Violations) > 0 || h.runs <= h.every || h.runs%h.every == 0 {
+	if len(result.Violations) > 0 || h.runs <= firstPerformed || h.runs%h.every == 0 {
 		return true
 	}
 	return !result.Known && slices.ContainsFunc(h.pasts.last, h.pasts.tear)

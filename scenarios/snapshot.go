@@ -98,6 +98,9 @@ func (x *explorer) shorten(n int) {
 		if s := x.path[i].saved; s != nil {
 			x.spare = append(x.spare, s)
 		}
+		if s := x.path[i].state; s != nil {
+			s.open = false
+		}
 	}
 	x.path = x.path[:n]
 }
