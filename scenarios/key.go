@@ -70,7 +70,8 @@ func fold(a, b uint64) uint64 {
 // outlook is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
 // as a process's code can still remember: the past of each process whose goroutines have not ended. Properties look back
 // too, at grants that have not ended, which a live process's past tells, and so does that of one that has left a node; and
-// at the highest token. Where pasts are one because the code does the same after them, a memory holds what they no longer tell.
+// at the highest token. Where states are known by what can be seen from outside (see [state]), a memory holds of the past what
+// properties remember.
 func (l *loop) outlook() uint64 {
 	key := mix(l.cluster.Outlook(), uint64(l.highest))
 	for _, p := range l.processes {
