@@ -1,6 +1,10 @@
 package scenarios
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/faults"
+)
 
 // reduce picks steps that suffice in a state, if it can: one of a process that can do nothing else, and the faults that
 // can strike that process. That step is the delivery of a message, or the entry into a critical section. The other steps
@@ -26,8 +30,9 @@ import "slices"
 // do commutes with it then, but for another's coming in. That is visible; and who enters at once is inside, and has read the
 // resource, whenever one is who enters later.
 //
-// In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
-// session, drops what is under way to its clients. There nothing is left out.
+// In an ensemble of several servers there is more that interferes: a server that dies, that leaves its leader or is elected, or
+// that applies the end of a session, drops what is under way to its clients. While any of these can happen nothing is left out; see
+// calm. Entries are left out nowhere there, as an answer can wait at a server.
 //
 // So does a fault of a server that is bound to a phase of the lock: whether it can strike depends on what the first process does
 // that is connected. As long as the plan has one, nothing is left out either.
@@ -41,7 +46,7 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	if !entry {
 		at = slices.IndexFunc(all, x.private)
 	}
-	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 || x.loop.budget.PhasedOnServers() {
+	if at < 0 || len(all) == 1 || x.loop.budget.PhasedOnServers() || x.search.Scenario.Servers > 1 && !x.calm(all[at].Process) {
 		return nil, nil, false
 	}
 	first = append(make([]Step, 0, 4), all[at])
@@ -55,6 +60,19 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 		}
 	}
 	return first, deferred, true
+}
+
+// calm tells whether no server will drop what is under way to a process of which the process's own steps, and the faults that strike
+// it, are not the cause, unless time passes: no fault of a server or of a link between two can strike any more, all servers serve and
+// hear of each other, and the process's session lives.
+func (x *explorer) calm(process int32) bool {
+	l := x.loop
+	for kind := range faults.Kinds {
+		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
+			return false
+		}
+	}
+	return l.cluster.Whole() && l.processes[process-1].link.HasSession()
 }
 
 // afterLeaving picks what has to be tried right after a process has left its critical section while its next request waits
@@ -92,7 +110,7 @@ func (x *explorer) private(step Step) bool {
 
 // entry tells whether a step is an entry that concerns nobody but its process, which can do nothing else.
 func (x *explorer) entry(step Step) bool {
-	if step.Kind != Enter || x.search.Slack > 0 {
+	if step.Kind != Enter || x.search.Slack > 0 || x.search.Scenario.Servers > 1 {
 		return false
 	}
 	p := x.loop.processes[step.Process-1]
