@@ -303,16 +303,42 @@ func TestRehearsalLosesNothing(t *testing.T) {
 // Of several servers the ones that lag behind are a part of the search: a lock that takes what a follower says for the
 // truth is found.
 func TestExhaustiveOnSeveralServers(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Doubt: 1, Apart: true}
-	e.Scenario.Servers = 3
-	lives, verdicts, r := locals(t, e)
-	e.Live = true
-	wantLives, wantVerdicts, _ := locals(t, e)
-	if !maps.Equal(lives, wantLives) || !maps.Equal(verdicts, wantVerdicts) || len(verdicts) > 0 {
-		t.Errorf("%d lives and verdicts %v, want %d and %v", len(lives), verdicts, len(wantLives), wantVerdicts)
-	}
-	if r.States != 2083 || r.Schedules != 2658 {
-		t.Errorf("%d states in %d runs, want 2083 in 2658", r.States, r.Schedules)
+	for _, tc := range []struct {
+		subject             scenarios.Subject
+		clients             int
+		plan                string
+		states, runs, lives int
+	}{
+		{subjects.Textbook(), 2, "none", 885, 584, 0},
+		{subjects.Textbook(), 2, "cancel:c1=1", 4765, 3494, 0},
+		{subjects.ExistsThenWait(), 2, "none", 795, 538, 0},
+		{subjects.Textbook(), 1, "kill-server=1", 1369, 1376, 318},
+		{subjects.Textbook(), 1, "reset=1", 411, 263, 226},
+		{subjects.NoGUID(), 1, "lose-reply=1", 451, 217, 0},
+	} {
+		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan), Doubt: 1, Apart: true}
+			e.Scenario.Servers = 3
+			lives, verdicts, r := locals(t, e)
+			if r.States != tc.states || r.Schedules != tc.runs {
+				t.Errorf("%d states in %d runs, want %d in %d", r.States, r.Schedules, tc.states, tc.runs)
+			}
+			e.Live = true
+			wantLives, wantVerdicts, _ := locals(t, e)
+			for life := range lives {
+				delete(wantLives, life)
+			}
+			if len(wantLives) > 0 || tc.lives > 0 && len(lives) != tc.lives || !maps.Equal(verdicts, wantVerdicts) {
+				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(lives), verdicts, tc.lives, wantVerdicts, len(wantLives))
+			}
+			reduced := search(t, e)
+			e.Unreduced = true
+			whole := search(t, e)
+			if !maps.Equal(reduced.verdicts, whole.verdicts) || !maps.Equal(reduced.histories, whole.histories) {
+				t.Errorf("reduced, %d histories and verdicts %v, want %d and %v",
+					len(reduced.histories), reduced.verdicts, len(whole.histories), whole.verdicts)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"math/bits"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -73,7 +74,7 @@ func fold(a, b uint64) uint64 {
 // at the highest token. Where states are known by what can be seen from outside (see [state]), a memory holds of the past what
 // properties remember.
 func (l *loop) outlook() uint64 {
-	key := mix(l.cluster.Outlook(), uint64(l.highest))
+	key := mix(l.cluster.Outlook(l.steady()), uint64(l.highest))
 	for _, p := range l.processes {
 		if p.woken {
 			key = mix(key, 1) // By its phase, which faults go by.
@@ -92,6 +93,16 @@ func (l *loop) outlook() uint64 {
 		}
 	}
 	return l.processes[0].register.key(mix(key, l.budgetKey))
+}
+
+// steady tells whether no server can lose its leader any more.
+func (l *loop) steady() bool {
+	for kind := range faults.Kinds {
+		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
+			return false
+		}
+	}
+	return l.cluster.Whole()
 }
 
 // name returns 64 bits by which a process is known in a key.

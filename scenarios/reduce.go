@@ -1,10 +1,6 @@
 package scenarios
 
-import (
-	"slices"
-
-	"github.com/interlock-sim/interlock/faults"
-)
+import "slices"
 
 // reduce picks steps that suffice in a state, if it can: one of a process that can do nothing else, and the faults that
 // can strike that process. That step is the delivery of a message, or the entry into a critical section. The other steps
@@ -66,13 +62,7 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 // it, are not the cause, unless time passes: no fault of a server or of a link between two can strike any more, all servers serve and
 // hear of each other, and the process's session lives.
 func (x *explorer) calm(process int32) bool {
-	l := x.loop
-	for kind := range faults.Kinds {
-		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
-			return false
-		}
-	}
-	return l.cluster.Whole() && l.processes[process-1].link.HasSession()
+	return x.loop.steady() && x.loop.processes[process-1].link.HasSession()
 }
 
 // afterLeaving picks what has to be tried right after a process has left its critical section while its next request waits
