@@ -11,7 +11,7 @@ import (
 // from a state on its way, and need not run the way to it again.
 type snapshot struct {
 	loop       loop
-	events     int // in the log
+	log        history.Mark
 	result     Result
 	deviations []Deviation
 	cluster    simzk.Snapshot
@@ -28,7 +28,7 @@ type savedProcess struct {
 
 // save makes the snapshot one of the run as it is now.
 func (l *loop) save(s *snapshot) {
-	s.loop, s.events, s.result = *l, l.log.Len(), *l.result
+	s.loop, s.log, s.result = *l, l.log.Mark(), *l.result
 	s.deviations = append(s.deviations[:0], l.result.Deviations...)
 	l.cluster.Save(&s.cluster)
 	for len(s.processes) < len(l.processes) {
@@ -49,7 +49,7 @@ func (l *loop) recall(s *snapshot, result *Result) {
 	result.Keys, result.Deviations = keys, append(deviations, s.deviations...)
 	*l = s.loop
 	l.result = result
-	l.log.Truncate(s.events)
+	l.log.Return(s.log)
 	l.cluster.Recall(&s.cluster)
 	l.processes = l.processes[:0]
 	for i := range s.processes {
