@@ -310,7 +310,6 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 		states, runs, lives int
 	}{
 		{subjects.Textbook(), 2, "none", 885, 584, 0},
-		{subjects.Textbook(), 2, "cancel:c1=1", 4765, 3494, 0},
 		{subjects.ExistsThenWait(), 2, "none", 795, 538, 0},
 		{subjects.Textbook(), 1, "kill-server=1", 1369, 1376, 318},
 		{subjects.Textbook(), 1, "reset=1", 411, 263, 226},

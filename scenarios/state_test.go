@@ -162,13 +162,12 @@ func TestLikenessLosesNothing(t *testing.T) {
 		{subjects.Textbook(), 2, 1, 1, "cancel=1"},
 		{subjects.Textbook(), 2, 1, 1, "pause=1"},
 		{subjects.Textbook(), 2, 1, 1, "restart=1"},
-		{subjects.Textbook(), 2, 1, 1, "expire:c1=1"},
 		{subjects.Mutex(), 1, 2, 1, "any=1"},
 		{subjects.Mutex(), 2, 1, 1, "crash=1"},
 		{subjects.Mutex(), 2, 1, 1, "pause:c1=1"},
 		{subjects.DeafToExpiry(), 2, 1, 1, "expire:c1=1"},
 		{named(t, "clock-token"), 2, 1, 1, "crash=1"},
-		{remembers(), 2, 1, 1, "pause=1"},
+		{remembers(), 2, 1, 1, "crash:c1=1"},
 	} {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
 			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
