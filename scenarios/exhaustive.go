@@ -252,9 +252,10 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	return x.take(index, options)
 }
 
-// visit tells whether the search comes for the first time to the state with that key, which it is told besides where states know
-// their pasts.
+// visit tells whether the search comes for the first time to the state with that key, and returns what it knows of the state where
+// it has to know its pasts. What is tried in a state may depend on the step that has led there, and on who is untouched.
 func (x *explorer) visit(key uint64) (s *state, fresh bool) {
+	key = mix(key, uint64(x.leaver())<<32|uint64(x.mended()))
 	if x.search.Symmetry {
 		key = mix(key, x.loop.untouchedMask())
 	}

@@ -50,9 +50,9 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 2, "none", false, 1319, 224},
 		{subjects.Textbook(), 3, 1, "none", true, 380, 78},
 		{subjects.Textbook(), 3, 1, "none", false, 2194, 468},
-		{subjects.Textbook(), 1, 1, "any=1", false, 1704, 365},
+		{subjects.Textbook(), 1, 1, "any=1", false, 1712, 366},
 		{subjects.Textbook(), 2, 1, "crash=1", false, 387, 186},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 2459, 580},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 2507, 582},
 		{subjects.Herd(), 2, 1, "none", false, 113, 14},
 		{subjects.Mutex(), 3, 1, "none", false, 3070, 1362},
 	} {

@@ -72,16 +72,33 @@ func (x *explorer) calm(process int32) bool {
 // breaks all that one breaks who is inside for less. Where somebody else has the lock too, time may pass in between, or a
 // fault is bound to a phase, everything is tried.
 func (x *explorer) afterLeaving(all []Step) []Step {
-	last := len(x.path) - 1
-	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
-		x.loop.budget.PhasedOnServers() {
-		return all
-	}
-	left := x.path[last].step.Process
-	if !slices.Contains(all, Step{Kind: Serve, Process: left}) || x.held(left) {
+	left := x.leaver()
+	if left == 0 {
 		return all
 	}
 	return slices.DeleteFunc(all, func(s Step) bool { return s.Process > 0 && s.Process != left })
+}
+
+// leaver returns the process that has left its critical section right before, if that is a reason to leave something out; else 0.
+func (x *explorer) leaver() int32 {
+	last := len(x.path) - 1
+	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
+		x.search.Unreduced || x.loop.budget.PhasedOnServers() {
+		return 0
+	}
+	left := x.path[last].step.Process
+	if _, servable := x.loop.processes[left-1].link.Servable(); !servable || x.held(left) {
+		return 0
+	}
+	return left
+}
+
+// mended returns the process whose link has been mended right before, 0 if none has.
+func (x *explorer) mended() int32 {
+	if last := len(x.path) - 1; last >= 0 && x.path[last].mends {
+		return x.path[last].step.Process
+	}
+	return 0
 }
 
 // held tells whether a process other than the given one has the lock.
@@ -114,10 +131,7 @@ func (x *explorer) entry(step Step) bool {
 // commutes tells whether a step need not be tried in this state, because it commutes with all that can happen before the
 // next tick, where it is tried. That is so for the mending of a link.
 func (x *explorer) commutes(o *Option) bool {
-	mended := int32(0) // the link that has been mended right before
-	if last := len(x.path) - 1; last >= 0 && x.path[last].mends {
-		mended = x.path[last].step.Process
-	}
+	mended := x.mended()
 	switch {
 	case x.mends(o.Step):
 		return o.Process < mended
