@@ -35,7 +35,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 // changesNothing compares the first runs of a search, and returns which faults have struck in them.
 func changesNothing(t *testing.T, s scenarios.Scenario, schedules int) scenarios.Landed {
 	t.Helper()
-	e := scenarios.Exhaustive{Scenario: s, Schedules: schedules, Apart: true}
+	e := scenarios.Exhaustive{Scenario: s, Schedules: schedules}
 	rooted := e
 	got, want := e.Run(context.Background(), t), rooted.Rooted().Run(context.Background(), t)
 	if got.Digest != want.Digest || got.States != want.States || got.Transitions != want.Transitions || got.Landed != want.Landed {
