@@ -117,8 +117,8 @@ func (c *contender) why(err error) error {
 // demote tells the contender to let readers in beside it.
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 
-// obtain goes through the queue. If the lock is granted, it leaves a goroutine behind that holds it.
-func (c *contender) obtain() (*grant, error) {
+// obtain goes through the queue. If the lock is granted, its caller must see to it that [contender.hold] is called.
+func (c *contender) obtain() (*vigil, error) {
 	vigil, err := c.acquire()
 	for name, one := range c.watches {
 		c.left.leave(c.at(name), one)
@@ -136,8 +136,7 @@ func (c *contender) obtain() (*grant, error) {
 	if !time.Now().Before(vigil.deadline) {
 		vigil.grant.end(errUnconfirmed) // An observer took its time, and the caller shall not be the first to run.
 	}
-	go c.hold(vigil)
-	return vigil.grant, nil
+	return vigil, nil
 }
 
 // hold holds the lock until it is given back or lost.

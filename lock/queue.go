@@ -87,7 +87,12 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 		return nil, err
 	}
 	if ctx.Done() == nil { // Nothing can call the attempt off, so that it need not go on without the caller.
-		return c.obtain()
+		v, err := c.obtain()
+		if err != nil {
+			return nil, err
+		}
+		go c.hold(v)
+		return v.grant, nil
 	}
 	type outcome struct {
 		grant *grant
@@ -95,8 +100,13 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 	}
 	outcomes := make(chan outcome, 1)
 	go func() {
-		g, err := c.obtain()
-		outcomes <- outcome{g, err}
+		v, err := c.obtain()
+		if err != nil {
+			outcomes <- outcome{err: err}
+			return
+		}
+		outcomes <- outcome{grant: v.grant}
+		c.hold(v)
 	}()
 	select {
 	case outcome := <-outcomes:

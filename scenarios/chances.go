@@ -8,6 +8,14 @@ type chances struct {
 	space []int
 }
 
+// threadsExpected is for how many threads there is room from the beginning.
+const threadsExpected = 5
+
+// newChances returns the chances that belong to the seed and the schedule's number.
+func newChances(seed uint64, schedule int) chances {
+	return chances{Random: NewRandom(seed, schedule), space: make([]int, 0, threadsExpected)}
+}
+
 // interject returns the index of a fault, or of the tick, if it is the turn of either now; and the tick where nothing
 // else can happen but faults.
 func (c *chances) interject(options []Option, usual int) (index int, ok bool) {

@@ -19,7 +19,7 @@ type Delay struct {
 
 // NewDelay returns the strategy with so many delays that belongs to the seed and the schedule's number.
 func NewDelay(profile *Profile, delays int, seed uint64, schedule int) *Delay {
-	d := &Delay{chances: chances{Random: NewRandom(seed, schedule)}}
+	d := &Delay{chances: newChances(seed, schedule)}
 	for range delays {
 		d.places = append(d.places, int(d.below(uint64(max(1, profile.Decisions)))))
 	}

@@ -30,6 +30,7 @@ type loop struct {
 	budget    faults.Plan  // what is left of it
 	bounds    faults.Bounds
 	allowed   [faults.Kinds]bool // by the budget, in whatever phase
+	faultless bool               // nothing is left of the budget
 	budgetKey uint64
 	options   []Option
 	cancel    context.CancelFunc
@@ -52,6 +53,7 @@ type loop struct {
 	idleTicks  int
 	steps      int
 	turns      *atomic.Int64 // see process.turns
+	stirred    bool          // the loop itself has woken a process since the last barrier
 }
 
 func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) *loop {
@@ -113,6 +115,7 @@ func (l *loop) replace(crashed *process) {
 		l.stand(p)
 		return
 	}
+	l.stirred = true
 	go p.run()
 }
 
@@ -165,6 +168,7 @@ func (l *loop) run() {
 func (l *loop) begin() {
 	for _, p := range l.processes {
 		if l.pasts == nil {
+			l.stirred = true
 			go p.run()
 		}
 	}
@@ -202,13 +206,16 @@ func (l *loop) unnoticed(step Step) bool {
 	return link.Connected() || link.Crashed()
 }
 
-// barrier waits until every process is blocked.
+// barrier waits until every process is blocked. Where nothing was woken all of them are.
 func (l *loop) barrier() {
 	if l.pasts != nil {
 		l.settle()
 		return
 	}
-	synctest.Wait()
+	if woken := l.cluster.Stirred(); woken || l.stirred {
+		l.stirred = false
+		synctest.Wait()
+	}
 }
 
 // observe waits until every process is blocked and takes note of what they have done.
@@ -278,7 +285,7 @@ func (l *loop) listOptions() {
 	options = l.appendServers(options)
 	_, due := l.cluster.Deadline()
 	options = append(options, Option{Step: Step{Kind: Tick}, Due: due})
-	if !l.lively {
+	if !l.lively && !l.faultless {
 		options = l.appendFaults(options)
 	}
 	l.options = options
@@ -398,23 +405,37 @@ func (l *loop) spend(step Step) faults.Phase {
 
 // spent takes note of what the budget allows.
 func (l *loop) spent() {
-	l.budgetKey = 0
+	if l.faultless = l.budget.Empty(); l.faultless {
+		l.allowed, l.budgetKey = [faults.Kinds]bool{}, emptyBudgetKey
+		return
+	}
 	for kind := range faults.Kinds {
 		l.allowed[kind] = l.budget.Allows(kind)
-		l.budgetKey = fold(l.budgetKey, uint64(l.budget.Of[kind]))
-		for _, left := range l.budget.At[kind] {
-			l.budgetKey = fold(l.budgetKey, uint64(left))
+	}
+	l.budgetKey = budgetKey(&l.budget)
+}
+
+// emptyBudgetKey is what most steps of most runs have in their keys.
+var emptyBudgetKey = budgetKey(new(faults.Plan))
+
+// budgetKey returns 64 bits over a budget.
+func budgetKey(budget *faults.Plan) (key uint64) {
+	for kind := range faults.Kinds {
+		key = fold(key, uint64(budget.Of[kind]))
+		for _, left := range budget.At[kind] {
+			key = fold(key, uint64(left))
 		}
 	}
-	for _, left := range l.budget.AnyAt {
-		l.budgetKey = fold(l.budgetKey, uint64(left))
+	for _, left := range budget.AnyAt {
+		key = fold(key, uint64(left))
 	}
-	l.budgetKey = fold(l.budgetKey, uint64(l.budget.Any))
-	for i := range l.budget.Aims {
-		if l.budget.Aims[i].Left > 0 {
-			l.budgetKey = fold(l.budgetKey, l.budget.Aims[i].Key())
+	key = fold(key, uint64(budget.Any))
+	for i := range budget.Aims {
+		if budget.Aims[i].Left > 0 {
+			key = fold(key, budget.Aims[i].Key())
 		}
 	}
+	return key
 }
 
 func (l *loop) perform(step Step) {
@@ -448,6 +469,7 @@ func (l *loop) perform(step Step) {
 			p.stimulate(resume)
 			break
 		}
+		l.stirred = true
 		p.resume <- struct{}{}
 	case Fault:
 		phase := l.spend(step)
@@ -460,7 +482,7 @@ func (l *loop) perform(step Step) {
 		case step.Fault == faults.Cancel && l.pasts != nil:
 			p.stimulate(giveUp)
 		case step.Fault == faults.Cancel:
-			p.cancelled = true
+			p.cancelled, l.stirred = true, true
 			p.cancel()
 		}
 	}

@@ -20,7 +20,7 @@ type PCT struct {
 
 // NewPCT returns the strategy of that depth which belongs to the seed and the schedule's number.
 func NewPCT(profile *Profile, depth int, seed uint64, schedule int) *PCT {
-	p := &PCT{chances: chances{Random: NewRandom(seed, schedule)}, depth: depth}
+	p := &PCT{chances: newChances(seed, schedule), depth: depth, changes: make([]int, 0, max(0, depth-1))}
 	for range depth - 1 {
 		p.changes = append(p.changes, int(p.below(uint64(max(1, profile.Decisions)))))
 	}

@@ -1,7 +1,5 @@
 package scenarios
 
-import "slices"
-
 // POS is partial order sampling: every step that can be taken has a random priority, the highest is taken, and whatever
 // races with it draws anew. Unlike a random walk it does not prefer the few partial orders that many schedules share
 // (Yuan, Yang and Gu, "Partial Order Aware Concurrency Sampling", CAV 2018).
@@ -23,7 +21,7 @@ type posEvent struct {
 
 // NewPOS returns the strategy that belongs to the seed and the schedule's number.
 func NewPOS(seed uint64, schedule int) *POS {
-	return &POS{chances: chances{Random: NewRandom(seed, schedule)}, races: racing}
+	return &POS{chances: newChances(seed, schedule), races: racing, pending: make([]posEvent, 0, 3*threadsExpected)}
 }
 
 // racing tells whether the order of two steps can make a difference to more than when things happen.
@@ -46,11 +44,19 @@ func (p *POS) Choose(_ int, options []Option, usual int) int {
 			best, highest = i, priority
 		}
 	}
-	chosen := options[best]
-	p.pending = slices.DeleteFunc(p.pending, func(e posEvent) bool {
-		return e.option.Step == chosen.Step || p.races(&e.option, &chosen)
-	})
+	p.forget(&options[best])
 	return best
+}
+
+// forget drops the priorities of the step that was chosen and of those that race with it.
+func (p *POS) forget(chosen *Option) {
+	kept := p.pending[:0]
+	for i := range p.pending {
+		if e := &p.pending[i]; e.option.Step != chosen.Step && !p.races(&e.option, chosen) {
+			kept = append(kept, *e)
+		}
+	}
+	p.pending = kept
 }
 
 // priority returns the option's priority, and draws it when it has none. An option that has raced is as good as new.

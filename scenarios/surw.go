@@ -15,11 +15,12 @@ type SURW struct {
 	left        []int
 	intended    int32 // the thread that takes the next interesting step
 	drawn       bool
+	free        []int // memory for the steps that may be taken
 }
 
 // NewSURW returns the strategy that belongs to the seed and the schedule's number.
 func NewSURW(profile *Profile, seed uint64, schedule int) *SURW {
-	return &SURW{chances: chances{Random: NewRandom(seed, schedule)}, interesting: Interesting,
+	return &SURW{chances: newChances(seed, schedule), interesting: Interesting,
 		left: append([]int(nil), profile.Interesting...)}
 }
 
@@ -32,7 +33,7 @@ func (s *SURW) Choose(_ int, options []Option, usual int) int {
 		s.intend()
 	}
 	heads := s.heads(options)
-	free := make([]int, 0, len(heads))
+	free := s.free[:0]
 	for _, i := range heads {
 		if !s.interesting(&options[i]) || options[i].thread() == s.intended {
 			free = append(free, i)
@@ -41,6 +42,7 @@ func (s *SURW) Choose(_ int, options []Option, usual int) int {
 	if len(free) == 0 {
 		free = append(free, heads[s.draw(s.left, len(heads), func(i int) int32 { return options[heads[i]].thread() })])
 	}
+	s.free = free
 	chosen := free[s.below(uint64(len(free)))]
 	if o := &options[chosen]; s.interesting(o) {
 		if int(o.thread()) < len(s.left) {

@@ -14,7 +14,7 @@ type URW struct {
 
 // NewURW returns the strategy that belongs to the seed and the schedule's number.
 func NewURW(profile *Profile, seed uint64, schedule int) *URW {
-	return &URW{chances: chances{Random: NewRandom(seed, schedule)}, left: append([]int(nil), profile.Events...)}
+	return &URW{chances: newChances(seed, schedule), left: append([]int(nil), profile.Events...)}
 }
 
 // Choose draws a thread and returns its next step.

@@ -1,9 +1,13 @@
 package simzk
 
+import "github.com/interlock-sim/interlock/simzk/tree"
+
 // clientTakes tells whether go-zookeeper/zk lets a path through to the server (validatePath). It is not as strict as the
 // server: it takes characters beyond 16 bits, and a dot as the first name of several.
 func clientTakes(path string, sequential bool) bool {
 	switch {
+	case tree.Ordinary(path):
+		return true
 	case path == "" || path[0] != '/':
 		return false
 	case path == "/":

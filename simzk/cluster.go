@@ -84,6 +84,9 @@ type Cluster struct {
 	lastSession   int64
 	timeout       string // of modelled clients' sessions, as a history has it
 
+	stirred bool // see Stirred
+	opaque  bool // it has a client whose goroutines are its own
+
 	sabotage sabotage
 	revived  []*session // that have ended; only where sabotage brings them back
 
@@ -94,7 +97,16 @@ type Cluster struct {
 type memory struct {
 	conns []*Conn // modelled clients, of which the first are in use
 	used  int     // how many
+
+	watchSpace   space[watch]
+	sessionSpace space[session]
 }
+
+// How many of these most runs make at most.
+const (
+	watchesKept  = 16
+	sessionsKept = 8
+)
 
 // New returns a cluster that writes what happens to the log, unless that is nil.
 func New(config Config, log *history.Log) *Cluster {
@@ -126,7 +138,8 @@ func (c *Cluster) Renew(config Config, log *history.Log) {
 	*c = Cluster{
 		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(), leader: noLeader,
 		servers: newServers(&config), sabotage: sabotaged, timeout: old.timeout,
-		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0], memory: memory{conns: old.conns},
+		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
+		memory: memory{conns: old.conns, watchSpace: old.watchSpace.emptied(), sessionSpace: old.sessionSpace.emptied()},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {
 		c.timeout = config.SessionTimeout.String()
@@ -161,6 +174,14 @@ func (c *Cluster) record(e history.Event) {
 // Activity receives a value when a process has sent something since the last receive. A caller that lets time pass
 // can thereby stop at the instant at which a process's own timer made it act, if it first receives what is old.
 func (c *Cluster) Activity() <-chan struct{} { return c.activity }
+
+// Stirred tells whether what was done since it was last asked may have woken a goroutine of a process. Where it has not, there is
+// nothing that has to come to rest.
+func (c *Cluster) Stirred() bool {
+	stirred := c.stirred || c.opaque
+	c.stirred = false
+	return stirred
+}
 
 // NextAge returns an age for something that, like a message, waits for its turn from now on.
 func (c *Cluster) NextAge() uint64 {

@@ -33,7 +33,7 @@ type Conn struct {
 	fresh atomic.Bool // something was submitted since the last collection
 
 	mu        sync.Mutex
-	calls     callSpace
+	calls     space[call]
 	submitted []*call         // by the process, not yet collected
 	taken     []*call         // has the memory of what was collected last
 	waiting   []*call         // for whose answers a goroutine of the process waits
@@ -73,6 +73,8 @@ type connState struct {
 
 	observed uint64 // hash of all that has been delivered
 	sent     uint64 // hash of all that the process has asked for
+
+	channels space[[1]watchChannel] // of watchers that have but one
 }
 
 // A call is a request of a modelled client and whoever waits for its answer.
@@ -85,30 +87,11 @@ type call struct {
 	done   chan struct{}   // receives once; closed without a value when the run is torn down. Nil for the client's own requests.
 }
 
-// A callSpace is where a client's first calls are made. They live as long as the client.
-type callSpace []call
-
-// callsKept is as many calls as a client makes in most runs.
-const callsKept = 24
-
-// next returns a call that is empty.
-func (s *callSpace) next() *call {
-	if *s == nil {
-		*s = make(callSpace, 0, callsKept)
-	}
-	n := len(*s)
-	if n == cap(*s) {
-		return new(call)
-	}
-	*s = (*s)[:n+1]
-	return &(*s)[n]
-}
-
-// emptied returns the space for another client.
-func (s callSpace) emptied() callSpace {
-	clear(s)
-	return s[:0]
-}
+// How many of these a client has in most runs.
+const (
+	callsKept    = 24
+	watchersKept = 8
+)
 
 // A credential is what a process has proved its identity with.
 type credential struct {
@@ -182,7 +165,7 @@ func (c *Cluster) newConn() *Conn {
 	}
 	conn := c.conns[c.used]
 	c.used++
-	*conn = Conn{calls: conn.calls.emptied()}
+	*conn = Conn{calls: conn.calls.emptied(), connState: connState{channels: conn.channels.emptied()}}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
@@ -220,7 +203,7 @@ func (c *Conn) State() zk.State { return zk.State(c.status.Load()) }
 // submit hands a request over and waits for the answer.
 func (c *Conn) submit(ask wire.Request) *call {
 	c.enter()
-	r := c.calls.next()
+	r := c.calls.next(callsKept)
 	r.Request = ask
 	if c.closed.Load() {
 		c.mu.Unlock()

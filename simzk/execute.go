@@ -382,7 +382,9 @@ func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) 
 	c.record(history.Event{At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
 		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id, Server: c.serverNumber(l.server),
 		Zxid: c.armedAt(l.server)})
-	return &watch{number: c.lastWatch, link: l, path: path, kind: kind}
+	w := c.watchSpace.next(watchesKept)
+	w.number, w.link, w.path, w.kind = c.lastWatch, l, path, kind
+	return w
 }
 
 // armedAt returns what a history notes of the state in which a watch was armed: the last transaction that the server had

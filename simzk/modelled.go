@@ -140,6 +140,7 @@ func (c *Conn) answer(r *call) {
 
 // wake lets the goroutine go on that waits for an answer.
 func (c *Conn) wake(r *call) {
+	c.cluster.stirred = true
 	if d := c.double; d != nil {
 		d.wake(r)
 		return
@@ -198,7 +199,7 @@ func (c *Conn) watch(r *call) {
 			return
 		}
 	}
-	c.watchers = append(c.watchers, watcher{watching: w, hash: xxhash.Sum64String(w.path), channels: []watchChannel{events}})
+	c.watchers = append(c.watchers, watcher{watching: w, hash: xxhash.Sum64String(w.path), channels: append(c.channels.next(watchersKept)[:0], events)})
 }
 
 // notify hands a watch event to all that wait for it.
@@ -227,7 +228,8 @@ func (c *Conn) notify(m message) {
 
 // tell sends the event to the channels of the watchers that match, closes them and forgets the watchers.
 func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
-	var told []watcher
+	var space [4]watcher
+	told := space[:0]
 	c.watchers = slices.DeleteFunc(c.watchers, func(w watcher) bool {
 		if matches(w.watching) {
 			told = append(told, w)
@@ -250,6 +252,7 @@ func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 
 // sound sends the one event that a watch tells.
 func (c *Conn) sound(events watchChannel, event zk.Event) {
+	c.cluster.stirred = true
 	if d := c.double; d != nil {
 		d.sound(events.number, event)
 		return
@@ -269,6 +272,7 @@ func (c *Conn) emit(event zk.Event) {
 	if c.events == nil || c.told {
 		return
 	}
+	c.cluster.stirred = true
 	select {
 	case c.events <- event:
 	default:
@@ -473,6 +477,7 @@ func (c *Conn) endEvents() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.events != nil && !c.told {
+		c.cluster.stirred = true
 		close(c.events)
 	}
 	c.told = true

@@ -61,6 +61,7 @@ type RealConn struct {
 // ConnectReal adds a client that runs the real client library, and lets it open its session. Processes are numbered
 // from 1 in the order of the calls. The cluster must have a Settle function.
 func (c *Cluster) ConnectReal() (*RealConn, error) {
+	c.opaque = true
 	host := len(c.links) % c.Servers()
 	r := &RealConn{phase: dialing, hosts: newHosts(c.Servers(), host)}
 	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)

@@ -237,7 +237,8 @@ const noSession = 1
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
 	c.zxid++
-	s := &session{id: c.sessionID(l.server), owner: l, timeout: timeout}
+	s := c.sessionSpace.next(sessionsKept)
+	s.id, s.owner, s.timeout = c.sessionID(l.server), l, timeout
 	i, _ := c.findSession(s.id)
 	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
 	c.agree(proposal{process: l.process, opened: s})

@@ -36,6 +36,7 @@ type watch struct {
 	mode   watchMode
 
 	before, after *watch // among those of the connection
+	alone         [1]*watch
 }
 
 // watchList is the watches of a connection, so that the end of one costs no more than it has set.
@@ -101,7 +102,12 @@ func (t *watchTable) find(l *Link, kind watchKind, path string) *watch {
 
 func (t *watchTable) arm(w *watch) {
 	table := t.table(w.kind)
-	table[w.path] = append(table[w.path], w)
+	if others := table[w.path]; others == nil && w.alone[0] == nil {
+		w.alone[0] = w
+		table[w.path] = w.alone[:]
+	} else {
+		table[w.path] = append(others, w)
+	}
 	w.link.watches.add(w)
 	t.count(w, 1)
 }

@@ -80,11 +80,12 @@ func (t *Tree) multi(w *Write) Result {
 	results := make([]wire.Result, len(w.Ops))
 	for i := range w.Ops {
 		r := &w.Ops[i]
-		step := Write{Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session, Identities: w.Identities,
+		step := &t.step
+		*step = Write{Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session, Identities: w.Identities,
 			Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis}
 		result := Result{Code: wire.MarshallingError}
 		if executable(r) {
-			result = t.apply(&step)
+			result = t.apply(step)
 		}
 		if result.Code != wire.OK {
 			t.restore()

@@ -17,9 +17,26 @@ func Parent(path string) string {
 // Name returns the last part of a path.
 func Name(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
+// Ordinary tells whether a path is one in which there is nothing to look for: printable ASCII without dots, and no empty names.
+// ZooKeeper and its clients accept every such path, and most paths are such.
+func Ordinary(path string) bool {
+	before := byte(0)
+	for i := range len(path) {
+		c := path[i]
+		if c == '/' && before == '/' || c == '.' || c < ' ' || c > '~' {
+			return false
+		}
+		before = c
+	}
+	return len(path) > 1 && path[0] == '/' && before != '/'
+}
+
 // ValidPath tells whether a path is one that ZooKeeper accepts (PathUtils). A sequential node's path may end in a
 // slash, as the sequence number completes it.
 func ValidPath(path string, sequential bool) bool {
+	if Ordinary(path) {
+		return true
+	}
 	if path == "" || path[0] != '/' {
 		return false
 	}
@@ -43,17 +60,15 @@ func ValidPath(path string, sequential bool) bool {
 	return true
 }
 
-// sequenceSuffix renders a sequence number as Java's "%010d" does: negative numbers have nine digits.
-func sequenceSuffix(n int32) string {
+// appendSequence appends a sequence number as Java's "%010d" renders it: negative numbers have nine digits.
+func appendSequence(path []byte, n int32) []byte {
+	var space [11]byte
+	digits, width := strconv.AppendInt(space[:0], int64(n), 10), 10
 	if n < 0 {
-		return "-" + pad(strconv.FormatInt(-int64(n), 10), 9)
+		path, digits, width = append(path, '-'), digits[1:], 9
 	}
-	return pad(strconv.Itoa(int(n)), 10)
-}
-
-func pad(digits string, width int) string {
-	if len(digits) >= width {
-		return digits
+	for range width - len(digits) {
+		path = append(path, '0')
 	}
-	return "0000000000"[:width-len(digits)] + digits
+	return append(path, digits...)
 }

@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/simzk/tree"
@@ -18,6 +19,30 @@ func TestParentAndName(t *testing.T) {
 		if parent, name := tree.Parent(test.path), tree.Name(test.path); parent != test.parent || name != test.name {
 			t.Errorf("%s is %q in %q, want %q in %q", test.path, name, parent, test.name, test.parent)
 		}
+	}
+}
+
+// A path is ordinary only if it stays valid where it is looked at character by character, as it is with a name like .é behind it.
+// Of paths in which nothing but a slash can be wrong, all that are valid are ordinary.
+func TestOrdinary(t *testing.T) {
+	paths := []string{""}
+	for range 6 {
+		for _, path := range paths {
+			ordinary := tree.Ordinary(path)
+			if ordinary && !tree.ValidPath(path+"/.é", false) {
+				t.Errorf("%q is ordinary", path)
+			}
+			if !strings.ContainsAny(path, ".\x1f\x7f") && path != "/" && tree.ValidPath(path, false) != ordinary {
+				t.Errorf("%q is ordinary: %v", path, ordinary)
+			}
+		}
+		var longer []string
+		for _, path := range paths {
+			for _, c := range "/a.\x1f\x7f" {
+				longer = append(longer, path+string(c))
+			}
+		}
+		paths = longer
 	}
 }
 

@@ -23,6 +23,7 @@ type Tree struct {
 	own        [4]znode // that every tree has
 	first      []znode  // of the others
 	idle       journal  // between two multis
+	step       Write    // the operation of a multi that is being carried out
 }
 
 // Rules say where one release or configuration of ZooKeeper differs from another. The zero value is release 3.8.0

@@ -133,7 +133,8 @@ func (t *Tree) create(w *Write) Result {
 	}
 	path := w.Path
 	if c.sequential {
-		path += sequenceSuffix(parent.stat.Cversion)
+		var space [128]byte
+		path = string(appendSequence(append(space[:0], path...), parent.stat.Cversion))
 	}
 	switch {
 	case !ValidPath(path, false):

@@ -1,0 +1,25 @@
+package simzk
+
+// A space is where the first values of a run are made, in memory that is used again for the next one.
+type space[T any] []T
+
+// next returns a value that is empty. There is room for as many as are kept; those beyond are made by themselves.
+func (s *space[T]) next(kept int) *T {
+	if *s == nil {
+		*s = make(space[T], 0, kept)
+	}
+	n := len(*s)
+	if n == cap(*s) {
+		return new(T)
+	}
+	*s = (*s)[:n+1]
+	next := &(*s)[n]
+	clear((*s)[n:]) // What was there after a [Snapshot] is void.
+	return next
+}
+
+// emptied returns the space for another run.
+func (s space[T]) emptied() space[T] {
+	clear(s)
+	return s[:0]
+}
