@@ -15,6 +15,38 @@ import (
 type Log struct {
 	events []Event
 	buffer []byte // scratch for Hash
+	marked Mark
+}
+
+// A Mark is a place in a log to which the log can be taken back. The zero value is the beginning.
+type Mark struct {
+	events int
+	digest xxhash.Digest // of the events before; not begun where there are none
+}
+
+// Mark returns the end of the log as it is now. It takes time linear in the number of events since the last mark.
+func (l *Log) Mark() Mark {
+	m := l.marked
+	if m.events == 0 {
+		m.digest.Reset()
+	}
+	m.digest.Write(l.encoded(m.events))
+	m.events = len(l.events)
+	l.marked = m
+	return m
+}
+
+// Return forgets all events after the mark, which must be one of this log and no later than any to which it has been taken back.
+func (l *Log) Return(m Mark) { l.events, l.marked = l.events[:m.events], m }
+
+// encoded returns all events from the given one on in one encoding, which is good until the next call.
+func (l *Log) encoded(from int) []byte {
+	b := l.buffer[:0]
+	for i := from; i < len(l.events); i++ {
+		b = l.events[i].appendBinary(b)
+	}
+	l.buffer = b
+	return b
 }
 
 // NewLog returns a log that holds the events. The slice is the log's from now on.
@@ -31,17 +63,17 @@ func (l *Log) Events() []Event { return l.events }
 func (l *Log) Len() int { return len(l.events) }
 
 // Reset empties the log and keeps its memory for the next run.
-func (l *Log) Reset() { l.events = l.events[:0] }
+func (l *Log) Reset() { l.events, l.marked = l.events[:0], Mark{} }
 
 // Hash returns the trace hash: 64 bits over every field of every event, in order. Equal logs have equal hashes on
-// every machine. It takes time linear in the size of the log.
+// every machine. It takes time linear in the number of events since the last [Log.Mark].
 func (l *Log) Hash() uint64 {
-	b := l.buffer[:0]
-	for i := range l.events {
-		b = l.events[i].appendBinary(b)
+	if l.marked.events == 0 {
+		return xxhash.Sum64(l.encoded(0))
 	}
-	l.buffer = b
-	return xxhash.Sum64(b)
+	digest := l.marked.digest
+	digest.Write(l.encoded(l.marked.events))
+	return digest.Sum64()
 }
 
 // appendBinary appends an unambiguous encoding: every string is preceded by its length.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,5 +127,29 @@ func TestKindText(t *testing.T) {
 			t.Errorf("kind %d: text %q, error %v", kind, text, err)
 		}
 		seen[string(text)] = true
+	}
+}
+
+// A log that is taken back to a mark is what it was, and has the hash that one has which was never longer.
+func TestMarks(t *testing.T) {
+	var log history.Log
+	event := func(i int) history.Event { return history.Event{Kind: history.Send, Process: int32(i), Path: "/lock"} }
+	var marks []history.Mark
+	for i := range 5 {
+		marks = append(marks, log.Mark())
+		log.Append(event(i))
+		log.Append(event(10 + i))
+	}
+	for n := len(marks) - 1; n >= 0; n-- {
+		log.Return(marks[n])
+		want := history.NewLog(slices.Clone(log.Events()))
+		if log.Len() != 2*n || log.Hash() != want.Hash() {
+			t.Errorf("mark %d: %d events with hash %x, want %d and %x", n, log.Len(), log.Hash(), 2*n, want.Hash())
+		}
+		log.Append(event(20))
+		want.Append(event(20))
+		if log.Hash() != want.Hash() {
+			t.Errorf("mark %d: hash %x after one more event, want %x", n, log.Hash(), want.Hash())
+		}
 	}
 }

@@ -66,7 +66,6 @@ type Report struct {
 	Complete    bool   // there is no schedule left
 	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
 	Pasts       int    // of processes that the search has met; 0 of a live search
-	Restarts    int    // how often the search was begun anew; see likeness
 	Performed   int    // schedules that were performed for real, to see that they come to the same
 	Unsaved     error  // why the checkpoint could not be written or removed
 	Transitions int    // steps from one state to another

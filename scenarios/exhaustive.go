@@ -17,7 +17,7 @@ import (
 // An Exhaustive search goes through all schedules of a scenario, within what is said below, and ends when it has seen
 // them all or one breaks a property. It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking
 // for Programming Languages using VeriSoft", POPL 1997): no state of a running lock can be saved, so the way to it is
-// run again. Unlike VeriSoft it remembers the keys of the states that it has seen, and goes no further where it meets
+// run again, from the last [snapshot] where it is known what the lock does. Unlike VeriSoft it remembers the keys of the states that it has seen, and goes no further where it meets
 // one again.
 //
 // # What is searched
@@ -45,7 +45,7 @@ type Exhaustive struct {
 	Scenario  Scenario
 	Unreduced bool
 	Symmetry  bool          // processes are alike; see symmetric
-	Apart     bool          // tell apart all pasts of processes' code, even those after which it has done the same; see likeness
+	Apart     bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
 	Live      bool          // run the processes' code in every run, even where it is known what it does
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
@@ -59,7 +59,7 @@ type Exhaustive struct {
 	// Checkpoint, if set, is the file in which a search notes how far it is; see Resume.
 	Checkpoint string
 
-	// Doubt is how many runs there are for one that is performed for real without a reason; 64 unless set. See rehearsal.
+	// Doubt is how many runs there are for one that is performed for real without a reason; 512 unless set. See rehearsal.
 	Doubt int
 
 	// Each, if set, is told of every run, and a run that fails does not end the search. It must not keep the result.
@@ -68,6 +68,7 @@ type Exhaustive struct {
 	// Progress, if set, is told now and then how far the search is. It must not keep the report.
 	Progress func(*Report)
 
+	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
 	fingerprint TraceHash
 	resumed     *checkpoint
 }
@@ -81,8 +82,10 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	report, runner := &Report{Exhaustive: true}, NewRunner(t)
 	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
 		x.rehearsal = newRehearsal(&e.Scenario, t)
+		defer x.pasts.close()
 		if e.merges() {
-			x.pasts.likenesses = newLikenesses(x.pasts)
+			x.pasts.merged = true
+			x.states.by = make(map[uint64]*state)
 		}
 		x.every = cmp.Or(e.Doubt, rehearsalsPerRun)
 	}
@@ -113,10 +116,10 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	}
 }
 
-// merges tells whether pasts that are alike are one to the search. Faults bring so many more pasts than states that it would
-// take longer to try them all than to tell them apart; and a checkpoint does not hold which are alike.
+// merges tells whether states are known by what can be seen from outside. A checkpoint does not hold what is needed for that. And
+// where a fault that has struck can excuse what breaks later, it must not be forgotten.
 func (e *Exhaustive) merges() bool {
-	return !e.Apart && e.Scenario.Faults.Empty() && e.Checkpoint == ""
+	return !e.Apart && e.Checkpoint == "" && e.Scenario.bounds().Within(e.Scenario.Promised())
 }
 
 // over moves on to what is to be tried next, and tells whether the search ends.
@@ -124,7 +127,7 @@ func (e *Exhaustive) over(ctx context.Context, x *explorer, r *Report, elapsed t
 	left := false
 	switch {
 	case r.Failure != nil, r.Nondeterministic != nil:
-	case x.begunAnew(), x.backtrack(), x.deepen():
+	case x.backtrack(), x.deepen():
 		r.Deviations = max(0, x.bound-1)
 		if left = ctx.Err() != nil; left {
 			r.Interrupted = true
@@ -175,15 +178,16 @@ func (e *Exhaustive) scope() string {
 type explorer struct {
 	search *Exhaustive
 	loop   *loop
-	bound  int // how many deviations a schedule may have; 0 for any number
-	seen   keySet
+	bound  int    // how many deviations a schedule may have; 0 for any number
+	seen   keySet // where pasts are told apart
+	states states // where they are not
 	path   []branch
 	events int // in the log before the step that was chosen last
 	leap   leap
 	strays bool // a run did not go the way that an earlier one went
 
 	transitions int
-	restarts    int
+	spare       []*snapshot // whose memory nobody uses
 
 	*rehearsal // nil in a live search
 }
@@ -192,31 +196,33 @@ func (x *explorer) run(runner *Runner, scenario *Scenario) *Result {
 	if x.rehearsal == nil {
 		return runner.Run(scenario, x)
 	}
-	return x.rehearsal.run(runner, x)
+	return x.rehearsal.run(runner, x, x.latest())
 }
 
 // A branch is a state on the way, and what is to be tried there.
 type branch struct {
 	key        uint64
-	step       Step   // that the way takes
-	usual      Step   // that the default policy takes
-	rest       []Step // to be tried yet
-	deferred   []Step // to be tried too if the step turns out to be visible; see reduce
-	slack      int    // how often time has passed on the way for which nothing waited
-	deviations int    // how often the way has deviated from the default policy before
-	idle       bool   // if it passes here, nothing waits for it
-	mends      bool   // the step mends a link; see explorer.mends
+	step       Step      // that the way takes
+	usual      Step      // that the default policy takes
+	rest       []Step    // to be tried yet
+	deferred   []Step    // to be tried too if the step turns out to be visible; see reduce
+	slack      int       // how often time has passed on the way for which nothing waited
+	deviations int       // how often the way has deviated from the default policy before
+	idle       bool      // if it passes here, nothing waits for it
+	mends      bool      // the step mends a link; see explorer.mends
+	state      *state    // nil if pasts are told apart
+	saved      *snapshot // nil if there is none of the state
 }
 
 // join begins a run.
 func (x *explorer) join(l *loop) { x.loop, x.events, x.strays, x.leap.under = l, 0, false, false }
 
 // forward returns the steps of the way but for the last, which need no choice where processes do what they are known to do.
-func (x *explorer) forward() []branch {
+func (x *explorer) forward(steps int) []branch {
 	if x.rehearsal == nil || len(x.path) == 0 {
 		return nil
 	}
-	return x.path[:len(x.path)-1]
+	return x.path[steps : len(x.path)-1]
 }
 
 // Choose follows the way, and then goes on to what has not been seen yet.
@@ -233,14 +239,30 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	}
 	key := x.loop.lastKey()
 	x.transitions++
-	if !x.seen.add(mix(key, uint64(x.slack()))) && x.bound == 0 {
+	now, fresh := x.visit(mix(key, uint64(x.slack())))
+	if !fresh && x.bound == 0 {
 		return known
 	}
 	b := x.branch(options, usual)
+	b.state = now
 	b.key, b.slack, b.usual = key, x.slack(), options[usual].Step
 	b.deviations = x.deviations()
+	b.saved = x.snapshot()
 	x.path = append(x.path, b)
 	return x.take(index, options)
+}
+
+// visit tells whether the search comes for the first time to the state with that key, and returns what it knows of the state where
+// it has to know its pasts. What is tried in a state may depend on the step that has led there, and on who is untouched.
+func (x *explorer) visit(key uint64) (s *state, fresh bool) {
+	key = mix(key, uint64(x.leaver())<<32|uint64(x.mended()))
+	if x.search.Symmetry {
+		key = mix(key, x.loop.untouchedMask())
+	}
+	if x.rehearsal != nil && x.pasts.merged {
+		return x.enter(key)
+	}
+	return nil, x.seen.add(key)
 }
 
 // follow takes the step that the way takes.
@@ -289,36 +311,29 @@ func (x *explorer) backtrack() bool {
 	for n := len(x.path); n > 0; n-- {
 		if b := &x.path[n-1]; len(b.rest) > 0 {
 			b.step, b.rest = b.rest[0], b.rest[1:]
-			x.path = x.path[:n]
+			x.shorten(n)
 			return true
 		}
 	}
 	return false
 }
 
-// begunAnew begins the search anew if it has taken pasts for alike that are not.
-func (x *explorer) begunAnew() bool {
-	if !x.rehearsal.refuted() {
-		return false
-	}
-	x.seen, x.path, x.transitions = keySet{}, x.path[:0], 0
-	x.restarts++
-	return true
-}
-
 // account puts a run into the report.
 func (x *explorer) account(r *Report, result *Result) {
 	if !result.Known {
 		x.settle(x.events)
+		if x.rehearsal != nil && x.pasts.merged {
+			x.lead(nil)
+		}
 	}
 	r.Schedules++
 	r.Steps += result.Steps
 	r.Landed.Add(&result.Landed)
 	r.Aimed.Add(&result.Aimed)
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
-	r.States, r.Transitions = x.seen.count, x.transitions
+	r.States, r.Transitions = x.seen.count+x.states.count, x.transitions
 	if x.rehearsal != nil {
-		r.Pasts, r.Performed, r.Restarts = x.pasts.count, x.performed, x.restarts
+		r.Pasts, r.Performed = x.pasts.count, x.performed
 	}
 	r.Depth = max(r.Depth, len(x.path))
 	r.Open = 0
@@ -354,7 +369,7 @@ func (x *explorer) deepen() bool {
 		return false
 	}
 	x.bound++
-	x.path = x.path[:0]
+	x.shorten(0)
 	return true
 }
 

@@ -50,11 +50,11 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 2, "none", false, 1319, 224},
 		{subjects.Textbook(), 3, 1, "none", true, 380, 78},
 		{subjects.Textbook(), 3, 1, "none", false, 2194, 468},
-		{subjects.Textbook(), 1, 1, "any=1", false, 1732, 365},
-		{subjects.Textbook(), 2, 1, "crash=1", false, 507, 246},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 3855, 986},
-		{subjects.Herd(), 2, 1, "none", false, 115, 14},
-		{subjects.Mutex(), 3, 1, "none", false, 3118, 1406},
+		{subjects.Textbook(), 1, 1, "any=1", false, 1712, 366},
+		{subjects.Textbook(), 2, 1, "crash=1", false, 387, 186},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 2507, 582},
+		{subjects.Herd(), 2, 1, "none", false, 113, 14},
+		{subjects.Mutex(), 3, 1, "none", false, 3070, 1362},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)
@@ -303,22 +303,47 @@ func TestRehearsalLosesNothing(t *testing.T) {
 // Of several servers the ones that lag behind are a part of the search: a lock that takes what a follower says for the
 // truth is found.
 func TestExhaustiveOnSeveralServers(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Doubt: 1, Apart: true}
-	e.Scenario.Servers = 3
-	lives, verdicts, r := locals(t, e)
-	e.Live = true
-	wantLives, wantVerdicts, _ := locals(t, e)
-	if !maps.Equal(lives, wantLives) || !maps.Equal(verdicts, wantVerdicts) || len(verdicts) > 0 {
-		t.Errorf("%d lives and verdicts %v, want %d and %v", len(lives), verdicts, len(wantLives), wantVerdicts)
-	}
-	if r.States != 2083 || r.Schedules != 2658 {
-		t.Errorf("%d states in %d runs, want 2083 in 2658", r.States, r.Schedules)
+	for _, tc := range []struct {
+		subject             scenarios.Subject
+		clients             int
+		plan                string
+		states, runs, lives int
+	}{
+		{subjects.Textbook(), 2, "none", 885, 584, 0},
+		{subjects.ExistsThenWait(), 2, "none", 795, 538, 0},
+		{subjects.Textbook(), 1, "kill-server=1", 1369, 1376, 318},
+		{subjects.Textbook(), 1, "reset=1", 411, 263, 226},
+		{subjects.NoGUID(), 1, "lose-reply=1", 451, 217, 0},
+	} {
+		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan), Doubt: 1, Apart: true}
+			e.Scenario.Servers = 3
+			lives, verdicts, r := locals(t, e)
+			if r.States != tc.states || r.Schedules != tc.runs {
+				t.Errorf("%d states in %d runs, want %d in %d", r.States, r.Schedules, tc.states, tc.runs)
+			}
+			e.Live = true
+			wantLives, wantVerdicts, _ := locals(t, e)
+			for life := range lives {
+				delete(wantLives, life)
+			}
+			if len(wantLives) > 0 || tc.lives > 0 && len(lives) != tc.lives || !maps.Equal(verdicts, wantVerdicts) {
+				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(lives), verdicts, tc.lives, wantVerdicts, len(wantLives))
+			}
+			reduced := search(t, e)
+			e.Unreduced = true
+			whole := search(t, e)
+			if !maps.Equal(reduced.verdicts, whole.verdicts) || !maps.Equal(reduced.histories, whole.histories) {
+				t.Errorf("reduced, %d histories and verdicts %v, want %d and %v",
+					len(reduced.histories), reduced.verdicts, len(whole.histories), whole.verdicts)
+			}
+		})
 	}
 }
 
-// A search that is interrupted and goes on ends as one that is not.
+// A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are told apart.
 func TestCheckpoint(t *testing.T) {
-	whole := (&scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1")}).Run(context.Background(), t)
+	whole := (&scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Apart: true}).Run(context.Background(), t)
 	file := filepath.Join(t.TempDir(), "checkpoint")
 	parts := 0
 	var r *scenarios.Report

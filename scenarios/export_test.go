@@ -14,6 +14,13 @@ func (r *Runner) Keyless() *Runner {
 // Rehearser returns a function that performs a run with what is known of the processes' code by their pasts, as an
 // exhaustive search does, and returns its trace hash and how many pasts are known by then.
 func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
-	runner, known := NewRunner(t), newPasts(scenario, NewRunner(t))
-	return func(s Strategy) (uint64, int) { return runner.rehearse(scenario, s, known).TraceHash, known.count }
+	runner, known := NewRunner(t), newPasts(scenario, t)
+	t.Cleanup(known.close)
+	return func(s Strategy) (uint64, int) { return runner.rehearse(scenario, s, known, nil).TraceHash, known.count }
+}
+
+// Rooted makes the search begin every run at the beginning.
+func (e *Exhaustive) Rooted() *Exhaustive {
+	e.rooted = true
+	return e
 }

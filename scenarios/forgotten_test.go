@@ -189,16 +189,3 @@ func TestNothingForgottenMatters(t *testing.T) {
 		})
 	}
 }
-
-// Where it would take too many trials to find out which pasts are alike, a search tells them apart, and comes to an end.
-func TestTrialsAreBounded(t *testing.T) {
-	a := &automaton{Next: [states][sights]int{{0, 1, 1, 1}, {0, 1, 1, 1}, {1, 0, 1, 1}}, State: 1, Place: inUnlock, Defect: asksOften,
-		Looks: true, Watches: true, Token: 1}
-	e := scenarios.Exhaustive{Scenario: planned(t, a.subject(), 2, 2, "none"), Schedules: 400, Each: func(*scenarios.Result) {}}
-	merged := e.Run(context.Background(), t)
-	e.Apart = true
-	apart := e.Run(context.Background(), t)
-	if merged.Restarts == 0 || merged.Pasts > 30_000 || apart.Pasts > 5_000 {
-		t.Errorf("%d pasts, begun anew %d times; %d where all are told apart", merged.Pasts, merged.Restarts, apart.Pasts)
-	}
-}

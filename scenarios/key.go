@@ -1,6 +1,11 @@
 package scenarios
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+)
 
 // key returns the run's state key: 64 bits over all that decides what can happen from here on. Two runs with equal keys
 // have equal futures, given equal decisions, up to a collision of hashes and to the order in which the default policy
@@ -66,9 +71,10 @@ func fold(a, b uint64) uint64 {
 // outlook is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
 // as a process's code can still remember: the past of each process whose goroutines have not ended. Properties look back
 // too, at grants that have not ended, which a live process's past tells, and so does that of one that has left a node; and
-// at the highest token. Where pasts are one because the code does the same after them, a memory holds what they no longer tell.
+// at the highest token. Where states are known by what can be seen from outside (see [state]), a memory holds of the past what
+// properties remember.
 func (l *loop) outlook() uint64 {
-	key := mix(l.cluster.Outlook(), uint64(l.highest))
+	key := mix(l.cluster.Outlook(l.steady()), uint64(l.highest))
 	for _, p := range l.processes {
 		if p.woken {
 			key = mix(key, 1) // By its phase, which faults go by.
@@ -79,13 +85,34 @@ func (l *loop) outlook() uint64 {
 		gone := p.link.Crashed() || p.stand.past.dead
 		switch {
 		case !gone:
-			key = mix(mix(key, p.stand.past.name()), uint64(l.cluster.Now()-p.stand.since))
-			key = mix(key, p.stand.memory.key())
+			key = mix(mix(key, p.name()), uint64(l.cluster.Now()-p.stand.since))
 		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
 			key = mix(key, 1)
 		default:
-			key = mix(key, p.stand.past.name())
+			key = mix(key, p.name())
 		}
 	}
 	return l.processes[0].register.key(mix(key, l.budgetKey))
+}
+
+// steady tells whether no server can lose its leader any more.
+func (l *loop) steady() bool {
+	for kind := range faults.Kinds {
+		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
+			return false
+		}
+	}
+	return l.cluster.Whole()
+}
+
+// name returns 64 bits by which a process is known in a key.
+func (p *process) name() uint64 {
+	if !p.stand.pasts.merged {
+		return p.stand.past.hash
+	}
+	name := mix(p.stand.past.looks, p.stand.memory.key())
+	if len(p.pending) > 0 { // It is paused, and nobody has noted that yet.
+		name = mix(name, history.NewLog(p.pending).Hash())
+	}
+	return name
 }

@@ -52,8 +52,8 @@ type loop struct {
 	settleFrom time.Duration
 	idleTicks  int
 	steps      int
-	turns      atomic.Int64 // see process.turns
-	stirred    bool         // the loop itself has woken a process since the last barrier
+	turns      *atomic.Int64 // see process.turns
+	stirred    bool          // the loop itself has woken a process since the last barrier
 }
 
 func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) *loop {
@@ -65,14 +65,14 @@ func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Re
 // renew makes the loop one for another run, in the memory of the run before, of which nothing may be left.
 func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cluster, processes, space, options := l.cluster, l.processes[:0], l.space, l.options
+	cluster, processes, space, options, turns := l.cluster, l.processes[:0], l.space, l.options, l.turns
 	*l = loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults, budget: scenario.Faults, bounds: scenario.bounds(),
 		cancel: cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
-		cluster: cluster, processes: processes, space: space, options: options,
+		cluster: cluster, processes: processes, space: space, options: options, turns: turns,
 	}
 	if l.cluster == nil {
-		l.cluster = new(simzk.Cluster)
+		l.cluster, l.turns = new(simzk.Cluster), new(atomic.Int64)
 	}
 	l.cluster.Renew(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
@@ -102,7 +102,7 @@ func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 			Number: link.Process(), Client: client, Directory: lockDirectory,
 			SessionTimeout: l.cluster.SessionTimeout(), Random: &p.random,
 		},
-		link: link, turns: &l.turns, resume: make(chan struct{}, 1), random: randomBytes{state: uint64(link.Process() - 1)},
+		link: link, turns: l.turns, resume: make(chan struct{}, 1), random: randomBytes{state: uint64(link.Process() - 1)},
 	}
 	p.pending = p.space[:0]
 }
@@ -136,15 +136,11 @@ func (l *loop) run() {
 	var settled []branch
 	if s, ok := l.strategy.(insider); ok {
 		s.join(l)
-		settled = s.forward()
+		settled = s.forward(l.steps)
 	}
-	for _, p := range l.processes {
-		if l.pasts == nil {
-			l.stirred = true
-			go p.run()
-		}
+	if l.steps == 0 {
+		l.begin()
 	}
-	l.observe()
 	for i := range settled {
 		l.over()
 		l.take(settled[i].step, settled[i].step != settled[i].usual)
@@ -168,6 +164,17 @@ func (l *loop) run() {
 	l.result.Steps = l.steps
 }
 
+// begin lets all processes begin.
+func (l *loop) begin() {
+	for _, p := range l.processes {
+		if l.pasts == nil {
+			l.stirred = true
+			go p.run()
+		}
+	}
+	l.observe()
+}
+
 // take performs a step and lets every process do what it does upon that.
 func (l *loop) take(step Step, deviates bool) {
 	if deviates {
@@ -180,7 +187,7 @@ func (l *loop) take(step Step, deviates bool) {
 	if !l.unnoticed(step) {
 		l.observe()
 	}
-	if l.pasts != nil && l.pasts.likenesses != nil {
+	if l.pasts != nil && l.pasts.merged {
 		l.remember()
 	}
 }

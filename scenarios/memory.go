@@ -6,8 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A memory is what properties remember of a process where its past no longer tells it, because it is one with others after
-// which the code does the same. Of an attempt that goes on that is what has been asked and what watches were set since Lock
+// A memory is what properties remember of a process where a key does not hold its past; see [state]. Of an attempt that goes on that is what has been asked and what watches were set since Lock
 // was called, of one that has the lock by what it was granted. When it was, and in what order among the other processes,
 // decides nothing that the order of nodes and the highest token do not tell.
 type memory struct {
@@ -64,7 +63,9 @@ func (l *loop) remind(p *process, e *history.Event) {
 			other.stand.memory.before &^= 1 << (e.Process % 64)
 		}
 	case history.NodeCreated:
-		m.queued = m.open && e.Session != 0
+		if m.open && e.Session != 0 && !m.queued {
+			m.queued, m.attempt = true, mix(m.attempt, xxhash.Sum64String(e.Path))
+		}
 	case history.Send:
 		m.requests++
 	}

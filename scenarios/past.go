@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -27,10 +26,8 @@ type past struct {
 	depth   int
 	origin  *origin // of the root, and the same of all that follow on it
 
-	like  *likeness // nil where all pasts are told apart
-	looks uint64    // how the process looks from outside
-	does  uint64    // the same, and what it has done last
-	since int       // how many pasts there were since the process began what it is doing
+	looks uint64 // how the process looks from outside
+	does  uint64 // the same, and what it has done last
 
 	response
 }
@@ -63,10 +60,12 @@ type response struct {
 	standing           uint64 // what is open between the process and its client
 	unanswered, untold int    // of that, the calls and the watches
 
-	actsAfter time.Duration // when it will do something by itself, if nothing reaches it before
+	actsAfter time.Duration // when it will do something by itself, if nothing reaches it before; see pasts.foresee
 	lostAfter time.Duration // when its hold tells that it is lost, likewise
+	foreseen  time.Duration // up to when these are known
 	dead      bool          // its goroutines have ended, all of them
-	leaks     bool          // one of its goroutines would not end if the run did
+	torn      bool          // it is known
+	leaks     bool          // whether one of its goroutines would not end if the run did; see pasts.tear
 }
 
 // never is later than any run lasts.
@@ -125,14 +124,6 @@ func (o *origin) hash() uint64 {
 	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)), uint64(o.state))
 }
 
-// name returns the hash by which state keys know the past: all pasts that are alike have one.
-func (p *past) name() uint64 {
-	if p.like != nil {
-		return p.like.id
-	}
-	return p.hash
-}
-
 // way returns the pasts from the root to this one.
 func (p *past) way() []*past {
 	way := make([]*past, p.depth+1)
@@ -145,16 +136,18 @@ func (p *past) way() []*past {
 // Pasts is what is known of the code of a scenario's processes.
 type pasts struct {
 	scenario   *Scenario
-	runner     *Runner
+	t          *testing.T
 	roots      map[origin]*past
 	count      int
-	last       []*past     // to which the processes of the last run have come
-	endless    bool        // goroutines of the lock outlive its use, so that no process is ever dead
-	likenesses *likenesses // nil if all pasts are told apart
+	last       []*past                    // to which the processes of the last run have come
+	endless    bool                       // goroutines of the lock outlive its use, so that no process is ever dead
+	merged     bool                       // see state
+	enactments [ClientsMax + 1]*enactment // under way, by the number of the process
+	idle       []*loop                    // in whose memory the next ones are made
 }
 
-func newPasts(scenario *Scenario, runner *Runner) *pasts {
-	return &pasts{scenario: scenario, runner: runner, roots: make(map[origin]*past)}
+func newPasts(scenario *Scenario, t *testing.T) *pasts {
+	return &pasts{scenario: scenario, t: t, roots: make(map[origin]*past)}
 }
 
 // root returns the past of a process that has just begun.
@@ -165,181 +158,82 @@ func (t *pasts) root(begins origin) *past {
 		root.hash = begins.hash()
 		t.live(root)
 		t.roots[begins] = root
-		if t.likenesses != nil {
-			t.likenesses.found(root)
-		}
 	}
 	return root
 }
 
-// extend returns the past that follows on p when the stimuli come.
+// extend returns the past that follows on p when the stimuli come. If it has not come up yet the process's code is run.
 func (t *pasts) extend(p *past, after time.Duration, stimuli []stimulus) *past {
-	next := t.grow(p, after, stimuli)
-	if t.likenesses != nil && next.like == nil {
-		t.likenesses.follow(p, next)
-	}
-	return next
-}
-
-// grow does what extend says. If the past has not come up yet the process's code is run.
-func (t *pasts) grow(p *past, after time.Duration, stimuli []stimulus) *past {
 	step := stepOf(after, stimuli)
 	if next := p.find(step); next != nil {
 		return next
 	}
-	next := &past{parent: p, after: after, stimuli: slices.Clone(stimuli), hash: mix(p.hash, step), step: step, depth: p.depth + 1,
+	next := &past{parent: p, after: after, stimuli: retained(stimuli), hash: mix(p.hash, step), step: step, depth: p.depth + 1,
 		origin: p.origin}
 	t.live(next)
 	p.next = append(p.next, next)
 	return next
 }
 
-// live runs the process's code through a past, in a bubble of its own, and notes what it has done last.
+// retained returns stimuli that stay as they are whatever becomes of the calls that they answer.
+func retained(stimuli []stimulus) []stimulus {
+	stimuli = slices.Clone(stimuli)
+	for i := range stimuli {
+		if r := stimuli[i].client.Result; r != nil {
+			result := *r
+			stimuli[i].client.Result = &result
+		}
+	}
+	return stimuli
+}
+
+// live runs the process's code through what has come last, and notes what it does upon that.
 func (t *pasts) live(p *past) {
 	t.count++
-	p.leaks = t.relive(p, false)
-	if p.over && p.actsAfter == never && p.unanswered == 0 && !t.endless {
-		left := t.relive(p, true)
-		p.dead = !left
-		t.endless = left && p.untold == 0 // Or else what is left may end with the watch for which it waits.
+	e := t.come(p.parent, p)
+	e.do(func(s *solo) {
+		if p.parent != nil {
+			s.undergo(p)
+		}
+		p.response = s.respond()
+		p.actsAfter, p.lostAfter = never, never
+		if s.loses() {
+			p.lostAfter = 0
+		}
+		p.standing = s.client.Standing()
+		p.unanswered, p.untold = s.client.Awaits()
+	})
+	e.at = p
+	if p.over && p.unanswered == 0 && !t.endless {
+		t.die(p)
 	}
-	p.characterize(p.standing, p.dead)
+	p.characterize()
+}
+
+// die finds out whether all goroutines of a process have ended.
+func (t *pasts) die(p *past) {
+	if t.foresee(p, horizon); p.actsAfter != never {
+		return
+	}
+	left := t.end(t.enact(p), true)
+	p.dead, p.torn = !left, !left
+	t.endless = left && p.untold == 0 // Or else what is left may end with the watch for which it waits.
 }
 
 // horizon is how long a process is left to itself to see when it acts.
 const horizon = 10 * time.Minute
 
-// relive does what live says, and tells whether a goroutine is left in the end. It can leave all of them to themselves then, and
-// not make them end.
-func (t *pasts) relive(p *past, abandon bool) (left bool) {
-	result := &Result{}
-	way := p.way()
-	var log history.Log
-	finished := false
-	defer func() {
-		if !finished {
-			recover() // The bubble has found that goroutines are left.
-			left = true
-		}
-	}()
-	synctest.Test(t.runner.t, func(*testing.T) {
-		l := newLoop(t.scenario, nil, &log, result)
-		process := l.alone(p.origin)
-		s := &solo{loop: l, process: process, client: process.Client.(*simzk.Conn).Alone()}
-		s.client.Undergo(&simzk.Stimulus{Kind: simzk.SessionSet, Session: p.origin.session})
-		s.client.Undergo(&simzk.Stimulus{Kind: simzk.StateSet, State: p.origin.state})
-		go process.run()
-		synctest.Wait()
-		p.response = s.respond()
-		for _, step := range way[1:] {
-			s.undergo(step)
-			p.response = s.respond()
-		}
-		p.standing = s.client.Standing()
-		p.unanswered, p.untold = s.client.Awaits()
-		s.foresee(p)
-		if !abandon {
-			l.tearDown()
-		}
-	})
-	finished = true
-	return false
+// foresee finds out what the process will do by itself within that time after the past, if nothing reaches it.
+func (t *pasts) foresee(p *past, within time.Duration) {
+	if p.actsAfter == never && p.foreseen < within {
+		t.enact(p).do(func(s *solo) { s.foresee(p, within) })
+	}
 }
 
-// alone returns the process that begins so, of a loop that is not run.
-func (l *loop) alone(begins *origin) *process {
-	for len(l.processes) < begins.number {
-		l.newcomer(begins.cycles)
+// tear finds out whether a goroutine of the process would be left if the run ended after the past.
+func (t *pasts) tear(p *past) bool {
+	if !p.torn {
+		p.leaks, p.torn = t.end(t.enact(p), false), true
 	}
-	p := l.processes[begins.number-1]
-	p.cycles = begins.cycles
-	return p
-}
-
-// A solo is a process that runs by itself.
-type solo struct {
-	loop    *loop
-	process *process
-	client  *simzk.Solo
-}
-
-// undergo lets the process live through a past that follows on what it has lived through.
-func (s *solo) undergo(p *past) {
-	time.Sleep(p.after)
-	synctest.Wait()
-	for i := range p.stimuli {
-		what := &p.stimuli[i]
-		switch what.kind {
-		case fromClient:
-			s.client.Undergo(&what.client)
-		case resume:
-			*s.process.register, s.process.dazed = what.register, what.dazed
-			s.process.waiting = false
-			s.process.resume <- struct{}{}
-		case giveUp:
-			s.process.cancelled = true
-			s.process.cancel()
-		case look:
-			s.process.checkLoss()
-		}
-	}
-	synctest.Wait()
-}
-
-// respond returns what the process has done since the last time.
-func (s *solo) respond() response {
-	process := s.process
-	calls, kept, closed := s.client.Response()
-	r := response{
-		events: append([]history.Event(nil), process.pending...), calls: calls, kept: kept, closed: closed,
-		stage: process.stage, attempt: process.attempt, gate: process.gate, waits: process.waiting,
-		cancelled: process.cancelled, holds: process.hold != nil, lost: process.lost, over: process.over, panics: process.panics,
-		register: *process.register,
-	}
-	process.pending = process.pending[:0]
-	return r
-}
-
-// foresee notes what the process will do by itself.
-func (s *solo) foresee(p *past) {
-	p.actsAfter, p.lostAfter = never, never
-	began := time.Now()
-	activity := s.loop.cluster.Activity()
-	select {
-	case <-activity: // What is old.
-	default:
-	}
-	var lost <-chan struct{}
-	if hold := s.process.hold; hold != nil && !s.process.lost {
-		lost = hold.Done
-	}
-	end := time.NewTimer(horizon)
-	defer end.Stop()
-	for p.actsAfter == never {
-		acts := false
-		select {
-		case <-activity:
-			acts = true
-		case <-lost:
-		case <-end.C:
-			return
-		}
-		now := time.Since(began)
-		synctest.Wait()
-		if lost != nil {
-			select {
-			case <-lost:
-				p.lostAfter, lost = now, nil
-			default:
-			}
-		}
-		select {
-		case <-activity:
-			acts = true
-		default:
-		}
-		if acts {
-			p.actsAfter = now
-		}
-	}
+	return p.leaks
 }

@@ -26,8 +26,9 @@ import "slices"
 // do commutes with it then, but for another's coming in. That is visible; and who enters at once is inside, and has read the
 // resource, whenever one is who enters later.
 //
-// In an ensemble of several servers there is more that interferes: a server that dies, or that applies the end of a
-// session, drops what is under way to its clients. There nothing is left out.
+// In an ensemble of several servers there is more that interferes: a server that dies, that leaves its leader or is elected, or
+// that applies the end of a session, drops what is under way to its clients. While any of these can happen nothing is left out; see
+// calm. Entries are left out nowhere there, as an answer can wait at a server.
 //
 // So does a fault of a server that is bound to a phase of the lock: whether it can strike depends on what the first process does
 // that is connected. As long as the plan has one, nothing is left out either.
@@ -41,7 +42,7 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	if !entry {
 		at = slices.IndexFunc(all, x.private)
 	}
-	if at < 0 || len(all) == 1 || x.search.Scenario.Servers > 1 || x.loop.budget.PhasedOnServers() {
+	if at < 0 || len(all) == 1 || x.loop.budget.PhasedOnServers() || x.search.Scenario.Servers > 1 && !x.calm(all[at].Process) {
 		return nil, nil, false
 	}
 	first = append(make([]Step, 0, 4), all[at])
@@ -57,6 +58,13 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	return first, deferred, true
 }
 
+// calm tells whether no server will drop what is under way to a process of which the process's own steps, and the faults that strike
+// it, are not the cause, unless time passes: no fault of a server or of a link between two can strike any more, all servers serve and
+// hear of each other, and the process's session lives.
+func (x *explorer) calm(process int32) bool {
+	return x.loop.steady() && x.loop.processes[process-1].link.HasSession()
+}
+
 // afterLeaving picks what has to be tried right after a process has left its critical section while its next request waits
 // to be served: its own steps, and the faults of servers, which are counted by what the first client of a server does. What
 // other processes do commutes with the leaving, of which nobody learns before that request is served, and has been tried
@@ -64,16 +72,33 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 // breaks all that one breaks who is inside for less. Where somebody else has the lock too, time may pass in between, or a
 // fault is bound to a phase, everything is tried.
 func (x *explorer) afterLeaving(all []Step) []Step {
-	last := len(x.path) - 1
-	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
-		x.loop.budget.PhasedOnServers() {
-		return all
-	}
-	left := x.path[last].step.Process
-	if !slices.Contains(all, Step{Kind: Serve, Process: left}) || x.held(left) {
+	left := x.leaver()
+	if left == 0 {
 		return all
 	}
 	return slices.DeleteFunc(all, func(s Step) bool { return s.Process > 0 && s.Process != left })
+}
+
+// leaver returns the process that has left its critical section right before, if that is a reason to leave something out; else 0.
+func (x *explorer) leaver() int32 {
+	last := len(x.path) - 1
+	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
+		x.search.Unreduced || x.loop.budget.PhasedOnServers() {
+		return 0
+	}
+	left := x.path[last].step.Process
+	if _, servable := x.loop.processes[left-1].link.Servable(); !servable || x.held(left) {
+		return 0
+	}
+	return left
+}
+
+// mended returns the process whose link has been mended right before, 0 if none has.
+func (x *explorer) mended() int32 {
+	if last := len(x.path) - 1; last >= 0 && x.path[last].mends {
+		return x.path[last].step.Process
+	}
+	return 0
 }
 
 // held tells whether a process other than the given one has the lock.
@@ -92,7 +117,7 @@ func (x *explorer) private(step Step) bool {
 
 // entry tells whether a step is an entry that concerns nobody but its process, which can do nothing else.
 func (x *explorer) entry(step Step) bool {
-	if step.Kind != Enter || x.search.Slack > 0 {
+	if step.Kind != Enter || x.search.Slack > 0 || x.search.Scenario.Servers > 1 {
 		return false
 	}
 	p := x.loop.processes[step.Process-1]
@@ -106,10 +131,7 @@ func (x *explorer) entry(step Step) bool {
 // commutes tells whether a step need not be tried in this state, because it commutes with all that can happen before the
 // next tick, where it is tried. That is so for the mending of a link.
 func (x *explorer) commutes(o *Option) bool {
-	mended := int32(0) // the link that has been mended right before
-	if last := len(x.path) - 1; last >= 0 && x.path[last].mends {
-		mended = x.path[last].step.Process
-	}
+	mended := x.mended()
 	switch {
 	case x.mends(o.Step):
 		return o.Process < mended

@@ -8,47 +8,32 @@ import (
 )
 
 // A rehearsal performs runs with what is known of the processes' code in the place of their goroutines, and now and then
-// one for real, to see that it comes to the same: every run in which something is wrong, every one in which a process ends
-// in a past in which none has ended before, and one in so many.
+// one for real, to see that it comes to the same: every run in which something is wrong, every one that a goroutine outlives,
+// the first ones, and one in so many of the others.
 type rehearsal struct {
 	scenario  *Scenario
 	pasts     *pasts
 	real      *Runner
-	ended     map[*past]bool
 	runs      int
 	performed int
 	every     int             // how many runs for one that is performed for real without a reason
 	unlike    *Nondeterminism // what was different for real
 }
 
-// rehearsalsPerRun is so high that the real runs cost little beside the others.
-const rehearsalsPerRun = 64
+// How many runs there are for one that is performed for real without a reason: so many that those cost little beside the others.
+// The first ones are all performed.
+const (
+	rehearsalsPerRun = 512
+	firstPerformed   = 64
+)
 
 func newRehearsal(scenario *Scenario, t *testing.T) *rehearsal {
-	return &rehearsal{scenario: scenario, pasts: newPasts(scenario, NewRunner(t)), real: NewRunner(t),
-		ended: make(map[*past]bool)}
+	return &rehearsal{scenario: scenario, pasts: newPasts(scenario, t), real: NewRunner(t)}
 }
 
-// refuted tells whether the runs so far took pasts for alike that are not. Then they are forgotten. Where the trials have cost
-// too much all pasts are told apart from now on.
-func (h *rehearsal) refuted() bool {
-	if h == nil || h.pasts.likenesses == nil {
-		return false
-	}
-	k := h.pasts.likenesses
-	if !k.wrong && !k.dear {
-		return false
-	}
-	k.restart()
-	if k.dear {
-		h.pasts.likenesses = nil
-	}
-	return true
-}
-
-// run performs a run.
-func (h *rehearsal) run(runner *Runner, strategy Strategy) *Result {
-	result := runner.rehearse(h.scenario, strategy, h.pasts)
+// run performs a run, from a snapshot on unless that is nil.
+func (h *rehearsal) run(runner *Runner, strategy Strategy, from *snapshot) *Result {
+	result := runner.rehearse(h.scenario, strategy, h.pasts, from)
 	h.runs++
 	if !h.worthwhile(result) {
 		return result
@@ -68,16 +53,10 @@ func (h *rehearsal) run(runner *Runner, strategy Strategy) *Result {
 
 // worthwhile tells whether a run is to be performed for real.
 func (h *rehearsal) worthwhile(result *Result) bool {
-	worth := len(result.Violations) > 0 || h.runs%h.every == 0
-	if result.Known {
-		return worth
+	if len(result.Violations) > 0 || h.runs <= firstPerformed || h.runs%h.every == 0 {
+		return true
 	}
-	for _, p := range h.pasts.last {
-		if !h.ended[p] {
-			h.ended[p], worth = true, true
-		}
-	}
-	return worth
+	return !result.Known && slices.ContainsFunc(h.pasts.last, h.pasts.tear)
 }
 
 // A replayTo replays a schedule up to a decision.

@@ -78,12 +78,18 @@ func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 	return result
 }
 
-// rehearse performs a run as Run does, with what is known of the processes' code in the place of their goroutines.
-func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts) *Result {
+// rehearse performs a run as Run does, with what is known of the processes' code in the place of their goroutines. It goes on
+// from a snapshot of the runner's last run, unless that is nil.
+func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts, from *snapshot) *Result {
 	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
-	r.log.Reset()
-	l := r.newLoop(scenario, strategy, result)
-	l.begin(known)
+	l := r.loop
+	if from == nil {
+		r.log.Reset()
+		l = r.newLoop(scenario, strategy, result)
+		l.rehearse(known)
+	} else {
+		l.recall(from, result)
+	}
 	l.run()
 	r.loop = l
 	r.keys = result.Keys

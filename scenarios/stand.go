@@ -16,8 +16,8 @@ type stand struct {
 	memory  memory
 }
 
-// begin puts stands into the place of all processes.
-func (l *loop) begin(known *pasts) {
+// rehearse puts stands into the place of all processes.
+func (l *loop) rehearse(known *pasts) {
 	l.pasts = known
 	for _, p := range l.processes {
 		l.stand(p)
@@ -82,27 +82,36 @@ func (p *process) become(now *past, at time.Duration) {
 func (l *loop) lookForLosses() {
 	now := l.cluster.Now()
 	for _, p := range l.processes {
-		if !p.link.Crashed() && !p.link.Paused() && p.stand.past.lostAfter <= now-p.stand.since {
+		if !p.link.Crashed() && !p.link.Paused() && p.stand.loses(now) {
 			p.stimulate(look)
 			p.react(now)
 		}
 	}
 }
 
-// actsAt returns when the process will do something by itself.
-func (s *stand) actsAt() time.Duration {
-	if s.past.actsAfter == never {
+// loses tells whether the process's hold tells by now that it is lost.
+func (s *stand) loses(now time.Duration) bool {
+	if !s.past.holds || s.past.lost {
+		return false
+	}
+	s.pasts.foresee(s.past, now-s.since)
+	return s.past.lostAfter <= now-s.since
+}
+
+// actsAt returns when the process will do something by itself, if that is by then.
+func (s *stand) actsAt(by time.Duration) time.Duration {
+	if s.pasts.foresee(s.past, by-s.since); s.past.actsAfter == never {
 		return never
 	}
 	return s.since + s.past.actsAfter
 }
 
-// nextAct returns when the first process will do something by itself.
-func (l *loop) nextAct() time.Duration {
+// nextAct returns when the first process will do something by itself, if that is by then.
+func (l *loop) nextAct(by time.Duration) time.Duration {
 	at := never
 	for _, p := range l.processes {
 		if !p.link.Crashed() {
-			at = min(at, p.stand.actsAt())
+			at = min(at, p.stand.actsAt(by))
 		}
 	}
 	return at
@@ -112,11 +121,11 @@ func (l *loop) nextAct() time.Duration {
 // time short.
 func (l *loop) pass(pause time.Duration) (now time.Duration, acted bool) {
 	now = l.cluster.Now() + max(pause, 0)
-	if at := l.nextAct(); at <= now {
+	if at := l.nextAct(now); at <= now {
 		now, acted = at, at < now
 	}
 	for _, p := range l.processes {
-		if !p.link.Crashed() && p.stand.actsAt() <= now {
+		if !p.link.Crashed() && p.stand.actsAt(now) <= now {
 			p.react(now)
 		}
 	}

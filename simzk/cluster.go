@@ -67,6 +67,7 @@ type Cluster struct {
 	tree     *tree.Tree
 	watches  watchTable
 	sessions []*session // that live, by id
+	opened   []*session // that there have been, in the order in which they began
 	links    []*Link
 	servers  []server
 	leader   int // index of a server; of the only one, if there is but one
@@ -137,7 +138,7 @@ func (c *Cluster) Renew(config Config, log *history.Log) {
 	*c = Cluster{
 		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(), leader: noLeader,
 		servers: newServers(&config), sabotage: sabotaged, timeout: old.timeout,
-		sessions: old.sessions[:0], links: old.links[:0],
+		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
 		memory: memory{conns: old.conns, watchSpace: old.watchSpace.emptied(), sessionSpace: old.sessionSpace.emptied()},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {

@@ -27,7 +27,7 @@ type Conn struct {
 	double    *Double // in the place of the process; mostly nil
 	first     int     // the server with which the client begins
 	sessionID atomic.Int64
-	connState atomic.Int32
+	status    atomic.Int32 // a zk.State
 	closed    atomic.Bool
 
 	fresh atomic.Bool // something was submitted since the last collection
@@ -43,8 +43,18 @@ type Conn struct {
 	told      bool            // all that there will be of events
 	tornDown  bool
 
-	// All below is for the cluster's caller alone.
+	connState
 
+	// The slices above begin here, and mostly need no more.
+	space struct {
+		submitted, taken, waiting, inFlight [2]*call
+		watchers                            [2]watcher
+		idle                                [2]chan struct{}
+	}
+}
+
+// A connState is all of a modelled client that is for the cluster's caller alone; see [Snapshot].
+type connState struct {
 	phase    phase
 	host     int           // the server that the client has come to on its list
 	last     int           // the server with which it has last had a session
@@ -65,13 +75,6 @@ type Conn struct {
 	sent     uint64 // hash of all that the process has asked for
 
 	channels space[[1]watchChannel] // of watchers that have but one
-
-	// The slices above begin here, and mostly need no more.
-	space struct {
-		submitted, taken, waiting, inFlight [2]*call
-		watchers                            [2]watcher
-		idle                                [2]chan struct{}
-	}
 }
 
 // A call is a request of a modelled client and whoever waits for its answer.
@@ -142,7 +145,7 @@ func (c *Cluster) Connect() *Conn {
 	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
 	c.attach(conn.session, conn.Link)
 	conn.sessionID.Store(conn.session.id)
-	conn.connState.Store(int32(zk.StateHasSession))
+	conn.status.Store(int32(zk.StateHasSession))
 	c.agreeAtOnce()
 	return conn
 }
@@ -162,7 +165,7 @@ func (c *Cluster) newConn() *Conn {
 	}
 	conn := c.conns[c.used]
 	c.used++
-	*conn = Conn{calls: conn.calls.emptied(), channels: conn.channels.emptied()}
+	*conn = Conn{calls: conn.calls.emptied(), connState: connState{channels: conn.channels.emptied()}}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
@@ -195,7 +198,7 @@ func (c *Conn) Events() <-chan zk.Event {
 func (c *Conn) SessionID() int64 { return c.sessionID.Load() }
 
 // State returns the state of the connection.
-func (c *Conn) State() zk.State { return zk.State(c.connState.Load()) }
+func (c *Conn) State() zk.State { return zk.State(c.status.Load()) }
 
 // submit hands a request over and waits for the answer.
 func (c *Conn) submit(ask wire.Request) *call {

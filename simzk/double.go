@@ -189,7 +189,7 @@ func (s *Solo) Undergo(what *Stimulus) {
 	case SessionSet:
 		c.sessionID.Store(what.Session)
 	case StateSet:
-		c.connState.Store(int32(what.State))
+		c.status.Store(int32(what.State))
 	}
 }
 

@@ -99,6 +99,17 @@ func (c *Cluster) Leader(server int) bool { return c.leader == server }
 // Led tells whether there is a leader that a majority follows.
 func (c *Cluster) Led() bool { return c.leader != noLeader && !c.Parted(c.leader) }
 
+// Whole tells whether all servers run, follow the leader, and hear of each other, so that only a fault or the end of a session can
+// cost a client its connection.
+func (c *Cluster) Whole() bool {
+	for i := range c.servers {
+		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.notices > 0 || s.deaf || s.mute || s.deafTo != 0 {
+			return false
+		}
+	}
+	return c.leader != noLeader
+}
+
 // KillServer ends a server's process. Its clients lose their connections; if it was the leader, or if no majority is
 // left, all clients do. A server that is down already stays so.
 func (c *Cluster) KillServer(server int) {

@@ -17,10 +17,22 @@ type Link struct {
 	number  int64 // in the order in which links were made
 	process int32 // from 1; 0 of a client that is none of a run's processes
 	end     frontEnd
-	server  int
-	state   linkState
 	crashed atomic.Bool
 	guids   atomic.Uint64
+
+	linkState
+
+	// The slices of the state begin here, and mostly need no more.
+	space struct {
+		toServer [2]*request
+		toClient [2]message
+	}
+}
+
+// A linkState is all of a link that changes in a run, and that the cluster's caller alone uses; see [Snapshot].
+type linkState struct {
+	server  int
+	state   reach
 	pings   bool   // the client keeps its session alive while it is connected, by pings that are no steps
 	barred  uint64 // the servers that it cannot reach, one bit for each; see [Cluster.Bar]
 	percent int    // at which its clock goes; see [Cluster.SetClientClock]
@@ -37,12 +49,6 @@ type Link struct {
 	lastRequest int32
 	posted      uint64    // hash of all that the server has sent
 	late        []message // events that sabotage keeps back
-
-	// The slices above begin here, and mostly need no more.
-	space struct {
-		toServer [2]*request
-		toClient [2]message
-	}
 }
 
 // A frontEnd is the client's end of a link.

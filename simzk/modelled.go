@@ -280,7 +280,7 @@ func (c *Conn) emit(event zk.Event) {
 }
 
 func (c *Conn) setState(state zk.State, name string) {
-	c.connState.Store(int32(state))
+	c.status.Store(int32(state))
 	if d := c.double; d != nil {
 		d.note(Stimulus{Kind: StateSet, State: state})
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// linkState says whether a client can reach the server.
-type linkState uint8
+// reach says whether a client can reach the server.
+type reach uint8
 
 const (
-	up       linkState = iota
-	down               // until Heal
-	isolated           // until the client's session has expired
+	up       reach = iota
+	down           // until Heal
+	isolated       // until the client's session has expired
 )
 
 // Cut breaks the connection and keeps the link down until [Cluster.Heal]. What was on its way in either direction is

@@ -2,6 +2,7 @@ package simzk
 
 import (
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -12,8 +13,9 @@ import (
 // processes: equal outlooks and processes that do the same, equal futures given equal decisions. Other than [Cluster.Key]
 // it holds what is, and not what has been: nodes, sessions, watches, what is under way and what the clients wait for. The
 // time counts only as far as something depends on how long it is until then. Left out are the order in which messages to
-// different processes were sent, on which only a policy can depend, and the times at which nodes were made.
-func (c *Cluster) Outlook() uint64 {
+// different processes were sent, on which only a policy can depend, and the times at which nodes were made. An ensemble is steady if
+// its caller will do nothing to it any more upon which a server loses its leader.
+func (c *Cluster) Outlook(steady bool) uint64 {
 	key := mix(c.tree.Outlook(), uint64(c.zxid))
 	key = mix(key, uint64(c.now%c.config.TickTime)<<16|uint64(uint16(c.lastSession)))
 	for _, s := range c.sessions {
@@ -26,7 +28,7 @@ func (c *Cluster) Outlook() uint64 {
 	}
 	key = mix(key, c.watches.outlook())
 	if c.config.Lag {
-		key = c.ensembleKey(key)
+		key = mix(key, c.ensembleOutlook(steady))
 		for i := range c.servers {
 			for _, d := range c.servers[i].answers {
 				key = mix(key, uint64(uint32(d.link.process))<<32|uint64(len(c.proposals)-d.applied))
@@ -38,6 +40,60 @@ func (c *Cluster) Outlook() uint64 {
 		key = mix(key, l.outlook())
 	}
 	return key
+}
+
+// ensembleOutlook returns 64 bits over all in which servers differ. What all of them have applied is in the tree and in the list of
+// sessions, and tells no more. Who has logged most decides elections, and nothing else once it is committed.
+func (c *Cluster) ensembleOutlook(steady bool) uint64 {
+	all, least := len(c.proposals), len(c.proposals)
+	key := uint64(all-c.committed)<<16 | uint64(c.leader&0xff)<<8 | uint64(c.epoch)
+	for i := range c.servers {
+		s := &c.servers[i]
+		logged, acknowledged := s.logged, s.acknowledged
+		if steady {
+			logged, acknowledged = max(logged, c.committed), max(acknowledged, c.committed)
+		}
+		key = mix(key, uint64(all-logged)<<40|uint64(all-acknowledged)<<20|uint64(all-s.applied))
+		key = mix(mix(key, s.way.key(c.now)), uint64(s.zxid)<<1|uint64(btoi(s.up)))
+		if s.applied < all {
+			key = mix(key, s.tree.Outlook())
+		}
+		least = min(least, s.applied)
+	}
+	for i := least; i < all; i++ {
+		key = mix(key, c.proposals[i].outlook(c))
+	}
+	for _, s := range c.sessions {
+		if s.link != nil {
+			key = mix(mix(key, uint64(c.now-s.last)), uint64(c.now-s.relayed))
+		}
+		key = mix(key, uint64(s.undone))
+	}
+	return key
+}
+
+func (w *way) key(now time.Duration) uint64 {
+	key := uint64(w.epoch)<<16 | uint64(w.under&0xff)<<8 | uint64(btoi(w.deaf)<<3|btoi(w.mute)<<2|btoi(w.serving)<<1|btoi(w.leads))
+	if w.notices > 0 {
+		key = mix(key, uint64(w.notices-now))
+	}
+	return mix(key, w.deafTo)
+}
+
+// outlook returns 64 bits over what a proposal is going to change, or to be taken back.
+func (p *proposal) outlook(c *Cluster) uint64 {
+	h := mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.how))
+	if w := p.write; w != nil {
+		r := request{Request: wire.Request{Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
+			TTLMillis: w.TTLMillis, Ops: w.Ops}}
+		h = mix(mix(h, r.outlook()), uint64(w.Session))
+	}
+	for _, s := range [...]*session{p.opened, p.ended} {
+		if s != nil {
+			h = mix(mix(h, c.sessionOutlook(s)), uint64(s.undone))
+		}
+	}
+	return h
 }
 
 func (c *Cluster) sessionOutlook(s *session) uint64 {

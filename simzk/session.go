@@ -240,7 +240,7 @@ func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	s := c.sessionSpace.next(sessionsKept)
 	s.id, s.owner, s.timeout = c.sessionID(l.server), l, timeout
 	i, _ := c.findSession(s.id)
-	c.sessions = slices.Insert(c.sessions, i, s)
+	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
 	c.agree(proposal{process: l.process, opened: s})
 	return s
 }

@@ -13,7 +13,9 @@ func (s *space[T]) next(kept int) *T {
 		return new(T)
 	}
 	*s = (*s)[:n+1]
-	return &(*s)[n]
+	next := &(*s)[n]
+	clear((*s)[n:]) // What was there after a [Snapshot] is void.
+	return next
 }
 
 // emptied returns the space for another run.

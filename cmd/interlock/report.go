@@ -210,9 +210,6 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 	if r.Pasts > 0 {
 		fmt.Fprintf(w, "%d pasts of processes, %d schedules performed for real, and all came to the same\n", r.Pasts, r.Performed)
 	}
-	if r.Restarts > 0 {
-		fmt.Fprintf(w, "begun anew %d times, when pasts that had been taken for one turned out to differ, or took too long to compare\n", r.Restarts)
-	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
 		return

@@ -1,0 +1,49 @@
+package scenarios_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A search whose runs go on from snapshots has the same runs as one whose runs all begin at the beginning, event by event and key
+// by key, whatever the fault.
+func TestSnapshotsChangeNothing(t *testing.T) {
+	for kind := range faults.Kinds {
+		if kind.Needs() == faults.RealClient {
+			continue
+		}
+		for _, servers := range []int{1, 3} {
+			if servers == 1 && kind.Needs() == faults.SeveralServers {
+				continue
+			}
+			s := planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
+			s.Servers = servers
+			if landed := changesNothing(t, s, 400); landed.Total(kind) == 0 {
+				t.Errorf("%v: nothing has struck", &s)
+			}
+		}
+	}
+	changesNothing(t, planned(t, subjects.Mutex(), 2, 2, "any=2"), 2000)
+	changesNothing(t, planned(t, subjects.Textbook(), 3, 1, "none"), 1000)
+	changesNothing(t, planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"), 1000)
+}
+
+// changesNothing compares the first runs of a search, and returns which faults have struck in them.
+func changesNothing(t *testing.T, s scenarios.Scenario, schedules int) scenarios.Landed {
+	t.Helper()
+	e := scenarios.Exhaustive{Scenario: s, Schedules: schedules}
+	rooted := e
+	got, want := e.Run(context.Background(), t), rooted.Rooted().Run(context.Background(), t)
+	if got.Digest != want.Digest || got.States != want.States || got.Transitions != want.Transitions || got.Landed != want.Landed {
+		t.Errorf("%v: digest %x, %d states, %d transitions; from the beginning %x, %d, %d", &s,
+			got.Digest, got.States, got.Transitions, want.Digest, want.States, want.Transitions)
+	}
+	if got.Nondeterministic != nil || want.Nondeterministic != nil {
+		t.Errorf("%v: %v, from the beginning %v", &s, got.Nondeterministic, want.Nondeterministic)
+	}
+	return got.Landed
+}

@@ -1,0 +1,189 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A state is what a search knows of one that it has entered: to which pasts the processes had come, and where all ways on from
+// there have led.
+//
+// By its key a state is known by what can be seen from outside: the ensemble, and of each process what it does and waits for,
+// but not by what the process has lived through. So a process may come to a state that was entered by another past. Then the
+// search need not enter it again if that makes no difference to what the process's code does. Whether it does is not guessed, it is
+// tried: the code is run after the one past upon everything that has come up after the other, on all ways on from the state, and
+// must do the same. If all processes do, whatever can happen in the state has happened where it was entered: each schedule that
+// goes on from it has a counterpart there in which the ensemble and all processes do the same. This is what Hopcroft and Karp ("A
+// Linear Algorithm for Testing Equivalence of Finite Automata", 1971) do to decide whether two states of an automaton can be told
+// apart, for each process by itself and on that part of the automaton that comes up.
+//
+// Where a process does not do the same the state is entered as another one with the same key.
+type state struct {
+	pasts []*past
+	ways  []wayOn
+	twins [][]twin // of each process, pasts that were compared with its own
+	other *state   // with the same key
+	open  bool     // not all ways on are known yet
+}
+
+// A wayOn leads from a state to the next.
+type wayOn struct {
+	to    *state  // nil where the run comes to its end
+	pasts []*past // to which the processes had come there
+}
+
+type twin struct {
+	past  *past
+	alike bool
+}
+
+// states are all that a search has entered.
+type states struct {
+	by    map[uint64]*state
+	count int
+}
+
+// enter returns the state to which a run has come, and whether it is new.
+func (x *explorer) enter(key uint64) (s *state, fresh bool) {
+	pasts := x.loop.alive()
+	first := x.states.by[key]
+	for s = first; s != nil; s = s.other {
+		if !s.open && x.same(s, pasts) {
+			x.lead(s)
+			return s, false
+		}
+	}
+	s = &state{pasts: pasts, other: first, open: true}
+	x.lead(s)
+	x.states.by[key] = s
+	x.states.count++
+	return s, true
+}
+
+// alive returns the pasts to which the processes have come, nil for those that have crashed.
+func (l *loop) alive() []*past {
+	pasts := make([]*past, len(l.processes))
+	for i, p := range l.processes {
+		if !p.link.Crashed() {
+			pasts[i] = p.stand.past
+		}
+	}
+	return pasts
+}
+
+// lead notes where the way on from the last state has led.
+func (x *explorer) lead(to *state) {
+	for i := len(x.path) - 1; i >= 0; i-- {
+		from := x.path[i].state
+		if from == nil {
+			continue
+		}
+		pasts := make([]*past, len(from.pasts))
+		for i := range pasts {
+			pasts[i] = x.loop.processes[i].stand.past
+		}
+		from.ways = append(from.ways, wayOn{to, pasts})
+		return
+	}
+}
+
+// same tells whether what the processes do in a state after these pasts is what they do after its own.
+func (x *explorer) same(s *state, pasts []*past) bool {
+	for i := range pasts {
+		if pasts[i] != nil && !x.pasts.alike(s, i, pasts[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// alike tells whether a process does the same, on all ways on from a state, after its past there and after another one.
+func (t *pasts) alike(s *state, process int, p *past) bool {
+	own := s.pasts[process]
+	if own == p {
+		return true
+	}
+	if s.twins == nil {
+		s.twins = make([][]twin, len(s.pasts))
+	}
+	for _, known := range s.twins[process] {
+		if known.past == p {
+			return known.alike
+		}
+	}
+	alike := t.actAlike(own, p)
+	for i := 0; alike && i < len(s.ways); i++ {
+		alike = t.alikeOn(&s.ways[i], process, own, p)
+	}
+	s.twins[process] = append(s.twins[process], twin{p, alike})
+	return alike
+}
+
+// alikeOn tells the same of one way on.
+func (t *pasts) alikeOn(w *wayOn, process int, own, p *past) bool {
+	end := w.pasts[process]
+	var space [16]*past
+	steps := space[:0]
+	for at := end; at != own; at = at.parent {
+		steps = append(steps, at)
+	}
+	for _, step := range slices.Backward(steps) {
+		p = t.extend(p, step.after, step.stimuli)
+		if p.does != step.does || !t.actAlike(step, p) {
+			return false
+		}
+	}
+	if w.to == nil || w.to.pasts[process] == nil { // The run ends, or the process has crashed.
+		return t.tear(p) == t.tear(end)
+	}
+	return t.alike(w.to, process, p)
+}
+
+// actAlike tells whether a process does the same by itself after two pasts, as far as was asked after the first.
+func (t *pasts) actAlike(known, p *past) bool {
+	if known.looks != p.looks {
+		return false
+	}
+	within := known.foreseen
+	t.foresee(p, within)
+	return known.actsAfter == actsWithin(p.actsAfter, within) && known.lostAfter == actsWithin(p.lostAfter, within)
+}
+
+func actsWithin(at, within time.Duration) time.Duration {
+	if at > within {
+		return never
+	}
+	return at
+}
+
+// characterize computes by what pasts are told apart: how the process looks from outside, with all that it waits for, and
+// what it has done last.
+func (p *past) characterize() {
+	r := &p.response
+	flags := uint64(0)
+	for i, flag := range [...]bool{r.waits, r.cancelled, r.holds, r.lost, r.over, r.closed, p.dead} {
+		if flag {
+			flags |= 1 << i
+		}
+	}
+	looks := mix(uint64(r.stage)<<40|uint64(r.gate)<<32|uint64(uint32(r.attempt)), flags)
+	p.looks = mix(mix(looks, p.standing), p.origin.hash())
+	does := mix(p.looks, history.NewLog(r.events).Hash())
+	for _, which := range r.kept {
+		does = mix(does, uint64(which)+1)
+	}
+	does = mix(mix(does, uint64(len(r.calls))), xxhash.Sum64String(r.panics))
+	if p.resumes() {
+		does = r.register.key(does)
+	}
+	p.does = does
+}
+
+// resumes tells whether a gate has opened last.
+func (p *past) resumes() bool {
+	return slices.ContainsFunc(p.stimuli, func(s stimulus) bool { return s.kind == resume })
+}

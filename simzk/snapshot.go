@@ -1,0 +1,256 @@
+package simzk
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/simzk/tree"
+)
+
+// A Snapshot is what a cluster was at one moment, if all its clients have a [Double] each in the place of their processes. No
+// object is copied whole to another place: what a snapshot holds is what stood in each, so that all pointers stay good when it
+// is put back. Its memory is used again by the next [Cluster.Save].
+type Snapshot struct {
+	cluster   Cluster
+	sessions  kept[*session]
+	links     kept[*Link]
+	servers   kept[server]
+	proposals kept[proposal]
+	answers   []kept[delayed] // of each server
+	trees     []savedTree
+	opened    contents[session]
+	clients   []savedClient
+	requests  contents[request]
+	calls     contents[call]
+	data      savedWatches
+	child     savedWatches
+	watches   contents[watch]
+}
+
+// kept is what a slice held.
+type kept[T any] struct{ slice, held []T }
+
+func (k *kept[T]) save(slice []T) { k.slice, k.held = slice, append(k.held[:0], slice...) }
+func (k *kept[T]) restore()       { copy(k.slice, k.held) }
+
+// contents is what stood in some objects.
+type contents[T any] struct {
+	objects []*T
+	held    []T
+}
+
+func (c *contents[T]) reset() { c.objects, c.held = c.objects[:0], c.held[:0] }
+
+func (c *contents[T]) save(objects ...*T) {
+	for _, object := range objects {
+		c.objects, c.held = append(c.objects, object), append(c.held, *object)
+	}
+}
+
+func (c *contents[T]) restore() {
+	for i, object := range c.objects {
+		*object = c.held[i]
+	}
+}
+
+// grown returns the slice with one element more, in whose memory the next thing of its sort can be saved.
+func grown[T any](s []T) ([]T, *T) {
+	if len(s) < cap(s) {
+		s = s[:len(s)+1]
+	} else {
+		var fresh T
+		s = append(s, fresh)
+	}
+	return s, &s[len(s)-1]
+}
+
+type savedTree struct {
+	tree *tree.Tree
+	was  tree.Snapshot
+}
+
+// A savedClient is what a client and its link were.
+type savedClient struct {
+	conn *Conn
+
+	link     linkState
+	crashed  bool
+	guids    uint64
+	toServer kept[*request]
+	toClient kept[message]
+
+	state     connState
+	sessionID int64
+	status    int32
+	closed    bool
+	fresh     bool
+	submitted kept[*call]
+	taken     []*call
+	waiting   kept[*call]
+	unsent    kept[*call]
+	inFlight  kept[*call]
+	watchers  kept[watcher]
+	channels  []kept[watchChannel] // of each watcher
+
+	double  Double
+	calls   kept[*call]
+	watches kept[int32]
+}
+
+// savedWatches is what one table of watches held.
+type savedWatches []struct {
+	path    string
+	watches kept[*watch]
+}
+
+// CanSave tells whether snapshots can be taken of the cluster: every client has a double, and nothing is sabotaged.
+func (c *Cluster) CanSave() bool {
+	return c.sabotage == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
+		conn, ok := l.end.(*Conn)
+		return !ok || conn.double == nil
+	})
+}
+
+// Save makes the snapshot one of the cluster as it is now, between two steps; see [Cluster.CanSave]. It takes time linear in the
+// size of the state.
+func (c *Cluster) Save(s *Snapshot) {
+	s.cluster = *c
+	s.sessions.save(c.sessions)
+	s.links.save(c.links)
+	s.servers.save(c.servers)
+	s.proposals.save(c.proposals)
+	s.opened.reset()
+	s.opened.save(c.opened...)
+	s.requests.reset()
+	s.calls.reset()
+	s.trees, s.answers = s.trees[:0], s.answers[:0]
+	s.saveTree(c.tree)
+	for i := range c.servers {
+		if c.config.Lag {
+			s.saveTree(c.servers[i].tree)
+		}
+		var answers *kept[delayed]
+		s.answers, answers = grown(s.answers)
+		answers.save(c.servers[i].answers)
+		for j := range answers.held {
+			s.requests.save(answers.held[j].request)
+		}
+	}
+	s.watches.reset()
+	s.data.save(c.watches.data, &s.watches)
+	s.child.save(c.watches.child, &s.watches)
+	s.clients = s.clients[:0]
+	for _, l := range c.links {
+		var client *savedClient
+		s.clients, client = grown(s.clients)
+		client.save(l.end.(*Conn), s)
+	}
+}
+
+func (s *Snapshot) saveTree(t *tree.Tree) {
+	var saved *savedTree
+	s.trees, saved = grown(s.trees)
+	saved.tree = t
+	t.Save(&saved.was)
+}
+
+func (w *savedWatches) save(table map[string][]*watch, all *contents[watch]) {
+	*w = (*w)[:0]
+	for path, watches := range table {
+		grownW, one := grown(*w)
+		*w = grownW
+		one.path = path
+		one.watches.save(watches)
+		all.save(watches...)
+	}
+}
+
+func (s *savedClient) save(c *Conn, all *Snapshot) {
+	l, d := c.Link, c.double
+	s.conn, s.link, s.crashed, s.guids = c, l.linkState, l.crashed.Load(), l.guids.Load()
+	s.toServer.save(l.toServer)
+	all.requests.save(l.toServer...)
+	s.toClient.save(l.toClient)
+	for i := range l.toClient {
+		if reply := l.toClient[i].reply; reply != nil {
+			all.requests.save(reply)
+		}
+	}
+	s.state, s.sessionID, s.status = c.connState, c.sessionID.Load(), c.status.Load()
+	s.closed, s.fresh = c.closed.Load(), c.fresh.Load()
+	s.submitted.save(c.submitted)
+	s.taken = c.taken
+	s.waiting.save(c.waiting)
+	s.unsent.save(c.unsent)
+	s.inFlight.save(c.inFlight)
+	s.watchers.save(c.watchers)
+	s.channels = s.channels[:0]
+	for i := range c.watchers {
+		var channels *kept[watchChannel]
+		s.channels, channels = grown(s.channels)
+		channels.save(c.watchers[i].channels)
+	}
+	s.double = *d
+	s.calls.save(d.calls)
+	s.watches.save(d.watches)
+	for _, calls := range [...][]*call{c.submitted, c.waiting, c.unsent, c.inFlight, d.calls} {
+		all.calls.save(calls...)
+	}
+}
+
+// Recall makes the cluster what it was when the snapshot was taken of it. Snapshots that were taken later are void then.
+func (c *Cluster) Recall(s *Snapshot) {
+	*c = s.cluster
+	s.sessions.restore()
+	s.links.restore()
+	s.servers.restore()
+	s.proposals.restore()
+	s.opened.restore()
+	s.requests.restore()
+	s.calls.restore()
+	for i := range s.answers {
+		s.answers[i].restore()
+	}
+	for i := range s.trees {
+		s.trees[i].tree.Recall(&s.trees[i].was)
+	}
+	s.data.restore(c.watches.data)
+	s.child.restore(c.watches.child)
+	s.watches.restore()
+	for i := range s.clients {
+		s.clients[i].restore()
+	}
+}
+
+func (w savedWatches) restore(table map[string][]*watch) {
+	clear(table)
+	for i := range w {
+		w[i].watches.restore()
+		table[w[i].path] = w[i].watches.slice
+	}
+}
+
+func (s *savedClient) restore() {
+	c, l := s.conn, s.conn.Link
+	l.linkState = s.link
+	l.crashed.Store(s.crashed)
+	l.guids.Store(s.guids)
+	s.toServer.restore()
+	s.toClient.restore()
+	c.connState = s.state
+	c.sessionID.Store(s.sessionID)
+	c.status.Store(s.status)
+	c.closed.Store(s.closed)
+	c.fresh.Store(s.fresh)
+	c.submitted, c.taken, c.waiting = s.submitted.slice, s.taken, s.waiting.slice
+	s.submitted.restore()
+	s.waiting.restore()
+	s.unsent.restore()
+	s.inFlight.restore()
+	s.watchers.restore()
+	for i := range s.channels {
+		s.channels[i].restore()
+	}
+	*c.double = s.double
+	s.calls.restore()
+	s.watches.restore()
+}
