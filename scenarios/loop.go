@@ -56,12 +56,6 @@ type loop struct {
 	stirred    bool          // the loop itself has woken a process since the last barrier
 }
 
-func newLoop(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) *loop {
-	l := new(loop)
-	l.renew(scenario, strategy, log, result)
-	return l
-}
-
 // renew makes the loop one for another run, in the memory of the run before, of which nothing may be left.
 func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
