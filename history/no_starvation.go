@@ -9,14 +9,20 @@ type place struct {
 	process   int32
 	queued    int    // the index of the event since which overtakings count, 0 if they do not yet
 	node      string // by which it has queued
+	made      bool   // it has made a node in this attempt
+	late      bool   // the next node may be that of the attempt before, which was given up before it had made one
 	overtaken int
 }
+
+// lost is the place of a process that has to queue anew.
+func (p *place) lost() place { return place{process: p.process, made: p.made, late: p.late} }
 
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
 //
 // It is judged from the Liveness event on, for before it the order may be unfair. A process has queued when it has made an
 // ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes, and where it
-// has lost its node before the order became fair. From then on one that leaves the queue keeps its claim to a place. It is
+// has lost its node before the order became fair. Not for its own is taken a node that the attempt before may have asked for,
+// which was given up without one. Once the order is fair one that leaves the queue keeps its claim to a place. It is
 // overtaken when the lock is granted to a process that called Lock after it had queued. The property holds if nobody is
 // overtaken more often than Bounds.Overtakings before it has the lock, its call fails, or it crashes.
 //
@@ -38,18 +44,20 @@ func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
 			}
 		case LockCall:
 			open = append(withoutOpening(open, e.Process), opening{e.Process, i})
-			places = append(withoutPlace(places, e.Process), place{process: e.Process})
+			p := findPlace(places, e.Process)
+			late := p >= 0 && places[p].late
+			places = append(withoutPlace(places, e.Process), place{process: e.Process, late: late})
 		case NodeCreated:
-			if p := findPlace(places, e.Process); p >= 0 && places[p].queued == 0 && e.Session != 0 {
-				places[p].queued, places[p].node = i, e.Path
+			if p := findPlace(places, e.Process); p >= 0 && e.Session != 0 {
+				places[p].queue(e, i)
 			}
 		case NodeDeleted:
 			if p := findPlace(places, e.Process); p >= 0 && places[p].node == e.Path && !lively {
-				places[p] = place{process: e.Process}
+				places[p] = places[p].lost()
 			}
 		case SessionState:
 			if p := findPlace(places, e.Process); p >= 0 {
-				places[p] = place{process: e.Process}
+				places[p] = places[p].lost()
 			}
 		case Crashed:
 			places = withoutPlace(places, e.Process)
@@ -64,10 +72,31 @@ func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
 					places[p].overtaken = 0
 				}
 			}
-			places, open = withoutPlace(places, e.Process), withoutOpening(open, e.Process)
+			places, open = left(places, e), withoutOpening(open, e.Process)
 		}
 	}
 	return nil
+}
+
+// queue takes note of a node that the process has made.
+func (p *place) queue(e *Event, index int) {
+	switch {
+	case p.late:
+		p.late = false
+		return
+	case p.queued == 0:
+		p.queued, p.node = index, e.Path
+	}
+	p.made = true
+}
+
+// left returns the places without that of a process whose call has returned, unless a node that it has asked for may yet come.
+func left(places []place, e *Event) []place {
+	if p := findPlace(places, e.Process); p >= 0 && e.Err != "" && !places[p].made {
+		places[p] = place{process: e.Process, late: true}
+		return places
+	}
+	return withoutPlace(places, e.Process)
 }
 
 // overtake counts a grant against all whom it overtakes, and returns the one that was overtaken most often, or nil.
