@@ -91,6 +91,9 @@ func (l *loop) remind(p *process, e *history.Event) {
 	case history.Fault:
 		m.disturbed = true
 	}
+	if p.link.Crashed() {
+		m.inFlight = 0 // It acquires nothing any more.
+	}
 	if !concerns(e.Kind) {
 		return
 	}
