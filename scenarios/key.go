@@ -26,6 +26,9 @@ func (l *loop) key() uint64 {
 		if p.dazed {
 			key = fold(key, 1)
 		}
+		if p.bereft {
+			key = fold(key, 2)
+		}
 	}
 	return l.processes[0].register.key(fold(key, l.budgetKey))
 }
@@ -81,6 +84,9 @@ func (l *loop) outlook() uint64 {
 		}
 		if p.dazed {
 			key = mix(key, 2)
+		}
+		if p.bereft {
+			key = mix(key, 3)
 		}
 		gone := p.link.Crashed() || p.stand.past.dead
 		switch {

@@ -112,3 +112,48 @@ func TestDisturbedAttemptsAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+// takesAway is a lock whose second process deletes the node of the first once that has begun to leave. The first notices
+// nothing.
+func takesAway() scenarios.Subject {
+	s := subject("takes-away", func(p *scenarios.Process) scenarios.LockerFunc {
+		node, leaves := p.Directory+"/held", p.Directory+"/leaves"
+		create := func(path string, flags int32) error {
+			_, err := p.Client.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+			return err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if p.Number == 2 {
+				if there, _, err := p.Client.Exists(leaves); err == nil && there {
+					p.Client.Delete(node, -1)
+				}
+				return nil, errors.New("taken")
+			}
+			if err := create(node, zk.FlagEphemeral); err != nil {
+				return nil, err
+			}
+			unlock := func(context.Context) error {
+				if err := p.Client.Delete(node, -1); !errors.Is(err, zk.ErrNoNode) {
+					return err
+				}
+				return nil
+			}
+			again := func(context.Context) (*scenarios.Hold, error) {
+				return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return create(leaves, 0) }}, nil
+			}
+			return &scenarios.Hold{Node: node, Unlock: unlock, Again: again}, nil
+		}
+	})
+	s.Claims = []history.Property{history.HonestLoss}
+	return s
+}
+
+// Whether a node went before or after its holder began to give the lock back tells states apart.
+func TestEarlyLossIsToldApart(t *testing.T) {
+	for _, e := range []scenarios.Exhaustive{{}, {Unreduced: true}, {Apart: true}, {Live: true}} {
+		e.Scenario = planned(t, takesAway(), 2, 1, "none")
+		if found := verdictsWith(t, e); len(found) == 0 {
+			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.Unreduced, e.Apart, e.Live)
+		}
+	}
+}
