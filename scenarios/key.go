@@ -26,7 +26,7 @@ func (l *loop) key() uint64 {
 		if p.dazed {
 			key = fold(key, 1)
 		}
-		if p.bereft {
+		if p.bereft && !p.link.Crashed() {
 			key = fold(key, 2)
 		}
 	}
@@ -85,10 +85,10 @@ func (l *loop) outlook() uint64 {
 		if p.dazed {
 			key = mix(key, 2)
 		}
-		if p.bereft {
+		gone := p.link.Crashed() || p.stand.past.dead
+		if p.bereft && !gone {
 			key = mix(key, 3)
 		}
-		gone := p.link.Crashed() || p.stand.past.dead
 		switch {
 		case !gone:
 			key = mix(mix(key, p.name()), uint64(l.cluster.Now()-p.stand.since))
