@@ -456,7 +456,7 @@ func (x *explorer) visible(events []history.Event) bool {
 	ordered := s.Claimed(history.Token) && !s.Claimed(history.BeliefExclusion) || s.Claimed(history.FIFO) && !s.Claimed(history.ServedExclusion)
 	for i := range events {
 		switch events[i].Kind {
-		case history.Lost, history.Enter, history.Leave:
+		case history.Lost, history.Enter, history.Leave, history.UnlockCall:
 			return true
 		case history.LockReturn:
 			if ordered {

@@ -50,7 +50,7 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 2, "none", false, 1319, 224},
 		{subjects.Textbook(), 3, 1, "none", true, 380, 78},
 		{subjects.Textbook(), 3, 1, "none", false, 2194, 468},
-		{subjects.Textbook(), 1, 1, "any=1", false, 1712, 366},
+		{subjects.Textbook(), 1, 1, "any=1", false, 1726, 366},
 		{subjects.Textbook(), 2, 1, "crash=1", false, 387, 186},
 		{subjects.Textbook(), 2, 1, "expire=1", false, 2507, 582},
 		{subjects.Herd(), 2, 1, "none", false, 113, 14},

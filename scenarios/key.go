@@ -26,6 +26,9 @@ func (l *loop) key() uint64 {
 		if p.dazed {
 			key = fold(key, 1)
 		}
+		if p.bereft && !p.link.Crashed() {
+			key = fold(key, 2)
+		}
 	}
 	return l.processes[0].register.key(fold(key, l.budgetKey))
 }
@@ -83,6 +86,9 @@ func (l *loop) outlook() uint64 {
 			key = mix(key, 2)
 		}
 		gone := p.link.Crashed() || p.stand.past.dead
+		if p.bereft && !gone {
+			key = mix(key, 3)
+		}
 		switch {
 		case !gone:
 			key = mix(mix(key, p.name()), uint64(l.cluster.Now()-p.stand.since))

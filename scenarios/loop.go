@@ -231,8 +231,13 @@ func (l *loop) observe() {
 		for i := range p.pending {
 			p.pending[i].At = now
 			l.log.Append(p.pending[i])
-			if p.pending[i].Kind == history.LockReturn {
+			switch p.pending[i].Kind {
+			case history.LockReturn:
 				l.highest = max(l.highest, p.pending[i].Zxid)
+			case history.ReenterCall, history.UnlockCall:
+				p.bereft = !p.link.OwnsNodes()
+			case history.ReenterReturn, history.UnlockReturn:
+				p.bereft = false
 			}
 		}
 		p.pending = p.pending[:0]

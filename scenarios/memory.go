@@ -10,21 +10,28 @@ import (
 // was called, of one that has the lock by what it was granted. When it was, and in what order among the other processes,
 // decides nothing that the order of nodes and the highest token do not tell.
 type memory struct {
-	attempt  uint64 // hash of what the process has asked of its lock and been told, and of the watches
-	left     bool   // an earlier attempt has left a node behind, which is judged by what it was
-	requests int    // that the process has sent, and
-	changes  int    // nodes that have gone: by these the cost of an acquire is judged
-	open     bool   // the process waits for the lock
-	queued   bool   // and has made its node
-	before   uint64 // the processes that had queued when it asked and still wait, by their numbers modulo 64
+	attempt   uint64 // hash of what the process has asked of its lock and been told, and of the watches
+	left      bool   // an earlier attempt has left a node behind, which is judged by what it was
+	requests  int    // that the process has sent, and
+	changes   int    // nodes that have gone: by these the cost of an acquire is judged, unless something has
+	disturbed bool   // the attempt; see [history.CheckHerd]
+	inFlight  int    // requests without a reply, and watches that have fired and whose event has not come
+	open      bool   // the process waits for the lock
+	queued    bool   // and has made its node
+	before    uint64 // the processes that had queued when it asked and still wait, by their numbers modulo 64
 }
 
 // key returns 64 bits over the memory.
 func (m *memory) key() uint64 {
+	key := mix(m.attempt, uint64(m.inFlight))
 	if !m.open {
-		return m.attempt
+		return key
 	}
-	return mix(mix(m.attempt, uint64(m.requests)<<32|uint64(m.changes)), m.before)
+	flags := uint64(0)
+	if m.disturbed {
+		flags = 1
+	}
+	return mix(mix(key, uint64(m.requests)<<32|uint64(m.changes)<<1|flags), m.before)
 }
 
 // remember takes note of the events since the last time.
@@ -32,9 +39,15 @@ func (l *loop) remember() {
 	events := l.log.Events()
 	for i := l.remembered; i < len(events); i++ {
 		e := &events[i]
-		if e.Kind == history.NodeDeleted {
-			for _, p := range l.processes {
-				p.stand.memory.changes++
+		for _, p := range l.processes {
+			m := &p.stand.memory
+			switch {
+			case e.Kind == history.NodeDeleted:
+				m.changes++
+			case e.Kind == history.Tick:
+				m.disturbed = m.disturbed || m.inFlight > 0
+			case e.Kind == history.Fault && e.Process == 0:
+				m.disturbed = true
 			}
 		}
 		if e.Process > 0 {
@@ -50,7 +63,7 @@ func (l *loop) remind(p *process, e *history.Event) {
 	switch e.Kind {
 	case history.LockCall:
 		before := l.queued()
-		*m = memory{attempt: m.attempt, left: p.link.OwnsNodes(), open: true, before: before}
+		*m = memory{attempt: m.attempt, left: p.link.OwnsNodes(), open: true, before: before, inFlight: m.inFlight}
 		if !m.left {
 			m.attempt = 0
 		}
@@ -63,11 +76,23 @@ func (l *loop) remind(p *process, e *history.Event) {
 			other.stand.memory.before &^= 1 << (e.Process % 64)
 		}
 	case history.NodeCreated:
-		if m.open && e.Session != 0 && !m.queued {
+		if m.open && e.Session != 0 {
 			m.queued, m.attempt = true, mix(m.attempt, xxhash.Sum64String(e.Path))
 		}
 	case history.Send:
 		m.requests++
+		m.inFlight++
+	case history.WatchFired:
+		m.inFlight++
+	case history.Reply, history.WatchEvent:
+		m.inFlight = max(0, m.inFlight-1)
+	case history.SessionState:
+		m.disturbed, m.inFlight = true, 0
+	case history.Fault:
+		m.disturbed = true
+	}
+	if p.link.Crashed() {
+		m.inFlight = 0 // It acquires nothing any more.
 	}
 	if !concerns(e.Kind) {
 		return

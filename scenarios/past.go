@@ -141,6 +141,7 @@ type pasts struct {
 	count      int
 	last       []*past                    // to which the processes of the last run have come
 	endless    bool                       // goroutines of the lock outlive its use, so that no process is ever dead
+	outlived   int                        // how often goroutines were found to
 	merged     bool                       // see state
 	enactments [ClientsMax + 1]*enactment // under way, by the number of the process
 	idle       []*loop                    // in whose memory the next ones are made
@@ -217,8 +218,14 @@ func (t *pasts) die(p *past) {
 	}
 	left := t.end(t.enact(p), true)
 	p.dead, p.torn = !left, !left
-	t.endless = left && p.untold == 0 // Or else what is left may end with the watch for which it waits.
+	if left {
+		t.outlived++
+	}
+	t.endless = left && (p.untold == 0 || t.outlived >= outlivedMax) // Or else what is left may end with the watch for which it waits.
 }
+
+// outlivedMax is how often goroutines may be found to outlive the use of a lock: nobody can end these.
+const outlivedMax = 100
 
 // horizon is how long a process is left to itself to see when it acts.
 const horizon = 10 * time.Minute

@@ -51,6 +51,10 @@ type process struct {
 	woken   bool // a watch event has reached the process, and it has not gone back to waiting
 	dazed   bool // in its critical section, and paused or so until a moment ago: see write
 
+	// bereft tells of a process that re-enters or gives back its lock whether it had no node any more when it began to: then it
+	// must not be told that all is well.
+	bereft bool
+
 	gate    StepKind // Enter or Leave: what the process waits for permission to do
 	waiting bool     // at the gate
 	age     uint64   // since when, set by the loop

@@ -15,7 +15,8 @@ import "slices"
 // past of a process, no state comes round again, and no step is deferred for ever.
 //
 // Every property that is not judged at the end of a run is decided by the state in which a process has the lock, or enters,
-// or is told of a loss. A delivery that tells of a loss is visible, and suffices not. One that tells of a grant suffices: a
+// or is told of a loss. A delivery that tells of a loss is visible, and suffices not; nor does one upon which a process begins to
+// give the lock back, since a hold that ends later overlaps more. One that tells of a grant suffices: a
 // grant whose delivery is put off is a hold that begins later, and calls that overlap more. So where two are granted the
 // lock at once, be it in the wrong order, or a call is not linearizable, they are when neither delivery is put off. Only of
 // a lock that may let two in at once, and promises an order of its grants all the same, grants are visible: there one that is put

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -226,6 +227,34 @@ func TestTimeTellsApart(t *testing.T) {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(all)), both) {
 			t.Errorf("%v: the first process never woke before the second", seconds)
 		}
+	}
+}
+
+// A search of a lock that leaves a goroutine behind in every attempt, up to the end of the run, does not leave one behind for every past.
+func TestSearchesLeaveFewGoroutines(t *testing.T) {
+	listens := subject("listens-on", func(p *scenarios.Process) scenarios.LockerFunc {
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if _, _, events, err := p.Client.ExistsW(p.Directory + "/never"); err == nil {
+				go func() {
+					select {
+					case <-events:
+					case <-ctx.Done():
+					}
+				}()
+			}
+			return locker.Lock(ctx)
+		}
+	})
+	listens.Claims = nil
+	e := scenarios.Exhaustive{Scenario: planned(t, listens, 2, 2, "crash=1"), Each: func(*scenarios.Result) {}}
+	before := runtime.NumGoroutine()
+	r := e.Run(context.Background(), t)
+	if left := runtime.NumGoroutine() - before; !r.Complete || left > 220 {
+		t.Errorf("%d goroutines are left after %d pasts, complete %v", left, r.Pasts, r.Complete)
 	}
 }
 

@@ -1,0 +1,159 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// verdictsWith returns what a whole search finds.
+func verdictsWith(t *testing.T, e scenarios.Exhaustive) []string {
+	t.Helper()
+	found := make(map[string]bool)
+	e.Each = func(result *scenarios.Result) {
+		for _, v := range result.Violations {
+			found[v.Signature()] = true
+		}
+	}
+	if r := e.Run(context.Background(), t); !r.Complete {
+		t.Fatalf("%v: not complete after %d states, %v", &e.Scenario, r.States, r.Nondeterministic)
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// tellsTooSoon is a lock whose holder tells the next one that the lock is free before it begins to give it back: with the
+// last unlock but one.
+func tellsTooSoon() scenarios.Subject {
+	s := subject("tells-too-soon", func(p *scenarios.Process) scenarios.LockerFunc {
+		free := p.Directory + "-free"
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			node, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				return nil, err
+			}
+			unlock := func(context.Context) error { return p.Client.Delete(node, -1) }
+			if p.Number == 2 {
+				if there, _, err := p.Client.Exists(free); err != nil || !there {
+					return nil, errors.Join(err, errors.New("taken"), unlock(ctx))
+				}
+			}
+			tell := func(context.Context) error {
+				_, err := p.Client.Create(free, nil, 0, zk.WorldACL(zk.PermAll))
+				return err
+			}
+			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: tell}, nil }
+			return &scenarios.Hold{Node: node, Unlock: unlock, Again: again}, nil
+		}
+	})
+	s.Claims = []history.Property{history.ServedExclusion}
+	return s
+}
+
+// A delivery by which a process comes to give its lock back is not put before what others do alone.
+func TestReductionKeepsLateUnlocks(t *testing.T) {
+	e := scenarios.Exhaustive{Scenario: planned(t, tellsTooSoon(), 2, 1, "none")}
+	got := verdictsWith(t, e)
+	e.Unreduced = true
+	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("found %q, and %q with nothing left out", got, want)
+	}
+}
+
+// asksIfSlow is a lock of which one process sends many requests if somebody was held up when it began.
+func asksIfSlow(busy int) scenarios.Subject {
+	s := subject("asks-if-slow", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			began := time.Now()
+			if _, _, err := p.Client.Exists(p.Directory); err != nil {
+				return nil, err
+			}
+			name := "/quick-"
+			if time.Since(began) > 0 {
+				name = "/slow-"
+			}
+			if _, err := p.Client.Create(p.Directory+name, nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+				return nil, err
+			}
+			time.Sleep(8*time.Second - time.Since(began))
+			children, _, err := p.Client.Children(p.Directory)
+			if err != nil {
+				return nil, err
+			}
+			slices.Sort(children)
+			slow := len(children) == 2 && children[0][:1] != children[1][:1]
+			for range 10 {
+				if p.Number == busy && slow {
+					p.Client.Exists(p.Directory)
+				}
+			}
+			return &scenarios.Hold{Unlock: free}, nil
+		}
+	})
+	s.Claims = []history.Property{history.Herd}
+	return s
+}
+
+// Whether something has disturbed an attempt, so that its cost is not judged, tells states apart.
+func TestDisturbedAttemptsAreToldApart(t *testing.T) {
+	for _, busy := range []int{1, 2} {
+		e := scenarios.Exhaustive{Scenario: planned(t, asksIfSlow(busy), 2, 1, "hold-replies=1"), Unreduced: true}
+		got := verdictsWith(t, e)
+		e.Apart = true
+		if want := verdictsWith(t, e); !slices.Equal(got, want) {
+			t.Errorf("c%d: found %q, and %q where all pasts are told apart", busy, got, want)
+		}
+	}
+}
+
+// takesAway is a lock whose second process deletes the node of the first once that has begun to leave. The first notices
+// nothing.
+func takesAway() scenarios.Subject {
+	s := subject("takes-away", func(p *scenarios.Process) scenarios.LockerFunc {
+		node, leaves := p.Directory+"/held", p.Directory+"/leaves"
+		create := func(path string, flags int32) error {
+			_, err := p.Client.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+			return err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if p.Number == 2 {
+				if there, _, err := p.Client.Exists(leaves); err == nil && there {
+					p.Client.Delete(node, -1)
+				}
+				return nil, errors.New("taken")
+			}
+			if err := create(node, zk.FlagEphemeral); err != nil {
+				return nil, err
+			}
+			unlock := func(context.Context) error {
+				if err := p.Client.Delete(node, -1); !errors.Is(err, zk.ErrNoNode) {
+					return err
+				}
+				return nil
+			}
+			again := func(context.Context) (*scenarios.Hold, error) {
+				return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return create(leaves, 0) }}, nil
+			}
+			return &scenarios.Hold{Node: node, Unlock: unlock, Again: again}, nil
+		}
+	})
+	s.Claims = []history.Property{history.HonestLoss}
+	return s
+}
+
+// Whether a node went before or after its holder began to give the lock back tells states apart.
+func TestEarlyLossIsToldApart(t *testing.T) {
+	for _, e := range []scenarios.Exhaustive{{}, {Unreduced: true}, {Apart: true}, {Live: true}} {
+		e.Scenario = planned(t, takesAway(), 2, 1, "none")
+		if found := verdictsWith(t, e); len(found) == 0 {
+			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.Unreduced, e.Apart, e.Live)
+		}
+	}
+}
