@@ -11,13 +11,15 @@ test: ## Run the tests.
 	go test ./...
 
 # The race detector never gives back what it notes of goroutines, and a search goes through so many that 24 GB do not suffice for
-# all tests of scenarios in one process. Exhaustive searches run on one goroutine; their tests are left to `make test`.
+# all tests of scenarios in one process: there are two, side by side. Exhaustive searches run on one goroutine; their tests are left
+# to `make test`.
 searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave
 
 race: ## Run the tests under the race detector, but for those of exhaustive searches.
 	go test -race $$(go list ./... | grep -v '/scenarios$$')
-	go test -race -run='^Test[A-P]' -skip='$(searches)' ./scenarios
-	go test -race -run='^Test[Q-Z]|^Example|^Fuzz' -skip='$(searches)' ./scenarios
+	go test -race -run='^Test[A-P]' -skip='$(searches)' ./scenarios & \
+	go test -race -run='^Test[Q-Z]|^Example|^Fuzz' -skip='$(searches)' ./scenarios; status=$$?; \
+	wait $$! && exit $$status
 
 lint: ## Check the formatting, go vet and staticcheck.
 	@unformatted=$$(gofmt -l .) || exit 1; \
