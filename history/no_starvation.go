@@ -9,12 +9,12 @@ type place struct {
 	process   int32
 	queued    int    // the index of the event since which overtakings count, 0 if they do not yet
 	node      string // by which it has queued
-	made      bool   // it has made a node in this attempt
+	made      bool   // it has made a node in this attempt, and its connection has kept its state since
 	late      bool   // the next node may be that of the attempt before, which was given up before it had made one
 	overtaken int
 }
 
-// lost is the place of a process that has to queue anew.
+// lost is the place of a process whose node is gone.
 func (p *place) lost() place { return place{process: p.process, made: p.made, late: p.late} }
 
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
@@ -57,7 +57,7 @@ func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
 			}
 		case SessionState:
 			if p := findPlace(places, e.Process); p >= 0 {
-				places[p] = places[p].lost()
+				places[p] = place{process: e.Process, late: places[p].late}
 			}
 		case Crashed:
 			places = withoutPlace(places, e.Process)

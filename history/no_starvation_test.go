@@ -39,6 +39,8 @@ func TestNoStarvation(t *testing.T) {
 			turn(1), turn(2))},
 		{name: "has queued after an attempt that was given up", reason: starved, event: 9, events: join(events{lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2),
 			created(1, "/l/a", 1), created(1, "/l/b", 2), fair}, turn(1), turn(2))},
+		{name: "has queued for an attempt that had lost its node and was given up", events: join(events{lockCall(1, 1), created(1, "/l/a", 1),
+			state(1, "disconnected"), deleted(1, "/l/a", 2), lockFailed(1, 1), lockCall(1, 2), fair, created(1, "/l/b", 3)}, turn(1), turn(2))},
 		{name: "has queued again", reason: starved, event: 10, events: join(events{lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(1, 2),
 			created(1, "/l/b", 2), fair, deleted(1, "/l/a", 3)}, turn(1), turn(2))},
 		{name: "the other fails", events: join(events{fair}, queued, turn(1), events{lockCall(2, 2), lockFailed(2, 2)})},
