@@ -211,6 +211,9 @@ func (c *contender) create() error {
 		if err := c.find(); err != nil || c.node != "" {
 			return err
 		}
+		if c.wanted() != nil {
+			return errUnwanted // It may have been given up meanwhile.
+		}
 	}
 	c.uncertain = true
 	session, asked := c.client.SessionID(), time.Now()

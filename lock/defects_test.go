@@ -81,6 +81,24 @@ var createDefects = []defect{
 		w.acquire(w.mutex(2))
 		w.wantNodes(1)
 	}},
+	{"B04 D13", "cancelled while it looks for a node whose create was lost", 1, func(w *world) {
+		ctx, cancel := context.WithCancel(background)
+		c := w.begin(ctx, w.mutex(1).Lock)
+		w.send()
+		w.cluster.Cut(w.client(1).Link)
+		w.reconnect(1)
+		time.Sleep(200 * time.Millisecond) // It tries again after a pause.
+		w.send()
+		if n := w.requests(1, "multi"); n != 1 {
+			w.t.Fatalf("%d searches are under way, want 1", n)
+		}
+		cancel()
+		w.wantError(c, context.Canceled)
+		if n := w.requests(1, "create"); n != 1 {
+			w.t.Errorf("%d requests for a node, want none after the call was given up", n-1)
+		}
+		w.wantNodes(0)
+	}},
 	{"B06", "no protection", 3, func(w *world) {
 		for client := 1; client <= 3; client++ {
 			w.start(background, w.mutex(client))

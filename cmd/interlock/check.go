@@ -102,7 +102,7 @@ const strategyHelp = `Strategies:
   delay       the default policy, with 2 steps put off; delay5 puts off 5
   portfolio   the ones above in turn
   exhaustive  all schedules within the bounds that docs/exploration.md gives; it has no other bound unless --schedules or
-              --budget sets one, and uses one processor
+              --budget sets one, uses one processor, and takes about a kilobyte of memory for each state
 `
 
 const faultNameWidth = len("deafen-server")
