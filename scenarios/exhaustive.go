@@ -69,6 +69,7 @@ type Exhaustive struct {
 	Progress func(*Report)
 
 	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
+	hoards      bool // store all states; see storage.go
 	fingerprint TraceHash
 	resumed     *checkpoint
 }
@@ -202,6 +203,7 @@ func (x *explorer) run(runner *Runner, scenario *Scenario) *Result {
 // A branch is a state on the way, and what is to be tried there.
 type branch struct {
 	key        uint64
+	visit      uint64    // see explorer.visit
 	step       Step      // that the way takes
 	usual      Step      // that the default policy takes
 	rest       []Step    // to be tried yet
@@ -210,7 +212,9 @@ type branch struct {
 	deviations int       // how often the way has deviated from the default policy before
 	idle       bool      // if it passes here, nothing waits for it
 	mends      bool      // the step mends a link; see explorer.mends
-	state      *state    // nil if pasts are told apart
+	state      *state    // nil if it is not stored, or pasts are told apart
+	pasts      []*past   // to which the processes have come, unless pasts are told apart
+	unstored   int       // how many states in a row, this one the last, are not stored
 	saved      *snapshot // nil if there is none of the state
 }
 
@@ -239,30 +243,27 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	}
 	key := x.loop.lastKey()
 	x.transitions++
-	now, fresh := x.visit(mix(key, uint64(x.slack())))
-	if !fresh && x.bound == 0 {
+	visit := x.visit(key)
+	if x.bound == 0 && x.visited(visit) {
 		return known
 	}
 	b := x.branch(options, usual)
-	b.state = now
-	b.key, b.slack, b.usual = key, x.slack(), options[usual].Step
+	b.key, b.visit, b.slack, b.usual = key, visit, x.slack(), options[usual].Step
 	b.deviations = x.deviations()
 	b.saved = x.snapshot()
 	x.path = append(x.path, b)
+	x.arrive()
 	return x.take(index, options)
 }
 
-// visit tells whether the search comes for the first time to the state with that key, and returns what it knows of the state where
-// it has to know its pasts. What is tried in a state may depend on the step that has led there, and on who is untouched.
-func (x *explorer) visit(key uint64) (s *state, fresh bool) {
-	key = mix(key, uint64(x.leaver())<<32|uint64(x.mended()))
+// visit returns the key by which the search knows the state again to which it has come. What is tried in a state may depend on the
+// step that has led there, and on who is untouched.
+func (x *explorer) visit(key uint64) uint64 {
+	key = mix(mix(key, uint64(x.slack())), uint64(x.leaver())<<32|uint64(x.mended()))
 	if x.search.Symmetry {
 		key = mix(key, x.loop.untouchedMask())
 	}
-	if x.rehearsal != nil && x.pasts.merged {
-		return x.enter(key)
-	}
-	return nil, x.seen.add(key)
+	return key
 }
 
 // follow takes the step that the way takes.
@@ -302,6 +303,7 @@ func (x *explorer) settle(from int) {
 	b := &x.path[len(x.path)-1]
 	if b.deferred != nil && x.visible(x.loop.log.Events()[from:]) {
 		b.rest = append(b.rest, b.deferred...)
+		x.store(b)
 	}
 	b.deferred = nil
 }
@@ -322,8 +324,8 @@ func (x *explorer) backtrack() bool {
 func (x *explorer) account(r *Report, result *Result) {
 	if !result.Known {
 		x.settle(x.events)
-		if x.rehearsal != nil && x.pasts.merged {
-			x.lead(nil)
+		if x.merges() {
+			x.lead(len(x.path), wayOn{nil, x.loop.lived()})
 		}
 	}
 	r.Schedules++

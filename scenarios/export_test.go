@@ -24,3 +24,9 @@ func (e *Exhaustive) Rooted() *Exhaustive {
 	e.rooted = true
 	return e
 }
+
+// Hoarding makes the search store all states.
+func (e *Exhaustive) Hoarding() *Exhaustive {
+	e.hoards = true
+	return e
+}
