@@ -70,6 +70,7 @@ type Exhaustive struct {
 
 	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
 	hoards      bool // store all states; see storage.go
+	leapsOnly   bool // leave nothing out but the steps of a leap
 	fingerprint TraceHash
 	resumed     *checkpoint
 }
@@ -430,8 +431,8 @@ func (x *explorer) branch(options []Option, usual int) branch {
 		steps = append(steps, ticks...)
 	}
 	all := append(steps, faults...)
-	if !x.search.Unreduced {
-		all = x.afterLeaving(all)
+	if !x.search.Unreduced && !x.search.leapsOnly {
+		all = x.oneLogs(x.afterLeaving(all))
 		if first, deferred, ok := x.reduce(all); ok {
 			return branch{step: first[0], rest: first[1:], deferred: deferred, idle: idle}
 		}

@@ -309,11 +309,11 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 		plan                string
 		states, runs, lives int
 	}{
-		{subjects.Textbook(), 2, "none", 421, 584, 0},
-		{subjects.ExistsThenWait(), 2, "none", 379, 538, 0},
-		{subjects.Textbook(), 1, "kill-server=1", 953, 1376, 318},
-		{subjects.Textbook(), 1, "reset=1", 205, 263, 226},
-		{subjects.NoGUID(), 1, "lose-reply=1", 189, 217, 0},
+		{subjects.Textbook(), 2, "none", 108, 98, 0},
+		{subjects.ExistsThenWait(), 2, "none", 104, 98, 0},
+		{subjects.Textbook(), 1, "kill-server=1", 426, 565, 318},
+		{subjects.Textbook(), 1, "reset=1", 77, 73, 226},
+		{subjects.NoGUID(), 1, "lose-reply=1", 63, 50, 0},
 	} {
 		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
 			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan), Doubt: 1, Apart: true}

@@ -30,3 +30,9 @@ func (e *Exhaustive) Hoarding() *Exhaustive {
 	e.hoards = true
 	return e
 }
+
+// LeapsOnly makes the search leave nothing out but the steps of leaps through time.
+func (e *Exhaustive) LeapsOnly() *Exhaustive {
+	e.leapsOnly = true
+	return e
+}
