@@ -47,6 +47,7 @@ type Exhaustive struct {
 	Symmetry  bool          // processes are alike; see symmetric
 	Apart     bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
 	Live      bool          // run the processes' code in every run, even where it is known what it does
+	Fair      bool          // let the fair phase begin in every state; see fairness.go
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
@@ -162,11 +163,18 @@ func (e *Exhaustive) scope() string {
 	}
 	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients, e.Scenario.Cycles, faults)
 	if e.Deviations > 0 {
-		return text + fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
+		text += fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
+		if e.Fair {
+			text += fairScope
+		}
+		return text
 	}
 	text += "in which time passes where no message is under way and nobody on the way in"
 	if e.Slack > 0 {
 		text += fmt.Sprintf(", and %d times besides", e.Slack)
+	}
+	if e.Fair {
+		text += fairScope
 	}
 	if e.Symmetry {
 		text += ", up to renaming processes"
@@ -250,6 +258,9 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	b := x.branch(options, usual)
 	b.key, b.visit, b.slack, b.usual = key, visit, x.slack(), options[usual].Step
 	b.deviations = x.deviations()
+	if x.search.Fair && x.unfair() {
+		b.rest = append(b.rest, Step{Kind: Fair})
+	}
 	b.saved = x.snapshot()
 	x.path = append(x.path, b)
 	x.arrive()
@@ -279,6 +290,9 @@ func (x *explorer) follow(index int, options []Option) int {
 // take returns the index of the step that the way takes at its index-th state.
 func (x *explorer) take(index int, options []Option) int {
 	step := x.path[index].step
+	if step.Kind == Fair {
+		return fair
+	}
 	for i := range options {
 		if options[i].Step == step {
 			if index == len(x.path)-1 {
