@@ -32,6 +32,9 @@ import (
 //     their connection holds. Slack lets a schedule deviate from this so many times;
 //   - in leaps to the next instant at which something happens: a transaction, a process's timer, a new step.
 //
+// What must happen once faults are over and the order is fair is judged at the end of each run, where that is so in any case. With
+// Fair it is judged from every state on.
+//
 // # What is left out
 //
 // A step that brings a process an answer or an event and nothing else commutes with all that other processes and the
@@ -47,7 +50,7 @@ type Exhaustive struct {
 	Symmetry  bool          // processes are alike; see symmetric
 	Apart     bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
 	Live      bool          // run the processes' code in every run, even where it is known what it does
-	Fair      bool          // let the fair phase begin in every state; see fairness.go
+	Fair      bool          // try in every state that the fair phase begins, in which progress, starvation and livelock are judged
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
@@ -71,6 +74,7 @@ type Exhaustive struct {
 
 	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
 	hoards      bool // store all states; see storage.go
+	unsparing   bool // with Fair, try it in all states; see explorer.unfair
 	fingerprint TraceHash
 	resumed     *checkpoint
 }

@@ -30,3 +30,9 @@ func (e *Exhaustive) Hoarding() *Exhaustive {
 	e.hoards = true
 	return e
 }
+
+// Unsparing makes the search with Fair try in all states that the fair phase begins.
+func (e *Exhaustive) Unsparing() *Exhaustive {
+	e.unsparing = true
+	return e
+}
