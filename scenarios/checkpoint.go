@@ -79,7 +79,11 @@ func (k *encodedKeys) UnmarshalText(text []byte) error {
 
 // description says what is searched, as far as a search depends on it.
 func (e *Exhaustive) description() string {
-	return fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry, e.Slack, e.Unreduced, e.Live)
+	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry, e.Slack, e.Unreduced, e.Live)
+	if e.Fair {
+		text += ", fair"
+	}
+	return text
 }
 
 // Resume makes the next Run go on from where an earlier one has written the Checkpoint; without such a file it begins at

@@ -32,6 +32,9 @@ import (
 //     their connection holds. Slack lets a schedule deviate from this so many times;
 //   - in leaps to the next instant at which something happens: a transaction, a process's timer, a new step.
 //
+// What must happen once faults are over and the order is fair is judged at the end of each run, where that is so in any case. With
+// Fair it is judged from every state on.
+//
 // # What is left out
 //
 // A step that brings a process an answer or an event and nothing else commutes with all that other processes and the
@@ -47,6 +50,7 @@ type Exhaustive struct {
 	Symmetry  bool          // processes are alike; see symmetric
 	Apart     bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
 	Live      bool          // run the processes' code in every run, even where it is known what it does
+	Fair      bool          // try in every state that the fair phase begins, in which progress, starvation and livelock are judged
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
@@ -71,6 +75,7 @@ type Exhaustive struct {
 	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
 	hoards      bool // store all states; see storage.go
 	leapsOnly   bool // leave nothing out but the steps of a leap
+	unsparing   bool // with Fair, try it in all states; see explorer.unfair
 	fingerprint TraceHash
 	resumed     *checkpoint
 }
@@ -163,11 +168,18 @@ func (e *Exhaustive) scope() string {
 	}
 	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients, e.Scenario.Cycles, faults)
 	if e.Deviations > 0 {
-		return text + fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
+		text += fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
+		if e.Fair {
+			text += fairScope
+		}
+		return text
 	}
 	text += "in which time passes where no message is under way and nobody on the way in"
 	if e.Slack > 0 {
 		text += fmt.Sprintf(", and %d times besides", e.Slack)
+	}
+	if e.Fair {
+		text += fairScope
 	}
 	if e.Symmetry {
 		text += ", up to renaming processes"
@@ -251,6 +263,9 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	b := x.branch(options, usual)
 	b.key, b.visit, b.slack, b.usual = key, visit, x.slack(), options[usual].Step
 	b.deviations = x.deviations()
+	if x.search.Fair && x.unfair() {
+		b.rest = append(b.rest, Step{Kind: Fair})
+	}
 	b.saved = x.snapshot()
 	x.path = append(x.path, b)
 	x.arrive()
@@ -280,6 +295,9 @@ func (x *explorer) follow(index int, options []Option) int {
 // take returns the index of the step that the way takes at its index-th state.
 func (x *explorer) take(index int, options []Option) int {
 	step := x.path[index].step
+	if step.Kind == Fair {
+		return fair
+	}
 	for i := range options {
 		if options[i].Step == step {
 			if index == len(x.path)-1 {

@@ -93,6 +93,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 		{named(t, "clock-token"), 2, 1, "cut=1", "no-lost-update"},
 		{named(t, "session-token"), 2, 1, "none", "token"},
 		{named(t, "unguarded"), 2, 1, "cut=1", "no-lost-update"},
+		{named(t, "retry-loop"), 2, 2, "none", "no-starvation"},
 		{named(t, "spin"), 2, 1, "crash=1", "no-livelock"},
 		{named(t, "watch-first"), 3, 1, "none", "herd"},
 		{named(t, "no-own-check"), 2, 1, "cut=1", "linearizable"},
@@ -101,8 +102,11 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
-			if tc.subject.Name == "spin" { // Its schedules have no end.
+			switch tc.subject.Name {
+			case "spin": // Its schedules have no end.
 				e.Deviations = 1
+			case "retry-loop": // It overtakes in schedules alone that become fair early.
+				e.Fair = true
 			}
 			r := e.Run(context.Background(), t)
 			if r.Failure == nil {
@@ -343,12 +347,21 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 
 // A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are told apart.
 func TestCheckpoint(t *testing.T) {
-	whole := (&scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Apart: true}).Run(context.Background(), t)
+	for _, fair := range []bool{false, true} {
+		testCheckpoint(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Fair: fair})
+	}
+}
+
+func testCheckpoint(t *testing.T, search scenarios.Exhaustive) {
+	t.Helper()
+	search.Apart = true
+	whole := search.Run(context.Background(), t)
 	file := filepath.Join(t.TempDir(), "checkpoint")
 	parts := 0
 	var r *scenarios.Report
 	for until := 30; r == nil || !r.Complete; until += 30 {
-		e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Schedules: until, Checkpoint: file}
+		e := search
+		e.Apart, e.Schedules, e.Checkpoint = false, until, file
 		if err := e.Resume(t); err != nil {
 			t.Fatal(err)
 		}
@@ -387,6 +400,7 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		want          string
 	}{
 		{"of another search", string(written), subjects.Herd(), "is of another search"},
+		{"of one that begins the fair phase", strings.Replace(string(written), "live false", "live false, fair", 1), subjects.Textbook(), "is of another search"},
 		{"of other code", string(written), renamed(subjects.Herd(), "textbook"), "another version"},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "not a whole one"},
 		{"of a later version", strings.Replace(string(written), `"version":1`, `"version":2`, 1), subjects.Textbook(), "version 2"},

@@ -36,3 +36,9 @@ func (e *Exhaustive) LeapsOnly() *Exhaustive {
 	e.leapsOnly = true
 	return e
 }
+
+// Unsparing makes the search with Fair try in all states that the fair phase begins.
+func (e *Exhaustive) Unsparing() *Exhaustive {
+	e.unsparing = true
+	return e
+}

@@ -17,7 +17,7 @@ type Result struct {
 	Events     []history.Event // good until the runner's next run
 	Steps      int             // decisions
 	Deviations []Deviation     // the schedule: where the decisions differ from the default policy's
-	Keys       []uint64        // the state key after each step; good until the runner's next run
+	Keys       []uint64        // the state key after each step, in a search only of those in which it chooses; good until the runner's next run
 	Landed     Landed          // the faults that struck
 	Aimed      Aimed           // those of them that struck a target that the plan names
 	TraceHash  uint64          // over all events
