@@ -365,7 +365,7 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.CutOff++
 	}
 	if len(result.Violations) > 0 {
-		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations,
+		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: slices.Clone(result.Deviations),
 			Violations: result.Violations, Excused: x.search.Scenario.excused(result)}
 		if x.search.Scenario.Fails(result) {
 			r.Failure = failure

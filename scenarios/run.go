@@ -48,6 +48,8 @@ type Runner struct {
 	reached []bool
 	judged  []history.Property // in the run under way
 
+	rehearsed Result // of the last run that was rehearsed
+
 	checking time.Duration // how long the runs so far have been checked
 	checker  history.Checker
 }
@@ -79,9 +81,10 @@ func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 }
 
 // rehearse performs a run as Run does, with what is known of the processes' code in the place of their goroutines. It goes on
-// from a snapshot of the runner's last run, unless that is nil.
+// from a snapshot of the runner's last run, unless that is nil. All of the result is good until the runner's next run.
 func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts, from *snapshot) *Result {
-	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
+	result := &r.rehearsed
+	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	l := r.loop
 	if from == nil {
 		r.log.Reset()
