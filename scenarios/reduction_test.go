@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,6 +186,8 @@ func TestReductionOnSeveralServers(t *testing.T) {
 			e.Scenario.Servers = 3
 			got, verdicts, r := locals(t, e)
 			want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
+			maps.DeleteFunc(got, goesOn)
+			maps.DeleteFunc(want, goesOn)
 			if !maps.Equal(got, want) {
 				t.Errorf("%d lives, want %d", len(got), len(want))
 			}
@@ -196,4 +199,49 @@ func TestReductionOnSeveralServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// asksForLong is a lock of which the first process watches for a node that the second one makes and then asks for a write, which
+// waits for as long as its server is cut off from the others: in the end until its session is over.
+func asksForLong() scenarios.Subject {
+	s := subject("asks-for-long", func(p *scenarios.Process) scenarios.LockerFunc {
+		create := func(path string) error {
+			_, err := p.Client.Create(p.Directory+path, nil, 0, zk.WorldACL(zk.PermAll))
+			return err
+		}
+		return func(context.Context) (*scenarios.Hold, error) {
+			if p.Number == 2 {
+				time.Sleep(2 * time.Second)
+				err := create("/watched")
+				time.Sleep(7 * time.Second)
+				return nil, errors.Join(err, errors.New("taken"))
+			}
+			_, _, _, err := p.Client.ExistsW(p.Directory + "/watched")
+			time.Sleep(time.Second)
+			return nil, errors.Join(err, create("/asked"), errors.New("taken"))
+		}
+	})
+	s.Claims = []history.Property{history.HonestLoss}
+	return s
+}
+
+// A server that is about to apply the end of a session drops what is under way to its client, so what the client does before is not
+// left out, though it waits for an answer.
+func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
+	e := scenarios.Exhaustive{Scenario: planned(t, asksForLong(), 2, 1, "part-server=1"), Apart: true}
+	e.Scenario.Servers = 3
+	got, _, _ := locals(t, e)
+	want, _, _ := locals(t, *e.LeapsOnly())
+	for _, lives := range []map[string]bool{got, want} {
+		maps.DeleteFunc(lives, goesOn)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d lives of processes, want %d", len(got), len(want))
+	}
+}
+
+// goesOn tells whether something is in a life of a process after it has finished, which nobody takes note of.
+func goesOn(life string, _ bool) bool {
+	_, after, finished := strings.Cut(life, history.Finished.String())
+	return finished && strings.Count(after, ";") > 1
 }
