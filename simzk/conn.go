@@ -70,6 +70,7 @@ type connState struct {
 	unsent   []*call // wait for a connection
 	inFlight []*call // sent, not yet answered
 	watchers []watcher
+	watched  watchersKey
 
 	observed uint64 // hash of all that has been delivered
 	sent     uint64 // hash of all that the process has asked for
@@ -130,6 +131,15 @@ type watcher struct {
 	watching
 	hash     uint64 // of the path
 	channels []watchChannel
+}
+
+// A watchersKey is what the watchers of a client add to its key: it is the same until one comes or goes, or the tree changes, or
+// what the client knows of it.
+type watchersKey struct {
+	key   uint64
+	tree  uint64 // by its hash
+	seen  int64  // the last transaction that the client knew of
+	known bool
 }
 
 // A watchChannel is what a call that has set a watch gives its caller, or the number of that where a [Double] is the
