@@ -34,6 +34,7 @@ type Conn struct {
 
 	mu        sync.Mutex
 	calls     space[call]
+	ops       space[wire.Request] // of the calls that are multis
 	submitted []*call         // by the process, not yet collected
 	taken     []*call         // has the memory of what was collected last
 	waiting   []*call         // for whose answers a goroutine of the process waits
@@ -91,6 +92,7 @@ type call struct {
 // How many of these a client has in most runs.
 const (
 	callsKept    = 24
+	opsKept      = 8
 	watchersKept = 8
 )
 
@@ -175,7 +177,7 @@ func (c *Cluster) newConn() *Conn {
 	}
 	conn := c.conns[c.used]
 	c.used++
-	*conn = Conn{calls: conn.calls.emptied(), connState: connState{channels: conn.channels.emptied()}}
+	*conn = Conn{calls: conn.calls.emptied(), ops: conn.ops.emptied(), connState: connState{channels: conn.channels.emptied()}}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
