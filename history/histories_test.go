@@ -36,6 +36,10 @@ func unlockFailed(p, attempt int32) history.Event {
 
 func on(kind history.Kind, p int32) history.Event { return history.Event{Kind: kind, Process: p} }
 
+func cancelled(p int32) history.Event {
+	return history.Event{Kind: history.Fault, Process: p, Name: "cancel"}
+}
+
 func crash(p int32) history.Event { return on(history.Crashed, p) }
 
 func session(p int32) int64 { return 100 + int64(p) }

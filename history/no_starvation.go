@@ -11,11 +11,14 @@ type place struct {
 	node      string // by which it has queued
 	made      bool   // it has made a node in this attempt, and its connection has kept its state since
 	late      bool   // the next node may be that of the attempt before, which was given up before it had made one
+	withdrawn bool   // the process has given this attempt up, and need not get the lock any more
 	overtaken int
 }
 
 // lost is the place of a process whose node is gone.
-func (p *place) lost() place { return place{process: p.process, made: p.made, late: p.late} }
+func (p *place) lost() place {
+	return place{process: p.process, made: p.made, late: p.late, withdrawn: p.withdrawn}
+}
 
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
 //
@@ -24,7 +27,7 @@ func (p *place) lost() place { return place{process: p.process, made: p.made, la
 // has lost its node before the order became fair. Not for its own is taken a node that the attempt before may have asked for,
 // which was given up without one. Once the order is fair one that leaves the queue keeps its claim to a place. It is
 // overtaken when the lock is granted to a process that called Lock after it had queued. The property holds if nobody is
-// overtaken more often than Bounds.Overtakings before it has the lock, its call fails, or it crashes.
+// overtaken more often than Bounds.Overtakings before it has the lock, gives up, its call fails, or it crashes.
 //
 // It takes time linear in the events, times the number of processes that wait.
 func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
@@ -57,7 +60,12 @@ func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
 			}
 		case SessionState:
 			if p := findPlace(places, e.Process); p >= 0 {
-				places[p] = place{process: e.Process, late: places[p].late}
+				places[p] = place{process: e.Process, late: places[p].late, withdrawn: places[p].withdrawn}
+			}
+		case Fault:
+			if p := findPlace(places, e.Process); p >= 0 && e.Name == cancelName {
+				places[p].withdrawn = true
+				places[p] = places[p].lost()
 			}
 		case Crashed:
 			places = withoutPlace(places, e.Process)
@@ -84,7 +92,7 @@ func (p *place) queue(e *Event, index int) {
 	case p.late:
 		p.late = false
 		return
-	case p.queued == 0:
+	case p.queued == 0 && !p.withdrawn:
 		p.queued, p.node = index, e.Path
 	}
 	p.made = true

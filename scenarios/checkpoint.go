@@ -43,12 +43,13 @@ const (
 
 // A waymark is a branch as it stands in a file.
 type waymark struct {
-	Key   uint64 `json:"key"`
-	Step  Step   `json:"step"`
-	Usual Step   `json:"usual"`
-	Rest  []Step `json:"rest,omitempty"`
-	Slack int    `json:"slack,omitempty"`
-	Idle  bool   `json:"idle,omitempty"`
+	Key      uint64 `json:"key"`
+	Step     Step   `json:"step"`
+	Usual    Step   `json:"usual"`
+	Rest     []Step `json:"rest,omitempty"`
+	Slack    int    `json:"slack,omitempty"`
+	Idle     bool   `json:"idle,omitempty"`
+	Unstored int    `json:"unstored,omitempty"`
 }
 
 // encodedKeys are state keys, in ascending order, as base64 of 8 bytes each.
@@ -78,7 +79,11 @@ func (k *encodedKeys) UnmarshalText(text []byte) error {
 
 // description says what is searched, as far as a search depends on it.
 func (e *Exhaustive) description() string {
-	return fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry, e.Slack, e.Unreduced, e.Live)
+	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry, e.Slack, e.Unreduced, e.Live)
+	if e.Fair {
+		text += ", fair"
+	}
+	return text
 }
 
 // Resume makes the next Run go on from where an earlier one has written the Checkpoint; without such a file it begins at
@@ -117,7 +122,8 @@ func (x *explorer) resume(c *checkpoint, r *Report) {
 		x.seen.add(key)
 	}
 	for _, w := range c.Way {
-		x.path = append(x.path, branch{key: w.Key, step: w.Step, usual: w.Usual, rest: w.Rest, slack: w.Slack, idle: w.Idle})
+		x.path = append(x.path, branch{key: w.Key, step: w.Step, usual: w.Usual, rest: w.Rest, slack: w.Slack, idle: w.Idle,
+			unstored: w.Unstored})
 	}
 	x.transitions = c.Transitions
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
@@ -133,7 +139,8 @@ func (x *explorer) save(r *Report) error {
 	}
 	for i := range x.path {
 		b := &x.path[i]
-		c.Way = append(c.Way, waymark{Key: b.key, Step: b.step, Usual: b.usual, Rest: b.rest, Slack: b.slack, Idle: b.idle})
+		c.Way = append(c.Way, waymark{Key: b.key, Step: b.step, Usual: b.usual, Rest: b.rest, Slack: b.slack, Idle: b.idle,
+			Unstored: b.unstored})
 	}
 	content, err := json.Marshal(&c)
 	if err != nil {

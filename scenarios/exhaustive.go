@@ -32,6 +32,9 @@ import (
 //     their connection holds. Slack lets a schedule deviate from this so many times;
 //   - in leaps to the next instant at which something happens: a transaction, a process's timer, a new step.
 //
+// What must happen once faults are over and the order is fair is judged at the end of each run, where that is so in any case. With
+// Fair it is judged from every state on.
+//
 // # What is left out
 //
 // A step that brings a process an answer or an event and nothing else commutes with all that other processes and the
@@ -47,6 +50,7 @@ type Exhaustive struct {
 	Symmetry  bool          // processes are alike; see symmetric
 	Apart     bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
 	Live      bool          // run the processes' code in every run, even where it is known what it does
+	Fair      bool          // try in every state that the fair phase begins, in which progress, starvation and livelock are judged
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
@@ -69,6 +73,9 @@ type Exhaustive struct {
 	Progress func(*Report)
 
 	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
+	hoards      bool // store all states; see storage.go
+	leapsOnly   bool // leave nothing out but the steps of a leap
+	unsparing   bool // with Fair, try it in all states; see explorer.unfair
 	fingerprint TraceHash
 	resumed     *checkpoint
 }
@@ -161,11 +168,18 @@ func (e *Exhaustive) scope() string {
 	}
 	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients, e.Scenario.Cycles, faults)
 	if e.Deviations > 0 {
-		return text + fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
+		text += fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
+		if e.Fair {
+			text += fairScope
+		}
+		return text
 	}
 	text += "in which time passes where no message is under way and nobody on the way in"
 	if e.Slack > 0 {
 		text += fmt.Sprintf(", and %d times besides", e.Slack)
+	}
+	if e.Fair {
+		text += fairScope
 	}
 	if e.Symmetry {
 		text += ", up to renaming processes"
@@ -202,6 +216,7 @@ func (x *explorer) run(runner *Runner, scenario *Scenario) *Result {
 // A branch is a state on the way, and what is to be tried there.
 type branch struct {
 	key        uint64
+	visit      uint64    // see explorer.visit
 	step       Step      // that the way takes
 	usual      Step      // that the default policy takes
 	rest       []Step    // to be tried yet
@@ -210,7 +225,9 @@ type branch struct {
 	deviations int       // how often the way has deviated from the default policy before
 	idle       bool      // if it passes here, nothing waits for it
 	mends      bool      // the step mends a link; see explorer.mends
-	state      *state    // nil if pasts are told apart
+	state      *state    // nil if it is not stored, or pasts are told apart
+	pasts      []*past   // to which the processes have come, unless pasts are told apart
+	unstored   int       // how many states in a row, this one the last, are not stored
 	saved      *snapshot // nil if there is none of the state
 }
 
@@ -239,30 +256,30 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	}
 	key := x.loop.lastKey()
 	x.transitions++
-	now, fresh := x.visit(mix(key, uint64(x.slack())))
-	if !fresh && x.bound == 0 {
+	visit := x.visit(key)
+	if x.bound == 0 && x.visited(visit) {
 		return known
 	}
 	b := x.branch(options, usual)
-	b.state = now
-	b.key, b.slack, b.usual = key, x.slack(), options[usual].Step
+	b.key, b.visit, b.slack, b.usual = key, visit, x.slack(), options[usual].Step
 	b.deviations = x.deviations()
+	if x.search.Fair && x.unfair() {
+		b.rest = append(b.rest, Step{Kind: Fair})
+	}
 	b.saved = x.snapshot()
 	x.path = append(x.path, b)
+	x.arrive()
 	return x.take(index, options)
 }
 
-// visit tells whether the search comes for the first time to the state with that key, and returns what it knows of the state where
-// it has to know its pasts. What is tried in a state may depend on the step that has led there, and on who is untouched.
-func (x *explorer) visit(key uint64) (s *state, fresh bool) {
-	key = mix(key, uint64(x.leaver())<<32|uint64(x.mended()))
+// visit returns the key by which the search knows the state again to which it has come. What is tried in a state may depend on the
+// step that has led there, and on who is untouched.
+func (x *explorer) visit(key uint64) uint64 {
+	key = mix(mix(key, uint64(x.slack())), uint64(x.leaver())<<32|uint64(x.mended()))
 	if x.search.Symmetry {
 		key = mix(key, x.loop.untouchedMask())
 	}
-	if x.rehearsal != nil && x.pasts.merged {
-		return x.enter(key)
-	}
-	return nil, x.seen.add(key)
+	return key
 }
 
 // follow takes the step that the way takes.
@@ -278,6 +295,9 @@ func (x *explorer) follow(index int, options []Option) int {
 // take returns the index of the step that the way takes at its index-th state.
 func (x *explorer) take(index int, options []Option) int {
 	step := x.path[index].step
+	if step.Kind == Fair {
+		return fair
+	}
 	for i := range options {
 		if options[i].Step == step {
 			if index == len(x.path)-1 {
@@ -302,6 +322,7 @@ func (x *explorer) settle(from int) {
 	b := &x.path[len(x.path)-1]
 	if b.deferred != nil && x.visible(x.loop.log.Events()[from:]) {
 		b.rest = append(b.rest, b.deferred...)
+		x.store(b)
 	}
 	b.deferred = nil
 }
@@ -322,8 +343,8 @@ func (x *explorer) backtrack() bool {
 func (x *explorer) account(r *Report, result *Result) {
 	if !result.Known {
 		x.settle(x.events)
-		if x.rehearsal != nil && x.pasts.merged {
-			x.lead(nil)
+		if x.merges() {
+			x.lead(len(x.path), wayOn{nil, x.loop.lived()})
 		}
 	}
 	r.Schedules++
@@ -344,7 +365,7 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.CutOff++
 	}
 	if len(result.Violations) > 0 {
-		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations,
+		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: slices.Clone(result.Deviations),
 			Violations: result.Violations, Excused: x.search.Scenario.excused(result)}
 		if x.search.Scenario.Fails(result) {
 			r.Failure = failure
@@ -428,8 +449,8 @@ func (x *explorer) branch(options []Option, usual int) branch {
 		steps = append(steps, ticks...)
 	}
 	all := append(steps, faults...)
-	if !x.search.Unreduced {
-		all = x.afterLeaving(all)
+	if !x.search.Unreduced && !x.search.leapsOnly {
+		all = x.oneLogs(x.afterLeaving(all))
 		if first, deferred, ok := x.reduce(all); ok {
 			return branch{step: first[0], rest: first[1:], deferred: deferred, idle: idle}
 		}

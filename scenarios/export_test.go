@@ -24,3 +24,21 @@ func (e *Exhaustive) Rooted() *Exhaustive {
 	e.rooted = true
 	return e
 }
+
+// Hoarding makes the search store all states.
+func (e *Exhaustive) Hoarding() *Exhaustive {
+	e.hoards = true
+	return e
+}
+
+// LeapsOnly makes the search leave nothing out but the steps of leaps through time.
+func (e *Exhaustive) LeapsOnly() *Exhaustive {
+	e.leapsOnly = true
+	return e
+}
+
+// Unsparing makes the search with Fair try in all states that the fair phase begins.
+func (e *Exhaustive) Unsparing() *Exhaustive {
+	e.unsparing = true
+	return e
+}

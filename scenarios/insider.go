@@ -9,5 +9,10 @@ type insider interface {
 	forward(steps int) []branch
 }
 
-// known is what an insider chooses to end a run in a state whose future it knows.
-const known = -1
+// What is chosen that is no option.
+const (
+	// known is what an insider chooses to end a run in a state whose future it knows.
+	known = -1
+	// fair is what an insider or a Replay chooses to let the fair phase begin; see Fair.
+	fair = -2
+)

@@ -102,13 +102,16 @@ func (l *loop) outlook() uint64 {
 }
 
 // steady tells whether no server can lose its leader any more.
-func (l *loop) steady() bool {
+func (l *loop) steady() bool { return l.unassailable() && l.cluster.Whole() }
+
+// unassailable tells whether no fault of a server, or of a link to one, can strike any more.
+func (l *loop) unassailable() bool {
 	for kind := range faults.Kinds {
 		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
 			return false
 		}
 	}
-	return l.cluster.Whole()
+	return true
 }
 
 // name returns 64 bits by which a process is known in a key.

@@ -39,6 +39,14 @@ func (s *keySet) add(key uint64) bool {
 	return true
 }
 
+// has tells whether the key is in the set.
+func (s *keySet) has(key uint64) bool {
+	if key == 0 {
+		return s.zero
+	}
+	return len(s.slots) > 0 && s.slots[s.place(key)] == key
+}
+
 func (s *keySet) grow() {
 	old := s.slots
 	s.slots = make([]uint64, max(1<<10, 2*len(old)))

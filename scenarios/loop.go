@@ -150,8 +150,12 @@ func (l *loop) run() {
 			l.result.Known = true
 			break
 		}
-		l.take(l.options[chosen].Step, chosen != usual)
-		if !l.keyless {
+		step := Step{Kind: Fair}
+		if chosen != fair {
+			step = l.options[chosen].Step
+		}
+		l.take(step, chosen != usual)
+		if !l.keyless && !l.decided() {
 			l.result.Keys = append(l.result.Keys, l.key())
 		}
 	}
@@ -181,19 +185,22 @@ func (l *loop) take(step Step, deviates bool) {
 	if !l.unnoticed(step) {
 		l.observe()
 	}
-	if l.pasts != nil && l.pasts.merged {
+	if l.pasts != nil && l.pasts.merged && !l.decided() {
 		l.remember()
 	}
 }
+
+// decided tells whether the rest of the run is one of a search, in which nobody chooses any more nor asks what state it is in.
+func (l *loop) decided() bool { return l.lively && l.pasts != nil }
 
 // unnoticed tells whether a step that has been performed has reached no process: a request was served, and the server has not
 // hung up upon it, or a client's link was healed. When a server is healed there may be an election, which ends connections.
 func (l *loop) unnoticed(step Step) bool {
 	_, onServer := step.server()
 	switch {
-	case onServer || step.Kind != Serve && step.Kind != Heal:
+	case onServer || step.Kind != Serve && step.Kind != Heal && step.Kind != Fair:
 		return false
-	case step.Kind == Heal:
+	case step.Kind != Serve:
 		return true
 	}
 	link := l.processes[step.Process-1].link
@@ -438,8 +445,12 @@ func budgetKey(budget *faults.Plan) (key uint64) {
 }
 
 func (l *loop) perform(step Step) {
-	if step.Kind == Tick {
+	switch step.Kind {
+	case Tick:
 		l.tick()
+		return
+	case Fair:
+		l.beFair()
 		return
 	}
 	l.idleTicks = 0
@@ -573,10 +584,16 @@ func (l *loop) over() bool {
 	}
 	if l.settling || l.steps >= stepsMax || l.idleTicks >= idleTicksMax {
 		l.result.CutOff = !l.settling && l.steps >= stepsMax
-		l.lively, l.livelyFrom, l.livelyStep = true, now, l.steps
-		l.log.Append(history.Event{At: now, Kind: history.Liveness})
+		l.beFair()
 	}
 	return false
+}
+
+// beFair lets the liveness phase begin: from now on no fault strikes, and the default policy decides.
+func (l *loop) beFair() {
+	now := l.cluster.Now()
+	l.lively, l.livelyFrom, l.livelyStep = true, now, l.steps
+	l.log.Append(history.Event{At: now, Kind: history.Liveness})
 }
 
 func (l *loop) allDone() bool {

@@ -19,11 +19,61 @@ type memory struct {
 	open      bool   // the process waits for the lock
 	queued    bool   // and has made its node
 	before    uint64 // the processes that had queued when it asked and still wait, by their numbers modulo 64
+
+	claim claim
+}
+
+// A claim is what [history.CheckNoStarvation] knows of a process when the fair phase begins, but for whether it has given up, which
+// a key tells. The other properties that are judged from then on, [history.CheckNoLivelock] and [history.CheckProgress], know nothing
+// of what was before but which calls are open, which a key tells too.
+type claim struct {
+	place uint64 // hash of the node by which the process has queued, 0 if it has none
+	made  bool   // a node in this attempt, and the connection has kept its state since
+	late  bool   // the next node may be that of the attempt before, which was given up without one
+}
+
+// note brings the claim up to date with an event of its process.
+func (c *claim) note(e *history.Event, open bool) {
+	switch e.Kind {
+	case history.LockCall:
+		*c = claim{late: c.late}
+	case history.NodeCreated:
+		switch {
+		case e.Session == 0:
+		case c.late:
+			c.late = false
+		case open:
+			if c.made = true; c.place == 0 {
+				c.place = xxhash.Sum64String(e.Path)
+			}
+		}
+	case history.SessionState:
+		*c = claim{late: c.late}
+	case history.LockReturn:
+		*c = claim{late: e.Err != "" && !c.made}
+	case history.Finished:
+		*c = claim{} // It asks no more.
+	}
+}
+
+// key folds the claim into a key, which stays what it is without one.
+func (c *claim) key(key uint64) uint64 {
+	if *c == (claim{}) {
+		return key
+	}
+	flags := uint64(0)
+	if c.made {
+		flags = 1
+	}
+	if c.late {
+		flags |= 2
+	}
+	return mix(mix(key, c.place), flags)
 }
 
 // key returns 64 bits over the memory.
 func (m *memory) key() uint64 {
-	key := mix(m.attempt, uint64(m.inFlight))
+	key := m.claim.key(mix(m.attempt, uint64(m.inFlight)))
 	if !m.open {
 		return key
 	}
@@ -44,6 +94,9 @@ func (l *loop) remember() {
 			switch {
 			case e.Kind == history.NodeDeleted:
 				m.changes++
+				if m.claim.place != 0 && m.claim.place == xxhash.Sum64String(e.Path) {
+					m.claim.place = 0
+				}
 			case e.Kind == history.Tick:
 				m.disturbed = m.disturbed || m.inFlight > 0
 			case e.Kind == history.Fault && e.Process == 0:
@@ -60,10 +113,11 @@ func (l *loop) remember() {
 // remind puts an event into the memory of its process.
 func (l *loop) remind(p *process, e *history.Event) {
 	m := &p.stand.memory
+	m.claim.note(e, m.open)
 	switch e.Kind {
 	case history.LockCall:
 		before := l.queued()
-		*m = memory{attempt: m.attempt, left: p.link.OwnsNodes(), open: true, before: before, inFlight: m.inFlight}
+		*m = memory{attempt: m.attempt, left: p.link.OwnsNodes(), open: true, before: before, inFlight: m.inFlight, claim: m.claim}
 		if !m.left {
 			m.attempt = 0
 		}

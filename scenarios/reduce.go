@@ -1,6 +1,10 @@
 package scenarios
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/simzk"
+)
 
 // reduce picks steps that suffice in a state, if it can: one of a process that can do nothing else, and the faults that
 // can strike that process. That step is the delivery of a message, or the entry into a critical section. The other steps
@@ -38,12 +42,18 @@ import "slices"
 // the reduced search sees only schedules in which a message that can be delivered is not held back while time
 // passes; requests still are.
 func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
+	if len(all) == 1 || x.loop.budget.PhasedOnServers() {
+		return nil, nil, false
+	}
+	if first, deferred, ok := x.secluded(all); ok {
+		return first, deferred, true
+	}
 	at := slices.IndexFunc(all, x.entry)
 	entry := at >= 0
 	if !entry {
 		at = slices.IndexFunc(all, x.private)
 	}
-	if at < 0 || len(all) == 1 || x.loop.budget.PhasedOnServers() || x.search.Scenario.Servers > 1 && !x.calm(all[at].Process) {
+	if at < 0 || x.search.Scenario.Servers > 1 && !x.calm(all[at].Process) {
 		return nil, nil, false
 	}
 	first = append(make([]Step, 0, 4), all[at])
@@ -60,10 +70,90 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 }
 
 // calm tells whether no server will drop what is under way to a process of which the process's own steps, and the faults that strike
-// it, are not the cause, unless time passes: no fault of a server or of a link between two can strike any more, all servers serve and
-// hear of each other, and the process's session lives.
+// it, are not the cause, unless time passes: no fault of a server or of a link between two can strike any more, the process's session
+// has not ended, if it has one, and its server goes on. In an ensemble that is whole, no server but goes on. In another one where a
+// client turns to that is without a session depends on who is healed first.
 func (x *explorer) calm(process int32) bool {
-	return x.loop.steady() && x.loop.processes[process-1].link.HasSession()
+	link := x.loop.processes[process-1].link
+	switch {
+	case !x.loop.unassailable() || link.Ended():
+		return false
+	case x.loop.cluster.Whole():
+		return true
+	}
+	return x.search.Slack == 0 && link.Attached() && x.loop.cluster.Secure(link.ServerIndex())
+}
+
+// secluded picks the steps of a server that is about to apply a transaction, and of its clients, if what all others do commutes with
+// them: nothing can strike any more, and none of its clients is at a gate or asks for what the others have a say in before the server
+// has applied the transaction. A client that waits for an answer which comes only after that takes no step that matters to the
+// server until then. No client comes to the server meanwhile: all that are connected are where they stay, and those that are not
+// connected need time. (One could lose its connection by what it asks for itself, such as with wrong credentials; a lock that
+// does so is not searched whole.) At most one of the server's clients may have steps to take, as what it does may be visible.
+func (x *explorer) secluded(all []Step) (first, deferred []Step, ok bool) {
+	if !x.loop.faultless || x.search.Slack > 0 {
+		return nil, nil, false
+	}
+	for _, step := range all {
+		server, atServer := step.server()
+		if !atServer || step.Kind != Apply {
+			continue
+		}
+		if client, ok := x.onlyClient(server); ok {
+			first, deferred = split(all, func(s Step) bool { return s == step || client != 0 && s.Process == client })
+			return first, deferred, true
+		}
+	}
+	return nil, nil, false
+}
+
+// onlyClient returns the one process whose steps a server and its clients can take by themselves, 0 if there is none, and false if
+// others have a say in what they do; see secluded.
+func (x *explorer) onlyClient(server int) (client int32, ok bool) {
+	cluster := x.loop.cluster
+	if !cluster.Secure(server) {
+		return 0, false
+	}
+	for _, p := range x.loop.processes {
+		l := p.link
+		switch own := l.ServerIndex() == server; {
+		case l.Crashed():
+			if own && l.Unserved() > 0 {
+				return 0, false
+			}
+		case !l.Connected():
+		case !cluster.Secure(l.ServerIndex()), !l.Stays() && !(own && l.Ended() && cluster.Whole()):
+			return 0, false
+		case !own || l.Waits():
+		case p.waiting || client != 0 || dependent(l):
+			return 0, false
+		case l.Unserved() > 0 || l.Undelivered() > 0 || l.Down() || l.Paused():
+			client = int32(p.Number)
+		}
+	}
+	return client, true
+}
+
+// dependent tells whether it depends on others when the client's next request can be served.
+func dependent(l *simzk.Link) bool {
+	held, _ := l.Held()
+	_, servable := l.Servable()
+	return l.Unserved() > 0 && !servable && !held
+}
+
+// split returns the steps that are as asked, deliveries first, and the others.
+func split(all []Step, are func(Step) bool) (these, others []Step) {
+	for _, step := range all {
+		switch {
+		case !are(step):
+			others = append(others, step)
+		case step.Kind == Deliver:
+			these = slices.Insert(these, 0, step)
+		default:
+			these = append(these, step)
+		}
+	}
+	return these, others
 }
 
 // afterLeaving picks what has to be tried right after a process has left its critical section while its next request waits
@@ -78,6 +168,21 @@ func (x *explorer) afterLeaving(all []Step) []Step {
 		return all
 	}
 	return slices.DeleteFunc(all, func(s Step) bool { return s.Process > 0 && s.Process != left })
+}
+
+// oneLogs leaves only the first of several servers that can log a proposal. In a steady ensemble what a server has logged decides
+// nothing but when a proposal is committed, and that depends on how many have logged it.
+func (x *explorer) oneLogs(all []Step) []Step {
+	if !x.loop.steady() {
+		return all
+	}
+	logs := 0
+	return slices.DeleteFunc(all, func(s Step) bool {
+		if s.Kind == Log {
+			logs++
+		}
+		return s.Kind == Log && logs > 1
+	})
 }
 
 // leaver returns the process that has left its critical section right before, if that is a reason to leave something out; else 0.

@@ -17,7 +17,7 @@ type Result struct {
 	Events     []history.Event // good until the runner's next run
 	Steps      int             // decisions
 	Deviations []Deviation     // the schedule: where the decisions differ from the default policy's
-	Keys       []uint64        // the state key after each step; good until the runner's next run
+	Keys       []uint64        // the state key after each step, in a search only of those in which it chooses; good until the runner's next run
 	Landed     Landed          // the faults that struck
 	Aimed      Aimed           // those of them that struck a target that the plan names
 	TraceHash  uint64          // over all events
@@ -47,6 +47,8 @@ type Runner struct {
 	keyless bool // nobody counts states
 	reached []bool
 	judged  []history.Property // in the run under way
+
+	rehearsed Result // of the last run that was rehearsed
 
 	checking time.Duration // how long the runs so far have been checked
 	checker  history.Checker
@@ -85,9 +87,10 @@ func (r *Runner) run(scenario *Scenario, strategy Strategy, result *Result) {
 }
 
 // rehearse performs a run as Run does, with what is known of the processes' code in the place of their goroutines. It goes on
-// from a snapshot of the runner's last run, unless that is nil.
+// from a snapshot of the runner's last run, unless that is nil. All of the result is good until the runner's next run.
 func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts, from *snapshot) *Result {
-	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
+	result := &r.rehearsed
+	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	l := r.loop
 	if from == nil {
 		r.log.Reset()

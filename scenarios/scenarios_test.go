@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestStepNames(t *testing.T) {
-	steps := []scenarios.Step{{Kind: scenarios.Tick}}
+	steps := []scenarios.Step{{Kind: scenarios.Tick}, {Kind: scenarios.Fair}}
 	for _, kind := range []scenarios.StepKind{scenarios.Serve, scenarios.Deliver, scenarios.Enter, scenarios.Leave, scenarios.Heal} {
 		steps = append(steps, scenarios.Step{Kind: kind, Process: 12})
 	}
@@ -62,7 +62,7 @@ func TestStepNames(t *testing.T) {
 			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
 		}
 	}
-	for _, name := range []string{"", "tick c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101", "dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
+	for _, name := range []string{"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101", "dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
 		"kill-server s1-s2", "part-link s1", "part-link s3-s1", "part-link s1-s1", "part-link c1-s2", "mute-link s1-c1", "mute-link s1-s8", "unreachable c1",
 		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2"} {
 		if step, err := scenarios.ParseStep(name); err == nil {

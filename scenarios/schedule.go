@@ -25,6 +25,9 @@ func (r *Replay) Choose(index int, options []Option, usual int) int {
 		deviation := r.Deviations[r.next]
 		r.next++
 		if deviation.Index == index {
+			if deviation.Step.Kind == Fair {
+				return fair
+			}
 			for i := range options {
 				if options[i].Step == deviation.Step {
 					return i

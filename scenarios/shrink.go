@@ -94,12 +94,18 @@ func (s *shrinker) search(scenario Scenario) bool {
 func (s *shrinker) sparser(scenario Scenario, deviations int) bool {
 	for n := 1; n <= min(deviations, sparseMax); n++ {
 		for i := range sparseSchedules {
-			if s.try(scenario, &sparse{source: NewRandom(uint64(n), i), left: n, horizon: s.steps}) {
+			if s.try(scenario, &sparse{source: NewRandom(uint64(n), i), left: n, horizon: s.steps, fair: s.fair()}) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// fair tells whether the schedule ends in that the fair phase begins.
+func (s *shrinker) fair() bool {
+	last := len(s.deviations) - 1
+	return last >= 0 && s.deviations[last].Step.Kind == Fair
 }
 
 // fewerFaults looks for a failure that needs fewer faults than the schedule has, be they of other kinds.

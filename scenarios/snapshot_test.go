@@ -22,28 +22,28 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			}
 			s := planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
 			s.Servers = servers
-			if landed := changesNothing(t, s, 400); landed.Total(kind) == 0 {
+			if landed := changesNothing(t, scenarios.Exhaustive{Scenario: s, Schedules: 400}); landed.Total(kind) == 0 {
 				t.Errorf("%v: nothing has struck", &s)
 			}
 		}
 	}
-	changesNothing(t, planned(t, subjects.Mutex(), 2, 2, "any=2"), 2000)
-	changesNothing(t, planned(t, subjects.Textbook(), 3, 1, "none"), 1000)
-	changesNothing(t, planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"), 1000)
+	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Mutex(), 2, 2, "any=2"), Schedules: 2000})
+	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Mutex(), 2, 2, "any=2"), Schedules: 1000, Fair: true})
+	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 3, 1, "none"), Schedules: 1000})
+	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"), Schedules: 1000})
 }
 
 // changesNothing compares the first runs of a search, and returns which faults have struck in them.
-func changesNothing(t *testing.T, s scenarios.Scenario, schedules int) scenarios.Landed {
+func changesNothing(t *testing.T, e scenarios.Exhaustive) scenarios.Landed {
 	t.Helper()
-	e := scenarios.Exhaustive{Scenario: s, Schedules: schedules}
 	rooted := e
 	got, want := e.Run(context.Background(), t), rooted.Rooted().Run(context.Background(), t)
 	if got.Digest != want.Digest || got.States != want.States || got.Transitions != want.Transitions || got.Landed != want.Landed {
-		t.Errorf("%v: digest %x, %d states, %d transitions; from the beginning %x, %d, %d", &s,
+		t.Errorf("%v: digest %x, %d states, %d transitions; from the beginning %x, %d, %d", &e.Scenario,
 			got.Digest, got.States, got.Transitions, want.Digest, want.States, want.Transitions)
 	}
 	if got.Nondeterministic != nil || want.Nondeterministic != nil {
-		t.Errorf("%v: %v, from the beginning %v", &s, got.Nondeterministic, want.Nondeterministic)
+		t.Errorf("%v: %v, from the beginning %v", &e.Scenario, got.Nondeterministic, want.Nondeterministic)
 	}
 	return got.Landed
 }

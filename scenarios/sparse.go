@@ -6,8 +6,9 @@ package scenarios
 // any step that can happen in place of a delay, and sampled.)
 type sparse struct {
 	source  *Random
-	left    int // deviations still to be made
-	horizon int // about how many decisions are still to come
+	left    int  // deviations still to be made
+	horizon int  // about how many decisions are still to come
+	fair    bool // the last deviation is that the fair phase begins
 }
 
 func (s *sparse) Choose(index int, options []Option, usual int) int {
@@ -18,6 +19,8 @@ func (s *sparse) Choose(index int, options []Option, usual int) int {
 	if int(s.source.below(uint64(remaining))) >= s.left {
 		return usual
 	}
-	s.left--
+	if s.left--; s.left == 0 && s.fair {
+		return fair
+	}
 	return usualFirst(1+int(s.source.below(uint64(len(options)-1))), usual)
 }

@@ -23,11 +23,12 @@ import (
 //
 // Where a process does not do the same the state is entered as another one with the same key.
 type state struct {
-	pasts []*past
-	ways  []wayOn
-	twins [][]twin // of each process, pasts that were compared with its own
-	other *state   // with the same key
-	open  bool     // not all ways on are known yet
+	pasts   []*past
+	crashed uint64 // the processes that have; see without
+	ways    []wayOn
+	twins   [][]twin // of each process, pasts that were compared with its own
+	other   *state   // with the same key
+	open    bool     // not all ways on are known yet
 }
 
 // A wayOn leads from a state to the next.
@@ -47,58 +48,27 @@ type states struct {
 	count int
 }
 
-// enter returns the state to which a run has come, and whether it is new.
-func (x *explorer) enter(key uint64) (s *state, fresh bool) {
-	pasts := x.loop.alive()
-	first := x.states.by[key]
-	for s = first; s != nil; s = s.other {
-		if !s.open && x.same(s, pasts) {
-			x.lead(s)
-			return s, false
-		}
-	}
-	s = &state{pasts: pasts, other: first, open: true}
-	x.lead(s)
-	x.states.by[key] = s
-	x.states.count++
-	return s, true
-}
-
-// alive returns the pasts to which the processes have come, nil for those that have crashed.
-func (l *loop) alive() []*past {
-	pasts := make([]*past, len(l.processes))
-	for i, p := range l.processes {
-		if !p.link.Crashed() {
-			pasts[i] = p.stand.past
-		}
-	}
-	return pasts
-}
-
-// lead notes where the way on from the last state has led.
-func (x *explorer) lead(to *state) {
-	for i := len(x.path) - 1; i >= 0; i-- {
-		from := x.path[i].state
-		if from == nil {
-			continue
-		}
-		pasts := make([]*past, len(from.pasts))
-		for i := range pasts {
-			pasts[i] = x.loop.processes[i].stand.past
-		}
-		from.ways = append(from.ways, wayOn{to, pasts})
-		return
-	}
-}
-
 // same tells whether what the processes do in a state after these pasts is what they do after its own.
 func (x *explorer) same(s *state, pasts []*past) bool {
 	for i := range pasts {
-		if pasts[i] != nil && !x.pasts.alike(s, i, pasts[i]) {
+		if !s.without(i) && !x.pasts.alike(s, i, pasts[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// without tells whether a process, counted from 0, has crashed.
+func (s *state) without(process int) bool { return s.crashed>>process&1 != 0 }
+
+// crashed returns the processes that have crashed, as in a [state].
+func (l *loop) crashed() (mask uint64) {
+	for i, p := range l.processes {
+		if p.link.Crashed() {
+			mask |= 1 << i
+		}
+	}
+	return mask
 }
 
 // alike tells whether a process does the same, on all ways on from a state, after its past there and after another one.
@@ -137,7 +107,7 @@ func (t *pasts) alikeOn(w *wayOn, process int, own, p *past) bool {
 			return false
 		}
 	}
-	if w.to == nil || w.to.pasts[process] == nil { // The run ends, or the process has crashed.
+	if w.to == nil || w.to.without(process) { // The run ends, or the process has crashed.
 		return t.tear(p) == t.tear(end)
 	}
 	return t.alike(w.to, process, p)

@@ -23,24 +23,25 @@ const (
 	Apply                   // a server that is not the leader applies the next transaction
 	Tick                    // time passes to the next deadline
 	Fault                   // a fault strikes the client; the step's name is the fault's
+	Fair                    // from here on no fault strikes, and the default policy decides; only a schedule asks for it, it is no option
 )
 
 var stepNames = [...]string{Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
-	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick"}
+	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick", Fair: "fair"}
 
 // A Step is one thing that can happen next.
 type Step struct {
 	Kind    StepKind
 	Fault   faults.Kind // only of Fault
 	Peer    uint8       // of a link, the server at its other end, from 1; 0 of what concerns no link between two
-	Process int32       // from 1; 0 for Tick; -1 stands for the first server, and so on
+	Process int32       // from 1; 0 for Tick and Fair; -1 stands for the first server, and so on
 }
 
 // String returns the step's name, such as "serve c1", "tick" or "expire c2".
 func (s Step) String() string {
 	switch s.Kind {
-	case Tick:
-		return stepNames[Tick]
+	case Tick, Fair:
+		return stepNames[s.Kind]
 	case Fault:
 		return s.Fault.String() + s.target()
 	}
@@ -93,8 +94,11 @@ func (s Step) GoString() string { return s.String() }
 
 // ParseStep returns the step that has the name.
 func ParseStep(name string) (Step, error) {
-	if name == stepNames[Tick] {
+	switch name {
+	case stepNames[Tick]:
 		return Step{Kind: Tick}, nil
+	case stepNames[Fair]:
+		return Step{Kind: Fair}, nil
 	}
 	verb, target, _ := strings.Cut(name, " ")
 	if step, ok := parseTarget(target); ok {

@@ -110,6 +110,13 @@ func (c *Cluster) Whole() bool {
 	return c.leader != noLeader
 }
 
+// Secure tells whether a server follows a leader that has a majority behind it, so that it goes on as long as no server dies and no
+// time passes, whatever is mended meanwhile.
+func (c *Cluster) Secure(server int) bool {
+	s := &c.servers[server]
+	return s.serving && s.epoch == c.epoch && c.followed()
+}
+
 // KillServer ends a server's process. Its clients lose their connections; if it was the leader, or if no majority is
 // left, all clients do. A server that is down already stays so.
 func (c *Cluster) KillServer(server int) {

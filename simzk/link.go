@@ -114,8 +114,7 @@ func (l *Link) Crashed() bool { return l.crashed.Load() }
 
 // HasSession tells whether the client has a session that it knows and that lives.
 func (l *Link) HasSession() bool {
-	_, alive := l.cluster.findSession(l.end.believes())
-	return alive && !l.crashed.Load()
+	return l.cluster.lives(l.end.believes()) && !l.crashed.Load()
 }
 
 // Unserved returns how many requests have been sent and not yet served.
@@ -138,6 +137,32 @@ func (l *Link) Deliverable() (age uint64, ok bool) {
 		return 0, false
 	}
 	return l.toClient[0].age, true
+}
+
+// Attached tells whether the client's server knows it with its session.
+func (l *Link) Attached() bool { return l.session != nil }
+
+// Ended tells whether the client's server knows it with a session that has ended.
+func (l *Link) Ended() bool { return l.session != nil && !l.cluster.lives(l.session.id) }
+
+// Stays tells whether the client's connection has a session that lives, or will get one from the server as that is now.
+func (l *Link) Stays() bool {
+	return l.session != nil && !l.Ended() || l.shakesHands() && (l.toServer[0].session == 0 || l.cluster.lives(l.toServer[0].session))
+}
+
+// shakesHands tells whether the next request of the client is a handshake that the server will not turn down.
+func (l *Link) shakesHands() bool {
+	if len(l.toServer) == 0 {
+		return false
+	}
+	r := l.toServer[0]
+	return r.Op == wire.OpCreateSession && !r.again && r.seen <= l.cluster.zxidOf(l.server)
+}
+
+// Waits tells whether the client's server will answer nothing that the client asks for before it has applied all that is proposed
+// by now. That is so if its first request that is not answered is one whose answer tells of a transaction, or of a sync.
+func (l *Link) Waits() bool {
+	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) || l.shakesHands() && l.toServer[0].session == 0
 }
 
 // EventNext tells whether the message that the client gets next is a watch event.

@@ -303,6 +303,11 @@ func (c *Cluster) Expire(id int64) bool {
 	return found
 }
 
+func (c *Cluster) lives(id int64) bool {
+	_, found := c.findSession(id)
+	return found
+}
+
 func (c *Cluster) findSession(id int64) (int, bool) {
 	return slices.BinarySearchFunc(c.sessions, id, func(s *session, id int64) int {
 		switch {

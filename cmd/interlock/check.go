@@ -35,7 +35,7 @@ type checkFlags struct {
 	clients, cycles, servers             int
 	schedules, workers, slack            int
 	deviations                           int
-	symmetry                             bool
+	symmetry, fair                       bool
 	budget                               time.Duration
 	json, out, checkpoint                string
 	bounds                               faults.Bounds
@@ -72,6 +72,8 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for go-zookeeper/zk itself, which takes ten times as long")
 	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
 	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which nothing has happened yet for alike")
+	flags.BoolVar(&f.fair, "fair", false, "of an exhaustive search: in every state, try too that no faults strike from there on and the order is fair, "+
+		"as what must happen in the end is judged from then on")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, and note in it how far the search is, "+
 		"once a minute and when --budget, --schedules or Ctrl-C ends it")
 	flags.IntVar(&f.slack, "slack", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
@@ -222,8 +224,8 @@ func (f *checkFlags) strategyFits() error {
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		return nil
 	}
-	if f.symmetry || f.slack > 0 || f.checkpoint != "" || f.deviations > 0 {
-		return errors.New("--symmetry, --slack, --deviations and --checkpoint are for --strategy exhaustive only")
+	if f.symmetry || f.fair || f.slack > 0 || f.checkpoint != "" || f.deviations > 0 {
+		return errors.New("--symmetry, --fair, --slack, --deviations and --checkpoint are for --strategy exhaustive only")
 	}
 	if _, err := scenarios.ParseStrategy(f.strategy); err != nil {
 		return fmt.Errorf("--strategy: %w, %s", err, scenarios.ExhaustiveStrategy)
@@ -273,7 +275,7 @@ func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Camp
 	if f.strategy != scenarios.ExhaustiveStrategy {
 		return c.Run(ctx, t), nil
 	}
-	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Slack: f.slack, Deviations: f.deviations, Schedules: c.Schedules,
+	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Fair: f.fair, Slack: f.slack, Deviations: f.deviations, Schedules: c.Schedules,
 		Budget: c.Budget, Progress: c.Progress, Checkpoint: f.checkpoint}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {

@@ -1,0 +1,40 @@
+package scenarios
+
+import "slices"
+
+// The fair phase, from which on no fault strikes and the default policy decides, begins in every run: when all processes have
+// finished, when nothing has happened for long, or after many steps. What must happen in the end is judged from then on. There is
+// little left to be judged by then: a lock that lets one process overtake another for ever does so while both have attempts left. So
+// a search with Fair tries it as one more step, the last of each state. No step follows: how the run goes on is the default policy's
+// matter, and whatever it comes to is not a state of the search.
+//
+// What the checkers remember from before that step stands in the key of a state: see [claim]. What the default policy goes by besides,
+// in what order messages to and from different processes were sent, stands in none. Of several ways to a state that differ in this
+// alone, one is gone on from fairly.
+
+// fairScope says of a search what was done for its Fair.
+const fairScope = ", with the fair phase begun in every state"
+
+// unfair tells whether it has to be tried in the state to which the way has come that the fair phase begins.
+//
+// It need not be where the default policy has led from a state in which it was tried. The run that was fair from there on has come
+// through this state, and all that is judged from now on was judged in it, with what happened in between: whoever has queued had its
+// place then or has taken it since, and no place is lost any more. Only seconds in which requests are counted may begin elsewhere; see
+// [history.CheckNoLivelock]. The default policy does otherwise once the order is fair with servers that nobody needs: it lets them be.
+func (x *explorer) unfair() bool {
+	if x.bound > 0 && x.deviations() == x.bound {
+		return false
+	}
+	if x.search.unsparing {
+		return true
+	}
+	for _, b := range slices.Backward(x.path) {
+		if _, onServer := b.step.server(); b.step != b.usual || onServer && b.step.Kind == Heal {
+			return true
+		}
+		if b.key != 0 { // Otherwise the state was passed in a leap.
+			return false
+		}
+	}
+	return true
+}
