@@ -216,8 +216,9 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 	if c.Schedules > 0 {
 		end = min(end, c.Schedules)
 	}
+	result := new(Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
-		result := runner.Run(&c.Scenario, c.strategy(schedule))
+		runner.run(&c.Scenario, c.strategy(schedule), result)
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.steps += result.Steps
@@ -245,7 +246,7 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed b
 		return false
 	}
 	failed = c.Scenario.Fails(result)
-	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: result.Deviations,
+	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: slices.Clone(result.Deviations),
 		Violations: result.Violations, Excused: c.Scenario.excused(result)}
 	if failed {
 		outcome.failure = failure
