@@ -124,6 +124,8 @@ func (x *explorer) onlyClient(server int) (client int32, ok bool) {
 		case !l.Connected():
 		case !cluster.Secure(l.ServerIndex()), !l.Stays() && !(own && l.Ended() && cluster.Whole()):
 			return 0, false
+		case own && l.Ended() && l.Waits():
+			return 0, false // What is under way to it is lost when the server applies the end, and what it asks for.
 		case !own || l.Waits():
 		case p.waiting || client != 0 || dependent(l):
 			return 0, false

@@ -3,8 +3,10 @@ package scenarios_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // verdictsWith returns what a whole search finds.
@@ -156,4 +159,89 @@ func TestEarlyLossIsToldApart(t *testing.T) {
 			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.Unreduced, e.Apart, e.Live)
 		}
 	}
+}
+
+// On several servers a search comes to all that can happen to a process, and when, though it leaves out orders of steps that
+// commute.
+func TestReductionOnSeveralServers(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+	}{
+		{subjects.Mutex(), 2, 1, "none"},
+		{subjects.ExistsThenWait(), 2, 1, "none"},
+		{subjects.NameOrder(), 2, 1, "none"},
+		{subjects.NoRecheck(), 2, 1, "none"},
+		{subjects.Mutex(), 1, 1, "kill-server=1"},
+		{subjects.Mutex(), 1, 1, "part-server=1"},
+		{subjects.Mutex(), 1, 1, "mute-server=1"},
+		{subjects.Textbook(), 1, 1, "part-link=1"},
+		{subjects.Mutex(), 1, 2, "reset=1"},
+		{subjects.Textbook(), 2, 1, "cancel=1"},
+		{subjects.NoGUID(), 1, 1, "lose-reply=1"},
+	} {
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Apart: true}
+			e.Scenario.Servers = 3
+			got, verdicts, r := locals(t, e)
+			want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
+			maps.DeleteFunc(got, goesOn)
+			maps.DeleteFunc(want, goesOn)
+			if !maps.Equal(got, want) {
+				t.Errorf("%d lives, want %d", len(got), len(want))
+			}
+			if !maps.Equal(verdicts, wantVerdicts) {
+				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)), slices.Sorted(maps.Keys(wantVerdicts)))
+			}
+			if 2*r.States > whole.States {
+				t.Errorf("%d states, and %d with nothing left out", r.States, whole.States)
+			}
+		})
+	}
+}
+
+// asksForLong is a lock of which the first process watches for a node that the second one makes and then asks for a write, which
+// waits for as long as its server is cut off from the others: in the end until its session is over.
+func asksForLong() scenarios.Subject {
+	s := subject("asks-for-long", func(p *scenarios.Process) scenarios.LockerFunc {
+		create := func(path string) error {
+			_, err := p.Client.Create(p.Directory+path, nil, 0, zk.WorldACL(zk.PermAll))
+			return err
+		}
+		return func(context.Context) (*scenarios.Hold, error) {
+			if p.Number == 2 {
+				time.Sleep(2 * time.Second)
+				err := create("/watched")
+				time.Sleep(7 * time.Second)
+				return nil, errors.Join(err, errors.New("taken"))
+			}
+			_, _, _, err := p.Client.ExistsW(p.Directory + "/watched")
+			time.Sleep(time.Second)
+			return nil, errors.Join(err, create("/asked"), errors.New("taken"))
+		}
+	})
+	s.Claims = []history.Property{history.HonestLoss}
+	return s
+}
+
+// A server that is about to apply the end of a session drops what is under way to its client, so what the client does before is not
+// left out, though it waits for an answer.
+func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
+	e := scenarios.Exhaustive{Scenario: planned(t, asksForLong(), 2, 1, "part-server=1"), Apart: true}
+	e.Scenario.Servers = 3
+	got, _, _ := locals(t, e)
+	want, _, _ := locals(t, *e.LeapsOnly())
+	for _, lives := range []map[string]bool{got, want} {
+		maps.DeleteFunc(lives, goesOn)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d lives of processes, want %d", len(got), len(want))
+	}
+}
+
+// goesOn tells whether something is in a life of a process after it has finished, which nobody takes note of.
+func goesOn(life string, _ bool) bool {
+	_, after, finished := strings.Cut(life, history.Finished.String())
+	return finished && strings.Count(after, ";") > 1
 }
