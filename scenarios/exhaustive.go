@@ -321,11 +321,15 @@ func (x *explorer) settle(from int) {
 		return
 	}
 	b := &x.path[len(x.path)-1]
-	if b.deferred != nil && x.visible(x.loop.log.Events()[from:]) {
+	switch {
+	case b.deferred == nil:
+	case x.visible(x.loop.log.Events()[from:]):
 		b.rest = append(b.rest, b.deferred...)
+		b.deferred = nil
 		x.store(b)
+	case len(b.rest) == 0:
+		b.deferred = nil
 	}
-	b.deferred = nil
 }
 
 // backtrack goes back to the last state where something is left to be tried, and returns false if there is none.
