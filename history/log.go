@@ -84,16 +84,15 @@ func (e *Event) appendBinary(b []byte) []byte {
 
 // appendFields appends all but the kind and the time.
 func (e *Event) appendFields(b []byte) []byte {
-	b = binary.AppendVarint(b, int64(e.Process))
-	b = binary.AppendVarint(b, int64(e.Attempt))
-	b = binary.AppendVarint(b, int64(e.Request))
-	b = binary.AppendVarint(b, int64(e.Watch))
-	b = binary.AppendVarint(b, e.Zxid)
-	b = binary.AppendVarint(b, e.Session)
-	for _, s := range [...]string{e.Op, e.Path, e.Name, e.Err} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+	b = appendVarint(b, int64(e.Process))
+	if e.Attempt|e.Request|e.Watch == 0 { // as of many events
+		b = append(b, 0, 0, 0)
+	} else {
+		b = appendVarint(appendVarint(appendVarint(b, int64(e.Attempt)), int64(e.Request)), int64(e.Watch))
 	}
+	b = appendVarint(appendVarint(b, e.Zxid), e.Session)
+	b = appendString(appendString(b, e.Op), e.Path)
+	b = appendString(appendString(b, e.Name), e.Err)
 	if e.Server != 0 {
 		b = append(b, 0) // No event begins so: there is no kind 0.
 		b = binary.AppendVarint(b, int64(e.Server))
@@ -106,6 +105,22 @@ func (e *Event) appendFields(b []byte) []byte {
 		b = append(b, 0, 0, 0, e.Peer) // After two 0 stands a length, and there is none of 0 bytes.
 	}
 	return b
+}
+
+// appendVarint is [binary.AppendVarint], at once where the number is small.
+func appendVarint(b []byte, v int64) []byte {
+	if uint64(v) < 1<<6 {
+		return append(b, byte(v<<1))
+	}
+	return binary.AppendVarint(b, v)
+}
+
+// appendString appends a string behind its length.
+func appendString(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, 0)
+	}
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 // processesMax is the highest number of a process that Read accepts: a timeline has a column for each.

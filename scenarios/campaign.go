@@ -23,6 +23,7 @@ type Campaign struct {
 	Seed      uint64
 	Schedules int           // how many at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
+	States    int           // end, with the chunk under way, once there are so many distinct states, up to StatesMax; 0 for no bound
 	Workers   int           // how many run at the same time; 0 for 1
 	Strategy  string        // one of [StrategyNames]; [PortfolioStrategy] unless set
 
@@ -42,7 +43,7 @@ type Campaign struct {
 type Report struct {
 	Schedules int
 	Steps     int
-	States    int    // distinct state keys
+	States    int    // distinct state keys; of an exhaustive search those that it has stored
 	Depth     int    // of the longest schedule, in decisions
 	Histories int    // of a campaign: distinct ones, counted up to 2^17
 	Digest    uint64 // over the trace hashes of all schedules, in order
@@ -94,8 +95,8 @@ type Failure struct {
 const (
 	// chunkSchedules is how many schedules a worker takes at a time.
 	chunkSchedules = 64
-	// statesMax bounds the memory that counting states takes, to 16 MB.
-	statesMax = 1 << 20
+	// StatesMax is how many states a campaign counts, which bounds the memory that it takes for that to 16 MB.
+	StatesMax = 1 << 20
 	// historiesMax bounds the memory that counting distinct histories takes, to 2 MB.
 	historiesMax = 1 << 17
 	// progressEvery is how often progress is reported.
@@ -127,7 +128,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	c.prepare(t)
 	report := &Report{}
 	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk),
-		states: newKeySet(statesMax), traces: newKeySet(historiesMax)}
+		states: newKeySet(StatesMax), traces: newKeySet(historiesMax)}
 	bounded, end := context.WithCancel(ctx) // by the budget too
 	defer end()
 	if c.Budget > 0 {
@@ -215,8 +216,9 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 	if c.Schedules > 0 {
 		end = min(end, c.Schedules)
 	}
+	result := new(Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
-		result := runner.Run(&c.Scenario, c.strategy(schedule))
+		runner.run(&c.Scenario, c.strategy(schedule), result)
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.steps += result.Steps
@@ -244,7 +246,7 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed b
 		return false
 	}
 	failed = c.Scenario.Fails(result)
-	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: result.Deviations,
+	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: slices.Clone(result.Deviations),
 		Violations: result.Violations, Excused: c.Scenario.excused(result)}
 	if failed {
 		outcome.failure = failure
@@ -310,7 +312,7 @@ func (m *merger) merge(next *chunk) {
 	}
 	r.Histories = m.traces.count
 	for _, key := range next.keys {
-		if m.states.count == statesMax {
+		if m.states.count == StatesMax {
 			r.StatesCapped = true
 			m.campaign.capped.Store(true)
 			break
@@ -323,7 +325,7 @@ func (m *merger) merge(next *chunk) {
 		r.Beyond = next.beyond
 	}
 	r.Failure, r.Nondeterministic = next.failure, next.nondet
-	m.done = next.failure != nil || next.nondet != nil
+	m.done = next.failure != nil || next.nondet != nil || m.campaign.States > 0 && r.States >= m.campaign.States
 	if next.failure != nil {
 		r.share(next.failure.Strategy).Found = true
 	}

@@ -54,6 +54,7 @@ type Exhaustive struct {
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
+	States    int           // how many states are stored at most; 0 for no bound. What follows from one run on is not broken off
 
 	// Deviations, if set, makes this a search of another sort, for where all schedules are too many: of all that deviate from
 	// the default policy at most so many times, first those that do once, then twice, and so on. Time may then pass at any
@@ -138,7 +139,7 @@ func (e *Exhaustive) over(ctx context.Context, x *explorer, r *Report, elapsed t
 		r.Deviations = max(0, x.bound-1)
 		if left = ctx.Err() != nil; left {
 			r.Interrupted = true
-		} else if e.Schedules > 0 && r.Schedules >= e.Schedules || e.Budget > 0 && elapsed >= e.Budget {
+		} else if e.Schedules > 0 && r.Schedules >= e.Schedules || e.Budget > 0 && elapsed >= e.Budget || e.States > 0 && r.States >= e.States {
 			left = true
 		} else {
 			return false
@@ -365,7 +366,7 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.CutOff++
 	}
 	if len(result.Violations) > 0 {
-		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: result.Deviations,
+		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: slices.Clone(result.Deviations),
 			Violations: result.Violations, Excused: x.search.Scenario.excused(result)}
 		if x.search.Scenario.Fails(result) {
 			r.Failure = failure

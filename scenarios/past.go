@@ -182,6 +182,7 @@ func retained(stimuli []stimulus) []stimulus {
 	for i := range stimuli {
 		if r := stimuli[i].client.Result; r != nil {
 			result := *r
+			result.Results = slices.Clone(r.Results)
 			stimuli[i].client.Result = &result
 		}
 	}

@@ -3,6 +3,7 @@ package scenarios_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // verdictsWith returns what a whole search finds.
@@ -156,6 +158,46 @@ func TestEarlyLossIsToldApart(t *testing.T) {
 		if found := verdictsWith(t, e); len(found) == 0 {
 			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.Unreduced, e.Apart, e.Live)
 		}
+	}
+}
+
+// On several servers a search comes to all that can happen to a process, and when, though it leaves out orders of steps that
+// commute.
+func TestReductionOnSeveralServers(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+	}{
+		{subjects.Mutex(), 2, 1, "none"},
+		{subjects.ExistsThenWait(), 2, 1, "none"},
+		{subjects.NameOrder(), 2, 1, "none"},
+		{subjects.NoRecheck(), 2, 1, "none"},
+		{subjects.Mutex(), 1, 1, "kill-server=1"},
+		{subjects.Mutex(), 1, 1, "part-server=1"},
+		{subjects.Mutex(), 1, 1, "mute-server=1"},
+		{subjects.Textbook(), 1, 1, "part-link=1"},
+		{subjects.Mutex(), 1, 2, "reset=1"},
+		{subjects.Textbook(), 2, 1, "cancel=1"},
+		{subjects.NoGUID(), 1, 1, "lose-reply=1"},
+	} {
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Apart: true}
+			e.Scenario.Servers = 3
+			got, verdicts, r := locals(t, e)
+			want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
+			maps.DeleteFunc(got, goesOn)
+			maps.DeleteFunc(want, goesOn)
+			if !maps.Equal(got, want) {
+				t.Errorf("%d lives, want %d", len(got), len(want))
+			}
+			if !maps.Equal(verdicts, wantVerdicts) {
+				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)), slices.Sorted(maps.Keys(wantVerdicts)))
+			}
+			if 2*r.States > whole.States {
+				t.Errorf("%d states, and %d with nothing left out", r.States, whole.States)
+			}
+		})
 	}
 }
 

@@ -48,6 +48,8 @@ type Runner struct {
 	reached []bool
 	judged  []history.Property // in the run under way
 
+	rehearsed Result // of the last run that was rehearsed
+
 	checking time.Duration // how long the runs so far have been checked
 	checker  history.Checker
 }
@@ -59,7 +61,14 @@ func NewRunner(t *testing.T) *Runner { return &Runner{t: t} }
 // Run performs one run of the scenario and checks all properties that the lock claims. If the strategy panics, so
 // does Run, after the run has been torn down.
 func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
-	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
+	result := &Result{Deviations: make([]Deviation, 0, 32)}
+	r.run(scenario, strategy, result)
+	return result
+}
+
+// run performs a run as Run does, in the memory of a result that is of no use any more.
+func (r *Runner) run(scenario *Scenario, strategy Strategy, result *Result) {
+	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	r.log.Reset()
 	if scenario.Client == Real {
 		defer simzk.Tame()()
@@ -75,13 +84,13 @@ func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 	r.check(&scenario.Subject, result)
 	r.survey(&scenario.Subject, result)
 	r.checking += time.Since(began)
-	return result
 }
 
 // rehearse performs a run as Run does, with what is known of the processes' code in the place of their goroutines. It goes on
-// from a snapshot of the runner's last run, unless that is nil.
+// from a snapshot of the runner's last run, unless that is nil. All of the result is good until the runner's next run.
 func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts, from *snapshot) *Result {
-	result := &Result{Keys: r.keys[:0], Deviations: make([]Deviation, 0, 32)}
+	result := &r.rehearsed
+	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	l := r.loop
 	if from == nil {
 		r.log.Reset()

@@ -143,6 +143,23 @@ func TestCampaignWorkers(t *testing.T) {
 	}
 }
 
+// A campaign ends once it has counted so many states, after the same schedule for any number of workers.
+func TestCampaignEndsByStates(t *testing.T) {
+	const most = 20000
+	var want string
+	for _, workers := range []int{1, 3} {
+		c := &scenarios.Campaign{Scenario: *scenario(subjects.Textbook(), 3, 2, 2), Seed: 7, States: most, Workers: workers}
+		r := c.Run(context.Background(), t)
+		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest)
+		if want == "" {
+			want = got
+		}
+		if got != want || r.States < most || r.States > most+most/2 || r.Interrupted {
+			t.Errorf("%d workers: %s, with one %s; interrupted %v", workers, got, want, r.Interrupted)
+		}
+	}
+}
+
 func TestCampaignInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 2, 1, 0), Seed: 1, Workers: 2}

@@ -74,9 +74,11 @@ func (x *explorer) snapshot() *snapshot {
 			return nil
 		}
 	}
-	s := new(snapshot)
+	var s *snapshot
 	if last := len(x.spare) - 1; last >= 0 {
 		s, x.spare = x.spare[last], x.spare[:last]
+	} else {
+		s = new(snapshot)
 	}
 	x.loop.save(s)
 	return s

@@ -34,6 +34,7 @@ type Conn struct {
 
 	mu        sync.Mutex
 	calls     space[call]
+	ops       space[wire.Request] // of the calls that are multis
 	submitted []*call         // by the process, not yet collected
 	taken     []*call         // has the memory of what was collected last
 	waiting   []*call         // for whose answers a goroutine of the process waits
@@ -70,6 +71,7 @@ type connState struct {
 	unsent   []*call // wait for a connection
 	inFlight []*call // sent, not yet answered
 	watchers []watcher
+	watched  watchersKey
 
 	observed uint64 // hash of all that has been delivered
 	sent     uint64 // hash of all that the process has asked for
@@ -90,6 +92,7 @@ type call struct {
 // How many of these a client has in most runs.
 const (
 	callsKept    = 24
+	opsKept      = 8
 	watchersKept = 8
 )
 
@@ -132,6 +135,15 @@ type watcher struct {
 	channels []watchChannel
 }
 
+// A watchersKey is what the watchers of a client add to its key: it is the same until one comes or goes, or the tree changes, or
+// what the client knows of it.
+type watchersKey struct {
+	key   uint64
+	tree  uint64 // by its hash
+	seen  int64  // the last transaction that the client knew of
+	known bool
+}
+
 // A watchChannel is what a call that has set a watch gives its caller, or the number of that where a [Double] is the
 // caller.
 type watchChannel struct {
@@ -165,7 +177,7 @@ func (c *Cluster) newConn() *Conn {
 	}
 	conn := c.conns[c.used]
 	c.used++
-	*conn = Conn{calls: conn.calls.emptied(), connState: connState{channels: conn.channels.emptied()}}
+	*conn = Conn{calls: conn.calls.emptied(), ops: conn.ops.emptied(), connState: connState{channels: conn.channels.emptied()}}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)

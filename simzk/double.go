@@ -230,7 +230,9 @@ func (s *Solo) Response() (calls []wire.Request, kept []int32, closed bool) {
 		}
 	}
 	for _, r := range fresh {
-		calls, s.calls = append(calls, r.Request), append(s.calls, r)
+		ask := r.Request
+		ask.Ops = slices.Clone(ask.Ops) // The memory is the client's, and the caller keeps the request.
+		calls, s.calls = append(calls, ask), append(s.calls, r)
 	}
 	return calls, kept, c.closed.Load()
 }

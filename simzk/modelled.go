@@ -185,6 +185,7 @@ func (c *Conn) watch(r *call) {
 	case r.Op == wire.OpGetChildren2:
 		w.kind = childWatch
 	}
+	c.watched.known = false
 	var events watchChannel
 	if d := c.double; d != nil {
 		events.number = d.newChannel()
@@ -230,6 +231,7 @@ func (c *Conn) notify(m message) {
 func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 	var space [4]watcher
 	told := space[:0]
+	c.watched.known = false
 	c.watchers = slices.DeleteFunc(c.watchers, func(w watcher) bool {
 		if matches(w.watching) {
 			told = append(told, w)
@@ -554,8 +556,20 @@ func (c *Conn) key() uint64 {
 	case c.phase != connecting && c.silentUntil > 0:
 		key = fold(key, uint64(c.silentUntil-c.cluster.now))
 	}
-	// The last transaction that the client knows of matters only if it has to set its watches again, and then only as
-	// far as what they watch has changed since.
+	if len(c.watchers) > 0 {
+		key = fold(key, c.watchersKey())
+	}
+	return key
+}
+
+// watchersKey returns 64 bits over what the client waits for. The last transaction that it knows of matters only if it has to
+// set its watches again, and then only as far as what they watch has changed since.
+func (c *Conn) watchersKey() uint64 {
+	tree := c.cluster.tree.Hash()
+	if k := &c.watched; k.known && k.tree == tree && k.seen == c.lastZxid {
+		return k.key
+	}
+	key := uint64(0)
 	for i := range c.watchers {
 		w := &c.watchers[i]
 		changed := uint64(0)
@@ -564,6 +578,7 @@ func (c *Conn) key() uint64 {
 		}
 		key = fold(key, w.hash+uint64(w.kind)<<3+changed)
 	}
+	c.watched = watchersKey{key: key, tree: tree, seen: c.lastZxid, known: true}
 	return key
 }
 

@@ -239,7 +239,7 @@ func (c *Conn) AddAuth(scheme string, auth []byte) error {
 // Multi carries out all of the operations or none. They must be of the types *zk.CreateRequest, *zk.DeleteRequest,
 // *zk.SetDataRequest and *zk.CheckVersionRequest, and nothing about them is checked before the server sees them.
 func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
-	asked := make([]wire.Request, len(ops))
+	asked := c.spaceFor(len(ops))
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *zk.CreateRequest:
@@ -259,6 +259,13 @@ func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
 		return nil, r.err
 	}
 	return multiResponses(r.answer.Results, r.err)
+}
+
+// spaceFor returns memory for the operations of a multi.
+func (c *Conn) spaceFor(ops int) []wire.Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ops.row(ops, opsKept)
 }
 
 // multiResponses returns what a multi has given, and the first error of an operation if the multi itself has none.

@@ -82,12 +82,13 @@ func (w *way) key(now time.Duration) uint64 {
 
 // outlook returns 64 bits over what a proposal is going to change, or to be taken back.
 func (p *proposal) outlook(c *Cluster) uint64 {
-	h := mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.how))
-	if w := p.write; w != nil {
+	if p.asked == 0 && p.write != nil {
+		w := p.write
 		r := request{Request: wire.Request{Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
 			TTLMillis: w.TTLMillis, Ops: w.Ops}}
-		h = mix(mix(h, r.outlook()), uint64(w.Session))
+		p.asked = mix(r.outlook(), uint64(w.Session)) | 1
 	}
+	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.how)), p.asked)
 	for _, s := range [...]*session{p.opened, p.ended} {
 		if s != nil {
 			h = mix(mix(h, c.sessionOutlook(s)), uint64(s.undone))

@@ -20,6 +20,7 @@ type proposal struct {
 	opened  *session    // the session that it begins, if any
 	ended   *session    // the session that it ends, if any
 	how     history.Kind
+	asked   uint64 // hash of what it writes, once that has been asked for
 }
 
 // log is what the servers have agreed on, or are about to: the leader's.

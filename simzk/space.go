@@ -18,6 +18,21 @@ func (s *space[T]) next(kept int) *T {
 	return next
 }
 
+// row returns so many values, each of them empty and one behind the other.
+func (s *space[T]) row(count, kept int) []T {
+	if *s == nil {
+		*s = make(space[T], 0, kept)
+	}
+	n := len(*s)
+	if n+count > cap(*s) {
+		return make([]T, count)
+	}
+	*s = (*s)[:n+count]
+	row := (*s)[n : n+count : n+count]
+	clear(row)
+	return row
+}
+
 // emptied returns the space for another run.
 func (s space[T]) emptied() space[T] {
 	clear(s)

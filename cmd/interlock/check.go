@@ -33,8 +33,8 @@ const (
 type checkFlags struct {
 	lock, client, strategy, faults, seed string
 	clients, cycles, servers             int
-	schedules, workers, slack            int
-	deviations                           int
+	schedules, states, workers           int
+	slack, deviations                    int
 	symmetry, fair                       bool
 	budget                               time.Duration
 	json, out, checkpoint                string
@@ -50,7 +50,7 @@ func newCheck(t *testing.T) *cobra.Command {
 		Long: "Check runs a lock under many schedules: who is served when, who hears of what when, how time passes, and\n" +
 			"which faults strike. It checks every property that the lock claims, and ends at the first violation with a\n" +
 			"shortened counterexample.\n\n" +
-			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
+			"Unless --schedules, --budget or --states is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
 			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
 			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
@@ -75,12 +75,13 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.BoolVar(&f.fair, "fair", false, "of an exhaustive search: in every state, try too that no faults strike from there on and the order is fair, "+
 		"as what must happen in the end is judged from then on")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, and note in it how far the search is, "+
-		"once a minute and when --budget, --schedules or Ctrl-C ends it")
+		"once a minute and when --budget, --schedules, --states or Ctrl-C ends it")
 	flags.IntVar(&f.slack, "slack", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
 	flags.IntVar(&f.deviations, "deviations", 0, "of an exhaustive search: try only schedules that deviate from the default policy at most so often, "+
 		"those with fewer deviations first; 0 for all schedules")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
+	flags.IntVar(&f.states, "states", 0, "end once so many distinct states have been counted, or stored in an exhaustive search, whose memory this bounds; 0 for no such bound")
 	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2,kill-server:leader@hold=1")
 	flags.DurationVar(&f.bounds.Pause, "pause-max", faults.DefaultBounds().Pause, "for how long a process is paused at most")
 	flags.IntVar(&f.bounds.Drift, "clock-drift", faults.DefaultBounds().Drift, "by how many percent a clock goes too fast or too slowly")
@@ -103,8 +104,8 @@ const strategyHelp = `Strategies:
   surw        all orders in which the server handles requests have about the same chance
   delay       the default policy, with 2 steps put off; delay5 puts off 5
   portfolio   the ones above in turn
-  exhaustive  all schedules within the bounds that docs/exploration.md gives; it has no other bound unless --schedules or
-              --budget sets one, uses one processor, and takes about a kilobyte of memory for each state
+  exhaustive  all schedules within the bounds that docs/exploration.md gives; it has no other bound unless --schedules,
+              --budget or --states sets one, uses one processor, and takes a few kilobytes of memory for each state
 `
 
 const faultNameWidth = len("deafen-server")
@@ -165,19 +166,14 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err := f.strategyFits(); err != nil {
 		return nil, err
 	}
-	c := &scenarios.Campaign{Scenario: *scenario, Seed: seed, Schedules: f.schedules, Budget: f.budget, Workers: f.workers, Strategy: f.strategy}
+	c := &scenarios.Campaign{Scenario: *scenario, Seed: seed, Schedules: f.schedules, Budget: f.budget, States: f.states, Workers: f.workers,
+		Strategy: f.strategy}
 	if f.strategy == scenarios.ExhaustiveStrategy {
-		if err := f.exhaustive(c, given); err != nil {
+		if err := f.exhaustive(c); err != nil {
 			return nil, err
 		}
 	}
-	// Whoever sets one bound means that bound, and not the other one's default.
-	if given("schedules") && !given("budget") {
-		c.Budget = 0
-	}
-	if given("budget") && !given("schedules") {
-		c.Schedules = 0
-	}
+	f.unbound(c, given)
 	if err := f.workersFit(c, given); err != nil {
 		return nil, err
 	}
@@ -187,6 +183,17 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 		}
 	}
 	return c, nil
+}
+
+// unbound takes out the defaults of the bounds that are not given where another one is: whoever sets one means that one.
+func (f *checkFlags) unbound(c *scenarios.Campaign, given func(string) bool) {
+	bounded := given("schedules") || given("budget") || f.states > 0 || f.strategy == scenarios.ExhaustiveStrategy
+	if bounded && !given("budget") {
+		c.Budget = 0
+	}
+	if bounded && !given("schedules") {
+		c.Schedules = 0
+	}
 }
 
 func (f *checkFlags) numbers(given func(string) bool) error {
@@ -201,6 +208,8 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
 	case f.budget <= 0:
 		return fmt.Errorf("--budget must be more than nothing, not %v", f.budget)
+	case f.states < 0 || f.states > scenarios.StatesMax && f.strategy != scenarios.ExhaustiveStrategy:
+		return fmt.Errorf("--states must be from 0 to %d, not %d, but with --strategy exhaustive, where it can be more", scenarios.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
@@ -233,19 +242,13 @@ func (f *checkFlags) strategyFits() error {
 	return nil
 }
 
-// exhaustive takes out of a campaign what an exhaustive search has not.
-func (f *checkFlags) exhaustive(c *scenarios.Campaign, given func(string) bool) error {
+// exhaustive returns what is wrong with the flags of an exhaustive search.
+func (f *checkFlags) exhaustive(c *scenarios.Campaign) error {
 	if c.Scenario.Client != scenarios.Model {
 		return errors.New("--strategy exhaustive works with --client model only: nothing tells what state the real client is in")
 	}
 	if f.servers > 1 && f.symmetry {
 		return errors.New("--symmetry works with --servers 1 only: processes that are connected to different servers are not alike")
-	}
-	if !given("schedules") {
-		c.Schedules = 0
-	}
-	if !given("budget") {
-		c.Budget = 0
 	}
 	return nil
 }
@@ -276,7 +279,7 @@ func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Camp
 		return c.Run(ctx, t), nil
 	}
 	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Fair: f.fair, Slack: f.slack, Deviations: f.deviations, Schedules: c.Schedules,
-		Budget: c.Budget, Progress: c.Progress, Checkpoint: f.checkpoint}
+		Budget: c.Budget, States: c.States, Progress: c.Progress, Checkpoint: f.checkpoint}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)

@@ -52,12 +52,18 @@ func (p *progress) show(r *scenarios.Report) {
 
 // left estimates how much time is left until the first bound is reached.
 func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
-	if p.campaign.Schedules > 0 && r.Schedules > 0 {
-		estimate := float64(r.Elapsed) * float64(p.campaign.Schedules-r.Schedules) / float64(r.Schedules)
-		left, ok = time.Duration(min(estimate, float64(1000*time.Hour))), true
+	bound := func(by time.Duration) {
+		if !ok || by < left {
+			left, ok = by, true
+		}
 	}
-	if byBudget := p.campaign.Budget - r.Elapsed; p.campaign.Budget > 0 && (!ok || byBudget < left) {
-		left, ok = byBudget, true
+	for _, b := range [...]struct{ most, now int }{{p.campaign.Schedules, r.Schedules}, {p.campaign.States, r.States}} {
+		if b.most > 0 && b.now > 0 {
+			bound(time.Duration(min(float64(r.Elapsed)*float64(b.most-b.now)/float64(b.now), float64(1000*time.Hour))))
+		}
+	}
+	if p.campaign.Budget > 0 {
+		bound(p.campaign.Budget - r.Elapsed)
 	}
 	return max(0, left), ok
 }

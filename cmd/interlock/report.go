@@ -142,11 +142,14 @@ func writeGoals(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) 
 
 // writeReport says what was run, which faults struck when, and what became of each property.
 func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report, f *found) {
-	states := fmt.Sprint(r.States)
-	if r.StatesCapped {
+	states := fmt.Sprintf("%d distinct states", r.States)
+	switch {
+	case r.StatesCapped:
 		states = "more than " + states
+	case r.Exhaustive:
+		states = fmt.Sprintf("%d states stored", r.States)
 	}
-	fmt.Fprintf(w, "ran %d schedules: %d steps, %s distinct states, in %.1f s (%.0f schedules/s)\n", r.Schedules, r.Steps,
+	fmt.Fprintf(w, "ran %d schedules: %d steps, %s, in %.1f s (%.0f schedules/s)\n", r.Schedules, r.Steps,
 		states, r.Elapsed.Seconds(), float64(r.Schedules)/r.Elapsed.Seconds())
 	if r.Exhaustive {
 		writeCoverage(w, r)

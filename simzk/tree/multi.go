@@ -77,7 +77,7 @@ func (t *Tree) multi(w *Write) Result {
 	}
 	t.keepJournal()
 	defer t.endJournal()
-	results := make([]wire.Result, len(w.Ops))
+	results := t.spaceFor(len(w.Ops))
 	for i := range w.Ops {
 		r := &w.Ops[i]
 		step := &t.step
@@ -102,6 +102,23 @@ func (t *Tree) multi(w *Write) Result {
 	}
 	return Result{Results: results}
 }
+
+// spaceFor returns memory for the results of a multi. Those of the first multis of a run stay where they are until the tree is
+// renewed.
+func (t *Tree) spaceFor(results int) []wire.Result {
+	if t.results == nil {
+		t.results = make([]wire.Result, 0, resultsKept)
+	}
+	n := len(t.results)
+	if n+results > cap(t.results) {
+		return make([]wire.Result, results)
+	}
+	t.results = t.results[:n+results]
+	return t.results[n : n+results : n+results]
+}
+
+// resultsKept is how many operations are in the multis of most runs.
+const resultsKept = 16
 
 // executable tells whether the server can make sense of an operation of a multi. When it comes to a create that asks for
 // a TTL node without a TTL it fails, and gives no results at all.

@@ -18,12 +18,13 @@ type Tree struct {
 	nodes      map[string]*znode
 	ephemerals map[int64][]string // the paths of each session's ephemeral nodes, in order of creation
 	hash       uint64
-	journal    *journal // of the multi under way, if any
-	changes    []Change // of the last write
-	own        [4]znode // that every tree has
-	first      []znode  // of the others
-	idle       journal  // between two multis
-	step       Write    // the operation of a multi that is being carried out
+	journal    *journal      // of the multi under way, if any
+	changes    []Change      // of the last write
+	own        [4]znode      // that every tree has
+	first      []znode       // of the others
+	idle       journal       // between two multis
+	step       Write         // the operation of a multi that is being carried out
+	results    []wire.Result // of multis
 }
 
 // Rules say where one release or configuration of ZooKeeper differs from another. The zero value is release 3.8.0
@@ -99,6 +100,8 @@ func (t *Tree) Renew(rules Rules) {
 	}
 	own[0].children, own[0].stat.NumChildren = append(own[0].children, "zookeeper"), 1
 	t.first = t.first[:0]
+	clear(t.results)
+	t.results = t.results[:0]
 	own[1].children, own[1].stat.NumChildren = append(own[1].children, "quota", "config"), 2
 	own[3].acl, own[3].stat.Aversion = configACL, -1
 	t.nodes[rootAlias] = &own[0]
