@@ -32,8 +32,9 @@ import (
 // resource, whenever one is who enters later.
 //
 // In an ensemble of several servers there is more that interferes: a server that dies, that leaves its leader or is elected, or
-// that applies the end of a session, drops what is under way to its clients. While any of these can happen nothing is left out; see
-// calm. Entries are left out nowhere there, as an answer can wait at a server.
+// that applies the end of a session, drops what is under way to its clients. A delivery is put first only where none of these can
+// happen; see calm. Before that come the steps of a server with which nothing else interferes; see secluded. Entries are left out
+// nowhere there, as an answer can wait at a server.
 //
 // So does a fault of a server that is bound to a phase of the lock: whether it can strike depends on what the first process does
 // that is connected. As long as the plan has one, nothing is left out either.

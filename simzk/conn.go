@@ -35,13 +35,13 @@ type Conn struct {
 	mu        sync.Mutex
 	calls     space[call]
 	ops       space[wire.Request] // of the calls that are multis
-	submitted []*call         // by the process, not yet collected
-	taken     []*call         // has the memory of what was collected last
-	waiting   []*call         // for whose answers a goroutine of the process waits
-	idle      []chan struct{} // on which nobody waits for an answer any more
-	quits     chan struct{}   // closed when the first Close returns; nil until Close is called
-	events    chan zk.Event   // nil until somebody asks for it
-	told      bool            // all that there will be of events
+	submitted []*call             // by the process, not yet collected
+	taken     []*call             // has the memory of what was collected last
+	waiting   []*call             // for whose answers a goroutine of the process waits
+	idle      []chan struct{}     // on which nobody waits for an answer any more
+	quits     chan struct{}       // closed when the first Close returns; nil until Close is called
+	events    chan zk.Event       // nil until somebody asks for it
+	told      bool                // all that there will be of events
 	tornDown  bool
 
 	connState

@@ -1,0 +1,76 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// BenchmarkExhaustive searches all schedules of the production lock, as interlock check --strategy exhaustive does: on one
+// processor, with a heap that grows to three times what lives. MB-heap is the most that the heap was found to take, twice a second.
+func BenchmarkExhaustive(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(200))
+	for _, tc := range []struct {
+		clients, cycles, servers int
+		plan                     string
+		symmetry                 bool
+	}{
+		{3, 1, 1, "none", false},
+		{4, 1, 1, "none", false},
+		{5, 1, 1, "none", true},
+		{2, 1, 1, "any=1", false},
+		{2, 2, 1, "any=1", false},
+		{3, 1, 1, "any=1", false},
+		{2, 1, 3, "any=1", false},
+	} {
+		name := fmt.Sprintf("%dx%d-%s-on-%d", tc.clients, tc.cycles, tc.plan, tc.servers)
+		if tc.symmetry {
+			name += "-symmetry"
+		}
+		b.Run(name, func(b *testing.B) {
+			plan, err := faults.Parse(tc.plan)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := scenarios.Scenario{Subject: subjects.Mutex(), Clients: tc.clients, Cycles: tc.cycles, Faults: plan}
+			if tc.servers > 1 {
+				s.Servers = tc.servers
+			}
+			searchAll(b, s, tc.symmetry)
+		})
+	}
+}
+
+func searchAll(b *testing.B, s scenarios.Scenario, symmetry bool) {
+	inTest(b, func(t *testing.T) {
+		var r *scenarios.Report
+		var heap uint64
+		for range b.N {
+			runtime.GC()
+			e := &scenarios.Exhaustive{Scenario: s, Symmetry: symmetry}
+			e.Progress = func(*scenarios.Report) {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				heap = max(heap, m.HeapInuse)
+			}
+			if r = e.Run(context.Background(), t); !r.Complete || r.Failure != nil {
+				b.Errorf("complete %v, %+v", r.Complete, r.Failure)
+				return
+			}
+		}
+		b.ReportMetric(0, "ns/op") // in favour of seconds
+		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s")
+		b.ReportMetric(float64(r.States), "states")
+		b.ReportMetric(float64(r.Schedules), "schedules")
+		b.ReportMetric(float64(r.Pasts), "pasts")
+		if heap > 0 { // Short searches report no progress.
+			b.ReportMetric(float64(heap>>20), "MB-heap")
+		}
+	})
+}
