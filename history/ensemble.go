@@ -49,7 +49,8 @@ type clientView struct {
 	sync                  int32 // the request by which it was, 0 while none is under way
 	session               int64
 	created, creates      int           // nodes that it has created, and creates that were answered with success
-	heard                 time.Duration // when a server last handled a request
+	heard                 time.Duration // when a server last answered a request
+	read                  time.Duration // when one last answered a read of the process while it lived
 	crashed               bool
 }
 
@@ -150,10 +151,9 @@ func (c *ensembleChecker) checkRequest(e *Event, client *clientView) {
 }
 
 func (c *ensembleChecker) checkServe(e *Event, client *clientView) {
-	if c.servers == 0 || !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") || strings.HasPrefix(e.Op, "children")) {
-		// Other requests may have been heard long before they are answered, and those of a process that has crashed, when its
-		// session's end was proposed already.
-		client.heard = e.At
+	client.heard = e.At
+	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") || strings.HasPrefix(e.Op, "children")) {
+		client.read = e.At
 	}
 	switch {
 	case e.Request <= client.served || e.Request > client.sent:
@@ -279,10 +279,16 @@ func (c *ensembleChecker) checkEnd(e *Event) {
 	}
 	s.over = true
 	client := c.client(s.process)
-	heard := max(s.opened, client.heard)
-	if c.servers > 0 && client.heard <= s.opened {
-		return // When it was asked for does not show.
+	heard := client.heard
+	if c.servers > 0 {
+		// Other requests may have been heard long before they are answered, and those of a process that has crashed and handshakes
+		// answered when the session's end was proposed already. That may be the first that shows that there are several servers.
+		heard = client.read
+		if heard <= s.opened {
+			return // When it was asked for does not show.
+		}
 	}
+	heard = max(s.opened, heard)
 	if e.Kind == SessionExpired && c.strict && client.session == s.id && e.At < heard+s.timeout {
 		c.fail("a session expired before its time", "session %#x of c%d ended %v after the server had heard of it, and its timeout is %v",
 			s.id, s.process, e.At-heard, s.timeout)

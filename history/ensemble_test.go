@@ -23,6 +23,7 @@ func TestEnsembleSessionTimes(t *testing.T) {
 		{name: "one server, too early", reason: early, event: 4, events: []history.Event{opened, sent, crashed, served, expired(6 * time.Second)}},
 		{name: "one server, in time", events: []history.Event{opened, sent, crashed, served, expired(8 * time.Second)}},
 		{name: "several servers", events: []history.Event{opened, sent, logged, crashed, served, expired(6 * time.Second)}},
+		{name: "several servers that show after the answer", events: []history.Event{opened, sent, served, logged, expired(6 * time.Second)}},
 	})
 }
 
