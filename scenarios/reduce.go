@@ -123,6 +123,9 @@ func (x *explorer) onlyClient(server int) (client int32, ok bool) {
 				return 0, false
 			}
 		case !l.Connected():
+			if l.Paused() {
+				return 0, false // Once it goes on it may dial at once.
+			}
 		case !cluster.Secure(l.ServerIndex()), !l.Stays() && !(own && l.Ended() && cluster.Whole()):
 			return 0, false
 		case own && l.Ended() && l.Waits():
