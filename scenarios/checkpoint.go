@@ -47,6 +47,7 @@ type waymark struct {
 	Step     Step   `json:"step"`
 	Usual    Step   `json:"usual"`
 	Rest     []Step `json:"rest,omitempty"`
+	Deferred []Step `json:"deferred,omitempty"`
 	Slack    int    `json:"slack,omitempty"`
 	Idle     bool   `json:"idle,omitempty"`
 	Unstored int    `json:"unstored,omitempty"`
@@ -122,7 +123,7 @@ func (x *explorer) resume(c *checkpoint, r *Report) {
 		x.seen.add(key)
 	}
 	for _, w := range c.Way {
-		x.path = append(x.path, branch{key: w.Key, step: w.Step, usual: w.Usual, rest: w.Rest, slack: w.Slack, idle: w.Idle,
+		x.path = append(x.path, branch{key: w.Key, step: w.Step, usual: w.Usual, rest: w.Rest, deferred: w.Deferred, slack: w.Slack, idle: w.Idle,
 			unstored: w.Unstored})
 	}
 	x.transitions = c.Transitions
@@ -139,7 +140,7 @@ func (x *explorer) save(r *Report) error {
 	}
 	for i := range x.path {
 		b := &x.path[i]
-		c.Way = append(c.Way, waymark{Key: b.key, Step: b.step, Usual: b.usual, Rest: b.rest, Slack: b.slack, Idle: b.idle,
+		c.Way = append(c.Way, waymark{Key: b.key, Step: b.step, Usual: b.usual, Rest: b.rest, Deferred: b.deferred, Slack: b.slack, Idle: b.idle,
 			Unstored: b.unstored})
 	}
 	content, err := json.Marshal(&c)

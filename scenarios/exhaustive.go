@@ -323,6 +323,8 @@ func (x *explorer) settle(from int) {
 	b := &x.path[len(x.path)-1]
 	switch {
 	case b.deferred == nil:
+	case b.step.Kind == Fair: // Nothing follows on it.
+		b.deferred = nil
 	case x.visible(x.loop.log.Events()[from:]):
 		b.rest = append(b.rest, b.deferred...)
 		b.deferred = nil
