@@ -65,6 +65,7 @@ type Report struct {
 	// Of an exhaustive search.
 	Exhaustive  bool
 	Complete    bool   // there is no schedule left
+	Fair        bool   // the fair phase was begun in every state
 	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
 	Pasts       int    // of processes that the search has met; 0 of a live search
 	Performed   int    // schedules that were performed for real, to see that they come to the same

@@ -87,7 +87,7 @@ type Exhaustive struct {
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	x := &explorer{search: e, bound: min(1, e.Deviations)}
-	report, runner := &Report{Exhaustive: true}, NewRunner(t)
+	report, runner := &Report{Exhaustive: true, Fair: e.Fair}, NewRunner(t)
 	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
 		x.rehearsal = newRehearsal(&e.Scenario, t)
 		defer x.pasts.close()

@@ -215,6 +215,9 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
+		if !r.Fair {
+			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; --fair judges it in every state")
+		}
 		return
 	}
 	if r.Deviations > 0 {
