@@ -13,7 +13,7 @@ test: ## Run the tests.
 # The race detector never gives back what it notes of goroutines, and a search goes through so many that 24 GB do not suffice for
 # all tests of scenarios in one process: there are two, side by side. Exhaustive searches run on one goroutine; their tests are left
 # to `make test`.
-searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave|FairPhase
+searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave|FairPhase|Storing
 
 race: ## Run the tests under the race detector, but for those of exhaustive searches.
 	go test -race $$(go list ./... | grep -v '/scenarios$$')
