@@ -54,7 +54,7 @@ alarms: build ## Check all correct locks in 360,000 schedules with three faults 
 		bin/interlock check --lock $$lock --servers $$servers --faults any=3 --schedules 12000 || exit 1; done; done
 
 bench: ## Run the benchmarks.
-	go test -run='^$$' -bench=. -benchmem ./...
+	go test -run='^$$' -bench=. -benchmem -timeout=30m ./...
 
 bench-zookeeper: ## Compare the lock with that of go-zookeeper/zk on Debian's ZooKeeper.
 	INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -bench=ZooKeeper -benchtime=50000x ./lock
