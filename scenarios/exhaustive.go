@@ -54,7 +54,7 @@ type Exhaustive struct {
 	Slack     int           // how often time may pass in a schedule where nothing waits for it
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
-	States    int           // how many states are stored at most; 0 for no bound. What follows from one run on is not broken off
+	States    int           // end, with the run under way, once so many states are stored; 0 for no bound
 
 	// Deviations, if set, makes this a search of another sort, for where all schedules are too many: of all that deviate from
 	// the default policy at most so many times, first those that do once, then twice, and so on. Time may then pass at any
@@ -226,8 +226,8 @@ type branch struct {
 	deviations int       // how often the way has deviated from the default policy before
 	idle       bool      // if it passes here, nothing waits for it
 	mends      bool      // the step mends a link; see explorer.mends
-	state      *state    // nil if it is not stored, or pasts are told apart
-	pasts      []*past   // to which the processes have come, unless pasts are told apart
+	state      *state    // nil if pasts are told apart
+	stored     bool      // the state is; see storage.go
 	unstored   int       // how many states in a row, this one the last, are not stored
 	saved      *snapshot // nil if there is none of the state
 }

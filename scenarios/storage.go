@@ -35,7 +35,7 @@ func (x *explorer) arrive() {
 	last := len(x.path) - 1
 	b := &x.path[last]
 	if x.merges() {
-		b.pasts = x.loop.lived()
+		b.state = &state{pasts: x.loop.lived(), crashed: x.loop.crashed(), open: true}
 	}
 	if last > 0 {
 		b.unstored = x.path[last-1].unstored
@@ -47,16 +47,18 @@ func (x *explorer) arrive() {
 
 // store stores the last state of the way, unless it is already.
 func (x *explorer) store(b *branch) {
-	b.unstored = 0
-	switch {
-	case !x.merges():
-		x.seen.add(b.visit)
-	case b.state == nil:
-		b.state = &state{pasts: b.pasts, crashed: x.loop.crashed(), other: x.states.by[b.visit], open: true}
-		x.states.by[b.visit] = b.state
-		x.states.count++
-		x.lead(len(x.path)-1, wayOn{b.state, b.pasts})
+	if b.stored {
+		return
 	}
+	b.stored, b.unstored = true, 0
+	if !x.merges() {
+		x.seen.add(b.visit)
+		return
+	}
+	b.state.other = x.states.by[b.visit]
+	x.states.by[b.visit] = b.state
+	x.states.count++
+	x.lead(len(x.path)-1, wayOn{b.state, b.state.pasts})
 }
 
 // lived returns the pasts to which the processes have come.
@@ -71,7 +73,7 @@ func (l *loop) lived() []*past {
 // lead notes, in the last state among the first so many of the way that is stored, where the way on from it has led.
 func (x *explorer) lead(before int, w wayOn) {
 	for _, b := range slices.Backward(x.path[:before]) {
-		if from := b.state; from != nil {
+		if from := b.state; b.stored {
 			w.pasts = w.pasts[:len(from.pasts)]
 			from.ways = append(from.ways, w)
 			return

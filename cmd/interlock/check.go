@@ -50,7 +50,7 @@ func newCheck(t *testing.T) *cobra.Command {
 		Long: "Check runs a lock under many schedules: who is served when, who hears of what when, how time passes, and\n" +
 			"which faults strike. It checks every property that the lock claims, and ends at the first violation with a\n" +
 			"shortened counterexample.\n\n" +
-			"Unless --schedules, --budget or --states is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
+			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
 			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
 			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
@@ -81,7 +81,7 @@ func newCheck(t *testing.T) *cobra.Command {
 		"those with fewer deviations first; 0 for all schedules")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
-	flags.IntVar(&f.states, "states", 0, "end once so many distinct states have been counted, or stored in an exhaustive search, whose memory this bounds; 0 for no such bound")
+	flags.IntVar(&f.states, "states", 0, "end, if nothing else has before, once so many distinct states have been counted, or stored in an exhaustive search, whose memory this bounds; 0 for no such bound")
 	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2,kill-server:leader@hold=1")
 	flags.DurationVar(&f.bounds.Pause, "pause-max", faults.DefaultBounds().Pause, "for how long a process is paused at most")
 	flags.IntVar(&f.bounds.Drift, "clock-drift", faults.DefaultBounds().Drift, "by how many percent a clock goes too fast or too slowly")
@@ -185,9 +185,10 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	return c, nil
 }
 
-// unbound takes out the defaults of the bounds that are not given where another one is: whoever sets one means that one.
+// unbound takes out the default of a bound that is not given where the other one is: whoever sets one means that one. A bound by
+// states takes out none, as there may never be so many.
 func (f *checkFlags) unbound(c *scenarios.Campaign, given func(string) bool) {
-	bounded := given("schedules") || given("budget") || f.states > 0 || f.strategy == scenarios.ExhaustiveStrategy
+	bounded := given("schedules") || given("budget") || f.strategy == scenarios.ExhaustiveStrategy
 	if bounded && !given("budget") {
 		c.Budget = 0
 	}
@@ -209,7 +210,7 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 	case f.budget <= 0:
 		return fmt.Errorf("--budget must be more than nothing, not %v", f.budget)
 	case f.states < 0 || f.states > scenarios.StatesMax && f.strategy != scenarios.ExhaustiveStrategy:
-		return fmt.Errorf("--states must be from 0 to %d, not %d, but with --strategy exhaustive, where it can be more", scenarios.StatesMax, f.states)
+		return fmt.Errorf("--states must be from 0 to %d, not %d; with --strategy exhaustive it can be more", scenarios.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":

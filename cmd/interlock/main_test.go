@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -469,6 +470,37 @@ func TestStatusError(t *testing.T) {
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, not %q", err, want)
+		}
+	}
+}
+
+// Whoever sets a bound by schedules or by time means that one alone. One by states leaves the others, for there may never be so many.
+func TestBounds(t *testing.T) {
+	for _, tc := range []struct {
+		strategy, given   string
+		schedules, budget bool // whether it is bounded so
+	}{
+		{"portfolio", "", true, true},
+		{"portfolio", "schedules", true, false},
+		{"portfolio", "budget", false, true},
+		{"portfolio", "schedules budget", true, true},
+		{"portfolio", "states", true, true},
+		{"portfolio", "states budget", false, true},
+		{"exhaustive", "", false, false},
+		{"exhaustive", "states", false, false},
+		{"exhaustive", "budget", false, true},
+	} {
+		f := checkFlags{lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1", clients: 1, cycles: 1, servers: 1,
+			schedules: defaultSchedules, budget: defaultBudget, workers: 1, out: "failures", bounds: faults.DefaultBounds()}
+		if strings.Contains(tc.given, "states") {
+			f.states = 1000
+		}
+		c, err := f.campaign(func(flag string) bool { return slices.Contains(strings.Fields(tc.given), flag) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Schedules > 0 != tc.schedules || c.Budget > 0 != tc.budget || c.States != f.states {
+			t.Errorf("%s, given %q: %d schedules, %v, %d states", tc.strategy, tc.given, c.Schedules, c.Budget, c.States)
 		}
 	}
 }
