@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects sabotage agree alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects sabotage sabotage-search agree alarms docs ci clean
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,9 @@ defects: ## Show under which property each broken lock is found, and how soon on
 
 sabotage: ## Put each published defect into the lock, and demand that its test fails then.
 	go run lock/sabotage.go
+
+sabotage-search: ## Let interlock check search for the published ones of these defects, and count what it finds.
+	go run lock/sabotage.go -search
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
 	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound' -rapid.checks=100000

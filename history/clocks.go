@@ -94,7 +94,9 @@ var WithinClocks = []Property{BeliefExclusion, FencedExclusion, NoLostUpdate, FI
 // out of the history.
 //
 // It reports false if it could not decide within the limits, and panics if the property is none of [WithinClocks]. Events
-// must be in the order of their times, as [Merge] returns them. It takes time quadratic in the events.
+// must be in the order of their times, as [Merge] returns them. Of a history that is right it takes time linear in the events, times
+// how many processes are in the queue at the same time; but [Linearizable] is as [models.Check], and takes memory quadratic in the
+// acquires of a lock.
 func CheckWithin(property Property, events []Event, clocks Clocks, limits models.Limits) (*Violation, bool) {
 	switch property {
 	case BeliefExclusion:
@@ -139,6 +141,7 @@ func insideTogether(events []Event, clocks *Clocks) *Violation {
 				break
 			}
 		}
+		visits = slices.DeleteFunc(visits, func(o stay) bool { return o.till <= events[i].At }) // Who enters from here on is too late for it.
 		for _, o := range visits {
 			if o.process != v.process && max(o.from, v.from) < min(o.till, v.till) {
 				return &Violation{Property: BeliefExclusion, Event: i, Reason: reasonTwoInside,
@@ -157,31 +160,49 @@ type attempted struct {
 	lost                  bool
 }
 
+// An attemptKey names a call of Lock.
+type attemptKey struct{ process, attempt int32 }
+
+// attempts returns the calls of Lock that got the lock, in the order of their grants.
 func attempts(events []Event) []attempted {
+	type nodeKey struct {
+		process int32
+		path    string
+	}
+	calls, lost, queued := make(map[attemptKey]int), make(map[attemptKey]bool), make(map[nodeKey]int)
+	for i := range events {
+		switch e := &events[i]; e.Kind {
+		case LockCall:
+			calls[attemptKey{e.Process, e.Attempt}] = i
+		case Lost:
+			lost[attemptKey{e.Process, e.Attempt}] = true
+		case NodeCreated:
+			queued[nodeKey{e.Process, e.Path}] = i
+		}
+	}
 	var all []attempted
 	for i := range events {
 		e := &events[i]
 		if e.Kind != LockReturn || e.Err != "" {
 			continue
 		}
-		a := attempted{call: i, queued: -1, granted: i}
-		for j := range events {
-			other := &events[j]
-			if other.Process != e.Process {
-				continue
-			}
-			switch {
-			case other.Kind == LockCall && other.Attempt == e.Attempt:
-				a.call = j
-			case other.Kind == NodeCreated && other.Path == e.Path && e.Path != "":
-				a.queued = j
-			case other.Kind == Lost && other.Attempt == e.Attempt:
-				a.lost = true
-			}
+		key := attemptKey{e.Process, e.Attempt}
+		a := attempted{call: i, queued: -1, granted: i, lost: lost[key]}
+		if call, ok := calls[key]; ok {
+			a.call = call
+		}
+		if node, ok := queued[nodeKey{e.Process, e.Path}]; ok && e.Path != "" {
+			a.queued = node
 		}
 		all = append(all, a)
 	}
 	return all
+}
+
+// grantedBefore returns those of the attempts whose grant stands before an event.
+func grantedBefore(all []attempted, event int) []attempted {
+	n, _ := slices.BinarySearchFunc(all, event, func(a attempted, event int) int { return a.granted - event })
+	return all[:n]
 }
 
 func overtakenSurely(events []Event, clocks *Clocks) *Violation {
@@ -190,7 +211,8 @@ func overtakenSurely(events []Event, clocks *Clocks) *Violation {
 		if w.queued < 0 || w.lost {
 			continue
 		}
-		for _, g := range all {
+		earlier := grantedBefore(all, w.granted)
+		for _, g := range earlier[min(len(earlier), len(grantedBefore(all, w.queued))):] {
 			waited, granted := &events[w.granted], &events[g.granted]
 			if g.lost || waited.Zxid == 0 || granted.Zxid <= waited.Zxid || waited.Process == granted.Process || !sameLock(waited, granted) {
 				continue
@@ -206,20 +228,60 @@ func overtakenSurely(events []Event, clocks *Clocks) *Violation {
 }
 
 func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
-	all := attempts(events)
-	for n, b := range all {
-		for m, a := range all {
-			before, after := &events[a.granted], &events[b.granted]
-			if n == m || before.Zxid == 0 || after.Zxid == 0 || after.Zxid > before.Zxid || !sameLock(before, after) {
+	for _, all := range byLock(events, attempts(events)) {
+		highest := make([]int64, len(all)+1) // of so many first grants
+		with := make(map[int64][]attempted)  // of a token, the grants before
+		for n, b := range all {
+			after := &events[b.granted]
+			highest[n+1] = max(highest[n], after.Zxid)
+			if after.Zxid == 0 {
 				continue
 			}
-			if same := after.Zxid == before.Zxid && before.Process != after.Process; same || clocks.latest(before) < clocks.earliest(&events[b.call]) {
-				return &Violation{Property: Token, Event: max(a.granted, b.granted), Reason: reasonTokenFell,
-					Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d", after.Process, after.Zxid, before.Process, before.Zxid)}
+			for _, a := range with[after.Zxid] {
+				if before := &events[a.granted]; before.Process != after.Process && sameLock(before, after) {
+					return tokenFell(before, after, b.granted)
+				}
+			}
+			with[after.Zxid] = append(with[after.Zxid], b)
+		}
+		for _, b := range all {
+			after, earlier := &events[b.granted], grantedBefore(all, b.call)
+			if after.Zxid == 0 || highest[len(earlier)] < after.Zxid {
+				continue
+			}
+			for _, a := range earlier {
+				before := &events[a.granted]
+				if a.granted != b.granted && before.Zxid >= after.Zxid && sameLock(before, after) && clocks.latest(before) < clocks.earliest(&events[b.call]) {
+					return tokenFell(before, after, b.granted)
+				}
 			}
 		}
 	}
 	return nil
+}
+
+func tokenFell(before, after *Event, event int) *Violation {
+	return &Violation{Property: Token, Event: event, Reason: reasonTokenFell,
+		Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d", after.Process, after.Zxid, before.Process, before.Zxid)}
+}
+
+// byLock divides attempts by their locks. Where one names no node they stay together, as it may be of any.
+func byLock(events []Event, all []attempted) [][]attempted {
+	if slices.ContainsFunc(all, func(a attempted) bool { return events[a.granted].Path == "" }) {
+		return [][]attempted{all}
+	}
+	var locks [][]attempted
+	known := make(map[string]int)
+	for _, a := range all {
+		lock := directory(events[a.granted].Path)
+		n, ok := known[lock]
+		if !ok {
+			n = len(locks)
+			known[lock], locks = n, append(locks, nil)
+		}
+		locks[n] = append(locks[n], a)
+	}
+	return locks
 }
 
 // sameLock reports whether two grants are of one lock, as far as their nodes tell.
@@ -231,6 +293,11 @@ func notLinearizableWithin(events []Event, clocks *Clocks, limits models.Limits)
 	end := time.Duration(1<<63 - 1)
 	spans := make(map[string][]operationWithin)
 	var locks []string
+	of := make(map[attemptKey][]int) // the events of an attempt
+	for i := range events {
+		key := attemptKey{events[i].Process, events[i].Attempt}
+		of[key] = append(of[key], i)
+	}
 	for i := range events {
 		e := &events[i]
 		if e.Kind != LockReturn || e.Err != "" || e.Process == 0 {
@@ -239,11 +306,8 @@ func notLinearizableWithin(events []Event, clocks *Clocks, limits models.Limits)
 		acquire := operationWithin{models.Input{Process: e.Process, Verb: models.Acquire}, -end, clocks.latest(e)}
 		release := operationWithin{models.Input{Process: e.Process, Verb: models.Release}, clocks.earliest(e), end}
 		calledBack := false
-		for j := range events {
+		for _, j := range of[attemptKey{e.Process, e.Attempt}] {
 			other := &events[j]
-			if other.Process != e.Process || other.Attempt != e.Attempt {
-				continue
-			}
 			switch other.Kind {
 			case LockCall:
 				acquire.from = clocks.earliest(other)

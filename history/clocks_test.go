@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -127,6 +128,134 @@ func TestWithinIsSound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWithinAgrees compares what leaves most pairs of grants out with what compares all of them, on histories of which most are wrong.
+func TestWithinAgrees(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	kinds := []history.Kind{history.LockCall, history.LockReturn, history.LockReturn, history.NodeCreated, history.NodeCreated, history.Lost,
+		history.Enter, history.Leave}
+	plain := map[history.Property]func([]history.Event, time.Duration) bool{
+		history.Token: plainTokenFell, history.FIFO: plainOvertaken, history.BeliefExclusion: plainInside}
+	verdicts := map[string]int{}
+	for n := range 6000 {
+		paths := []string{"/l/a", "/l/b", "/m/a"}
+		if n%5 == 0 {
+			paths[2] = ""
+		}
+		var events []history.Event
+		for range random.IntN(20) {
+			events = append(events, history.Event{Kind: kinds[random.IntN(len(kinds))], At: time.Duration(random.IntN(30)),
+				Process: 1 + random.Int32N(3), Attempt: 1 + random.Int32N(2), Path: paths[random.IntN(len(paths))], Zxid: random.Int64N(20)})
+		}
+		events = history.Merge(history.NewLog(events)).Events()
+		within := time.Duration(random.IntN(3))
+		for property, plain := range plain {
+			v, _ := history.CheckWithin(property, events, history.Clocks{Default: within}, models.Limits{})
+			want := plain(events, within)
+			if (v != nil) != want {
+				t.Fatalf("%s within %v: %+v, want a violation: %v, in\n%v", property, within, v, want, events)
+			}
+			verdicts[fmt.Sprint(property, want)]++
+		}
+	}
+	for property := range plain {
+		if right, wrong := verdicts[fmt.Sprint(property, false)], verdicts[fmt.Sprint(property, true)]; right < 50 || wrong < 50 {
+			t.Errorf("%s: only %d right and %d wrong histories", property, right, wrong)
+		}
+	}
+}
+
+// A plainGrant is a grant with the last call of its attempt, the last node of its path, and whether it was lost.
+type plainGrant struct {
+	history.Event
+	call   time.Duration
+	queued *history.Event
+	lost   bool
+}
+
+func plainGrants(events []history.Event) []plainGrant {
+	var all []plainGrant
+	for _, e := range events {
+		if e.Kind != history.LockReturn {
+			continue
+		}
+		g := plainGrant{Event: e, call: e.At}
+		for i, o := range events {
+			switch {
+			case o.Process != e.Process:
+			case o.Kind == history.LockCall && o.Attempt == e.Attempt:
+				g.call = o.At
+			case o.Kind == history.NodeCreated && o.Path == e.Path && e.Path != "":
+				g.queued = &events[i]
+			case o.Kind == history.Lost && o.Attempt == e.Attempt:
+				g.lost = true
+			}
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func plainSameLock(a, b *plainGrant) bool {
+	return a.Path == "" || b.Path == "" || a.Path[:2] == b.Path[:2]
+}
+
+func plainTokenFell(events []history.Event, within time.Duration) bool {
+	all := plainGrants(events)
+	for i := range all {
+		for j := range all {
+			a, b := &all[i], &all[j]
+			if i != j && a.Zxid != 0 && b.Zxid != 0 && b.Zxid <= a.Zxid && plainSameLock(a, b) &&
+				(a.Zxid == b.Zxid && a.Process != b.Process || a.At+within < b.call-within) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func plainOvertaken(events []history.Event, within time.Duration) bool {
+	all := plainGrants(events)
+	for i := range all {
+		for j := range all {
+			w, g := &all[i], &all[j]
+			if w.queued != nil && !w.lost && !g.lost && w.Zxid != 0 && g.Zxid > w.Zxid && w.Process != g.Process && plainSameLock(w, g) &&
+				w.queued.At+within < g.At-within && g.At+within < w.At-within {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func plainInside(events []history.Event, within time.Duration) bool {
+	type stay struct {
+		process    int32
+		from, till time.Duration
+	}
+	var stays []stay
+	for i, e := range events {
+		if e.Kind != history.Enter {
+			continue
+		}
+		s := stay{process: e.Process, from: e.At + within}
+		for _, o := range events[i+1:] {
+			if o.Process != e.Process {
+				continue
+			}
+			if s.till = o.At - within; o.Kind == history.Leave || o.Kind == history.Lost || o.Kind == history.Enter {
+				break
+			}
+		}
+		for _, o := range stays {
+			if o.process != s.process && max(o.from, s.from) < min(o.till, s.till) {
+				return true
+			}
+		}
+		stays = append(stays, s)
+	}
+	return false
 }
 
 // The logs of two processes of a service, which were recorded as the example does, are right; with the clock of one put forward

@@ -1,6 +1,9 @@
 package history
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A node is a znode as the checkers of contention follow it: who made it, and who was granted the lock by it.
 type node struct {
@@ -35,7 +38,8 @@ func contends(k Kind) bool {
 //
 // A deleted node is dropped at once, except while the attempt that created it is open: the grant that ends the attempt
 // may still name it. The slices thus stay as short as the number of nodes and processes that are alive, and a step is
-// linear in that.
+// linear in that. So do those of a service's history, which knows of a node only that a process has queued with it: it goes
+// with its attempt.
 func track(nodes []node, open []opening, e *Event, i int) ([]node, []opening) {
 	switch e.Kind {
 	case LockCall:
@@ -53,6 +57,11 @@ func track(nodes []node, open []opening, e *Event, i int) ([]node, []opening) {
 			nodes[n].holder, nodes[n].attempt, nodes[n].renounced = e.Process, e.Attempt, false
 		}
 		nodes = endWaiting(nodes, e.Process)
+		if e.Err != "" {
+			nodes = withoutHearsay(nodes, e.Process, 0, 0)
+		}
+	case UnlockReturn:
+		nodes = withoutHearsay(nodes, e.Process, e.Process, e.Attempt)
 	case UnlockCall:
 		for n := range nodes {
 			if nodes[n].holder == e.Process && nodes[n].attempt == e.Attempt {
@@ -144,6 +153,14 @@ func endWaiting(nodes []node, process int32) []node {
 		kept = append(kept, nodes[n])
 	}
 	return kept
+}
+
+// withoutHearsay drops the nodes of a process of which no event of the ensemble tells, and by which the holder has the lock in
+// that attempt; a holder 0 stands for nobody.
+func withoutHearsay(nodes []node, process, holder, attempt int32) []node {
+	return slices.DeleteFunc(nodes, func(n node) bool {
+		return n.zxid == 0 && !n.ephemeral && n.process == process && n.holder == holder && n.attempt == attempt
+	})
 }
 
 func findOpening(open []opening, process int32) int {

@@ -203,7 +203,7 @@ func (c *ensembleChecker) session(id int64) *sessionView {
 func (c *ensembleChecker) checkCommit(e *Event) {
 	switch {
 	case e.Zxid < c.committed:
-		c.fail("transactions were committed out of order", "%s after %s", zxidName(e.Zxid), zxidName(c.committed))
+		c.fail("transactions were committed out of order", "transaction %s after %s", zxidName(e.Zxid), zxidName(c.committed))
 		return
 	case e.Zxid > c.committed && e.Zxid <= c.early:
 		c.fail("a server applied a transaction before it was committed", "transaction %s", zxidName(e.Zxid))
@@ -259,7 +259,7 @@ func (c *ensembleChecker) checkCreated(e *Event) {
 	}
 	for i := range c.ephemerals {
 		if c.ephemerals[i].path == e.Path {
-			c.fail("a node was created that was there already", "%s", e.Path)
+			c.fail("a node was created that was there already", "c%d created %s", e.Process, e.Path)
 			return
 		}
 	}
@@ -269,7 +269,7 @@ func (c *ensembleChecker) checkCreated(e *Event) {
 func (c *ensembleChecker) checkEnd(e *Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
-			c.fail("an ephemeral node outlived its session", "%s of session %#x", c.ephemerals[i].path, e.Session)
+			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d", c.ephemerals[i].path, e.Session, e.Process)
 			return
 		}
 	}
@@ -304,7 +304,7 @@ func (c *ensembleChecker) checkServer(e *Event) {
 		return
 	}
 	if e.Zxid <= c.applied[e.Server] {
-		c.fail("a server applied transactions out of order", "s%d applied %s after %s", e.Server, zxidName(e.Zxid), zxidName(c.applied[e.Server]))
+		c.fail("a server applied transactions out of order", "s%d applied transaction %s after %s", e.Server, zxidName(e.Zxid), zxidName(c.applied[e.Server]))
 		return
 	}
 	c.applied[e.Server] = e.Zxid

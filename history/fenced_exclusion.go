@@ -1,6 +1,10 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 const reasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
 
@@ -8,6 +12,8 @@ const reasonLateWrite = "a write of an older holder was accepted after one of a 
 type fence struct {
 	process int32
 	zxid    int64
+	tells   bool // by its token, as no node is known
+	holds   bool // and has not begun to give the lock back
 }
 
 // CheckFencedExclusion decides [FencedExclusion]: a resource that checks fencing tokens never accepts a write of an
@@ -23,6 +29,20 @@ type fence struct {
 //
 // It takes time linear in the events, times the number of nodes, processes and resources alive.
 func CheckFencedExclusion(events []Event) *Violation {
+	_, v := fencing(events)
+	return v
+}
+
+// Outrun returns 64 bits over who may not write any more by [FencedExclusion]: which of the holders, and of the nodes that may be
+// granted yet, are older than the newest that has written. Where a grant had no node that is known, they are over the newest itself,
+// as nobody knows what tokens come yet. It takes as long.
+func Outrun(events []Event) uint64 {
+	outrun, _ := fencing(events)
+	return outrun
+}
+
+// fencing decides the property, and returns what [Outrun] does if it holds.
+func fencing(events []Event) (outrun uint64, v *Violation) {
 	var nodeSpace [12]node
 	var openSpace [12]opening
 	var resourceSpace [4]resource
@@ -35,6 +55,10 @@ func CheckFencedExclusion(events []Event) *Violation {
 			resources = withNewest(resources, e)
 		case e.Kind == LockReturn && e.Err == "":
 			fences = withFence(fences, e, nodes)
+		case e.Kind == UnlockCall:
+			if f := findFence(fences, e.Process); f >= 0 {
+				fences[f].holds = false
+			}
 		default:
 			n := accepted(resources, e)
 			if n < 0 {
@@ -45,7 +69,7 @@ func CheckFencedExclusion(events []Event) *Violation {
 				break
 			}
 			if zxid := fences[f].zxid; zxid < resources[n].version {
-				return &Violation{Property: FencedExclusion, Event: i, Reason: reasonLateWrite,
+				return 0, &Violation{Property: FencedExclusion, Event: i, Reason: reasonLateWrite,
 					Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d", e.Process, zxid,
 						resources[n].writer, resources[n].version)}
 			}
@@ -55,7 +79,28 @@ func CheckFencedExclusion(events []Event) *Violation {
 			nodes, open = track(nodes, open, e, i)
 		}
 	}
-	return nil
+	for r := range resources {
+		outrun += outrunBy(resources[r].version, nodes, fences)
+	}
+	return outrun, nil
+}
+
+// outrunBy returns the same for one resource to which that holder has written. It does not depend on the order of nodes and of grants.
+func outrunBy(newest int64, nodes []node, fences []fence) (sum uint64) {
+	for n := range nodes {
+		if nodes[n].zxid < newest {
+			sum += xxhash.Sum64String(nodes[n].path)
+		}
+	}
+	for _, f := range fences {
+		if f.holds && f.zxid < newest {
+			sum += 1 << (f.process % 64)
+		}
+		if f.tells {
+			sum += uint64(newest) * 0x9e3779b97f4a7c15
+		}
+	}
+	return sum
 }
 
 // withNewest returns the resources with that of a reading. Here the version of a resource is the newest holder that has
@@ -71,18 +116,18 @@ func withNewest(resources []resource, e *Event) []resource {
 
 // withFence notes a grant. One of which neither node nor token is known leaves the process without a place in the order.
 func withFence(fences []fence, e *Event, nodes []node) []fence {
-	zxid := e.Zxid
+	now := fence{process: e.Process, zxid: e.Zxid, tells: true, holds: true}
 	if n := grantedNode(nodes, e); n >= 0 {
-		zxid = nodes[n].zxid
+		now.zxid, now.tells = nodes[n].zxid, false
 	}
 	f := findFence(fences, e.Process)
 	switch {
-	case f >= 0 && zxid == 0:
+	case f >= 0 && now.zxid == 0:
 		return append(fences[:f], fences[f+1:]...)
 	case f >= 0:
-		fences[f].zxid = zxid
-	case zxid != 0:
-		fences = append(fences, fence{e.Process, zxid})
+		fences[f] = now
+	case now.zxid != 0:
+		fences = append(fences, now)
 	}
 	return fences
 }

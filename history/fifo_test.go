@@ -34,6 +34,13 @@ func TestFIFO(t *testing.T) {
 		{name: "the older is deleted", events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), lockCall(2, 1), created(2, "/l/b", 3), lockOK(2, 1, "/l/b"),
 		}},
+		{name: "an older one is deleted whose path was used before", events: []history.Event{
+			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), lockCall(2, 1), created(2, "/l/a", 3), deleted(2, "/l/a", 4),
+			lockCall(3, 1), created(3, "/l/b", 5), lockOK(3, 1, "/l/b"),
+		}},
+		{name: "the older was made after its attempt had failed", events: []history.Event{
+			lockCall(1, 1), lockFailed(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "/l/b"),
+		}},
 		{name: "the older was taken over and granted", events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), lockOK(2, 1, "/l/a"), lockCall(3, 1), created(3, "/l/b", 2),
 			lockOK(3, 1, "/l/b"),

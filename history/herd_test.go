@@ -59,6 +59,17 @@ func TestHerd(t *testing.T) {
 		{name: "another is disturbed", reason: expensive, event: 12, events: requests(5, history.Event{Kind: history.Fault, Process: 2, Name: "cut"}, lockOK(1, 1, ""))},
 		{name: "disturbed by its connection", events: requests(5, state(1, "disconnected"), lockOK(1, 1, ""))},
 		{name: "time passes while a reply is under way", events: requests(5, on(history.Send, 1), on(history.Tick, 0), on(history.Reply, 1), lockOK(1, 1, ""))},
+		{name: "time passes while an event is under way", events: requests(5, fired(1, 1, "/l/a", 4), on(history.Tick, 0),
+			delivered(1, 1, "/l/a", 4), lockOK(1, 1, ""))},
+		{name: "time passes after an event has come", reason: expensive, event: 14, events: requests(5, fired(1, 1, "/l/a", 4),
+			delivered(1, 1, "/l/a", 4), on(history.Tick, 0), lockOK(1, 1, ""))},
+		{name: "time passes while a reply to the attempt before is under way", events: slices.Concat(events{lockCall(1, 1), on(history.Send, 1), lockFailed(1, 1)},
+			requests(5), events{on(history.Tick, 0), lockOK(1, 1, "")})},
+		{name: "time passes on a new connection", reason: expensive, event: 16, events: slices.Concat(events{lockCall(1, 1), on(history.Send, 1),
+			state(1, "disconnected"), lockFailed(1, 1)}, requests(5), events{on(history.Tick, 0), lockOK(1, 1, "")})},
+		{name: "what the client library asks for by itself", events: slices.Concat(events{lockCall(1, 1)},
+			slices.Repeat(events{{Kind: history.Send, Process: 1, Op: "ping"}, {Kind: history.Reply, Process: 1}}, 5), events{lockOK(1, 1, "")})},
+		{name: "returned twice", events: slices.Concat(events{lockCall(1, 1), lockOK(1, 1, "")}, requests(5)[1:], events{lockOK(1, 1, "")})},
 		{name: "time passes otherwise", reason: expensive, event: 12, events: requests(5, on(history.Tick, 0), lockOK(1, 1, ""))},
 	})
 }
@@ -70,9 +81,27 @@ func TestMeasure(t *testing.T) {
 	if v != nil || cost != want || cost.Acquires == 0 || cost.RequestsMax == 0 {
 		t.Errorf("%+v, %v", cost, v)
 	}
-	sum := cost
-	sum.Add(&cost)
-	if sum.Releases != 6 || sum.WakeUpsMax != 1 || sum.Requests != 2*cost.Requests {
+}
+
+// What an acquire has cost is what lock code has asked for and been answered, unless something disturbed it.
+func TestCost(t *testing.T) {
+	message := func(kind history.Kind, p int32, op string, bytes int32) history.Event {
+		return history.Event{Kind: kind, Process: p, Op: op, Bytes: bytes}
+	}
+	asks := []history.Event{message(history.Send, 1, "create", 10), message(history.Reply, 1, "create", 20), message(history.Send, 1, "ping", 1000),
+		message(history.Reply, 1, "ping", 1000), message(history.Send, 1, "children", 3), message(history.Reply, 1, "children", 400)}
+	first, _ := history.Measure(slices.Concat([]history.Event{lockCall(1, 1)}, asks, []history.Event{lockOK(1, 1, ""), lockCall(1, 2)}, asks[:2],
+		[]history.Event{lockOK(1, 2, ""), lockCall(1, 3)}, asks, []history.Event{cancelled(1), lockOK(1, 3, "")}), history.DefaultBounds)
+	if want := (history.Cost{Acquires: 2, Requests: 3, RequestsMax: 2, Bytes: 463, BytesMax: 433}); first != want {
+		t.Errorf("%+v, want %+v", first, want)
+	}
+	sum := history.Cost{Releases: 1, WakeUps: 2, WakeUpsMax: 3, Acquires: 4, Requests: 5, RequestsMax: 6, Bytes: 7, BytesMax: 8}
+	sum.Add(&history.Cost{Releases: 10, WakeUps: 20, WakeUpsMax: 2, Acquires: 40, Requests: 50, RequestsMax: 60, Bytes: 70, BytesMax: 7})
+	if want := (history.Cost{Releases: 11, WakeUps: 22, WakeUpsMax: 3, Acquires: 44, Requests: 55, RequestsMax: 60, Bytes: 77, BytesMax: 8}); sum != want {
+		t.Errorf("%+v, want %+v", sum, want)
+	}
+	sum.Add(&history.Cost{WakeUpsMax: 9, BytesMax: 9})
+	if sum.WakeUpsMax != 9 || sum.BytesMax != 9 || sum.RequestsMax != 60 {
 		t.Errorf("%+v", sum)
 	}
 }

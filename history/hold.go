@@ -7,13 +7,13 @@ type hold struct {
 	node    int // the index of the creation of its node, -1 if none is known
 	gone    int // the index of the deletion of its node, if that came before Unlock was called; 0 if not
 	told    int // the index of the Lost event, 0 if there is none
-	asking  int // the index of the ReenterCall that has not returned, 0 if there is none
+	asking  int // the index of the last ReenterCall, 0 if there is none
 	refused int // the index of a ReenterReturn with an error that nothing has explained yet, 0 if there is none
 	leaving bool
 	freed   bool // its node is deleted, before Unlock was called or after
 }
 
-// holdsMatter reports whether trackHolds has anything to do for events of that kind.
+// holdsMatter reports whether trackHolds, or a checker that uses it, has anything to do for events of that kind.
 func holdsMatter(k Kind) bool {
 	const kinds = 1<<LockReturn | 1<<NodeDeleted | 1<<Lost | 1<<UnlockCall | 1<<ReenterCall | 1<<ReenterReturn | 1<<Crashed | 1<<UnlockReturn
 	return uint64(kinds)>>k&1 != 0
@@ -47,8 +47,6 @@ func trackHolds(holds []hold, nodes []node, e *Event, i int) []hold {
 		holds[h].leaving = true
 	case ReenterCall:
 		holds[h].asking = i
-	case ReenterReturn:
-		holds[h].asking = 0
 	case Crashed, UnlockReturn:
 		holds = append(holds[:h], holds[h+1:]...)
 	}

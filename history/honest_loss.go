@@ -79,7 +79,7 @@ func judgeTold(holds []hold, e *Event) string {
 // judgeNodeless returns what is wrong with a grant whose node is not alive and was not made in this attempt.
 func judgeNodeless(before []Event, nodes []node, e *Event) string {
 	for n := range nodes {
-		if nodes[n].process == e.Process && nodes[n].ephemeral && nodes[n].deleted == 0 && e.Path == "" {
+		if nodes[n].process == e.Process && nodes[n].ephemeral && e.Path == "" {
 			return "" // It has one from before, by which it may hold the lock.
 		}
 	}

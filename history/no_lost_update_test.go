@@ -25,6 +25,11 @@ func TestNoLostUpdate(t *testing.T) {
 		{name: "without reading", events: events{read(1, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2)}},
 		{name: "the history begins in the middle", events: events{read(1, 1, 7), wrote(1, 1, 8)}},
 		{name: "two resources", events: events{read(1, 1, 0), znode(read(2, 1, 0)), wrote(1, 1, 1), changed(2, "/data", 9)}},
+		{name: "the second of two resources", reason: overwritten, event: 4, events: events{
+			read(1, 1, 0), znode(read(1, 1, 3)), znode(read(2, 1, 3)), changed(1, "/data", 5), changed(2, "/data", 6)}},
+		{name: "one process and two resources", events: events{read(1, 1, 7), znode(read(1, 1, 3)), wrote(1, 1, 8), changed(1, "/data", 5)}},
+		{name: "overwritten twice", reason: overwritten, event: 4, events: events{
+			read(1, 1, 0), read(2, 1, 0), read(3, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2), wrote(3, 1, 3)}},
 		{name: "a znode, of which one never heard", reason: overwritten, event: 3, events: events{
 			znode(read(1, 1, 3)), znode(read(2, 1, 3)), changed(1, "/data", 5), changed(2, "/data", 6)}},
 		{name: "a znode that is created", reason: overwritten, event: 3, events: events{

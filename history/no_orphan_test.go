@@ -25,6 +25,13 @@ func TestNoOrphan(t *testing.T) {
 			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), expired(2),
 		}},
 		{name: "never interested", reason: orphan, event: 0, events: []history.Event{created(1, "/l/a", 1), lockCall(2, 1)}},
+		{name: "another process waits", reason: orphan, event: 4, events: []history.Event{
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockFailed(2, 1),
+		}},
+		{name: "another node deleted", reason: orphan, event: 2, events: []history.Event{
+			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(2, 1), created(2, "/l/b", 2), deleted(2, "/l/b", 3),
+		}},
+		{name: "its call is not known", reason: orphan, event: 0, events: []history.Event{created(1, "/l/a", 1), lockFailed(1, 1)}},
 		{name: "deleted", events: []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), deleted(1, "/l/a", 2)}},
 		{name: "persistent", events: []history.Event{lockCall(1, 1), persistent(1, "/l", 1), lockFailed(1, 1)}},
 		{name: "waiting", events: []history.Event{lockCall(1, 1), created(1, "/l/a", 1)}},

@@ -10,7 +10,7 @@ type place struct {
 	queued    int    // the index of the event since which overtakings count, 0 if they do not yet
 	node      string // by which it has queued
 	made      bool   // it has made a node in this attempt, and its connection has kept its state since
-	late      bool   // the next node may be that of the attempt before, which was given up before it had made one
+	late      int    // so many of the next nodes may be those of attempts before, which were given up before they had made one
 	withdrawn bool   // the process has given this attempt up, and need not get the lock any more
 	overtaken int
 }
@@ -24,8 +24,8 @@ func (p *place) lost() place {
 //
 // It is judged from the Liveness event on, for before it the order may be unfair. A process has queued when it has made an
 // ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes, and where it
-// has lost its node before the order became fair. Not for its own is taken a node that the attempt before may have asked for,
-// which was given up without one. Once the order is fair one that leaves the queue keeps its claim to a place. It is
+// has lost its node before the order became fair. Not for its own are taken the nodes that attempts before may have asked for,
+// which were given up without one. Once the order is fair one that leaves the queue keeps its claim to a place. It is
 // overtaken when the lock is granted to a process that called Lock after it had queued. The property holds if nobody is
 // overtaken more often than Bounds.Overtakings before it has the lock, gives up, its call fails, or it crashes.
 //
@@ -48,7 +48,10 @@ func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
 		case LockCall:
 			open = append(withoutOpening(open, e.Process), opening{e.Process, i})
 			p := findPlace(places, e.Process)
-			late := p >= 0 && places[p].late
+			late := 0
+			if p >= 0 {
+				late = places[p].late
+			}
 			places = append(withoutPlace(places, e.Process), place{process: e.Process, late: late})
 		case NodeCreated:
 			if p := findPlace(places, e.Process); p >= 0 && e.Session != 0 {
@@ -89,8 +92,8 @@ func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
 // queue takes note of a node that the process has made.
 func (p *place) queue(e *Event, index int) {
 	switch {
-	case p.late:
-		p.late = false
+	case p.late > 0:
+		p.late--
 		return
 	case p.queued == 0 && !p.withdrawn:
 		p.queued, p.node = index, e.Path
@@ -101,13 +104,14 @@ func (p *place) queue(e *Event, index int) {
 // left returns the places without that of a process whose call has returned, unless a node that it has asked for may yet come.
 func left(places []place, e *Event) []place {
 	if p := findPlace(places, e.Process); p >= 0 && e.Err != "" && !places[p].made {
-		places[p] = place{process: e.Process, late: true}
+		places[p] = place{process: e.Process, late: places[p].late + 1}
 		return places
 	}
 	return withoutPlace(places, e.Process)
 }
 
-// overtake counts a grant against all whom it overtakes, and returns the one that was overtaken most often, or nil.
+// overtake counts a grant against all whom it overtakes, and returns the one that was overtaken most often, or nil. Nobody queues
+// before its own call.
 func overtake(places []place, open []opening, e *Event) *place {
 	o := findOpening(open, e.Process)
 	if e.Err != "" || o < 0 {
@@ -115,7 +119,7 @@ func overtake(places []place, open []opening, e *Event) *place {
 	}
 	var most *place
 	for p := range places {
-		if places[p].process != e.Process && places[p].queued != 0 && places[p].queued < open[o].call {
+		if places[p].queued != 0 && places[p].queued < open[o].call {
 			places[p].overtaken++
 			if most == nil || places[p].overtaken > most.overtaken {
 				most = &places[p]

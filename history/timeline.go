@@ -50,8 +50,8 @@ func (t *Timeline) Write(w io.Writer) error {
 }
 
 // Decisive writes, without title and legend, the few lines that explain the first violation: at most so many lines of
-// events and of "⋮", which stands for events left out. Faults that would be left out, the heads of the columns and the
-// violations themselves come on top. Less than 1 means [DecisiveLines]; it cannot do with less than 3.
+// events and of "⋮", which stands for events left out. Faults that would be left out, what a process that waits for ever
+// last said and heard, the heads of the columns and the violations themselves come on top. Less than 1 means [DecisiveLines]; it cannot do with less than 3.
 //
 // The lines end with the event of the violation, except that those for [Progress] begin shortly before the call that
 // never returned and go on to the end of the history, for there the reason is what did not happen after the call.
@@ -79,6 +79,7 @@ func (t *Timeline) decisive(lines int) []row {
 	if len(t.Violations) > 0 && t.has(t.Violations[0]) {
 		s.pinned = t.Violations[0].Event
 		if t.Violations[0].Property == Progress {
+			s.waits = true
 			s.from = max(0, s.pinned-contextLines)
 		} else {
 			s.end = s.pinned + 1
@@ -87,7 +88,7 @@ func (t *Timeline) decisive(lines int) []row {
 	for rank := plumbing; ; rank++ {
 		keep, all := s.latest(lines, rank)
 		if all || rank == telling {
-			return rowsOf(s.withFaults(keep))
+			return rowsOf(s.withContacts(s.withFaults(keep)))
 		}
 	}
 }
@@ -96,6 +97,23 @@ func (t *Timeline) decisive(lines int) []row {
 func (s *span) withFaults(keep []bool) []bool {
 	for i := range keep {
 		keep[i] = keep[i] || s.events[i].Kind == Fault
+	}
+	return keep
+}
+
+// withContacts adds the last request of a process that waits for ever, the last answer that it got and the last watch event:
+// why it waits lies in what it knew.
+func (s *span) withContacts(keep []bool) []bool {
+	if !s.waits {
+		return keep
+	}
+	for _, kind := range []Kind{Send, Reply, WatchEvent} {
+		for i := len(keep) - 1; i > s.pinned; i-- {
+			if s.events[i].Kind == kind && s.events[i].Process == s.events[s.pinned].Process {
+				keep[i] = true
+				break
+			}
+		}
 	}
 	return keep
 }
@@ -126,6 +144,7 @@ func rankOf(k Kind) int {
 type span struct {
 	events            []Event
 	from, end, pinned int
+	waits             bool // the pinned event is a call that never returned
 }
 
 // latest chooses the last events of the span that have at least the rank, so many that they fit on the lines together

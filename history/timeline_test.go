@@ -122,7 +122,9 @@ func TestTimelineDecisiveProgress(t *testing.T) {
    8  +0.004s │                                              │ ENTERS                                │
 !  9  +0.005s │                                              │                                       │ asks for the lock, attempt 2
 !             └ progress: c2 waits for the lock, which nobody holds
-  ⋮ (4 events)
+  10  +0.006s │                                              │                                       │ exists → _c_3f9a…-lock-0000000000
+  ⋮ (2 events)
+  13  +0.008s │                                              │                                       │ exists ← _c_3f9a…-lock-0000000000
   14  +0.009s │                                              │ ✂ cut, phase holding                  │
   15  +6.009s │ time passes                                  │                                       │
   16  +6.009s │ c1: session 0x1a expires                     │                                       │
@@ -148,14 +150,22 @@ func stuck() *Timeline {
 // bodyLine matches the beginning of a line of an event or a gap.
 var bodyLine = regexp.MustCompile(`(?m)^([! ] +[0-9]+  +\+|  ⋮ )`)
 
-// The lines that Decisive may use are a bound, whatever the history: two more for the one fault, which splits a gap. The
-// event of the violation is among them, and so is the fault.
+// The lines that Decisive may use are a bound, whatever the history: two more for the one fault, which splits a gap, and for
+// each of what a process that waits for ever last said and heard, here a request and its answer. All of these are among
+// them, and so is the event of the violation.
 func TestTimelineDecisiveBound(t *testing.T) {
 	for _, timeline := range []*Timeline{paused(), stuck()} {
+		on, waits := 2, timeline.Violations[0].Property == Progress
+		if waits {
+			on = 6
+		}
 		for lines := 3; lines < 50; lines++ {
 			got := render(t, decisive(timeline, lines))
-			if n := len(bodyLine.FindAllString(got, -1)); n > lines+2 {
+			if n := len(bodyLine.FindAllString(got, -1)); n > lines+on {
 				t.Errorf("Decisive(%d) wrote %d lines:\n%s", lines, n, got)
+			}
+			if waits && (!strings.Contains(got, "exists → _c_3f9a") || !strings.Contains(got, "exists ← _c_3f9a")) {
+				t.Errorf("Decisive(%d) does not show what c2 last said and heard:\n%s", lines, got)
 			}
 			if !strings.Contains(got, "✂ cut") {
 				t.Errorf("Decisive(%d) does not show the fault:\n%s", lines, got)

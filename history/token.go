@@ -12,10 +12,22 @@ const reasonTokenFell = "a fencing token is not higher than one of an earlier gr
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
 func CheckToken(events []Event) *Violation {
+	_, v := tokens(events)
+	return v
+}
+
+// HighestToken returns the token below which [Token] lets no more grants come, 0 if it would let any. It takes as long.
+func HighestToken(events []Event) int64 {
+	highest, _ := tokens(events)
+	return highest
+}
+
+// tokens returns the highest token of the grants that count, up to the first that does not rise.
+func tokens(events []Event) (highest int64, v *Violation) {
 	var nodeSpace [16]node
 	var openSpace [8]opening
 	nodes, open := nodeSpace[:0], openSpace[:0]
-	highest, holder := int64(0), int32(0)
+	holder := int32(0)
 	for i := range events {
 		e := &events[i]
 		if !contends(e.Kind) {
@@ -30,10 +42,10 @@ func CheckToken(events []Event) *Violation {
 			continue
 		}
 		if e.Zxid <= highest {
-			return &Violation{Property: Token, Event: i, Reason: reasonTokenFell,
+			return highest, &Violation{Property: Token, Event: i, Reason: reasonTokenFell,
 				Detail: fmt.Sprintf("c%d was granted the lock with token %d after c%d with %d", e.Process, e.Zxid, holder, highest)}
 		}
 		highest, holder = e.Zxid, e.Process
 	}
-	return nil
+	return highest, nil
 }

@@ -303,6 +303,29 @@ var behaviours = []struct {
 		}
 		s.unlock(second)
 	}},
+	{"in one queue with zk.Lock", func(s *stage) {
+		client := s.session()
+		mutex := s.mutex(client, "/shared")
+		holder := s.take(mutex)
+		other := zk.NewLock(s.session().Client.(*zk.Conn), "/shared", zk.WorldACL(zk.PermAll))
+		locked := make(chan error, 1)
+		go func() { locked <- other.Lock() }()
+		for len(s.participants(mutex)) < 2 {
+		}
+		last := s.queue(s.context(), mutex)
+		if len(locked) > 0 {
+			s.Fatal("zk.Lock has not waited")
+		}
+		s.unlock(holder)
+		s.wantError(<-locked, nil)
+		if len(last) > 0 {
+			s.Fatal("a second holder")
+		}
+		s.wantError(other.Unlock(), nil)
+		result := <-last
+		s.wantError(result.err, nil)
+		s.unlock(result.lease)
+	}},
 	{"a holder whose client is closed makes way at once", func(s *stage) {
 		client := s.session()
 		lease := s.take(s.mutex(client, "/closed"))

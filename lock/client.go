@@ -8,6 +8,7 @@ import (
 
 // Client is what the locks need of ZooKeeper. *zk.Conn of github.com/go-zookeeper/zk satisfies it. Several
 // goroutines call its methods at the same time. Two locks are taken to be on the same connection if their clients are equal.
+// Any other client must return the errors that *zk.Conn does, and zk.ErrNoServer only for a request that was never sent.
 type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	Delete(path string, version int32) error

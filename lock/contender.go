@@ -36,6 +36,7 @@ type contender struct {
 	doubted   bool             // that was so at any time of the attempt
 	spoilt    bool             // a request may be under way that names a node with the GUID
 	guessing  bool             // the node before the contender's own will be guessed
+	shut      bool             // the client has said that it was closed
 	muteSince time.Time        // when the client was first found closed, as far as one can tell
 	muteLast  time.Time        // when it was last
 	waited    bool             // somebody stood before it
@@ -117,6 +118,7 @@ func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 func (c *contender) obtain() (*vigil, error) {
 	vigil, err := c.acquire()
 	for name, one := range c.watches {
+		one.made = c.made
 		c.left.leave(c.at(name), one)
 	}
 	if err != nil {
@@ -129,9 +131,6 @@ func (c *contender) obtain() (*vigil, error) {
 	}
 	c.granted = true
 	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
-	if !time.Now().Before(vigil.deadline) {
-		vigil.grant.end(errUnconfirmed) // An observer took its time, and the caller shall not be the first to run.
-	}
 	return vigil, nil
 }
 
@@ -230,7 +229,7 @@ func (c *contender) create() error {
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain, c.guessing = false, false
 		return c.createParents(c.path)
-	case refused(err):
+	case refused(err), errors.Is(err, zk.ErrNoServer): // The client has not sent it.
 		c.uncertain = false
 	default:
 		c.doubted, c.spoilt, c.guessing = true, true, false
@@ -408,13 +407,13 @@ func (c *contender) pause(err error) error {
 	return c.wanted() // Both may have been ready.
 }
 
-// closed tells whether the client was closed by its owner. go-zookeeper/zk does not say so: calls fail with
+// closed tells whether the client was closed by its owner. go-zookeeper/zk says so to watches only: calls fail with
 // ErrConnectionClosed, as after a lost connection. But a client that is open tries to connect again at once, and its
 // calls wait for that. So one whose every call fails at once, for longer than any session lasts, has been closed. A
 // [Session] knows.
 func (c *contender) closed(err error) bool {
-	if c.session != nil {
-		return c.session.isClosed()
+	if c.shut || c.session != nil {
+		return c.shut || c.session.isClosed()
 	}
 	if c.client.State() != zk.StateDisconnected || !errors.Is(err, zk.ErrConnectionClosed) {
 		return false

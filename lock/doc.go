@@ -38,8 +38,9 @@
 // it has sent to somebody else is still under way. Only the protected resource can rule that out: by refusing a
 // [Lease.Token] lower than one that it has seen, or, where it is ZooKeeper itself, by [Lease.Write].
 //
-// Whoever closes the client gives up all locks that it holds, at once; leases on a client that is no [Session] hear of it at
-// their next confirmation only. Unlock first.
+// Whoever closes the client gives up all locks that it holds, at once. A lease hears of it a moment later; one on a client that
+// is no [Session], and that was held for less than a twentieth of the session timeout, when its confirmation has run out. Unlock
+// first.
 //
 // Nor does the lock survive what ZooKeeper does not: a majority of servers that lose their disks.
 //
@@ -55,8 +56,17 @@
 // server tells the leader of its clients each half tick, which is at most a quarter of the timeout, as ZooKeeper grants no
 // session less than two ticks; and the client, go-zookeeper/zk, speaks at least once in each third of it. If the
 // server then dies, of the timeout there are 1 - 1/4 - 1/3 = 5/12 left. The lease needs 1/3. The difference is for clocks: the
-// process's may lose a tenth against the leader's, the time between server and leader included. Pauses of the process are
-// not in that bound, and neither are system clocks that jump: Go's timers and ZooKeeper's do not go by them.
+// process's may lose a tenth against the leader's, the time between server and leader included. System clocks that jump are
+// no matter: Go's timers and ZooKeeper's do not go by them.
+//
+// Pauses of the process are not in that bound, but whoever looks at [Lease.Done] or [Lease.Err] after one is told. Not so where
+// the whole machine was suspended, or its clock was stopped with it, as a hypervisor does for a snapshot: then no time has
+// passed by the clock that Go goes by (see package time on monotonic clocks), and a lease can seem to stand for up to a third of
+// the session timeout after the machine goes on. There too the protected resource can rule out what is late, and only that.
+//
+// Where followers have observers of their own (observerMasterPort, since ZooKeeper 3.6), a client of such an observer is
+// reported to the leader in two steps, of half a tick each at most. The bound holds there if the session timeout is four
+// ticks or more.
 //
 // The bound assumes that the timeout that the lock was given is no longer than what ZooKeeper has granted, which
 // go-zookeeper/zk does not tell: servers grant from 2 to 20 ticks unless configured otherwise. And it assumes a client with a
@@ -78,7 +88,9 @@
 // # Paths
 //
 // Each lock has a path of its own, the same in every process that shares it. Mutex and RWMutex may share one: a mutex
-// is then one more writer. Other nodes below the path do no harm. But nobody else
+// is then one more writer. A Mutex may share one with zk.Lock of go-zookeeper/zk as well, whose nodes have the same names. Other
+// nodes below the path do no harm, and take no part, those of Curator's and kazoo's locks among them: on one path these and the
+// locks of this package hold at the same time. Nobody else
 // may write to the contenders' nodes, or delete any but one whose holder is to lose the lock; the data of the path itself are
 // where holders are asked to give the lock back. A lock only ever names nodes below the path that it
 // was given, so that it also works on a [Client] that puts a prefix before every path. Such a client must put it before

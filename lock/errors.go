@@ -3,6 +3,8 @@ package lock
 import (
 	"errors"
 	"fmt"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // The errors that the locks return beside those of the context and of the client.
@@ -29,6 +31,7 @@ var (
 // The reasons for which a lease is lost.
 var (
 	errNodeGone    = fmt.Errorf("%w: its node is gone, or belongs to a session that is over", ErrLost)
+	errClosed      = fmt.Errorf("%w: %w", ErrLost, zk.ErrClosing)
 	errUnconfirmed = fmt.Errorf("%w: ZooKeeper could not be reached for so long that the session may be over", ErrLost)
 )
 

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // A grant is the turn of a contender. The leases on it belong to one owner; it ends with the last of them, or when the
@@ -17,6 +18,7 @@ type grant struct {
 	cancel context.CancelCauseFunc
 
 	mu      sync.Mutex
+	until   time.Time // when the last confirmation is worth nothing any more
 	leases  int
 	writers int           // leases that are exclusive
 	open    int           // guarded writes that may still be carried out
@@ -159,6 +161,23 @@ func (g *grant) revoke() bool {
 	g.asked = true
 	close(g.revoked)
 	return true
+}
+
+// extend puts off when the grant ends by the clock.
+func (g *grant) extend(until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.until = until
+}
+
+// look ends the grant if its time is over. A timer does so too, but where the process was paused it may not have fired yet.
+func (g *grant) look() {
+	g.mu.Lock()
+	over := !time.Now().Before(g.until)
+	g.mu.Unlock()
+	if over {
+		g.end(errUnconfirmed)
+	}
 }
 
 // end ends the grant. Only the first call counts.

@@ -20,13 +20,18 @@ type Lease struct {
 }
 
 // Done returns a channel that is closed when the lease has ended, because it was lost or unlocked. Whoever works
-// under the lock should stop then.
-func (l *Lease) Done() <-chan struct{} { return l.ctx.Done() }
+// under the lock should stop then. Done and Err go by the clock as well: a process that was paused, and calls one of them first
+// thing after that, is told if the lease has run out meanwhile.
+func (l *Lease) Done() <-chan struct{} {
+	l.grant.look()
+	return l.ctx.Done()
+}
 
 // Context returns a context that ends with the lease or with its parent, whichever ends first. [context.Cause] says
 // which: after a loss it returns an error that wraps [ErrLost], after Unlock one that wraps [ErrNotHeld]. It can end a
 // moment after the channel of Done is closed. It holds on to nothing once the lease has ended.
 func (l *Lease) Context(parent context.Context) context.Context {
+	l.grant.look()
 	ctx, cancel := context.WithCancelCause(parent)
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	context.AfterFunc(ctx, func() { stop() })
@@ -36,6 +41,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // Err returns nil while the lease stands or after it was unlocked in time, and why it was lost otherwise: an error
 // that wraps [ErrLost].
 func (l *Lease) Err() error {
+	l.grant.look()
 	if err := context.Cause(l.ctx); err != errUnlocked {
 		return err
 	}
@@ -64,13 +70,16 @@ func (l *Lease) Node() string { return l.grant.node }
 func (l *Lease) Revoked() <-chan struct{} { return l.grant.revoked }
 
 // Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that wraps [ErrLost] if
-// the lease was lost before, or if that cannot be told because the session ended before an answer came, and the client's error if the node could not be removed because ZooKeeper refused that or
-// the client was closed. When the context ends first it returns the context's cause, and the removal goes on in the
-// background. Unlock may be called again: a lease counts once, and once the node is gone the result is always the same.
+// the lease was lost before, or if that cannot be told because the session ended before an answer came, and the client's error if the node could not be removed because ZooKeeper refused that.
+// When the context ends first it returns the context's cause, and the removal goes on in the
+// background; with a context that does not end, it waits for as long as ZooKeeper cannot be reached. After the client was closed
+// it returns the error for that: see [Mutex.Lock] for when. Unlock may be called again: a lease counts once, and once the node is
+// gone the result is always the same.
 //
 // Where the owner has further leases on the lock, the lock stays with it, and Unlock sends nothing. But if this was the
 // last that was exclusive, and the others are shared, the lock becomes shared too, as by Downgrade.
 func (l *Lease) Unlock(ctx context.Context) error {
+	l.grant.look()
 	l.cancel(errUnlocked)
 	l.leaving.Do(func() { l.last, l.wrote = l.grant.leave(l) })
 	if !l.last {

@@ -3,7 +3,9 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/lock"
 )
@@ -47,3 +49,57 @@ func TestLeaseContext(t *testing.T) {
 		<-late.Done()
 	})
 }
+
+// Whoever looks at a lease when its time is over sees that, even if the timers that tell so have not run yet, as after a pause.
+func TestLeaseGoesByTheClock(t *testing.T) {
+	const looks = 100 // They wake at the instant at which the timers fire, and all go in no order.
+	for name, over := range map[string]func(*lock.MultiLease) bool{
+		"Err":  func(m *lock.MultiLease) bool { return errors.Is(m.Leases()[0].Err(), lock.ErrLost) },
+		"Done": func(m *lock.MultiLease) bool { return closed(m.Leases()[0].Done()) },
+		"Unlock": func(m *lock.MultiLease) bool {
+			m.Unlock(canceled)
+			return errors.Is(m.Err(), lock.ErrLost)
+		},
+		"Done of a MultiLease": func(m *lock.MultiLease) bool { return closed(m.Done()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				told := make(chan bool, looks)
+				for i := range looks {
+					multi := must(lock.NewMulti(must(lock.NewMutex(w.client(1), fmt.Sprint("/lock/", i), sessionTimeout))))
+					var leases *lock.MultiLease
+					if err := w.do(func() (err error) { leases, err = multi.Lock(background); return err }); err != nil {
+						t.Fatal(err)
+					}
+					go func() {
+						time.Sleep(sessionTimeout / 3)
+						told <- over(leases)
+					}()
+				}
+				w.cluster.Cut(w.client(1).Link)
+				time.Sleep(sessionTimeout)
+				for range looks {
+					if !<-told {
+						t.Fatal("the lease is said to stand")
+					}
+				}
+			})
+		})
+	}
+}
+
+func closed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}
+
+// canceled is a context that has ended.
+var canceled = func() context.Context {
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	return ctx
+}()

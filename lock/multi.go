@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // A Locker is a lock that a [Multi] can take: a *[Mutex], an *[RWMutex], what its RLocker returns, or a *[Semaphore].
@@ -84,8 +83,6 @@ type MultiLease struct {
 	ctx    context.Context // ends with the first of the leases, its cause says how
 	cancel context.CancelCauseFunc
 	stops  []func() bool
-
-	unlocking sync.Mutex
 }
 
 // begin makes the end of each lease that of all.
@@ -100,8 +97,16 @@ func (m *MultiLease) begin() {
 // its own.
 func (m *MultiLease) Leases() []*Lease { return slices.Clone(m.leases) }
 
-// Done returns a channel that is closed when one of the leases has ended; possibly a moment after that lease's own.
-func (m *MultiLease) Done() <-chan struct{} { return m.ctx.Done() }
+// Done returns a channel that is closed when one of the leases has ended: see [Lease.Done].
+func (m *MultiLease) Done() <-chan struct{} {
+	for _, lease := range m.leases {
+		lease.grant.look()
+		if cause := context.Cause(lease.ctx); cause != nil {
+			m.cancel(cause)
+		}
+	}
+	return m.ctx.Done()
+}
 
 // Context returns a context that ends with the first of the leases: see [Lease.Context].
 func (m *MultiLease) Context(parent context.Context) context.Context {
@@ -126,8 +131,6 @@ func (m *MultiLease) Err() error {
 // what was wrong with any of them, joined: see [Lease.Unlock]. When the context ends first, what is left is done in the
 // background.
 func (m *MultiLease) Unlock(ctx context.Context) error {
-	m.unlocking.Lock()
-	defer m.unlocking.Unlock()
 	m.cancel(errUnlocked)
 	for _, stop := range m.stops {
 		stop()

@@ -120,6 +120,27 @@ func TestMultiLoses(t *testing.T) {
 	})
 }
 
+// An Unlock that has no time is not held up by one that has.
+func TestMultiUnlockTwice(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		leases, err := w.takeAll(background, must(lock.NewMulti(w.at(1, "/a"), w.at(1, "/b"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go leases.Unlock(background)
+		w.send()
+		var second error
+		go func() { second = leases.Unlock(canceled) }()
+		w.send()
+		if !errors.Is(second, context.Canceled) {
+			t.Errorf("Unlock: %v, want %v", second, context.Canceled)
+		}
+		if err := w.do(func() error { return leases.Unlock(background) }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Two that have locks in common never wait for each other, in whatever order they were given.
 func TestMultisDoNotDeadlock(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
@@ -146,11 +167,12 @@ func TestNewMultiRefuses(t *testing.T) {
 	if _, err := lock.NewMulti(); err == nil {
 		t.Error("a multi of nothing was made")
 	}
-	s := must(lock.NewSemaphore(nil, "/s", 2, time.Second))
-	if _, err := lock.NewMulti(s, must(lock.NewMutex(nil, "/m", time.Second)), s); err == nil || !strings.Contains(err.Error(), "/s") {
+	client := &identified{}
+	s := must(lock.NewSemaphore(client, "/s", 2, time.Second))
+	if _, err := lock.NewMulti(s, must(lock.NewMutex(client, "/m", time.Second)), s); err == nil || !strings.Contains(err.Error(), "/s") {
 		t.Errorf("two places of a semaphore: %v", err)
 	}
-	if _, err := lock.NewMulti(s, must(lock.NewMutex(nil, "/m", time.Second))); err != nil {
+	if _, err := lock.NewMulti(s, must(lock.NewMutex(client, "/m", time.Second))); err != nil {
 		t.Errorf("a semaphore and a mutex: %v", err)
 	}
 }

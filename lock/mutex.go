@@ -12,8 +12,9 @@ type Mutex struct{ queue *queue }
 // NewMutex returns the lock whose contenders make their nodes under the path, which is created when it is first
 // needed. The session timeout is the one that the client was connected with, or less: after a third of it without a
 // confirmation from ZooKeeper, a lease counts as lost. The timeout of a [Session] is known, and a longer one has no effect.
-// It returns an error if the path is not absolute, or is the root, or
-// the timeout is not positive. It sends nothing.
+// It returns an error if the client is nil, the path is not absolute, or is the root, or
+// the timeout is not positive, be it that of the session. It sends nothing: whether ZooKeeper takes the path shows when it is
+// first used.
 func NewMutex(client Client, path string, sessionTimeout time.Duration, options ...Option) (*Mutex, error) {
 	q, err := newQueue(client, path, sessionTimeout, options)
 	if err != nil {
@@ -27,8 +28,9 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 // When the context ends first, Lock returns its cause at once; its deadline is one for the whole call. ZooKeeper can
 // refuse an attempt (no permission, a bad path, a parent that is ephemeral); then Lock returns the error of the client,
-// for which errors.Is works. After the client was closed it returns zk.ErrClosing, after twice the session timeout, or
-// at once if the client is a [Session]. In each of these cases the contender's node is removed, in the background if need be.
+// for which errors.Is works. After the client was closed it returns zk.ErrClosing: at once if it waits for others by then,
+// or the client is a [Session], else after twice the session timeout. In each of these cases the contender's node is removed,
+// in the background if need be.
 //
 // Uncontended it costs two requests: create and list. Contended it costs three: with a watch. Where all contenders come back as
 // soon as they have given the lock back, and so in the same order again and again, it costs two: who has waited behind the same

@@ -13,6 +13,8 @@ import (
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // The client of go-zookeeper/zk is what the lock is for.
@@ -21,20 +23,26 @@ var _ lock.Client = (*zk.Conn)(nil)
 var background = context.Background()
 
 func TestNewMutexRefuses(t *testing.T) {
+	client := &identified{}
 	for _, tc := range []struct {
+		client  lock.Client
 		path    string
 		timeout time.Duration
 		want    string
 	}{
-		{"lock", time.Second, `path "lock"`},
-		{"", time.Second, `path ""`},
-		{"/", time.Second, `path "/"`},
-		{"/lock/", time.Second, `path "/lock/"`},
-		{"/lock", 0, "session timeout 0s"},
-		{"/lock", -time.Second, "session timeout -1s"},
+		{client, "lock", time.Second, `path "lock"`},
+		{client, "", time.Second, `path ""`},
+		{client, "/", time.Second, `path "/"`},
+		{client, "/lock/", time.Second, `path "/lock/"`},
+		{client, "/lock", 0, "session timeout 0s"},
+		{client, "/lock", -time.Second, "session timeout -1s"},
+		{lock.NewSession(client, nil, -2*time.Second), "/lock", time.Second, "session timeout -2s"},
+		{nil, "/lock", time.Second, "client is nil"},
+		{(*zk.Conn)(nil), "/lock", time.Second, "client is nil"},
+		{(*lock.Session)(nil), "/lock", time.Second, "client is nil"},
 	} {
-		if _, err := lock.NewMutex(nil, tc.path, tc.timeout); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("NewMutex(%q, %v): error %v, want one that contains %q", tc.path, tc.timeout, err, tc.want)
+		if _, err := lock.NewMutex(tc.client, tc.path, tc.timeout); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("NewMutex(%T, %q, %v): error %v, want one that contains %q", tc.client, tc.path, tc.timeout, err, tc.want)
 		}
 	}
 }
@@ -268,10 +276,33 @@ func TestUnlockWhileDown(t *testing.T) {
 	})
 }
 
+// Calls that have run out of time while ZooKeeper could not be reached leave nothing to do, neither then nor once it is back.
+func TestTimeoutsInAnOutage(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m := w.mutex(1)
+		w.cluster.Cut(w.client(1).Link)
+		for range 20 {
+			ctx, cancel := context.WithTimeout(background, 500*time.Millisecond)
+			c := w.start(ctx, m)
+			w.pass(600 * time.Millisecond)
+			w.wantError(c, context.DeadlineExceeded)
+			cancel()
+		}
+		w.pass(2 * time.Second)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(2 * sessionTimeout)
+		if n := w.requests(1, "") - w.requests(1, "connect"); n > 0 {
+			t.Errorf("%d requests for nobody", n)
+		}
+		w.unlock(w.acquire(m))
+	})
+}
+
 // A holder that cannot reach ZooKeeper must know that its lease has ended before its session can.
 func TestLostBeforeExpiry(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
+		told := lease.Done() // To call it later is to look at the clock.
 		waiter := w.start(background, w.mutex(2))
 		w.flow()
 		w.cluster.Isolate(w.client(1).Link)
@@ -281,9 +312,7 @@ func TestLostBeforeExpiry(t *testing.T) {
 			}
 			w.pass(100 * time.Millisecond)
 		}
-		select {
-		case <-lease.Done():
-		default:
+		if !closed(told) {
 			t.Fatal("the waiter was granted before the holder was told")
 		}
 		if err := lease.Err(); !errors.Is(err, lock.ErrLost) {
@@ -520,6 +549,34 @@ func (l *listsThePast) Children(path string) ([]string, *zk.Stat, error) {
 	return names, stat, err
 }
 
+// Where the directory is removed and made again, as containers are, a contender's next node can have the name of its last one. A
+// watch that one who gave up has left on the last tells then of the next as of a change, over a reconnect, and of no release.
+func TestSameNameInANewDirectory(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		mutex, other := w.mutex(1), w.mutex(2)
+		first := w.acquire(mutex)
+		ctx, giveUp := context.WithCancel(background)
+		w.wantWaiting(w.start(ctx, other))
+		giveUp()
+		w.flow()
+		w.cluster.Cut(w.client(2).Link)
+		w.unlock(first)
+		w.cluster.Tree().Apply(&tree.Write{Op: wire.OpDelete, Path: "/lock", Version: -1})
+		second := w.acquire(mutex)
+		if first.Node() != second.Node() {
+			t.Fatalf("%s and %s have different names", first.Node(), second.Node())
+		}
+		waits := w.start(background, other)
+		w.send() // It waits for the connection, and goes before the watches that are set again.
+		w.cluster.Heal(w.client(2).Link)
+		w.pass(1500 * time.Millisecond)
+		w.wantNodes(2)
+		w.wantWaiting(waits)
+		w.unlock(second)
+		w.wantGranted(waits)
+	})
+}
+
 // A second node of the same contender, made by a request that was taken for lost, is removed.
 func TestDuplicateIsRemoved(t *testing.T) {
 	guid := bytes.Repeat([]byte{0xab}, 16)
@@ -565,12 +622,49 @@ func TestClientClosed(t *testing.T) {
 		c := w.start(background, w.mutex(2))
 		w.flow()
 		go w.client(2).Close()
-		w.pass(3 * sessionTimeout)
-		if !c.returned() || !errors.Is(c.err, zk.ErrClosing) {
-			t.Errorf("returned %v with %v, want ErrClosing", c.returned(), c.err)
-		}
+		w.wantError(c, zk.ErrClosing)
 		w.wantNodes(1)
+		late := w.start(background, w.mutex(2))
+		w.pass(3 * sessionTimeout)
+		w.wantError(late, zk.ErrClosing)
 	})
+}
+
+// A holder whose client is closed has lost the lock, and hears so at once if its node is watched, or the client is a session.
+func TestClientClosedByHolder(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		session bool
+		held    time.Duration
+		told    time.Duration // how long after the client was closed, at most
+	}{
+		{"watched", false, sessionTimeout / 2, 0},
+		{"not yet watched", false, 0, sessionTimeout / 3},
+		{"session, watched", true, sessionTimeout / 2, 0},
+		{"session, not yet watched", true, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				var client lock.Client = w.client(1)
+				if tc.session {
+					client = w.session(1)
+				}
+				lease := w.take(background, must(lock.NewMutex(client, "/lock", sessionTimeout)).Lock)
+				w.pass(tc.held)
+				go w.client(1).Close()
+				w.flow()
+				w.wantNodes(0)
+				w.pass(tc.told)
+				if err := lease.Err(); !errors.Is(err, lock.ErrLost) || tc.told == 0 && !errors.Is(err, zk.ErrClosing) {
+					t.Fatalf("the lease says %v", err)
+				}
+				w.pass(3 * sessionTimeout)
+				if err := w.do(func() error { return lease.Unlock(background) }); !errors.Is(err, lock.ErrLost) {
+					t.Errorf("Unlock: %v", err)
+				}
+			})
+		})
+	}
 }
 
 func TestUnlockTwice(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 )
 
 // An Observer is told what becomes of a lock's contenders. It is what metrics and traces hang on. Observe is called by
-// the goroutine that does what the event says, and holds it up; it must not call the lock.
+// the goroutine that does what the event says, and holds it up; it must not call the lock, nor panic: most of those goroutines are
+// the lock's own, where nobody can recover. Goroutines of several contenders call it at the same time.
 type Observer interface {
 	Observe(Event)
 }

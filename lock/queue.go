@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -30,6 +31,7 @@ type queue struct {
 	memories   memories
 	randomMu   sync.Mutex
 	random     io.Reader
+	closing    <-chan struct{} // closed when the session's client was closed; nil without a session
 }
 
 // A rule says whom a contender waits for.
@@ -47,13 +49,16 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
 		return nil, fmt.Errorf("lock: path %q must begin with a slash and not end in one", path)
 	}
-	if sessionTimeout <= 0 {
-		return nil, fmt.Errorf("lock: session timeout %v must be positive", sessionTimeout)
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("lock: the client is nil")
 	}
 	q := &queue{path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader}
 	if session, ok := client.(*Session); ok {
-		q.session, client = session, session.Client
+		q.session, client, q.closing = session, session.Client, session.ended
 		sessionTimeout = min(sessionTimeout, session.timeout)
+	}
+	if sessionTimeout <= 0 {
+		return nil, fmt.Errorf("lock: session timeout %v must be positive", sessionTimeout)
 	}
 	q.client, q.timeout, q.validity = client, sessionTimeout, validity(sessionTimeout)
 	q.identity = q
@@ -163,7 +168,8 @@ func agree(client Client, path string) error {
 	if !ok {
 		return syncWith(client, path)
 	}
-	if _, err := multi.Multi(&zk.CheckVersionRequest{Path: path, Version: -1}); err != nil && !isNoNode(err) {
+	_, err := multi.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
+	if err != nil && !isNoNode(err) && !errors.Is(err, zk.ErrNoAuth) { // These two are what the leader has found as well.
 		return err
 	}
 	return nil

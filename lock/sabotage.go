@@ -2,8 +2,9 @@
 
 // This program puts defects into package lock, one after the other, and demands that the test of each fails then, which passes
 // without. The defects stand in testdata/defects.txt, which says how it is to be read. It changes no file: the compiler is
-// given the edited text in the place of the file's.
-// Usage, in the directory of the module: go run lock/sabotage.go [PATTERN], with a pattern for some of the names.
+// given the edited text in the place of the file's. With -search it is interlock check that searches for the published ones, by no more than
+// the locks' names, and the program says how many it finds.
+// Usage, in the directory of the module: go run lock/sabotage.go [-search] [PATTERN], with a pattern for some of the names.
 package main
 
 import (
@@ -11,7 +12,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"iter"
 	"log"
 	"os"
 	"os/exec"
@@ -25,8 +28,12 @@ import (
 
 const defectsPath = "lock/testdata/defects.txt"
 
-// timeLimit is how long a test or a search may take. Nearly all take a second or less.
-const timeLimit = 30 * time.Second
+const (
+	// timeLimit is how long a test may take. Nearly all take a second or less.
+	timeLimit = 30 * time.Second
+	// buildLimit is how long other commands may take, and searchLimit one of the searches of search, which has no other limit.
+	buildLimit, searchLimit = 4 * timeLimit, 20 * timeLimit
+)
 
 // A defect is an entry of the file.
 type defect struct {
@@ -46,7 +53,9 @@ type edit struct {
 
 func main() {
 	log.SetFlags(0)
-	names, err := regexp.Compile(strings.Join(os.Args[1:], " "))
+	searches := flag.Bool("search", false, "let interlock check search for the defects")
+	flag.Parse()
+	names, err := regexp.Compile(strings.Join(flag.Args(), " "))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,19 +63,20 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = run(directory, names)
+	work := run
+	if *searches {
+		work = search
+	}
+	err = work(directory, names)
 	os.RemoveAll(directory)
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
+// run tries all defects, each with its test.
 func run(directory string, names *regexp.Regexp) error {
-	content, err := os.ReadFile(defectsPath)
-	if err != nil {
-		return err
-	}
-	defects, err := parse(string(content))
+	defects, err := read()
 	if err != nil {
 		return err
 	}
@@ -74,20 +84,8 @@ func run(directory string, names *regexp.Regexp) error {
 		return err
 	}
 	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.name) })
-	results := make([]chan string, len(defects))
-	workers := make(chan struct{}, runtime.NumCPU())
-	for i, d := range defects {
-		results[i] = make(chan string, 1)
-		go func() {
-			workers <- struct{}{}
-			results[i] <- d.try(filepath.Join(directory, fmt.Sprint(i)))
-			<-workers
-		}()
-	}
 	found, wrong := 0, 0
-	for i, d := range defects {
-		result := <-results[i]
-		fmt.Printf("%s %s: %s\n", d.kind, d.name, result)
+	for d, result := range each(directory, defects, defect.try) {
 		switch {
 		case strings.HasPrefix(result, "WRONG"):
 			wrong++
@@ -100,6 +98,61 @@ func run(directory string, names *regexp.Regexp) error {
 		return errors.New("not every defect was found")
 	}
 	return nil
+}
+
+// search lets interlock check search for all published defects.
+func search(directory string, names *regexp.Regexp) error {
+	defects, err := read()
+	if err != nil {
+		return err
+	}
+	defects = slices.DeleteFunc(defects, func(d defect) bool {
+		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" || !names.MatchString(d.name)
+	})
+	found := 0
+	for _, result := range each(directory, defects, defect.search) {
+		switch {
+		case strings.HasPrefix(result, "WRONG"):
+			return errors.New("a defect could not be searched for")
+		case result != unfound:
+			found++
+		}
+	}
+	fmt.Printf("%d of %d defects found by interlock check\n", found, len(defects))
+	return nil
+}
+
+// each does the work for all defects, on all processors, each in a directory of its own, and prints and yields the results in the
+// order of the defects.
+func each(directory string, defects []defect, work func(d defect, directory string) string) iter.Seq2[defect, string] {
+	results := make([]chan string, len(defects))
+	workers := make(chan struct{}, runtime.NumCPU())
+	for i, d := range defects {
+		results[i] = make(chan string, 1)
+		go func() {
+			workers <- struct{}{}
+			results[i] <- work(d, filepath.Join(directory, fmt.Sprint(i)))
+			<-workers
+		}()
+	}
+	return func(yield func(defect, string) bool) {
+		for i, d := range defects {
+			result := <-results[i]
+			fmt.Printf("%s %s: %s\n", d.kind, d.name, result)
+			if !yield(d, result) {
+				return
+			}
+		}
+	}
+}
+
+// read reads the file.
+func read() ([]defect, error) {
+	content, err := os.ReadFile(defectsPath)
+	if err != nil {
+		return nil, err
+	}
+	return parse(string(content))
 }
 
 // parse reads the entries of the file.
@@ -187,27 +240,73 @@ func (d defect) try(directory string) string {
 	if d.kind == "control" {
 		return "passes"
 	}
-	if err := os.Mkdir(directory, 0o755); err != nil {
-		return "WRONG: " + err.Error()
+	if d.kind == "check" {
+		program, err := d.build(directory, "build", "./cmd/interlock")
+		if err != nil {
+			return "WRONG: " + err.Error()
+		}
+		return d.judge(commandIn(directory, buildLimit, program, append([]string{"check"}, strings.Fields(d.name)...)...))
 	}
-	overlay, err := d.overlay(directory)
+	program, err := d.build(directory, "test", "-c", "./lock")
 	if err != nil {
 		return "WRONG: " + err.Error()
 	}
-	program := filepath.Join(directory, "program")
-	build := []string{"test", "-c", "./lock"}
-	if d.kind == "check" {
-		build = []string{"build", "./cmd/interlock"}
-	}
-	// The packages come last.
-	build = slices.Insert(build, len(build)-1, "-overlay", overlay, "-ldflags=-s -w", "-o", program)
-	if output, err := command("go", build...); err != nil {
-		return fmt.Sprintf("WRONG: %s:%d: it does not compile: %v\n%s", defectsPath, d.line, err, output)
-	}
-	if d.kind == "check" {
-		return d.judge(commandIn(directory, program, append([]string{"check"}, strings.Fields(d.name)...)...))
-	}
 	return d.judge(testing(program, "-test.run="+pattern(d.name)))
+}
+
+// Where interlock check searches for a defect: with each of the locks that are made of package lock, on one server and on three, with
+// the default faults.
+var (
+	searched = [...]string{"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session", "patient", "steady", "wrap"}
+	searches = [...]string{"--servers=1 --schedules=2000", "--servers=3 --schedules=1500"}
+)
+
+// unfound is the result of a search that has found nothing.
+const unfound = "not found"
+
+// search puts the defect in, and says how interlock check finds it, if it does. A panic counts.
+func (d defect) search(directory string) string {
+	defer os.RemoveAll(directory) // Programs and counterexamples of all defects would take gigabytes.
+	program, err := d.build(directory, "build", "./cmd/interlock")
+	if err != nil {
+		return "WRONG: " + err.Error()
+	}
+	for _, bounds := range searches {
+		for _, lock := range searched {
+			arguments := append([]string{"check", "--workers=1", "--lock=" + lock}, strings.Fields(bounds)...)
+			output, err := commandIn(directory, searchLimit, program, arguments...)
+			var exit *exec.ExitError
+			switch violated := first(`\nVIOLATION ([a-z-]+)`, output); {
+			case violated != "":
+				return fmt.Sprintf("violates %s, %s, schedule %s of %s", violated, lock, first(`\nfound by schedule (\d+)`, output), bounds)
+			case strings.Contains("\n"+output, "\npanic: "):
+				return fmt.Sprintf("panics, %s, %s", lock, bounds)
+			case err != nil && !errors.As(err, &exit):
+				return fmt.Sprintf("stands still, %s, %s", lock, bounds)
+			case err != nil:
+				return fmt.Sprintf("fails, %s, %s: %s", lock, bounds, output[strings.LastIndexByte(strings.TrimSpace(output), '\n')+1:])
+			}
+		}
+	}
+	return unfound
+}
+
+// build makes a directory, builds the program in which the defect is, and returns where that stands.
+func (d defect) build(directory string, arguments ...string) (program string, err error) {
+	if err := os.Mkdir(directory, 0o755); err != nil {
+		return "", err
+	}
+	overlay, err := d.overlay(directory)
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(directory, "program")
+	// The packages come last.
+	arguments = slices.Insert(arguments, len(arguments)-1, "-overlay", overlay, "-ldflags=-s -w", "-o", program)
+	if output, err := command("go", arguments...); err != nil {
+		return "", fmt.Errorf("%s:%d: it does not compile: %v\n%s", defectsPath, d.line, err, output)
+	}
+	return program, nil
 }
 
 // overlay writes down what the compiler is to take in the place of which file, and returns the path of that.
@@ -282,15 +381,15 @@ func pattern(name string) string {
 
 // testing runs tests that were compiled, in the directory of their package.
 func testing(program string, arguments ...string) (string, error) {
-	return commandIn("lock", program, append(arguments, "-test.timeout="+timeLimit.String())...)
+	return commandIn("lock", buildLimit, program, append(arguments, "-test.timeout="+timeLimit.String())...)
 }
 
 func command(name string, arguments ...string) (string, error) {
-	return commandIn("", name, arguments...)
+	return commandIn("", buildLimit, name, arguments...)
 }
 
-func commandIn(directory, name string, arguments ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*timeLimit)
+func commandIn(directory string, limit time.Duration, name string, arguments ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, name, arguments...)
 	c.Dir = directory

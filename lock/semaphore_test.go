@@ -99,11 +99,11 @@ func TestNewSemaphoreRefuses(t *testing.T) {
 		places int
 		want   string
 	}{{"/lock", 0, "at least one place"}, {"/lock", -1, "at least one place"}, {"lock", 1, `path "lock"`}} {
-		if _, err := lock.NewSemaphore(nil, tc.path, tc.places, time.Second); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := lock.NewSemaphore(&identified{}, tc.path, tc.places, time.Second); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("NewSemaphore(%q, %d): %v", tc.path, tc.places, err)
 		}
 	}
-	if _, err := lock.NewRWMutex(nil, "lock", time.Second); err == nil {
+	if _, err := lock.NewRWMutex(&identified{}, "lock", time.Second); err == nil {
 		t.Error("NewRWMutex took a path that is not absolute")
 	}
 }

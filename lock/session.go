@@ -100,7 +100,7 @@ func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 // which nobody else may read. [OpenSession] is better where there is the choice, as it misses nothing by itself: from a
 // channel that was full something may be missing, so that a session then asks anew.
 //
-// It ends with the client: when the channel is closed.
+// The timeout must be positive, or else no lock can be made on the session. It ends with the client: when the channel is closed.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
 	s.asks = make(chan chan struct{})
@@ -370,7 +370,8 @@ func (s *Session) Events(ctx context.Context) iter.Seq[SessionEvent] {
 // Context waits until the session is connected, and returns a context that ends when that session is lost, or with its
 // parent. [context.Cause] says why: after a loss it returns an error that wraps [ErrSessionLost]. A context that has
 // ended stays so, also where the session comes back. Context returns the parent's cause if that ends first, and an error
-// that wraps [ErrSessionLost] and zk.ErrClosing if the client was closed.
+// that wraps [ErrSessionLost] and zk.ErrClosing if the client was closed. Until the returned context ends a goroutine waits for
+// that: give it a parent that ends when the context is not needed any more.
 func (s *Session) Context(parent context.Context) (context.Context, error) {
 	at := s.observe()
 	for ; at.Status != SessionConnected; at = at.next {

@@ -13,6 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 func (w *world) session(client int) *lock.Session {
@@ -159,6 +161,20 @@ func TestSessionIsLostBeforeItEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// It is no matter whether the client may read the node that is asked for.
+func TestSessionWithoutPermission(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.cluster.Tree().Apply(&tree.Write{Op: wire.OpSetACL, Path: "/zookeeper", Version: -1,
+			ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "ip", ID: "192.0.2.1"}}})
+		if ctx := w.sessionContext(w.session(1)); ctx.Err() != nil {
+			t.Error(ctx.Err())
+		}
+		if err := w.do(func() error { _, _, err := w.client(1).Get("/zookeeper"); return err }); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("the node can be read: %v", err)
+		}
+	})
 }
 
 // A session that was taken for lost, but was not, comes back; contexts of before do not.

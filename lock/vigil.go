@@ -29,11 +29,13 @@ type vigil struct {
 // newVigil grants the lock. The confirmation that it begins with counts from the moment in which the request was sent:
 // the server heard of the session no earlier.
 func (c *contender) newVigil(confirmed time.Time) *vigil {
-	return &vigil{
+	v := &vigil{
 		contender: c, grant: newGrant(c, c.token), demoted: c.demoted, deadline: confirmed.Add(c.validity),
 		// Those that were granted together shall not ask together ever after.
 		every: c.timeout/confirmations - min(c.retryAfter-retryPause, c.timeout/confirmations/2),
 	}
+	v.grant.extend(v.deadline)
+	return v
 }
 
 // confirmVigil verifies that the contender's own node stands and belongs to the current session, and grants the lock.
@@ -107,18 +109,29 @@ func (v *vigil) keep() {
 		case <-v.grant.ctx.Done():
 		case <-v.demoted:
 			v.demoted, v.demoting = nil, true
-		case <-v.own:
-			v.own = nil
-		case <-v.posted:
-			v.posted = nil
+		case event := <-v.own:
+			v.hear(&v.own, event)
+		case event := <-v.posted:
+			v.hear(&v.posted, event)
+		case <-v.closing:
+			v.shut = true
 		case <-v.timer.C:
 		}
 		v.notice()
+		if v.shut {
+			v.grant.end(errClosed)
+		}
 		// Several may have been ready: the end goes before the rest.
 		if v.wanted() != nil || v.grant.ctx.Err() != nil || !v.confirm() {
 			return
 		}
 	}
+}
+
+// hear takes note of what a watch tells.
+func (v *vigil) hear(watch *<-chan zk.Event, event zk.Event) {
+	*watch = nil
+	v.shut = v.shut || event.Err == zk.ErrClosing
 }
 
 // notice takes note of what else has happened by now, so that it makes no difference which of several was heard first.
@@ -129,13 +142,18 @@ func (v *vigil) notice() {
 	default:
 	}
 	select {
-	case <-v.own:
-		v.own = nil
+	case event := <-v.own:
+		v.hear(&v.own, event)
 	default:
 	}
 	select {
-	case <-v.posted:
-		v.posted = nil
+	case event := <-v.posted:
+		v.hear(&v.posted, event)
+	default:
+	}
+	select {
+	case <-v.closing:
+		v.shut = true
 	default:
 	}
 }
@@ -191,6 +209,7 @@ func (v *vigil) confirm() bool {
 		v.timer.Reset(v.retryAfter)
 	default:
 		v.deadline = asked.Add(v.validity)
+		v.grant.extend(v.deadline)
 		v.expiry.Reset(time.Until(v.deadline))
 		v.timer.Reset(v.patience())
 	}

@@ -199,13 +199,15 @@ func (c *contender) watch(blocker entry, one watch) {
 
 // takeWatch returns a watch on a blocker that another contender of this process has left behind. It will not do where more is to
 // be known of the node than that it stands, nor for longer than a session timeout: a watch that go-zookeeper/zk has lost over a
-// reconnect shall not be handed on for ever.
+// reconnect shall not be handed on for ever. Nor will one do that was set before the directory was removed and made again: a
+// GUID that is used again makes the same name there, and a watch that is set again over a reconnect tells of the new node as of a
+// change, which would pass for the end of its lease.
 func (c *contender) takeWatch(blocker *entry) (watch, bool) {
 	if c.rule.kind == shared || !countsChildren(blocker.number) {
 		return watch{}, false
 	}
 	left, ok := c.left.take(c.at(blocker.name))
-	return left, ok && time.Since(left.set) < c.timeout
+	return left, ok && time.Since(left.set) < c.timeout && left.made == c.made
 }
 
 // awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers that are left.
@@ -214,6 +216,9 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case event.Err == zk.ErrClosing:
+		c.shut = true
+		return nil, event.Err
 	case event.Err != nil:
 		// The watches are dead, and with them perhaps the session and the contender's own node.
 		clear(c.watches)

@@ -13,6 +13,7 @@ type watch struct {
 	events  <-chan zk.Event
 	set     time.Time
 	version int32 // of the node's data then
+	made    int64 // the transaction that made the directory of a contender's node
 }
 
 // watches are those that contenders have left behind when they gave up, or gave the lock back. The client keeps a watch until

@@ -52,7 +52,7 @@ type Report struct {
 	Elapsed   time.Duration
 	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
-	Survey Survey   // of a campaign: what its schedules have tested
+	Survey Survey   // of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
 	Beyond *Failure // the first schedule that broke what the lock does not promise there: see [Scenario.Excuses]
 	Broken int      // how many schedules have
 	Effort Effort
@@ -69,6 +69,7 @@ type Report struct {
 	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
 	Pasts       int    // of processes that the search has met; 0 of a live search
 	Performed   int    // schedules that were performed for real, to see that they come to the same
+	Full        bool   // the bound by memory was reached
 	Unsaved     error  // why the checkpoint could not be written or removed
 	Transitions int    // steps from one state to another
 	Deviations  int    // all schedules were run that deviate from the default policy at most so often; of a search by deviations
@@ -312,6 +313,7 @@ func (m *merger) merge(next *chunk) {
 		}
 	}
 	r.Histories = m.traces.count
+	m.states.fetch(next.keys)
 	for _, key := range next.keys {
 		if m.states.count == StatesMax {
 			r.StatesCapped = true

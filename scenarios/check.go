@@ -1,8 +1,10 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"os"
@@ -12,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
 )
 
@@ -21,6 +25,7 @@ import (
 const (
 	schedulesVariable = "INTERLOCK_SCHEDULES" // how many schedules are run; 2000 unless set
 	seedVariable      = "INTERLOCK_SEED"      // where chance comes from; taken from the test's name unless set
+	strategyVariable  = "INTERLOCK_STRATEGY"  // one of StrategyNames, or exhaustive
 	replayVariable    = "INTERLOCK_REPLAY"    // a counterexample's directory: it is replayed, and nothing else is done
 )
 
@@ -36,25 +41,26 @@ const defaultSchedules = 2000
 // been mended.
 //
 // The environment variables INTERLOCK_SCHEDULES and INTERLOCK_SEED, a number or the word random, set how many schedules
-// are run and which; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else. With a random seed
+// are run and which; INTERLOCK_STRATEGY is how they are chosen, one of [StrategyNames], or exhaustive for all that there are, see
+// [Exhaustive]; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else. With a random seed
 // give go test the flag -count=1, or it may answer from its cache.
 //
 // What the lock does not promise, because the scenario's bounds go beyond its own, is shortened too, and fails the test only if it
 // turns out to break the same within them.
 //
 // Where nothing fails, but a check has reached its limits, or 5000 schedules or more have never reached a goal of the lock that
-// they could have reached, the test fails too: it says too little.
+// they could have reached, or where nobody has ever had the lock, the test fails too: it says too little.
+//
+// go test -v shows how much was run, and which claims and faults have not come up.
 //
 // With the real client the test is skipped under the race detector; see [simzk.RaceDetector].
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
-	if err := scenario.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	if scenario.Client == Real && simzk.RaceDetector {
-		t.Skip("the real client does not do the same twice under the race detector: run this test without -race")
-	}
+	demandSound(t, &scenario)
 	if path := os.Getenv(replayVariable); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("%s, which counts from the directory of the package: %v", replayVariable, err)
+		}
 		if !replayInTest(t, &scenario, path) {
 			t.Fatalf("%s: none of its decisions can happen any more; it says nothing of this lock", path)
 		}
@@ -66,13 +72,13 @@ func Check(t *testing.T, scenario Scenario) {
 		t.Fatal(err)
 	}
 	for _, entry := range recorded {
-		if !strings.HasPrefix(entry.Name(), draftPrefix) {
+		if !strings.HasPrefix(entry.Name(), ".") { // A draft of a counterexample, or what an editor or a file manager has left.
 			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()))
 		}
 	}
-	campaign := &Campaign{Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, defaultSchedules),
-		Seed: seedFrom(t), Workers: runtime.GOMAXPROCS(0)}
-	report := campaign.Run(context.Background(), t)
+	campaign := &Campaign{Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
+		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable)}
+	report := search(t, campaign)
 	if report.Nondeterministic != nil {
 		t.Fatal(report.Nondeterministic)
 	}
@@ -80,16 +86,108 @@ func Check(t *testing.T, scenario Scenario) {
 	switch {
 	case report.Failure != nil:
 		failWith(t, campaign, report.Failure, short, corpus)
+	case report.Interrupted:
+		t.Fatalf("%v, seed %d: the test may not take longer; nothing was found in the %d schedules until now: ask for less, or give go test a longer -timeout",
+			&campaign.Scenario, campaign.Seed, report.Schedules)
 	case report.Survey.Unknown > 0:
 		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable", &campaign.Scenario, campaign.Seed, report.Survey.Unknown)
 	case len(campaign.Missed(report)) > 0:
 		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the lock: %s", &campaign.Scenario, campaign.Seed,
 			strings.Join(campaign.Missed(report), "; "))
-	case report.Broken > 0:
+	}
+	if why := neverHad(t, campaign, report); why != "" {
+		t.Fatalf("%v, seed %d: nobody has had the lock in any of %d schedules, so this says nothing of it: %s", &campaign.Scenario, campaign.Seed,
+			report.Schedules, why)
+	}
+	if report.Broken > 0 {
 		t.Logf("%v: %d of %d schedules broke belief-exclusion, for which the lock does not vouch beyond %v; the first is %d of seed %d, "+
-			"shortened to %v with these decisions:\n%s", &scenario, report.Broken, report.Schedules, scenario.Promised(),
+			"shortened to %v %s", &scenario, report.Broken, report.Schedules, scenario.Promised(),
 			report.Beyond.Schedule, campaign.Seed, &short.Scenario, stepList(short.Recording.Deviations))
 	}
+	t.Log(summary(campaign, report))
+}
+
+// demandSound ends a test that makes no sense: the scenario is not valid, or it cannot run in this program.
+func demandSound(t testing.TB, scenario *Scenario) {
+	t.Helper()
+	if err := scenario.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if scenario.Client == Real && simzk.RaceDetector {
+		t.Skip("the real client does not do the same twice under the race detector: run this test without -race")
+	}
+}
+
+// search runs the campaign, or the exhaustive search that is asked for in its place, until shortly before go test would end the
+// test: what was found until then would be lost with it.
+func search(t *testing.T, c *Campaign) *Report {
+	t.Helper()
+	ctx := context.Background()
+	if deadline, ok := t.Deadline(); ok {
+		left := time.Until(deadline)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, left-min(left/4, 30*time.Second))
+		defer cancel()
+	}
+	if c.Strategy != ExhaustiveStrategy {
+		if _, err := ParseStrategy(cmp.Or(c.Strategy, PortfolioStrategy)); err != nil {
+			t.Fatalf("%s: %v, %s", strategyVariable, err, ExhaustiveStrategy)
+		}
+		c.Schedules = cmp.Or(c.Schedules, defaultSchedules)
+		return c.Run(ctx, t)
+	}
+	if c.Scenario.Client == Real {
+		t.Fatalf("%s: an exhaustive search needs to know what state a client is in, so it cannot be done with the real client", strategyVariable)
+	}
+	exhaustive := &Exhaustive{Scenario: c.Scenario, Schedules: c.Schedules, Memory: MemoryBound()}
+	return exhaustive.Run(ctx, t)
+}
+
+// neverHad says why nobody has had the lock in any schedule of a search that has found nothing, by what becomes of the first who
+// asks for it where nothing disturbs him. It returns nothing if somebody has.
+func neverHad(t *testing.T, c *Campaign, r *Report) string {
+	if r.Survey.Exercise.Of(history.Linearizable) > 0 { // which counts whoever has it
+		return ""
+	}
+	why := "Lock never returns"
+	for _, e := range NewRunner(t).Run(&c.Scenario, &Replay{}).Events {
+		switch {
+		case e.Kind == history.LockReturn && e.Err == "":
+			return ""
+		case e.Kind == history.LockReturn:
+			return fmt.Sprintf("Lock returns the error %q", e.Err)
+		}
+	}
+	return why
+}
+
+// summary says what a search that has found nothing has run, and what it has not put to the test.
+func summary(c *Campaign, r *Report) string {
+	if r.Exhaustive {
+		if r.Complete {
+			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s", r.Schedules, r.Scope)
+		}
+		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is not complete", &c.Scenario, r.Schedules)
+		if r.Full {
+			text += ": it held as much memory as it may, which GOMEMLIMIT sets"
+		}
+		return text
+	}
+	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario, c.Seed, r.Schedules, r.Steps)
+	var untested []string
+	for _, p := range history.Properties() {
+		// Where no call was open when progress was judged, all calls had returned before.
+		if c.Scenario.Subject.Claimed(p) && p != history.Progress && r.Survey.Exercise.Of(p) == 0 {
+			untested = append(untested, string(p))
+		}
+	}
+	if len(untested) > 0 {
+		text += "\nclaimed and not exercised: " + strings.Join(untested, ", ")
+	}
+	if missing := c.NeverLanded(r); len(missing) > 0 {
+		text += "\nplanned and never landed: " + strings.Join(missing, ", ")
+	}
+	return text
 }
 
 // failWith writes down a schedule that has failed, in its short form, and ends the test.
@@ -104,21 +202,26 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexam
 	if err != nil {
 		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario), err)
 	}
-	t.Fatalf("%v, seed %d: schedule %d fails; shortened to %v with these decisions:\n%s\n%s\ncounterexample %s\nreplay %s",
+	t.Fatalf("%v, seed %d: schedule %d fails; shortened to %v %s\n%s\ncounterexample %s\nreplay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario, stepList(c.Recording.Deviations), c.Result.Describe(&scenario),
 		directory, c.ReplayBy(directory))
 }
 
+// stepList says which decisions of a schedule are not the default policy's.
 func stepList(deviations []Deviation) string {
+	if len(deviations) == 0 {
+		return "with all decisions left to the default policy\n"
+	}
 	var text strings.Builder
+	text.WriteString("with these decisions:\n")
 	for _, d := range deviations {
 		text.WriteString("  step " + strconv.Itoa(d.Index) + ": " + d.Step.String() + "\n")
 	}
 	return text.String()
 }
 
-// replayInTest replays a recorded schedule for the scenario's lock, and fails the test if a property breaks. It returns
-// false if there are decisions in the schedule and none of them could happen.
+// replayInTest replays a recorded schedule for the scenario's lock, twice, and fails the test if a property breaks or the
+// second run differs. It returns false if there are decisions in the schedule and none of them could happen.
 func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	t.Helper()
 	recording, err := ReadRecording(path)
@@ -134,13 +237,25 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	}
 	replay := &Replay{Deviations: recording.Deviations}
 	result := NewRunner(t).Run(recorded, replay)
+	if difference := NewRunner(t).again(recorded, recording.Schedule, replay, result); difference != nil {
+		t.Fatalf("%s: %v", path, difference)
+	}
 	for _, d := range replay.Skipped {
 		t.Logf("%s: step %d, %v, cannot happen there any more", path, d.Index, d.Step)
 	}
-	if recorded.Fails(result) {
-		t.Fatalf("%s fails:\n%s", path, result.Describe(recorded))
+	for _, d := range replay.Unreached() {
+		t.Logf("%s: step %d, %v, is never reached any more", path, d.Index, d.Step)
 	}
-	return len(recording.Deviations) == 0 || len(replay.Skipped) < len(recording.Deviations)
+	if recorded.Fails(result) {
+		how := "otherwise than recorded, which was " + recording.Signature
+		if result.TraceHash == uint64(recording.TraceHash) {
+			how = "as recorded"
+		}
+		t.Fatalf("%s fails %s:\n%s", path, how, result.Describe(recorded))
+	}
+	t.Logf("%s: nothing is broken; recorded was %s", path, recording.Signature)
+	gone := len(replay.Skipped) + len(replay.Unreached())
+	return gone == 0 || gone < len(recording.Deviations)
 }
 
 // numberFrom reads a positive number from the environment.

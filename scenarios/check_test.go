@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +13,12 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
-// brokenVariable makes TestChecked test a broken lock, or one with a goal that is never reached, or one for too long to judge it,
-// or one that breaks in a schedule which goes beyond its bounds, and would without that.
-// TestCheck runs it so, in a process of its own.
+// brokenVariable makes TestChecked test another lock, or in another way: a broken one, one that hangs, one with a goal that is
+// never reached, one for too long to judge it, one that breaks in a schedule which goes beyond its bounds, and would without
+// that. The tests below run it so, in a process of its own.
 const brokenVariable = "INTERLOCK_TEST_BROKEN"
 
 func TestChecked(t *testing.T) {
@@ -30,6 +32,18 @@ func TestChecked(t *testing.T) {
 	case "late":
 		s = &scenarios.Scenario{Subject: named(t, "late-notice"), Clients: 3, Cycles: 2, Bounds: faults.Bounds{Pause: 10 * time.Second, Drift: 5}}
 		s.Faults.Of[faults.Expire], s.Faults.Of[faults.Pause] = 1, 1
+	case "refuses":
+		s.Subject = misplaced()
+		s.Subject.Claims = []history.Property{history.ServedExclusion, history.Progress}
+	case "alone":
+		s.Clients = 1
+	case "pair":
+		s = scenario(subjects.ExistsThenWait(), 2, 1, 0)
+	case "real":
+		s.Client = scenarios.Real
+	case "hangs":
+		scenarios.LimitStandstill(200 * time.Millisecond)
+		s.Subject = sharedMutex()
 	case "long":
 		s.Clients, s.Cycles = 100, 21
 	}
@@ -40,11 +54,17 @@ func TestChecked(t *testing.T) {
 // checked runs TestChecked in the directory and returns what it printed and whether it passed.
 func checked(t *testing.T, directory string, environment ...string) (string, bool) {
 	t.Helper()
+	return checkedFor(t, "2m", directory, environment...)
+}
+
+// checkedFor does so, and the test must not take longer.
+func checkedFor(t *testing.T, timeout, directory string, environment ...string) (string, bool) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(program, "-test.run=^TestChecked$", "-test.v")
+	command := exec.Command(program, "-test.run=^TestChecked$", "-test.v", "-test.timeout="+timeout)
 	command.Dir = directory
 	command.Env = append(os.Environ(), environment...)
 	printed, err := command.CombinedOutput()
@@ -74,24 +94,75 @@ func TestCheck(t *testing.T) {
 			t.Errorf("the first failure does not say %q:\n%s", want, first)
 		}
 	}
+	recorded, err := os.ReadFile(filepath.Join(found[0], "schedule.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// No run of that lock has so many decisions.
+	past := regexp.MustCompile(`"index": (\d+)`).ReplaceAll(recorded, []byte(`"index": 9000$1`))
+	for path, content := range map[string][]byte{
+		filepath.Join(directory, "past.json"):               past,
+		filepath.Join(directory, "other.json"):              regexp.MustCompile(`("trace_hash": ".*).{4}"`).ReplaceAll(recorded, []byte(`${1}0000"`)),
+		filepath.Join(filepath.Dir(found[0]), ".left-over"): nil, // by an editor, say; it is no counterexample
+	} {
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, tc := range map[string]struct {
 		environment []string
 		passes      bool
 		want        string
 	}{
-		"found again by the corpus": {[]string{broken}, false, " fails:\n"},
-		"replayed":                  {[]string{broken, "INTERLOCK_REPLAY=" + relative}, false, relative + " fails:\n"},
-		"mended":                    {nil, true, "--- PASS: TestChecked/lock[1]"},
-		"mended and replayed":       {[]string{"INTERLOCK_REPLAY=" + relative}, true, "--- PASS: TestChecked/lock[1]"},
+		"found again by the corpus": {[]string{broken}, false, " fails as recorded:\n"},
+		"replayed":                  {[]string{broken, "INTERLOCK_REPLAY=" + relative}, false, relative + " fails as recorded:\n"},
+		"mended":                    {nil, true, "nothing found in 2000 schedules of "},
+		"not exercised":             {[]string{"INTERLOCK_SCHEDULES=1"}, true, "claimed and not exercised: "},
+		"mended and replayed":       {[]string{"INTERLOCK_REPLAY=" + relative}, true, relative + ": nothing is broken; recorded was progress: a process waits for the lock for ever\n"},
+		"replayed otherwise":        {[]string{broken, "INTERLOCK_REPLAY=other.json"}, false, "other.json fails otherwise than recorded, which was progress: a process waits for the lock for ever:\n"},
+		"replayed past its end":     {[]string{"INTERLOCK_REPLAY=past.json"}, false, "past.json: none of its decisions can happen any more"},
+		"nobody has the lock":       {[]string{brokenVariable + "=refuses", "INTERLOCK_SCHEDULES=20"}, false, `nobody has had the lock in any of 20 schedules, so this says nothing of it: Lock returns the error "zk: node does not exist"`},
 		"a goal is never reached":   {[]string{brokenVariable + "=goal", "INTERLOCK_SCHEDULES=5000"}, false, "no schedule has reached a goal, so this says too little of the lock: never"},
 		"a verdict is unknown":      {[]string{brokenVariable + "=long", "INTERLOCK_SCHEDULES=1"}, false, "of 1 schedules it is unknown whether they are linearizable"},
+		"a run stands still":        {[]string{brokenVariable + "=hangs"}, false, "  sync.Mutex.Lock in scenarios_test."},
 		"a pause excuses nothing":   {[]string{brokenVariable + "=late", "INTERLOCK_SCHEDULES=100", "INTERLOCK_SEED=5"}, false, "faults expire=1, pauses up to 10s"},
 		"bad number of schedules":   {[]string{"INTERLOCK_SCHEDULES=0"}, false, `INTERLOCK_SCHEDULES is "0", not a number of at least 1`},
 		"bad seed":                  {[]string{"INTERLOCK_SEED=x"}, false, `INTERLOCK_SEED: "x" is neither a number`},
-		"bad replay":                {[]string{"INTERLOCK_REPLAY=nosuch"}, false, "nosuch: no such file or directory"},
+		"bad replay":                {[]string{"INTERLOCK_REPLAY=nosuch"}, false, "INTERLOCK_REPLAY, which counts from the directory of the package: stat nosuch: no such file"},
 	} {
 		if printed, passed := checked(t, directory, tc.environment...); passed != tc.passes || !strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want, printed)
 		}
+	}
+}
+
+func TestCheckStrategy(t *testing.T) {
+	exhaustive := "INTERLOCK_STRATEGY=exhaustive"
+	for name, tc := range map[string]struct {
+		environment []string
+		passes      bool
+		want        string
+	}{
+		"all schedules":            {[]string{exhaustive, brokenVariable + "=alone"}, true, " which are complete: all schedules of 1 clients × 1 cycles with at most these faults: any=1"},
+		"not all schedules":        {[]string{exhaustive, "INTERLOCK_SCHEDULES=50"}, true, "nothing found in 50 schedules of an exhaustive search, which is not complete"},
+		"all schedules, one fails": {[]string{exhaustive, brokenVariable + "=pair"}, false, "progress: a process waits for the lock for ever"},
+		"all, of the real client":  {[]string{exhaustive, brokenVariable + "=real"}, false, "so it cannot be done with the real client"},
+		"another strategy":         {[]string{"INTERLOCK_STRATEGY=pct", "INTERLOCK_SCHEDULES=20"}, true, "nothing found in 20 schedules of "},
+		"no strategy":              {[]string{"INTERLOCK_STRATEGY=luck"}, false, `INTERLOCK_STRATEGY: unknown strategy "luck"; known are random`},
+	} {
+		if name == "all, of the real client" && simzk.RaceDetector {
+			continue // It is skipped before that.
+		}
+		if printed, passed := checked(t, t.TempDir(), tc.environment...); passed != tc.passes || !strings.Contains(printed, tc.want) {
+			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want, printed)
+		}
+	}
+}
+
+// A search ends before go test ends the test, and says how far it came.
+func TestCheckEndsInTime(t *testing.T) {
+	printed, passed := checkedFor(t, "3s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
+	if want := "ask for less, or give go test a longer -timeout"; passed || !strings.Contains(printed, want) {
+		t.Errorf("passed %v, want a failure that says %q:\n%s", passed, want, printed)
 	}
 }

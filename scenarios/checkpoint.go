@@ -1,11 +1,14 @@
 package scenarios
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,11 +18,12 @@ import (
 )
 
 // A checkpoint is how far an exhaustive search has come: the way that it is on, what is to be tried there yet, and the
-// states that it has seen. It is good for the same search of the same code only.
+// states that it has seen. It is good for the same search by the same program only.
 type checkpoint struct {
 	Format      string      `json:"format"` // always checkpointFormat
 	Version     int         `json:"version"`
 	Search      string      `json:"search"`      // what is searched
+	Program     string      `json:"program"`     // a hash of the executable file
 	Fingerprint TraceHash   `json:"fingerprint"` // of the run under the default policy, which is another if code has changed
 	Schedules   int         `json:"schedules"`
 	Steps       int         `json:"steps"`
@@ -30,26 +34,37 @@ type checkpoint struct {
 	Landed      Landed      `json:"landed"`
 	Aimed       Aimed       `json:"aimed"`
 	ElapsedNs   int64       `json:"elapsed_ns"`
+	Unknown     int         `json:"unknown,omitempty"` // schedules; see Survey
+	Broken      int         `json:"broken,omitempty"`  // schedules; see Report
+	Beyond      *beyond     `json:"beyond,omitempty"`
 	Way         []waymark   `json:"way"`
 	Seen        encodedKeys `json:"seen"`
 }
 
 const (
 	checkpointFormat  = "interlock-checkpoint"
-	checkpointVersion = 1
+	checkpointVersion = 2
 	// checkpointEvery is how often a search writes one while it runs.
 	checkpointEvery = time.Minute
 )
 
+// A beyond is the first schedule that broke what the lock does not promise, as it stands in a file.
+type beyond struct {
+	Schedule   int         `json:"schedule"`
+	Deviations []Deviation `json:"deviations"`
+}
+
 // A waymark is a branch as it stands in a file.
 type waymark struct {
 	Key      uint64 `json:"key"`
+	Visit    uint64 `json:"visit"`
 	Step     Step   `json:"step"`
 	Usual    Step   `json:"usual"`
 	Rest     []Step `json:"rest,omitempty"`
 	Deferred []Step `json:"deferred,omitempty"`
 	Slack    int    `json:"slack,omitempty"`
 	Idle     bool   `json:"idle,omitempty"`
+	Stored   bool   `json:"stored,omitempty"`
 	Unstored int    `json:"unstored,omitempty"`
 }
 
@@ -88,10 +103,21 @@ func (e *Exhaustive) description() string {
 }
 
 // Resume makes the next Run go on from where an earlier one has written the Checkpoint; without such a file it begins at
-// the beginning. It returns an error that names the file if that cannot be read, or is no checkpoint of this search of
-// this code.
+// the beginning. It returns an error that names the file if that cannot be read, is no checkpoint of this search by this program,
+// or could not be written later.
 func (e *Exhaustive) Resume(t *testing.T) error {
+	var err error
+	if e.program, err = programHash(); err != nil {
+		return fmt.Errorf("%s: nothing tells which program this is: %w", e.Checkpoint, err)
+	}
 	e.fingerprint = TraceHash(NewRunner(t).Run(&e.Scenario, &Replay{}).TraceHash)
+	draft, err := os.CreateTemp(filepath.Dir(e.Checkpoint), draftPrefix)
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", e.Checkpoint, err)
+	}
+	if err := errors.Join(draft.Close(), os.Remove(draft.Name())); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", e.Checkpoint, err)
+	}
 	content, err := os.ReadFile(e.Checkpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -103,6 +129,15 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 	if err := json.Unmarshal(content, &c); err != nil {
 		return fmt.Errorf("%s is not a checkpoint of Interlock, or not a whole one: %w", e.Checkpoint, err)
 	}
+	if err := e.fits(&c); err != nil {
+		return err
+	}
+	e.resumed = &c
+	return e.recall(t, c.Beyond)
+}
+
+// fits returns what keeps a checkpoint from being one of this search by this program.
+func (e *Exhaustive) fits(c *checkpoint) error {
 	switch {
 	case c.Format != checkpointFormat:
 		return fmt.Errorf("%s is not a checkpoint of Interlock: its format is %q, not %q", e.Checkpoint, c.Format, checkpointFormat)
@@ -112,9 +147,42 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 		return fmt.Errorf("%s is of another search: %s. This one is: %s", e.Checkpoint, c.Search, e.description())
 	case c.Fingerprint != e.fingerprint:
 		return fmt.Errorf("%s was written with another version of the lock or of Interlock: the same schedule runs differently now", e.Checkpoint)
+	case c.Program != e.program:
+		return fmt.Errorf("%s was written by another build of the program, whose lock may have been another", e.Checkpoint)
 	}
-	e.resumed = &c
 	return nil
+}
+
+// recall runs the schedule again that broke what the lock does not promise.
+func (e *Exhaustive) recall(t *testing.T, b *beyond) error {
+	if b == nil {
+		return nil
+	}
+	result := NewRunner(t).Run(&e.Scenario, &Replay{Deviations: b.Deviations})
+	if len(result.Violations) == 0 {
+		return fmt.Errorf("%s: schedule %d breaks nothing", e.Checkpoint, b.Schedule)
+	}
+	e.beyond = &Failure{Schedule: b.Schedule, Strategy: ExhaustiveStrategy, Deviations: b.Deviations, Violations: result.Violations,
+		Excused: e.Scenario.excused(result)}
+	return nil
+}
+
+// programHash returns a hash of the file that this program was started from.
+func programHash() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // resume puts a search where the checkpoint says.
@@ -123,25 +191,31 @@ func (x *explorer) resume(c *checkpoint, r *Report) {
 		x.seen.add(key)
 	}
 	for _, w := range c.Way {
-		x.path = append(x.path, branch{key: w.Key, step: w.Step, usual: w.Usual, rest: w.Rest, deferred: w.Deferred, slack: w.Slack, idle: w.Idle,
-			unstored: w.Unstored})
+		x.path = append(x.path, branch{key: w.Key, visit: w.Visit, step: w.Step, usual: w.Usual, rest: w.Rest, deferred: w.Deferred, slack: w.Slack,
+			idle: w.Idle, stored: w.Stored, unstored: w.Unstored})
 	}
 	x.transitions = c.Transitions
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
 	r.Digest, r.Landed, r.Aimed, r.States = c.Digest, c.Landed, c.Aimed, x.seen.count
+	r.Survey.Unknown, r.Broken, r.Beyond = c.Unknown, c.Broken, x.search.beyond
 }
 
 // save writes a checkpoint. Where the file stands there is a whole one at any time.
 func (x *explorer) save(r *Report) error {
 	c := checkpoint{
-		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(), Fingerprint: x.search.fingerprint,
+		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
+		Program: x.search.program, Fingerprint: x.search.fingerprint,
 		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff,
 		Digest: r.Digest, Landed: r.Landed, Aimed: r.Aimed, ElapsedNs: int64(r.Elapsed), Seen: x.seen.sorted(),
+		Unknown: r.Survey.Unknown, Broken: r.Broken,
+	}
+	if b := r.Beyond; b != nil {
+		c.Beyond = &beyond{b.Schedule, b.Deviations}
 	}
 	for i := range x.path {
 		b := &x.path[i]
-		c.Way = append(c.Way, waymark{Key: b.key, Step: b.step, Usual: b.usual, Rest: b.rest, Deferred: b.deferred, Slack: b.slack, Idle: b.idle,
-			Unstored: b.unstored})
+		c.Way = append(c.Way, waymark{Key: b.key, Visit: b.visit, Step: b.step, Usual: b.usual, Rest: b.rest, Deferred: b.deferred, Slack: b.slack,
+			Idle: b.idle, Stored: b.stored, Unstored: b.unstored})
 	}
 	content, err := json.Marshal(&c)
 	if err != nil {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -47,6 +50,29 @@ func panics() scenarios.Subject {
 // leaks leaves a goroutine behind that nothing can wake.
 func leaks() scenarios.Subject {
 	return withLock("leaks", func(*scenarios.Hold) { go func() { select {} }() })
+}
+
+// misplaced makes its node where there is no parent for it.
+func misplaced() scenarios.Subject {
+	return subject("misplaced", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			_, err := p.Client.Create("/nowhere/node", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			return nil, err
+		}
+	})
+}
+
+// sharedMutex waits for ZooKeeper while it holds a mutex of all processes.
+func sharedMutex() scenarios.Subject {
+	var mu sync.Mutex
+	return subject("shared-mutex", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			_, _, err := p.Client.Exists(p.Directory)
+			return nil, err
+		}
+	})
 }
 
 // withLock is the textbook lock with a change to every hold.

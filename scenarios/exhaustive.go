@@ -55,6 +55,7 @@ type Exhaustive struct {
 	Schedules int           // how many runs at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
 	States    int           // end, with the run under way, once so many states are stored; 0 for no bound
+	Memory    int64         // end, with one of the next runs, once the program's heap and stacks hold so many bytes, as [MemoryBound] returns; 0 for no bound
 
 	// Deviations, if set, makes this a search of another sort, for where all schedules are too many: of all that deviate from
 	// the default policy at most so many times, first those that do once, then twice, and so on. Time may then pass at any
@@ -77,8 +78,10 @@ type Exhaustive struct {
 	hoards      bool // store all states; see storage.go
 	leapsOnly   bool // leave nothing out but the steps of a leap
 	unsparing   bool // with Fair, try it in all states; see explorer.unfair
+	program     string
 	fingerprint TraceHash
 	resumed     *checkpoint
+	beyond      *Failure // of the checkpoint
 }
 
 // Run searches until it has seen everything, has found something, a bound is reached or the context ends. With a Checkpoint
@@ -86,7 +89,7 @@ type Exhaustive struct {
 // come to its end, or has found something, removes the file.
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
-	x := &explorer{search: e, bound: min(1, e.Deviations)}
+	x := &explorer{search: e, bound: min(1, e.Deviations), heap: newHeap()}
 	report, runner := &Report{Exhaustive: true, Fair: e.Fair}, NewRunner(t)
 	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
 		x.rehearsal = newRehearsal(&e.Scenario, t)
@@ -139,6 +142,8 @@ func (e *Exhaustive) over(ctx context.Context, x *explorer, r *Report, elapsed t
 		r.Deviations = max(0, x.bound-1)
 		if left = ctx.Err() != nil; left {
 			r.Interrupted = true
+		} else if r.Full = x.full(r.Schedules); r.Full {
+			left = true
 		} else if e.Schedules > 0 && r.Schedules >= e.Schedules || e.Budget > 0 && elapsed >= e.Budget || e.States > 0 && r.States >= e.States {
 			left = true
 		} else {
@@ -200,6 +205,7 @@ type explorer struct {
 	events int // in the log before the step that was chosen last
 	leap   leap
 	strays bool // a run did not go the way that an earlier one went
+	heap   heap
 
 	transitions int
 	spare       []*snapshot // whose memory nobody uses
@@ -274,8 +280,9 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 }
 
 // visit returns the key by which the search knows the state again to which it has come. What is tried in a state may depend on the
-// step that has led there, and on who is untouched.
+// step that has led there, and on who is untouched; what breaks a property there, on who came before.
 func (x *explorer) visit(key uint64) uint64 {
+	key = x.loop.order.key(key, x.loop.log.Events(), &x.search.Scenario.Subject)
 	key = mix(mix(key, uint64(x.slack())), uint64(x.leaver())<<32|uint64(x.mended()))
 	if x.search.Symmetry {
 		key = mix(key, x.loop.untouchedMask())
@@ -370,6 +377,9 @@ func (x *explorer) account(r *Report, result *Result) {
 	}
 	if result.CutOff {
 		r.CutOff++
+	}
+	if result.Undecided {
+		r.Survey.Unknown++
 	}
 	if len(result.Violations) > 0 {
 		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: slices.Clone(result.Deviations),

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -348,18 +351,22 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 // A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are told apart.
 func TestCheckpoint(t *testing.T) {
 	for _, fair := range []bool{false, true} {
-		testCheckpoint(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Fair: fair})
+		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Fair: fair})
 	}
+	testCheckpoint(t, 7, scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")})
 }
 
-func testCheckpoint(t *testing.T, search scenarios.Exhaustive) {
+// testCheckpoint compares a search that is broken off after so many schedules, over and over, with one that is not.
+func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 	t.Helper()
 	search.Apart = true
+	parts, runs := 0, 0
+	search.Each = func(*scenarios.Result) { runs++ }
 	whole := search.Run(context.Background(), t)
+	runs = 0
 	file := filepath.Join(t.TempDir(), "checkpoint")
-	parts := 0
 	var r *scenarios.Report
-	for until := 30; r == nil || !r.Complete; until += 30 {
+	for until := schedules; r == nil || !r.Complete; until += schedules {
 		e := search
 		e.Apart, e.Schedules, e.Checkpoint = false, until, file
 		if err := e.Resume(t); err != nil {
@@ -370,8 +377,8 @@ func testCheckpoint(t *testing.T, search scenarios.Exhaustive) {
 		}
 		parts++
 	}
-	if parts < 3 {
-		t.Errorf("only %d parts", parts)
+	if parts < 3 || runs != whole.Schedules {
+		t.Errorf("%d runs in %d parts, want %d", runs, parts, whole.Schedules)
 	}
 	if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps || r.States != whole.States ||
 		r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Landed != whole.Landed || r.Scope != whole.Scope {
@@ -402,8 +409,11 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		{"of another search", string(written), subjects.Herd(), "is of another search"},
 		{"of one that begins the fair phase", strings.Replace(string(written), "live false", "live false, fair", 1), subjects.Textbook(), "is of another search"},
 		{"of other code", string(written), renamed(subjects.Herd(), "textbook"), "another version"},
+		{"of another build", regexp.MustCompile(`"program":"[0-9a-f]{64}"`).ReplaceAllString(string(written), `"program":"0"`), subjects.Textbook(), "another build"},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "not a whole one"},
-		{"of a later version", strings.Replace(string(written), `"version":1`, `"version":2`, 1), subjects.Textbook(), "version 2"},
+		{"of a later version", strings.Replace(string(written), `"version":2`, `"version":3`, 1), subjects.Textbook(), "version 3"},
+		{"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`, 1), subjects.Textbook(), "not whole"},
+		{"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`, 1), subjects.Textbook(), "not whole"},
 		{"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(), "not a checkpoint"},
 	} {
 		if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
@@ -413,6 +423,25 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v, want an error that names the file and says %q", tc.name, err, tc.want)
 		}
+	}
+}
+
+// A search that begins the fair phase in every state is another one, and what cannot be read is none.
+func TestCheckpointsOfOtherSearches(t *testing.T) {
+	directory := t.TempDir()
+	file := filepath.Join(directory, "checkpoint")
+	plain := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Schedules: 5, Checkpoint: file}
+	if err := plain.Resume(t); err != nil {
+		t.Fatal(err)
+	}
+	plain.Run(context.Background(), t)
+	fair := &scenarios.Exhaustive{Scenario: plain.Scenario, Fair: true, Checkpoint: file}
+	if err := fair.Resume(t); err == nil || !strings.Contains(err.Error(), "is of another search") {
+		t.Errorf("with the fair phase: %v", err)
+	}
+	fair.Checkpoint = directory
+	if err := fair.Resume(t); err == nil || !strings.Contains(err.Error(), directory) {
+		t.Errorf("from a directory: %v", err)
 	}
 }
 
@@ -512,6 +541,15 @@ func TestExhaustiveBounds(t *testing.T) {
 	cancel()
 	if r := e.Run(ctx, t); !r.Interrupted || r.Complete {
 		t.Errorf("interrupted %v, complete %v", r.Interrupted, r.Complete)
+	}
+	runtime.GC() // Or else nobody might know yet what the heap holds.
+	e.Schedules, e.Memory = 0, 1
+	if r := e.Run(context.Background(), t); !r.Full || r.Complete || r.Schedules == 0 || r.Schedules > 100 || r.Open == 0 {
+		t.Errorf("full %v, complete %v after %d schedules with %d steps open", r.Full, r.Complete, r.Schedules, r.Open)
+	}
+	e.Memory = math.MaxInt64
+	if r := e.Run(context.Background(), t); r.Full || !r.Complete {
+		t.Errorf("with memory for all: full %v, complete %v", r.Full, r.Complete)
 	}
 }
 

@@ -1,9 +1,15 @@
 package scenarios
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // HoldStacks does what a campaign does before it begins, for benchmarks of what a campaign does.
 var HoldStacks = holdStacks
+
+// LimitStandstill sets for how long a run may stand still.
+func LimitStandstill(limit time.Duration) { standstillLimit = limit }
 
 // Keyless makes the runner's runs those of a campaign that counts no more states.
 func (r *Runner) Keyless() *Runner {

@@ -49,6 +49,28 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 	}
 }
 
+// Beginning the fair phase is a deviation like any other.
+func TestFairPhaseByDeviations(t *testing.T) {
+	e := &scenarios.Exhaustive{Scenario: planned(t, named(t, "retry-loop"), 2, 2, "none"), Fair: true, Deviations: 1}
+	if r := e.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
+		t.Errorf("failure %+v, complete %v", r.Failure, r.Complete)
+	}
+	fair := 0
+	e.Each = func(r *scenarios.Result) {
+		if len(r.Deviations) > 1 {
+			t.Errorf("deviates by %v", r.Deviations)
+		}
+		for _, d := range r.Deviations {
+			if d.Step.Kind == scenarios.Fair {
+				fair++
+			}
+		}
+	}
+	if r := e.Run(context.Background(), t); !r.Complete || fair == 0 {
+		t.Errorf("complete %v after the fair phase was begun %d times", r.Complete, fair)
+	}
+}
+
 // Locks that starve nobody stand the search in which that one is found.
 func TestFairPhaseInEveryState(t *testing.T) {
 	for _, name := range []string{"retry-loop-mended", "mutex"} {

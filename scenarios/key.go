@@ -73,11 +73,11 @@ func fold(a, b uint64) uint64 {
 
 // outlook is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
 // as a process's code can still remember: the past of each process whose goroutines have not ended. Properties look back
-// too, at grants that have not ended, which a live process's past tells, and so does that of one that has left a node; and
-// at the highest token. Where states are known by what can be seen from outside (see [state]), a memory holds of the past what
+// too, at grants that have not ended, which a live process's past tells, and so does that of one that has left a node. What they
+// remember of processes that have gone on stands in an [order], by which a search goes too. Where states are known by what can be seen from outside (see [state]), a memory holds of the past what
 // properties remember.
 func (l *loop) outlook() uint64 {
-	key := mix(l.cluster.Outlook(l.steady()), uint64(l.highest))
+	key := l.cluster.Outlook(l.steady())
 	for _, p := range l.processes {
 		if p.woken {
 			key = mix(key, 1) // By its phase, which faults go by.

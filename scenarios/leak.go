@@ -41,15 +41,25 @@ func leakedGoroutines() string {
 
 var (
 	bubbleHeader = regexp.MustCompile(`^goroutine \d+ \[([^,\]]+).*synctest bubble (\d+)`)
-	stackFrame   = regexp.MustCompile(`(?m)^(\S+)\([^)]*\)\n\t\S*/([^/\s]+:\d+)`)
+	stackFrame   = regexp.MustCompile(`(?m)^(\S+)\([^)]*\)\n\t.*/([^/\s]+:\d+)`)
 )
 
 // standing names the innermost function of a stack that is not the runtime's.
 func standing(stack string) string {
 	for _, frame := range stackFrame.FindAllStringSubmatch(stack, -1) {
-		if !strings.HasPrefix(frame[1], "runtime.") && !strings.HasPrefix(frame[1], "time.") {
+		if !ofRuntime(frame[1]) {
 			return " in " + frame[1][strings.LastIndexByte(frame[1], '/')+1:] + " (" + frame[2] + ")"
 		}
 	}
 	return ""
+}
+
+// ofRuntime tells whether a function belongs to the runtime, or to what stands between it and those who wait.
+func ofRuntime(function string) bool {
+	for _, prefix := range []string{"runtime.", "time.", "sync.", "internal/"} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
 }

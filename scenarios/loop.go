@@ -41,10 +41,10 @@ type loop struct {
 	pasts      *pasts // in the place of the processes' goroutines; nil where these run
 	remembered int    // how many events there are in the processes' memories
 
-	highest    int64 // token of a grant
-	struck     bool  // by a fault
-	severing   bool  // faults can strike single links
-	lively     bool  // the liveness phase has begun
+	order      order
+	struck     bool // by a fault
+	severing   bool // faults can strike single links
+	lively     bool // the liveness phase has begun
 	livelyFrom time.Duration
 	livelyStep int  // how many steps there were before
 	livelyMax  int  // how many there may be after
@@ -66,7 +66,10 @@ func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, re
 		cluster: cluster, processes: processes, space: space, options: options, turns: turns,
 	}
 	if l.cluster == nil {
-		l.cluster, l.turns = new(simzk.Cluster), new(atomic.Int64)
+		l.cluster = new(simzk.Cluster)
+	}
+	if l.turns == nil {
+		l.turns = new(atomic.Int64)
 	}
 	l.cluster.Renew(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
@@ -239,8 +242,6 @@ func (l *loop) observe() {
 			p.pending[i].At = now
 			l.log.Append(p.pending[i])
 			switch p.pending[i].Kind {
-			case history.LockReturn:
-				l.highest = max(l.highest, p.pending[i].Zxid)
 			case history.ReenterCall, history.UnlockCall:
 				p.bereft = !p.link.OwnsNodes()
 			case history.ReenterReturn, history.UnlockReturn:
@@ -256,315 +257,6 @@ func (l *loop) observe() {
 	for _, p := range l.processes {
 		p.wake()
 	}
-}
-
-// listOptions lists what can happen next, in canonical order: by kind and then by process, with the faults last.
-func (l *loop) listOptions() {
-	options := l.options[:0]
-	links := l.cluster.Links()
-	for _, link := range links {
-		if age, ok := link.Servable(); ok {
-			options = append(options, Option{Step: Step{Kind: Serve, Process: int32(link.Process())}, Age: age})
-		}
-	}
-	for _, link := range links {
-		if age, ok := link.Deliverable(); ok {
-			options = append(options, Option{Step: Step{Kind: Deliver, Process: int32(link.Process())}, Age: age})
-		}
-	}
-	for _, p := range l.processes {
-		if p.waiting && !p.link.Crashed() && !p.link.Paused() {
-			options = append(options, Option{Step: Step{Kind: p.gate, Process: int32(p.Number)}, Age: p.age})
-		}
-	}
-	for _, link := range links {
-		if link.Down() {
-			options = append(options, Option{Step: Step{Kind: Heal, Process: int32(link.Process())}})
-		}
-		if link.Paused() {
-			options = append(options, Option{Step: Step{Kind: Resume, Process: int32(link.Process())}})
-		}
-	}
-	if l.severing {
-		options = l.appendSevered(options)
-	}
-	options = l.appendServers(options)
-	_, due := l.cluster.Deadline()
-	options = append(options, Option{Step: Step{Kind: Tick}, Due: due})
-	if !l.lively && !l.faultless {
-		options = l.appendFaults(options)
-	}
-	l.options = options
-}
-
-func (l *loop) appendServers(options []Option) []Option {
-	if l.cluster.Standalone() && l.cluster.Up(0) {
-		return options // There is nobody to agree with.
-	}
-	for server := range l.cluster.Servers() {
-		if age, ok := l.cluster.Loggable(server); ok {
-			options = append(options, Option{Step: onServer(Log, server), Age: age})
-		}
-		if age, ok := l.cluster.Applicable(server); ok {
-			options = append(options, Option{Step: onServer(Apply, server), Age: age})
-		}
-		// Once there are no more faults a majority is healed; a server that is down and not needed may stay so.
-		if !l.cluster.Up(server) && !(l.lively && l.cluster.Led()) || l.cluster.Parted(server) {
-			options = append(options, Option{Step: onServer(Heal, server)})
-		}
-	}
-	return options
-}
-
-func (l *loop) appendFaults(options []Option) []Option {
-	for kind := range faults.Kinds {
-		if !l.allowed[kind] {
-			continue
-		}
-		switch kind.Strikes() {
-		case faults.OneServer:
-			options = l.appendServerFaults(options, kind)
-			continue
-		case faults.LinkToServer, faults.LinkOfServers:
-			options = l.appendLinkFaults(options, kind)
-			continue
-		}
-		for _, p := range l.processes {
-			if kind == faults.Restart && len(l.processes) >= ClientsMax {
-				break
-			}
-			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled && !p.link.Paused()) {
-				options = l.appendFault(options, Step{Kind: Fault, Fault: kind, Process: int32(p.Number)})
-			}
-		}
-	}
-	return options
-}
-
-// appendFault adds a fault that can strike, if the budget allows it in the phase in which it would.
-func (l *loop) appendFault(options []Option, step Step) []Option {
-	if l.budget.AllowsIn(step.Fault, l.phaseOf(step), l.place(step)) {
-		options = append(options, Option{Step: step})
-	}
-	return options
-}
-
-func (l *loop) appendServerFaults(options []Option, kind faults.Kind) []Option {
-	for server := range l.cluster.Servers() {
-		if faults.PossibleAt(kind, l.cluster, server) {
-			options = l.appendFault(options, onServer(Fault, server).struckBy(kind))
-		}
-	}
-	return options
-}
-
-// phaseOf returns what the process does that the step strikes; of a server or a link between two, the first process that is
-// connected to it.
-func (l *loop) phaseOf(step Step) faults.Phase {
-	if step.Process > 0 {
-		return l.processes[step.Process-1].phase()
-	}
-	one, other := int(-step.Process)-1, int(step.Peer)-1
-	for _, p := range l.processes {
-		if server := p.link.ServerIndex(); p.link.Connected() && (server == one || server == other) && !p.done() {
-			return p.phase()
-		}
-	}
-	return faults.Idle
-}
-
-// place returns whom a fault strikes, as far as the plan asks.
-func (l *loop) place(step Step) (at faults.Place) {
-	if !l.plan.Aimed() {
-		return at
-	}
-	switch step.victim() {
-	case faults.OneClient:
-		at.Client = uint8(step.Process)
-	case faults.LinkToServer:
-		at.Client, at.Server = uint8(step.Process), step.Peer
-	default:
-		at.Server, at.Peer = uint8(-step.Process), step.Peer
-	}
-	for server := range l.cluster.Servers() {
-		if l.cluster.Leader(server) {
-			at.Leader = uint8(server + 1)
-		}
-	}
-	return at
-}
-
-// spend takes a fault out of the budget and counts where it has landed.
-func (l *loop) spend(step Step) faults.Phase {
-	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
-	l.result.Landed[kind][phase]++
-	for i := range l.plan.Aims {
-		if l.plan.Aims[i].Matches(kind, phase, at) {
-			l.result.Aimed[i]++
-		}
-	}
-	l.budget.Spend(kind, phase, at)
-	l.struck = true
-	l.spent()
-	return phase
-}
-
-// spent takes note of what the budget allows.
-func (l *loop) spent() {
-	if l.faultless = l.budget.Empty(); l.faultless {
-		l.allowed, l.budgetKey = [faults.Kinds]bool{}, emptyBudgetKey
-		return
-	}
-	for kind := range faults.Kinds {
-		l.allowed[kind] = l.budget.Allows(kind)
-	}
-	l.budgetKey = budgetKey(&l.budget)
-}
-
-// emptyBudgetKey is what most steps of most runs have in their keys.
-var emptyBudgetKey = budgetKey(new(faults.Plan))
-
-// budgetKey returns 64 bits over a budget.
-func budgetKey(budget *faults.Plan) (key uint64) {
-	for kind := range faults.Kinds {
-		key = fold(key, uint64(budget.Of[kind]))
-		for _, left := range budget.At[kind] {
-			key = fold(key, uint64(left))
-		}
-	}
-	for _, left := range budget.AnyAt {
-		key = fold(key, uint64(left))
-	}
-	key = fold(key, uint64(budget.Any))
-	for i := range budget.Aims {
-		if budget.Aims[i].Left > 0 {
-			key = fold(key, budget.Aims[i].Key())
-		}
-	}
-	return key
-}
-
-func (l *loop) perform(step Step) {
-	switch step.Kind {
-	case Tick:
-		l.tick()
-		return
-	case Fair:
-		l.beFair()
-		return
-	}
-	l.idleTicks = 0
-	if step.Peer != 0 {
-		l.performOnLink(step)
-		return
-	}
-	if server, ok := step.server(); ok {
-		l.performAt(step, server)
-		return
-	}
-	p := l.processes[step.Process-1]
-	switch step.Kind {
-	case Serve:
-		l.cluster.Serve(p.link)
-	case Deliver:
-		p.woken = p.woken || p.link.EventNext()
-		l.cluster.Deliver(p.link)
-	case Resume:
-		l.cluster.Resume(p.link)
-	case Heal:
-		l.cluster.Heal(p.link)
-	case Enter, Leave:
-		p.waiting, p.age = false, 0
-		if l.pasts != nil {
-			p.stimulate(resume)
-			break
-		}
-		l.stirred = true
-		p.resume <- struct{}{}
-	case Fault:
-		phase := l.spend(step)
-		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
-			Name: step.Fault.String(), Op: phase.String()})
-		faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
-		switch {
-		case step.Fault == faults.Restart:
-			l.replace(p)
-		case step.Fault == faults.Cancel && l.pasts != nil:
-			p.stimulate(giveUp)
-		case step.Fault == faults.Cancel:
-			p.cancelled, l.stirred = true, true
-			p.cancel()
-		}
-	}
-}
-
-// performAt performs a step that concerns a server.
-func (l *loop) performAt(step Step, server int) {
-	switch step.Kind {
-	case Log:
-		l.cluster.Log(server)
-	case Apply:
-		l.cluster.Apply(server)
-	case Heal:
-		l.cluster.Rejoin(server)
-		if !l.cluster.Up(server) {
-			l.cluster.StartServer(server)
-		}
-		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Healed, Server: int32(server + 1)})
-	case Fault:
-		phase := l.spend(step)
-		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
-			Op: phase.String()})
-		faults.ApplyAt(step.Fault, l.bounds, l.cluster, server)
-	}
-}
-
-// tick lets time pass until the cluster's next deadline, or until a process acts by itself, but not for long: whoever
-// decides shall have a say while time passes. By then a process that was paused has come to itself; see process.write.
-func (l *loop) tick() {
-	for _, p := range l.processes {
-		p.dazed = p.dazed && p.link.Paused()
-	}
-	pause := tickMax
-	deadline, ok := l.cluster.Deadline()
-	if ok {
-		pause = min(pause, deadline-l.cluster.Now())
-	}
-	var now time.Duration
-	acted := false
-	if l.pasts != nil {
-		now, acted = l.pass(pause)
-	} else {
-		now, acted = l.sleep(pause)
-	}
-	l.log.Append(history.Event{At: now, Kind: history.Tick})
-	l.cluster.Advance(now)
-	if acted || ok && deadline <= now {
-		l.idleTicks = 0
-	} else {
-		l.idleTicks++
-	}
-}
-
-// sleep lets time pass until a process acts by itself, and tells whether one has.
-func (l *loop) sleep(pause time.Duration) (now time.Duration, acted bool) {
-	if l.timer == nil {
-		l.timer = time.NewTimer(pause)
-	} else {
-		l.timer.Reset(pause)
-	}
-	select {
-	case <-l.cluster.Activity(): // What is old.
-	default:
-	}
-	select {
-	case <-l.timer.C:
-	case <-l.cluster.Activity():
-		acted = true
-		l.timer.Stop()
-	}
-	synctest.Wait()
-	return time.Since(l.began), acted
 }
 
 // over tells whether the run has ended, and moves it from one part to the next.

@@ -8,7 +8,7 @@ import (
 
 // A memory is what properties remember of a process where a key does not hold its past; see [state]. Of an attempt that goes on that is what has been asked and what watches were set since Lock
 // was called, of one that has the lock by what it was granted. When it was, and in what order among the other processes,
-// decides nothing that the order of nodes and the highest token do not tell.
+// decides nothing that the order of nodes and an [order] do not tell.
 type memory struct {
 	attempt   uint64 // hash of what the process has asked of its lock and been told, and of the watches
 	left      bool   // an earlier attempt has left a node behind, which is judged by what it was
@@ -29,7 +29,7 @@ type memory struct {
 type claim struct {
 	place uint64 // hash of the node by which the process has queued, 0 if it has none
 	made  bool   // a node in this attempt, and the connection has kept its state since
-	late  bool   // the next node may be that of the attempt before, which was given up without one
+	late  int    // so many of the next nodes may be those of attempts before, which were given up without one
 }
 
 // note brings the claim up to date with an event of its process.
@@ -40,8 +40,8 @@ func (c *claim) note(e *history.Event, open bool) {
 	case history.NodeCreated:
 		switch {
 		case e.Session == 0:
-		case c.late:
-			c.late = false
+		case c.late > 0:
+			c.late--
 		case open:
 			if c.made = true; c.place == 0 {
 				c.place = xxhash.Sum64String(e.Path)
@@ -50,7 +50,11 @@ func (c *claim) note(e *history.Event, open bool) {
 	case history.SessionState:
 		*c = claim{late: c.late}
 	case history.LockReturn:
-		*c = claim{late: e.Err != "" && !c.made}
+		if e.Err == "" || c.made {
+			*c = claim{}
+		} else {
+			*c = claim{late: c.late + 1}
+		}
 	case history.Finished:
 		*c = claim{} // It asks no more.
 	}
@@ -65,10 +69,7 @@ func (c *claim) key(key uint64) uint64 {
 	if c.made {
 		flags = 1
 	}
-	if c.late {
-		flags |= 2
-	}
-	return mix(mix(key, c.place), flags)
+	return mix(mix(key, c.place), flags|uint64(c.late)<<1)
 }
 
 // key returns 64 bits over the memory.

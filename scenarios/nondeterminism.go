@@ -20,13 +20,25 @@ type Nondeterminism struct {
 func (n *Nondeterminism) Error() string {
 	return fmt.Sprintf("schedule %d did not run the same way twice: event %d was %s, then %s\n"+
 		"likely causes in the lock under test: ranging over a map, a select with several cases ready, "+
-		"randomness that is not Process.Random, the wall clock, or several goroutines racing for the client",
+		"randomness that is not Process.Random, the wall clock, state that outlives a run such as a package's variable, "+
+		"or several goroutines racing for the client",
 		n.Schedule, n.Event, describe(n.First), describe(n.Second))
 }
 
+// describe names the event, and what it holds besides.
 func describe(e *history.Event) string {
 	if e == nil {
 		return "missing"
 	}
-	return fmt.Sprintf("%q of c%d at %v (op %q, path %q, error %q)", e.Kind, e.Process, e.At, e.Op, e.Path, e.Err)
+	text := fmt.Sprintf("%q", e.Kind)
+	if e.Process > 0 {
+		text += fmt.Sprintf(" of c%d", e.Process)
+	}
+	text += fmt.Sprintf(" at %v", e.At)
+	for _, field := range []struct{ name, value string }{{"op", e.Op}, {"path", e.Path}, {"name", e.Name}, {"error", e.Err}} {
+		if field.value != "" {
+			text += fmt.Sprintf(", %s %q", field.name, field.value)
+		}
+	}
+	return text
 }

@@ -28,7 +28,6 @@ const (
 type process struct {
 	Process
 	link    *simzk.Link
-	ctx     context.Context
 	subject *Subject
 	cycles  int
 
@@ -80,7 +79,10 @@ func (p *process) run() {
 	growStack(p.Number)
 	locker, err := p.subject.Open(&p.Process)
 	if err != nil {
-		panic(fmt.Sprintf("opening the lock: %v", err))
+		panic(fmt.Sprintf("Subject.Open fails: %v", err))
+	}
+	if locker == nil {
+		panic("Subject.Open returns neither a Locker nor an error")
 	}
 	for range p.cycles {
 		p.cycle(locker)
@@ -111,6 +113,12 @@ func (p *process) cycle(locker Locker) {
 	if err != nil {
 		p.record(history.Event{Kind: history.LockReturn, Err: err.Error()}, idle)
 		return
+	}
+	if hold == nil {
+		panic("Lock returns neither a Hold nor an error")
+	}
+	if hold.Unlock == nil {
+		panic("Lock returns a Hold without Unlock")
 	}
 	p.turns.Add(1)
 	p.hold, p.lost = hold, false

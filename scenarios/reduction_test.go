@@ -70,6 +70,58 @@ func TestReductionKeepsLateUnlocks(t *testing.T) {
 	}
 }
 
+// cutShort is a lock whose holder asks for something before it unlocks, and says that all is well only if its connection breaks then and
+// it has not yet heard what the other process has done. That one takes its node away meanwhile.
+func cutShort() scenarios.Subject {
+	s := subject("cut-short", func(p *scenarios.Process) scenarios.LockerFunc {
+		node, heard, asked := p.Directory+"/held", p.Directory+"/heard", p.Directory+"/asked"
+		create := func(path string, flags int32) error {
+			_, err := p.Client.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+			return err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if p.Number == 2 {
+				create(heard, 0)
+				_, later, err := p.Client.Exists(asked)
+				if _, sooner, none := p.Client.Exists(heard); err == nil && none == nil && sooner.Czxid < later.Czxid {
+					p.Client.Delete(node, -1)
+				}
+				return nil, errors.New("taken")
+			}
+			there, _, events, err := p.Client.ExistsW(heard)
+			if err != nil || there {
+				return nil, errors.Join(err, errors.New("too late"))
+			}
+			if err := create(node, zk.FlagEphemeral); err != nil {
+				return nil, err
+			}
+			told := errors.New("lost, perhaps")
+			ask := func(context.Context) error {
+				err := create(asked, 0)
+				if len(events) == 0 && err == zk.ErrConnectionClosed {
+					told = nil
+				}
+				return err
+			}
+			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: ask}, nil }
+			return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return told }, Again: again}, nil
+		}
+	})
+	s.Claims = []history.Property{history.HonestLoss}
+	return s
+}
+
+// What comes of a fault that strikes a process while a message to it is under way depends on what others do before, though nobody but
+// the process takes notice of the message.
+func TestReductionKeepsLateFaults(t *testing.T) {
+	e := scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")}
+	got := verdictsWith(t, e)
+	e.Unreduced = true
+	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("found %q, and %q with nothing left out", got, want)
+	}
+}
+
 // asksIfSlow is a lock of which one process sends many requests if somebody was held up when it began.
 func asksIfSlow(busy int) scenarios.Subject {
 	s := subject("asks-if-slow", func(p *scenarios.Process) scenarios.LockerFunc {

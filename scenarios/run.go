@@ -1,8 +1,6 @@
 package scenarios
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +46,9 @@ type Runner struct {
 	reached []bool
 	judged  []history.Property // in the run under way
 
+	standstill standstill
+	watched    bool // a standstill is looked out for: a test that may take for ever may stand in a debugger
+
 	rehearsed Result // of the last run that was rehearsed
 
 	checking time.Duration // how long the runs so far have been checked
@@ -56,7 +57,10 @@ type Runner struct {
 
 // NewRunner returns a runner. A bubble of virtual time needs the *testing.T of a test that is running; outside go
 // test, [Main] provides one.
-func NewRunner(t *testing.T) *Runner { return &Runner{t: t} }
+func NewRunner(t *testing.T) *Runner {
+	_, watched := t.Deadline()
+	return &Runner{t: t, watched: watched}
+}
 
 // Run performs one run of the scenario and checks all properties that the lock claims. If the strategy panics, so
 // does Run, after the run has been torn down.
@@ -111,6 +115,9 @@ func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts, f
 // bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic must not cross
 // the edge of the bubble: the testing package would end the program.
 func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
+	if r.watched {
+		defer r.standstill.watch()()
+	}
 	finished := false
 	var l *loop
 	defer func() {
@@ -139,7 +146,7 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 func (r *Runner) newLoop(scenario *Scenario, strategy Strategy, result *Result) *loop {
 	l := r.loop
 	if l == nil {
-		l = new(loop)
+		l = &loop{turns: &r.standstill.turns}
 	}
 	r.loop = nil
 	l.renew(scenario, strategy, &r.log, result)
@@ -223,14 +230,11 @@ func (r *Runner) check(subject *Subject, result *Result) {
 	if v := r.checker.Check(history.Ensemble, result.Events); v != nil {
 		result.Violations = append(result.Violations, v)
 	}
-	last := len(result.Events) - 1
 	if result.Panic != "" {
-		first, _, _ := strings.Cut(result.Panic, "\n")
-		result.Violations = append(result.Violations, &history.Violation{Property: NoPanic, Event: last,
-			Reason: "a process panicked", Detail: fmt.Sprintf("c%d panicked: %s", result.PanicProcess, first)})
+		result.Violations = append(result.Violations, panicked(result))
 	}
 	if result.Leak != "" && !result.Known {
-		result.Violations = append(result.Violations, &history.Violation{Property: NoLeak, Event: last,
+		result.Violations = append(result.Violations, &history.Violation{Property: NoLeak, Event: len(result.Events) - 1,
 			Reason: "goroutines stay blocked after the run", Detail: result.Leak})
 	}
 }

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -30,13 +29,14 @@ const (
 
 // Validate returns an error that names the field that is out of bounds, or nil.
 func (s *Scenario) Validate() error {
+	if err := s.Subject.validate(); err != nil {
+		return err
+	}
 	switch {
-	case s.Subject.Open == nil:
-		return fmt.Errorf("the scenario has no lock to test")
-	case s.Subject.Name == "" || strings.ContainsAny(s.Subject.Name, `/\`):
-		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Subject.Name)
+	case s.Client > Real:
+		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model or scenarios.Real", s.Client)
 	case s.Subject.Real && s.Client != Real:
-		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client", s.Subject.Name)
+		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client, Client: scenarios.Real in the scenario", s.Subject.Name)
 	case s.Servers < 0 || s.Servers > ServersMax:
 		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
 	case s.Bounds != faults.Bounds{} && s.Bounds.Validate() != nil:
@@ -51,7 +51,13 @@ func (s *Scenario) Validate() error {
 
 // faultsFit returns an error if the plan asks by name for a fault that cannot strike in the scenario, or nil.
 func (s *Scenario) faultsFit() error {
+	if s.Faults.Any < 0 {
+		return fmt.Errorf("the number of faults of any kind must not be negative, as %d is", s.Faults.Any)
+	}
 	for k := range faults.Kinds {
+		if s.Faults.Of[k] < 0 {
+			return fmt.Errorf("the number of faults %v must not be negative, as %d is", k, s.Faults.Of[k])
+		}
 		if s.Faults.Names(k) && !s.has(k.Needs()) {
 			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
 		}

@@ -2,7 +2,9 @@ package scenarios_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +36,31 @@ func TestValidate(t *testing.T) {
 	}
 	if err := new(scenarios.Scenario).Validate(); err == nil {
 		t.Error("a scenario without a lock is valid")
+	}
+}
+
+// What is wrong with a scenario is said before anything runs, and with it what would be right.
+func TestValidateSubject(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil func(*scenarios.Scenario)
+		want  string
+	}{
+		"no claim":           {func(s *scenarios.Scenario) { s.Subject.Claims = nil }, "the lock mutex claims nothing"},
+		"no property":        {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [served-exclusion `},
+		"no name":            {func(s *scenarios.Scenario) { s.Subject.Name = "" }, `the name of the lock, "", must not be empty`},
+		"negative sequence":  {func(s *scenarios.Scenario) { s.Subject.Sequence = -5 }, "cannot have the number -5"},
+		"no such guard":      {func(s *scenarios.Scenario) { s.Subject.Guard = 9 }, "a guard 9 that there is not"},
+		"a goal of nothing":  {func(s *scenarios.Scenario) { s.Subject.Goals = []history.Goal{{Name: "x"}} }, `a goal "x" that nothing can reach`},
+		"no such client":     {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
+		"the model":          {func(s *scenarios.Scenario) { s.Subject.Real = true }, "Client: scenarios.Real in the scenario"},
+		"fewer than no cuts": {func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 }, "faults cut must not be negative, as -1 is"},
+		"fewer than no any":  {func(s *scenarios.Scenario) { s.Faults.Any = -2 }, "faults of any kind must not be negative, as -2 is"},
+	} {
+		s := scenario(subjects.Mutex(), 2, 1, 0)
+		tc.spoil(s)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
 	}
 }
 
@@ -217,10 +244,87 @@ func TestLeakSaysWhere(t *testing.T) {
 	}
 }
 
+// A goroutine that a lock keeps until it is closed is no leak where the end of the run closes it.
+func TestContextEndsTheLock(t *testing.T) {
+	for _, tc := range []struct {
+		closes bool
+		broken []history.Property
+	}{{true, nil}, {false, []history.Property{scenarios.NoLeak}}} {
+		lasting := subject("lasting", func(p *scenarios.Process) scenarios.LockerFunc {
+			ended := make(chan struct{})
+			go func() { <-ended }()
+			if tc.closes {
+				context.AfterFunc(p.Context(), func() { close(ended) })
+			}
+			textbook := subjects.Textbook()
+			locker, err := textbook.Open(p)
+			return func(ctx context.Context) (*scenarios.Hold, error) {
+				if err != nil {
+					return nil, err
+				}
+				return locker.Lock(ctx)
+			}
+		})
+		lasting.Claims = []history.Property{history.ServedExclusion}
+		runner := scenarios.NewRunner(t)
+		for i := range 50 {
+			var broken []history.Property
+			for _, v := range runner.Run(scenario(lasting, 2, 1, 1), scenarios.NewRandom(1, i)).Violations {
+				broken = append(broken, v.Property)
+			}
+			if !slices.Equal(broken, tc.broken) {
+				t.Fatalf("closes %v, schedule %d: broken is %v, want %v", tc.closes, i, broken, tc.broken)
+			}
+		}
+		e := &scenarios.Exhaustive{Scenario: *scenario(lasting, 2, 1, 0)}
+		if r := e.Run(context.Background(), t); r.Complete != tc.closes {
+			t.Errorf("closes %v: complete %v", tc.closes, r.Complete)
+		}
+	}
+}
+
 func TestPanicSaysWhere(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
 	if result.PanicProcess != 1 || !strings.Contains(result.Panic, "on purpose") || !strings.Contains(result.Panic, "defects_test.go") {
 		t.Errorf("the panic of c%d is described as %q", result.PanicProcess, result.Panic)
+	}
+}
+
+// The violation of a panic stands where the process was when it panicked, and names the calls that led to it.
+func TestPanicIsPlaced(t *testing.T) {
+	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
+	v := result.Violations[slices.IndexFunc(result.Violations, func(v *history.Violation) bool { return v.Property == scenarios.NoPanic })]
+	if e := result.Events[v.Event]; e.Kind != history.UnlockCall || e.Process != 1 {
+		t.Errorf("the panic stands at %v of c%d, want the call of Unlock of c1", e.Kind, e.Process)
+	}
+	if !regexp.MustCompile(`^c1 panicked: on purpose in \S*panics\S* \(defects_test\.go:\d+\)$`).MatchString(v.Detail) {
+		t.Errorf("the panic is described as %q", v.Detail)
+	}
+}
+
+// A scenario that is put together wrongly is told from a lock that panics by itself.
+func TestWhatOpenAndLockMustReturn(t *testing.T) {
+	holding := func(hold *scenarios.Hold) scenarios.Subject {
+		return subject("x", func(*scenarios.Process) scenarios.LockerFunc {
+			return func(context.Context) (*scenarios.Hold, error) { return hold, nil }
+		})
+	}
+	opening := func(open func(p *scenarios.Process) (scenarios.Locker, error)) scenarios.Subject {
+		s := holding(nil)
+		s.Open = open
+		return s
+	}
+	for want, subject := range map[string]scenarios.Subject{
+		"c1 panicked: Lock returns neither a Hold nor an error":               holding(nil),
+		"c1 panicked: Lock returns a Hold without Unlock":                     holding(&scenarios.Hold{}),
+		"c1 panicked: Subject.Open returns neither a Locker nor an error":     opening(func(*scenarios.Process) (scenarios.Locker, error) { return nil, nil }),
+		"c1 panicked: Subject.Open fails: no luck":                            opening(func(*scenarios.Process) (scenarios.Locker, error) { return nil, errors.New("no luck") }),
+		"c1 panicked: Process.Conn: there is no *zk.Conn, as the scenario ru": opening(func(p *scenarios.Process) (scenarios.Locker, error) { return nil, p.Conn().AddAuth("", nil) }),
+	} {
+		s := scenario(subject, 1, 1, 0)
+		if result := scenarios.NewRunner(t).Run(s, &scenarios.Replay{}); !strings.Contains(result.Describe(s), want) {
+			t.Errorf("want %q, not\n%s", want, result.Describe(s))
+		}
 	}
 }
 
@@ -231,7 +335,7 @@ func TestNondeterminismIsFound(t *testing.T) {
 	if r.Nondeterministic == nil {
 		t.Fatal("a lock that behaves differently every time was not noticed")
 	}
-	if text := r.Nondeterministic.Error(); !strings.Contains(text, `"/call-`) || !strings.Contains(text, "likely causes") {
+	if text := r.Nondeterministic.Error(); !strings.Contains(text, `"send" of c1 at 0s, op "exists", path "/call-`) || !strings.Contains(text, "likely causes") {
 		t.Errorf("the difference is described as %q", text)
 	}
 }

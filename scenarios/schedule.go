@@ -38,3 +38,6 @@ func (r *Replay) Choose(index int, options []Option, usual int) int {
 	}
 	return usual
 }
+
+// Unreached returns those of the last run whose turn never came, because the run was over by then or fair.
+func (r *Replay) Unreached() []Deviation { return r.Deviations[r.next:] }

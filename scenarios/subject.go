@@ -5,7 +5,11 @@ package scenarios
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -44,6 +48,34 @@ func (s *Subject) Claimed(p history.Property) bool {
 		}
 	}
 	return p == NoPanic || p == NoLeak || p == history.Ensemble
+}
+
+// validate returns an error that says which field is wrong, and what it should be, or nil.
+func (s *Subject) validate() error {
+	switch {
+	case s.Open == nil:
+		return errors.New("the scenario has no lock to test: Subject.Open is to give each process its handle on the lock")
+	case s.Name == "" || strings.ContainsAny(s.Name, `/\`):
+		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Name)
+	case len(s.Claims) == 0:
+		return fmt.Errorf("the lock %s claims nothing, so that next to nothing would be checked: Subject.Claims is what it promises, some of %v",
+			s.Name, Properties())
+	case s.Sequence < 0:
+		return fmt.Errorf("the first sequential node of the lock %s cannot have the number %d", s.Name, s.Sequence)
+	case s.Guard > TokenChecked:
+		return fmt.Errorf("the lock %s has a guard %d that there is not", s.Name, s.Guard)
+	}
+	for _, claim := range s.Claims {
+		if !slices.Contains(Properties(), claim) {
+			return fmt.Errorf("the lock %s claims %q, which is no property; there are %v", s.Name, claim, Properties())
+		}
+	}
+	for _, goal := range s.Goals {
+		if goal.Reached == nil {
+			return fmt.Errorf("the lock %s has a goal %q that nothing can reach: it has no Reached", s.Name, goal.Name)
+		}
+	}
+	return nil
 }
 
 // Promised returns the bounds within which the lock promises belief-exclusion.
@@ -152,15 +184,22 @@ type Process struct {
 	Directory      string        // where the lock's contenders are to make their nodes; it exists
 	SessionTimeout time.Duration // as the ensemble granted it
 	Random         io.Reader     // the same bytes in every run, different ones in every process
+
+	ctx context.Context
 }
 
-// Conn returns the process's connection for code that asks for a *zk.Conn, or nil where the scenario runs a model of the
-// client. See [simzk.RealConn.Conn] for what such code must not do.
+// Context returns a context that ends when the run is over, also of a process that has crashed. It is for what a lock keeps going
+// from one call to the next: goroutines that are to end with it, or a method of the lock that ends them, by [context.AfterFunc].
+func (p *Process) Context() context.Context { return p.ctx }
+
+// Conn returns the process's connection for code that asks for a *zk.Conn. The scenario must run the real client, [Real]: Conn
+// panics where there is but a model of it. See [simzk.RealConn.Conn] for what such code must not do.
 func (p *Process) Conn() *zk.Conn {
-	if real, ok := p.Client.(*simzk.RealConn); ok {
-		return real.Conn()
+	real, ok := p.Client.(*simzk.RealConn)
+	if !ok {
+		panic("Process.Conn: there is no *zk.Conn, as the scenario runs a model of the client; it needs Client: scenarios.Real")
 	}
-	return nil
+	return real.Conn()
 }
 
 // What a run checks beyond the properties of package history, for every lock.

@@ -13,7 +13,7 @@ import (
 
 // CheckRapid checks the scenario under rapid: every decision of a schedule is one of rapid's draws, so that rapid
 // shrinks a schedule that fails and leaves a file from which -rapid.failfile reproduces it. The number of schedules is
-// rapid's, -rapid.checks or the variable RAPID_CHECKS.
+// rapid's, -rapid.checks or the variable RAPID_CHECKS. With the real client the test is skipped under the race detector.
 func CheckRapid(t *testing.T, scenario Scenario) {
 	t.Helper()
 	rapid.Check(t, Property(t, scenario))
@@ -23,9 +23,7 @@ func CheckRapid(t *testing.T, scenario Scenario) {
 // not valid.
 func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	t.Helper()
-	if err := scenario.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	demandSound(t, &scenario)
 	runner := NewRunner(t)
 	return func(rt *rapid.T) {
 		result := runner.Run(&scenario, rapidDraws{rt})
@@ -63,12 +61,10 @@ func usualFirst(draw, usual int) int {
 }
 
 // Fuzz makes the scenario the target of go test -fuzz: every byte of the input is a decision. Where the input ends,
-// the default policy goes on.
+// the default policy goes on. With the real client it is skipped under the race detector.
 func Fuzz(f *testing.F, scenario Scenario) {
 	f.Helper()
-	if err := scenario.Validate(); err != nil {
-		f.Fatal(err)
-	}
+	demandSound(f, &scenario)
 	f.Add([]byte{})
 	f.Add([]byte{1, 0, 2, 0, 3, 0, 1, 1, 2, 2, 3, 3})
 	f.Fuzz(func(t *testing.T, input []byte) {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +52,7 @@ func newCheck(t *testing.T) *cobra.Command {
 			"shortened counterexample.\n\n" +
 			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) + " schedules or " +
 			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
-			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict or an internal error.",
+			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict, something that\ncould not be written, or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
 			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json",
 		Args: cobra.NoArgs,
@@ -74,7 +74,7 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which nothing has happened yet for alike")
 	flags.BoolVar(&f.fair, "fair", false, "of an exhaustive search: in every state, try too that no faults strike from there on and the order is fair, "+
 		"as what must happen in the end is judged from then on")
-	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, and note in it how far the search is, "+
+	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, as this same program has written it, and note in it how far the search is, "+
 		"once a minute and when --budget, --schedules, --states or Ctrl-C ends it")
 	flags.IntVar(&f.slack, "slack", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
 	flags.IntVar(&f.deviations, "deviations", 0, "of an exhaustive search: try only schedules that deviate from the default policy at most so often, "+
@@ -105,7 +105,8 @@ const strategyHelp = `Strategies:
   delay       the default policy, with 2 steps put off; delay5 puts off 5
   portfolio   the ones above in turn
   exhaustive  all schedules within the bounds that docs/exploration.md gives; it has no other bound unless --schedules,
-              --budget or --states sets one, uses one processor, and takes a few kilobytes of memory for each state
+              --budget or --states sets one, uses one processor, and takes a few kilobytes of memory for each state.
+              It ends before it has taken what the machine has, or GOMEMLIMIT allows
 `
 
 const faultNameWidth = len("deafen-server")
@@ -274,161 +275,82 @@ func (f *checkFlags) workersFit(c *scenarios.Campaign, given func(string) bool) 
 // errRealUnderRace is why a program that was built with the race detector has no use for the real client.
 var errRealUnderRace = errors.New("this program was built with -race, under which the real client does not do the same twice: build it without")
 
-// search runs the campaign, or the exhaustive search that the flags ask for in its place.
-func (f *checkFlags) search(ctx context.Context, t *testing.T, c *scenarios.Campaign) (*scenarios.Report, error) {
+// A search runs a campaign, or the exhaustive search that goes in its place.
+type search func(context.Context) *scenarios.Report
+
+// search returns what the flags ask for, or what is wrong with the checkpoint.
+func (f *checkFlags) search(t *testing.T, c *scenarios.Campaign) (search, error) {
 	if f.strategy != scenarios.ExhaustiveStrategy {
-		return c.Run(ctx, t), nil
+		return func(ctx context.Context) *scenarios.Report { return c.Run(ctx, t) }, nil
 	}
 	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Fair: f.fair, Slack: f.slack, Deviations: f.deviations, Schedules: c.Schedules,
-		Budget: c.Budget, States: c.States, Progress: c.Progress, Checkpoint: f.checkpoint}
+		Budget: c.Budget, States: c.States, Memory: scenarios.MemoryBound(), Progress: c.Progress, Checkpoint: f.checkpoint}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)
 		}
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
-	return e.Run(ctx, t), nil
+	return func(ctx context.Context) *scenarios.Report {
+		defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
+		return e.Run(ctx, t)
+	}, nil
 }
 
 // exhaustiveGCPercent lets the heap of an exhaustive search grow to three times what lives: hardly anything that a run leaves lives
 // on, but with many states what does is gigabytes.
 const exhaustiveGCPercent = 200
 
+// runCheck runs the campaign and tells of it. What is to be kept is written down before anything is printed that somebody may
+// have stopped reading, or that finds no room.
 func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags, stdout, stderr io.Writer) error {
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+	progress := newProgress(stderr, campaign)
+	campaign.Progress = progress.show
+	search, err := f.search(t, campaign)
+	if err != nil {
+		return err
+	}
 	text, reportOut, err := f.outputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
 	defer reportOut.Close()
-	fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario, campaign.Seed)
+	if _, err := fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario, campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return &statusError{statusInternal, err}
+	}
 	// A worker runs one goroutine at a time, so a processor without a worker only costs hand-overs.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
-	report, err := f.searchWatched(ctx, t, campaign, stderr)
-	if err != nil {
-		return err
-	}
+	report := search(ctx)
+	progress.end(report)
 	found := shorten(ctx, t, campaign, report)
-	writeReport(text, campaign, report, found)
-	unexplained := found.explain(report, f.out, text)
-	if err = encodeJSON(reportOut, jsonReport(campaign, report, found)); err == nil {
+	outcome := outcomeOf(campaign, report, found, found.write(f.out))
+	if err = encodeJSON(reportOut, jsonReport(campaign, report, found, outcome)); err == nil {
 		err = reportOut.Close()
 	}
-	switch {
-	case err != nil:
+	writeReport(text, campaign, report, found)
+	found.explain(report, text)
+	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
-	case unexplained != nil:
-		return &statusError{statusInternal, unexplained}
+	}
+	return outcome
+}
+
+// outcomeOf returns how the program ends, nil if with status 0. The error is why the counterexample could not be written.
+func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *found, unwritten error) error {
+	switch {
+	case unwritten != nil:
+		return &statusError{statusInternal, unwritten}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
 	case found != nil && !found.beyond, len(campaign.Missed(report)) > 0, len(campaign.Lacking(report)) > 0:
 		return &statusError{statusViolation, nil}
 	case report.Survey.Unknown > 0:
 		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict is unknown")}
+	case report.Schedules == 0 && !report.Interrupted:
+		return &statusError{statusInternal, errors.New("no schedule was run, so nothing is known of the lock")}
+	case report.Unsaved != nil && !report.Complete:
+		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", report.Unsaved)}
 	}
-	return nil
-}
-
-// outputs returns where text goes, and the report as JSON. A counterexample or a report that cannot be written must not
-// cost a campaign, so that is found out first.
-func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser, err error) {
-	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
-		return nil, nil, fmt.Errorf("--out: %s is not a directory", f.out)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("--out: %w", err)
-	}
-	switch f.json {
-	case "":
-		return stdout, keptOpen{io.Discard}, nil
-	case "-":
-		return stderr, keptOpen{stdout}, nil
-	}
-	file, err := os.Create(f.json)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--json: %w", err)
-	}
-	return stdout, file, nil
-}
-
-// A keptOpen is a writer that is not closed.
-type keptOpen struct{ io.Writer }
-
-// Close does nothing.
-func (keptOpen) Close() error { return nil }
-
-// searchWatched searches, and tells on the standard error how far it is and what comes next.
-func (f *checkFlags) searchWatched(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, stderr io.Writer) (*scenarios.Report, error) {
-	progress := newProgress(stderr, campaign)
-	campaign.Progress = progress.show
-	report, err := f.search(ctx, t, campaign)
-	progress.clear()
-	if err != nil {
-		return nil, err
-	}
-	if report.Unsaved != nil {
-		fmt.Fprintf(stderr, "--checkpoint: %v\n", report.Unsaved)
-	}
-	if report.Failure != nil {
-		fmt.Fprintln(stderr, "a schedule fails; shortening it, which Ctrl-C ends early")
-	} else if report.Beyond != nil {
-		fmt.Fprintln(stderr, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C ends early")
-	}
-	return report, nil
-}
-
-// A found is a counterexample, and where it has been written down.
-type found struct {
-	counterexample *scenarios.Counterexample
-	beyond         bool   // the lock does not promise what it breaks there
-	directory      string // empty if it could not be written
-	replay         string
-}
-
-// shorten shortens the schedule that failed, or else the first that broke what the lock does not promise. If it turns out
-// that the latter breaks the same without what excuses it, the lock has failed. It returns nil if there is neither.
-func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report) *found {
-	counterexample := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
-	if counterexample == nil {
-		return nil
-	}
-	counterexample.ReplayBy = replayCommand
-	return &found{counterexample: counterexample, beyond: report.Failure == nil}
-}
-
-// failureOf returns the schedule of a report that is shown, or nil.
-func failureOf(r *scenarios.Report) *scenarios.Failure {
-	if r.Failure != nil {
-		return r.Failure
-	}
-	return r.Beyond
-}
-
-// explain shows what decides the counterexample and writes it down.
-func (f *found) explain(report *scenarios.Report, out string, w io.Writer) error {
-	if f == nil {
-		return nil
-	}
-	c := f.counterexample
-	for _, v := range c.Result.Violations {
-		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
-		if v.Guarantee != nil {
-			fmt.Fprintf(w, "  %v\n", v.Guarantee)
-		}
-		writeExcuse(w, &c.Scenario, c.Result, v)
-	}
-	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failureOf(report).Schedule,
-		len(failureOf(report).Deviations), &c.Scenario, len(c.Recording.Deviations))
-	for _, d := range c.Recording.Deviations {
-		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
-	}
-	fmt.Fprintln(w)
-	if err := c.Timeline().Decisive(w, 0); err != nil {
-		return err
-	}
-	directory, err := c.Write(out)
-	if err != nil {
-		return fmt.Errorf("writing the counterexample: %w", err)
-	}
-	f.directory, f.replay = directory, replayCommand(directory)
-	fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -63,26 +64,66 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newCheck(t), newReplay(t), newVerify(), newLocks(), newServe(), newConform(), newControl(), newLaunch())
+	root.SetHelpCommand(newHelp(root))
 	root.SetArgs(arguments)
-	root.SetOut(stdout)
+	out := &output{w: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return statusFine
-	}
+	command, err := root.ExecuteContextC(ctx)
 	var status *statusError
-	if !errors.As(err, &status) {
-		fmt.Fprintf(stderr, "interlock: %v (see interlock --help)\n", err)
+	switch {
+	case out.err != nil && !errors.Is(out.err, syscall.EPIPE): // Whoever has stopped reading misses nothing.
+		fmt.Fprintf(stderr, "interlock: %v\n", out.err)
+		return statusInternal
+	case err == nil:
+		return statusFine
+	case !errors.As(err, &status):
+		fmt.Fprintf(stderr, "interlock: %v (see %s --help)\n", err, command.CommandPath())
 		return statusUsage
 	}
 	if status.err != nil {
 		fmt.Fprintf(stderr, "interlock: %v\n", status.err)
 	}
 	return status.status
+}
+
+// unknownCommand is the error where what should be a command of the program is none, and names those that are like it.
+func unknownCommand(cmd *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	if cmd.SuggestionsMinimumDistance == 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	hint := ""
+	if like := cmd.SuggestionsFor(arguments[0]); len(like) > 0 {
+		hint = ": did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q%s", arguments[0], cmd.CommandPath(), hint)
+}
+
+// newHelp returns the command help, which shows the help of another.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command",
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			command, rest, err := root.Find(arguments)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(command, rest)
+			}
+			command.InitDefaultHelpFlag()
+			command.InitDefaultVersionFlag()
+			return command.Help()
+		},
+	}
 }
 
 // version returns the version of the module that the program was built from.

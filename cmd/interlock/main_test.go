@@ -45,7 +45,9 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(raceOptions())
-			return nil
+			docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+			env.Setenv("DOCS", docs)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":   scriptStatus,
@@ -321,6 +323,23 @@ func TestInterruptedCheck(t *testing.T) {
 	}
 }
 
+// TestReportIsDocumented looks each field of the report up in the documentation.
+func TestReportIsDocumented(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "command-line.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []any{report{}, propertyReport{}, costReport{}, violationReport{}, scenarios.Share{}, faults.Bounds{}, judgement{}, lockJSON{}, defectJSON{}} {
+		kind := reflect.TypeOf(value)
+		for i := range kind.NumField() {
+			name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+			if name != "" && !strings.Contains(string(content), "`"+name+"`") {
+				t.Errorf("%v: docs/command-line.md does not have `%s`", kind, name)
+			}
+		}
+	}
+}
+
 // TestGoalNeverReached runs a campaign that finds nothing and has not tried what its lock asks for: that is not fine.
 func TestGoalNeverReached(t *testing.T) {
 	subject := subjects.Textbook()
@@ -362,6 +381,30 @@ func TestInterruptedReplay(t *testing.T) {
 	text, status := c.end(t)
 	if status != statusFine || !strings.Contains(text, "interrupted: ") || !strings.Contains(text, "does not occur any more") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
+	}
+}
+
+// TestInterruptedVerify stops one that waits for its history: there is nothing to sum up.
+func TestInterruptedVerify(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := begin(t, "verify", fifo)
+	writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // which waits until verify reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := c.end(t); text != "" || c.stderr.Len() > 0 {
+		t.Errorf("stdout %q, stderr %q", text, &c.stderr)
+	}
+	if status := c.command.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
+		t.Errorf("ended with %v", c.command.ProcessState)
 	}
 }
 

@@ -68,6 +68,19 @@ func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
 	return max(0, left), ok
 }
 
+// end tells what comes next when a campaign is over.
+func (p *progress) end(r *scenarios.Report) {
+	p.clear()
+	switch {
+	case r.Unsaved != nil && r.Complete:
+		fmt.Fprintf(p.w, "--checkpoint: %v\n", r.Unsaved)
+	case r.Failure != nil:
+		fmt.Fprintln(p.w, "a schedule fails; shortening it, which Ctrl-C ends early")
+	case r.Beyond != nil:
+		fmt.Fprintln(p.w, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C ends early")
+	}
+}
+
 // clear removes the line from the terminal.
 func (p *progress) clear() {
 	if p.shown {

@@ -44,18 +44,6 @@ func newReplay(t *testing.T) *cobra.Command {
 	return command
 }
 
-// A follower replays a schedule and takes note of how far it gets.
-type follower struct {
-	scenarios.Replay
-	last int // the index of the last decision
-}
-
-// Choose returns the recorded step.
-func (f *follower) Choose(index int, options []scenarios.Option, usual int) int {
-	f.last = index
-	return f.Replay.Choose(index, options, usual)
-}
-
 func runReplay(ctx context.Context, t *testing.T, path string, full bool, times int, w io.Writer) error {
 	recording, err := scenarios.ReadRecording(path)
 	if err != nil {
@@ -63,7 +51,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, full bool, times 
 	}
 	subject, err := subjects.Named(recording.Lock)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found it: see %q in report.json", path, err, "replay")
 	}
 	scenario, err := recording.Scenario(subject)
 	if err != nil {
@@ -74,7 +62,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, full bool, times 
 	}
 	fmt.Fprintf(w, "replaying %v, %d deviations from the default policy\n", scenario, len(recording.Deviations))
 	runner := scenarios.NewRunner(t)
-	strategy := &follower{Replay: scenarios.Replay{Deviations: recording.Deviations}, last: -1}
+	strategy := &scenarios.Replay{Deviations: recording.Deviations}
 	result := runner.Run(scenario, strategy)
 	for i := range times - 1 {
 		if ctx.Err() != nil {
@@ -89,16 +77,14 @@ func runReplay(ctx context.Context, t *testing.T, path string, full bool, times 
 }
 
 // judgeReplay shows a last run of the schedule, and says how it compares with the recorded one.
-func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strategy *follower, recording *scenarios.Recording, full bool, w io.Writer) error {
+func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strategy *scenarios.Replay, recording *scenarios.Recording, full bool, w io.Writer) error {
 	counterexample := runner.NewCounterexample(*scenario, recording.Deviations, recording.Signature, recording.Seed, recording.Schedule)
 	result := counterexample.Result
 	for _, d := range strategy.Skipped {
 		fmt.Fprintf(w, "skipped: step %d, %v, cannot happen there any more\n", d.Index, d.Step)
 	}
-	for _, d := range recording.Deviations {
-		if d.Index > strategy.last {
-			fmt.Fprintf(w, "skipped: step %d, %v, is never reached\n", d.Index, d.Step)
-		}
+	for _, d := range strategy.Unreached() {
+		fmt.Fprintf(w, "skipped: step %d, %v, is never reached\n", d.Index, d.Step)
 	}
 	timeline := counterexample.Timeline()
 	if len(result.Violations) == 0 {

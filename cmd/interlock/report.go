@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -228,6 +229,9 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 		fmt.Fprintf(w, "; %d schedules were too long to be followed to their end", r.CutOff)
 	}
 	fmt.Fprintln(w)
+	if r.Full {
+		fmt.Fprintln(w, "ended because it holds as much memory as it may; GOMEMLIMIT=20GiB in the environment would allow 20 GiB, and --checkpoint takes less")
+	}
 }
 
 // writeShares says which strategy has run how many of the schedules, and which one found the violation.
@@ -273,6 +277,7 @@ func writeLanded(w io.Writer, planned []faults.Kind, landed *scenarios.Landed) {
 // A report is what --json writes. Readers should ignore fields that they do not know.
 type report struct {
 	Version      int                       `json:"version"`
+	Status       int                       `json:"status"` // with which the program ends
 	Lock         string                    `json:"lock"`
 	Clients      int                       `json:"clients"`
 	Cycles       int                       `json:"cycles"`
@@ -294,6 +299,7 @@ type report struct {
 	Open         int                       `json:"open,omitempty"`      // steps in the states of the last schedule that were not tried
 	CutOff       int                       `json:"cut_off,omitempty"`   // schedules that were too long
 	Strategies   []scenarios.Share         `json:"strategies,omitempty"`
+	Full         bool                      `json:"memory_full,omitempty"` // an exhaustive search ended because it held as much memory as it may
 	Interrupted  bool                      `json:"interrupted"`
 	Seconds      float64                   `json:"seconds"`
 	TraceDigest  string                    `json:"trace_digest"`
@@ -303,12 +309,14 @@ type report struct {
 	Bounds       faults.Bounds             `json:"bounds"`                        // of pauses and clocks
 	Beyond       int                       `json:"beyond_bounds"`                 // schedules that broke what the lock does not promise there
 	Properties   []propertyReport          `json:"properties"`
+	Unknown      int                       `json:"unknown_schedules"` // of which it was not found out whether they are linearizable
 	Cost         costReport                `json:"cost"`
 	Goals        []scenarios.GoalCount     `json:"goals,omitempty"`
 	Missed       []string                  `json:"goals_missed,omitempty"`   // for which the campaign is not green
 	CheckShare   float64                   `json:"checking_share,omitempty"` // of the time of the schedules, from 0 to 1
 	Violations   []violationReport         `json:"violations"`
 	Problem      string                    `json:"nondeterminism,omitempty"`
+	Error        string                    `json:"error,omitempty"` // with which the program ends
 }
 
 type propertyReport struct {
@@ -339,13 +347,13 @@ type violationReport struct {
 	Excused   bool             `json:"beyond_bounds"` // the lock does not promise it there
 }
 
-func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
+func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome error) *report {
 	out := &report{
-		Version: 1, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
+		Version: 1, Unknown: r.Survey.Unknown, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
 		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults, Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
 		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Pasts: r.Pasts, Performed: r.Performed, Open: r.Open, CutOff: r.CutOff,
-		Strategies: r.Shares, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		Strategies: r.Shares, Full: r.Full, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
 		NeverLanded: c.NeverLanded(r), Lacking: c.Lacking(r), Bounds: c.Scenario.Bounds, Beyond: r.Broken,
 		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},
 		Cost: costReport(r.Survey.Cost), Goals: c.Goals(r), Missed: c.Missed(r), CheckShare: r.Effort.CheckingShare(),
@@ -368,6 +376,13 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found) *report {
 	}
 	if r.Nondeterministic != nil {
 		out.Problem = r.Nondeterministic.Error()
+	}
+	var status *statusError
+	if errors.As(outcome, &status) {
+		out.Status = status.status
+		if status.err != nil {
+			out.Error = status.err.Error()
+		}
 	}
 	return out
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +43,8 @@ func newVerify() *cobra.Command {
 			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
 				return fmt.Errorf("verify takes one history, a file or - for standard input, not %d; with --clocks it takes several", len(arguments))
 			}
-			return f.run(arguments, cmd.InOrStdin(), cmd.OutOrStdout())
+			signal.Reset(os.Interrupt, syscall.SIGTERM) // There is nothing to be kept.
+			return f.run(arguments, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := command.Flags()
@@ -77,10 +80,13 @@ type judgement struct {
 // notJudged is the verdict on a property that a history without a common clock, and without an ensemble, says nothing of.
 const notJudged = "not judged within clocks"
 
-func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout io.Writer) error {
+func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	properties, err := parseProperties(f.properties)
 	if err != nil {
 		return err
+	}
+	if f.limit <= 0 {
+		return fmt.Errorf("--time-limit must be more than nothing, not %v", f.limit)
 	}
 	for _, name := range f.models {
 		if !slices.Contains(modelNames(), name) {
@@ -108,7 +114,12 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout io.Writer) err
 	}
 	log := logs[0]
 	if clocks != nil {
+		if err := attemptsApart(paths, logs); err != nil {
+			return err
+		}
 		log = history.Merge(logs...)
+	} else if !slices.ContainsFunc(log.Events(), func(e history.Event) bool { return e.Kind == history.SessionOpened }) {
+		fmt.Fprintln(stderr, "no session is opened in this history: if it is that of a service and not of an ensemble, judge it with --clocks")
 	}
 	judgements := f.judge(log.Events(), properties, clocks)
 	if f.json {
@@ -118,6 +129,29 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout io.Writer) err
 		return statusOf(judgements)
 	}
 	return printJudgements(stdout, log, judgements)
+}
+
+// attemptsApart returns an error if two calls of Lock in the histories of several processes have the same numbers, or one has none:
+// what one process does would be taken for what another does.
+func attemptsApart(paths []string, logs []*history.Log) error {
+	type call struct{ process, attempt int32 }
+	known := make(map[call]string)
+	for i, log := range logs {
+		for n, e := range log.Events() {
+			switch {
+			case e.Kind != history.LockCall:
+				continue
+			case e.Process == 0:
+				return fmt.Errorf("%s: line %d: a process that calls Lock has a number from 1 on", paths[i], n+1)
+			}
+			if before, ok := known[call{e.Process, e.Attempt}]; ok {
+				return fmt.Errorf("%s: line %d: process %d calls Lock for attempt %d, as it does in %s: each process needs a number of its own, "+
+					"and each of its calls too", paths[i], n+1, e.Process, e.Attempt, before)
+			}
+			known[call{e.Process, e.Attempt}] = fmt.Sprintf("%s, line %d", paths[i], n+1)
+		}
+	}
+	return nil
 }
 
 // judge judges the properties and the models.

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var conn *zk.Conn // of zk.Connect
+	conn := new(zk.Conn) // of zk.Connect, that is
 	_, err = lock.NewMutex(conn, "/locks/billing", 10*time.Second, lock.WithObserver(observer))
 	fmt.Println(err)
 	// Output: <nil>

@@ -20,6 +20,10 @@ type machine struct {
 	tree, twin *tree.Tree
 	model      *model
 	zxid       int64
+
+	saved     *model // what the model was when the snapshots were taken, nil if none were
+	hash      uint64 // of the tree then
+	snapshots [2]tree.Snapshot
 }
 
 // often returns a generator that draws the usual values nine times out of ten.
@@ -215,7 +219,7 @@ func (m *machine) read(t *rapid.T) {
 
 // check compares all that can be read of the tree with the model.
 func (m *machine) check(t *rapid.T) {
-	if m.tree.Hash() != m.twin.Hash() {
+	if m.tree.Hash() != m.twin.Hash() || m.tree.Outlook() != m.twin.Outlook() {
 		t.Fatal("the same writes gave another hash")
 	}
 	if m.tree.Size() != len(m.model.nodes) {
@@ -269,9 +273,36 @@ func several(t *rapid.T, action func(*rapid.T)) {
 	}
 }
 
+func (m *machine) save(*rapid.T) {
+	m.tree.Save(&m.snapshots[0])
+	m.twin.Save(&m.snapshots[1])
+	m.saved, m.hash = m.model.clone(), m.tree.Hash()
+}
+
+func (m *machine) recall(t *rapid.T) {
+	if m.saved == nil {
+		t.Skip("there is no snapshot")
+	}
+	m.tree.Recall(&m.snapshots[0])
+	m.twin.Recall(&m.snapshots[1])
+	if m.tree.Hash() != m.hash {
+		t.Fatal("the tree has another hash than when the snapshot was taken of it")
+	}
+	m.model = m.saved.clone()
+}
+
+// renewed returns a tree that was another one before.
+func renewed(rules tree.Rules) *tree.Tree {
+	used := tree.New(tree.Rules{})
+	ops := []wire.Request{opCreate("/a", wire.Persistent), opCreate("/a/b", wire.Ephemeral), opSet("/zookeeper/quota", -1)}
+	used.Apply(&tree.Write{Op: wire.OpMulti, Zxid: 1, Session: 1, Ops: ops, Identities: super})
+	used.Renew(rules)
+	return used
+}
+
 // newMachine returns a machine that has a few nodes already.
 func newMachine(t *rapid.T, rules tree.Rules) *machine {
-	m := &machine{tree: tree.New(rules), twin: tree.New(rules), model: newModel(rules)}
+	m := &machine{tree: renewed(rules), twin: tree.New(rules), model: newModel(rules)}
 	for _, path := range []string{"/a", "/b", "/a/a", "/a/b"} {
 		m.write(t, &wire.Request{Op: wire.OpCreate, Path: path, ACL: tree.Open})
 	}
@@ -293,6 +324,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"read":            func(t *rapid.T) { several(t, m.read) },
 		"multi":           func(t *rapid.T) { several(t, m.multi) },
 		"setSequence":     m.setSequence,
+		"save":            m.save,
+		"recall":          m.recall,
 		"deleteContainer": m.deleteContainer,
 		"closeSession":    func(t *rapid.T) { m.write(t, &wire.Request{Op: wire.OpCloseSession}) },
 	}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// A found is a counterexample, and where it has been written down.
+type found struct {
+	counterexample *scenarios.Counterexample
+	beyond         bool   // the lock does not promise what it breaks there
+	directory      string // empty if it could not be written
+	replay         string
+}
+
+// shorten shortens the schedule that failed, or else the first that broke what the lock does not promise. If it turns out
+// that the latter breaks the same without what excuses it, the lock has failed. It returns nil if there is neither.
+func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report) *found {
+	counterexample := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
+	if counterexample == nil {
+		return nil
+	}
+	counterexample.ReplayBy = replayCommand
+	return &found{counterexample: counterexample, beyond: report.Failure == nil}
+}
+
+// failureOf returns the schedule of a report that is shown, or nil.
+func failureOf(r *scenarios.Report) *scenarios.Failure {
+	if r.Failure != nil {
+		return r.Failure
+	}
+	return r.Beyond
+}
+
+// write writes the counterexample down.
+func (f *found) write(out string) error {
+	if f == nil {
+		return nil
+	}
+	directory, err := f.counterexample.Write(out)
+	if err != nil {
+		return fmt.Errorf("writing the counterexample: %w", err)
+	}
+	f.directory, f.replay = directory, replayCommand(directory)
+	return nil
+}
+
+// explain shows what decides the counterexample, and where it stands.
+func (f *found) explain(report *scenarios.Report, w io.Writer) {
+	if f == nil {
+		return
+	}
+	c := f.counterexample
+	for _, v := range c.Result.Violations {
+		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+		if v.Guarantee != nil {
+			fmt.Fprintf(w, "  %v\n", v.Guarantee)
+		}
+		writeExcuse(w, &c.Scenario, c.Result, v)
+	}
+	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failureOf(report).Schedule,
+		len(failureOf(report).Deviations), &c.Scenario, len(c.Recording.Deviations))
+	for _, d := range c.Recording.Deviations {
+		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
+	}
+	fmt.Fprintln(w)
+	c.Timeline().Decisive(w, 0)
+	if f.directory != "" {
+		fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
+	}
+}

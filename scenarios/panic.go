@@ -1,0 +1,61 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// callsMax is how many calls of a lock are named at most that led to where something went wrong.
+const callsMax = 8
+
+// panicked returns the violation of a run in which a process panicked. It stands at the last thing that the process did or
+// was told, and names the calls of the lock's code that led to it.
+func panicked(result *Result) *history.Violation {
+	message, stack, _ := strings.Cut(result.Panic, "\n")
+	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
+	_, stack, _ = strings.Cut(stack, "\npanic(")
+	if calls := lockCalls(stack); len(calls) > 0 {
+		detail += " in " + strings.Join(calls, ", called by ")
+	}
+	return &history.Violation{Property: NoPanic, Event: lastDeed(result.Events, int32(result.PanicProcess)),
+		Reason: "a process panicked", Detail: detail}
+}
+
+// lockCalls returns the calls of the lock's code on a stack, the innermost first, up to where the harness called it. Goroutine
+// numbers and addresses are left out: they differ from run to run.
+func lockCalls(stack string) (calls []string) {
+	for _, frame := range stackFrame.FindAllStringSubmatch(stack, -1) {
+		name := frame[1][strings.LastIndexByte(frame[1], '/')+1:]
+		switch {
+		case strings.HasPrefix(name, "scenarios.(*process).") || len(calls) == callsMax:
+			return calls
+		case !ofRuntime(frame[1]) && !strings.HasPrefix(name, "scenarios.LockerFunc."):
+			calls = append(calls, name+" ("+frame[2]+")")
+		}
+	}
+	return calls
+}
+
+// lastDeed returns the index of the last event that the process's own code was the author of or was told of, or the last
+// event of all if there is none.
+func lastDeed(events []history.Event, process int32) int {
+	for i := len(events) - 1; i >= 0; i-- {
+		if e := &events[i]; e.Process == process && ofCode(e.Kind) {
+			return i
+		}
+	}
+	return len(events) - 1
+}
+
+// ofCode tells whether events of that kind are a process's own code's, or reach it.
+func ofCode(k history.Kind) bool {
+	switch k {
+	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall, history.UnlockReturn,
+		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall, history.ReenterReturn, history.Exited,
+		history.ResourceRead, history.ResourceWrite:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package scenarios
+
+import (
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+)
+
+// perform does what the step says.
+func (l *loop) perform(step Step) {
+	switch step.Kind {
+	case Tick:
+		l.tick()
+		return
+	case Fair:
+		l.beFair()
+		return
+	}
+	l.idleTicks = 0
+	server, onServer := step.server()
+	switch {
+	case step.Peer != 0:
+		l.performOnLink(step)
+	case onServer:
+		l.performAt(step, server)
+	default:
+		l.performOn(step, l.processes[step.Process-1])
+	}
+}
+
+// performOn performs a step that concerns a process and its client.
+func (l *loop) performOn(step Step, p *process) {
+	switch step.Kind {
+	case Serve:
+		l.cluster.Serve(p.link)
+	case Deliver:
+		p.woken = p.woken || p.link.EventNext()
+		l.cluster.Deliver(p.link)
+	case Resume:
+		l.cluster.Resume(p.link)
+	case Heal:
+		l.cluster.Heal(p.link)
+	case Enter, Leave:
+		p.waiting, p.age = false, 0
+		if l.pasts != nil {
+			p.stimulate(resume)
+			break
+		}
+		l.stirred = true
+		p.resume <- struct{}{}
+	case Fault:
+		l.strike(step, p)
+	}
+}
+
+// strike lets a fault strike a process or its client.
+func (l *loop) strike(step Step, p *process) {
+	phase := l.spend(step)
+	l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
+		Name: step.Fault.String(), Op: phase.String()})
+	faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
+	switch {
+	case step.Fault == faults.Restart:
+		l.replace(p)
+	case step.Fault == faults.Cancel && l.pasts != nil:
+		p.stimulate(giveUp)
+	case step.Fault == faults.Cancel:
+		p.cancelled, l.stirred = true, true
+		p.cancel()
+	}
+}
+
+// performAt performs a step that concerns a server.
+func (l *loop) performAt(step Step, server int) {
+	switch step.Kind {
+	case Log:
+		l.cluster.Log(server)
+	case Apply:
+		l.cluster.Apply(server)
+	case Heal:
+		l.cluster.Rejoin(server)
+		if !l.cluster.Up(server) {
+			l.cluster.StartServer(server)
+		}
+		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Healed, Server: int32(server + 1)})
+	case Fault:
+		phase := l.spend(step)
+		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
+			Op: phase.String()})
+		faults.ApplyAt(step.Fault, l.bounds, l.cluster, server)
+	}
+}
+
+// tick lets time pass until the cluster's next deadline, or until a process acts by itself, but not for long: whoever
+// decides shall have a say while time passes. By then a process that was paused has come to itself; see process.write.
+func (l *loop) tick() {
+	for _, p := range l.processes {
+		p.dazed = p.dazed && p.link.Paused()
+	}
+	pause := tickMax
+	deadline, ok := l.cluster.Deadline()
+	if ok {
+		pause = min(pause, deadline-l.cluster.Now())
+	}
+	var now time.Duration
+	acted := false
+	if l.pasts != nil {
+		now, acted = l.pass(pause)
+	} else {
+		now, acted = l.sleep(pause)
+	}
+	l.log.Append(history.Event{At: now, Kind: history.Tick})
+	l.cluster.Advance(now)
+	if acted || ok && deadline <= now {
+		l.idleTicks = 0
+	} else {
+		l.idleTicks++
+	}
+}
+
+// sleep lets time pass until a process acts by itself, and tells whether one has.
+func (l *loop) sleep(pause time.Duration) (now time.Duration, acted bool) {
+	if l.timer == nil {
+		l.timer = time.NewTimer(pause)
+	} else {
+		l.timer.Reset(pause)
+	}
+	select {
+	case <-l.cluster.Activity(): // What is old.
+	default:
+	}
+	select {
+	case <-l.timer.C:
+	case <-l.cluster.Activity():
+		acted = true
+		l.timer.Stop()
+	}
+	synctest.Wait()
+	return time.Since(l.began), acted
+}
