@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
@@ -337,6 +338,10 @@ var behaviours = []struct {
 		s.unlock(result.lease)
 	}},
 	{"a short cut is survived", func(s *stage) {
+		if simzk.RaceDetector {
+			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls that waited, see " +
+				"https://github.com/go-zookeeper/zk/pull/35; run this test without -race too")
+		}
 		network := new(cable)
 		session := openSession(s.T, s.address, behaviourTimeout, network.dial)
 		other := s.mutex(s.session(), "/cut")
