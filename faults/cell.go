@@ -25,6 +25,8 @@ func (c Cell) Unreachable() string {
 		return "a process is idle for no longer than it takes from one call to the next, in which nothing can strike"
 	case c.Kind == Cancel && (c.Phase == Holding || c.Phase == Releasing):
 		return "only a process that waits for its lock can give it up"
+	case c.Kind == LateWatches && c.Phase != Waiting && c.Phase != Holding && c.Phase != Releasing:
+		return "it strikes a client that has no connection, and so no request under way"
 	}
 	return ""
 }

@@ -9,11 +9,12 @@ import (
 )
 
 func TestParseCells(t *testing.T) {
-	kinds := []faults.Kind{faults.Cut, faults.Cancel, faults.KillServer}
+	kinds := []faults.Kind{faults.Cut, faults.Cancel, faults.KillServer, faults.LateWatches}
 	for _, tc := range []struct{ text, want string }{
 		{"cut@hold", "cut@hold"},
 		{" cut@wait , kill-server@idle", "cut@wait kill-server@idle"},
 		{"cancel", "cancel@create cancel@list cancel@watch cancel@ask cancel@wait cancel@woken"},
+		{"late-watches", "late-watches@wait late-watches@hold late-watches@release"},
 		{"kill-server", "kill-server@idle kill-server@create kill-server@list kill-server@watch kill-server@ask kill-server@wait kill-server@woken kill-server@hold kill-server@release"},
 	} {
 		cells, err := faults.ParseCells(tc.text, kinds)
@@ -21,7 +22,7 @@ func TestParseCells(t *testing.T) {
 			t.Errorf("%q: %s, %v; want %s", tc.text, got, err, tc.want)
 		}
 	}
-	if cells, err := faults.ParseCells("all", kinds); err != nil || len(cells) != 8+6+9 {
+	if cells, err := faults.ParseCells("all", kinds); err != nil || len(cells) != 8+6+9+3 {
 		t.Errorf("all: %v, %v", cells, err)
 	}
 	for _, tc := range []struct{ text, want string }{
@@ -31,6 +32,7 @@ func TestParseCells(t *testing.T) {
 		{"cut@lunch", `unknown phase "lunch"; known are idle, create, `},
 		{"cut@idle", "cut@idle cannot be reached: a process is idle for no longer"},
 		{"cancel@release", "cancel@release cannot be reached: only a process that waits"},
+		{"late-watches@create", "late-watches@create cannot be reached: it strikes a client that has no connection"},
 		{"crash", "the fault crash cannot strike"},
 	} {
 		if _, err := faults.ParseCells(tc.text, kinds); err == nil || !strings.HasPrefix(err.Error(), tc.want) {

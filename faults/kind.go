@@ -37,6 +37,7 @@ const (
 	Unreachable              // a client cannot reach one of the servers
 	PartLink                 // two servers hear nothing of each other
 	MuteLink                 // a server hears nothing of another, which hears it
+	LateWatches              // the client sets its watches again later than it should when it comes back to the ensemble
 
 	Kinds // how many kinds there are
 
@@ -71,6 +72,7 @@ var kinds = [Kinds]struct {
 	Unreachable:  {"unreachable", "a client cannot reach one certain server until that is healed, and loses its connection to it; others it can reach", SeveralServers},
 	PartLink:     {"part-link", "two servers hear nothing of each other until that is healed, which nobody notices for a while; all others hear both", SeveralServers},
 	MuteLink:     {"mute-link", "as part-link, but only what the first sends to the second is lost", SeveralServers},
+	LateWatches:  {"late-watches", "the next time the client comes back to the ensemble it sets its watches again only once a call that has waited is answered, and never hears of what has changed until that answer", ModelledClient},
 }
 
 // A Need is what a run must have for a fault to strike in it.
@@ -129,6 +131,8 @@ func Possible(k Kind, client *simzk.Link) bool {
 		return !client.Crashed() && client.ClientClock() == trueClock
 	case FailWrite:
 		return client.CanFailWrite()
+	case LateWatches:
+		return client.CanDelayWatches()
 	}
 	return false
 }
@@ -166,6 +170,8 @@ func Apply(k Kind, bounds Bounds, cluster *simzk.Cluster, client *simzk.Link) {
 		cluster.SetClientClock(client, trueClock+bounds.Drift)
 	case FailWrite:
 		cluster.FailWrite(client)
+	case LateWatches:
+		cluster.DelayWatches(client)
 	default:
 		panic(fmt.Sprintf("faults: unknown kind %d", k))
 	}

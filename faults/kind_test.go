@@ -289,3 +289,46 @@ func TestBounds(t *testing.T) {
 		t.Errorf("the default bounds: error %v, within themselves: %v", err, usual.Within(usual))
 	}
 }
+
+// What a watch would have told of is lost if it is set again only after the answer to a call that has waited for the connection.
+func TestLateWatches(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		withStruck(t, func(t *testing.T, s *struck) {
+			s.flow()
+			var events <-chan zk.Event
+			go func() { _, _, events, _ = s.conn.GetW("/n") }()
+			s.flow()
+			faults.Apply(faults.Cut, faults.DefaultBounds(), s.cluster, s.conn.Link)
+			other := s.cluster.Connect()
+			defer other.TearDown()
+			go other.Set("/n", []byte("changed"), -1)
+			s.collect()
+			for s.cluster.Serve(other.Link); other.Undelivered() > 0; {
+				s.cluster.Deliver(other.Link)
+			}
+			if faults.Possible(faults.LateWatches, s.conn.Link) {
+				t.Error("possible while no call waits")
+			}
+			var read []byte
+			go func() { read, _, _ = s.conn.Get("/n") }()
+			s.collect()
+			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart late-watches")
+			if late {
+				faults.Apply(faults.LateWatches, faults.DefaultBounds(), s.cluster, s.conn.Link)
+				s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart")
+			}
+			s.cluster.Heal(s.conn.Link)
+			s.pass(time.Second)
+			if string(read) != "changed" || len(events) != btoi(!late) {
+				t.Errorf("late %v: read %q, told of %d changes", late, read, len(events))
+			}
+		})
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

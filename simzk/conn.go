@@ -61,6 +61,7 @@ type connState struct {
 	last     int           // the server with which it has last had a session
 	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
 	lastZxid int64
+	rearming rearming
 
 	hearing
 
@@ -111,6 +112,15 @@ const (
 	connecting              // has asked for its session
 	proving                 // with a session, and before anything else the credentials once more
 	shut                    // closed by the process
+)
+
+// rearming says when the client sets its watches again; see [Cluster.DelayWatches].
+type rearming uint8
+
+const (
+	inTime     rearming = iota // as soon as it has its session
+	willBeLate                 // not that soon, the next time it has its session
+	late                       // when the next call is answered
 )
 
 // dialPause is how long the client waits once it has tried all servers, and with a single one that is always.

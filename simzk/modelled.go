@@ -125,6 +125,10 @@ func (c *Conn) take(m message) {
 		c.watch(r)
 	}
 	c.answer(r)
+	if c.rearming == late && r.Op != wire.OpAuth {
+		c.rearming = inTime
+		c.rearm()
+	}
 }
 
 // answer hands the server's answer to the goroutine that waits for it, if one does.
@@ -307,6 +311,9 @@ func (c *Conn) broken() {
 	}
 	c.lose()
 	c.silentUntil, c.mute = 0, false
+	if c.rearming == late {
+		c.rearming = inTime
+	}
 	if c.closing {
 		c.ended()
 		return
@@ -397,9 +404,20 @@ func (c *Conn) authenticated(r *call) {
 // process, so a read can show a change before the watch event that tells of it; see docs/fidelity.md. A client that
 // closes may send it or not; this one does not.
 func (c *Conn) rearm() {
-	if len(c.watchers) > 0 && !c.closed.Load() {
+	switch {
+	case len(c.watchers) == 0 || c.closed.Load():
+		c.rearming = inTime
+	case c.rearming == willBeLate && len(c.unsent) > 0:
+		c.rearming = late
+	default:
+		c.rearming = inTime
 		c.send(&call{request: request{Request: wire.Request{Op: wire.OpSetWatches, Watches: c.standing()}}})
 	}
+}
+
+func (c *Conn) canDelayWatches() bool {
+	return (c.phase == dialing || c.phase == connecting) && c.rearming == inTime && c.SessionID() != 0 &&
+		len(c.watchers) > 0 && len(c.unsent) > 0 && !c.closing
 }
 
 // prove sends the next of the credentials that this connection does not know, or after the last one, and at once in a
@@ -549,7 +567,7 @@ func (c *Conn) advance() {
 }
 
 func (c *Conn) key() uint64 {
-	key := fold(fold(c.observed, c.sent), uint64(len(c.unsent))<<8|uint64(c.phase))
+	key := fold(fold(c.observed, c.sent), uint64(c.rearming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {
 	case c.phase == dialing:
 		key = fold(key, uint64(c.dialAt-c.cluster.now))

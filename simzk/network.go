@@ -80,6 +80,19 @@ func (l *Link) CanFailWrite() bool {
 // route. The client then closes the connection.
 func (c *Cluster) FailWrite(l *Link) { l.end.(*RealConn).pipe.failWrites() }
 
+// CanDelayWatches tells whether [Cluster.DelayWatches] can be done to the client and would make a difference: it is a modelled one that
+// has a session but no connection to use it on, watches, and calls that wait.
+func (l *Link) CanDelayWatches() bool {
+	conn, ok := l.end.(*Conn)
+	return ok && !l.crashed.Load() && conn.canDelayWatches()
+}
+
+// DelayWatches lets the client set its watches again too late the next time it comes back to the ensemble. go-zookeeper/zk does so on a
+// goroutine that nothing keeps from reading the last transaction that the client has seen only after the answer to a call that
+// waited for the connection has raised it (https://github.com/go-zookeeper/zk/pull/35). The server then takes what has changed before
+// that answer for known, and tells nobody.
+func (c *Cluster) DelayWatches(l *Link) { l.end.(*Conn).rearming = willBeLate }
+
 // hangUp ends the connection on both sides, if there is one. A process that has crashed does not notice.
 func (c *Cluster) hangUp(l *Link) {
 	c.drop(l)

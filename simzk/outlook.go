@@ -189,7 +189,7 @@ func (r *request) outlook() uint64 {
 
 func (c *Conn) outlook() uint64 {
 	now := c.cluster.now
-	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.last)<<16 | uint64(c.proved)<<24 | uint64(btoi(c.closing))<<32
+	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.last)<<16 | uint64(c.proved)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearming)<<40
 	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
 	switch {
 	case c.phase == dialing:

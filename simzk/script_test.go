@@ -201,6 +201,8 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 		s.cluster.Pause(conn.Link, time.Minute)
 	case "resume":
 		s.cluster.Resume(conn.Link)
+	case "late-watches":
+		s.cluster.DelayWatches(conn.Link)
 	case "slow-client":
 		s.cluster.SetClientClock(conn.Link, 50)
 	case "fast-client":
