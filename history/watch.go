@@ -37,6 +37,7 @@ type watch struct {
 	fired   bool
 	gone    bool
 	told    bool // its owner was told that it is gone
+	heard   bool // the event of another watch has told all that wait for the same
 }
 
 // CheckWatch decides [Watch]: watches keep the promises that ZooKeeper makes about them.
@@ -61,7 +62,8 @@ type watch struct {
 //   - At the end of the history the owner of a watch that is gone, fired or not, has been told "not-watching" of that
 //     path since, or has armed a watch of that path since, or has had the event after all, unless the owner has crashed
 //     or its last known state is not "has-session": then it knows that it cannot rely on its watches. A watch whose
-//     owner never had the reply to the request for it is not owed to anyone.
+//     owner never had the reply to the request for it is not owed to anyone, nor is one whose owner has had the event of
+//     another watch since that waits for the same: a client library hands an event to all that wait for it.
 //
 // A violation names, as its Guarantee, which of the nine guarantees it breaks that etcd has of its watches.
 //
@@ -105,6 +107,7 @@ func CheckWatch(events []Event) *Violation {
 			if reason := judgeDelivered(events[:i], watches, w, e); reason != "" {
 				return watchViolation(i, reason, e.Watch, e.Process, e.Path)
 			}
+			hear(events[:i], watches, e)
 			watches = deliver(watches, w, e)
 			var late bool
 			if told, late = inOrder(told, e); late {
@@ -301,7 +304,7 @@ func endWatch(before []Event, watches []watch, e *Event) []watch {
 	if w < 0 {
 		return watches
 	}
-	if watches[w].told || watches[w].request != 0 && !answered(before, &watches[w]) {
+	if watches[w].told || watches[w].heard || watches[w].request != 0 && !answered(before, &watches[w]) {
 		return append(watches[:w], watches[w+1:]...)
 	}
 	watches[w].gone, watches[w].index = true, len(before)
@@ -316,6 +319,32 @@ func answered(before []Event, w *watch) bool {
 		}
 	}
 	return false
+}
+
+// hear marks the watches of which the server has told nothing, and their owner's client library has by the event of another one.
+func hear(before []Event, watches []watch, e *Event) {
+	if e.Name == notWatching {
+		return
+	}
+	for n := range watches {
+		w := &watches[n]
+		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) && (w.request == 0 || answered(before, w)) {
+			w.heard = true
+		}
+	}
+}
+
+// waitsFor tells whether an event of that type concerns the watch: it ends all watches of a node that is gone.
+func waitsFor(w *watch, name string) bool {
+	switch name {
+	case "created":
+		return w.kind == "exist"
+	case "changed":
+		return w.kind != "child"
+	case "children":
+		return w.kind == "child"
+	}
+	return true
 }
 
 // deliver settles the watch that the event is of. One that is not gone when its owner is told "not-watching" is kept,

@@ -30,6 +30,12 @@ func TestWatch(t *testing.T) {
 	asked := armed(1, 7, "/l/a", "data")
 	asked.Request = 3
 	as := func(name string, e history.Event) history.Event { e.Name = name; return e }
+	replyTo := func(process, request int32) history.Event {
+		return history.Event{Kind: history.Reply, Process: process, Request: request}
+	}
+	change, answer, again := changed(2, "/l/a", 5), replyTo(1, 3), armed(1, 8, "/l/a", "data")
+	againFires, againTold := as("changed", fired(1, 8, "/l/a", 5)), as("changed", delivered(1, 8, "/l/a", 5))
+	by2 := func(e history.Event) history.Event { e.Process = 2; return e }
 	other, laterFire, laterEvent := armed(1, 8, "/l/b", "data"), fired(1, 8, "/l/b", 6), delivered(1, 8, "/l/b", 6)
 	broken := make(map[error]bool)
 	check := func(events []history.Event) *history.Violation {
@@ -38,9 +44,6 @@ func TestWatch(t *testing.T) {
 			broken[v.Guarantee] = true
 		}
 		return v
-	}
-	replyTo := func(process, request int32) history.Event {
-		return history.Event{Kind: history.Reply, Process: process, Request: request}
 	}
 	judge(t, history.Watch, check, []verdict{
 		{name: "nothing"},
@@ -124,6 +127,11 @@ func TestWatch(t *testing.T) {
 		{name: "another was told", reason: goneSilently, event: 1, events: events{data, lost, notWatching(2, 0, "/l/a"), connected}},
 		{name: "another armed", reason: goneSilently, event: 1, events: events{data, lost, armed(2, 8, "/l/a", "data"), connected}},
 		{name: "armed again and gone again", reason: goneSilently, event: 3, events: events{data, lost, armed(1, 8, "/l/a", "data"), gone(1, 8, "/l/a"), connected}},
+		{name: "gone after another one has told of the path", events: events{change, asked, answer, again, againFires, againTold, lost, connected}},
+		{name: "gone after another one has told who did not know of it yet", reason: goneSilently, event: 6, events: events{change, asked, again, againFires, againTold, answer, lost, connected}},
+		{name: "gone after another one has told of another path", reason: goneSilently, event: 5, events: events{data, other, deleted(2, "/l/b", 6), laterFire, laterEvent, lost, connected}},
+		{name: "gone after another one has told another", reason: goneSilently, event: 5, events: events{change, data, by2(again), by2(againFires), by2(againTold), lost, connected}},
+		{name: "gone after another one has told of what it does not wait for", reason: goneSilently, event: 5, events: events{change, armed(1, 7, "/l/a", "child"), again, againFires, againTold, lost, connected}},
 		{name: "gone and told", events: events{data, lost, told, connected}},
 		{name: "gone and told without a number", events: events{data, lost, notWatching(1, 0, "/l/a"), connected}},
 		{name: "gone and armed again", events: events{data, lost, armed(1, 8, "/l/a", "data"), connected}},
