@@ -314,7 +314,11 @@ func TestLateWatches(t *testing.T) {
 			s.collect()
 			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart late-watches")
 			if late {
+				key := s.cluster.Key()
 				faults.Apply(faults.LateWatches, faults.DefaultBounds(), s.cluster, s.conn.Link)
+				if s.cluster.Key() == key {
+					t.Error("the cluster's key is the same")
+				}
 				s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart")
 			}
 			s.cluster.Heal(s.conn.Link)

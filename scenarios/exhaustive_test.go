@@ -466,6 +466,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		{subjects.Mutex(), 1, "any=1"},
 		{subjects.Textbook(), 2, "crash=1"},
 		{subjects.Textbook(), 2, "restart=1"},
+		{subjects.Textbook(), 2, "cut:c2@release=1,late-watches=1"},
 		{subjects.DeafToExpiry(), 2, "expire=1"},
 		{named(t, "unguarded"), 2, "pause=1"},
 		{named(t, "clock-token"), 2, "crash=1"},
