@@ -51,8 +51,8 @@ sabotage-search: ## Let interlock check search for the published ones of these d
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
 	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound' -rapid.checks=100000
 
-alarms: build ## Check all correct locks in 360,000 schedules with three faults each: whatever is found is wrong.
-	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session patient steady wrap careful \
+alarms: build ## Check all correct locks in 408,000 schedules with three faults each: whatever is found is wrong.
+	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session patient hurried pair steady wrap careful \
 		textbook-guarded; do \
 		bin/interlock check --lock $$lock --servers $$servers --faults any=3 --schedules 12000 || exit 1; done; done
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Reentrant is the production lock, taken three times over by one owner, through two handles. It panics where the lock
-// counts wrongly: where it is gone after fewer unlocks than there were locks.
+// counts wrongly: where it is gone after fewer unlocks than there were locks, or is re-entered when it is over.
 func Reentrant() scenarios.Subject {
 	s := production("reentrant", "lock.Mutex, re-entered by its owner", func(p *scenarios.Process) (lockFunc, error) {
 		first, err := newMutex(p)
@@ -33,7 +33,17 @@ func Reentrant() scenarios.Subject {
 			}
 			h, err := hold(outer, nil)
 			h.Again = func(context.Context) (*scenarios.Hold, error) { return reenterOnce(ctx, outer, second) }
-			h.Unlock = func(ctx context.Context) error { return unlockInTurn(ctx, outer, inner) }
+			owner := context.WithoutCancel(ctx)
+			h.Unlock = func(ctx context.Context) error {
+				if lost := outer.Err(); lost != nil {
+					return errors.Join(startAnew(owner, outer, second), unlockInTurn(ctx, outer, inner))
+				}
+				failed := unlockInTurn(ctx, outer, inner)
+				if failed == nil {
+					return nil
+				}
+				return errors.Join(failed, startAnew(owner, outer, second))
+			}
 			return h, err
 		}, nil
 	})
@@ -81,6 +91,19 @@ func reenterOnce(ctx context.Context, outer *lock.Lease, mutex *lock.Mutex) (*sc
 		return nil, errors.Join(errLost, lease.Unlock(ctx))
 	}
 	return hold(lease, nil)
+}
+
+// startAnew takes a lock that was lost, or whose release has failed, once more, if that can be, and gives it back. It is not re-entered
+// then, but taken anew.
+func startAnew(ctx context.Context, outer *lock.Lease, mutex *lock.Mutex) error {
+	lease, err := mutex.TryLock(ctx)
+	if err != nil {
+		return nil // Somebody else has it, or it cannot be had now.
+	}
+	if lease.Node() == outer.Node() {
+		panic(fmt.Sprintf("%s was re-entered when it was over", lease.Node()))
+	}
+	return lease.Unlock(ctx)
 }
 
 // unlockInTurn unlocks the outer lease first: the order is no matter. A lease that is unlocked twice counts once.

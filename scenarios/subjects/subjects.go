@@ -14,7 +14,7 @@ import (
 func All() []scenarios.Subject {
 	all := []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
-		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), Patient(), Steady(), Wrap(), Careful(), GuardedRecipe(),
+		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), Patient(), Hurried(), Pair(), Steady(), Wrap(), Careful(), GuardedRecipe(),
 	}
 	for _, d := range Defects() {
 		all = append(all, d.Broken)
