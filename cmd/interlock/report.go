@@ -152,7 +152,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	}
 	fmt.Fprintf(w, "ran %d schedules: %d steps, %s, in %.1f s (%.0f schedules/s)\n", r.Schedules, r.Steps,
 		states, r.Elapsed.Seconds(), float64(r.Schedules)/r.Elapsed.Seconds())
-	if r.Exhaustive {
+	if r.Exhaustive && r.Schedules > 0 {
 		writeCoverage(w, r)
 	}
 	if len(r.Shares) > 1 {
