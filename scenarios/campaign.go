@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,8 @@ import (
 //
 // Which schedules run, and all that is counted, depends on the seed and the bounds alone and not on the number of
 // workers: results are merged in the order of the schedules' numbers, and what was run beyond the last that counts is
-// thrown away. A bound by time is the exception, as it decides how many schedules there are.
+// thrown away. A bound by time is the exception, as it decides how many schedules there are. A schedule that is under way when the
+// time is over, or the context ends, is abandoned and counts nowhere.
 type Campaign struct {
 	Scenario  Scenario
 	Seed      uint64
@@ -127,17 +129,12 @@ type chunk struct {
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	defer holdStacks()()
-	c.prepare(t)
+	bounded, end := within(ctx, c.Budget)
+	defer end()
+	c.prepare(bounded, t)
 	report := &Report{}
 	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk),
 		states: newKeySet(StatesMax), traces: newKeySet(historiesMax)}
-	bounded, end := context.WithCancel(ctx) // by the budget too
-	defer end()
-	if c.Budget > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(bounded, c.Budget)
-		defer cancel()
-	}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -170,11 +167,13 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	}
 	report.Elapsed = time.Since(began)
 	report.Interrupted = ctx.Err() != nil && !merger.done
+	merger.salvage()
 	return report
 }
 
-// prepare looks the strategy up, which must be one of those that there are, and runs the scenario once to profile it.
-func (c *Campaign) prepare(t *testing.T) {
+// prepare looks the strategy up, which must be one of those that there are, and runs the scenario once to profile it. If the context
+// ends meanwhile there is no profile, and no time for a schedule.
+func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if c.Strategy == "" {
 		c.Strategy = PortfolioStrategy
 	}
@@ -182,7 +181,7 @@ func (c *Campaign) prepare(t *testing.T) {
 	if c.maker, err = ParseStrategy(c.Strategy); err != nil {
 		panic(err)
 	}
-	c.profile, c.turns = NewRunner(t).Profile(&c.Scenario), nil
+	c.profile, c.turns = NewRunner(t).profileWithin(ctx, &c.Scenario), nil
 	c.capped = new(atomic.Bool)
 	if c.Strategy == PortfolioStrategy {
 		c.turns = newTurns()
@@ -220,7 +219,9 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 	}
 	result := new(Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
-		runner.run(&c.Scenario, c.strategy(schedule), result)
+		if runner.run(ctx, &c.Scenario, c.strategy(schedule), result); result.abandoned {
+			break
+		}
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.steps += result.Steps
@@ -232,8 +233,11 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		outcome.aimed.Add(&result.Aimed)
 		outcome.survey.add(result)
 		failed := c.judge(outcome, schedule, result)
-		if failed || schedule == first {
-			outcome.nondet = runner.again(&c.Scenario, schedule, c.strategy(schedule), result)
+		switch {
+		case failed: // What was found is made sure of, however little time is left.
+			outcome.nondet = runner.again(context.Background(), &c.Scenario, schedule, c.strategy(schedule), result)
+		case schedule == first:
+			outcome.nondet = runner.again(ctx, &c.Scenario, schedule, c.strategy(schedule), result)
 		}
 		if failed || outcome.nondet != nil {
 			break
@@ -287,6 +291,16 @@ func (m *merger) add(outcome *chunk) bool {
 		m.merge(next)
 	}
 	return true
+}
+
+// salvage takes in the first outcome among those that wait in which something was found. There is one only where time has ended the
+// campaign, and a schedule before was abandoned.
+func (m *merger) salvage() {
+	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
+		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil) {
+			m.merge(found)
+		}
+	}
 }
 
 func (m *merger) merge(next *chunk) {
@@ -345,12 +359,12 @@ func (r *Report) share(strategy string) *Share {
 	return &r.Shares[len(r.Shares)-1]
 }
 
-// again runs a schedule a second time and compares it, event by event, with the first.
-func (r *Runner) again(scenario *Scenario, schedule int, strategy Strategy, first *Result) *Nondeterminism {
+// again runs a schedule a second time and compares it, event by event, with the first, unless the context ends before.
+func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, strategy Strategy, first *Result) *Nondeterminism {
 	events := slices.Clone(first.Events)
 	hash := first.TraceHash
-	second := r.Run(scenario, strategy)
-	if second.TraceHash == hash {
+	second := r.runWithin(ctx, scenario, strategy)
+	if second.abandoned || second.TraceHash == hash {
 		return nil
 	}
 	difference := differenceOf(events, second.Events)

@@ -82,7 +82,9 @@ func Check(t *testing.T, scenario Scenario) {
 	if report.Nondeterministic != nil {
 		t.Fatal(report.Nondeterministic)
 	}
-	short := NewRunner(t).Shorten(context.Background(), campaign, report)
+	ctx, end := inTime(t)
+	defer end()
+	short := NewRunner(t).Shorten(ctx, campaign, report)
 	switch {
 	case report.Failure != nil:
 		failWith(t, campaign, report.Failure, short, corpus)
@@ -118,17 +120,22 @@ func demandSound(t testing.TB, scenario *Scenario) {
 	}
 }
 
-// search runs the campaign, or the exhaustive search that is asked for in its place, until shortly before go test would end the
-// test: what was found until then would be lost with it.
+// inTime returns a context that ends shortly before go test would end the test: what was found until then would be lost with it. Of
+// what a search leaves, shortening what it has found leaves some in turn, for that to be written down.
+func inTime(t *testing.T) (context.Context, context.CancelFunc) {
+	deadline, ok := t.Deadline()
+	if !ok {
+		return context.WithCancel(context.Background())
+	}
+	left := time.Until(deadline)
+	return context.WithTimeout(context.Background(), left-min(left/4, 30*time.Second))
+}
+
+// search runs the campaign, or the exhaustive search that is asked for in its place, for as long as there is time.
 func search(t *testing.T, c *Campaign) *Report {
 	t.Helper()
-	ctx := context.Background()
-	if deadline, ok := t.Deadline(); ok {
-		left := time.Until(deadline)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, left-min(left/4, 30*time.Second))
-		defer cancel()
-	}
+	ctx, end := inTime(t)
+	defer end()
 	if c.Strategy != ExhaustiveStrategy {
 		if _, err := ParseStrategy(cmp.Or(c.Strategy, PortfolioStrategy)); err != nil {
 			t.Fatalf("%s: %v, %s", strategyVariable, err, ExhaustiveStrategy)
@@ -237,7 +244,7 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	}
 	replay := &Replay{Deviations: recording.Deviations}
 	result := NewRunner(t).Run(recorded, replay)
-	if difference := NewRunner(t).again(recorded, recording.Schedule, replay, result); difference != nil {
+	if difference := NewRunner(t).again(context.Background(), recorded, recording.Schedule, replay, result); difference != nil {
 		t.Fatalf("%s: %v", path, difference)
 	}
 	for _, d := range replay.Skipped {

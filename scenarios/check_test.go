@@ -44,6 +44,8 @@ func TestChecked(t *testing.T) {
 	case "hangs":
 		scenarios.LimitStandstill(200 * time.Millisecond)
 		s.Subject = sharedMutex()
+	case "slow to shorten": // No smaller scenario fails, and to find that out takes a while.
+		s = scenario(panicsLate(60), 2, 60, 0)
 	case "long":
 		s.Clients, s.Cycles = 100, 21
 	}
@@ -156,6 +158,16 @@ func TestCheckStrategy(t *testing.T) {
 		if printed, passed := checked(t, t.TempDir(), tc.environment...); passed != tc.passes || !strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want, printed)
 		}
+	}
+}
+
+// Shortening ends before go test ends the test too, and what was found is told.
+func TestCheckShortensInTime(t *testing.T) {
+	directory := t.TempDir()
+	printed, passed := checkedFor(t, "3s", directory, brokenVariable+"=slow to shorten")
+	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "exists-then-wait-no-panic-*"))
+	if err != nil || passed || len(found) != 1 || !strings.Contains(printed, "no-panic: a process panicked") {
+		t.Errorf("passed %v, error %v, counterexamples %v:\n%s", passed, err, found, printed)
 	}
 }
 

@@ -197,6 +197,7 @@ func (x *explorer) resume(c *checkpoint, r *Report) {
 	x.transitions = c.Transitions
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
 	r.Digest, r.Landed, r.Aimed, r.States = c.Digest, c.Landed, c.Aimed, x.seen.count
+	r.Open = x.open() + 1 // The last step of the way is the next to be tried.
 	r.Survey.Unknown, r.Broken, r.Beyond = c.Unknown, c.Broken, x.search.beyond
 }
 
@@ -206,7 +207,7 @@ func (x *explorer) save(r *Report) error {
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
 		Program: x.search.program, Fingerprint: x.search.fingerprint,
 		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff,
-		Digest: r.Digest, Landed: r.Landed, Aimed: r.Aimed, ElapsedNs: int64(r.Elapsed), Seen: x.seen.sorted(),
+		Digest: r.Digest, Landed: r.Landed, Aimed: r.Aimed, ElapsedNs: int64(r.Elapsed), Seen: x.known(),
 		Unknown: r.Survey.Unknown, Broken: r.Broken,
 	}
 	if b := r.Beyond; b != nil {
@@ -231,6 +232,14 @@ func (x *explorer) save(r *Report) error {
 		return err
 	}
 	return os.Rename(draft.Name(), x.search.Checkpoint)
+}
+
+// known returns the keys of the states that whole runs have come to.
+func (x *explorer) known() encodedKeys {
+	return slices.DeleteFunc(x.seen.sorted(), func(key uint64) bool {
+		_, gone := slices.BinarySearch(x.gone, key)
+		return gone
+	})
 }
 
 // sorted returns the keys in ascending order.

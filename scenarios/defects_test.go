@@ -47,6 +47,23 @@ func panics() scenarios.Subject {
 	return withLock("panics", func(hold *scenarios.Hold) { hold.Unlock = func(context.Context) error { panic("on purpose") } })
 }
 
+// panicsLate panics when a process asks for the lock for the given time.
+func panicsLate(times int) scenarios.Subject {
+	return subject("panics-late", func(p *scenarios.Process) scenarios.LockerFunc {
+		textbook, count := subjects.Textbook(), 0
+		locker, err := textbook.Open(p)
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if err != nil {
+				return nil, err
+			}
+			if count++; count == times {
+				panic("on purpose")
+			}
+			return locker.Lock(ctx)
+		}
+	})
+}
+
 // leaks leaves a goroutine behind that nothing can wake.
 func leaks() scenarios.Subject {
 	return withLock("leaks", func(*scenarios.Hold) { go func() { select {} }() })

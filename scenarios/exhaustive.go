@@ -84,11 +84,14 @@ type Exhaustive struct {
 	beyond      *Failure // of the checkpoint
 }
 
-// Run searches until it has seen everything, has found something, a bound is reached or the context ends. With a Checkpoint
+// Run searches until it has seen everything, has found something, a bound is reached or the context ends. A schedule that is under way
+// when the time is over, or the context ends, is abandoned and counts nowhere. With a Checkpoint
 // it writes down now and then how far it is, and once more when it ends before it has seen everything; a search that has
 // come to its end, or has found something, removes the file.
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
+	bounded, end := within(ctx, e.Budget)
+	defer end()
 	x := &explorer{search: e, bound: min(1, e.Deviations), heap: newHeap()}
 	report, runner := &Report{Exhaustive: true, Fair: e.Fair}, NewRunner(t)
 	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
@@ -107,14 +110,23 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	}
 	shown, saved := earlier, earlier
 	for {
-		result := x.run(runner, &e.Scenario)
+		x.depart()
+		result := x.run(bounded, runner, &e.Scenario)
+		if result.abandoned {
+			x.goBack()
+			report.Elapsed, report.Interrupted = earlier+time.Since(began), ctx.Err() != nil
+			if e.Checkpoint != "" {
+				report.Unsaved = x.save(report)
+			}
+			return report
+		}
 		x.account(report, result)
 		report.Elapsed = earlier + time.Since(began)
 		if e.Each != nil {
 			report.Failure = nil
 			e.Each(result)
 		}
-		if e.over(ctx, x, report, report.Elapsed-earlier) {
+		if e.over(x, report) {
 			return report
 		}
 		if e.Progress != nil && report.Elapsed-shown >= progressEvery {
@@ -133,20 +145,16 @@ func (e *Exhaustive) merges() bool {
 	return !e.Apart && e.Checkpoint == "" && e.Scenario.bounds().Within(e.Scenario.Promised())
 }
 
-// over moves on to what is to be tried next, and tells whether the search ends.
-func (e *Exhaustive) over(ctx context.Context, x *explorer, r *Report, elapsed time.Duration) bool {
+// over moves on to what is to be tried next, and tells whether the search ends. If its time is over the next run is abandoned.
+func (e *Exhaustive) over(x *explorer, r *Report) bool {
 	left := false
 	switch {
 	case r.Failure != nil, r.Nondeterministic != nil:
 	case x.backtrack(), x.deepen():
 		r.Deviations = max(0, x.bound-1)
-		if left = ctx.Err() != nil; left {
-			r.Interrupted = true
-		} else if r.Full = x.full(r.Schedules); r.Full {
-			left = true
-		} else if e.Schedules > 0 && r.Schedules >= e.Schedules || e.Budget > 0 && elapsed >= e.Budget || e.States > 0 && r.States >= e.States {
-			left = true
-		} else {
+		r.Full = x.full(r.Schedules)
+		left = r.Full || e.Schedules > 0 && r.Schedules >= e.Schedules || e.States > 0 && r.States >= e.States
+		if !left {
 			return false
 		}
 	default:
@@ -207,17 +215,20 @@ type explorer struct {
 	strays bool // a run did not go the way that an earlier one went
 	heap   heap
 
+	departure departure
+	gone      []uint64 // keys of the states that an abandoned run was the first to come to
+
 	transitions int
 	spare       []*snapshot // whose memory nobody uses
 
 	*rehearsal // nil in a live search
 }
 
-func (x *explorer) run(runner *Runner, scenario *Scenario) *Result {
+func (x *explorer) run(ctx context.Context, runner *Runner, scenario *Scenario) *Result {
 	if x.rehearsal == nil {
-		return runner.Run(scenario, x)
+		return runner.runWithin(ctx, scenario, x)
 	}
-	return x.rehearsal.run(runner, x, x.latest())
+	return x.rehearsal.run(ctx, runner, x, x.latest())
 }
 
 // A branch is a state on the way, and what is to be tried there.
@@ -371,10 +382,7 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.Pasts, r.Performed = x.pasts.count, x.performed
 	}
 	r.Depth = max(r.Depth, len(x.path))
-	r.Open = 0
-	for i := range x.path {
-		r.Open += len(x.path[i].rest)
-	}
+	r.Open = x.open()
 	if result.CutOff {
 		r.CutOff++
 	}
@@ -399,6 +407,14 @@ func (x *explorer) account(r *Report, result *Result) {
 		e := result.Events[last]
 		r.Nondeterministic = &Nondeterminism{Schedule: r.Schedules - 1, Event: last, Second: &e}
 	}
+}
+
+// open counts the steps that are left to be tried on the way.
+func (x *explorer) open() (steps int) {
+	for i := range x.path {
+		steps += len(x.path[i].rest)
+	}
+	return steps
 }
 
 // deepen begins to search schedules with one more deviation, and returns false if there are to be no more.

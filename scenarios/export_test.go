@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -22,7 +23,9 @@ func (r *Runner) Keyless() *Runner {
 func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
 	runner, known := NewRunner(t), newPasts(scenario, t)
 	t.Cleanup(known.close)
-	return func(s Strategy) (uint64, int) { return runner.rehearse(scenario, s, known, nil).TraceHash, known.count }
+	return func(s Strategy) (uint64, int) {
+		return runner.rehearse(context.Background(), scenario, s, known, nil).TraceHash, known.count
+	}
 }
 
 // Rooted makes the search begin every run at the beginning.

@@ -33,6 +33,7 @@ type loop struct {
 	faultless bool               // nothing is left of the budget
 	budgetKey uint64
 	options   []Option
+	until     context.Context // the run is abandoned when it ends
 	cancel    context.CancelFunc
 	began     time.Time
 	timer     *time.Timer
@@ -127,7 +128,7 @@ func (l *loop) newcomer(cycles int) *process {
 	return p
 }
 
-// run performs the whole run. The strategy may panic to end it early; the processes are torn down all the same.
+// run performs the whole run, unless it is abandoned. The strategy may panic to end it early; the processes are torn down all the same.
 func (l *loop) run() {
 	defer l.tearDown()
 	var settled []branch
@@ -143,6 +144,9 @@ func (l *loop) run() {
 		l.take(settled[i].step, settled[i].step != settled[i].usual)
 	}
 	for !l.over() {
+		if l.abandoned() {
+			return
+		}
 		l.listOptions()
 		usual := defaultOption(l.options)
 		chosen := usual

@@ -1,5 +1,7 @@
 package scenarios
 
+import "context"
+
 // A Profile is what some strategies have to know of a scenario before the first schedule: how many steps to expect. It is
 // taken from one trial run under the default policy, as Shuttle takes the counts for its uniform random walk; schedules
 // with faults take more steps than it says.
@@ -44,8 +46,13 @@ func (p *profiler) Choose(_ int, options []Option, usual int) int {
 
 // Profile runs the scenario once under the default policy and counts its steps.
 func (r *Runner) Profile(scenario *Scenario) *Profile {
+	return r.profileWithin(context.Background(), scenario)
+}
+
+// profileWithin does so until the context ends; then the profile is good for nothing.
+func (r *Runner) profileWithin(ctx context.Context, scenario *Scenario) *Profile {
 	strategy := new(profiler)
-	r.Run(scenario, strategy)
+	r.runWithin(ctx, scenario, strategy)
 	return &strategy.profile
 }
 

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -31,19 +32,25 @@ func newRehearsal(scenario *Scenario, t *testing.T) *rehearsal {
 	return &rehearsal{scenario: scenario, pasts: newPasts(scenario, t), real: NewRunner(t)}
 }
 
-// run performs a run, from a snapshot on unless that is nil.
-func (h *rehearsal) run(runner *Runner, strategy Strategy, from *snapshot) *Result {
-	result := runner.rehearse(h.scenario, strategy, h.pasts, from)
+// run performs a run, from a snapshot on unless that is nil, and abandons it when the context ends.
+func (h *rehearsal) run(ctx context.Context, runner *Runner, strategy Strategy, from *snapshot) *Result {
+	result := runner.rehearse(ctx, h.scenario, strategy, h.pasts, from)
 	h.runs++
-	if !h.worthwhile(result) {
+	if result.abandoned || !h.worthwhile(result) {
 		return result
 	}
 	h.performed++
+	if len(result.Violations) > 0 {
+		ctx = context.Background() // What was found is made sure of, however little time is left.
+	}
 	end := -1
 	if result.Known {
 		end = result.Steps
 	}
-	played := h.real.Run(h.scenario, &replayTo{Replay{Deviations: result.Deviations}, end})
+	played := h.real.runWithin(ctx, h.scenario, &replayTo{Replay{Deviations: result.Deviations}, end})
+	if played.abandoned {
+		return played
+	}
 	if played.TraceHash != result.TraceHash {
 		h.unlike = differenceOf(slices.Clone(result.Events), played.Events)
 	}

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,8 @@ type Result struct {
 	Exercise  history.Exercise // how often the run has put each property to the test
 	Cost      history.Cost     // of locks and releases
 	Reached   []bool           // which of the subject's goals the run has reached
+
+	abandoned bool // the run's context ended before the run did, or before it was judged: nothing else in the result is good
 
 	Violations []*history.Violation // in the order of [Properties], at most one for each property that the lock claims
 }
@@ -65,40 +68,48 @@ func NewRunner(t *testing.T) *Runner {
 // Run performs one run of the scenario and checks all properties that the lock claims. If the strategy panics, so
 // does Run, after the run has been torn down.
 func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
+	return r.runWithin(context.Background(), scenario, strategy)
+}
+
+// runWithin performs a run as Run does, and abandons it when the context ends.
+func (r *Runner) runWithin(ctx context.Context, scenario *Scenario, strategy Strategy) *Result {
 	result := &Result{Deviations: make([]Deviation, 0, 32)}
-	r.run(scenario, strategy, result)
+	r.run(ctx, scenario, strategy, result)
 	return result
 }
 
-// run performs a run as Run does, in the memory of a result that is of no use any more.
-func (r *Runner) run(scenario *Scenario, strategy Strategy, result *Result) {
+// run performs a run as runWithin does, in the memory of a result that is of no use any more.
+func (r *Runner) run(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) {
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	r.log.Reset()
 	if scenario.Client == Real {
 		defer simzk.Tame()()
 	}
-	thrown := r.bubble(scenario, strategy, result)
+	thrown := r.bubble(ctx, scenario, strategy, result)
 	if thrown != nil {
 		panic(thrown)
 	}
 	r.keys = result.Keys
+	if result.abandoned {
+		return
+	}
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
 	began := time.Now()
-	r.check(&scenario.Subject, result)
+	r.check(ctx, &scenario.Subject, result)
 	r.survey(&scenario.Subject, result)
 	r.checking += time.Since(began)
 }
 
-// rehearse performs a run as Run does, with what is known of the processes' code in the place of their goroutines. It goes on
+// rehearse performs a run as runWithin does, with what is known of the processes' code in the place of their goroutines. It goes on
 // from a snapshot of the runner's last run, unless that is nil. All of the result is good until the runner's next run.
-func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts, from *snapshot) *Result {
+func (r *Runner) rehearse(ctx context.Context, scenario *Scenario, strategy Strategy, known *pasts, from *snapshot) *Result {
 	result := &r.rehearsed
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	l := r.loop
 	if from == nil {
 		r.log.Reset()
-		l = r.newLoop(scenario, strategy, result)
+		l = r.newLoop(ctx, scenario, strategy, result)
 		l.rehearse(known)
 	} else {
 		l.recall(from, result)
@@ -106,15 +117,18 @@ func (r *Runner) rehearse(scenario *Scenario, strategy Strategy, known *pasts, f
 	l.run()
 	r.loop = l
 	r.keys = result.Keys
+	if result.abandoned {
+		return result
+	}
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
-	r.check(&scenario.Subject, result)
+	r.check(ctx, &scenario.Subject, result)
 	return result
 }
 
 // bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic must not cross
 // the edge of the bubble: the testing package would end the program.
-func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
+func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
 	if r.watched {
 		defer r.standstill.watch()()
 	}
@@ -131,7 +145,7 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 	synctest.Test(r.t, func(*testing.T) {
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
-		l = r.newLoop(scenario, strategy, result)
+		l = r.newLoop(ctx, scenario, strategy, result)
 		l.run()
 	})
 	finished = true
@@ -143,14 +157,14 @@ func (r *Runner) bubble(scenario *Scenario, strategy Strategy, result *Result) (
 
 // newLoop returns the loop of a run. It is made in the memory of the last run, if nothing of that is left: r.loop is set
 // only once all goroutines of a run have ended.
-func (r *Runner) newLoop(scenario *Scenario, strategy Strategy, result *Result) *loop {
+func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) *loop {
 	l := r.loop
 	if l == nil {
 		l = &loop{turns: &r.standstill.turns}
 	}
 	r.loop = nil
 	l.renew(scenario, strategy, &r.log, result)
-	l.keyless = r.keyless
+	l.keyless, l.until = r.keyless, ctx
 	return l
 }
 
@@ -203,13 +217,17 @@ func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 	return r.judged
 }
 
-func (r *Runner) check(subject *Subject, result *Result) {
+// check judges a run. If the context ends before anything is found the run is abandoned.
+func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	r.checker.Bounds, r.checker.Cut = subject.limits(), result.Known
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.limits())
 	claims := r.toJudge(subject, result)
 	result.Familiar = r.checker.Familiar(claims, result.Events)
 	for _, property := range claims {
+		if result.abandoned = ctx.Err() != nil && len(result.Violations) == 0; result.abandoned {
+			return
+		}
 		if result.Familiar && history.Outlined(property) {
 			continue
 		}

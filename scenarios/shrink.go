@@ -57,7 +57,7 @@ func (s *shrinker) try(scenario Scenario, strategy Strategy) bool {
 		return false
 	}
 	s.runs++
-	result := s.runner.Run(&scenario, strategy)
+	result := s.runner.runWithin(s.ctx, &scenario, strategy)
 	s.steps = result.Steps
 	i := slices.IndexFunc(result.Violations, func(v *history.Violation) bool { return v.Signature() == s.signature })
 	if i < 0 {

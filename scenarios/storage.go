@@ -52,7 +52,9 @@ func (x *explorer) store(b *branch) {
 	}
 	b.stored, b.unstored = true, 0
 	if !x.merges() {
-		x.seen.add(b.visit)
+		if x.seen.add(b.visit) && x.search.Checkpoint != "" {
+			x.departure.fresh = append(x.departure.fresh, b.visit)
+		}
 		return
 	}
 	b.state.other = x.states.by[b.visit]

@@ -215,7 +215,7 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
-		return errors.New("--json needs the name of a file, or - for standard output")
+		return errNoReport
 	case f.bounds.Validate() != nil:
 		return fmt.Errorf("--pause-max, --clock-drift: %w", f.bounds.Validate())
 	case f.slack < 0:

@@ -45,7 +45,7 @@ func newConform() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("json") && f.json == "" {
-				return errors.New("--json needs the name of a file, or - for standard output")
+				return errNoReport
 			}
 			if err := f.validate(); err != nil {
 				return err

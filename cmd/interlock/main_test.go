@@ -329,7 +329,7 @@ func TestReportIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, value := range []any{report{}, propertyReport{}, costReport{}, violationReport{}, scenarios.Share{}, faults.Bounds{}, judgement{}, lockJSON{}, defectJSON{}} {
+	for _, value := range []any{report{}, propertyReport{}, costReport{}, violationReport{}, scenarios.Share{}, faults.Bounds{}, replayReport{}, recordedReport{}, replayedViolation{}, scenarios.Deviation{}, judgement{}, lockJSON{}, defectJSON{}} {
 		kind := reflect.TypeOf(value)
 		for i := range kind.NumField() {
 			name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
@@ -374,13 +374,21 @@ func TestInterruptedReplay(t *testing.T) {
 	if err := os.WriteFile(schedule, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, "replay", "--times", "1000000000", schedule)
+	c := start(t, "replay", "--times", "1000000000", "--json", "replay.json", schedule)
 	if err := c.command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
 	if status != statusFine || !strings.Contains(text, "interrupted: ") || !strings.Contains(text, "does not occur any more") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
+	}
+	written, err := os.ReadFile(filepath.Join(c.command.Dir, "replay.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r replayReport
+	if err := json.Unmarshal(written, &r); err != nil || !r.Interrupted || r.Runs < 1 || r.Runs == 1000000000 {
+		t.Errorf("%v: report %s", err, written)
 	}
 }
 

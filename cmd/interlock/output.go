@@ -30,13 +30,21 @@ func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report i
 	if err := tryDirectory(f.out); err != nil {
 		return nil, nil, fmt.Errorf("--out: %w", err)
 	}
-	switch f.json {
+	return reportTo(f.json, stdout, stderr)
+}
+
+// errNoReport is what is wrong where --json names nothing.
+var errNoReport = errors.New("--json needs the name of a file, or - for standard output")
+
+// reportTo returns where text goes, and the report as JSON, which --json names.
+func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser, err error) {
+	switch path {
 	case "":
 		return stdout, keptOpen{io.Discard}, nil
 	case "-":
 		return stderr, keptOpen{stdout}, nil
 	}
-	file, err := os.Create(f.json)
+	file, err := os.Create(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--json: %w", err)
 	}

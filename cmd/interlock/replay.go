@@ -9,14 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
 )
 
+// replayFlags is the command line of replay as it was given.
+type replayFlags struct {
+	full  bool
+	times int
+	json  string
+}
+
 func newReplay(t *testing.T) *cobra.Command {
-	var full bool
-	var times int
+	var f replayFlags
 	command := &cobra.Command{
 		Use:   "replay PATH",
 		Short: "Run a recorded schedule again and show what it breaks",
@@ -24,7 +32,7 @@ func newReplay(t *testing.T) *cobra.Command {
 			"of its timeline. A recorded step that cannot happen any more is skipped and named, so that a schedule can be\n" +
 			"replayed after the lock was changed.\n\n" +
 			"Exit status: 1 the recorded violation, or another, occurs; 0 none does; 2 the file cannot be used; 3 the\n" +
-			"schedule does not run the same way every time.",
+			"schedule does not run the same way every time, or the report cannot be written.",
 		Example: "  interlock replay interlock-failures/no-recheck-fifo-0123456789abcdef --full",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
@@ -33,73 +41,127 @@ func newReplay(t *testing.T) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, arguments []string) error {
-			if times < 1 {
-				return fmt.Errorf("--times must be at least 1, not %d", times)
+			switch {
+			case f.times < 1:
+				return fmt.Errorf("--times must be at least 1, not %d", f.times)
+			case cmd.Flags().Changed("json") && f.json == "":
+				return errNoReport
 			}
-			return runReplay(cmd.Context(), t, arguments[0], full, times, cmd.OutOrStdout())
+			return runReplay(cmd.Context(), t, arguments[0], &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	command.Flags().BoolVar(&full, "full", false, "show the whole timeline")
-	command.Flags().IntVar(&times, "times", 2, "run the schedule so many times and compare the trace hashes")
+	command.Flags().BoolVar(&f.full, "full", false, "show the whole timeline")
+	command.Flags().IntVar(&f.times, "times", 2, "run the schedule so many times and compare the trace hashes")
+	command.Flags().StringVar(&f.json, "json", "", "write what the replay comes to as JSON to this `file`, or to standard output if it is -")
 	return command
 }
 
-func runReplay(ctx context.Context, t *testing.T, path string, full bool, times int, w io.Writer) error {
+// A replayed is a recorded schedule, and what has become of it.
+type replayed struct {
+	path      string
+	recording *scenarios.Recording
+	scenario  *scenarios.Scenario
+
+	runs        int // that were compared, and were the same
+	interrupted bool
+	skipped     []scenarios.Deviation     // that could not happen in the last run
+	unreached   []scenarios.Deviation     // whose turn never came in it
+	last        *scenarios.Counterexample // nil if the runs were not the same
+}
+
+// readReplayed reads what is to be replayed.
+func readReplayed(path string) (*replayed, error) {
 	recording, err := scenarios.ReadRecording(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	subject, err := subjects.Named(recording.Lock)
 	if err != nil {
-		return fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found it: see %q in report.json", path, err, "replay")
+		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found it: see %q in report.json", path, err, "replay")
 	}
 	scenario, err := recording.Scenario(subject)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if scenario.Client == scenarios.Real && simzk.RaceDetector {
-		return errRealUnderRace
+		return nil, errRealUnderRace
 	}
-	fmt.Fprintf(w, "replaying %v, %d deviations from the default policy\n", scenario, len(recording.Deviations))
-	runner := scenarios.NewRunner(t)
-	strategy := &scenarios.Replay{Deviations: recording.Deviations}
-	result := runner.Run(scenario, strategy)
-	for i := range times - 1 {
-		if ctx.Err() != nil {
-			fmt.Fprintf(w, "interrupted: the schedule was run %d times until then\n", i+1)
+	return &replayed{path: path, recording: recording, scenario: scenario}, nil
+}
+
+// runReplay replays a schedule and tells of it. As with check, the report is written before the text that tells the same.
+func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, stdout, stderr io.Writer) error {
+	r, err := readReplayed(path)
+	if err != nil {
+		return err
+	}
+	text, reportOut, err := reportTo(f.json, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer reportOut.Close()
+	fmt.Fprintf(text, "replaying %v, %d deviations from the default policy\n", r.scenario, len(r.recording.Deviations))
+	outcome := r.run(ctx, scenarios.NewRunner(t), f.times)
+	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
+		err = reportOut.Close()
+	}
+	if shown := r.explain(text, f.full); shown != nil {
+		return &statusError{statusInternal, shown}
+	}
+	if err != nil {
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	}
+	return outcome
+}
+
+// run runs the schedule so many times, and once more to look at it, and returns how the program ends.
+func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int) error {
+	strategy := &scenarios.Replay{Deviations: r.recording.Deviations}
+	hash := runner.Run(r.scenario, strategy).TraceHash
+	for r.runs = 1; r.runs < times; r.runs++ {
+		if r.interrupted = ctx.Err() != nil; r.interrupted {
 			break
 		}
-		if hash := result.TraceHash; runner.Run(scenario, strategy).TraceHash != hash {
+		if runner.Run(r.scenario, strategy).TraceHash != hash {
 			return &statusError{statusInternal, errors.New("the schedule did not run the same way twice")}
 		}
 	}
-	return judgeReplay(runner, scenario, strategy, recording, full, w)
+	r.skipped, r.unreached = strategy.Skipped, strategy.Unreached()
+	r.last = runner.NewCounterexample(*r.scenario, r.recording.Deviations, r.recording.Signature, r.recording.Seed, r.recording.Schedule)
+	if len(r.last.Result.Violations) > 0 {
+		return &statusError{statusViolation, nil}
+	}
+	return nil
 }
 
-// judgeReplay shows a last run of the schedule, and says how it compares with the recorded one.
-func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strategy *scenarios.Replay, recording *scenarios.Recording, full bool, w io.Writer) error {
-	counterexample := runner.NewCounterexample(*scenario, recording.Deviations, recording.Signature, recording.Seed, recording.Schedule)
-	result := counterexample.Result
-	for _, d := range strategy.Skipped {
+// explain shows the last run of the schedule, and says how it compares with the recorded one.
+func (r *replayed) explain(w io.Writer, full bool) error {
+	if r.interrupted {
+		fmt.Fprintf(w, "interrupted: the schedule was run %d times until then\n", r.runs)
+	}
+	if r.last == nil {
+		return nil
+	}
+	for _, d := range r.skipped {
 		fmt.Fprintf(w, "skipped: step %d, %v, cannot happen there any more\n", d.Index, d.Step)
 	}
-	for _, d := range strategy.Unreached() {
+	for _, d := range r.unreached {
 		fmt.Fprintf(w, "skipped: step %d, %v, is never reached\n", d.Index, d.Step)
 	}
-	timeline := counterexample.Timeline()
+	result, timeline, hash := r.last.Result, r.last.Timeline(), r.last.Recording.TraceHash
 	if len(result.Violations) == 0 {
 		if full {
 			if err := timeline.Write(w); err != nil {
-				return &statusError{statusInternal, err}
+				return err
 			}
 		}
 		fmt.Fprintf(w, "no violation: the recorded one, %s, does not occur any more\ntrace hash %v, recorded %v\n",
-			recording.Signature, counterexample.Recording.TraceHash, recording.TraceHash)
+			r.recording.Signature, hash, r.recording.TraceHash)
 		return nil
 	}
 	for _, v := range result.Violations {
 		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
-		writeExcuse(w, scenario, result, v)
+		writeExcuse(w, r.scenario, result, v)
 	}
 	fmt.Fprintln(w)
 	show := func() error { return timeline.Decisive(w, 0) }
@@ -107,10 +169,10 @@ func judgeReplay(runner *scenarios.Runner, scenario *scenarios.Scenario, strateg
 		show = func() error { return timeline.Write(w) }
 	}
 	if err := show(); err != nil {
-		return &statusError{statusInternal, err}
+		return err
 	}
-	fmt.Fprintf(w, "\ntrace hash %v, %s\n", counterexample.Recording.TraceHash, comparison(counterexample, recording))
-	return &statusError{statusViolation, nil}
+	fmt.Fprintf(w, "\ntrace hash %v, %s\n", hash, comparison(r.last, r.recording))
+	return nil
 }
 
 func comparison(now *scenarios.Counterexample, then *scenarios.Recording) string {
@@ -121,4 +183,69 @@ func comparison(now *scenarios.Counterexample, then *scenarios.Recording) string
 		return fmt.Sprintf("recorded %v: the same violation by another way", then.TraceHash)
 	}
 	return fmt.Sprintf("recorded %v for %s: another violation", then.TraceHash, then.Signature)
+}
+
+// A replayReport is what --json writes. Readers should ignore fields that they do not know.
+type replayReport struct {
+	Version     int                   `json:"version"`
+	Status      int                   `json:"status"`          // with which the program ends
+	Error       string                `json:"error,omitempty"` // with which it ends
+	Path        string                `json:"path"`
+	Lock        string                `json:"lock"`
+	Clients     int                   `json:"clients"`
+	Cycles      int                   `json:"cycles"`
+	Servers     int                   `json:"servers"`
+	Client      string                `json:"client"`
+	Faults      faults.Plan           `json:"faults"`
+	Bounds      faults.Bounds         `json:"bounds,omitzero"`
+	Seed        uint64                `json:"seed"`
+	Schedule    int                   `json:"schedule"`
+	Recorded    recordedReport        `json:"recorded"`
+	Runs        int                   `json:"runs"`
+	Interrupted bool                  `json:"interrupted"`
+	Reproduced  bool                  `json:"reproduced"` // the recorded violation occurs
+	SameTrace   bool                  `json:"same_trace"` // and all else is as it was
+	Steps       int                   `json:"steps"`
+	TraceHash   scenarios.TraceHash   `json:"trace_hash,omitzero"`
+	Skipped     []scenarios.Deviation `json:"skipped"` // could not happen, or their turn never came
+	Violations  []replayedViolation   `json:"violations"`
+}
+
+// A recordedReport is what the schedule came to when it was recorded.
+type recordedReport struct {
+	Property  string              `json:"property"`
+	Signature string              `json:"signature"`
+	TraceHash scenarios.TraceHash `json:"trace_hash"`
+}
+
+type replayedViolation struct {
+	Property  history.Property `json:"property"`
+	Signature string           `json:"signature"`
+	Detail    string           `json:"detail"`
+	Event     int              `json:"event"`
+	Excused   bool             `json:"beyond_bounds"` // the lock does not promise it there
+}
+
+// report returns what the replay has come to, with the way in which the program ends.
+func (r *replayed) report(outcome error) *replayReport {
+	was, s := r.recording, r.scenario
+	out := &replayReport{
+		Version: 1, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Client: s.Client.String(),
+		Faults: s.Faults, Bounds: s.Bounds, Seed: was.Seed, Schedule: was.Schedule,
+		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
+		Runs:     r.runs, Interrupted: r.interrupted,
+		Skipped: append(append([]scenarios.Deviation{}, r.skipped...), r.unreached...), Violations: []replayedViolation{},
+	}
+	out.Status, out.Error = ending(outcome)
+	if r.last == nil {
+		return out
+	}
+	result := r.last.Result
+	out.Steps, out.TraceHash = result.Steps, r.last.Recording.TraceHash
+	out.SameTrace = out.TraceHash == was.TraceHash
+	for _, v := range result.Violations {
+		out.Reproduced = out.Reproduced || v.Signature() == was.Signature
+		out.Violations = append(out.Violations, replayedViolation{v.Property, v.Signature(), v.Detail, v.Event, s.Excuses(result, v)})
+	}
+	return out
 }

@@ -152,7 +152,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	}
 	fmt.Fprintf(w, "ran %d schedules: %d steps, %s, in %.1f s (%.0f schedules/s)\n", r.Schedules, r.Steps,
 		states, r.Elapsed.Seconds(), float64(r.Schedules)/r.Elapsed.Seconds())
-	if r.Exhaustive {
+	if r.Exhaustive && r.Schedules > 0 {
 		writeCoverage(w, r)
 	}
 	if len(r.Shares) > 1 {
@@ -377,14 +377,20 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 	if r.Nondeterministic != nil {
 		out.Problem = r.Nondeterministic.Error()
 	}
-	var status *statusError
-	if errors.As(outcome, &status) {
-		out.Status = status.status
-		if status.err != nil {
-			out.Error = status.err.Error()
-		}
-	}
+	out.Status, out.Error = ending(outcome)
 	return out
+}
+
+// ending returns the status and the error with which the program ends, as reports have them.
+func ending(outcome error) (status int, text string) {
+	var ends *statusError
+	if !errors.As(outcome, &ends) {
+		return statusFine, ""
+	}
+	if ends.err != nil {
+		text = ends.err.Error()
+	}
+	return ends.status, text
 }
 
 func encodeJSON(w io.Writer, value any) error {
