@@ -164,7 +164,7 @@ func TestCheckStrategy(t *testing.T) {
 // Shortening ends before go test ends the test too, and what was found is told.
 func TestCheckShortensInTime(t *testing.T) {
 	directory := t.TempDir()
-	printed, passed := checkedFor(t, "3s", directory, brokenVariable+"=slow to shorten")
+	printed, passed := checkedFor(t, "6s", directory, brokenVariable+"=slow to shorten")
 	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "exists-then-wait-no-panic-*"))
 	if err != nil || passed || len(found) != 1 || !strings.Contains(printed, "no-panic: a process panicked") {
 		t.Errorf("passed %v, error %v, counterexamples %v:\n%s", passed, err, found, printed)
@@ -173,7 +173,7 @@ func TestCheckShortensInTime(t *testing.T) {
 
 // A search ends before go test ends the test, and says how far it came.
 func TestCheckEndsInTime(t *testing.T) {
-	printed, passed := checkedFor(t, "3s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
+	printed, passed := checkedFor(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
 	if want := "ask for less, or give go test a longer -timeout"; passed || !strings.Contains(printed, want) {
 		t.Errorf("passed %v, want a failure that says %q:\n%s", passed, want, printed)
 	}
