@@ -39,9 +39,9 @@ import (
 // So does a fault of a server that is bound to a phase of the lock: whether it can strike depends on what the first process does
 // that is connected. As long as the plan has one, nothing is left out either.
 //
-// Time is taken to commute with a delivery too. That is so for a lock that does not look at the clock. For one that does,
-// the reduced search sees only schedules in which a message that can be delivered is not held back while time
-// passes; requests still are.
+// Time is taken to commute with a delivery too, unless it can cost the process its connection. That is so for a lock that does not
+// look at the clock. For one that does, the reduced search sees only schedules in which a message that can be delivered is not held
+// back while time passes; requests still are.
 func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	if len(all) == 1 || x.loop.budget.PhasedOnServers() {
 		return nil, nil, false
@@ -218,12 +218,16 @@ func (x *explorer) held(but int32) bool {
 	return slices.ContainsFunc(x.loop.processes, func(p *process) bool { return p.Number != int(but) && p.stage == holding })
 }
 
-// private tells whether a step is a delivery that concerns nobody but its process, which can do nothing else.
+// private tells whether a step is a delivery that concerns nobody but its process, which can do nothing else. It concerns time too
+// where that can pass before, and lets the client give up the connection on which the message is under way.
 func (x *explorer) private(step Step) bool {
 	if step.Kind != Deliver {
 		return false
 	}
 	p := x.loop.processes[step.Process-1]
+	if p.link.Impatient() && x.slack() < x.search.Slack {
+		return false
+	}
 	return !p.waiting && p.link.Unserved() == 0
 }
 
