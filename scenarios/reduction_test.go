@@ -253,39 +253,6 @@ func TestReductionOnSeveralServers(t *testing.T) {
 	}
 }
 
-// trusting is a lock whose process takes it that a node was not made if the connection broke before it was told so, and panics if it
-// was.
-func trusting(made int) scenarios.Subject {
-	s := subject("trusting", func(p *scenarios.Process) scenarios.LockerFunc {
-		return func(context.Context) (*scenarios.Hold, error) {
-			taken := errors.New("taken")
-			if p.Number != made {
-				return nil, taken
-			}
-			node := p.Directory + "/made"
-			if _, err := p.Client.Create(node, nil, 0, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrConnectionClosed) {
-				return nil, errors.Join(err, taken)
-			}
-			if there, _, err := p.Client.Exists(node); err == nil && there {
-				panic("made after all")
-			}
-			return nil, taken
-		}
-	})
-	s.Claims = []history.Property{history.ServedExclusion}
-	return s
-}
-
-// Where time may pass at will, a client whose pings are not answered can give its connection up before a message reaches it that the
-// server has sent.
-func TestReductionKeepsRepliesThatAreLostInTime(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, trusting(1), 1, 1, "hold-requests=1"), Slack: 1}
-	got := verdictsWith(t, e)
-	if want := verdictsWith(t, *e.LeapsOnly()); !slices.Equal(got, want) || len(want) == 0 {
-		t.Errorf("found %q, and %q with nothing left out", got, want)
-	}
-}
-
 // asksForLong is a lock of which the first process watches for a node that the second one makes and then asks for a write, which
 // waits for as long as its server is cut off from the others: in the end until its session is over.
 func asksForLong() scenarios.Subject {
