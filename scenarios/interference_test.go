@@ -150,3 +150,34 @@ func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 		keepsVerdicts(t, e)
 	}
 }
+
+// hasty is a lock that lets in whoever finds no node. The second process makes one, and is let in too if that took no time. The first
+// looks for it later; the number that it is given is lower then.
+func hasty() scenarios.Subject {
+	s := subject("hasty", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			began, node := time.Now(), p.Directory+"/made"
+			if p.Number == 2 {
+				_, err := p.Client.Create(node, nil, 0, zk.WorldACL(zk.PermAll))
+				if err != nil || time.Since(began) > 0 {
+					return nil, errors.Join(err, errTaken)
+				}
+				return &scenarios.Hold{Token: 2, Unlock: free}, nil
+			}
+			time.Sleep(time.Second)
+			if there, _, err := p.Client.Exists(node); err != nil || there {
+				return nil, errors.Join(err, errTaken)
+			}
+			return &scenarios.Hold{Token: 1, Unlock: free}, nil
+		}
+	})
+	s.Claims = []history.Property{history.Token}
+	return s
+}
+
+// Where time may pass at will, a server can lag behind for so long that somebody asks it who did not before.
+func TestReductionKeepsServersThatLagInTime(t *testing.T) {
+	e := scenarios.Exhaustive{Scenario: planned(t, hasty(), 2, 1, "none"), Slack: 1}
+	e.Scenario.Servers = 2
+	keepsVerdicts(t, e)
+}
