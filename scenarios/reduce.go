@@ -91,6 +91,9 @@ func (x *explorer) calm(process int32) bool {
 // server until then. No client comes to the server meanwhile: all that are connected are where they stay, and those that are not
 // connected need time. (One could lose its connection by what it asks for itself, such as with wrong credentials; a lock that
 // does so is not searched whole.) At most one of the server's clients may have steps to take, as what it does may be visible.
+//
+// The server itself goes on, as one that can apply anything follows a leader with a majority. Nor is time among the steps, which
+// passes only where no transaction can be applied.
 func (x *explorer) secluded(all []Step) (first, deferred []Step, ok bool) {
 	if !x.loop.faultless || x.search.Slack > 0 {
 		return nil, nil, false
@@ -101,7 +104,7 @@ func (x *explorer) secluded(all []Step) (first, deferred []Step, ok bool) {
 			continue
 		}
 		if client, ok := x.onlyClient(server); ok {
-			first, deferred = split(all, func(s Step) bool { return s == step || client != 0 && s.Process == client })
+			first, deferred = split(all, func(s Step) bool { return s == step || s.Process == client })
 			return first, deferred, true
 		}
 	}
@@ -112,9 +115,6 @@ func (x *explorer) secluded(all []Step) (first, deferred []Step, ok bool) {
 // others have a say in what they do; see secluded.
 func (x *explorer) onlyClient(server int) (client int32, ok bool) {
 	cluster := x.loop.cluster
-	if !cluster.Secure(server) {
-		return 0, false
-	}
 	for _, p := range x.loop.processes {
 		l := p.link
 		switch own := l.ServerIndex() == server; {
