@@ -181,3 +181,61 @@ func TestReductionKeepsServersThatLagInTime(t *testing.T) {
 	e.Scenario.Servers = 2
 	keepsVerdicts(t, e)
 }
+
+// writesAtLength is a lock whose holder says in its critical section that it writes, and waits then: for a second, while it learns of
+// its loss as soon as its node is gone; or for just that, and for a second more before it gives the lock back. The other process
+// deletes the node once the holder writes, and has the lock then.
+func writesAtLength(tellsLoss bool) scenarios.Subject {
+	s := subject("writes-at-length", func(p *scenarios.Process) scenarios.LockerFunc {
+		node, writes := p.Directory+"/held", p.Directory+"/writes"
+		second := func(context.Context) error {
+			time.Sleep(time.Second)
+			return nil
+		}
+		again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Unlock: second}, nil }
+		read := func(context.Context) (int64, error) { return 1, nil }
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if p.Number == 2 {
+				there, _, err := p.Client.Exists(writes)
+				if err != nil || !there {
+					return nil, errors.Join(err, errTaken)
+				}
+				return &scenarios.Hold{Unlock: free}, p.Client.Delete(node, -1)
+			}
+			if _, err := p.Client.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+				return nil, err
+			}
+			_, _, events, err := p.Client.ExistsW(node)
+			if err != nil {
+				return nil, err
+			}
+			gone := make(chan struct{})
+			go func() {
+				<-events
+				close(gone)
+			}()
+			hold := &scenarios.Hold{Unlock: free, Again: again, Resource: &scenarios.Resource{Read: read}}
+			if tellsLoss {
+				hold.Done = gone
+			}
+			hold.Resource.Write = func(context.Context) (int64, error) {
+				_, err := p.Client.Create(writes, nil, 0, zk.WorldACL(zk.PermAll))
+				if tellsLoss {
+					return 0, errors.Join(err, second(ctx))
+				}
+				<-gone
+				return 0, err
+			}
+			return hold, nil
+		}
+	})
+	s.Claims = []history.Property{history.BeliefExclusion}
+	return s
+}
+
+// A delivery upon which a process is told of its loss, or leaves its critical section, is not put before what others do alone.
+func TestReductionKeepsLateLossesAndLeavings(t *testing.T) {
+	for _, tellsLoss := range []bool{true, false} {
+		keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, writesAtLength(tellsLoss), 2, 1, "none")})
+	}
+}
