@@ -39,9 +39,9 @@ import (
 // So does a fault of a server that is bound to a phase of the lock: whether it can strike depends on what the first process does
 // that is connected. As long as the plan has one, nothing is left out either.
 //
-// Time is taken to commute with a delivery too. That is so for a lock that does not look at the clock. For one that does,
-// the reduced search sees only schedules in which a message that can be delivered is not held back while time
-// passes; requests still are.
+// Time is taken to commute with a delivery too, unless it can cost the process its connection. That is so for a lock that does not
+// look at the clock. For one that does, the reduced search sees only schedules in which a message that can be delivered is not held
+// back while time passes; requests still are.
 func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	if len(all) == 1 || x.loop.budget.PhasedOnServers() {
 		return nil, nil, false
@@ -91,6 +91,9 @@ func (x *explorer) calm(process int32) bool {
 // server until then. No client comes to the server meanwhile: all that are connected are where they stay, and those that are not
 // connected need time. (One could lose its connection by what it asks for itself, such as with wrong credentials; a lock that
 // does so is not searched whole.) At most one of the server's clients may have steps to take, as what it does may be visible.
+//
+// The server itself goes on, as one that can apply anything follows a leader with a majority. Nor is time among the steps, which
+// passes only where no transaction can be applied.
 func (x *explorer) secluded(all []Step) (first, deferred []Step, ok bool) {
 	if !x.loop.faultless || x.search.Slack > 0 {
 		return nil, nil, false
@@ -101,7 +104,7 @@ func (x *explorer) secluded(all []Step) (first, deferred []Step, ok bool) {
 			continue
 		}
 		if client, ok := x.onlyClient(server); ok {
-			first, deferred = split(all, func(s Step) bool { return s == step || client != 0 && s.Process == client })
+			first, deferred = split(all, func(s Step) bool { return s == step || s.Process == client })
 			return first, deferred, true
 		}
 	}
@@ -112,9 +115,6 @@ func (x *explorer) secluded(all []Step) (first, deferred []Step, ok bool) {
 // others have a say in what they do; see secluded.
 func (x *explorer) onlyClient(server int) (client int32, ok bool) {
 	cluster := x.loop.cluster
-	if !cluster.Secure(server) {
-		return 0, false
-	}
 	for _, p := range x.loop.processes {
 		l := p.link
 		switch own := l.ServerIndex() == server; {
@@ -218,12 +218,16 @@ func (x *explorer) held(but int32) bool {
 	return slices.ContainsFunc(x.loop.processes, func(p *process) bool { return p.Number != int(but) && p.stage == holding })
 }
 
-// private tells whether a step is a delivery that concerns nobody but its process, which can do nothing else.
+// private tells whether a step is a delivery that concerns nobody but its process, which can do nothing else. It concerns time too
+// where that can pass before, and lets the client give up the connection on which the message is under way.
 func (x *explorer) private(step Step) bool {
 	if step.Kind != Deliver {
 		return false
 	}
 	p := x.loop.processes[step.Process-1]
+	if p.link.Impatient() && x.slack() < x.search.Slack {
+		return false
+	}
 	return !p.waiting && p.link.Unserved() == 0
 }
 

@@ -109,6 +109,13 @@ func (l *Link) Down() bool { return (l.state == down || l.held()) && !l.crashed.
 // Isolated tells whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
 
+// Impatient tells whether the client will give its connection up unless it hears of the server in time. As a rule its pings see to
+// that; not while messages are held, nor before it has its session.
+func (l *Link) Impatient() bool {
+	_, waits := l.end.deadline()
+	return waits && l.Connected()
+}
+
 // Crashed tells whether the client's process has crashed. It may be called by any goroutine.
 func (l *Link) Crashed() bool { return l.crashed.Load() }
 
