@@ -72,7 +72,7 @@ var kinds = [Kinds]struct {
 	Unreachable:  {"unreachable", "a client cannot reach one certain server until that is healed, and loses its connection to it; others it can reach", SeveralServers},
 	PartLink:     {"part-link", "two servers hear nothing of each other until that is healed, which nobody notices for a while; all others hear both", SeveralServers},
 	MuteLink:     {"mute-link", "as part-link, but only what the first sends to the second is lost", SeveralServers},
-	LateWatches:  {"late-watches", "the next time the client comes back to the ensemble it sets its watches again only once a call that has waited is answered, and never hears of what has changed until that answer", ModelledClient},
+	LateWatches:  {"late-watches", "the next time the client comes back to the ensemble it sets its watches again only once a call that has waited is answered, and never hears of data or children that have changed until that answer", ModelledClient},
 }
 
 // A Need is what a run must have for a fault to strike in it.

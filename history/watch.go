@@ -1,6 +1,9 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 const (
 	reasonNeverArmed    = "a watch fired that was never armed"
@@ -62,8 +65,9 @@ type watch struct {
 //   - At the end of the history the owner of a watch that is gone, fired or not, has been told "not-watching" of that
 //     path since, or has armed a watch of that path since, or has had the event after all, unless the owner has crashed
 //     or its last known state is not "has-session": then it knows that it cannot rely on its watches. A watch whose
-//     owner never had the reply to the request for it is not owed to anyone, nor is one whose owner has had the event of
-//     another watch since that waits for the same: a client library hands an event to all that wait for it.
+//     owner never had the reply to the request for it is not owed to anyone, nor is one whose owner had the event of
+//     another watch before it was gone that waits for the same: a client library hands an event to all that wait for it. It is
+//     owed again to who asks for a watch of that path once more.
 //
 // A violation names, as its Guarantee, which of the nine guarantees it breaks that etcd has of its watches.
 //
@@ -90,6 +94,8 @@ func CheckWatch(events []Event) *Violation {
 				process: e.Process, request: e.Request, server: e.Server, index: i}
 			w.owed = firstUnapplied(events[:i], &w, e)
 			watches = append(watches, w)
+		case Serve:
+			expectAgain(watches, e)
 		case WatchFired:
 			w := findWatch(watches, e.Watch)
 			if reason := judgeFired(events[:i], watches, w, e); reason != "" {
@@ -330,6 +336,20 @@ func hear(before []Event, watches []watch, e *Event) {
 		w := &watches[n]
 		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) && (w.request == 0 || answered(before, w)) {
 			w.heard = true
+		}
+	}
+}
+
+// expectAgain takes note of a request that waits for what a watch of the same client stands for at the server already: that watch is
+// the request's too, and is armed no second time.
+func expectAgain(watches []watch, e *Event) {
+	if !strings.HasSuffix(e.Op, "+watch") || e.Err != "" {
+		return
+	}
+	children := strings.HasPrefix(e.Op, "children")
+	for n := range watches {
+		if w := &watches[n]; w.heard && !w.fired && w.process == e.Process && w.path == e.Path && (w.kind == "child") == children {
+			w.request, w.heard = e.Request, false
 		}
 	}
 }

@@ -35,6 +35,9 @@ func TestWatch(t *testing.T) {
 	}
 	change, answer, again := changed(2, "/l/a", 5), replyTo(1, 3), armed(1, 8, "/l/a", "data")
 	againFires, againTold := as("changed", fired(1, 8, "/l/a", 5)), as("changed", delivered(1, 8, "/l/a", 5))
+	asksAgain, answerAgain := history.Event{Kind: history.Serve, Process: 1, Request: 4, Op: "get+watch", Path: "/l/a"}, replyTo(1, 4)
+	asksChildren := asksAgain
+	asksChildren.Op = "children+watch"
 	by2 := func(e history.Event) history.Event { e.Process = 2; return e }
 	other, laterFire, laterEvent := armed(1, 8, "/l/b", "data"), fired(1, 8, "/l/b", 6), delivered(1, 8, "/l/b", 6)
 	broken := make(map[error]bool)
@@ -128,6 +131,9 @@ func TestWatch(t *testing.T) {
 		{name: "another armed", reason: goneSilently, event: 1, events: events{data, lost, armed(2, 8, "/l/a", "data"), connected}},
 		{name: "armed again and gone again", reason: goneSilently, event: 3, events: events{data, lost, armed(1, 8, "/l/a", "data"), gone(1, 8, "/l/a"), connected}},
 		{name: "gone after another one has told of the path", events: events{change, asked, answer, again, againFires, againTold, lost, connected}},
+		{name: "gone after another one has told of the path, and it was waited for again", reason: goneSilently, event: 8, events: events{change, asked, answer, again, againFires, againTold, asksAgain, answerAgain, lost, connected}},
+		{name: "gone after another one has told of the path, and before it was known to be waited for again", events: events{change, asked, answer, again, againFires, againTold, asksAgain, lost, answerAgain, connected}},
+		{name: "gone after another one has told of the path, and another kind was waited for", events: events{change, asked, answer, again, againFires, againTold, asksChildren, answerAgain, lost, connected}},
 		{name: "gone after another one has told who did not know of it yet", reason: goneSilently, event: 6, events: events{change, asked, again, againFires, againTold, answer, lost, connected}},
 		{name: "gone after another one has told of another path", reason: goneSilently, event: 5, events: events{data, other, deleted(2, "/l/b", 6), laterFire, laterEvent, lost, connected}},
 		{name: "gone after another one has told another", reason: goneSilently, event: 5, events: events{change, data, by2(again), by2(againFires), by2(againTold), lost, connected}},

@@ -17,9 +17,9 @@ func within(ctx context.Context, budget time.Duration) (context.Context, context
 	return context.WithCancel(ctx)
 }
 
-// abandoned tells whether the run is abandoned here.
-func (l *loop) abandoned() bool {
-	l.result.abandoned = l.until.Err() != nil
+// abandon tells whether the run is to be abandoned here, and notes it. One in which a process has panicked is gone on with: that is found.
+func (l *loop) abandon() bool {
+	l.result.abandoned = l.until.Err() != nil && !slices.ContainsFunc(l.processes, func(p *process) bool { return p.panics != "" })
 	return l.result.abandoned
 }
 

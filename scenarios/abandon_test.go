@@ -187,6 +187,23 @@ func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 	}
 }
 
+// What was found before counts: that a process has panicked is known when its verdicts are not there yet.
+func TestPanicBeforeTheVerdict(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var unlocks atomic.Int64
+	lock := withLock("panics", func(hold *scenarios.Hold) {
+		hold.Unlock = func(context.Context) error {
+			if unlocks.Add(1) > 1 { // The first is that of the profile.
+				cancel()
+			}
+			panic("on purpose")
+		}
+	})
+	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Failure == nil || r.Schedules != 1 {
+		t.Errorf("failure %v after %d schedules", r.Failure, r.Schedules)
+	}
+}
+
 // What was found when time is over is told, and made sure of.
 func TestFoundWhenTimeIsOver(t *testing.T) {
 	for _, always := range []bool{true, false} {

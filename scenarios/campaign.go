@@ -293,11 +293,11 @@ func (m *merger) add(outcome *chunk) bool {
 	return true
 }
 
-// salvage takes in the first outcome among those that wait in which something was found. There is one only where time has ended the
-// campaign, and a schedule before was abandoned.
+// salvage takes in the outcomes among those that wait in which something was found, up to the first failure. There are some only where
+// time has ended the campaign, and a schedule before was abandoned.
 func (m *merger) salvage() {
 	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
-		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil) {
+		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil || found.beyond != nil) {
 			m.merge(found)
 		}
 	}

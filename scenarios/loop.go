@@ -144,7 +144,7 @@ func (l *loop) run() {
 		l.take(settled[i].step, settled[i].step != settled[i].usual)
 	}
 	for !l.over() {
-		if l.abandoned() {
+		if l.abandon() {
 			return
 		}
 		l.listOptions()

@@ -225,7 +225,8 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	claims := r.toJudge(subject, result)
 	result.Familiar = r.checker.Familiar(claims, result.Events)
 	for _, property := range claims {
-		if result.abandoned = ctx.Err() != nil && len(result.Violations) == 0; result.abandoned {
+		found := len(result.Violations) > 0 || result.Panic != "" || result.Leak != ""
+		if result.abandoned = ctx.Err() != nil && !found; result.abandoned {
 			return
 		}
 		if result.Familiar && history.Outlined(property) {

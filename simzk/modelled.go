@@ -407,7 +407,7 @@ func (c *Conn) rearm() {
 	switch {
 	case len(c.watchers) == 0 || c.closed.Load():
 		c.rearming = inTime
-	case c.rearming == willBeLate && len(c.unsent) > 0:
+	case c.rearming == willBeLate && c.asks():
 		c.rearming = late
 	default:
 		c.rearming = inTime
@@ -417,7 +417,12 @@ func (c *Conn) rearm() {
 
 func (c *Conn) canDelayWatches() bool {
 	return (c.phase == dialing || c.phase == connecting) && c.rearming == inTime && c.SessionID() != 0 &&
-		len(c.watchers) > 0 && len(c.unsent) > 0 && !c.closing
+		len(c.watchers) > 0 && c.asks() && !c.closing
+}
+
+// asks tells whether a call waits whose answer will raise the last transaction that the client knows of.
+func (c *Conn) asks() bool {
+	return slices.ContainsFunc(c.unsent, func(r *call) bool { return r.Op != wire.OpAuth })
 }
 
 // prove sends the next of the credentials that this connection does not know, or after the last one, and at once in a

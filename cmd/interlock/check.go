@@ -343,12 +343,14 @@ func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *fo
 		return &statusError{statusInternal, unwritten}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
-	case found != nil && !found.beyond, len(campaign.Missed(report)) > 0, len(campaign.Lacking(report)) > 0:
+	case found != nil && !found.beyond:
+		return &statusError{statusViolation, nil}
+	case report.Schedules == 0 && !report.Interrupted:
+		return &statusError{statusInternal, errors.New("no schedule was run, so nothing is known of the lock")}
+	case len(campaign.Missed(report)) > 0, len(campaign.Lacking(report)) > 0:
 		return &statusError{statusViolation, nil}
 	case report.Survey.Unknown > 0:
 		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict is unknown")}
-	case report.Schedules == 0 && !report.Interrupted:
-		return &statusError{statusInternal, errors.New("no schedule was run, so nothing is known of the lock")}
 	case report.Unsaved != nil && !report.Complete:
 		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", report.Unsaved)}
 	}

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -95,6 +99,11 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	if err != nil {
 		return err
 	}
+	if isPartOf(f.json, path) {
+		return fmt.Errorf("--json: %s is a part of the counterexample", f.json)
+	}
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
 	text, reportOut, err := reportTo(f.json, stdout, stderr)
 	if err != nil {
 		return err
@@ -105,13 +114,27 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
 		err = reportOut.Close()
 	}
-	if shown := r.explain(text, f.full); shown != nil {
+	if shown := r.explain(text, f.full); shown != nil && !errors.Is(shown, syscall.EPIPE) {
 		return &statusError{statusInternal, shown}
 	}
 	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
 	return outcome
+}
+
+// isPartOf tells whether a file is what the path names, or stands in the directory that it names.
+func isPartOf(file, path string) bool {
+	named, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	for _, part := range []string{file, filepath.Dir(file)} {
+		if info, err := os.Stat(part); err == nil && os.SameFile(info, named) {
+			return true
+		}
+	}
+	return false
 }
 
 // run runs the schedule so many times, and once more to look at it, and returns how the program ends.

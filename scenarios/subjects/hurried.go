@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// deadline is how long a hurried process waits at first.
-const deadline = 300 * time.Millisecond
+// patience is how long a hurried process waits at first.
+const patience = 300 * time.Millisecond
 
 // Hurried is the production lock, asked for with a deadline, and again by the same owner when that has passed. It is given back by another
 // goroutine than the one that took it.
@@ -44,7 +44,7 @@ func Hurried() scenarios.Subject {
 // while nothing gets through has more and more nodes to be removed.
 func lockInTime(ctx context.Context, mutex *lock.Mutex) (*lock.Lease, error) {
 	for range 2 {
-		bounded, cancel := context.WithTimeout(ctx, deadline)
+		bounded, cancel := context.WithTimeout(ctx, patience)
 		lease, err := mutex.Lock(bounded)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {

@@ -35,7 +35,7 @@ func Reentrant() scenarios.Subject {
 			h.Again = func(context.Context) (*scenarios.Hold, error) { return reenterOnce(ctx, outer, second) }
 			owner := context.WithoutCancel(ctx)
 			h.Unlock = func(ctx context.Context) error {
-				if lost := outer.Err(); lost != nil {
+				if outer.Err() != nil {
 					return errors.Join(startAnew(owner, outer, second), unlockInTurn(ctx, outer, inner))
 				}
 				failed := unlockInTurn(ctx, outer, inner)
