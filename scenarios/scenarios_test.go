@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
@@ -117,11 +118,15 @@ func TestDefaultPolicy(t *testing.T) {
 
 // Equal decisions give equal histories to the last byte, whoever runs them and whatever ran before.
 func TestSameSeedSameBytes(t *testing.T) {
+	schedules := 300
+	if simzk.RaceDetector {
+		schedules = 60 // Each takes ten times as long there, and the race detector sees the same code in them.
+	}
 	for _, subject := range subjects.All() {
 		t.Run(subject.Name, func(t *testing.T) {
 			s := scenario(subject, 3, 2, 3)
 			first, second := scenarios.NewRunner(t), scenarios.NewRunner(t)
-			for i := range 300 {
+			for i := range schedules {
 				a := first.Run(s, scenarios.NewRandom(9, i))
 				aHash, aKeys, aSteps := a.TraceHash, slices.Clone(a.Keys), a.Steps
 				b := second.Run(s, scenarios.NewRandom(9, i))
