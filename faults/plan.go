@@ -94,8 +94,7 @@ func (p *Plan) aim(aim Aim, target string) (err error) {
 	case n == AimsMax:
 		return fmt.Errorf("a plan can name at most %d targets", AimsMax)
 	}
-	copy(p.Aims[at+1:n+1], p.Aims[at:n])
-	p.Aims[at] = aim
+	p.insert(at, aim)
 	return nil
 }
 
@@ -222,27 +221,59 @@ func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	return found
 }
 
-// Spend takes a fault of the kind, which strikes in the phase and there, from the plan: one for that target before another, one
-// for that phase alone before another, and one of the kind before one of any. The plan must allow it.
-func (p *Plan) Spend(k Kind, phase Phase, at Place) {
+// Spend takes a fault of the kind, which strikes in the phase and there, from the plan: one for
+// that target before another, one for that phase alone before another, and one of the kind before
+// one of any. The plan must allow it. Spend returns what it has taken, bound to the kind also where
+// it was one of any: an [Aim] for one fault, without a target if it was bound to none.
+func (p *Plan) Spend(k Kind, phase Phase, at Place) Aim {
 	aim := p.matching(k, phase, at)
+	taken := Aim{Kind: k, Left: 1}
 	switch {
 	case aim >= 0:
+		taken.Target, taken.Phase, taken.Phased = p.Aims[aim].Target, p.Aims[aim].Phase,
+			p.Aims[aim].Phased
 		if p.Aims[aim].Left--; p.Aims[aim].Left == 0 {
 			copy(p.Aims[aim:], p.Aims[aim+1:])
 			p.Aims[AimsMax-1] = Aim{}
 		}
 	case p.At[k][phase] > 0:
 		p.At[k][phase]--
+		taken.Phase, taken.Phased = phase, true
 	case p.Of[k] > 0:
 		p.Of[k]--
 	case k < AnyKinds && p.AnyAt[phase] > 0:
 		p.AnyAt[phase]--
+		taken.Phase, taken.Phased = phase, true
 	case k < AnyKinds && p.Any > 0:
 		p.Any--
 	default:
 		panic(fmt.Sprintf("faults: no %v left in %v", k, p))
 	}
+	return taken
+}
+
+// Add adds faults to the plan, as [Plan.Spend] returns them. A plan has room for [AimsMax] targets:
+// Add panics if the aim is one more.
+func (p *Plan) Add(a Aim) {
+	switch {
+	case a.Target != Target{}:
+		if at, found := slices.BinarySearchFunc(p.aims(), a, compareAims); found {
+			p.Aims[at].Left += a.Left
+		} else {
+			p.insert(at, a)
+		}
+	case a.Phased:
+		p.At[a.Kind][a.Phase] += a.Left
+	default:
+		p.Of[a.Kind] += int(a.Left)
+	}
+}
+
+// insert makes room for an aim among those that there are.
+func (p *Plan) insert(at int, a Aim) {
+	n := len(p.aims())
+	copy(p.Aims[at+1:n+1], p.Aims[at:n])
+	p.Aims[at] = a
 }
 
 // Empty tells whether the plan has no fault left.

@@ -10,24 +10,37 @@ const reasonTwoInside = "a process entered its critical section while another wa
 // no process enters while another is inside. A process that has been told of its loss counts as outside even before it
 // leaves: from there on it knows better, and what it does is its own fault and not that of the lock.
 //
-// It takes time linear in the events. To remember one process is enough: with a second one inside it is decided.
+// It takes time linear in the events. To remember one process is enough: a second one inside decides it.
 func CheckBeliefExclusion(events []Event) *Violation {
-	inside, since := int32(0), 0
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case Enter:
-			if inside != 0 && inside != e.Process {
-				return &Violation{
-					Property: BeliefExclusion, Event: i, Reason: reasonTwoInside,
-					Detail: fmt.Sprintf("c%d entered while c%d was inside since event %d", e.Process, inside, since),
-				}
+	return decide(BeliefExclusion, new(beliefMonitor), events)
+}
+
+type beliefMonitor struct {
+	inside int32 // the process that is inside, 0 for none
+	since  int
+}
+
+func (m *beliefMonitor) reset()                            { *m = beliefMonitor{} }
+func (m *beliefMonitor) copy(from monitor)                 { *m = *from.(*beliefMonitor) }
+func (m *beliefMonitor) finish(*queue, []Event) *Violation { return nil }
+func (m *beliefMonitor) state(_ *queue, s *State)          { s.fold(uint64(m.inside), 0) }
+
+// visible: to enter sooner, and to leave or to be told of a loss later, is to be inside for longer.
+func (m *beliefMonitor) visible(_ *queue, e *Event) bool { return e.Kind == Leave || e.Kind == Lost }
+
+func (m *beliefMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	switch e := &log[i]; e.Kind {
+	case Enter:
+		if m.inside != 0 && m.inside != e.Process {
+			return &Violation{
+				Property: BeliefExclusion, Event: i, Reason: reasonTwoInside,
+				Detail: fmt.Sprintf("c%d entered while c%d was inside since event %d", e.Process, m.inside, m.since),
 			}
-			inside, since = e.Process, i
-		case Leave, Lost, Crashed:
-			if inside == e.Process {
-				inside = 0
-			}
+		}
+		m.inside, m.since = e.Process, i
+	case Leave, Lost, Crashed:
+		if m.inside == e.Process {
+			m.inside = 0
 		}
 	}
 	return nil

@@ -5,78 +5,141 @@ import (
 	"slices"
 )
 
-var properties = []Property{
-	ServedExclusion, BeliefExclusion, FencedExclusion, NoLostUpdate, FIFO, Watch, Progress, NoStarvation, NoLivelock,
-	NoRefusal, NoOrphan, HonestLoss, Reentrancy, Herd, Token, Linearizable,
+// A property is all that the package knows of one [Property].
+type property struct {
+	name Property
+
+	// monitor makes what decides the property event by event, and knows what it remembers. It is nil where only a checker of
+	// whole histories is known.
+	monitor func(*rule) monitor
+	kinds   uint64 // the kinds of events that the monitor observes
+
+	// check decides the property of a whole history, where that is not the monitor's matter.
+	check func(c *Checker, events []Event) *Violation
+
+	atEnd    bool // it is decided, at least in part, by how a history ends
+	outlined bool // see [Outlined]
+}
+
+const everyKind = 1<<kinds - 1
+
+// What several properties observe.
+const (
+	granting = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn
+	writing  = 1<<ResourceRead | 1<<ResourceWrite
+)
+
+// propertyTable holds the properties in their canonical order.
+var propertyTable = [...]property{
+	{name: ServedExclusion, monitor: func(*rule) monitor { return servedMonitor{} }, kinds: 1 << LockReturn, outlined: true},
+	{name: BeliefExclusion, monitor: func(*rule) monitor { return new(beliefMonitor) }, kinds: 1<<Enter | 1<<Leave | 1<<Lost | 1<<Crashed, outlined: true},
+	{name: FencedExclusion, monitor: func(*rule) monitor { return new(fencedMonitor) }, kinds: 1<<LockReturn | writing | 1<<NodeCreated | 1<<NodeChanged, outlined: true},
+	{name: NoLostUpdate, monitor: func(*rule) monitor { return new(updateMonitor) }, kinds: writing | 1<<NodeCreated | 1<<NodeChanged, outlined: true},
+	{name: FIFO, monitor: func(r *rule) monitor { return fifoMonitor{rule: r} }, kinds: 1 << LockReturn, outlined: true},
+	{name: Watch, monitor: func(*rule) monitor { return new(watchMonitor) }, kinds: everyKind, atEnd: true},
+	{name: Progress, monitor: func(*rule) monitor { return new(progressMonitor) }, kinds: granting | 1<<Liveness | 1<<Crashed,
+		atEnd: true, outlined: true},
+	{name: NoStarvation, monitor: func(r *rule) monitor { return &starvationMonitor{bounds: &r.limits} },
+		kinds: 1<<Liveness | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<LockReturn, outlined: true},
+	{name: NoLivelock, monitor: func(r *rule) monitor { return &livelockMonitor{bounds: &r.limits} },
+		kinds: 1<<Liveness | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send},
+	{name: NoRefusal, monitor: func(*rule) monitor { return new(refusalMonitor) }, kinds: 1<<LockCall | 1<<Fault | 1<<LockReturn, outlined: true},
+	{name: NoOrphan, monitor: func(*rule) monitor { return new(orphanMonitor) }, atEnd: true, outlined: true,
+		kinds: granting | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed},
+	{name: HonestLoss, monitor: func(*rule) monitor { return new(honestMonitor) }, outlined: true,
+		kinds: holding | contention | 1<<ReenterReturn | 1<<Enter},
+	{name: Reentrancy, monitor: func(*rule) monitor { return new(reentrancyMonitor) }, kinds: everyKind, outlined: true},
+	{name: Herd, monitor: func(r *rule) monitor { return &herdMonitor{bounds: &r.limits} },
+		kinds: contention | 1<<Tick | 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<WatchFired |
+			1<<WatchArmed | 1<<WatchGone | 1<<Applied},
+	{name: Token, monitor: func(r *rule) monitor { return &tokenMonitor{rule: r} }, kinds: 1 << LockReturn, outlined: true},
+	{name: Linearizable, monitor: func(*rule) monitor { return new(overlapMonitor) }, kinds: 1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
+		check: func(c *Checker, events []Event) *Violation { return c.checkLinearizable(events) }, outlined: true},
+}
+
+// ensembleProperty is apart from the table, because no lock claims it.
+var ensembleProperty = property{name: Ensemble, monitor: func(*rule) monitor { return &ensembleMonitor{strict: true} }, kinds: everyKind}
+
+// find returns what the package knows of a property, nil if nothing.
+func find(p Property) *property {
+	for i := range propertyTable {
+		if propertyTable[i].name == p {
+			return &propertyTable[i]
+		}
+	}
+	if p == Ensemble {
+		return &ensembleProperty
+	}
+	return nil
 }
 
 // Properties returns all properties in their canonical order. The slice is the caller's.
-func Properties() []Property { return slices.Clone(properties) }
+func Properties() []Property {
+	names := make([]Property, len(propertyTable))
+	for i := range propertyTable {
+		names[i] = propertyTable[i].name
+	}
+	return names
+}
 
 // ParseProperty returns the property of that name, or an error that lists the names that there are.
 func ParseProperty(name string) (Property, error) {
-	if p := Property(name); slices.Contains(properties, p) {
+	if p := Property(name); slices.Contains(Properties(), p) {
 		return p, nil
 	}
-	return "", fmt.Errorf("unknown property %q, want one of %v", name, properties)
+	return "", fmt.Errorf("unknown property %q, want one of %v", name, Properties())
 }
 
-// A Checker checks any property, and remembers what is dear to compute twice. The zero value is ready for use. It is
+// JudgedAtEnd reports whether a property is decided, at least in part, by how a history ends.
+func JudgedAtEnd(p Property) bool {
+	known := find(p)
+	return known != nil && known.atEnd
+}
+
+// A Checker checks any property, and remembers what is expensive to compute twice. The zero value is ready for use. It is
 // not safe for concurrent use: each worker has its own.
 type Checker struct {
-	Bounds Bounds // that [NoStarvation], [NoLivelock] and [Herd] are judged by; [DefaultBounds] unless set
+	Bounds    Bounds // that [NoStarvation], [NoLivelock] and [Herd] are judged by; [DefaultBounds] unless set
+	Exclusive bool   // the lock claims [ServedExclusion], which [FIFO] depends on
 
 	Cut bool // the histories are beginnings of longer ones, so that a release that is under way may still come
 
 	linearizable LinearizableChecker
-	ensemble     ensembleChecker
+	monitors     map[Property]monitor
+	rule         rule
+	queue        queue
 	memory       memory
 }
 
-// Check returns how the events break the property, which may be [Ensemble] too, or nil if they do not. The answer depends on the events alone, not
-// on what was checked before. It panics if there is no such property.
-func (c *Checker) Check(property Property, events []Event) *Violation {
-	switch property {
-	case ServedExclusion:
-		return CheckServedExclusion(events)
-	case BeliefExclusion:
-		return CheckBeliefExclusion(events)
-	case FencedExclusion:
-		return CheckFencedExclusion(events)
-	case NoLostUpdate:
-		return CheckNoLostUpdate(events)
-	case FIFO:
-		return CheckFIFO(events)
-	case Watch:
-		return CheckWatch(events)
-	case Progress:
-		return CheckProgress(events)
-	case NoStarvation:
-		return CheckNoStarvation(events, c.bounds())
-	case NoLivelock:
-		return CheckNoLivelock(events, c.bounds())
-	case NoRefusal:
-		return CheckNoRefusal(events)
-	case NoOrphan:
-		return CheckNoOrphan(events)
-	case HonestLoss:
-		return CheckHonestLoss(events)
-	case Reentrancy:
-		return CheckReentrancy(events)
-	case Herd:
-		return CheckHerd(events, c.bounds())
-	case Token:
-		return CheckToken(events)
-	case Linearizable:
-		c.linearizable.Cut = c.Cut
-		return c.linearizable.Check(events)
-	case Ensemble:
-		return c.ensemble.run(events)
+// Check returns how the events break the property, which may be [Ensemble] too, or nil if they do not. The answer depends on the
+// events alone, not on what was checked before. It panics if there is no such property.
+func (c *Checker) Check(name Property, events []Event) *Violation {
+	p := find(name)
+	switch {
+	case p == nil:
+		panic(fmt.Sprintf("history: no checker for property %q", name))
+	case p.check != nil:
+		return p.check(c, events)
 	}
-	panic(fmt.Sprintf("history: no checker for property %q", property))
+	m, ok := c.monitors[name]
+	if !ok {
+		if c.monitors == nil {
+			c.monitors = make(map[Property]monitor)
+		}
+		m = p.monitor(&c.rule)
+		c.monitors[name] = m
+	}
+	c.rule = rule{limits: c.bounds(), exclusive: c.Exclusive}
+	m.reset()
+	return c.queue.decide(p, m, events)
 }
 
-// Undecided tells whether the last check of [Linearizable] has reached its limits before it came to a verdict.
+func (c *Checker) checkLinearizable(events []Event) *Violation {
+	c.linearizable.Cut = c.Cut
+	return c.linearizable.Check(events)
+}
+
+// Undecided reports whether the last check of [Linearizable] has reached its limits before it came to a verdict.
 func (c *Checker) Undecided() bool { return c.linearizable.Undecided() }
 
 func (c *Checker) bounds() Bounds {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,9 +121,6 @@ func TestWithinIsSound(t *testing.T) {
 		}
 		events := history.Merge(logs...).Events()
 		for _, property := range history.WithinClocks {
-			if property == history.HonestLoss {
-				continue // Of nodes it needs all events or none.
-			}
 			if v, decided := history.CheckWithin(property, events, clocks, models.Limits{}); v != nil || !decided {
 				t.Fatalf("%+v, decided %v, in\n%v", v, decided, events)
 			}
@@ -134,25 +132,33 @@ func TestWithinIsSound(t *testing.T) {
 func TestWithinAgrees(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	kinds := []history.Kind{history.LockCall, history.LockReturn, history.LockReturn, history.NodeCreated, history.NodeCreated, history.Lost,
-		history.Enter, history.Leave}
+		history.Enter, history.Leave, history.UnlockCall, history.UnlockReturn}
 	plain := map[history.Property]func([]history.Event, time.Duration) bool{
 		history.Token: plainTokenFell, history.FIFO: plainOvertaken, history.BeliefExclusion: plainInside}
 	verdicts := map[string]int{}
-	for n := range 6000 {
+	for n := range 10_000 {
 		paths := []string{"/l/a", "/l/b", "/m/a"}
 		if n%5 == 0 {
 			paths[2] = ""
 		}
 		var events []history.Event
 		for range random.IntN(20) {
-			events = append(events, history.Event{Kind: kinds[random.IntN(len(kinds))], At: time.Duration(random.IntN(30)),
-				Process: 1 + random.Int32N(3), Attempt: 1 + random.Int32N(2), Path: paths[random.IntN(len(paths))], Zxid: random.Int64N(20)})
+			e := history.Event{
+				Kind: kinds[random.IntN(len(kinds))], At: time.Duration(random.IntN(30)),
+				Process: 1 + random.Int32N(3), Attempt: 1 + random.Int32N(2),
+				Path: paths[random.IntN(len(paths))], Zxid: random.Int64N(20),
+			}
+			if e.Kind == history.UnlockReturn && random.IntN(2) == 0 {
+				e.Err = "lost"
+			}
+			events = append(events, e)
 		}
 		events = history.Merge(history.NewLog(events)).Events()
 		within := time.Duration(random.IntN(3))
 		for property, plain := range plain {
 			v, _ := history.CheckWithin(property, events, history.Clocks{Default: within}, models.Limits{})
-			want := plain(events, within)
+			want := slices.ContainsFunc(plainLocks(events),
+				func(one []history.Event) bool { return plain(one, within) })
 			if (v != nil) != want {
 				t.Fatalf("%s within %v: %+v, want a violation: %v, in\n%v", property, within, v, want, events)
 			}
@@ -166,39 +172,64 @@ func TestWithinAgrees(t *testing.T) {
 	}
 }
 
-// A plainGrant is a grant with the last call of its attempt, the last node of its path, and whether it was lost.
-type plainGrant struct {
-	history.Event
-	call   time.Duration
-	queued *history.Event
-	lost   bool
-}
-
-func plainGrants(events []history.Event) []plainGrant {
-	var all []plainGrant
-	for _, e := range events {
-		if e.Kind != history.LockReturn {
-			continue
-		}
-		g := plainGrant{Event: e, call: e.At}
-		for i, o := range events {
-			switch {
-			case o.Process != e.Process:
-			case o.Kind == history.LockCall && o.Attempt == e.Attempt:
-				g.call = o.At
-			case o.Kind == history.NodeCreated && o.Path == e.Path && e.Path != "":
-				g.queued = &events[i]
-			case o.Kind == history.Lost && o.Attempt == e.Attempt:
-				g.lost = true
+// plainLocks returns the history of each lock that is named, or the whole history if there is one
+// at most.
+func plainLocks(events []history.Event) (all [][]history.Event) {
+	lockOf := func(e history.Event) (name string) {
+		for _, o := range events {
+			if o.Kind == history.LockReturn && o.Process == e.Process && o.Attempt == e.Attempt &&
+				o.Path != "" {
+				name = o.Path[:2]
 			}
 		}
-		all = append(all, g)
+		return name
+	}
+	for _, name := range []string{"/l", "/m"} {
+		if !slices.ContainsFunc(events, func(e history.Event) bool {
+			return e.Kind == history.LockReturn && strings.HasPrefix(e.Path, name)
+		}) {
+			return [][]history.Event{events}
+		}
+		all = append(all, slices.DeleteFunc(slices.Clone(events),
+			func(e history.Event) bool { return lockOf(e) != name }))
 	}
 	return all
 }
 
-func plainSameLock(a, b *plainGrant) bool {
-	return a.Path == "" || b.Path == "" || a.Path[:2] == b.Path[:2]
+// A plainGrant is a grant with the last call of its attempt, the last node of its path, the end of
+// the attempt, and whether it was lost. Places are indexes of events.
+type plainGrant struct {
+	history.Event
+	place, call, end int
+	queued           *history.Event
+	lost             bool
+}
+
+func plainGrants(events []history.Event) []plainGrant {
+	var all []plainGrant
+	for i, e := range events {
+		if e.Kind != history.LockReturn {
+			continue
+		}
+		g := plainGrant{Event: e, place: i, call: i, end: len(events)}
+		for i, o := range events {
+			same := o.Process == e.Process && o.Attempt == e.Attempt
+			switch {
+			case o.Kind == history.NodeCreated && o.Process == e.Process &&
+				o.Path == e.Path && e.Path != "":
+				g.queued = &events[i]
+			case !same:
+			case o.Kind == history.LockCall:
+				g.call = i
+			case o.Kind == history.Lost || o.Kind == history.UnlockCall:
+				g.end = min(g.end, i)
+			}
+			told := o.Kind == history.Lost || o.Kind == history.UnlockReturn && o.Err != ""
+			g.lost = g.lost || same && told
+		}
+		all = append(all, g)
+	}
+	return all
 }
 
 func plainTokenFell(events []history.Event, within time.Duration) bool {
@@ -206,8 +237,12 @@ func plainTokenFell(events []history.Event, within time.Duration) bool {
 	for i := range all {
 		for j := range all {
 			a, b := &all[i], &all[j]
-			if i != j && a.Zxid != 0 && b.Zxid != 0 && b.Zxid <= a.Zxid && plainSameLock(a, b) &&
-				(a.Zxid == b.Zxid && a.Process != b.Process || a.At+within < b.call-within) {
+			openAtOnce := a.Process == b.Process && b.call < a.end
+			if i == j || a.Zxid == 0 || b.Zxid == 0 || b.Zxid > a.Zxid || openAtOnce {
+				continue
+			}
+			if a.Zxid == b.Zxid && a.Process != b.Process ||
+				a.place < b.call && a.At+within < events[b.call].At-within {
 				return true
 			}
 		}
@@ -220,7 +255,8 @@ func plainOvertaken(events []history.Event, within time.Duration) bool {
 	for i := range all {
 		for j := range all {
 			w, g := &all[i], &all[j]
-			if w.queued != nil && !w.lost && !g.lost && w.Zxid != 0 && g.Zxid > w.Zxid && w.Process != g.Process && plainSameLock(w, g) &&
+			if w.queued != nil && !w.lost && !g.lost && w.Zxid != 0 && g.Zxid > w.Zxid &&
+				w.Process != g.Process &&
 				w.queued.At+within < g.At-within && g.At+within < w.At-within {
 				return true
 			}
@@ -241,10 +277,12 @@ func plainInside(events []history.Event, within time.Duration) bool {
 		}
 		s := stay{process: e.Process, from: e.At + within}
 		for _, o := range events[i+1:] {
-			if o.Process != e.Process {
+			if o.Process != e.Process || o.Attempt != e.Attempt {
 				continue
 			}
-			if s.till = o.At - within; o.Kind == history.Leave || o.Kind == history.Lost || o.Kind == history.Enter {
+			s.till = o.At - within
+			if o.Kind == history.Leave || o.Kind == history.Lost || o.Kind == history.Enter ||
+				o.Kind == history.UnlockCall {
 				break
 			}
 		}

@@ -27,18 +27,34 @@ const Ensemble Property = "ensemble"
 // decides.
 //
 // It takes time linear in the events, times the number of ephemeral nodes that are live at once.
-func CheckEnsemble(events []Event) *Violation { return new(ensembleChecker).run(events) }
+//
+// No lock decides it: it is a check on the ensemble, in every history that is looked at. A search that merges states does not tell them
+// apart by it.
+func CheckEnsemble(events []Event) *Violation {
+	return decide(Ensemble, &ensembleMonitor{strict: true}, events)
+}
 
-// run decides [Ensemble], in the memory of the history before.
-func (c *ensembleChecker) run(events []Event) *Violation {
-	*c = ensembleChecker{clients: c.clients[:0], sessions: c.sessions[:0], ephemerals: c.ephemerals[:0], strict: true}
-	for i := range events {
-		c.event = i
-		if c.check(&events[i]); c.violation != nil {
-			return c.violation
-		}
-	}
-	return nil
+func (c *ensembleMonitor) reset() {
+	*c = ensembleMonitor{clients: c.clients[:0], sessions: c.sessions[:0], ephemerals: c.ephemerals[:0], strict: true}
+}
+
+func (c *ensembleMonitor) copy(from monitor) {
+	other, old := from.(*ensembleMonitor), *c
+	*c = *other
+	c.clients, c.sessions = append(old.clients[:0], other.clients...), append(old.sessions[:0], other.sessions...)
+	c.ephemerals = append(old.ephemerals[:0], other.ephemerals...)
+}
+
+func (c *ensembleMonitor) finish(*queue, []Event) *Violation { return nil }
+func (c *ensembleMonitor) state(*queue, *State)              {}
+
+// visible: no lock decides it.
+func (c *ensembleMonitor) visible(*queue, *Event) bool { return false }
+
+func (c *ensembleMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	c.event = i
+	c.check(&log[i])
+	return c.violation
 }
 
 // A clientView is what is known of one process and its connections.
@@ -67,7 +83,7 @@ type ephemeralView struct {
 	session int64
 }
 
-type ensembleChecker struct {
+type ensembleMonitor struct {
 	event      int
 	violation  *Violation
 	clients    []clientView
@@ -85,18 +101,18 @@ type ensembleChecker struct {
 // maxServers is more than any history has servers.
 const maxServers = 64
 
-func (c *ensembleChecker) fail(reason, format string, values ...any) {
+func (c *ensembleMonitor) fail(reason, format string, values ...any) {
 	c.violation = &Violation{Property: Ensemble, Event: c.event, Reason: reason, Detail: fmt.Sprintf(format, values...)}
 }
 
-func (c *ensembleChecker) client(process int32) *clientView {
+func (c *ensembleMonitor) client(process int32) *clientView {
 	for int(process) >= len(c.clients) {
 		c.clients = append(c.clients, clientView{})
 	}
 	return &c.clients[process]
 }
 
-func (c *ensembleChecker) check(e *Event) {
+func (c *ensembleMonitor) check(e *Event) {
 	if e.Server > 0 && e.Server < maxServers {
 		c.servers = max(c.servers, int(e.Server))
 	}
@@ -125,13 +141,13 @@ func (c *ensembleChecker) check(e *Event) {
 
 // disturb takes note of a fault after which a session may end early, and a sync may be answered by a leader that leads no
 // more.
-func (c *ensembleChecker) disturb(name string) {
+func (c *ensembleMonitor) disturb(name string) {
 	for _, kind := range [...]string{"clock", "client", "server", "link", "hold", "pause"} {
 		c.strict = c.strict && !strings.Contains(name, kind)
 	}
 }
 
-func (c *ensembleChecker) checkRequest(e *Event, client *clientView) {
+func (c *ensembleMonitor) checkRequest(e *Event, client *clientView) {
 	switch e.Kind {
 	case Send:
 		client.sent = e.Request
@@ -150,7 +166,7 @@ func (c *ensembleChecker) checkRequest(e *Event, client *clientView) {
 	}
 }
 
-func (c *ensembleChecker) checkServe(e *Event, client *clientView) {
+func (c *ensembleMonitor) checkServe(e *Event, client *clientView) {
 	client.heard = e.At
 	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") || strings.HasPrefix(e.Op, "children")) {
 		client.read = e.At
@@ -168,7 +184,7 @@ func (c *ensembleChecker) checkServe(e *Event, client *clientView) {
 	client.served = e.Request
 }
 
-func (c *ensembleChecker) checkReply(e *Event, client *clientView) {
+func (c *ensembleMonitor) checkReply(e *Event, client *clientView) {
 	synced := e.Request == client.sync
 	if synced {
 		client.sync = 0
@@ -191,7 +207,7 @@ func (c *ensembleChecker) checkReply(e *Event, client *clientView) {
 	client.replied, client.seen = e.Request, e.Zxid
 }
 
-func (c *ensembleChecker) session(id int64) *sessionView {
+func (c *ensembleMonitor) session(id int64) *sessionView {
 	for i := range c.sessions {
 		if c.sessions[i].id == id {
 			return &c.sessions[i]
@@ -200,7 +216,7 @@ func (c *ensembleChecker) session(id int64) *sessionView {
 	return nil
 }
 
-func (c *ensembleChecker) checkCommit(e *Event) {
+func (c *ensembleMonitor) checkCommit(e *Event) {
 	switch {
 	case e.Zxid < c.committed:
 		c.fail("transactions were committed out of order", "transaction %s after %s", zxidName(e.Zxid), zxidName(c.committed))
@@ -235,7 +251,7 @@ func (c *ensembleChecker) checkCommit(e *Event) {
 
 // agreed tells whether a majority of the servers has logged a transaction, the leader being one of them. How many servers there
 // are shows only as they do something.
-func (c *ensembleChecker) agreed(zxid int64) bool {
+func (c *ensembleMonitor) agreed(zxid int64) bool {
 	if c.servers < 2 {
 		return true
 	}
@@ -248,7 +264,7 @@ func (c *ensembleChecker) agreed(zxid int64) bool {
 	return known > c.servers/2
 }
 
-func (c *ensembleChecker) checkCreated(e *Event) {
+func (c *ensembleMonitor) checkCreated(e *Event) {
 	client := c.client(e.Process)
 	if client.created++; e.Session == 0 {
 		return
@@ -266,7 +282,7 @@ func (c *ensembleChecker) checkCreated(e *Event) {
 	c.ephemerals = append(c.ephemerals, ephemeralView{e.Path, e.Session})
 }
 
-func (c *ensembleChecker) checkEnd(e *Event) {
+func (c *ensembleMonitor) checkEnd(e *Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
 			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d", c.ephemerals[i].path, e.Session, e.Process)
@@ -295,7 +311,7 @@ func (c *ensembleChecker) checkEnd(e *Event) {
 	}
 }
 
-func (c *ensembleChecker) checkServer(e *Event) {
+func (c *ensembleMonitor) checkServer(e *Event) {
 	if e.Server < 1 || e.Server >= maxServers {
 		return
 	}

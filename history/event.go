@@ -19,7 +19,7 @@ const (
 	// What a process asked of its lock, and was told.
 
 	LockCall     // the process asks for the lock. Attempt
-	LockReturn   // Lock returned. Attempt, Err; Path and Zxid of the contender node where the lock tells them
+	LockReturn   // Lock returned. Attempt, Err; Path and Zxid of its node; Name of a lock without nodes
 	Enter        // the process enters its critical section. Attempt
 	Leave        // the process leaves its critical section. Attempt
 	Lost         // the process was told that it no longer holds the lock. Attempt

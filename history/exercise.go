@@ -8,8 +8,10 @@ type Exercise struct{ counts [32]int }
 
 // Of returns how often the property was tested.
 func (x *Exercise) Of(p Property) int {
-	if i := slices.Index(properties, p); i >= 0 {
-		return x.counts[i]
+	for i := range propertyTable {
+		if propertyTable[i].name == p {
+			return x.counts[i]
+		}
 	}
 	return 0
 }
@@ -64,14 +66,14 @@ func (x *Exercise) Add(events []Event) {
 	var openSpace [12]opening
 	var struckSpace, insideSpace, workingSpace [16]int32
 	c := census{Exercise: x, struck: struckSpace[:0], inside: insideSpace[:0], working: workingSpace[:0]}
-	nodes, open := nodeSpace[:0], openSpace[:0]
+	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {
 		e := &events[i]
-		if contends(e.Kind) {
-			c.contend(nodes, open, e)
-			nodes, open = track(nodes, open, e, i)
+		if contention>>e.Kind&1 != 0 {
+			c.contend(&q, e)
+			q.observe(e, i)
 		} else {
-			c.count(open, e)
+			c.count(q.open, e)
 		}
 	}
 }
@@ -89,7 +91,7 @@ type census struct {
 }
 
 // contend counts what an event of the contention tests.
-func (c *census) contend(nodes []node, open []opening, e *Event) {
+func (c *census) contend(q *queue, e *Event) {
 	switch e.Kind {
 	case LockCall, UnlockCall:
 		if c.lively {
@@ -107,7 +109,7 @@ func (c *census) contend(nodes []node, open []opening, e *Event) {
 			c.counts[xOrphan]++
 			return
 		}
-		c.grant(nodes, e)
+		c.grant(q, e)
 	case UnlockReturn:
 		c.pending--
 		c.counts[xOrphan]++
@@ -115,20 +117,20 @@ func (c *census) contend(nodes []node, open []opening, e *Event) {
 			c.inside = slices.Delete(c.inside, n, n+1)
 		}
 	case NodeDeleted:
-		n := findLive(nodes, e.Path)
-		if n < 0 || nodes[n].holder == 0 {
+		n := q.live(e.Path)
+		if n < 0 || q.nodes[n].holder == 0 {
 			return
 		}
-		if behind(nodes, n) > 0 {
+		if q.behind(n) > 0 {
 			c.counts[xHerd]++
 		}
-		if !nodes[n].renounced {
+		if !q.nodes[n].renounced {
 			c.counts[xHonest]++
 		}
 	}
 }
 
-func (c *census) grant(nodes []node, e *Event) {
+func (c *census) grant(q *queue, e *Event) {
 	c.counts[xLinearizable]++
 	if e.Zxid != 0 {
 		if c.granted {
@@ -139,13 +141,13 @@ func (c *census) grant(nodes []node, e *Event) {
 	if !slices.Contains(c.inside, e.Process) {
 		c.inside = append(c.inside, e.Process)
 	}
-	n := grantedNode(nodes, e)
-	if n < 0 || nodes[n].deleted != 0 {
+	n := q.granted(e)
+	if n < 0 || q.nodes[n].deleted != 0 {
 		return
 	}
-	for m := range nodes {
-		other := &nodes[m]
-		if other.process != e.Process && other.deleted == 0 && (other.waiting || other.holder != 0) && sameDirectory(other, &nodes[n]) {
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if other.process != e.Process && other.deleted == 0 && (other.waiting || other.holder != 0) && sameDirectory(other, &q.nodes[n]) {
 			c.counts[xServed]++
 			c.counts[xFIFO]++
 			if c.lively {

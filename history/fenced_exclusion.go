@@ -8,12 +8,11 @@ import (
 
 const reasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
 
-// A fence is the place in the order of holders of the grant that a process had last.
+// A fence is the place in the order of holders of the grant that a process had last: the transaction that created
+// its node, or where no node is known its token.
 type fence struct {
 	process int32
 	zxid    int64
-	tells   bool // by its token, as no node is known
-	holds   bool // and has not begun to give the lock back
 }
 
 // CheckFencedExclusion decides [FencedExclusion]: a resource that checks fencing tokens never accepts a write of an
@@ -29,78 +28,73 @@ type fence struct {
 //
 // It takes time linear in the events, times the number of nodes, processes and resources alive.
 func CheckFencedExclusion(events []Event) *Violation {
-	_, v := fencing(events)
-	return v
+	return decide(FencedExclusion, new(fencedMonitor), events)
 }
 
-// Outrun returns 64 bits over who may not write any more by [FencedExclusion]: which of the holders, and of the nodes that may be
-// granted yet, are older than the newest that has written. Where a grant had no node that is known, they are over the newest itself,
-// as nobody knows what tokens come yet. It takes as long.
-func Outrun(events []Event) uint64 {
-	outrun, _ := fencing(events)
-	return outrun
+type fencedMonitor struct {
+	resources []resource // the version of each is the place of the newest holder that has written to it
+	fences    []fence
 }
 
-// fencing decides the property, and returns what [Outrun] does if it holds.
-func fencing(events []Event) (outrun uint64, v *Violation) {
-	var nodeSpace [12]node
-	var openSpace [12]opening
-	var resourceSpace [4]resource
-	var fenceSpace [12]fence
-	nodes, open, resources, fences := nodeSpace[:0], openSpace[:0], resourceSpace[:0], fenceSpace[:0]
-	for i := range events {
-		e := &events[i]
-		switch {
-		case e.Kind == ResourceRead:
-			resources = withNewest(resources, e)
-		case e.Kind == LockReturn && e.Err == "":
-			fences = withFence(fences, e, nodes)
-		case e.Kind == UnlockCall:
-			if f := findFence(fences, e.Process); f >= 0 {
-				fences[f].holds = false
-			}
-		default:
-			n := accepted(resources, e)
-			if n < 0 {
-				break
-			}
-			f := findFence(fences, e.Process)
-			if f < 0 {
-				break
-			}
-			if zxid := fences[f].zxid; zxid < resources[n].version {
-				return 0, &Violation{Property: FencedExclusion, Event: i, Reason: reasonLateWrite,
-					Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d", e.Process, zxid,
-						resources[n].writer, resources[n].version)}
-			}
-			resources[n].version, resources[n].writer = fences[f].zxid, e.Process
-		}
-		if contends(e.Kind) {
-			nodes, open = track(nodes, open, e, i)
-		}
-	}
-	for r := range resources {
-		outrun += outrunBy(resources[r].version, nodes, fences)
-	}
-	return outrun, nil
+func (m *fencedMonitor) reset() { m.resources, m.fences = m.resources[:0], m.fences[:0] }
+
+func (m *fencedMonitor) copy(from monitor) {
+	other := from.(*fencedMonitor)
+	m.resources, m.fences = append(m.resources[:0], other.resources...), append(m.fences[:0], other.fences...)
 }
 
-// outrunBy returns the same for one resource to which that holder has written. It does not depend on the order of nodes and of grants.
-func outrunBy(newest int64, nodes []node, fences []fence) (sum uint64) {
-	for n := range nodes {
-		if nodes[n].zxid < newest {
-			sum += xxhash.Sum64String(nodes[n].path)
+func (m *fencedMonitor) finish(*queue, []Event) *Violation { return nil }
+
+// state holds the places themselves and not only their order, since a grant by a token alone has a place that no node tells. The
+// nodes that may be granted yet have the places that the state of the ensemble tells, or the queue if they are gone.
+func (m *fencedMonitor) state(q *queue, s *State) {
+	resources, fences := uint64(0), uint64(0)
+	for i := range m.resources {
+		resources += fold(xxhash.Sum64String(m.resources[i].path), uint64(m.resources[i].version))
+	}
+	for _, f := range m.fences {
+		if !s.ended(f.process) {
+			fences += fold(uint64(f.process), uint64(f.zxid))
 		}
 	}
-	for _, f := range fences {
-		if f.holds && f.zxid < newest {
-			sum += 1 << (f.process % 64)
-		}
-		if f.tells {
-			sum += uint64(newest) * 0x9e3779b97f4a7c15
+	s.fold(resources, fences)
+	for n := range q.nodes {
+		if m := &q.nodes[n]; m.deleted != 0 && !s.ended(m.process) {
+			s.fold(uint64(n), uint64(m.zxid))
 		}
 	}
-	return sum
+}
+
+// visible: a process's place counts when it writes, and a resource from when it is first read, the sooner the more. The order of writes
+// that a process itself reports counts.
+func (m *fencedMonitor) visible(q *queue, e *Event) bool {
+	return e.Kind == ResourceWrite && e.Path == "" || e.Kind == LockReturn && !q.settled(e)
+}
+
+func (m *fencedMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	switch e.Kind {
+	case ResourceRead:
+		m.resources = withNewest(m.resources, e)
+		return nil
+	case LockReturn:
+		if e.Err == "" {
+			m.fences = withFence(m.fences, e, q)
+		}
+		return nil
+	}
+	n, f := accepted(m.resources, e), findFence(m.fences, e.Process)
+	if n < 0 || f < 0 {
+		return nil
+	}
+	newest := &m.resources[n]
+	if zxid := m.fences[f].zxid; zxid < newest.version {
+		return &Violation{Property: FencedExclusion, Event: i, Reason: reasonLateWrite,
+			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d", e.Process, zxid,
+				newest.writer, newest.version)}
+	}
+	newest.version, newest.writer = m.fences[f].zxid, e.Process
+	return nil
 }
 
 // withNewest returns the resources with that of a reading. Here the version of a resource is the newest holder that has
@@ -114,11 +108,11 @@ func withNewest(resources []resource, e *Event) []resource {
 	return append(resources, resource{path: e.Path})
 }
 
-// withFence notes a grant. One of which neither node nor token is known leaves the process without a place in the order.
-func withFence(fences []fence, e *Event, nodes []node) []fence {
-	now := fence{process: e.Process, zxid: e.Zxid, tells: true, holds: true}
-	if n := grantedNode(nodes, e); n >= 0 {
-		now.zxid, now.tells = nodes[n].zxid, false
+// withFence notes a grant. A grant of which neither node nor token is known leaves the process without a place in the order.
+func withFence(fences []fence, e *Event, q *queue) []fence {
+	now := fence{process: e.Process, zxid: e.Zxid}
+	if n := q.granted(e); n >= 0 {
+		now.zxid = q.nodes[n].zxid
 	}
 	f := findFence(fences, e.Process)
 	switch {

@@ -43,32 +43,3 @@ func TestFencedExclusion(t *testing.T) {
 		{name: "another znode", events: both(znode(read(2, 1, 0)), changed(2, "/data", 5), changed(1, "/other", 6))},
 	})
 }
-
-// Who is outrun is all that decides which writes may not come any more.
-func TestOutrun(t *testing.T) {
-	type events = []history.Event
-	both := events{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "/l/b"), read(2, 1, 0)}
-	granted := append(both[:len(both):len(both)], lockOK(1, 1, "/l/a"))
-	gone := events{unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1)}
-	after := func(before events, more ...history.Event) events {
-		return append(before[:len(before):len(before)], more...)
-	}
-	for _, tc := range []struct {
-		name       string
-		one, other events
-		same       bool
-	}{
-		{"nobody has written", both, after(both, read(1, 1, 0)), true},
-		{"a node that waits", both, after(both, wrote(2, 1, 1)), false},
-		{"the newest and its own node", granted, after(granted, wrote(1, 1, 1)), true},
-		{"a holder without its node", after(granted, deleted(1, "/l/a", 3), wrote(2, 1, 1)), after(granted, deleted(1, "/l/a", 3)), false},
-		{"nobody is left", after(after(granted, wrote(2, 1, 1)), gone...), after(after(granted, wrote(1, 1, 1)), gone...), true},
-		{"one that has begun to leave may be granted again", after(granted, wrote(2, 1, 1), unlockCall(1, 1)), after(granted, unlockCall(1, 1)), false},
-		{"tokens", after(events{token(1, 1, 5), read(1, 1, 0), token(2, 1, 7)}, wrote(1, 1, 1)),
-			after(events{token(1, 1, 5), read(1, 1, 0), token(2, 1, 7)}, wrote(2, 1, 1)), false},
-	} {
-		if same := history.Outrun(tc.one) == history.Outrun(tc.other); same != tc.same {
-			t.Errorf("%s: same %v", tc.name, same)
-		}
-	}
-}

@@ -2,6 +2,8 @@ package history
 
 import "fmt"
 
+const reasonOvertookHolder = "the lock was granted by a node that was gone while a process with an older node had it"
+
 const reasonOvertaken = "the lock was granted while a process with an older node was waiting"
 
 // CheckFIFO decides [FIFO]: the lock is granted in the order in which the ensemble created the contenders' nodes.
@@ -10,39 +12,64 @@ const reasonOvertaken = "the lock was granted while a process with an older node
 // that was created by an earlier transaction, has not been granted, and was created during an attempt of that process
 // which has not returned. A process that crashed while it waited keeps its place until its node is deleted. One that
 // gave up, so that its attempt returned with an error, does not: its node is merely left over. A node that is already
-// deleted when it is granted is judged like any other, since it cannot have come before an older one at any time.
+// deleted when it is granted is judged like any other, since it cannot have come before an older one at any time; of a
+// lock that claims [ServedExclusion], which does not judge such a grant, nor before one by which another process has the lock.
 //
 // It takes time linear in the events, times the number of nodes that are live at once, and allocates only if more than
 // a few are.
-func CheckFIFO(events []Event) *Violation {
-	var nodeSpace [12]node
-	var openSpace [12]opening
-	nodes, open := nodeSpace[:0], openSpace[:0]
-	for i := range events {
-		e := &events[i]
-		if !contends(e.Kind) {
-			continue
-		}
-		if n := grantedNode(nodes, e); n >= 0 {
-			if m := findOlder(nodes, n, e.Process); m >= 0 {
-				return &Violation{
-					Property: FIFO, Event: i, Reason: reasonOvertaken,
-					Detail: fmt.Sprintf("c%d was granted %s (zxid %d) while c%d waited with %s (zxid %d)",
-						e.Process, nodes[n].path, nodes[n].zxid, nodes[m].process, nodes[m].path, nodes[m].zxid),
-				}
-			}
-		}
-		nodes, open = track(nodes, open, e, i)
-	}
-	return nil
+func CheckFIFO(events []Event) *Violation { return decide(FIFO, fifoMonitor{rule: new(rule)}, events) }
+
+// A fifoMonitor remembers nothing but the queue.
+type fifoMonitor struct {
+	stateless
+	rule *rule
 }
 
-// findOlder returns a node that waits before node n and is not of the given process, or -1.
-func findOlder(nodes []node, n int, process int32) int {
-	for m := range nodes {
-		other := &nodes[m]
+// visible: a grant that comes sooner comes before older nodes all the same, but nobody who waits is overtaken by a grant of a younger
+// node any more; it is overtaken as the holder, of a lock that excludes others. A process whose attempt fails sooner is no longer overtaken.
+func (m fifoMonitor) visible(q *queue, e *Event) bool {
+	return e.Kind == LockReturn && !(m.rule.exclusive && e.Err == "" && q.settled(e) && q.waiting(e.Process) < 2)
+}
+
+func (m fifoMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	n := q.granted(e)
+	if n < 0 {
+		return nil
+	}
+	o, reason, had := q.older(n, e.Process), reasonOvertaken, "waited with"
+	if o < 0 && m.rule.exclusive && q.nodes[n].deleted != 0 {
+		o, reason, had = q.olderHolder(n, e.Process), reasonOvertookHolder, "had it by"
+	}
+	if o < 0 {
+		return nil
+	}
+	return &Violation{
+		Property: FIFO, Event: i, Reason: reason,
+		Detail: fmt.Sprintf("c%d was granted %s (zxid %d) while c%d %s %s (zxid %d)",
+			e.Process, q.nodes[n].path, q.nodes[n].zxid, q.nodes[o].process, had, q.nodes[o].path, q.nodes[o].zxid),
+	}
+}
+
+// older returns the index of a node that waits before node n and is not of the given process, or -1.
+func (q *queue) older(n int, process int32) int {
+	for m := range q.nodes {
+		other := &q.nodes[m]
 		if other.waiting && other.ephemeral && other.deleted == 0 && other.holder == 0 && other.process != process &&
-			other.zxid < nodes[n].zxid && sameDirectory(other, &nodes[n]) {
+			other.zxid < q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
+			return m
+		}
+	}
+	return -1
+}
+
+// olderHolder returns the index of a node that is older than node n and by which a process other than the given one has the lock, or
+// -1.
+func (q *queue) olderHolder(n int, process int32) int {
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if other.ephemeral && other.deleted == 0 && other.holder != 0 && !other.renounced && other.holder != process &&
+			other.zxid < q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
 			return m
 		}
 	}

@@ -18,9 +18,9 @@ var (
 	// Contention is reached when the lock is granted to a process that has waited for another.
 	Contention = Goal{Name: "a process gets the lock that had to wait for it", Clients: 2,
 		Reached: func(events []Event) bool {
-			return visit(events, func(nodes []node, _ []opening, e *Event) bool {
-				n := findLive(nodes, e.Path)
-				return e.Kind == NodeDeleted && n >= 0 && nodes[n].holder != 0 && behind(nodes, n) > 0
+			return visit(events, func(q *queue, e *Event) bool {
+				n := q.live(e.Path)
+				return e.Kind == NodeDeleted && n >= 0 && q.nodes[n].holder != 0 && q.behind(n) > 0
 			})
 		}}
 
@@ -38,12 +38,12 @@ var (
 	// CrashedHolder is reached when a holder stops for good while another process waits.
 	CrashedHolder = Goal{Name: "a holder crashes behind which another waits", Clients: 2, Fault: "crash",
 		Reached: func(events []Event) bool {
-			return visit(events, func(nodes []node, _ []opening, e *Event) bool {
+			return visit(events, func(q *queue, e *Event) bool {
 				if e.Kind != Crashed {
 					return false
 				}
-				for n := range nodes {
-					if nodes[n].holder == e.Process && !nodes[n].renounced && nodes[n].deleted == 0 && behind(nodes, n) > 0 {
+				for n := range q.nodes {
+					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced && q.nodes[n].deleted == 0 && q.behind(n) > 0 {
 						return true
 					}
 				}
@@ -54,12 +54,12 @@ var (
 	// AbandonedPlace is reached when a process that waits before another gives up.
 	AbandonedPlace = Goal{Name: "a process gives up behind which another waits", Clients: 3, Fault: cancelName,
 		Reached: func(events []Event) bool {
-			return visit(events, func(nodes []node, _ []opening, e *Event) bool {
+			return visit(events, func(q *queue, e *Event) bool {
 				if e.Kind != Fault || e.Name != cancelName {
 					return false
 				}
-				for n := range nodes {
-					if nodes[n].process == e.Process && nodes[n].waiting && nodes[n].deleted == 0 && behind(nodes, n) > 0 {
+				for n := range q.nodes {
+					if q.nodes[n].process == e.Process && q.nodes[n].waiting && q.nodes[n].deleted == 0 && q.behind(n) > 0 {
 						return true
 					}
 				}
@@ -73,52 +73,63 @@ func QueueGoals() []Goal {
 	return []Goal{Contention, ExpiredHolder, ExpiredWaiter, LostCreate, CrashedHolder, AbandonedPlace}
 }
 
-// visit calls reached for each event, with what stood before it, until that returns true.
-func visit(events []Event, reached func([]node, []opening, *Event) bool) bool {
+// visit calls reached for each event, with the queue before it, until that returns true.
+func visit(events []Event, reached func(*queue, *Event) bool) bool {
 	var nodeSpace [12]node
 	var openSpace [12]opening
-	nodes, open := nodeSpace[:0], openSpace[:0]
+	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {
 		e := &events[i]
-		if reached(nodes, open, e) {
+		if reached(&q, e) {
 			return true
 		}
-		if contends(e.Kind) {
-			nodes, open = track(nodes, open, e, i)
+		if contention>>e.Kind&1 != 0 {
+			q.observe(e, i)
 		}
 	}
 	return false
 }
 
 // behind counts the other nodes that wait in the directory of node n and were made after it.
-func behind(nodes []node, n int) int {
+func (q *queue) behind(n int) int {
 	count := 0
-	for m := range nodes {
-		other := &nodes[m]
-		if other.waiting && other.deleted == 0 && other.holder == 0 && other.ephemeral && other.process != nodes[n].process &&
-			other.zxid > nodes[n].zxid && sameDirectory(other, &nodes[n]) {
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if other.waiting && other.deleted == 0 && other.holder == 0 && other.ephemeral && other.process != q.nodes[n].process &&
+			other.zxid > q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
 			count++
 		}
 	}
 	return count
 }
 
+// endsSession reports whether the deletion, which is event number i, came with the end of the session that owned the
+// node: then the end follows, with the same transaction.
+func endsSession(events []Event, i int) bool {
+	for j := i + 1; j < len(events) && events[j].Zxid == events[i].Zxid; j++ {
+		if k := events[j].Kind; k == SessionExpired || k == SessionClosed {
+			return true
+		}
+	}
+	return false
+}
+
 // expires tells whether a session ends and with it the node of a holder, or of one that waits, with so many behind it.
 func expires(events []Event, holder bool, waiters int) bool {
 	i := -1
-	return visit(events, func(nodes []node, _ []opening, e *Event) bool {
+	return visit(events, func(q *queue, e *Event) bool {
 		i++
 		if e.Kind != NodeDeleted {
 			return false
 		}
-		n := findLive(nodes, e.Path)
-		if n < 0 || behind(nodes, n) < waiters || !endsSession(events, i) {
+		n := q.live(e.Path)
+		if n < 0 || q.behind(n) < waiters || !endsSession(events, i) {
 			return false
 		}
 		if holder {
-			return nodes[n].holder != 0 && !nodes[n].renounced
+			return q.nodes[n].holder != 0 && !q.nodes[n].renounced
 		}
-		return nodes[n].holder == 0 && nodes[n].waiting
+		return q.nodes[n].holder == 0 && q.nodes[n].waiting
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 const (
@@ -57,13 +59,9 @@ type releasing struct {
 const releasesRemembered = 8
 
 // An alarm is a watch that a process has set while it waits.
-type alarm struct{ watch, process int32 }
-
-// A meter measures the cost of a history.
-type meter struct {
-	cost     Cost
-	releases [releasesRemembered]releasing
-	next     int
+type alarm struct {
+	watch, process int32
+	path           string
 }
 
 // CheckHerd decides [Herd]: a release wakes no more processes, and an acquire costs no more requests, than the bounds say.
@@ -87,52 +85,105 @@ func CheckHerd(events []Event, bounds Bounds) *Violation {
 // Measure returns what a history has cost, and decides [Herd] as [CheckHerd] does. Of a history that breaks it the cost is
 // that of the events before.
 func Measure(events []Event, bounds Bounds) (Cost, *Violation) {
-	var nodeSpace [12]node
-	var openSpace [12]opening
-	var expenseSpace [12]expense
-	var alarmSpace [16]alarm
-	nodes, open, expenses := nodeSpace[:0], openSpace[:0], expenseSpace[:0]
-	var m meter
-	alarms := alarmSpace[:0]
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case Tick, Send, Reply, WatchEvent, SessionState, Fault: // most events
-			expenses = spend(expenses, e)
+	m := herdMonitor{bounds: &bounds}
+	v := decide(Herd, &m, events)
+	return m.cost, v
+}
+
+type herdMonitor struct {
+	bounds   *Bounds
+	cost     Cost
+	releases [releasesRemembered]releasing
+	next     int
+	alarms   []alarm
+	expenses []expense
+	crashed  []int32
+	several  bool // servers: the watches on a release may fire later at some than at others
+}
+
+func (m *herdMonitor) reset() {
+	*m = herdMonitor{bounds: m.bounds, alarms: m.alarms[:0], expenses: m.expenses[:0], crashed: m.crashed[:0]}
+}
+
+func (m *herdMonitor) copy(from monitor) {
+	other, old := from.(*herdMonitor), *m
+	*m = *other
+	m.alarms, m.expenses = append(old.alarms[:0], other.alarms...), append(old.expenses[:0], other.expenses...)
+	m.crashed = append(old.crashed[:0], other.crashed...)
+}
+
+func (m *herdMonitor) finish(*queue, []Event) *Violation { return nil }
+
+// state holds of an attempt that is disturbed only that it is: it is not judged. What it costs from then on makes no difference.
+func (m *herdMonitor) state(_ *queue, s *State) {
+	expenses, alarms := uint64(0), uint64(0)
+	for i := range m.expenses {
+		x := &m.expenses[i]
+		if s.ended(x.process) || slices.Contains(m.crashed, x.process) {
 			continue
-		case Serve, Logged, Applied:
-			continue
-		case Crashed:
-			open = withoutOpening(open, e.Process)
-		case NodeDeleted:
-			if n := findLive(nodes, e.Path); n >= 0 {
-				m.deleted(e, &nodes[n])
-				if nodes[n].holder == 0 {
-					alarms = withoutAlarms(alarms, nodes[n].process) // A process without its node waits no more, whatever its watches.
-				}
-			}
-		case WatchFired:
-			if woken := m.fired(alarms, e); woken > bounds.WakeUps {
-				return m.cost, &Violation{Property: Herd, Event: i, Reason: reasonHerd,
-					Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process, woken, e.Zxid)}
-			}
-		case LockReturn:
-			if spent := m.acquired(expenses, e); spent != nil && spent.requests > bounds.Requests+spent.changes*bounds.RequestsPerChange {
-				return m.cost, &Violation{Property: Herd, Event: i, Reason: reasonExpensive,
-					Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process, spent.requests, e.Attempt, spent.changes)}
+		}
+		h := fold(uint64(x.process), uint64(x.inFlight)<<2|bit(x.open, 0)|bit(x.open && x.disturbed, 1))
+		if x.open && !x.disturbed {
+			h = fold(h, uint64(x.requests)<<32|uint64(x.changes))
+		}
+		expenses += h
+	}
+	for _, a := range m.alarms {
+		alarms += fold(xxhash.Sum64String(a.path), uint64(a.process))
+	}
+	s.fold(expenses, alarms)
+	if !m.several {
+		return
+	}
+	for i := range m.releases {
+		r := &m.releases[(m.next+i)%releasesRemembered]
+		s.fold(uint64(r.zxid), uint64(r.holder))
+		s.fold(r.woken[0], r.woken[1])
+	}
+}
+
+// visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner is not woken any more.
+func (m *herdMonitor) visible(_ *queue, e *Event) bool {
+	return e.Kind == LockCall ||
+		e.Kind == LockReturn && slices.ContainsFunc(m.alarms, func(a alarm) bool { return a.process == e.Process })
+}
+
+func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	switch e.Kind {
+	case Applied:
+		m.several = true
+		return nil
+	case Tick, Send, Reply, WatchEvent, SessionState, Fault: // Most events.
+		m.expenses = spend(m.expenses, e)
+		return nil
+	case Crashed:
+		m.crashed = append(m.crashed, e.Process)
+	case NodeDeleted:
+		if n := q.live(e.Path); n >= 0 {
+			m.deleted(e, &q.nodes[n])
+			if q.nodes[n].holder == 0 {
+				m.alarms = withoutAlarms(m.alarms, q.nodes[n].process) // A process without its node waits no more, whatever its watches.
 			}
 		}
-		alarms = trackAlarms(alarms, nodes, open, e)
-		expenses = spend(expenses, e)
-		if contends(e.Kind) {
-			nodes, open = track(nodes, open, e, i)
+	case WatchFired:
+		if woken := m.fired(e); woken > m.bounds.WakeUps {
+			return &Violation{Property: Herd, Event: i, Reason: reasonHerd,
+				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process, woken, e.Zxid)}
+		}
+	case LockReturn:
+		if spent := m.acquired(e); spent != nil && spent.requests > m.bounds.Requests+spent.changes*m.bounds.RequestsPerChange {
+			return &Violation{Property: Herd, Event: i, Reason: reasonExpensive,
+				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process, spent.requests, e.Attempt, spent.changes)}
 		}
 	}
-	return m.cost, nil
+	m.watch(q, e)
+	m.expenses = spend(m.expenses, e)
+	return nil
 }
 
 // deleted counts a release, if the node was a holder's.
-func (m *meter) deleted(e *Event, n *node) {
+func (m *herdMonitor) deleted(e *Event, n *node) {
 	if n.holder == 0 {
 		return
 	}
@@ -142,8 +193,8 @@ func (m *meter) deleted(e *Event, n *node) {
 }
 
 // fired counts a watch that has fired, and returns how many processes its release has woken by then.
-func (m *meter) fired(alarms []alarm, e *Event) int {
-	if !slices.Contains(alarms, alarm{e.Watch, e.Process}) {
+func (m *herdMonitor) fired(e *Event) int {
+	if findAlarm(m.alarms, e) < 0 {
 		return 0
 	}
 	for r := range m.releases {
@@ -164,31 +215,39 @@ func (m *meter) fired(alarms []alarm, e *Event) int {
 	return 0
 }
 
-// trackAlarms brings the alarms up to date. A watch that the client library has set again is not told from one that was left
-// over, and does not count.
-func trackAlarms(alarms []alarm, nodes []node, open []opening, e *Event) []alarm {
+// watch brings the alarms up to date. A watch that the client library has set again is not told from one that was left
+// over, and does not count, nor does one for a node's creation: a release is a deletion.
+func (m *herdMonitor) watch(q *queue, e *Event) {
 	switch e.Kind {
 	case WatchArmed:
-		if e.Request != 0 && findOpening(open, e.Process) >= 0 && !bereft(nodes, e.Process) {
-			return append(alarms, alarm{e.Watch, e.Process})
+		if e.Request != 0 && e.Name != "exist" && q.opening(e.Process) >= 0 && !slices.Contains(m.crashed, e.Process) && !q.bereft(e.Process) {
+			m.alarms = append(m.alarms, alarm{e.Watch, e.Process, e.Path})
 		}
 	case WatchFired, WatchGone:
-		if n := slices.Index(alarms, alarm{e.Watch, e.Process}); n >= 0 {
-			return append(alarms[:n], alarms[n+1:]...)
+		if n := findAlarm(m.alarms, e); n >= 0 {
+			m.alarms = append(m.alarms[:n], m.alarms[n+1:]...)
 		}
 	case LockCall, LockReturn, Crashed:
-		return withoutAlarms(alarms, e.Process)
+		m.alarms = withoutAlarms(m.alarms, e.Process)
 	}
-	return alarms
+}
+
+func findAlarm(alarms []alarm, e *Event) int {
+	for n := range alarms {
+		if alarms[n].watch == e.Watch && alarms[n].process == e.Process {
+			return n
+		}
+	}
+	return -1
 }
 
 // bereft reports whether the process has made nodes in its open attempt of which none is left: it does not wait, even if it
 // does not know that yet.
-func bereft(nodes []node, process int32) bool {
+func (q *queue) bereft(process int32) bool {
 	gone := false
-	for n := range nodes {
-		if nodes[n].process == process && nodes[n].waiting {
-			if nodes[n].deleted == 0 {
+	for n := range q.nodes {
+		if q.nodes[n].process == process && q.nodes[n].waiting {
+			if q.nodes[n].deleted == 0 {
 				return false
 			}
 			gone = true
@@ -208,12 +267,12 @@ func withoutAlarms(alarms []alarm, process int32) []alarm {
 }
 
 // acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not to be judged.
-func (m *meter) acquired(expenses []expense, e *Event) *expense {
-	x := findExpense(expenses, e.Process)
-	if x < 0 || e.Err != "" || !expenses[x].open || expenses[x].disturbed {
+func (m *herdMonitor) acquired(e *Event) *expense {
+	x := findExpense(m.expenses, e.Process)
+	if x < 0 || e.Err != "" || !m.expenses[x].open || m.expenses[x].disturbed {
 		return nil
 	}
-	spent := &expenses[x]
+	spent := &m.expenses[x]
 	m.cost.Acquires++
 	m.cost.Requests += spent.requests
 	m.cost.RequestsMax = max(m.cost.RequestsMax, spent.requests)

@@ -1,90 +1,98 @@
 package history
 
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
 // A hold is what a process has of the lock between a grant and the return of the Unlock that ends it.
 type hold struct {
-	process int32
-	attempt int32
-	node    int // the index of the creation of its node, -1 if none is known
-	gone    int // the index of the deletion of its node, if that came before Unlock was called; 0 if not
-	told    int // the index of the Lost event, 0 if there is none
-	asking  int // the index of the last ReenterCall, 0 if there is none
-	refused int // the index of a ReenterReturn with an error that nothing has explained yet, 0 if there is none
-	leaving bool
-	freed   bool // its node is deleted, before Unlock was called or after
+	process   int32
+	attempt   int32
+	node      int    // the index of the creation of its node, -1 if none is known
+	path      string // of that node
+	gone      bool   // its node was deleted before Unlock was called
+	told      bool   // of its loss
+	asking    bool   // a ReenterCall is open, at which
+	goneThen  bool   // its node was gone
+	toldThen  bool   // it had been told
+	refusedAt int    // the index of a ReenterReturn with an error that nothing has explained yet, 0 if there is none
+	leaving   bool
+	freed     bool // its node is deleted, before Unlock was called or after
 }
 
-// holdsMatter reports whether trackHolds, or a checker that uses it, has anything to do for events of that kind.
-func holdsMatter(k Kind) bool {
-	const kinds = 1<<LockReturn | 1<<NodeDeleted | 1<<Lost | 1<<UnlockCall | 1<<ReenterCall | 1<<ReenterReturn | 1<<Crashed | 1<<UnlockReturn
-	return uint64(kinds)>>k&1 != 0
-}
+// holding holds the kinds of events that change holds.
+const holding = 1<<LockReturn | 1<<NodeDeleted | 1<<Lost | 1<<UnlockCall | 1<<ReenterCall | 1<<Crashed | 1<<UnlockReturn
 
-// trackHolds brings the holds up to date with event number i. The nodes are those before the event.
-func trackHolds(holds []hold, nodes []node, e *Event, i int) []hold {
+// A holdList is the holds that there are, at most one for each process.
+type holdList []hold
+
+// observe brings the holds up to date. The queue is that of the events before.
+func (l *holdList) observe(q *queue, e *Event) {
 	if e.Kind == NodeDeleted {
-		noteDeletion(holds, nodes, e, i)
-		return holds
+		l.delete(q, e)
+		return
 	}
-	h := findHold(holds, e.Process)
+	h := l.find(e.Process)
 	if e.Kind == LockReturn && e.Err == "" {
 		granted := hold{process: e.Process, attempt: e.Attempt, node: -1}
-		if n := grantedNode(nodes, e); n >= 0 {
-			granted.node, granted.gone, granted.freed = nodes[n].created, nodes[n].deleted, nodes[n].deleted != 0
+		if n := q.granted(e); n >= 0 {
+			m := &q.nodes[n]
+			granted.node, granted.path, granted.gone, granted.freed = m.created, m.path, m.deleted != 0, m.deleted != 0
 		}
 		if h >= 0 {
-			holds[h] = granted
-			return holds
+			(*l)[h] = granted
+		} else {
+			*l = append(*l, granted)
 		}
-		return append(holds, granted)
+		return
 	}
-	if h < 0 || e.Kind != Crashed && holds[h].attempt != e.Attempt {
-		return holds
+	if h < 0 || e.Kind != Crashed && (*l)[h].attempt != e.Attempt {
+		return
 	}
-	switch e.Kind {
+	switch had := &(*l)[h]; e.Kind {
 	case Lost:
-		holds[h].told, holds[h].refused = i, 0
+		had.told, had.refusedAt = true, 0
 	case UnlockCall:
-		holds[h].leaving = true
+		had.leaving = true
 	case ReenterCall:
-		holds[h].asking = i
+		had.asking, had.goneThen, had.toldThen = true, had.gone, had.told
 	case Crashed, UnlockReturn:
-		holds = append(holds[:h], holds[h+1:]...)
+		*l = slices.Delete(*l, h, h+1)
 	}
-	return holds
 }
 
-func noteDeletion(holds []hold, nodes []node, e *Event, i int) {
-	n := findLive(nodes, e.Path)
+func (l holdList) delete(q *queue, e *Event) {
+	n := q.live(e.Path)
 	if n < 0 {
 		return
 	}
-	for h := range holds {
-		if holds[h].node != nodes[n].created {
+	for h := range l {
+		if l[h].node != q.nodes[n].created {
 			continue
 		}
-		holds[h].freed = true
-		if !holds[h].leaving {
-			holds[h].gone = i
-		}
+		l[h].freed = true
+		l[h].gone = l[h].gone || !l[h].leaving
 	}
 }
 
-func findHold(holds []hold, process int32) int {
-	for h := range holds {
-		if holds[h].process == process {
-			return h
-		}
-	}
-	return -1
+func (l holdList) find(process int32) int {
+	return slices.IndexFunc(l, func(h hold) bool { return h.process == process })
 }
 
-// endsSession reports whether the deletion, which is event number i, came with the end of the session that owned the
-// node: then the end follows, with the same transaction.
-func endsSession(events []Event, i int) bool {
-	for j := i + 1; j < len(events) && events[j].Zxid == events[i].Zxid; j++ {
-		if k := events[j].Kind; k == SessionExpired || k == SessionClosed {
-			return true
+// state folds the holds in. They stand in no order.
+func (l holdList) state(s *State) {
+	sum := uint64(0)
+	for i := range l {
+		h := &l[i]
+		flags := bit(h.gone, 0) | bit(h.told, 1) | bit(h.asking, 2) | bit(h.goneThen, 3) | bit(h.toldThen, 4) |
+			bit(h.refusedAt != 0, 5) | bit(h.leaving, 6) | bit(h.freed, 7) | bit(h.node >= 0, 8)
+		one := fold(uint64(uint32(h.process))<<32|uint64(uint32(h.attempt)), flags)
+		if h.node >= 0 && !h.freed {
+			one = fold(one, xxhash.Sum64String(h.path))
 		}
+		sum += one
 	}
-	return false
+	s.fold(sum, 0)
 }

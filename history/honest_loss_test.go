@@ -11,7 +11,7 @@ func TestHonestLoss(t *testing.T) {
 		notTold    = "a holder whose node was gone was never told"
 		unsaid     = "a holder that was told of its loss was told the contrary by Unlock"
 		again      = "a holder that had lost the lock was granted it once more"
-		deadGrant  = "the lock was granted by a node that was gone before it was asked for"
+		deadGrant  = "the lock was granted by a node that was gone"
 		noNode     = "the lock was granted to a process that had no node"
 		enteredOut = "a process entered its critical section after it was told of its loss"
 	)

@@ -81,8 +81,7 @@ type LinearizableChecker struct {
 
 	// What follows is scratch.
 
-	nodes      []node
-	open       []opening
+	queue      queue
 	grants     []grant
 	operations []operation
 	endpoints  []endpoint
@@ -201,10 +200,11 @@ func (c *LinearizableChecker) beginning(n int) []porcupine.Operation {
 
 // build makes the operations and their canonical history from the events.
 func (c *LinearizableChecker) build(events []Event) {
-	c.nodes, c.open, c.grants = c.nodes[:0], c.open[:0], c.grants[:0]
+	c.queue.reset()
+	c.grants = c.grants[:0]
 	for i := range events {
 		e := &events[i]
-		if !contends(e.Kind) {
+		if contention>>e.Kind&1 == 0 {
 			continue
 		}
 		switch e.Kind {
@@ -217,7 +217,7 @@ func (c *LinearizableChecker) build(events []Event) {
 		case UnlockCall, UnlockReturn:
 			c.unlock(e, i)
 		}
-		c.nodes, c.open = track(c.nodes, c.open, e, i)
+		c.queue.observe(e, i)
 	}
 	c.operations, c.endpoints = c.operations[:0], c.endpoints[:0]
 	for g := range c.grants {
@@ -228,11 +228,11 @@ func (c *LinearizableChecker) build(events []Event) {
 
 func (c *LinearizableChecker) grant(e *Event, i int) {
 	g := grant{process: e.Process, attempt: e.Attempt, token: e.Zxid, node: -1, call: i, granted: i}
-	if o := findOpening(c.open, e.Process); o >= 0 {
-		g.call = c.open[o].call
+	if o := c.queue.opening(e.Process); o >= 0 {
+		g.call = c.queue.open[o].call
 	}
-	if n := grantedNode(c.nodes, e); n >= 0 {
-		g.node, g.deleted = c.nodes[n].created, c.nodes[n].deleted
+	if n := c.queue.granted(e); n >= 0 {
+		g.node, g.deleted = c.queue.nodes[n].created, c.queue.nodes[n].deleted
 	}
 	c.grants = append(c.grants, g)
 }
@@ -240,12 +240,12 @@ func (c *LinearizableChecker) grant(e *Event, i int) {
 // delete notes the deletion of a node with every grant that rests on it. It looks at the grants from the last one
 // backwards and stops at the first that was made before the node, so that a long history of grants costs little.
 func (c *LinearizableChecker) delete(path string, i int) {
-	n := findLive(c.nodes, path)
+	n := c.queue.live(path)
 	if n < 0 {
 		return
 	}
-	for g := len(c.grants) - 1; g >= 0 && c.grants[g].granted > c.nodes[n].created; g-- {
-		if c.grants[g].node == c.nodes[n].created {
+	for g := len(c.grants) - 1; g >= 0 && c.grants[g].granted > c.queue.nodes[n].created; g-- {
+		if c.grants[g].node == c.queue.nodes[n].created {
 			c.grants[g].deleted = i
 		}
 	}

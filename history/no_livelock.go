@@ -23,24 +23,50 @@ type spinning struct {
 //
 // It takes time linear in the events, times the number of processes.
 func CheckNoLivelock(events []Event, bounds Bounds) *Violation {
-	var space [12]spinning
-	spinnings, lively := space[:0], false
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case Liveness:
-			lively = true
-		case LockReturn, UnlockReturn, Enter, Leave, Finished:
-			spinnings = spinnings[:0]
-		case Send:
-			if !lively {
-				continue
-			}
-			var s *spinning
-			if spinnings, s = spin(spinnings, e); s.requests > bounds.RequestsPerSecond {
-				return &Violation{Property: NoLivelock, Event: i, Reason: reasonLivelock,
-					Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s", e.Process, s.requests, s.since, e.Op, e.Path)}
-			}
+	return decide(NoLivelock, &livelockMonitor{bounds: &bounds}, events)
+}
+
+// A livelockMonitor remembers nothing before the Liveness event.
+type livelockMonitor struct {
+	bounds    *Bounds
+	lively    bool
+	spinnings []spinning
+}
+
+func (m *livelockMonitor) reset() { m.lively, m.spinnings = false, m.spinnings[:0] }
+
+func (m *livelockMonitor) copy(from monitor) {
+	other := from.(*livelockMonitor)
+	m.lively, m.spinnings = other.lively, append(m.spinnings[:0], other.spinnings...)
+}
+
+func (m *livelockMonitor) finish(*queue, []Event) *Violation { return nil }
+
+func (m *livelockMonitor) state(_ *queue, s *State) {
+	for i := range m.spinnings {
+		one := &m.spinnings[i]
+		s.fold(uint64(uint32(one.process))<<32|uint64(uint32(one.requests)), uint64(one.since))
+	}
+}
+
+// visible: before the Liveness event nothing counts.
+func (m *livelockMonitor) visible(*queue, *Event) bool { return false }
+
+func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	switch e.Kind {
+	case Liveness:
+		m.lively = true
+	case LockReturn, UnlockReturn, Enter, Leave, Finished:
+		m.spinnings = m.spinnings[:0]
+	case Send:
+		if !m.lively {
+			break
+		}
+		var s *spinning
+		if m.spinnings, s = spin(m.spinnings, e); s.requests > m.bounds.RequestsPerSecond {
+			return &Violation{Property: NoLivelock, Event: i, Reason: reasonLivelock,
+				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s", e.Process, s.requests, s.since, e.Op, e.Path)}
 		}
 	}
 	return nil

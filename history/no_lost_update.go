@@ -1,6 +1,10 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 const reasonLostUpdate = "a write was accepted that did not take an earlier write into account"
 
@@ -16,55 +20,91 @@ const reasonLostUpdate = "a write was accepted that did not take an earlier writ
 //
 // It takes time linear in the events, times the number of resources and processes. [LostUpdates] counts.
 func CheckNoLostUpdate(events []Event) *Violation {
-	var v *Violation
-	lostUpdates(events, func(i int, detail func() string) bool {
-		v = &Violation{Property: NoLostUpdate, Event: i, Reason: reasonLostUpdate, Detail: detail()}
-		return false
-	})
-	return v
+	return decide(NoLostUpdate, new(updateMonitor), events)
 }
 
 // LostUpdates counts the writes that [NoLostUpdate] forbids, and all that were accepted.
 func LostUpdates(events []Event) (lost, writes int) {
-	writes = lostUpdates(events, func(int, func() string) bool { lost++; return true })
-	return lost, writes
-}
-
-// lostUpdates calls lost for each lost update until that returns false, and returns how many writes were accepted.
-func lostUpdates(events []Event, lost func(i int, detail func() string) bool) (writes int) {
-	var resourceSpace [4]resource
-	var readingSpace [12]reading
-	resources, readings := resourceSpace[:0], readingSpace[:0]
+	var m updateMonitor
 	for i := range events {
-		e := &events[i]
-		if e.Kind == ResourceRead && e.Err == "" {
-			resources = withResource(resources, e)
-			if r := findReading(readings, e.Process, e.Path); r >= 0 {
-				readings[r].version = e.Zxid
-			} else {
-				readings = append(readings, reading{e.Process, e.Path, e.Zxid})
-			}
-			continue
-		}
-		n := accepted(resources, e)
-		if n < 0 {
-			continue
-		}
-		writes++
-		before := resources[n]
-		resources[n].version, resources[n].writer = e.Zxid, e.Process
-		r := findReading(readings, e.Process, e.Path)
-		if r < 0 {
-			continue
-		}
-		base := readings[r].version
-		readings[r].version = e.Zxid
-		if base != before.version && !lost(i, func() string {
-			return fmt.Sprintf("c%d made version %d of version %d, and overwrote version %d of c%d",
-				e.Process, e.Zxid, base, before.version, before.writer)
-		}) {
-			return writes
+		if m.observe(nil, events, i) != nil {
+			lost++
 		}
 	}
-	return writes
+	return lost, m.writes
+}
+
+type updateMonitor struct {
+	resources []resource
+	readings  []reading
+	writes    int // that were accepted
+}
+
+func (m *updateMonitor) reset() {
+	m.resources, m.readings, m.writes = m.resources[:0], m.readings[:0], 0
+}
+
+func (m *updateMonitor) copy(from monitor) {
+	other := from.(*updateMonitor)
+	m.resources, m.readings = append(m.resources[:0], other.resources...), append(m.readings[:0], other.readings...)
+	m.writes = other.writes
+}
+
+func (m *updateMonitor) finish(*queue, []Event) *Violation { return nil }
+
+func (m *updateMonitor) state(_ *queue, s *State) {
+	resources, readings := uint64(0), uint64(0)
+	for i := range m.resources {
+		resources += fold(xxhash.Sum64String(m.resources[i].path), uint64(m.resources[i].version))
+	}
+	for i := range m.readings {
+		if r := &m.readings[i]; !s.ended(r.process) {
+			readings += fold(xxhash.Sum64String(r.path)+uint64(r.process), uint64(r.version))
+		}
+	}
+	s.fold(resources, readings)
+}
+
+// visible: what a process has read of a znode counts when it writes. Of any other resource the order of all that processes report
+// counts.
+func (m *updateMonitor) visible(_ *queue, e *Event) bool {
+	return (e.Kind == ResourceRead || e.Kind == ResourceWrite) && e.Path == ""
+}
+
+func (m *updateMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	if e.Kind == ResourceRead {
+		if e.Err == "" {
+			m.read(e)
+		}
+		return nil
+	}
+	n := accepted(m.resources, e)
+	if n < 0 {
+		return nil
+	}
+	m.writes++
+	before := m.resources[n]
+	m.resources[n].version, m.resources[n].writer = e.Zxid, e.Process
+	r := findReading(m.readings, e.Process, e.Path)
+	if r < 0 {
+		return nil
+	}
+	base := m.readings[r].version
+	m.readings[r].version = e.Zxid
+	if base == before.version {
+		return nil
+	}
+	return &Violation{Property: NoLostUpdate, Event: i, Reason: reasonLostUpdate,
+		Detail: fmt.Sprintf("c%d made version %d of version %d, and overwrote version %d of c%d",
+			e.Process, e.Zxid, base, before.version, before.writer)}
+}
+
+func (m *updateMonitor) read(e *Event) {
+	m.resources = withResource(m.resources, e)
+	if r := findReading(m.readings, e.Process, e.Path); r >= 0 {
+		m.readings[r].version = e.Zxid
+	} else {
+		m.readings = append(m.readings, reading{e.Process, e.Path, e.Zxid})
+	}
 }

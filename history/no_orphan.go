@@ -1,6 +1,11 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 const reasonOrphan = "an ephemeral node outlived its creator's interest in the lock"
 
@@ -29,34 +34,76 @@ type interest struct {
 // creation if that came later.
 //
 // It takes time linear in the events, times the number of nodes that are live at once and of processes.
-func CheckNoOrphan(events []Event) *Violation {
-	var nodeSpace [12]ephemeral
-	var interestSpace [12]interest
-	nodes, interests := nodeSpace[:0], interestSpace[:0]
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case NodeCreated:
-			if e.Session != 0 {
-				nodes = append(nodes, ephemeral{e.Path, e.Session, e.Process, i})
-			}
-		case NodeDeleted:
-			nodes = withoutEphemeral(nodes, e.Path)
-		case LockCall, LockReturn, UnlockReturn:
-			interests = follow(interests, e, i)
+func CheckNoOrphan(events []Event) *Violation { return decide(NoOrphan, new(orphanMonitor), events) }
+
+type orphanMonitor struct {
+	nodes     []ephemeral // that are live
+	interests []interest
+	crashed   []int32
+	over      []int64 // the sessions that have ended
+}
+
+func (m *orphanMonitor) reset() {
+	m.nodes, m.interests, m.crashed, m.over = m.nodes[:0], m.interests[:0], m.crashed[:0], m.over[:0]
+}
+
+func (m *orphanMonitor) copy(from monitor) {
+	other := from.(*orphanMonitor)
+	m.nodes, m.interests = append(m.nodes[:0], other.nodes...), append(m.interests[:0], other.interests...)
+	m.crashed, m.over = append(m.crashed[:0], other.crashed...), append(m.over[:0], other.over...)
+}
+
+// state does not depend on the order of nodes, nor on when an interest ended: these decide which node a violation names, and
+// at which event.
+func (m *orphanMonitor) state(_ *queue, s *State) {
+	nodes, open := uint64(0), uint64(0)
+	for i := range m.nodes {
+		if n := &m.nodes[i]; !slices.Contains(m.crashed, n.process) && !slices.Contains(m.over, n.session) {
+			nodes += fold(xxhash.Sum64String(n.path), uint64(n.process))
 		}
 	}
-	for n := range nodes {
-		if v := judgeOrphan(events, &nodes[n], interests); v != nil {
+	for _, in := range m.interests {
+		if in.attempt != 0 && !slices.Contains(m.crashed, in.process) {
+			open += scatter(uint64(uint32(in.process))<<32 | uint64(uint32(in.attempt)))
+		}
+	}
+	s.fold(nodes, open)
+}
+
+// visible: in what order interests end and nodes go makes no difference.
+func (m *orphanMonitor) visible(*queue, *Event) bool { return false }
+
+func (m *orphanMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	switch e.Kind {
+	case NodeCreated:
+		if e.Session != 0 {
+			m.nodes = append(m.nodes, ephemeral{e.Path, e.Session, e.Process, i})
+		}
+	case NodeDeleted:
+		m.nodes = withoutEphemeral(m.nodes, e.Path)
+	case LockCall, LockReturn, UnlockReturn:
+		m.interests = follow(m.interests, e, i)
+	case Crashed:
+		m.crashed = append(m.crashed, e.Process)
+	case SessionExpired, SessionClosed:
+		m.over = append(m.over, e.Session)
+	}
+	return nil
+}
+
+func (m *orphanMonitor) finish(*queue, []Event) *Violation {
+	for n := range m.nodes {
+		if v := m.judge(&m.nodes[n]); v != nil {
 			return v
 		}
 	}
 	return nil
 }
 
-func judgeOrphan(events []Event, n *ephemeral, interests []interest) *Violation {
+func (m *orphanMonitor) judge(n *ephemeral) *Violation {
 	since := n.index
-	for _, in := range interests {
+	for _, in := range m.interests {
 		if in.process == n.process {
 			if in.attempt != 0 {
 				return nil
@@ -64,7 +111,7 @@ func judgeOrphan(events []Event, n *ephemeral, interests []interest) *Violation 
 			since = max(since, in.ended)
 		}
 	}
-	if hasCrashed(events, n.process) || hasEnded(events, n.session) {
+	if slices.Contains(m.crashed, n.process) || slices.Contains(m.over, n.session) {
 		return nil
 	}
 	return &Violation{
@@ -100,13 +147,4 @@ func withoutEphemeral(nodes []ephemeral, path string) []ephemeral {
 		}
 	}
 	return nodes
-}
-
-func hasEnded(events []Event, session int64) bool {
-	for i := range events {
-		if (events[i].Kind == SessionExpired || events[i].Kind == SessionClosed) && events[i].Session == session {
-			return true
-		}
-	}
-	return false
 }

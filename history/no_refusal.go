@@ -1,6 +1,9 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const reasonRefused = "Lock failed for a process that still wanted the lock"
 
@@ -13,29 +16,36 @@ const cancelName = "cancel"
 // The property holds if Lock returns an error only to a process that has given up that attempt, which a Fault named
 // "cancel" records. Together with [CheckProgress] it says that whoever asks for the lock and does not give up gets it.
 //
-// It takes time linear in the events, times the number of processes in the rare case that an attempt fails.
-func CheckNoRefusal(events []Event) *Violation {
-	for i := range events {
-		e := &events[i]
-		if e.Kind == LockReturn && e.Err != "" && !gaveUp(events[:i], e.Process) {
-			return &Violation{Property: NoRefusal, Event: i, Reason: reasonRefused,
-				Detail: fmt.Sprintf("c%d was told %q in attempt %d", e.Process, e.Err, e.Attempt)}
-		}
-	}
-	return nil
+// It takes time linear in the events, times the number of processes that have given up.
+func CheckNoRefusal(events []Event) *Violation { return decide(NoRefusal, new(refusalMonitor), events) }
+
+type refusalMonitor struct {
+	withdrawn []int32 // the processes that have given up the attempt that is under way
 }
 
-// gaveUp reports whether the process has given up the attempt that is under way when the events end.
-func gaveUp(events []Event, process int32) bool {
-	for i := len(events) - 1; i >= 0; i-- {
-		e := &events[i]
-		switch {
-		case e.Process != process:
-		case e.Kind == Fault && e.Name == cancelName:
-			return true
-		case e.Kind == LockCall:
-			return false
-		}
+func (m *refusalMonitor) reset() { m.withdrawn = m.withdrawn[:0] }
+
+func (m *refusalMonitor) copy(from monitor) {
+	m.withdrawn = append(m.withdrawn[:0], from.(*refusalMonitor).withdrawn...)
+}
+
+func (m *refusalMonitor) finish(*queue, []Event) *Violation { return nil }
+
+func (m *refusalMonitor) state(_ *queue, s *State) { s.foldProcesses(m.withdrawn) }
+
+// visible: only what the process itself has done counts.
+func (m *refusalMonitor) visible(*queue, *Event) bool { return false }
+
+func (m *refusalMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	switch {
+	case e.Kind == LockCall:
+		m.withdrawn = withoutProcess(m.withdrawn, e.Process)
+	case e.Kind == Fault && e.Name == cancelName:
+		m.withdrawn = append(withoutProcess(m.withdrawn, e.Process), e.Process)
+	case e.Kind == LockReturn && e.Err != "" && !slices.Contains(m.withdrawn, e.Process):
+		return &Violation{Property: NoRefusal, Event: i, Reason: reasonRefused,
+			Detail: fmt.Sprintf("c%d was told %q in attempt %d", e.Process, e.Err, e.Attempt)}
 	}
-	return false
+	return nil
 }

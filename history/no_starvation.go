@@ -1,6 +1,10 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 const reasonStarved = "a process that had queued was overtaken more often than the lock allows"
 
@@ -31,61 +35,97 @@ func (p *place) lost() place {
 //
 // It takes time linear in the events, times the number of processes that wait.
 func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
-	var placeSpace [12]place
-	var openSpace [12]opening
-	places, open := placeSpace[:0], openSpace[:0]
-	lively := false
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case Liveness:
-			lively = true
-			for p := range places {
-				if places[p].queued != 0 {
-					places[p].queued = i
-				}
+	return decide(NoStarvation, &starvationMonitor{bounds: &bounds}, events)
+}
+
+type starvationMonitor struct {
+	bounds *Bounds
+	places []place
+	lively bool
+}
+
+func (m *starvationMonitor) reset() { m.places, m.lively = m.places[:0], false }
+
+func (m *starvationMonitor) copy(from monitor) {
+	other := from.(*starvationMonitor)
+	m.places, m.lively = append(m.places[:0], other.places...), other.lively
+}
+
+func (m *starvationMonitor) finish(*queue, []Event) *Violation { return nil }
+
+// state holds of a place not since when it counts: until the Liveness event comes no overtaking counts, and from then on those count that
+// have begun later.
+func (m *starvationMonitor) state(_ *queue, s *State) {
+	sum := uint64(0)
+	for i := range m.places {
+		p := &m.places[i]
+		if s.ended(p.process) {
+			continue
+		}
+		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.withdrawn, 2) | uint64(p.late)<<3
+		sum += fold(fold(uint64(p.process), flags), xxhash.Sum64String(p.node))
+	}
+	s.fold(sum, bit(m.lively, 0))
+}
+
+// visible: before the Liveness event nobody is overtaken, and places depend on what each process does itself.
+func (m *starvationMonitor) visible(*queue, *Event) bool { return false }
+
+func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	p := findPlace(m.places, e.Process)
+	switch e.Kind {
+	case Liveness:
+		m.lively = true
+		for p := range m.places {
+			if m.places[p].queued != 0 {
+				m.places[p].queued = i
 			}
-		case LockCall:
-			open = append(withoutOpening(open, e.Process), opening{e.Process, i})
-			p := findPlace(places, e.Process)
-			late := 0
-			if p >= 0 {
-				late = places[p].late
-			}
-			places = append(withoutPlace(places, e.Process), place{process: e.Process, late: late})
-		case NodeCreated:
-			if p := findPlace(places, e.Process); p >= 0 && e.Session != 0 {
-				places[p].queue(e, i)
-			}
-		case NodeDeleted:
-			if p := findPlace(places, e.Process); p >= 0 && places[p].node == e.Path && !lively {
-				places[p] = places[p].lost()
-			}
-		case SessionState:
-			if p := findPlace(places, e.Process); p >= 0 {
-				places[p] = place{process: e.Process, late: places[p].late, withdrawn: places[p].withdrawn}
-			}
-		case Fault:
-			if p := findPlace(places, e.Process); p >= 0 && e.Name == cancelName {
-				places[p].withdrawn = true
-				places[p] = places[p].lost()
-			}
-		case Crashed:
-			places = withoutPlace(places, e.Process)
-		case LockReturn:
-			if p := overtake(places, open, e); p != nil && lively && p.overtaken > bounds.Overtakings {
-				return &Violation{Property: NoStarvation, Event: i, Reason: reasonStarved,
-					Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, now by c%d",
-						p.process, p.queued, p.overtaken, e.Process)}
-			}
-			if !lively {
-				for p := range places {
-					places[p].overtaken = 0
-				}
-			}
-			places, open = left(places, e), withoutOpening(open, e.Process)
+		}
+	case LockCall:
+		late := 0
+		if p >= 0 {
+			late = m.places[p].late
+		}
+		m.places = append(withoutPlace(m.places, e.Process), place{process: e.Process, late: late})
+	case NodeCreated:
+		if p >= 0 && e.Session != 0 {
+			m.places[p].queue(e, i)
+		}
+	case NodeDeleted:
+		if p >= 0 && m.places[p].node == e.Path && !m.lively {
+			m.places[p] = m.places[p].lost()
+		}
+	case SessionState:
+		if p >= 0 {
+			m.places[p] = place{process: e.Process, late: m.places[p].late, withdrawn: m.places[p].withdrawn}
+		}
+	case Fault:
+		if p >= 0 && e.Name == cancelName {
+			m.places[p].withdrawn = true
+			m.places[p] = m.places[p].lost()
+		}
+	case Crashed:
+		m.places = withoutPlace(m.places, e.Process)
+	case LockReturn:
+		return m.returned(q, e, i)
+	}
+	return nil
+}
+
+// returned takes note of an attempt that has ended.
+func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
+	if p := overtake(m.places, q, e); p != nil && m.lively && p.overtaken > m.bounds.Overtakings {
+		return &Violation{Property: NoStarvation, Event: i, Reason: reasonStarved,
+			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, now by c%d",
+				p.process, p.queued, p.overtaken, e.Process)}
+	}
+	if !m.lively {
+		for p := range m.places {
+			m.places[p].overtaken = 0
 		}
 	}
+	m.places = left(m.places, e)
 	return nil
 }
 
@@ -112,14 +152,14 @@ func left(places []place, e *Event) []place {
 
 // overtake counts a grant against all whom it overtakes, and returns the one that was overtaken most often, or nil. Nobody queues
 // before its own call.
-func overtake(places []place, open []opening, e *Event) *place {
-	o := findOpening(open, e.Process)
+func overtake(places []place, q *queue, e *Event) *place {
+	o := q.opening(e.Process)
 	if e.Err != "" || o < 0 {
 		return nil
 	}
 	var most *place
 	for p := range places {
-		if places[p].queued != 0 && places[p].queued < open[o].call {
+		if places[p].queued != 0 && places[p].queued < q.open[o].call {
 			places[p].overtaken++
 			if most == nil || places[p].overtaken > most.overtaken {
 				most = &places[p]

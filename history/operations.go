@@ -89,8 +89,7 @@ func nested(events []Event, g *grant) []interval {
 // another in the queue is left out, as is one by which nobody was ever granted the lock after it was deleted.
 func QueueOperations(events []Event) []porcupine.Operation {
 	var spans []interval
-	var nodes []node
-	var open []opening
+	var q queue
 	type member struct {
 		process       int32
 		created, left int
@@ -111,31 +110,31 @@ func QueueOperations(events []Event) []porcupine.Operation {
 	}
 	for i := range events {
 		e := &events[i]
-		if !contends(e.Kind) {
+		if contention>>e.Kind&1 == 0 {
 			continue
 		}
 		m := find(e.Process)
 		switch {
-		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && findOpening(open, e.Process) >= 0:
+		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && q.opening(e.Process) >= 0:
 			members = append(members, member{process: e.Process, created: i})
 			spans = append(spans, interval{models.Input{Process: e.Process, Verb: models.Enter}, models.Output{}, i * slots, i * slots})
 		case e.Kind == LockReturn && e.Err != "" && m >= 0:
 			members[m].left = i
 		case e.Kind == LockReturn && m >= 0:
-			if n := grantedNode(nodes, e); n >= 0 && nodes[n].created == members[m].created {
+			if n := q.granted(e); n >= 0 && q.nodes[n].created == members[m].created {
 				members[m].attempt = e.Attempt
 				spans = append(spans, interval{models.Input{Process: e.Process, Verb: models.Grant}, models.Output{}, members[m].created * slots, i * slots})
 			}
 		case e.Kind == UnlockCall && m >= 0 && members[m].left == 0:
 			members[m].left = i
 		case e.Kind == NodeDeleted:
-			if n := findLive(nodes, e.Path); n >= 0 {
-				if m := slices.IndexFunc(members, func(m member) bool { return m.created == nodes[n].created && !m.done }); m >= 0 {
+			if n := q.live(e.Path); n >= 0 {
+				if m := slices.IndexFunc(members, func(m member) bool { return m.created == q.nodes[n].created && !m.done }); m >= 0 {
 					leave(&members[m], i)
 				}
 			}
 		}
-		nodes, open = track(nodes, open, e, i)
+		q.observe(e, i)
 	}
 	for m := range members {
 		if !members[m].done && members[m].left != 0 {

@@ -10,12 +10,8 @@ import (
 // were told, on what became of nodes and sessions, and on the order of all that. What passed between the clients and the
 // ensemble, and at what times, is no part of it.
 func Outlined(p Property) bool {
-	switch p {
-	case ServedExclusion, BeliefExclusion, FencedExclusion, NoLostUpdate, FIFO, Progress, NoStarvation, NoRefusal, NoOrphan,
-		HonestLoss, Reentrancy, Token, Linearizable:
-		return true
-	}
-	return false
+	known := find(p)
+	return known != nil && known.outlined
 }
 
 // outlines tells whether events of that kind are a part of the outline.
@@ -62,9 +58,7 @@ func (c *Checker) outline(properties []Property, events []Event) uint64 {
 		}
 	}
 	h = fold(h, uint64(c.bounds().Overtakings))
-	if c.Cut {
-		h = fold(h, 1)
-	}
+	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1))
 	for i := range events {
 		if e := &events[i]; outlines(e.Kind) {
 			h = fold(h, e.timeless())

@@ -50,11 +50,35 @@ func (r *recorder) Observe(e lock.Event) {
 	}
 }
 
+// write writes an event that happens now, unless it says when it happened.
 func (r *recorder) write(e history.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.At, e.Process = time.Duration(time.Now().UnixNano()), r.process
+	if e.Process = r.process; e.At == 0 {
+		e.At = time.Duration(time.Now().UnixNano())
+	}
 	r.encoder.Encode(&e) // A service logs its error, and goes on.
+}
+
+// watchPauses records the pauses of the process, such as long garbage collections or those of its
+// virtual machine: a tick that comes late tells of one. It goes by the wall clock, which does not
+// stand still while a machine sleeps.
+func (r *recorder) watchPauses(ctx context.Context, tick, late time.Duration) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for last := time.Now().UnixNano(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := time.Now().UnixNano()
+		if time.Duration(now-last) > late {
+			r.write(history.Event{At: time.Duration(last), Kind: history.Fault, Name: "pause"})
+			r.write(history.Event{At: time.Duration(now), Kind: history.Resumed})
+		}
+		last = now
+	}
 }
 
 // do does some work while it has the lock.
@@ -70,9 +94,12 @@ func (r *recorder) do(ctx context.Context, work func(context.Context) error) err
 		return err
 	}
 	r.write(history.Event{Kind: history.LockReturn, Attempt: attempt, Path: lease.Node(), Zxid: lease.Token()})
-	r.write(history.Event{Kind: history.Enter, Attempt: attempt})
-	failed := work(lease.Context(ctx))
-	r.write(history.Event{Kind: history.Leave, Attempt: attempt})
+	failed := lease.Err() // A process that was paused here stays out.
+	if failed == nil {
+		r.write(history.Event{Kind: history.Enter, Attempt: attempt})
+		failed = work(lease.Context(ctx))
+		r.write(history.Event{Kind: history.Leave, Attempt: attempt})
+	}
 	r.write(history.Event{Kind: history.UnlockCall, Attempt: attempt})
 	err = lease.Unlock(ctx)
 	returned := history.Event{Kind: history.UnlockReturn, Attempt: attempt}
@@ -106,9 +133,12 @@ func Example_production() {
 		if err != nil {
 			panic(err)
 		}
+		ctx, cancel := context.WithCancel(context.Background())
+		running.Go(func() { r.watchPauses(ctx, 20*time.Millisecond, 100*time.Millisecond) })
 		running.Go(func() {
+			defer cancel()
 			for range 5 {
-				r.do(context.Background(), func(context.Context) error { return nil })
+				r.do(ctx, func(context.Context) error { return nil })
 			}
 		})
 	}
@@ -122,7 +152,8 @@ func Example_production() {
 		}
 		logs = append(logs, log)
 	}
-	events, clocks := history.Merge(logs...).Events(), history.Clocks{Default: 50 * time.Millisecond}
+	clocks := history.Clocks{Default: 50 * time.Millisecond, Pause: 200 * time.Millisecond}
+	events := history.Merge(logs...).Events()
 	for _, property := range []history.Property{history.BeliefExclusion, history.FIFO, history.Token, history.Linearizable} {
 		violation, decided := history.CheckWithin(property, events, clocks, models.Limits{Time: time.Minute})
 		fmt.Println(property, violation == nil && decided)

@@ -1,6 +1,9 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const (
 	reasonLockStuck   = "a process waits for the lock for ever"
@@ -24,27 +27,61 @@ type pending struct {
 // that is left.
 //
 // It takes time linear in the events, times the number of calls that are open at once.
-func CheckProgress(events []Event) *Violation {
-	var space [12]pending
-	calls, judged := space[:0], false
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case LockCall, UnlockCall:
-			calls = append(calls, pending{e.Kind, e.Process, e.Attempt, i})
-		case LockReturn:
-			calls = withoutCall(calls, LockCall, e)
-		case UnlockReturn:
-			calls = withoutCall(calls, UnlockCall, e)
-		case Liveness:
-			judged = true
+func CheckProgress(events []Event) *Violation { return decide(Progress, new(progressMonitor), events) }
+
+type progressMonitor struct {
+	calls   []pending // that have not returned, the oldest first
+	judged  bool      // the Liveness event has come
+	crashed []int32
+}
+
+func (m *progressMonitor) reset() {
+	m.calls, m.judged, m.crashed = m.calls[:0], false, m.crashed[:0]
+}
+
+func (m *progressMonitor) copy(from monitor) {
+	other := from.(*progressMonitor)
+	m.calls, m.judged, m.crashed = append(m.calls[:0], other.calls...), other.judged, append(m.crashed[:0], other.crashed...)
+}
+
+// state does not depend on which call is the oldest: that decides which one a violation names.
+func (m *progressMonitor) state(_ *queue, s *State) {
+	open := uint64(0)
+	for i := range m.calls {
+		c := &m.calls[i]
+		if !slices.Contains(m.crashed, c.process) {
+			open += scatter(uint64(uint32(c.process))<<32 | uint64(uint32(c.attempt))<<8 | uint64(c.kind))
 		}
 	}
-	if !judged {
+	s.fold(open, bit(m.judged, 0))
+}
+
+// visible: in what order calls return makes no difference.
+func (m *progressMonitor) visible(*queue, *Event) bool { return false }
+
+func (m *progressMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	switch e.Kind {
+	case LockCall, UnlockCall:
+		m.calls = append(m.calls, pending{e.Kind, e.Process, e.Attempt, i})
+	case LockReturn:
+		m.calls = withoutCall(m.calls, LockCall, e)
+	case UnlockReturn:
+		m.calls = withoutCall(m.calls, UnlockCall, e)
+	case Liveness:
+		m.judged = true
+	case Crashed:
+		m.crashed = append(m.crashed, e.Process)
+	}
+	return nil
+}
+
+func (m *progressMonitor) finish(*queue, []Event) *Violation {
+	if !m.judged {
 		return nil
 	}
-	for _, c := range calls {
-		if hasCrashed(events, c.process) {
+	for _, c := range m.calls {
+		if slices.Contains(m.crashed, c.process) {
 			continue
 		}
 		reason := reasonLockStuck

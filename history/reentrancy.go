@@ -22,51 +22,77 @@ const (
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
 func CheckReentrancy(events []Event) *Violation {
-	var nodeSpace [12]node
-	var openSpace [12]opening
-	var holdSpace [12]hold
-	nodes, open, holds := nodeSpace[:0], openSpace[:0], holdSpace[:0]
-	for i := range events {
-		e := &events[i]
-		if !holdsMatter(e.Kind) && !contends(e.Kind) {
-			continue
+	return decide(Reentrancy, new(reentrancyMonitor), events)
+}
+
+type reentrancyMonitor struct {
+	holds   holdList
+	suspect *Violation // a holder has deleted its node too soon, unless the same transaction ends its session
+	zxid    int64      // of that transaction
+}
+
+func (m *reentrancyMonitor) reset() { m.holds, m.suspect = m.holds[:0], nil }
+
+func (m *reentrancyMonitor) copy(from monitor) {
+	other := from.(*reentrancyMonitor)
+	m.holds, m.suspect, m.zxid = append(m.holds[:0], other.holds...), other.suspect, other.zxid
+}
+
+func (m *reentrancyMonitor) finish(*queue, []Event) *Violation { return m.suspect }
+
+func (m *reentrancyMonitor) state(_ *queue, s *State) {
+	m.holds.state(s)
+	s.fold(bit(m.suspect != nil, 0), 0)
+}
+
+// visible: to return from a call sooner, while the node stands, is to keep the lock for too long, or to be refused what one has.
+func (m *reentrancyMonitor) visible(q *queue, e *Event) bool {
+	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
+}
+
+func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	if m.suspect != nil {
+		switch {
+		case e.Zxid != m.zxid:
+			return m.suspect
+		case e.Kind == SessionExpired || e.Kind == SessionClosed:
+			m.suspect = nil
 		}
-		if v := judgeCount(events, holds, nodes, i); v != nil {
-			return v
-		}
-		holds = trackHolds(holds, nodes, e, i)
-		if h := findHold(holds, e.Process); h >= 0 && e.Kind == ReenterReturn && e.Err != "" && !holds[h].freed && holds[h].told == 0 {
-			holds[h].refused = i
-		}
-		if contends(e.Kind) {
-			nodes, open = track(nodes, open, e, i)
-		}
+	}
+	if (holding|contention|1<<ReenterReturn)>>e.Kind&1 == 0 {
+		return nil
+	}
+	if v := m.judge(q, e, i); v != nil {
+		return v
+	}
+	m.holds.observe(q, e)
+	if h := m.holds.find(e.Process); h >= 0 && e.Kind == ReenterReturn && e.Err != "" && !m.holds[h].freed && !m.holds[h].told {
+		m.holds[h].refusedAt = i
 	}
 	return nil
 }
 
-// judgeCount returns how event number i breaks the count, or nil.
-func judgeCount(events []Event, holds []hold, nodes []node, i int) *Violation {
-	e := &events[i]
-	reason, at := "", i
-	h := findHold(holds, e.Process)
-	if h < 0 || holds[h].node < 0 {
+// judge returns how event number i breaks the count, or nil.
+func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
+	h := m.holds.find(e.Process)
+	if h < 0 || m.holds[h].node < 0 {
 		return nil
 	}
-	had := &holds[h]
+	had := &m.holds[h]
+	violation := func(reason string, at int) *Violation {
+		return &Violation{Property: Reentrancy, Event: at, Reason: reason,
+			Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process, had.attempt, had.node)}
+	}
 	switch {
-	case had.refused != 0 && e.Kind != Lost && e.Kind != Crashed && e.Kind != NodeDeleted:
-		reason, at = reasonRefusal, had.refused
-	case e.Kind == NodeDeleted && !had.leaving && had.told == 0:
-		if n := findLive(nodes, e.Path); n >= 0 && nodes[n].created == had.node && !endsSession(events, i) {
-			reason = reasonTooSoon
+	case had.refusedAt != 0 && e.Kind != Lost && e.Kind != Crashed && e.Kind != NodeDeleted:
+		return violation(reasonRefusal, had.refusedAt)
+	case e.Kind == NodeDeleted && !had.leaving && !had.told:
+		if n := q.live(e.Path); n >= 0 && q.nodes[n].created == had.node {
+			m.suspect, m.zxid = violation(reasonTooSoon, i), e.Zxid
 		}
 	case e.Kind == UnlockReturn && e.Err == "" && e.Attempt == had.attempt && !had.freed:
-		reason = reasonTooLate
+		return violation(reasonTooLate, i)
 	}
-	if reason == "" {
-		return nil
-	}
-	return &Violation{Property: Reentrancy, Event: at, Reason: reason,
-		Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process, had.attempt, had.node)}
+	return nil
 }

@@ -21,41 +21,40 @@ const (
 // It takes time linear in the events, times the number of nodes that are live at once, and allocates only if more than
 // a few are.
 func CheckServedExclusion(events []Event) *Violation {
-	var nodeSpace [12]node
-	var openSpace [12]opening
-	nodes, open := nodeSpace[:0], openSpace[:0]
-	for i := range events {
-		e := &events[i]
-		if !contends(e.Kind) {
-			continue
-		}
-		if n := grantedNode(nodes, e); n >= 0 && nodes[n].deleted == 0 {
-			if v := judgeServed(nodes, n, e, i); v != nil {
-				return v
-			}
-		}
-		nodes, open = track(nodes, open, e, i)
-	}
-	return nil
+	return decide(ServedExclusion, servedMonitor{}, events)
 }
 
-func judgeServed(nodes []node, n int, e *Event, i int) *Violation {
-	for m := range nodes {
-		other := &nodes[m]
-		if other.holder == 0 || other.renounced || other.deleted != 0 || !sameDirectory(other, &nodes[n]) {
+// A servedMonitor remembers nothing but the queue.
+type servedMonitor struct{ stateless }
+
+// visible: a grant that comes sooner, and an unlock that comes later, overlap more. A grant by a node that is not the process's own may be
+// by none if it comes sooner.
+func (servedMonitor) visible(q *queue, e *Event) bool {
+	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
+}
+
+func (servedMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	n := q.granted(e)
+	if n < 0 || q.nodes[n].deleted != 0 {
+		return nil
+	}
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if other.holder == 0 || other.renounced || other.deleted != 0 || !sameDirectory(other, &q.nodes[n]) {
 			continue
 		}
 		reason := reasonTwoServed
 		if m == n {
 			if other.holder == e.Process {
-				continue // the process is granted again what it has
+				continue // The process is granted again what it has.
 			}
 			reason = reasonSharedNode
 		}
 		return &Violation{
 			Property: ServedExclusion, Event: i, Reason: reason,
 			Detail: fmt.Sprintf("c%d was granted %s in attempt %d while c%d held %s since attempt %d",
-				e.Process, nodes[n].path, e.Attempt, other.holder, other.path, other.attempt),
+				e.Process, q.nodes[n].path, e.Attempt, other.holder, other.path, other.attempt),
 		}
 	}
 	return nil

@@ -12,40 +12,42 @@ const reasonTokenFell = "a fencing token is not higher than one of an earlier gr
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
 func CheckToken(events []Event) *Violation {
-	_, v := tokens(events)
-	return v
+	return decide(Token, &tokenMonitor{rule: new(rule)}, events)
 }
 
-// HighestToken returns the token below which [Token] lets no more grants come, 0 if it would let any. It takes as long.
-func HighestToken(events []Event) int64 {
-	highest, _ := tokens(events)
-	return highest
+type tokenMonitor struct {
+	rule    *rule
+	highest int64 // of the grants that count
+	holder  int32
 }
 
-// tokens returns the highest token of the grants that count, up to the first that does not rise.
-func tokens(events []Event) (highest int64, v *Violation) {
-	var nodeSpace [16]node
-	var openSpace [8]opening
-	nodes, open := nodeSpace[:0], openSpace[:0]
-	holder := int32(0)
-	for i := range events {
-		e := &events[i]
-		if !contends(e.Kind) {
-			continue
-		}
-		granted := e.Kind == LockReturn && e.Err == "" && e.Zxid != 0
-		if n := grantedNode(nodes, e); n >= 0 && nodes[n].deleted > 0 {
-			granted = false
-		}
-		nodes, open = track(nodes, open, e, i)
-		if !granted {
-			continue
-		}
-		if e.Zxid <= highest {
-			return highest, &Violation{Property: Token, Event: i, Reason: reasonTokenFell,
-				Detail: fmt.Sprintf("c%d was granted the lock with token %d after c%d with %d", e.Process, e.Zxid, holder, highest)}
-		}
-		highest, holder = e.Zxid, e.Process
+func (m *tokenMonitor) reset()                            { *m = tokenMonitor{rule: m.rule} }
+func (m *tokenMonitor) copy(from monitor)                 { *m = *from.(*tokenMonitor) }
+func (m *tokenMonitor) finish(*queue, []Event) *Violation { return nil }
+func (m *tokenMonitor) state(_ *queue, s *State)          { s.fold(uint64(m.highest), 0) }
+
+// visible: a grant that comes sooner may no longer have a token that is too low. Where grants exclude each other it is one of two that
+// overlap then, if its node stands; a node that does not does not count.
+func (m *tokenMonitor) visible(q *queue, e *Event) bool {
+	if e.Kind != LockReturn || e.Err != "" || e.Zxid == 0 {
+		return false
 	}
-	return highest, nil
+	n := q.granted(e)
+	return !(m.rule.linearizable && q.settled(e) && n >= 0 && q.nodes[n].deleted == 0)
+}
+
+func (m *tokenMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	if e.Err != "" || e.Zxid == 0 {
+		return nil
+	}
+	if n := q.granted(e); n >= 0 && q.nodes[n].deleted > 0 {
+		return nil
+	}
+	if e.Zxid <= m.highest {
+		return &Violation{Property: Token, Event: i, Reason: reasonTokenFell,
+			Detail: fmt.Sprintf("c%d was granted the lock with token %d after c%d with %d", e.Process, e.Zxid, m.holder, m.highest)}
+	}
+	m.highest, m.holder = e.Zxid, e.Process
+	return nil
 }

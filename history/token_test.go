@@ -30,13 +30,3 @@ func TestToken(t *testing.T) {
 			{Kind: history.LockCall, Process: 1, Attempt: 1}, first, grant(2, "/l/b", 7), grant(1, "/l/a", 3)}},
 	})
 }
-
-func TestHighestToken(t *testing.T) {
-	events := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), token(2, 1, 4), token(2, 2, 0)}
-	if highest := history.HighestToken(append(events, token(1, 1, 5))); highest != 5 {
-		t.Errorf("%d, want 5", highest)
-	}
-	if highest := history.HighestToken(append(events, deleted(1, "/l/a", 2), token(1, 1, 5))); highest != 4 {
-		t.Errorf("%d without the grant whose node is gone, want 4", highest)
-	}
-}

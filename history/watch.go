@@ -2,7 +2,10 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 const (
@@ -41,6 +44,8 @@ type watch struct {
 	gone    bool
 	told    bool // its owner was told that it is gone
 	heard   bool // the event of another watch has told all that wait for the same
+
+	answered bool // the request that asked for it last has been answered
 }
 
 // CheckWatch decides [Watch]: watches keep the promises that ZooKeeper makes about them.
@@ -74,60 +79,233 @@ type watch struct {
 // It takes time linear in the events, times the number of watches that are not settled; a watch that fires without a
 // change right before it, and a violation, cost another pass. It allocates only if more than a few watches are not
 // settled at once.
-func CheckWatch(events []Event) *Violation {
-	var space [12]watch
-	var toldSpace [12]toldOf
-	watches, due, changed, told := space[:0], 0, int64(0), toldSpace[:0]
-	for i := range events {
-		e := &events[i]
-		if due > 0 && e.Kind != WatchFired {
-			return notFired(watches, i, changed)
+func CheckWatch(events []Event) *Violation { return decide(Watch, new(watchMonitor), events) }
+
+type watchMonitor struct {
+	watches []watch // that are not settled
+	due     int     // how many of them must fire next
+	changed int64   // the transaction that has triggered these
+	told    []toldOf
+	serving []serving
+	changes []pathChanges
+	owners  []watchOwner
+}
+
+// A serving is a request that a server has handled and whose reply has not arrived.
+type serving struct{ process, request, index int32 }
+
+// A pathChanges is when a znode was first changed in each way that fires watches; 0 stands for not yet.
+type pathChanges struct {
+	path                             string
+	created, data, deleted, children int64
+}
+
+// A watchOwner is what is known of a process in the end.
+type watchOwner struct {
+	process    int32
+	crashed    bool
+	hasSession bool // by the last thing that its client library said
+}
+
+func (m *watchMonitor) reset() {
+	*m = watchMonitor{watches: m.watches[:0], told: m.told[:0], serving: m.serving[:0], changes: m.changes[:0], owners: m.owners[:0]}
+}
+
+func (m *watchMonitor) copy(from monitor) {
+	other := from.(*watchMonitor)
+	m.watches, m.due, m.changed = append(m.watches[:0], other.watches...), other.due, other.changed
+	m.told, m.serving = append(m.told[:0], other.told...), append(m.serving[:0], other.serving...)
+	m.changes, m.owners = append(m.changes[:0], other.changes...), append(m.owners[:0], other.owners...)
+}
+
+// state does not hold which changes a server that lags behind has not applied: the state of the ensemble tells.
+func (m *watchMonitor) state(_ *queue, s *State) {
+	sum := uint64(0)
+	for i := range m.watches {
+		w := &m.watches[i]
+		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.told, 3) | bit(w.heard, 4) | bit(w.answered, 5) |
+			bit(w.request == 0, 6) | bit(w.owed != 0, 7)
+		h := fold(fold(xxhash.Sum64String(w.path), uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags), xxhash.Sum64String(w.kind))
+		h = fold(h, xxhash.Sum64String(w.name))
+		if w.fired {
+			h = fold(h, uint64(w.zxid)<<1|bit(m.late(w), 0))
+			for _, r := range m.serving {
+				if r.process == w.process && int(r.index) < w.index {
+					h = fold(h, 1)
+				}
+			}
+		} else {
+			h = fold(h, bit(m.cause(w) != 0, 0))
 		}
-		switch e.Kind {
-		case NodeCreated, NodeDeleted, NodeChanged:
-			due, changed = trigger(watches, e), e.Zxid
-		case Applied:
-			due, changed = triggerApplied(watches, e), e.Zxid
-		case WatchArmed:
-			watches = withoutGone(watches, e)
-			w := watch{path: e.Path, kind: e.Name, number: e.Watch,
-				process: e.Process, request: e.Request, server: e.Server, index: i}
-			w.owed = firstUnapplied(events[:i], &w, e)
-			watches = append(watches, w)
-		case Serve:
-			expectAgain(watches, e)
-		case WatchFired:
-			w := findWatch(watches, e.Watch)
-			if reason := judgeFired(events[:i], watches, w, e); reason != "" {
-				return watchViolation(i, reason, e.Watch, e.Process, e.Path)
-			}
-			if watches[w].due {
-				due--
-			}
-			watches[w].due, watches[w].fired, watches[w].zxid, watches[w].index = false, true, e.Zxid, i
-			watches[w].name = e.Name
-		case WatchGone:
-			watches = endWatch(events[:i], watches, e)
-		case WatchEvent:
-			w := findWatch(watches, e.Watch)
-			if reason := judgeDelivered(events[:i], watches, w, e); reason != "" {
-				return watchViolation(i, reason, e.Watch, e.Process, e.Path)
-			}
-			hear(events[:i], watches, e)
-			watches = deliver(watches, w, e)
-			var late bool
-			if told, late = inOrder(told, e); late {
-				return watchViolation(i, reasonEventOrder, e.Watch, e.Process, e.Path)
-			}
-		case SessionState:
-			told = forgetTold(told, e.Process)
-		case Reply:
-			if w := findOvertaken(events[:i], watches, e); w >= 0 {
-				return watchViolation(i, reasonReplyFirst, watches[w].number, e.Process, watches[w].path)
+		sum += h
+	}
+	owners := uint64(0)
+	for _, o := range m.owners {
+		owners += fold(uint64(o.process), bit(o.crashed, 0)|bit(o.hasSession, 1))
+	}
+	s.fold(sum, owners)
+	s.fold(uint64(m.due), 0)
+}
+
+// visible: what processes do with their locks is no part of it.
+func (m *watchMonitor) visible(*queue, *Event) bool { return false }
+
+func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	if m.due > 0 && e.Kind != WatchFired {
+		return notFired(m.watches, i, m.changed)
+	}
+	switch e.Kind {
+	case NodeCreated, NodeDeleted, NodeChanged:
+		m.change(e)
+		m.due, m.changed = trigger(m.watches, e), e.Zxid
+	case Applied:
+		m.due, m.changed = triggerApplied(m.watches, e), e.Zxid
+	case WatchArmed:
+		m.watches = withoutGone(m.watches, e)
+		w := watch{path: e.Path, kind: e.Name, number: e.Watch,
+			process: e.Process, request: e.Request, server: e.Server, index: i}
+		w.owed = firstUnapplied(log[:i], &w, e)
+		m.watches = append(m.watches, w)
+	case Serve:
+		expectAgain(m.watches, e)
+		m.serving = append(m.serving, serving{e.Process, e.Request, int32(i)})
+	case WatchFired:
+		return m.fire(log, i)
+	case WatchGone:
+		m.watches = endWatch(m.watches, e, i)
+	case WatchEvent:
+		return m.deliver(log, i)
+	case SessionState:
+		m.told = forgetTold(m.told, e.Process)
+		m.owner(e.Process).hasSession = e.Name == "has-session"
+	case Crashed:
+		m.owner(e.Process).crashed = true
+	case Reply:
+		return m.reply(e, i)
+	}
+	return nil
+}
+
+// late reports whether the event of a watch that has fired will come after one of a later change. Those of changes to come cannot.
+func (m *watchMonitor) late(w *watch) bool {
+	return slices.ContainsFunc(m.told, func(t toldOf) bool { return t.process == w.process && w.zxid < t.zxid })
+}
+
+func (m *watchMonitor) owner(process int32) *watchOwner {
+	for o := range m.owners {
+		if m.owners[o].process == process {
+			return &m.owners[o]
+		}
+	}
+	m.owners = append(m.owners, watchOwner{process: process})
+	return &m.owners[len(m.owners)-1]
+}
+
+// change takes note of a change to a znode, which is one of its parent's children too if it is a creation or a deletion.
+func (m *watchMonitor) change(e *Event) {
+	c := m.changesOf(e.Path)
+	switch e.Kind {
+	case NodeCreated:
+		first(&c.created, e.Zxid)
+	case NodeDeleted:
+		first(&c.deleted, e.Zxid)
+	case NodeChanged:
+		first(&c.data, e.Zxid)
+		return
+	}
+	first(&m.changesOf(directory(e.Path)).children, e.Zxid)
+}
+
+func first(at *int64, zxid int64) {
+	if *at == 0 {
+		*at = max(zxid, 1)
+	}
+}
+
+func (m *watchMonitor) changesOf(path string) *pathChanges {
+	for c := range m.changes {
+		if m.changes[c].path == path {
+			return &m.changes[c]
+		}
+	}
+	m.changes = append(m.changes, pathChanges{path: path})
+	return &m.changes[len(m.changes)-1]
+}
+
+// cause returns the transaction of the first change that could have fired the watch, 0 if there was none.
+func (m *watchMonitor) cause(w *watch) (zxid int64) {
+	earliest := func(ways ...int64) {
+		for _, at := range ways {
+			if at != 0 && (zxid == 0 || at < zxid) {
+				zxid = at
 			}
 		}
 	}
-	return judgeUnsettled(events, watches)
+	for c := range m.changes {
+		switch c := &m.changes[c]; {
+		case c.path != w.path:
+		case w.kind == "data":
+			earliest(c.data, c.deleted)
+		case w.kind == "exist":
+			earliest(c.created)
+		case w.kind == "child":
+			earliest(c.children, c.deleted)
+		}
+	}
+	return zxid
+}
+
+// fire takes note of a watch that has fired, by event number i.
+func (m *watchMonitor) fire(log []Event, i int) *Violation {
+	e := &log[i]
+	w := findWatch(m.watches, e.Watch)
+	if reason := m.judgeFired(log[:i], w, e); reason != "" {
+		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
+	}
+	fired := &m.watches[w]
+	if fired.due {
+		m.due--
+	}
+	fired.due, fired.fired, fired.zxid, fired.index = false, true, e.Zxid, i
+	fired.name = e.Name
+	return nil
+}
+
+// deliver takes note of a watch event that has reached its process, by event number i.
+func (m *watchMonitor) deliver(log []Event, i int) *Violation {
+	e := &log[i]
+	w := findWatch(m.watches, e.Watch)
+	if reason := judgeDelivered(log[:i], m.watches, w, e); reason != "" {
+		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
+	}
+	hear(m.watches, e)
+	m.watches = deliver(m.watches, w, e)
+	var late bool
+	if m.told, late = inOrder(m.told, e); late {
+		return watchViolation(i, reasonEventOrder, e.Watch, e.Process, e.Path)
+	}
+	return nil
+}
+
+// reply takes note of a reply that has reached its process, by event number i.
+func (m *watchMonitor) reply(e *Event, i int) *Violation {
+	served := slices.IndexFunc(m.serving, func(r serving) bool { return r.process == e.Process && r.request == e.Request })
+	since := i
+	if served >= 0 {
+		since = int(m.serving[served].index)
+	}
+	if w := findOvertaken(m.watches, e, since); w >= 0 {
+		return watchViolation(i, reasonReplyFirst, m.watches[w].number, e.Process, m.watches[w].path)
+	}
+	for n := range m.watches {
+		w := &m.watches[n]
+		w.answered = w.answered || w.process == e.Process && w.request == e.Request
+	}
+	if served >= 0 {
+		m.serving = slices.Delete(m.serving, served, served+1)
+	}
+	return nil
 }
 
 func watchViolation(i int, reason string, number, process int32, path string) *Violation {
@@ -253,19 +431,22 @@ func notFired(watches []watch, i int, zxid int64) *Violation {
 	return watchViolation(i, reason, watches[n].number, watches[n].process, watches[n].path)
 }
 
-// judgeFired returns what is wrong with a firing of watch w, which is -1 if no such watch is known. Only then are the
-// events before it searched for what became of the watch.
-func judgeFired(before []Event, watches []watch, w int, e *Event) string {
+// judgeFired returns what is wrong with a firing of watch w, which is -1 if no such watch is known. The events before it say only
+// what became of the watch.
+func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 	switch {
-	case w < 0 && hasWatch(before, WatchGone, e.Watch), w >= 0 && watches[w].gone:
+	case w < 0 && hasWatch(before, WatchGone, e.Watch), w >= 0 && m.watches[w].gone:
 		return reasonFiredGone
-	case w < 0 && hasWatch(before, WatchFired, e.Watch), w >= 0 && watches[w].fired:
+	case w < 0 && hasWatch(before, WatchFired, e.Watch), w >= 0 && m.watches[w].fired:
 		return reasonFiredTwice
 	case w < 0:
 		return reasonNeverArmed
-	case !watches[w].due && !hasCause(before, &watches[w], e.Zxid):
+	}
+	fired := &m.watches[w]
+	switch cause := m.cause(fired); {
+	case !fired.due && (cause == 0 || cause > max(e.Zxid, 1)):
 		return reasonFiredUncaused
-	case watches[w].due && watches[w].name != "" && e.Name != watches[w].name:
+	case fired.due && fired.name != "" && e.Name != fired.name:
 		return reasonWrongType
 	}
 	return ""
@@ -294,47 +475,28 @@ func hasWatch(events []Event, kind Kind, number int32) bool {
 	return false
 }
 
-func hasCause(before []Event, w *watch, zxid int64) bool {
-	for i := range before {
-		if before[i].Zxid <= zxid && triggers(&before[i], w) {
-			return true
-		}
-	}
-	return false
-}
-
 // endWatch marks a watch as gone, or drops it if nobody needs to be told: because the owner was told already, or never
 // had the reply that would have told it of the watch.
-func endWatch(before []Event, watches []watch, e *Event) []watch {
+func endWatch(watches []watch, e *Event, i int) []watch {
 	w := findWatch(watches, e.Watch)
 	if w < 0 {
 		return watches
 	}
-	if watches[w].told || watches[w].heard || watches[w].request != 0 && !answered(before, &watches[w]) {
+	if watches[w].told || watches[w].heard || watches[w].request != 0 && !watches[w].answered {
 		return append(watches[:w], watches[w+1:]...)
 	}
-	watches[w].gone, watches[w].index = true, len(before)
+	watches[w].gone, watches[w].index = true, i
 	return watches
 }
 
-// answered reports whether the request that asked for the watch has been answered.
-func answered(before []Event, w *watch) bool {
-	for i := len(before) - 1; i >= 0; i-- {
-		if e := &before[i]; e.Kind == Reply && e.Process == w.process && e.Request == w.request {
-			return true
-		}
-	}
-	return false
-}
-
 // hear marks the watches of which the server has told nothing, and their owner's client library has by the event of another one.
-func hear(before []Event, watches []watch, e *Event) {
+func hear(watches []watch, e *Event) {
 	if e.Name == notWatching {
 		return
 	}
 	for n := range watches {
 		w := &watches[n]
-		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) && (w.request == 0 || answered(before, w)) {
+		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) && (w.request == 0 || w.answered) {
 			w.heard = true
 		}
 	}
@@ -349,7 +511,7 @@ func expectAgain(watches []watch, e *Event) {
 	children := strings.HasPrefix(e.Op, "children")
 	for n := range watches {
 		if w := &watches[n]; w.heard && !w.fired && w.process == e.Process && w.path == e.Path && (w.kind == "child") == children {
-			w.request, w.heard = e.Request, false
+			w.request, w.answered, w.heard = e.Request, false, false
 		}
 	}
 }
@@ -401,49 +563,30 @@ func findWatch(watches []watch, number int32) int {
 }
 
 // findOvertaken returns a watch whose event ought to have come before the reply, or -1. A reply that was never sent by
-// a server, such as the error of a lost connection, has no zxid and overtakes nothing.
-func findOvertaken(before []Event, watches []watch, e *Event) int {
+// a server, such as the error of a lost connection, has no zxid and overtakes nothing, nor does one to a request that was served,
+// as the given event, before the watch fired.
+func findOvertaken(watches []watch, e *Event, served int) int {
 	for n := range watches {
 		w := &watches[n]
-		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 && e.Zxid >= w.zxid &&
-			!servedBefore(before[:w.index], e) {
+		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 && e.Zxid >= w.zxid && served >= w.index {
 			return n
 		}
 	}
 	return -1
 }
 
-// servedBefore reports whether the request that the reply answers is served among the events.
-func servedBefore(events []Event, reply *Event) bool {
-	for i := len(events) - 1; i >= 0; i-- {
-		if e := &events[i]; e.Kind == Serve && e.Process == reply.Process && e.Request == reply.Request {
-			return true
-		}
-	}
-	return false
-}
-
-// judgeUnsettled decides at the end of the history what is owed to the owners of watches.
-func judgeUnsettled(events []Event, watches []watch) *Violation {
-	for n := range watches {
-		w := &watches[n]
+// finish decides at the end of the history what is owed to the owners of watches.
+func (m *watchMonitor) finish(*queue, []Event) *Violation {
+	for n := range m.watches {
+		w := &m.watches[n]
+		owner := m.owner(w.process)
 		switch {
-		case w.told || hasCrashed(events, w.process):
-		case w.gone && hasSession(events, w.process):
+		case w.told || owner.crashed:
+		case w.gone && owner.hasSession:
 			return watchViolation(w.index, reasonGoneSilently, w.number, w.process, w.path)
 		case w.fired && !w.gone:
 			return watchViolation(w.index, reasonEventLost, w.number, w.process, w.path)
 		}
 	}
 	return nil
-}
-
-// hasSession reports whether the last thing that the process's client library said is that it has a session.
-func hasSession(events []Event, process int32) bool {
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Kind == SessionState && events[i].Process == process {
-			return events[i].Name == "has-session"
-		}
-	}
-	return false
 }

@@ -2,6 +2,23 @@ package scenarios
 
 import "github.com/interlock-sim/interlock/faults"
 
+// A ceiling is a plan that must allow the faults of a run besides the scenario's own. With it a
+// search can try scenarios with other plans, and still finds only schedules that the plan of the
+// ceiling admits.
+type ceiling struct {
+	plan  faults.Plan
+	left  faults.Plan // of it in the run under way
+	spent faults.Plan // what the run has spent of it, as [faults.Plan.Spend] returns it
+}
+
+// begin makes the ceiling that of another run.
+func (c *ceiling) begin() { c.left, c.spent = c.plan, faults.Plan{} }
+
+// spend takes a fault out of what is left.
+func (c *ceiling) spend(kind faults.Kind, phase faults.Phase, at faults.Place) {
+	c.spent.Add(c.left.Spend(kind, phase, at))
+}
+
 // phaseOf returns what the process does that the step strikes; of a server or a link between two, the first process that is
 // connected to it.
 func (l *loop) phaseOf(step Step) faults.Phase {
@@ -17,9 +34,9 @@ func (l *loop) phaseOf(step Step) faults.Phase {
 	return faults.Idle
 }
 
-// place returns whom a fault strikes, as far as the plan asks.
+// place returns whom a fault strikes, as far as a plan asks.
 func (l *loop) place(step Step) (at faults.Place) {
-	if !l.plan.Aimed() {
+	if !l.plan.Aimed() && (l.ceiling == nil || !l.ceiling.plan.Aimed()) {
 		return at
 	}
 	switch step.victim() {
@@ -48,19 +65,29 @@ func (l *loop) spend(step Step) faults.Phase {
 		}
 	}
 	l.budget.Spend(kind, phase, at)
+	if l.ceiling != nil {
+		l.ceiling.spend(kind, phase, at)
+	}
 	l.struck = true
 	l.spent()
 	return phase
 }
 
-// spent takes note of what the budget allows.
+// affords reports whether the budget, and the ceiling if there is one, allow the fault.
+func (l *loop) affords(step Step) bool {
+	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
+	return l.budget.AllowsIn(kind, phase, at) &&
+		(l.ceiling == nil || l.ceiling.left.AllowsIn(kind, phase, at))
+}
+
+// spent takes note of what the budget and the ceiling allow.
 func (l *loop) spent() {
 	if l.faultless = l.budget.Empty(); l.faultless {
 		l.allowed, l.budgetKey = [faults.Kinds]bool{}, emptyBudgetKey
 		return
 	}
 	for kind := range faults.Kinds {
-		l.allowed[kind] = l.budget.Allows(kind)
+		l.allowed[kind] = l.budget.Allows(kind) && (l.ceiling == nil || l.ceiling.left.Allows(kind))
 	}
 	l.budgetKey = budgetKey(&l.budget)
 }

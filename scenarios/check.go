@@ -84,8 +84,10 @@ func Check(t *testing.T, scenario Scenario) {
 	}
 	ctx, end := inTime(t)
 	defer end()
-	short := NewRunner(t).Shorten(ctx, campaign, report)
+	short, err := NewRunner(t).Shorten(ctx, campaign, report)
 	switch {
+	case err != nil:
+		t.Fatalf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, err)
 	case report.Failure != nil:
 		failWith(t, campaign, report.Failure, short, corpus)
 	case report.Interrupted:

@@ -148,6 +148,7 @@ func (l *loop) alone(begins *origin) *solo {
 	s := &solo{loop: l, process: p, client: p.Client.(*simzk.Conn).Alone()}
 	s.client.Undergo(&simzk.Stimulus{Kind: simzk.SessionSet, Session: begins.session})
 	s.client.Undergo(&simzk.Stimulus{Kind: simzk.StateSet, State: begins.state})
+	time.Sleep(begins.at)
 	go p.run()
 	return s
 }
@@ -183,7 +184,8 @@ func (s *solo) respond() response {
 	r := response{
 		events: append([]history.Event(nil), process.pending...), calls: calls, kept: kept, closed: closed,
 		stage: process.stage, attempt: process.attempt, gate: process.gate, waits: process.waiting,
-		cancelled: process.cancelled, holds: process.hold != nil, lost: process.lost, over: process.over, panics: process.panics,
+		cancelled: process.cancelled, holds: process.hold != nil,
+		brings: process.ownsResource(), lost: process.lost, over: process.over, panics: process.panics,
 		register: *process.register,
 	}
 	process.pending = process.pending[:0]

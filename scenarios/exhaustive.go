@@ -92,7 +92,8 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	bounded, end := within(ctx, e.Budget)
 	defer end()
-	x := &explorer{search: e, bound: min(1, e.Deviations), heap: newHeap()}
+	x := &explorer{search: e, bound: min(1, e.Deviations), heap: newHeap(), monitor: e.newMonitor(),
+		unknown: len(history.Unmonitored(e.properties())) > 0}
 	report, runner := &Report{Exhaustive: true, Fair: e.Fair}, NewRunner(t)
 	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
 		x.rehearsal = newRehearsal(&e.Scenario, t)
@@ -142,7 +143,8 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 // merges tells whether states are known by what can be seen from outside. A checkpoint does not hold what is needed for that. And
 // where a fault that has struck can excuse what breaks later, it must not be forgotten.
 func (e *Exhaustive) merges() bool {
-	return !e.Apart && e.Checkpoint == "" && e.Scenario.bounds().Within(e.Scenario.Promised())
+	return !e.Apart && e.Checkpoint == "" && e.Scenario.bounds().Within(e.Scenario.Promised()) &&
+		len(history.Unmonitored(e.properties())) == 0
 }
 
 // over moves on to what is to be tried next, and tells whether the search ends. If its time is over the next run is abandoned.
@@ -215,6 +217,8 @@ type explorer struct {
 	strays bool // a run did not go the way that an earlier one went
 	heap   heap
 
+	monitor   *history.Monitor // of what the lock claims
+	unknown   bool             // a claim is none that the monitor knows
 	departure departure
 	gone      []uint64 // keys of the states that an abandoned run was the first to come to
 
@@ -225,10 +229,16 @@ type explorer struct {
 }
 
 func (x *explorer) run(ctx context.Context, runner *Runner, scenario *Scenario) *Result {
+	from := x.latest()
+	if from == nil {
+		x.monitor.Reset()
+	} else {
+		x.monitor.Copy(from.monitor)
+	}
 	if x.rehearsal == nil {
 		return runner.runWithin(ctx, scenario, x)
 	}
-	return x.rehearsal.run(ctx, runner, x, x.latest())
+	return x.rehearsal.run(ctx, runner, x, from)
 }
 
 // A branch is a state on the way, and what is to be tried there.
@@ -290,15 +300,43 @@ func (x *explorer) Choose(index int, options []Option, usual int) int {
 	return x.take(index, options)
 }
 
-// visit returns the key by which the search knows the state again to which it has come. What is tried in a state may depend on the
-// step that has led there, and on who is untouched; what breaks a property there, on who came before.
+// properties returns those claims of the lock that are decided by the events of a run.
+func (e *Exhaustive) properties() []history.Property {
+	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims), func(p history.Property) bool { return p == NoPanic || p == NoLeak })
+}
+
+// newMonitor returns a monitor of these.
+func (e *Exhaustive) newMonitor() *history.Monitor {
+	return history.NewMonitor(e.properties(), e.Scenario.Subject.limits())
+}
+
+// visit returns the key by which the search recognizes the state that it has reached. What is tried in a state may depend on the
+// step that led there, and on which processes are untouched. Which continuations break a property depends on what the property
+// remembers of the way.
 func (x *explorer) visit(key uint64) uint64 {
-	key = x.loop.order.key(key, x.loop.log.Events(), &x.search.Scenario.Subject)
-	key = mix(mix(key, uint64(x.slack())), uint64(x.leaver())<<32|uint64(x.mended()))
+	x.monitor.Observe(x.loop.log.Events())
+	if mutated != memoryless {
+		key = mix(key, x.monitor.State(x.ended))
+	}
+	if mutated != stepless {
+		key = mix(mix(key, uint64(x.slack())), uint64(x.leaver())<<32|uint64(x.mended()))
+	}
 	if x.search.Symmetry {
 		key = mix(key, x.loop.untouchedMask())
 	}
 	return key
+}
+
+// ended reports whether a process will never do anything again, nor be told anything, and nothing that it has asked for is under way.
+func (x *explorer) ended(number int32) bool {
+	p := x.loop.processes[number-1]
+	if mutated == holdersOnly {
+		return p.stage != holding
+	}
+	if !p.link.Crashed() && (p.stand == nil || !p.stand.past.dead) {
+		return false
+	}
+	return p.link.Unserved() == 0 && x.loop.cluster.Agreed()
 }
 
 // follow takes the step that the way takes.
@@ -343,7 +381,7 @@ func (x *explorer) settle(from int) {
 	case b.deferred == nil:
 	case b.step.Kind == Fair: // Nothing follows on it.
 		b.deferred = nil
-	case x.visible(x.loop.log.Events()[from:]):
+	case x.visible(b.step, from) && mutated != nothingVisible:
 		b.rest = append(b.rest, b.deferred...)
 		b.deferred = nil
 		x.store(b)
@@ -503,20 +541,15 @@ func (x *explorer) slack() int {
 	return b.slack
 }
 
-// visible tells whether the events of a step are such that their order among those of other processes decides a property.
-// A grant is among them only of a lock that lets several in at once without breaking what it claims: see reduce.
-func (x *explorer) visible(events []history.Event) bool {
-	s := &x.search.Scenario.Subject
-	ordered := s.Claimed(history.Token) && !s.Claimed(history.BeliefExclusion) || s.Claimed(history.FIFO) && !s.Claimed(history.ServedExclusion)
-	for i := range events {
-		switch events[i].Kind {
-		case history.Lost, history.Enter, history.Leave, history.UnlockCall:
-			return true
-		case history.LockReturn:
-			if ordered {
-				return true
-			}
-		}
+// visible reports whether a step that the way takes has done, with the events from the given one on, something that could break a
+// property if others moved first. Then the step is not enough in a state: the steps of others are tried before it too. What the
+// ensemble still does in the name of a process whose request waits for an answer may come before or after all that the process
+// does.
+func (x *explorer) visible(step Step, from int) bool {
+	events := x.loop.log.Events()
+	x.monitor.Observe(events)
+	if x.unknown || step.Process > 0 && x.loop.processes[step.Process-1].link.Delayed() {
+		return slices.ContainsFunc(events[from:], func(e history.Event) bool { return history.OfLock(e.Kind) })
 	}
-	return false
+	return x.monitor.VisibleSince(from)
 }

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 )
@@ -50,4 +51,94 @@ func (e *Exhaustive) LeapsOnly() *Exhaustive {
 func (e *Exhaustive) Unsparing() *Exhaustive {
 	e.unsparing = true
 	return e
+}
+
+// Mutate makes searches break by the mutation of that number until the function that it returns is called.
+func Mutate(which int) (restore func()) {
+	mutated = mutation(which)
+	return func() { mutated = unmutated }
+}
+
+// MutationCount is how many things [Mutate] can do.
+const MutationCount = int(mutations) - 1
+
+// Mutations are the numbers of what [Mutate] can do, by name.
+var Mutations = map[string]int{
+	"no step is visible":                           int(nothingVisible),
+	"an entry before tokens are checked":           int(entryBeforeToken),
+	"a delivery before the process's own request":  int(overRequest),
+	"a delivery without the faults of its process": int(withoutFaults),
+	"others left out after a delivery":             int(afterDelivery),
+	"deliveries from servers that may drop them":   int(calmServers),
+	"keys without what properties remember":        int(memoryless),
+	"reactions cached without the time":            int(untimedCache),
+	"keys without the step before":                 int(stepless),
+	"local histories that only look the same":      int(byLooks),
+	"keys with the memory of holders only":         int(holdersOnly),
+	"ways on that are forgotten":                   int(wayless),
+}
+
+// A Sighting is a state in which a decision is made: its key, and the steps that have led there.
+type Sighting struct {
+	Key   uint64
+	Steps []Step
+}
+
+// Sightings returns the states of a run, by the keys that an exhaustive search has that tells local histories apart.
+func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
+	known := newPasts(scenario, t)
+	defer known.close()
+	e := &Exhaustive{Scenario: *scenario}
+	k := &keyed{Strategy: strategy, x: &explorer{search: e, monitor: e.newMonitor()}}
+	NewRunner(t).rehearse(context.Background(), scenario, k, known, nil)
+	sightings := make([]Sighting, len(k.keys))
+	for i := range sightings {
+		sightings[i] = Sighting{k.keys[i], k.steps[:i]}
+	}
+	return sightings
+}
+
+// keyed takes note of the states in which a strategy makes its decisions.
+type keyed struct {
+	Strategy
+	x     *explorer
+	keys  []uint64
+	steps []Step
+}
+
+func (k *keyed) join(l *loop)         { k.x.loop = l }
+func (k *keyed) forward(int) []branch { return nil }
+
+func (k *keyed) Choose(index int, options []Option, usual int) int {
+	k.keys = append(k.keys, k.x.visit(k.x.loop.lastKey()))
+	i := k.Strategy.Choose(index, options, usual)
+	k.steps = append(k.steps, options[i].Step)
+	return i
+}
+
+// GoOn takes the steps and then lets the strategy decide, in a run of the processes' code. It returns the result, and how many events
+// there were before the strategy decided.
+func GoOn(t *testing.T, scenario *Scenario, steps []Step, strategy Strategy) (result *Result, before int) {
+	s := &staged{steps: steps, Strategy: strategy}
+	return NewRunner(t).Run(scenario, s), s.before
+}
+
+type staged struct {
+	Strategy
+	loop   *loop
+	steps  []Step
+	before int
+}
+
+func (s *staged) join(l *loop)         { s.loop = l }
+func (s *staged) forward(int) []branch { return nil }
+
+func (s *staged) Choose(index int, options []Option, usual int) int {
+	if index < len(s.steps) {
+		return slices.IndexFunc(options, func(o Option) bool { return o.Step == s.steps[index] })
+	}
+	if index == len(s.steps) {
+		s.before = s.loop.log.Len()
+	}
+	return s.Strategy.Choose(index, options, usual)
 }

@@ -72,12 +72,13 @@ func fold(a, b uint64) uint64 {
 }
 
 // outlook is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
-// as a process's code can still remember: the past of each process whose goroutines have not ended. Properties look back
-// too, at grants that have not ended, which a live process's past tells, and so does that of one that has left a node. What they
-// remember of processes that have gone on stands in an [order], by which a search goes too. Where states are known by what can be seen from outside (see [state]), a memory holds of the past what
-// properties remember.
+// as a process's code can still remember: the past of each process whose goroutines have not ended. What properties remember is
+// no part of it; see [explorer.visit].
 func (l *loop) outlook() uint64 {
 	key := l.cluster.Outlook(l.steady())
+	if l.idleTicks > 0 {
+		key = mix(key, uint64(l.idleTicks)) // It decides when the fair phase begins.
+	}
 	for _, p := range l.processes {
 		if p.woken {
 			key = mix(key, 1) // By its phase, which faults go by.
@@ -119,7 +120,7 @@ func (p *process) name() uint64 {
 	if !p.stand.pasts.merged {
 		return p.stand.past.hash
 	}
-	name := mix(p.stand.past.looks, p.stand.memory.key())
+	name := p.stand.past.looks
 	if len(p.pending) > 0 { // It is paused, and nobody has noted that yet.
 		name = mix(name, history.NewLog(p.pending).Hash())
 	}

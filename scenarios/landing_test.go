@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/models"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -55,6 +56,32 @@ func TestPausedTooLong(t *testing.T) {
 	c.Scenario.Subject.Bounds = c.Scenario.Bounds
 	if r := c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.BeliefExclusion {
 		t.Errorf("not found: %v", r.Failure)
+	}
+}
+
+// If the history of a run is judged as that of a service, a long pause excuses what it excuses in a
+// campaign: the lock tells a process of its loss as soon as the pause is over.
+func TestPausedTooLongWithinClocks(t *testing.T) {
+	s := scenario(subjects.Mutex(), 3, 2, 0)
+	s.Faults.Of[faults.Pause] = 2
+	s.Bounds = faults.Bounds{Pause: 10 * time.Second}
+	runner, excused := scenarios.NewRunner(t), 0
+	for i := range 3000 {
+		r := runner.Run(s, scenarios.NewRandom(1, i))
+		judge := func(pause time.Duration) *history.Violation {
+			v, _ := history.CheckWithin(history.BeliefExclusion, r.Events,
+				history.Clocks{Pause: pause}, models.Limits{})
+			return v
+		}
+		if v := judge(s.Promised().Pause); v != nil {
+			t.Fatalf("schedule %d: %+v", i, v)
+		}
+		if judge(s.Bounds.Pause) != nil {
+			excused++
+		}
+	}
+	if excused == 0 {
+		t.Error("no pause was too long")
 	}
 }
 

@@ -54,10 +54,9 @@ func tickOf(options []Option) int {
 	return slices.IndexFunc(options, func(o Option) bool { return o.Kind == Tick })
 }
 
-// awaitsTime tells whether something that is bound to happen waits for time alone: the end of a session without a
-// connection, a client whose link is up and that is going to dial, one that is going to give its connection up because
-// messages are held, the end of a pause, or a server that is going to find out that it is cut off. Only a fault brings any of
-// these about.
+// awaitsTime reports whether an effect of a fault waits for time alone: the end of a session without a connection, a client whose
+// link is up and that is going to dial, a client that is going to give its connection up because messages are held, the end of a
+// pause, or a server that is going to find out that it is cut off. Timers of processes do not count.
 func (l *loop) awaitsTime() bool {
 	if !l.struck {
 		return false

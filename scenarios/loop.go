@@ -28,21 +28,22 @@ type loop struct {
 	register  register     // the protected resource of the run
 	plan      *faults.Plan // of the scenario
 	budget    faults.Plan  // what is left of it
+	ceiling   *ceiling     // nil but for shrinking
 	bounds    faults.Bounds
 	allowed   [faults.Kinds]bool // by the budget, in whatever phase
 	faultless bool               // nothing is left of the budget
 	budgetKey uint64
 	options   []Option
+	scratch   []Option
 	until     context.Context // the run is abandoned when it ends
 	cancel    context.CancelFunc
 	began     time.Time
 	timer     *time.Timer
 	keyless   bool // nobody asks for the state keys
+	leaps     bool // the last idle tick leaps
 
-	pasts      *pasts // in the place of the processes' goroutines; nil where these run
-	remembered int    // how many events there are in the processes' memories
+	pasts *pasts // in the place of the processes' goroutines; nil where these run
 
-	order      order
 	struck     bool // by a fault
 	severing   bool // faults can strike single links
 	lively     bool // the liveness phase has begun
@@ -60,11 +61,17 @@ type loop struct {
 // renew makes the loop one for another run, in the memory of the run before, of which nothing may be left.
 func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cluster, processes, space, options, turns := l.cluster, l.processes[:0], l.space, l.options, l.turns
+	cluster, processes, space, options, scratch, turns, above := l.cluster, l.processes[:0], l.space,
+		l.options, l.scratch, l.turns, l.ceiling
 	*l = loop{
-		result: result, log: log, strategy: strategy, plan: &scenario.Faults, budget: scenario.Faults, bounds: scenario.bounds(),
+		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
+		budget: scenario.Faults, ceiling: above, bounds: scenario.bounds(),
 		cancel: cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
-		cluster: cluster, processes: processes, space: space, options: options, turns: turns,
+		cluster: cluster, processes: processes, space: space, options: options, scratch: scratch, turns: turns,
+		leaps: scenario.Client == Model, // The real client would send its pings all the time.
+	}
+	if above != nil {
+		above.begin()
 	}
 	if l.cluster == nil {
 		l.cluster = new(simzk.Cluster)
@@ -192,9 +199,6 @@ func (l *loop) take(step Step, deviates bool) {
 	if !l.unnoticed(step) {
 		l.observe()
 	}
-	if l.pasts != nil && l.pasts.merged && !l.decided() {
-		l.remember()
-	}
 }
 
 // decided tells whether the rest of the run is one of a search, in which nobody chooses any more nor asks what state it is in.
@@ -285,8 +289,15 @@ func (l *loop) over() bool {
 	return false
 }
 
-// beFair lets the liveness phase begin: from now on no fault strikes, and the default policy decides.
+// beFair lets the liveness phase begin: from now on no fault strikes, and the default policy decides. It goes by ages, which begin
+// anew, so that what it does depends on the state alone and not on the way to it.
 func (l *loop) beFair() {
+	l.cluster.AgeAnew()
+	for _, p := range l.processes {
+		if p.waiting {
+			p.age = l.cluster.NextAge()
+		}
+	}
 	now := l.cluster.Now()
 	l.lively, l.livelyFrom, l.livelyStep = true, now, l.steps
 	l.log.Append(history.Event{At: now, Kind: history.Liveness})

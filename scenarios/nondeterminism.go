@@ -18,12 +18,15 @@ type Nondeterminism struct {
 
 // Error describes the first difference and what is likely behind it.
 func (n *Nondeterminism) Error() string {
-	return fmt.Sprintf("schedule %d did not run the same way twice: event %d was %s, then %s\n"+
-		"likely causes in the lock under test: ranging over a map, a select with several cases ready, "+
-		"randomness that is not Process.Random, the wall clock, state that outlives a run such as a package's variable, "+
-		"or several goroutines racing for the client",
-		n.Schedule, n.Event, describe(n.First), describe(n.Second))
+	return fmt.Sprintf("schedule %d did not run the same way twice: event %d was %s, then %s\n%s",
+		n.Schedule, n.Event, describe(n.First), describe(n.Second), likelyCauses)
 }
+
+// likelyCauses is what mostly lies behind a schedule that does not run the same way twice.
+const likelyCauses = "likely causes in the lock under test: ranging over a map, " +
+	"a select with several cases ready, randomness that is not Process.Random, the wall clock, " +
+	"state that outlives a run such as a package's variable, " +
+	"or several goroutines racing for the client"
 
 // describe names the event, and what it holds besides.
 func describe(e *history.Event) string {

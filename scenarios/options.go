@@ -85,9 +85,9 @@ func (l *loop) appendFaults(options []Option) []Option {
 	return options
 }
 
-// appendFault adds a fault that can strike, if the budget allows it in the phase in which it would.
+// appendFault adds a fault that can strike, if the plan allows it in the phase in which it would.
 func (l *loop) appendFault(options []Option, step Step) []Option {
-	if l.budget.AllowsIn(step.Fault, l.phaseOf(step), l.place(step)) {
+	if l.affords(step) {
 		options = append(options, Option{Step: step})
 	}
 	return options

@@ -35,8 +35,9 @@ type past struct {
 // An origin is how a process begins.
 type origin struct {
 	number, cycles int
-	session        int64    // that its client has, 0 if it has none yet
-	state          zk.State // of its client
+	session        int64         // that its client has, 0 if it has none yet
+	state          zk.State      // of its client
+	at             time.Duration // since the run began, which the process can tell by the clock
 }
 
 // A response is what a process has done, and what it is going to do by itself.
@@ -52,6 +53,7 @@ type response struct {
 	waits     bool // at the gate
 	cancelled bool
 	holds     bool
+	brings    bool // the hold brings a resource of its own
 	lost      bool
 	over      bool
 	panics    string
@@ -114,6 +116,9 @@ func (p *past) find(step uint64) *past {
 // stepOf returns 64 bits over stimuli that come after that time.
 func stepOf(after time.Duration, stimuli []stimulus) uint64 {
 	h := uint64(after)
+	if mutated == untimedCache {
+		h = 0
+	}
 	for i := range stimuli {
 		h = mix(h, stimuli[i].hash())
 	}
@@ -121,7 +126,7 @@ func stepOf(after time.Duration, stimuli []stimulus) uint64 {
 }
 
 func (o *origin) hash() uint64 {
-	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)), uint64(o.state))
+	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)), uint64(o.at)<<8|uint64(o.state))
 }
 
 // way returns the pasts from the root to this one.

@@ -100,6 +100,9 @@ func (l *loop) tick() {
 		p.dazed = p.dazed && p.link.Paused()
 	}
 	pause := tickMax
+	if l.leaps && l.idleTicks == idleTicksMax-1 && !l.lively {
+		pause = idleLeap
+	}
 	deadline, ok := l.cluster.Deadline()
 	if ok {
 		pause = min(pause, deadline-l.cluster.Now())
@@ -113,11 +116,27 @@ func (l *loop) tick() {
 	}
 	l.log.Append(history.Event{At: now, Kind: history.Tick})
 	l.cluster.Advance(now)
-	if acted || ok && deadline <= now {
+	if acted || ok && deadline <= now || l.moves() {
 		l.idleTicks = 0
 	} else {
 		l.idleTicks++
 	}
+}
+
+// moves reports whether a step other than a tick or a fault can happen now.
+func (l *loop) moves() bool {
+	for _, p := range l.processes {
+		_, servable := p.link.Servable()
+		_, deliverable := p.link.Deliverable()
+		if servable || deliverable || p.waiting && !p.link.Crashed() || p.link.Down() || p.link.Paused() {
+			return true
+		}
+	}
+	l.scratch = l.appendServers(l.scratch[:0])
+	if l.severing {
+		l.scratch = l.appendSevered(l.scratch)
+	}
+	return len(l.scratch) > 0
 }
 
 // sleep lets time pass until a process acts by itself, and tells whether one has.

@@ -210,6 +210,14 @@ func (p *process) pass(gate StepKind) {
 // done tells whether the process will do nothing more.
 func (p *process) done() bool { return p.stage == finished || p.over || p.link.Crashed() }
 
+// ownsResource reports whether the process's hold brings a resource that is not the harness's.
+func (p *process) ownsResource() bool {
+	if p.stand != nil {
+		return p.stand.past.brings
+	}
+	return p.hold != nil && p.hold.Resource != nil
+}
+
 // checkLoss records that the process has been told that its lock is lost, if its hold says so by now.
 func (p *process) checkLoss() {
 	if p.hold == nil || p.lost || p.link.Crashed() {

@@ -2,10 +2,10 @@ package scenarios
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -81,6 +81,9 @@ func (r *Recording) validate() error {
 	if r.Version != recordingVersion {
 		return fmt.Errorf("version %d of the format, and this program reads only version %d", r.Version, recordingVersion)
 	}
+	if r.Property == "" || r.Signature == "" {
+		return errors.New("it records no violation: property and signature must not be empty")
+	}
 	for i, d := range r.Deviations {
 		if d.Index < 0 || i > 0 && d.Index <= r.Deviations[i-1].Index {
 			return fmt.Errorf("deviation %d: index %d is not greater than the one before", i, d.Index)
@@ -108,45 +111,62 @@ func columns(events []history.Event, clients int) int {
 type Counterexample struct {
 	Scenario  Scenario
 	Recording Recording
-	Result    *Result
+	Result    *Result                       // its first violation is the one that is recorded
 	ReplayBy  func(directory string) string // the command that replays it
 }
 
-// NewCounterexample runs the schedule and records it. A violation that has the signature, if there is one, is put first:
-// the recording is of that one. The result is good until the runner's next run.
-func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, signature string, seed uint64, schedule int) *Counterexample {
+// NewCounterexample runs the schedule and records it. It records the first violation in the order
+// of [Scenario.Lead], which has the signature unless that is empty. If the run breaks nothing, or
+// something else goes first, NewCounterexample returns an error: the schedule does not fail, or the
+// lock does not do the same twice. The result is good until the runner's next run.
+func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, signature string,
+	seed uint64, schedule int) (*Counterexample, error) {
 	result := r.Run(&scenario, &Replay{Deviations: deviations})
-	slices.SortStableFunc(result.Violations, func(a, b *history.Violation) int {
-		return rank(a, signature) - rank(b, signature)
-	})
+	scenario.Lead(result, signature)
+	if len(result.Violations) == 0 {
+		return nil, &notReproduced{schedule: schedule, recorded: signature}
+	}
+	first := result.Violations[0]
+	if signature != "" && first.Signature() != signature {
+		return nil, &notReproduced{schedule, signature, first.Signature()}
+	}
 	c := &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles, Faults: scenario.Faults, Client: scenario.Client,
 		Bounds: scenario.Bounds, Servers: scenario.Servers,
 		Seed: seed, Schedule: schedule, Deviations: result.Deviations, TraceHash: TraceHash(result.TraceHash),
+		Property: string(first.Property), Signature: first.Signature(),
 	}}
 	if c.Recording.Deviations == nil {
 		c.Recording.Deviations = []Deviation{}
 	}
-	if len(result.Violations) > 0 {
-		c.Recording.Property = string(result.Violations[0].Property)
-		c.Recording.Signature = result.Violations[0].Signature()
-	}
-	return c
+	return c, nil
 }
 
-func rank(v *history.Violation, signature string) int {
-	if v.Signature() == signature {
-		return 0
+// A notReproduced is a schedule that has failed and does not fail in the same way when it is run
+// again.
+type notReproduced struct {
+	schedule int
+	recorded string // the signature
+	now      string // likewise, of what it breaks now; empty if it breaks nothing
+}
+
+// Error says what it broke and what it breaks now.
+func (n *notReproduced) Error() string {
+	what := "a property"
+	if n.recorded != "" {
+		what = fmt.Sprintf("%q", n.recorded)
 	}
-	return 1
+	now := "breaks nothing"
+	if n.now != "" {
+		now = fmt.Sprintf("breaks %q", n.now)
+	}
+	return fmt.Sprintf("schedule %d broke %s and %s when it is run again\n%s",
+		n.schedule, what, now, likelyCauses)
 }
 
 // Timeline returns the run as a timeline.
-func (c *Counterexample) Timeline() *history.Timeline {
-	return &history.Timeline{Title: c.Scenario.String(), Events: c.Result.Events, Processes: columns(c.Result.Events, c.Scenario.Clients),
-		Violations: c.Result.Violations}
-}
+func (c *Counterexample) Timeline() *history.Timeline { return c.Result.Timeline(&c.Scenario) }
 
 // A reportedViolation is a violation in report.json.
 type reportedViolation struct {

@@ -20,7 +20,10 @@ func counterexample(t *testing.T, runner *scenarios.Runner) *scenarios.Counterex
 	original := scenario(subjects.ExistsThenWait(), 2, 1, 0)
 	for i := range 1000 {
 		if r := runner.Run(original, scenarios.NewRandom(1, i)); len(r.Violations) > 0 {
-			c := runner.NewCounterexample(*original, r.Deviations, "", 1, i)
+			c, err := runner.NewCounterexample(*original, r.Deviations, "", 1, i)
+			if err != nil {
+				t.Fatal(err)
+			}
 			c.ReplayBy = func(directory string) string { return "replay " + directory }
 			return c
 		}
@@ -71,7 +74,10 @@ func TestWriteAndReplay(t *testing.T) {
 		t.Errorf("report.json says to replay by %q, error %v", report.Replay, err)
 	}
 	// A second time it replaces what stands there, and leaves no draft behind.
-	runner.NewCounterexample(c.Scenario, c.Recording.Deviations, "", 1, 0)
+	_, err = runner.NewCounterexample(c.Scenario, c.Recording.Deviations, "", 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if again, err := c.Write(filepath.Dir(directory)); err != nil || again != directory {
 		t.Errorf("written again to %s, error %v, want %s", again, err, directory)
 	}
@@ -100,6 +106,10 @@ func TestReadRecordingRefuses(t *testing.T) {
 		{"unknown step", replaced(`"step":"`, `"step":"dance `), "is not the name of a step"},
 		{"unordered", replaced(`"index":`, `"index":9999`), "is not greater than the one before"},
 		{"bad plan", replaced(`"faults":"none"`, `"faults":"x"`), `"x" is not of the form`},
+		{"no property", replaced(`"property":"progress"`, `"property":""`),
+			"property and signature must not be empty"},
+		{"no signature", replaced(`"signature":"`, `"signed":"`),
+			"property and signature must not be empty"},
 		{"bad hash", replaced(`"trace_hash":"`, `"trace_hash":"x`), "is not a trace hash"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

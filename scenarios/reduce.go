@@ -61,6 +61,7 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 	for i, step := range all {
 		switch {
 		case i == at:
+		case step.Kind == Fault && step.Process == all[at].Process && mutated == withoutFaults:
 		case step.Kind == Fault && step.Process == all[at].Process:
 			first = append(first, step)
 		case !entry:
@@ -77,6 +78,8 @@ func (x *explorer) reduce(all []Step) (first, deferred []Step, ok bool) {
 func (x *explorer) calm(process int32) bool {
 	link := x.loop.processes[process-1].link
 	switch {
+	case mutated == calmServers:
+		return true
 	case !x.loop.unassailable() || link.Ended():
 		return false
 	case x.loop.cluster.Whole():
@@ -194,7 +197,7 @@ func (x *explorer) oneLogs(all []Step) []Step {
 // leaver returns the process that has left its critical section right before, if that is a reason to leave something out; else 0.
 func (x *explorer) leaver() int32 {
 	last := len(x.path) - 1
-	if last < 0 || x.path[last].step.Kind != Leave || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
+	if last < 0 || x.path[last].step.Kind != Leave && !(mutated == afterDelivery && x.path[last].step.Kind == Deliver) || x.search.Scenario.Servers > 1 || x.search.Slack > 0 ||
 		x.search.Unreduced || x.loop.budget.PhasedOnServers() {
 		return 0
 	}
@@ -228,15 +231,18 @@ func (x *explorer) private(step Step) bool {
 	if p.link.Impatient() && x.slack() < x.search.Slack {
 		return false
 	}
-	return !p.waiting && p.link.Unserved() == 0
+	return !p.waiting && (p.link.Unserved() == 0 || mutated == overRequest)
 }
 
 // entry tells whether a step is an entry that concerns nobody but its process, which can do nothing else.
 func (x *explorer) entry(step Step) bool {
-	if step.Kind != Enter || x.search.Slack > 0 || x.search.Scenario.Servers > 1 {
+	if step.Kind != Enter || x.search.Slack > 0 || x.search.Scenario.Servers > 1 || x.search.Scenario.Subject.Guard == TokenChecked && mutated != entryBeforeToken {
 		return false
 	}
 	p := x.loop.processes[step.Process-1]
+	if p.lost || p.ownsResource() {
+		return false
+	}
 	requests, replies := p.link.Held()
 	if !p.link.Connected() || requests || replies || p.link.Unserved() > 0 || p.link.Undelivered() > 0 || p.link.Watching() {
 		return false

@@ -45,7 +45,8 @@ type Runner struct {
 	loop    *loop // the last one, in whose memory the next one is made; nil if there is none
 	log     history.Log
 	keys    []uint64
-	keyless bool // nobody counts states
+	keyless bool     // nobody counts states
+	ceiling *ceiling // of the runs of a shrinker, nil of all others
 	reached []bool
 	judged  []history.Property // in the run under way
 
@@ -162,19 +163,10 @@ func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strat
 	if l == nil {
 		l = &loop{turns: &r.standstill.turns}
 	}
-	r.loop = nil
+	r.loop, l.ceiling = nil, r.ceiling
 	l.renew(scenario, strategy, &r.log, result)
 	l.keyless, l.until = r.keyless, ctx
 	return l
-}
-
-// judgedAtTheEnd tells whether a property can only be judged where a run has come to its end.
-func judgedAtTheEnd(p history.Property) bool {
-	switch p {
-	case history.Watch, history.Progress, history.NoOrphan:
-		return true
-	}
-	return false
 }
 
 // Properties returns the names of all properties, in the order in which reports list them.
@@ -210,7 +202,7 @@ var properties = history.Properties()
 func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 	r.judged = r.judged[:0]
 	for _, property := range properties {
-		if subject.Claimed(property) && !(result.Known && judgedAtTheEnd(property)) {
+		if subject.Claimed(property) && !(result.Known && history.JudgedAtEnd(property)) {
 			r.judged = append(r.judged, property)
 		}
 	}
@@ -220,6 +212,7 @@ func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 // check judges a run. If the context ends before anything is found the run is abandoned.
 func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	r.checker.Bounds, r.checker.Cut = subject.limits(), result.Known
+	r.checker.Exclusive = subject.Claimed(history.ServedExclusion)
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.limits())
 	claims := r.toJudge(subject, result)

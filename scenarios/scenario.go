@@ -148,10 +148,13 @@ func (s *Scenario) livenessSteps() int {
 const (
 	// stepsMax ends the part of a run in which the strategy decides.
 	stepsMax = 2000
-	// idleTicksMax ends it when nothing but time has moved for so long.
+	// idleTicksMax ends it after so many ticks in a row in which nothing happened, and after which nothing but a tick or a fault
+	// can. The last of them leaps to the next timer of a process.
 	idleTicksMax = 16
-	// tickMax is the longest time that one tick lets pass.
+	// tickMax is the longest time that one tick lets pass, unless it leaps.
 	tickMax = time.Second
+	// idleLeap is how far time leaps at most. A process that does nothing for so long is taken to wait for ever.
+	idleLeap = 100 * time.Hour
 	// livenessBound is how much virtual time a live process has to get the lock, once there are no faults any more:
 	// the expiry of every dead session, one after the other, with room to spare.
 	livenessBound = 60 * time.Second

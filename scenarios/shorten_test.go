@@ -24,6 +24,16 @@ func beyond(t *testing.T, subject scenarios.Subject, plan string, schedules int)
 	return nil, nil
 }
 
+// shorten returns the counterexample of a report.
+func shorten(t *testing.T, c *scenarios.Campaign, r *scenarios.Report) *scenarios.Counterexample {
+	t.Helper()
+	short, err := scenarios.NewRunner(t).Shorten(context.Background(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return short
+}
+
 // A schedule beyond the bounds of a lock is shortened like one that fails; and the lock has failed if the short one needs nothing
 // beyond them.
 func TestShortenBeyondBounds(t *testing.T) {
@@ -34,16 +44,16 @@ func TestShortenBeyondBounds(t *testing.T) {
 	}
 	// It fails within its bounds, so it does too where it was thought to fail only beyond.
 	r.Failure, r.Beyond = nil, r.Failure
-	short := scenarios.NewRunner(t).Shorten(context.Background(), c, r)
+	short := shorten(t, c, r)
 	if r.Failure != r.Beyond || short.Scenario.Faults.Names(faults.Pause) || len(short.Recording.Deviations) > 5 {
 		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
 	}
 	c, r = beyond(t, subjects.Mutex(), "pause=2", 1000)
-	short = scenarios.NewRunner(t).Shorten(context.Background(), c, r)
+	short = shorten(t, c, r)
 	if r.Failure != nil || !short.Scenario.Faults.Names(faults.Pause) || len(short.Result.Violations) == 0 || len(short.Recording.Deviations) > 5 {
 		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
 	}
-	if scenarios.NewRunner(t).Shorten(context.Background(), c, new(scenarios.Report)) != nil {
+	if shorten(t, c, new(scenarios.Report)) != nil {
 		t.Error("there is nothing to shorten")
 	}
 }

@@ -19,58 +19,135 @@ const (
 	sparseMax       = 3
 )
 
-// Shrink returns a scenario and a schedule that fail with the same signature as the given ones, with fewer faults,
-// cycles and processes, and fewer deviations from the default policy. It ends when no single one of these can be left
-// out, when it has tried for long enough, or when the context ends; what it has reached by then stands. The schedule
-// that is given must fail.
+// Shrink returns a scenario and a schedule that fail with the same signature as the given ones,
+// with fewer faults, cycles and processes, and fewer deviations from the default policy. It ends
+// when no single one of these can be left out, when it has tried for long enough, or when the
+// context ends; what it has reached by then stands. The schedule that is given must fail; if it
+// does not, Shrink returns what it was given.
 //
-// A smaller scenario has other schedules, so there a short search looks for the failure anew. Within a scenario,
-// deviations are left out in chunks of halving size, the first half of delta debugging (Zeller and Hildebrandt,
-// "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002); the complements are left out, as replay takes
-// the default where a deviation is gone. Faults go before all else, because a reader who has to think of one fault
-// less is helped most. At last, many schedules with one, two and three deviations
-// are tried.
-func (r *Runner) Shrink(ctx context.Context, scenario Scenario, deviations []Deviation, signature string) (Scenario, []Deviation) {
-	s := &shrinker{runner: r, ctx: ctx, signature: signature, scenario: scenario, deviations: deviations, excused: true}
-	s.try(scenario, &Replay{Deviations: deviations})
-	for s.fewerFaults() || s.smallerScenario() || s.fewerDeviations() || s.sparser(s.scenario, len(s.deviations)-1) {
-	}
-	s.allowOnlyUsedFaults()
-	return s.scenario, s.deviations
+// The plan of the given scenario admits the schedule that is returned, fault by fault: the kind,
+// the phase, the target and the number of each. The plan of the returned scenario is the part of it
+// that the schedule needs. Processes and servers keep their numbers in a smaller scenario, so that
+// c1 in a plan is the same process there.
+//
+// What is shrunk is a panic, if the given schedule panics, whatever the signature. Otherwise no
+// panic is let in. A failure never turns into what the lock does not promise; see
+// [Scenario.Excuses]. The other way round it may: if a shorter form of a schedule that is excused
+// breaks a promise, Shrink goes on with that.
+//
+// A smaller scenario has other schedules, so there a short search looks for the failure anew.
+// Within a scenario, deviations are left out in chunks of halving size, the first half of delta
+// debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE
+// 2002); the complements are left out, as replay takes the default where a deviation is gone.
+// Faults go before all else, because a reader who has to think of one fault less is helped most. At
+// last, many schedules with one, two and three deviations are tried.
+//
+// All of it depends on what is given alone, unless the context ends: the same failure has the same
+// short form every time.
+func (r *Runner) Shrink(ctx context.Context, scenario Scenario, deviations []Deviation,
+	signature string) (Scenario, []Deviation) {
+	s := r.shrink(ctx, scenario, deviations, signature)
+	return s.outcome(), s.deviations
 }
 
+// shrink does what Shrink does, and returns the shrinker for what it knows besides.
+func (r *Runner) shrink(ctx context.Context, scenario Scenario, deviations []Deviation,
+	signature string) *shrinker {
+	s := &shrinker{runner: r, ctx: ctx, signature: signature, scenario: scenario,
+		deviations: deviations, needed: scenario.Faults}
+	above, keyless := r.ceiling, r.keyless
+	r.ceiling, r.keyless = &ceiling{plan: scenario.Faults}, true
+	defer func() { r.ceiling, r.keyless = above, keyless }()
+	if !s.begin() {
+		return s
+	}
+	for s.fewerFaults() || s.smallerScenario() || s.fewerDeviations() ||
+		s.sparser(s.scenario, len(s.deviations)-1) {
+	}
+	return s
+}
+
+// A shrinker holds the shortest schedule so far. The plan of its scenario says what is searched
+// for, such as fewer faults or those of one kind; the ceiling of its runs keeps all of them within
+// the plan that was given.
 type shrinker struct {
 	runner     *Runner
 	ctx        context.Context
 	signature  string
 	scenario   Scenario
 	deviations []Deviation
-	excused    bool // the lock does not promise what the schedule breaks; see [Scenario.Excuses]
+	needed     faults.Plan // the part of the given plan that the schedule needs
+	excused    bool        // what the schedule breaks is no promise: see [Scenario.Excuses]
 	runs       int
 	steps      int             // of the last run
 	searched   map[string]bool // scenarios in which a random search has found nothing
 }
 
-// try runs a candidate and keeps it if it fails in the same way.
-func (s *shrinker) try(scenario Scenario, strategy Strategy) bool {
-	if s.runs >= shrinkRunsMax || s.ctx.Err() != nil {
+// outcome returns the scenario with the plan that its schedule needs.
+func (s *shrinker) outcome() Scenario {
+	scenario := s.scenario
+	scenario.Faults = s.needed
+	return scenario
+}
+
+// begin runs the schedule that was given, and reports whether it fails.
+func (s *shrinker) begin() bool {
+	scenario := s.scenario
+	result := s.run(&scenario, &Replay{Deviations: s.deviations})
+	given := func(v *history.Violation) bool { return v.Signature() == s.signature }
+	if result == nil || !slices.ContainsFunc(result.Violations, given) {
 		return false
+	}
+	first := result.Violations[0]
+	s.signature, s.excused = first.Signature(), scenario.Excuses(result, first)
+	s.keep(scenario, result)
+	return true
+}
+
+// try runs a candidate, and keeps it if it fails in the same way.
+func (s *shrinker) try(scenario Scenario, strategy Strategy) bool {
+	result := s.run(&scenario, strategy)
+	if result == nil || !s.same(&scenario, result) {
+		return false
+	}
+	s.keep(scenario, result)
+	return true
+}
+
+// run runs a candidate, and puts what it breaks in order. It returns nil if there is no time left.
+func (s *shrinker) run(scenario *Scenario, strategy Strategy) *Result {
+	if s.runs >= shrinkRunsMax || s.ctx.Err() != nil {
+		return nil
 	}
 	s.runs++
-	result := s.runner.runWithin(s.ctx, &scenario, strategy)
+	result := s.runner.runWithin(s.ctx, scenario, strategy)
 	s.steps = result.Steps
-	i := slices.IndexFunc(result.Violations, func(v *history.Violation) bool { return v.Signature() == s.signature })
-	if i < 0 {
+	scenario.Lead(result, s.signature)
+	return result
+}
+
+// keep makes a candidate the shortest schedule so far. What the run did may be less than what was
+// asked for: deviations that could not happen are gone for good.
+func (s *shrinker) keep(scenario Scenario, result *Result) {
+	s.scenario, s.deviations, s.needed = scenario, result.Deviations, s.runner.ceiling.spent
+}
+
+// same reports whether a run fails in the same way as the shortest schedule so far, or breaks a
+// promise where that schedule breaks none.
+func (s *shrinker) same(scenario *Scenario, result *Result) bool {
+	if len(result.Violations) == 0 {
 		return false
 	}
-	excused := scenario.Excuses(result, result.Violations[i])
-	if excused && !s.excused {
-		return false // A failure must not turn into what the lock does not promise. The other way round is welcome.
+	first := result.Violations[0]
+	excused := scenario.Excuses(result, first)
+	switch {
+	case s.excused && !excused:
+		s.signature, s.excused = first.Signature(), false
+		return true
+	case excused && !s.excused:
+		return false
 	}
-	s.excused = excused
-	// What the run did may be less than what was asked for: deviations that could not happen are gone for good.
-	s.scenario, s.deviations = scenario, result.Deviations
-	return true
+	return first.Signature() == s.signature
 }
 
 // search looks for the failure in another scenario.
@@ -168,14 +245,13 @@ func (s *shrinker) tryWithout(from, to int) bool {
 	return s.try(s.scenario, &Replay{Deviations: slices.Concat(s.deviations[:from], s.deviations[to:])})
 }
 
-// allowOnlyUsedFaults takes out of the scenario's plan what the schedule does not need.
+// allowOnlyUsedFaults lets candidates have only faults of the kinds that the schedule has, and no
+// more of each.
 func (s *shrinker) allowOnlyUsedFaults() {
-	exact := s.scenario
-	exact.Faults = faults.Plan{}
+	s.scenario.Faults = faults.Plan{}
 	for _, d := range s.deviations {
 		if d.Step.Kind == Fault {
-			exact.Faults.Of[d.Step.Fault]++
+			s.scenario.Faults.Of[d.Step.Fault]++
 		}
 	}
-	s.try(exact, &Replay{Deviations: s.deviations})
 }

@@ -16,6 +16,7 @@ type snapshot struct {
 	deviations []Deviation
 	cluster    simzk.Snapshot
 	processes  []savedProcess
+	monitor    *history.Monitor
 }
 
 // A savedProcess is what a process was.
@@ -78,9 +79,10 @@ func (x *explorer) snapshot() *snapshot {
 	if last := len(x.spare) - 1; last >= 0 {
 		s, x.spare = x.spare[last], x.spare[:last]
 	} else {
-		s = new(snapshot)
+		s = &snapshot{monitor: x.search.newMonitor()}
 	}
 	x.loop.save(s)
+	s.monitor.Copy(x.monitor)
 	return s
 }
 

@@ -13,7 +13,6 @@ type stand struct {
 	since   time.Duration // when it has come to that
 	double  *simzk.Double
 	stimuli []stimulus // that have come since, of the loop
-	memory  memory
 }
 
 // rehearse puts stands into the place of all processes.
@@ -27,7 +26,7 @@ func (l *loop) rehearse(known *pasts) {
 // stand puts a stand into the place of a process, from now on.
 func (l *loop) stand(p *process) {
 	conn := p.Client.(*simzk.Conn)
-	begins := origin{number: p.Number, cycles: p.cycles, session: conn.SessionID(), state: conn.State()}
+	begins := origin{number: p.Number, cycles: p.cycles, session: conn.SessionID(), state: conn.State(), at: l.cluster.Now()}
 	p.stand = &stand{pasts: l.pasts, double: conn.StandIn()}
 	p.become(l.pasts.root(begins), l.cluster.Now())
 }

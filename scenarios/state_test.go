@@ -44,7 +44,7 @@ func (p *picture) see(e *history.Event) {
 		delete(p.waiting, request)
 	case history.WatchFired:
 		p.waiting[fmt.Sprintf("w%d", e.Watch)] = fmt.Sprintf("c%d %s%s", e.Process, e.Name, e.Path)
-	case history.WatchEvent:
+	case history.WatchEvent, history.WatchGone:
 		delete(p.waiting, fmt.Sprintf("w%d", e.Watch))
 	case history.NodeCreated:
 		p.nodes[e.Path] = true

@@ -74,6 +74,9 @@ func (l *loop) lived() []*past {
 
 // lead notes, in the last state among the first so many of the way that is stored, where the way on from it has led.
 func (x *explorer) lead(before int, w wayOn) {
+	if mutated == wayless {
+		return
+	}
 	for _, b := range slices.Backward(x.path[:before]) {
 		if from := b.state; b.stored {
 			w.pasts = w.pasts[:len(from.pasts)]

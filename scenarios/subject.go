@@ -121,18 +121,35 @@ func pauseEnd(events []history.Event) time.Duration {
 	return events[len(events)-1].At
 }
 
-// Fails tells whether a run has broken anything that the lock promises, and puts that first among what it has broken. The
-// result must be that of its runner's last run.
+// Fails reports whether a run has broken a promise of the lock. It orders the violations as reports
+// do: a panic first, then broken promises, then what is excused. The result must be that of its
+// runner's last run.
 func (s *Scenario) Fails(r *Result) bool {
-	promised := 0
-	for i, v := range r.Violations {
-		if !s.Excuses(r, v) {
-			copy(r.Violations[promised+1:i+1], r.Violations[promised:i])
-			r.Violations[promised] = v
-			promised++
-		}
+	s.Lead(r, "")
+	return len(r.Violations) > 0 && !s.Excuses(r, r.Violations[0])
+}
+
+// Lead puts the violations of a run in the order of Fails. The violation with the signature goes
+// first among the broken promises, or among what is excused. The result must be that of its
+// runner's last run.
+func (s *Scenario) Lead(r *Result, signature string) {
+	slices.SortStableFunc(r.Violations, func(a, b *history.Violation) int {
+		return s.rank(r, a, signature) - s.rank(r, b, signature)
+	})
+}
+
+func (s *Scenario) rank(r *Result, v *history.Violation, signature string) int {
+	rank := 4
+	switch {
+	case v.Property == NoPanic:
+		return 0
+	case !s.Excuses(r, v):
+		rank = 2
 	}
-	return promised > 0
+	if v.Signature() == signature {
+		rank--
+	}
+	return rank
 }
 
 // excused returns what a run has broken and the lock does not promise there, nil if there is nothing.

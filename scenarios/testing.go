@@ -93,7 +93,13 @@ func (r *Result) Describe(scenario *Scenario) string {
 	for _, v := range r.Violations {
 		fmt.Fprintf(&text, "%s: %s\n", v.Signature(), v.Detail)
 	}
-	timeline := history.Timeline{Events: r.Events, Processes: columns(r.Events, scenario.Clients), Violations: r.Violations}
-	timeline.Decisive(&text, history.DecisiveLines) // A strings.Builder does not fail.
+	r.Timeline(scenario).Decisive(&text, history.DecisiveLines) // A strings.Builder does not fail.
 	return text.String()
+}
+
+// Timeline returns the run as a timeline, under the name of the scenario. It leads with the first
+// violation.
+func (r *Result) Timeline(scenario *Scenario) *history.Timeline {
+	return &history.Timeline{Title: scenario.String(), Events: r.Events,
+		Processes: columns(r.Events, scenario.Clients), Violations: r.Violations}
 }

@@ -189,6 +189,22 @@ func (c *Cluster) NextAge() uint64 {
 	return c.age
 }
 
+// AgeAnew gives all that is under way new ages, in canonical order: by link, requests before replies, and the proposals last. A
+// policy that goes by ages then depends on nothing that [Cluster.Outlook] leaves out.
+func (c *Cluster) AgeAnew() {
+	for _, l := range c.links {
+		for _, r := range l.toServer {
+			r.age = c.NextAge()
+		}
+		for i := range l.toClient {
+			l.toClient[i].age = c.NextAge()
+		}
+	}
+	for i := range c.proposals {
+		c.proposals[i].age = c.NextAge()
+	}
+}
+
 // Tree returns the znodes, of several servers as the leader will have them once all that is proposed is committed.
 func (c *Cluster) Tree() *tree.Tree { return c.tree }
 

@@ -172,6 +172,9 @@ func (l *Link) Waits() bool {
 	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) || l.shakesHands() && l.toServer[0].session == 0
 }
 
+// Delayed reports whether the answer to a request that the client's server has handled waits until the server has applied more.
+func (l *Link) Delayed() bool { return l.delayed }
+
 // EventNext tells whether the message that the client gets next is a watch event.
 func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].event != 0 }
 

@@ -323,8 +323,11 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	report := search(ctx)
 	progress.end(report)
-	found := shorten(ctx, t, campaign, report)
-	outcome := outcomeOf(campaign, report, found, found.write(f.out))
+	found, unshown := shorten(ctx, t, campaign, report)
+	if unshown == nil {
+		unshown = found.write(f.out)
+	}
+	outcome := outcomeOf(campaign, report, found, unshown)
 	if err = encodeJSON(reportOut, jsonReport(campaign, report, found, outcome)); err == nil {
 		err = reportOut.Close()
 	}
@@ -336,11 +339,13 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	return outcome
 }
 
-// outcomeOf returns how the program ends, nil if with status 0. The error is why the counterexample could not be written.
-func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *found, unwritten error) error {
+// outcomeOf returns how the program ends, nil if with status 0. The error is why there is no
+// counterexample of what was found, or why it could not be written.
+func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *found,
+	unshown error) error {
 	switch {
-	case unwritten != nil:
-		return &statusError{statusInternal, unwritten}
+	case unshown != nil:
+		return &statusError{statusInternal, unshown}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
 	case found != nil && !found.beyond:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -17,15 +18,21 @@ type found struct {
 	replay         string
 }
 
-// shorten shortens the schedule that failed, or else the first that broke what the lock does not promise. If it turns out
-// that the latter breaks the same without what excuses it, the lock has failed. It returns nil if there is neither.
-func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, report *scenarios.Report) *found {
-	counterexample := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
+// shorten shrinks the schedule that failed, or else the first that broke what the lock does not
+// promise; see [scenarios.Runner.Shorten]. It returns nil if there is neither, and an error if the
+// schedule does not fail again, unless the report says already that a schedule did not run the same
+// way twice.
+func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
+	report *scenarios.Report) (*found, error) {
+	counterexample, err := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
+	if err != nil && report.Nondeterministic != nil {
+		return nil, nil
+	}
 	if counterexample == nil {
-		return nil
+		return nil, err
 	}
 	counterexample.ReplayBy = replayCommand
-	return &found{counterexample: counterexample, beyond: report.Failure == nil}
+	return &found{counterexample: counterexample, beyond: report.Failure == nil}, nil
 }
 
 // failureOf returns the schedule of a report that is shown, or nil.
@@ -49,17 +56,20 @@ func (f *found) write(out string) error {
 	return nil
 }
 
-// explain shows what decides the counterexample, and where it stands.
+// explain shows what decides the counterexample, and where it stands. Where there is none of what
+// was found, because that does not happen again, it names what was broken.
 func (f *found) explain(report *scenarios.Report, w io.Writer) {
 	if f == nil {
+		if failure := failureOf(report); failure != nil {
+			for _, v := range failure.Violations {
+				writeViolation(w, v)
+			}
+		}
 		return
 	}
 	c := f.counterexample
 	for _, v := range c.Result.Violations {
-		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
-		if v.Guarantee != nil {
-			fmt.Fprintf(w, "  %v\n", v.Guarantee)
-		}
+		writeViolation(w, v)
 		writeExcuse(w, &c.Scenario, c.Result, v)
 	}
 	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failureOf(report).Schedule,
@@ -71,5 +81,13 @@ func (f *found) explain(report *scenarios.Report, w io.Writer) {
 	c.Timeline().Decisive(w, 0)
 	if f.directory != "" {
 		fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
+	}
+}
+
+// writeViolation says what was broken.
+func writeViolation(w io.Writer, v *history.Violation) {
+	fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+	if v.Guarantee != nil {
+		fmt.Fprintf(w, "  %v\n", v.Guarantee)
 	}
 }

@@ -370,7 +370,8 @@ func TestInterruptedReplay(t *testing.T) {
 	t.Parallel()
 	schedule := filepath.Join(t.TempDir(), "schedule.json")
 	content := `{"format": "interlock-schedule", "version": 1, "lock": "textbook", "clients": 1, "cycles": 1,
-		"faults": "none", "deviations": [], "trace_hash": "0000000000000000", "signature": "fifo: as it was"}`
+		"faults": "none", "deviations": [], "trace_hash": "0000000000000000", "property": "fifo",
+		"signature": "fifo: as it was"}`
 	if err := os.WriteFile(schedule, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -68,9 +69,9 @@ type replayed struct {
 
 	runs        int // that were compared, and were the same
 	interrupted bool
-	skipped     []scenarios.Deviation     // that could not happen in the last run
-	unreached   []scenarios.Deviation     // whose turn never came in it
-	last        *scenarios.Counterexample // nil if the runs were not the same
+	skipped     []scenarios.Deviation // that could not happen in the last run
+	unreached   []scenarios.Deviation // whose turn never came in it
+	last        *scenarios.Result     // nil if the runs were not the same
 }
 
 // readReplayed reads what is to be replayed.
@@ -150,8 +151,9 @@ func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int)
 		}
 	}
 	r.skipped, r.unreached = strategy.Skipped, strategy.Unreached()
-	r.last = runner.NewCounterexample(*r.scenario, r.recording.Deviations, r.recording.Signature, r.recording.Seed, r.recording.Schedule)
-	if len(r.last.Result.Violations) > 0 {
+	r.last = runner.Run(r.scenario, strategy)
+	r.scenario.Lead(r.last, r.recording.Signature)
+	if len(r.last.Violations) > 0 {
 		return &statusError{statusViolation, nil}
 	}
 	return nil
@@ -171,7 +173,8 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 	for _, d := range r.unreached {
 		fmt.Fprintf(w, "skipped: step %d, %v, is never reached\n", d.Index, d.Step)
 	}
-	result, timeline, hash := r.last.Result, r.last.Timeline(), r.last.Recording.TraceHash
+	result, timeline, hash := r.last, r.last.Timeline(r.scenario),
+		scenarios.TraceHash(r.last.TraceHash)
 	if len(result.Violations) == 0 {
 		if full {
 			if err := timeline.Write(w); err != nil {
@@ -183,7 +186,7 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 		return nil
 	}
 	for _, v := range result.Violations {
-		fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
+		writeViolation(w, v)
 		writeExcuse(w, r.scenario, result, v)
 	}
 	fmt.Fprintln(w)
@@ -194,18 +197,24 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 	if err := show(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\ntrace hash %v, %s\n", hash, comparison(r.last, r.recording))
+	fmt.Fprintf(w, "\ntrace hash %v, %s\n", hash, comparison(result, r.recording))
 	return nil
 }
 
-func comparison(now *scenarios.Counterexample, then *scenarios.Recording) string {
+func comparison(now *scenarios.Result, then *scenarios.Recording) string {
 	switch {
-	case now.Recording.TraceHash == then.TraceHash:
+	case scenarios.TraceHash(now.TraceHash) == then.TraceHash:
 		return "as recorded"
-	case now.Recording.Signature == then.Signature:
+	case reproduces(now, then):
 		return fmt.Sprintf("recorded %v: the same violation by another way", then.TraceHash)
 	}
 	return fmt.Sprintf("recorded %v for %s: another violation", then.TraceHash, then.Signature)
+}
+
+// reproduces reports whether the recorded violation occurs in a run.
+func reproduces(now *scenarios.Result, then *scenarios.Recording) bool {
+	return slices.ContainsFunc(now.Violations,
+		func(v *history.Violation) bool { return v.Signature() == then.Signature })
 }
 
 // A replayReport is what --json writes. Readers should ignore fields that they do not know.
@@ -263,11 +272,10 @@ func (r *replayed) report(outcome error) *replayReport {
 	if r.last == nil {
 		return out
 	}
-	result := r.last.Result
-	out.Steps, out.TraceHash = result.Steps, r.last.Recording.TraceHash
-	out.SameTrace = out.TraceHash == was.TraceHash
+	result := r.last
+	out.Steps, out.TraceHash = result.Steps, scenarios.TraceHash(result.TraceHash)
+	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
 	for _, v := range result.Violations {
-		out.Reproduced = out.Reproduced || v.Signature() == was.Signature
 		out.Violations = append(out.Violations, replayedViolation{v.Property, v.Signature(), v.Detail, v.Event, s.Excuses(result, v)})
 	}
 	return out

@@ -40,8 +40,8 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 	if report.Schedules == 0 {
 		return notExercised
 	}
-	if f != nil {
-		if judged := f.verdict(failureOf(report), p); judged != holds {
+	if failure := failureOf(report); failure != nil {
+		if judged := judge(failure, f, p); judged != holds {
 			return judged
 		}
 	}
@@ -62,8 +62,9 @@ func exercised(r *scenarios.Report, p history.Property) int {
 	return r.Survey.Exercise.Of(p)
 }
 
-// verdict judges a property by a failure and by its shortened form alone. What either breaks without an excuse is violated.
-func (f *found) verdict(failure *scenarios.Failure, p history.Property) string {
+// judge judges a property by a failure and by its counterexample alone, of which there may be none.
+// What either breaks without an excuse is violated.
+func judge(failure *scenarios.Failure, f *found, p history.Property) string {
 	judged := holds
 	for _, v := range failure.Violations {
 		switch {
@@ -73,6 +74,9 @@ func (f *found) verdict(failure *scenarios.Failure, p history.Property) string {
 		default:
 			judged = beyond
 		}
+	}
+	if f == nil {
+		return judged
 	}
 	for _, v := range f.counterexample.Result.Violations {
 		switch {
@@ -368,17 +372,32 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 	for _, p := range scenarios.Properties() {
 		out.Properties = append(out.Properties, propertyReport{p, c.Scenario.Subject.Claimed(p), verdict(c, r, f, p), exercised(r, p)})
 	}
-	if f != nil {
-		for _, v := range f.counterexample.Result.Violations {
-			out.Violations = append(out.Violations, violationReport{v.Property, v.Signature(), v.Detail,
-				failureOf(r).Schedule, f.directory, f.replay, c.Scenario.Excuses(f.counterexample.Result, v)})
-		}
+	if failure := failureOf(r); failure != nil {
+		out.Violations = append(out.Violations, violationReports(failure, f)...)
 	}
 	if r.Nondeterministic != nil {
 		out.Problem = r.Nondeterministic.Error()
 	}
 	out.Status, out.Error = ending(outcome)
 	return out
+}
+
+// violationReports returns what the counterexample breaks, or what was found to be broken where
+// there is no counterexample.
+func violationReports(failure *scenarios.Failure, f *found) (all []violationReport) {
+	if f == nil {
+		for _, v := range failure.Violations {
+			all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
+				"", "", v == failure.Excused})
+		}
+		return all
+	}
+	c := f.counterexample
+	for _, v := range c.Result.Violations {
+		all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
+			f.directory, f.replay, c.Scenario.Excuses(c.Result, v)})
+	}
+	return all
 }
 
 // ending returns the status and the error with which the program ends, as reports have them.

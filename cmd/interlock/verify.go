@@ -13,14 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/models"
 )
 
 // verifyFlags is the command line of verify as it was given.
 type verifyFlags struct {
 	properties, models []string
 	clocks             string
+	pause              time.Duration
 	limit              time.Duration
 	json               bool
 }
@@ -35,6 +36,8 @@ func newVerify() *cobra.Command {
 			"must be a whole one: of one that was cut short, progress, no-orphan and watch speak too soon.\n\n" +
 			"With --clocks it takes the histories of several processes, whose times are of clocks that may be off by so much,\n" +
 			"and reports what is wrong whatever the clocks really said. That is for logs of services in production.\n\n" +
+			"It judges each of several locks by itself. With --clocks, a holder that was paused\n" +
+			"for longer than --max-pause is out of contract.\n\n" +
 			"Exit status: 0 all hold, 1 one is violated, 2 a history or a flag is wrong, 3 nothing is violated, but a check\n" +
 			"reached its limit and its verdict is unknown.",
 		Example: "  interlock verify interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl --property fifo,progress\n" +
@@ -44,6 +47,9 @@ func newVerify() *cobra.Command {
 				return fmt.Errorf("verify takes one history, a file or - for standard input, not %d; with --clocks it takes several", len(arguments))
 			}
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // There is nothing to be kept.
+			if f.clocks == "" && cmd.Flags().Changed("max-pause") {
+				return errors.New("--max-pause is for --clocks only")
+			}
 			return f.run(arguments, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -51,6 +57,8 @@ func newVerify() *cobra.Command {
 	flags.StringSliceVar(&f.properties, "property", nil, "check only these `properties`, separated by commas")
 	flags.StringSliceVar(&f.models, "model", nil, "check against these `models` of porcupine too: "+strings.Join(modelNames(), ", "))
 	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: 50ms, or 50ms,c3=200ms")
+	flags.DurationVar(&f.pause, "max-pause", faults.DefaultBounds().Pause,
+		"with --clocks: the longest pause of a process that the lock stands")
 	flags.DurationVar(&f.limit, "time-limit", time.Minute, "how long a model may be searched; after that its verdict is unknown")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return command
@@ -64,26 +72,13 @@ func modelNames() []string {
 	return names
 }
 
-// A judgement is what verify says of a property, or of a model.
-type judgement struct {
-	Name      string `json:"name"`
-	Verdict   string `json:"verdict"`
-	Exercised int    `json:"exercised"`           // how often the history puts it to the test
-	Event     *int   `json:"event,omitempty"`     // at which it is seen to be violated
-	Signature string `json:"signature,omitempty"` // of the violation
-	Detail    string `json:"detail,omitempty"`
-	Guarantee string `json:"guarantee,omitempty"` // of the watch that is broken
-
-	violation *history.Violation
-}
-
-// notJudged is the verdict on a property that a history without a common clock, and without an ensemble, says nothing of.
-const notJudged = "not judged within clocks"
-
 func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	properties, err := parseProperties(f.properties)
 	if err != nil {
 		return err
+	}
+	if f.pause < 0 {
+		return fmt.Errorf("--max-pause must not be negative, as %v is", f.pause)
 	}
 	if f.limit <= 0 {
 		return fmt.Errorf("--time-limit must be more than nothing, not %v", f.limit)
@@ -102,6 +97,7 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		if err != nil {
 			return fmt.Errorf("--clocks: %w", err)
 		}
+		parsed.Pause = f.pause
 		clocks = &parsed
 	}
 	var logs []*history.Log
@@ -118,8 +114,12 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 			return err
 		}
 		log = history.Merge(logs...)
-	} else if !slices.ContainsFunc(log.Events(), func(e history.Event) bool { return e.Kind == history.SessionOpened }) {
+	} else if !opensSession(log.Events()) {
 		fmt.Fprintln(stderr, "no session is opened in this history: if it is that of a service and not of an ensemble, judge it with --clocks")
+	}
+	if locks, nameless := history.Locks(log.Events()); nameless > 0 {
+		fmt.Fprintf(stderr, "attempts that name none of the locks and are not judged: %d; "+
+			"the locks are %s\n", nameless, strings.Join(locks, ", "))
 	}
 	judgements := f.judge(log.Events(), properties, clocks)
 	if f.json {
@@ -154,66 +154,6 @@ func attemptsApart(paths []string, logs []*history.Log) error {
 	return nil
 }
 
-// judge judges the properties and the models.
-func (f *verifyFlags) judge(events []history.Event, properties []history.Property, clocks *history.Clocks) []judgement {
-	var exercise history.Exercise
-	exercise.Add(events)
-	var checker history.Checker
-	var judgements []judgement
-	for _, property := range properties {
-		j := judgement{Name: string(property), Verdict: holds, Exercised: exercise.Of(property)}
-		decided := true
-		switch {
-		case clocks == nil:
-			j.violation = checker.Check(property, events)
-			decided = property != history.Linearizable || !checker.Undecided()
-		case !slices.Contains(history.WithinClocks, property):
-			j.Verdict = notJudged
-			judgements = append(judgements, j)
-			continue
-		default:
-			j.violation, decided = history.CheckWithin(property, events, *clocks, models.Limits{Time: f.limit})
-		}
-		judgements = append(judgements, j.decide(decided))
-	}
-	for _, m := range history.Models() {
-		if slices.Contains(f.models, m.Name) {
-			judgements = append(judgements, f.judgeModel(&m, events))
-		}
-	}
-	return judgements
-}
-
-func (f *verifyFlags) judgeModel(m *history.Modelled, events []history.Event) judgement {
-	operations := m.Operations(events)
-	j := judgement{Name: "model " + m.Name, Verdict: holds, Exercised: len(operations)}
-	if m.Besides != nil {
-		j.violation = m.Besides(events)
-	}
-	verdict := models.Check(m.Model, operations, models.Limits{Time: f.limit})
-	if verdict == models.Violated && j.violation == nil {
-		j.violation = &history.Violation{Property: history.Property(j.Name), Event: len(events) - 1,
-			Reason: "no order of the operations is one that the model allows", Detail: fmt.Sprintf("%d operations", len(operations))}
-	}
-	return j.decide(verdict != models.Unknown)
-}
-
-// decide completes a judgement.
-func (j judgement) decide(decided bool) judgement {
-	switch v := j.violation; {
-	case v != nil:
-		j.Verdict, j.Event, j.Signature, j.Detail = violated, &v.Event, v.Signature(), v.Detail
-		if v.Guarantee != nil {
-			j.Guarantee = v.Guarantee.Error()
-		}
-	case !decided:
-		j.Verdict = unknown
-	case j.Exercised == 0:
-		j.Verdict = notExercised
-	}
-	return j
-}
-
 func statusOf(judgements []judgement) error {
 	status := 0
 	for _, j := range judgements {
@@ -243,6 +183,9 @@ func printJudgements(w io.Writer, log *history.Log, judgements []judgement) erro
 			continue
 		}
 		fmt.Fprintf(w, "  %-18s%s\n", j.Name, verdictLine(j.Verdict, j.Exercised))
+		if j.Verdict == beyond {
+			fmt.Fprintf(w, "  %-18sat event %d: %s\n", "", *j.Event, j.Detail)
+		}
 	}
 	if violations != nil {
 		fmt.Fprintln(w)

@@ -37,7 +37,11 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 			if err != nil || scenario.Client != scenarios.Real {
 				t.Fatalf("%+v, error %v", scenario, err)
 			}
-			counterexample := scenarios.NewRunner(t).NewCounterexample(*scenario, recording.Deviations, recording.Signature, 0, 0)
+			counterexample, err := scenarios.NewRunner(t).NewCounterexample(*scenario,
+				recording.Deviations, recording.Signature, 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if got := counterexample.Recording; got.Signature != recording.Signature || got.TraceHash != recording.TraceHash {
 				t.Errorf("%q with trace hash %v, recorded %q with %v", got.Signature, got.TraceHash, recording.Signature, recording.TraceHash)
 			}

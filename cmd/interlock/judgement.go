@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/models"
+)
+
+// A judgement is what verify says of a property, or of a model.
+type judgement struct {
+	Name      string `json:"name"`
+	Verdict   string `json:"verdict"`
+	Exercised int    `json:"exercised"`           // how often the history puts it to the test
+	Event     *int   `json:"event,omitempty"`     // at which it is seen to be violated
+	Signature string `json:"signature,omitempty"` // of the violation
+	Detail    string `json:"detail,omitempty"`
+	Guarantee string `json:"guarantee,omitempty"` // of the watch that is broken
+
+	violation *history.Violation
+}
+
+// notJudged is the verdict on a property that a history without a common clock, and without an
+// ensemble, says nothing of.
+const notJudged = "not judged within clocks"
+
+// judge judges the properties and the models.
+func (f *verifyFlags) judge(events []history.Event, properties []history.Property,
+	clocks *history.Clocks) []judgement {
+	locks := locksOf(events, clocks)
+	var exercise history.Exercise
+	for one := range locks {
+		exercise.Add(one.Events)
+	}
+	var judgements []judgement
+	for _, property := range properties {
+		j := judgement{Name: string(property), Verdict: holds, Exercised: exercise.Of(property)}
+		switch {
+		case clocks == nil:
+			j = j.decide(judgeInOrder(property, locks))
+		case slices.Contains(history.WithinClocks, property):
+			j = f.judgeWithin(j, property, events, clocks)
+		default:
+			j.Verdict = notJudged
+		}
+		judgements = append(judgements, j)
+	}
+	for _, m := range history.Models() {
+		if slices.Contains(f.models, m.Name) {
+			judgements = append(judgements, f.judgeModel(&m, locks))
+		}
+	}
+	return judgements
+}
+
+// locksOf returns the histories of the locks. That of a simulated run is of one lock.
+func locksOf(events []history.Event, clocks *history.Clocks) iter.Seq[*history.LockHistory] {
+	if clocks == nil && opensSession(events) {
+		one := &history.LockHistory{Events: events}
+		return func(yield func(*history.LockHistory) bool) { yield(one) }
+	}
+	return history.ByLock(events)
+}
+
+// opensSession reports whether a history has the events of an ensemble.
+func opensSession(events []history.Event) bool {
+	return slices.ContainsFunc(events,
+		func(e history.Event) bool { return e.Kind == history.SessionOpened })
+}
+
+// judgeInOrder judges a property by the order of the events, of each lock by itself.
+func judgeInOrder(property history.Property,
+	locks iter.Seq[*history.LockHistory]) (v *history.Violation, decided bool) {
+	var checker history.Checker
+	decided = true
+	for one := range locks {
+		v := one.Judge(func(events []history.Event) *history.Violation {
+			return checker.Check(property, events)
+		})
+		if v != nil {
+			return v, true
+		}
+		decided = decided && (property != history.Linearizable || !checker.Undecided())
+	}
+	return nil, decided
+}
+
+// judgeWithin judges a property within clocks. If only a long pause excuses that it is broken, the
+// judgement says so.
+func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events []history.Event,
+	clocks *history.Clocks) judgement {
+	limits := models.Limits{Time: f.limit}
+	v, decided := history.CheckWithin(property, events, *clocks, limits)
+	if j = j.decide(v, decided); v != nil || property != history.BeliefExclusion {
+		return j
+	}
+	all := *clocks
+	all.Pause = math.MaxInt64
+	if v, _ := history.CheckWithin(property, events, all, limits); v != nil {
+		j.tell(v)
+		j.Verdict = beyond
+	}
+	return j
+}
+
+func (f *verifyFlags) judgeModel(m *history.Modelled,
+	locks iter.Seq[*history.LockHistory]) judgement {
+	j := judgement{Name: "model " + m.Name, Verdict: holds}
+	decided := true
+	for one := range locks {
+		j.Exercised += len(m.Operations(one.Events))
+		v := one.Judge(func(events []history.Event) *history.Violation {
+			v, known := f.checkModel(m, events)
+			decided = decided && known
+			return v
+		})
+		if v != nil {
+			return j.decide(v, true)
+		}
+	}
+	return j.decide(nil, decided)
+}
+
+// checkModel checks the history of one lock against a model.
+func (f *verifyFlags) checkModel(m *history.Modelled,
+	events []history.Event) (v *history.Violation, decided bool) {
+	if m.Besides != nil {
+		v = m.Besides(events)
+	}
+	operations := m.Operations(events)
+	verdict := models.Check(m.Model, operations, models.Limits{Time: f.limit})
+	if verdict == models.Violated && v == nil {
+		v = &history.Violation{Property: history.Property("model " + m.Name),
+			Event:  len(events) - 1,
+			Reason: "no order of the operations is one that the model allows",
+			Detail: fmt.Sprintf("%d operations", len(operations))}
+	}
+	return v, verdict != models.Unknown
+}
+
+// decide completes a judgement by what a check has come to.
+func (j judgement) decide(v *history.Violation, decided bool) judgement {
+	switch {
+	case v != nil:
+		j.Verdict, j.violation = violated, v
+		j.tell(v)
+	case !decided:
+		j.Verdict = unknown
+	case j.Exercised == 0:
+		j.Verdict = notExercised
+	}
+	return j
+}
+
+// tell takes over what a violation says.
+func (j *judgement) tell(v *history.Violation) {
+	j.Event, j.Signature, j.Detail = &v.Event, v.Signature(), v.Detail
+	if v.Guarantee != nil {
+		j.Guarantee = v.Guarantee.Error()
+	}
+}

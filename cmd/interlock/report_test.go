@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// If a schedule does not fail again, there is no counterexample: the reports have what was found,
+// and the status is 3.
+func TestReportWithoutCounterexample(t *testing.T) {
+	broken := &history.Violation{Property: history.FIFO, Reason: "as it was",
+		Detail: "c1 before c2"}
+	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{Subject: subjects.Textbook(),
+		Clients: 2, Cycles: 1}}
+	r := &scenarios.Report{Schedules: 8, Failure: &scenarios.Failure{Schedule: 7,
+		Violations: []*history.Violation{broken}}}
+	outcome := outcomeOf(campaign, r, nil, errors.New("it does not fail again"))
+	if status, text := ending(outcome); status != statusInternal ||
+		text != "it does not fail again" {
+		t.Errorf("status %d, %q", status, text)
+	}
+	out := jsonReport(campaign, r, nil, outcome)
+	want := violationReport{Property: history.FIFO, Signature: "fifo: as it was",
+		Detail: "c1 before c2", Schedule: 7}
+	if len(out.Violations) != 1 || out.Violations[0] != want {
+		t.Errorf("violations %+v", out.Violations)
+	}
+	for _, p := range out.Properties {
+		if violates := p.Name == history.FIFO; (p.Verdict == violated) != violates {
+			t.Errorf("%s: %s", p.Name, p.Verdict)
+		}
+	}
+	var text bytes.Buffer
+	writeReport(&text, campaign, r, nil)
+	(*found)(nil).explain(r, &text)
+	if !strings.Contains(text.String(), "\n  fifo              violated\n") ||
+		!strings.HasSuffix(text.String(), "\nVIOLATION fifo: as it was\n  c1 before c2\n") ||
+		strings.Contains(text.String(), "no violation") {
+		t.Errorf("told as\n%s", &text)
+	}
+}

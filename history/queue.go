@@ -1,0 +1,248 @@
+package history
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A queue is who contends for locks, as far as the events of a history tell: the znodes by which
+// processes contend, and the attempts that are open. Most properties are decided by it.
+//
+// A deleted node is dropped at once, except while the attempt that created it is open: the grant
+// that ends the attempt may still name it. A queue thus stays as short as the number of nodes and
+// processes that are alive, and an event costs time linear in that. The same holds for the history
+// of a service, which knows of a node only that a process has queued with it: such a node goes with
+// its attempt.
+type queue struct {
+	nodes []node // in the order of their creation
+	open  []opening
+}
+
+// reset makes the queue that of an empty history.
+func (q *queue) reset() { q.nodes, q.open = q.nodes[:0], q.open[:0] }
+
+// copy makes the queue a copy of another.
+func (q *queue) copy(from *queue) {
+	q.nodes, q.open = append(q.nodes[:0], from.nodes...), append(q.open[:0], from.open...)
+}
+
+// A node is a znode by which processes contend: who made it, and who was granted the lock by it.
+type node struct {
+	path          string
+	zxid          int64 // of its creation
+	process       int32 // its creator
+	ephemeral     bool
+	waiting       bool  // the creator's attempt during which it was created has not returned
+	holder        int32 // the process that was granted the lock by this node, 0 for none
+	attempt       int32 // the attempt of the holder
+	renounced     bool  // the holder has called Unlock for that attempt
+	created       int   // the index of the event that created it, which tells two nodes of one path apart
+	deleted       int   // the index of the event that deleted it, 0 while it is live
+	directoryEnds int   // path[:directoryEnds] is its parent
+}
+
+// An opening is an attempt that has been called and has not returned. A process has one at a time.
+type opening struct {
+	process int32
+	call    int // the index of the call
+}
+
+// contention holds the kinds of events that change a queue.
+const contention = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn | 1<<NodeCreated | 1<<NodeDeleted
+
+// observe brings the queue up to date with event number i.
+func (q *queue) observe(e *Event, i int) {
+	switch e.Kind {
+	case LockCall:
+		q.open = append(withoutOpening(q.open, e.Process), opening{e.Process, i})
+	case NodeCreated:
+		q.nodes = append(q.nodes, node{
+			path: e.Path, zxid: e.Zxid, process: e.Process, ephemeral: e.Session != 0, created: i,
+			waiting: q.opening(e.Process) >= 0, directoryEnds: len(directory(e.Path)),
+		})
+	case NodeDeleted:
+		q.delete(e.Path, i)
+	case LockReturn:
+		q.open = withoutOpening(q.open, e.Process)
+		if n := q.granted(e); n >= 0 {
+			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].renounced = e.Process, e.Attempt, false
+		}
+		q.endWaiting(e.Process)
+		if e.Err != "" {
+			q.dropHearsay(e.Process, 0, 0)
+		}
+	case UnlockReturn:
+		q.dropHearsay(e.Process, e.Process, e.Attempt)
+	case UnlockCall:
+		for n := range q.nodes {
+			if q.nodes[n].holder == e.Process && q.nodes[n].attempt == e.Attempt {
+				q.nodes[n].renounced = true
+			}
+		}
+	}
+}
+
+// granted returns the index of the node by which a LockReturn grants the lock, or -1 if it grants
+// nothing or its node is not known.
+//
+// A path that the lock names is looked for among the process's own nodes first: where the contenders
+// of a lock share one path, the process's own node may be deleted while another process has made one
+// of the same path. Only a process that never made such a node has taken over somebody else's. Without
+// a path it is the last ephemeral node that the process made in this attempt. A live one goes before
+// a deleted one, because a lock that made two by a retry deletes the one that it does not use.
+func (q *queue) granted(e *Event) int {
+	if e.Kind != LockReturn || e.Err != "" || e.Process == 0 {
+		return -1
+	}
+	found := -1
+	for n := len(q.nodes) - 1; n >= 0; n-- {
+		m := &q.nodes[n]
+		switch {
+		case e.Path == "":
+			if m.process == e.Process && m.ephemeral && m.waiting {
+				if m.deleted == 0 {
+					return n
+				}
+				if found < 0 {
+					found = n
+				}
+			}
+		case m.path != e.Path:
+		case m.process == e.Process:
+			return n
+		case m.ephemeral && m.deleted == 0:
+			found = n
+		}
+	}
+	return found
+}
+
+// settled reports whether the node by which a LockReturn grants the lock, if any, is the same whatever other processes do
+// before it. A node that the process has not made in this attempt may come and go.
+func (q *queue) settled(e *Event) bool {
+	if e.Err != "" {
+		return true
+	}
+	if e.Path == "" {
+		return q.waiting(e.Process) < 2
+	}
+	n := q.granted(e)
+	return n >= 0 && q.nodes[n].process == e.Process && q.nodes[n].waiting
+}
+
+// waiting returns how many ephemeral nodes a process has made in its open attempt.
+func (q *queue) waiting(process int32) (nodes int) {
+	for n := range q.nodes {
+		if m := &q.nodes[n]; m.process == process && m.waiting && m.ephemeral {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+// sameDirectory reports whether two nodes contend for the same lock.
+func sameDirectory(a, b *node) bool {
+	return a.path[:a.directoryEnds] == b.path[:b.directoryEnds]
+}
+
+// directory returns the path of the parent.
+func directory(path string) string {
+	slash := strings.LastIndexByte(path, '/')
+	if slash == 0 {
+		return path[:1]
+	}
+	return path[:max(slash, 0)]
+}
+
+// live returns the index of the node that is live at the path, or -1.
+func (q *queue) live(path string) int {
+	for n := range q.nodes {
+		if q.nodes[n].deleted == 0 && q.nodes[n].path == path {
+			return n
+		}
+	}
+	return -1
+}
+
+func (q *queue) delete(path string, i int) {
+	n := q.live(path)
+	switch {
+	case n < 0:
+	case q.nodes[n].waiting:
+		q.nodes[n].deleted = i
+	default:
+		q.nodes = append(q.nodes[:n], q.nodes[n+1:]...)
+	}
+}
+
+func (q *queue) endWaiting(process int32) {
+	kept := q.nodes[:0]
+	for n := range q.nodes {
+		if q.nodes[n].process == process {
+			if q.nodes[n].deleted != 0 {
+				continue
+			}
+			q.nodes[n].waiting = false
+		}
+		kept = append(kept, q.nodes[n])
+	}
+	q.nodes = kept
+}
+
+// dropHearsay drops the nodes of a process of which no event of the ensemble tells, and by which the
+// holder has the lock in that attempt. A holder 0 stands for nobody.
+func (q *queue) dropHearsay(process, holder, attempt int32) {
+	q.nodes = slices.DeleteFunc(q.nodes, func(n node) bool {
+		return n.zxid == 0 && !n.ephemeral && n.process == process && n.holder == holder && n.attempt == attempt
+	})
+}
+
+// opening returns the index of the attempt of a process that is open, or -1.
+func (q *queue) opening(process int32) int { return findOpening(q.open, process) }
+
+func findOpening(open []opening, process int32) int {
+	for o := range open {
+		if open[o].process == process {
+			return o
+		}
+	}
+	return -1
+}
+
+func withoutOpening(open []opening, process int32) []opening {
+	if o := findOpening(open, process); o >= 0 {
+		return append(open[:o], open[o+1:]...)
+	}
+	return open
+}
+
+// state folds the queue into the state of the properties that are decided by it. Where a node stands
+// among the others says which is older. What processes that have ended waited for, or were granted by
+// nodes that are gone, decides nothing any more.
+func (q *queue) state(s *State) {
+	for n := range q.nodes {
+		m := &q.nodes[n]
+		if m.deleted != 0 && s.ended(m.process) {
+			continue
+		}
+		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0, 2) | bit(m.renounced, 3)
+		s.fold(xxhash.Sum64String(m.path), uint64(uint32(m.process))<<32|flags)
+		if m.holder == 0 {
+			continue
+		}
+		attempt := m.attempt
+		if m.renounced {
+			attempt = 0
+		}
+		s.fold(uint64(uint32(m.holder)), uint64(uint32(attempt)))
+	}
+	open := uint64(0)
+	for _, o := range q.open {
+		if !s.ended(o.process) {
+			open += scatter(uint64(o.process))
+		}
+	}
+	s.fold(open, 0)
+}

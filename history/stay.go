@@ -1,0 +1,115 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// pauseName is the name of the Fault by which a process is paused.
+const pauseName = "pause"
+
+// A stay is a time that a process surely spent in its critical section.
+type stay struct {
+	process    int32
+	enter      int
+	from, till time.Duration
+}
+
+// insideTogether decides [BeliefExclusion] of the history of one lock.
+func insideTogether(events []Event, clocks *Clocks) *Violation {
+	pauses := clocks.longPauses(events)
+	var visits []stay
+	for i := range events {
+		if events[i].Kind != Enter {
+			continue
+		}
+		// A stay that has ended by now overlaps with none that begins now or later.
+		visits = slices.DeleteFunc(visits, func(o stay) bool { return o.till <= events[i].At })
+		for _, v := range awake(stayFrom(events, i, clocks), pauses) {
+			for _, o := range visits {
+				both := min(o.till, v.till) - max(o.from, v.from)
+				if both <= 0 || o.process == v.process {
+					continue
+				}
+				detail := fmt.Sprintf("c%d and c%d, which entered at event %d, "+
+					"were both inside for at least %v", v.process, o.process, o.enter, both)
+				return &Violation{Property: BeliefExclusion, Event: i, Reason: reasonTwoInside,
+					Detail: detail}
+			}
+			visits = append(visits, v)
+		}
+	}
+	return nil
+}
+
+// stayFrom returns the stay that begins with an Enter. It ends where the attempt ends it, or the
+// process crashes, or else with the last event of the attempt. Events of the process that belong to
+// no attempt count as well; those of its other attempts do not prolong the stay.
+func stayFrom(events []Event, enter int, clocks *Clocks) stay {
+	first := &events[enter]
+	s := stay{first.Process, enter, clocks.latest(first), 0}
+	for j := enter + 1; j < len(events); j++ {
+		e := &events[j]
+		if e.Process != first.Process || e.Attempt != first.Attempt && e.Attempt != 0 {
+			continue
+		}
+		s.till = clocks.earliest(e)
+		switch e.Kind {
+		case Leave, Lost, UnlockCall, Crashed, Enter:
+			return s
+		}
+	}
+	return s
+}
+
+// A longPause is a time for which a lock promises nothing of what a process does: a pause that is
+// longer than the lock stands, and as long after it as the lock stands.
+type longPause struct{ from, till time.Duration }
+
+// longPauses returns the pauses of each process that were longer than the lock stands, in their
+// order.
+func (c *Clocks) longPauses(events []Event) map[int32][]longPause {
+	pauses := make(map[int32][]longPause)
+	for i := range events {
+		if begins := &events[i]; begins.Kind == Fault && begins.Name == pauseName {
+			if ends := pauseEnd(events[i:]); ends != nil && ends.At-begins.At > c.Pause {
+				pauses[begins.Process] = append(pauses[begins.Process],
+					longPause{c.earliest(begins), c.latest(ends) + c.Pause})
+			}
+		}
+	}
+	return pauses
+}
+
+// pauseEnd returns the event that ends the pause with which the events begin: Resumed, or if there
+// is none the next of the process; nil if there is neither, and so nothing that the process has
+// done since.
+func pauseEnd(events []Event) (next *Event) {
+	for i := 1; i < len(events); i++ {
+		switch e := &events[i]; {
+		case e.Process != events[0].Process:
+		case e.Kind == Resumed:
+			return e
+		case next == nil:
+			next = e
+		}
+	}
+	return next
+}
+
+// awake returns the parts of a stay that do not fall into a long pause of its process.
+func awake(s stay, pauses map[int32][]longPause) []stay {
+	var parts []stay
+	for _, p := range pauses[s.process] {
+		if p.from >= s.till || p.till <= s.from {
+			continue
+		}
+		if before := s; p.from > s.from {
+			before.till = p.from
+			parts = append(parts, before)
+		}
+		s.from = max(s.from, p.till)
+	}
+	return append(parts, s)
+}

@@ -1,0 +1,164 @@
+package referee
+
+import (
+	"math/rand/v2"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// How a referee draws locks.
+const (
+	candidates  = 60  // among which it looks for a lock that seldom breaks
+	trials      = 150 // random walks through each
+	seldom      = 7   // of which at most so many break it
+	undiscerned = 5   // one in so many locks is taken as it comes
+)
+
+// Draw returns the lock that belongs to a seed: mostly one that few random walks break, as a search that leaves too much out misses
+// what is rare, and some as they come.
+func (r *Referee) Draw(seed uint64) (l *Lock) {
+	for candidate := range uint64(candidates) {
+		l = draw(seed, candidate)
+		if seed%undiscerned == 0 || r.seldomBreaks(l) {
+			break
+		}
+	}
+	return l
+}
+
+// seldomBreaks reports whether some random walks break a lock, and few. It remembers one of them.
+func (r *Referee) seldomBreaks(l *Lock) bool {
+	s, broken := l.Scenario(), 0
+	for number := range trials {
+		if r.breaks(&s, l.Claim, newWalk(number)) != nil {
+			broken++
+			l.breaker = number
+		}
+		if broken > seldom || broken > 2 && number < 10 {
+			return false
+		}
+	}
+	return broken > 0
+}
+
+func draw(seed, candidate uint64) *Lock {
+	d := &dice{rand.New(rand.NewPCG(seed, candidate))}
+	l := &Lock{Clients: 2, Cycles: 1, Claim: pick(d, claims)}
+	longest := d.size(l)
+	switch l.Claim {
+	case history.FencedExclusion:
+		l.Guard = pick(d, []scenarios.Guard{scenarios.Unguarded, scenarios.TokenChecked, scenarios.TokenChecked})
+	case history.NoLostUpdate:
+		l.Guard = scenarios.Unguarded
+	}
+	for range l.Clients {
+		l.Programs = append(l.Programs, d.program(l, longest))
+	}
+	return l
+}
+
+// claims are the properties that a small program can break, those more often that are seldom broken. What is left out is decided in the
+// fair phase, or by the ensemble.
+var claims = []history.Property{
+	history.ServedExclusion, history.ServedExclusion, history.ServedExclusion, history.BeliefExclusion, history.BeliefExclusion,
+	history.FencedExclusion, history.FencedExclusion, history.FencedExclusion, history.NoLostUpdate, history.FIFO, history.FIFO, history.FIFO,
+	history.Progress, history.Progress, history.NoRefusal, history.NoOrphan, history.HonestLoss, history.HonestLoss, history.Reentrancy,
+	history.Herd, history.Herd, history.Herd, history.Token, history.Token, history.Linearizable,
+}
+
+type dice struct{ *rand.Rand }
+
+func pick[T any](d *dice, of []T) T { return of[d.IntN(len(of))] }
+
+// once reports true once in so many times.
+func (d *dice) once(in int) bool { return d.IntN(in) == 0 }
+
+// size draws how many processes and servers there are, and what strikes them, and returns how long programs can be.
+func (d *dice) size(l *Lock) (longest int) {
+	plans := []string{"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1", "restart=1", "pause=1", "hold-replies=1",
+		"hold-requests=1", "crash:c1=1", "cut:c2=1", "slow-client:c1=1,expire:c1=1"}
+	longest = 5
+	switch d.IntN(10) {
+	case 0:
+		l.Clients, longest = 3, 3
+		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "cancel:c1=1"}
+	case 1, 2:
+		l.Cycles, longest = 2, 3
+		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "expire:c1=1", "cancel:c1=1"}
+	case 3:
+		l.Servers, longest = 3, 3
+		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "reset:c1=1"}
+	case 4:
+		l.Servers, longest = 3, 2
+		plans = []string{"kill-server=1", "part-server=1", "mute-server=1", "unreachable=1"}
+	}
+	l.Faults, _ = faults.Parse(pick(d, plans)) // These are known to be right.
+	return longest
+}
+
+func (d *dice) program(l *Lock, longest int) Program {
+	p := Program{Lock: d.ops(1+d.IntN(longest), true), Unlock: d.ops(d.IntN(3), false)}
+	if d.once(4) { // It remembers what it has seen, and acts on it later.
+		p.Lock = append([]Op{{Do: pick(d, []Verb{Exists, Create, Late}), Node: "x", Sleep: 1, Yes: First, No: Second}}, p.Lock...)
+		last := &p.Lock[len(p.Lock)-1]
+		if len(p.Unlock) > 0 && d.once(2) {
+			last = &p.Unlock[0]
+		}
+		last.In = 1 + d.IntN(2)
+	}
+	p.Grant = Grant{Node: pick(d, []string{"", "", own, own, "x", "y"})}
+	if l.Claim == history.Token || l.Guard == scenarios.TokenChecked || d.once(6) {
+		p.Grant.Token = pick(d, []Token{RisingToken, FallingToken, FallingToken, NodeToken})
+	}
+	if l.Claim == history.BeliefExclusion && d.once(2) || l.Claim == history.HonestLoss && d.once(3) || d.once(12) {
+		p.Grant.Tells = pick(d, []string{own, "x"})
+	}
+	if l.Claim == history.Reentrancy || l.Claim == history.HonestLoss && d.once(2) || d.once(10) {
+		p.Grant.Reenters, p.Grant.Again = true, d.ops(d.IntN(3), true)
+	}
+	if (l.Claim == history.FencedExclusion || l.Claim == history.NoLostUpdate) && d.once(3) {
+		p.Grant.Resource = pick(d, []string{"x", "y"})
+	}
+	return p
+}
+
+var (
+	names = []string{"x", "x", "x", "x", "y", "y", "", ""}
+	verbs = []Verb{Create, Create, Create, Create, Create, Keep, Sequence, Delete, Delete, Delete, Set, Set, Get, Get, Exists, Exists, Exists,
+		Exists, Alone, Swap, Sync, Sleep, Sleep, Late, Await, Await}
+	reactions = []Reaction{GoOn, GoOn, GoOn, Skip, Skip, Done, First, Second, Refuse}
+)
+
+// ops draws operations. Giving the lock back is never refused.
+func (d *dice) ops(count int, refuses bool) (ops []Op) {
+	apart := d.once(6)
+	for range count {
+		op := Op{Do: pick(d, verbs), Node: pick(d, names)}
+		switch op.Do {
+		case Sleep, Late:
+			op.Node, op.Sleep = "", pick(d, []int{1, 3, 7, 20})
+		case Sync, Alone, Sequence:
+			op.Node = ""
+		case Delete, Set, Exists, Swap:
+			op.Apart = apart && d.once(2)
+		}
+		if d.once(4) {
+			op.In = 1 + d.IntN(2)
+		}
+		// Mostly what is found decides whether the program goes on.
+		op.Yes, op.No = pick(d, reactions), pick(d, reactions)
+		if d.once(2) {
+			op.Yes, op.No = GoOn, pick(d, []Reaction{Refuse, Skip, Done})
+		}
+		if !refuses && op.Yes == Refuse {
+			op.Yes = GoOn
+		}
+		if !refuses && op.No == Refuse {
+			op.No = GoOn
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}

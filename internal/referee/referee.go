@@ -1,0 +1,184 @@
+package referee
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// A Referee compares searches with plain runs. It is not safe for concurrent use.
+type Referee struct {
+	Walks      int                         // how many random walks there are through a lock that a search calls right
+	Enumerated int                         // how many schedules are enumerated of one
+	Schedules  int                         // how many schedules a search may run
+	Search     func(*scenarios.Exhaustive) // changes the search before it runs; nil for nothing
+
+	runner *scenarios.Runner
+}
+
+// New returns a referee with the bounds by which a lock takes some tenths of a second.
+func New(t *testing.T) *Referee {
+	return &Referee{Walks: 400, Enumerated: 400, Schedules: 20_000, runner: scenarios.NewRunner(t)}
+}
+
+// A Verdict is what the referee finds of a search.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Agree      Verdict = iota // the search is complete, and plain runs find nothing either
+	Found                     // the search has found a violation, which stands in a plain run
+	Unfinished                // the search has reached its bound
+	Loss                      // the search is complete and holds, and a plain run breaks the claim
+	FalseAlarm                // the search has found what does not stand in a plain run, or says that the lock is not deterministic
+)
+
+// String returns the verdict in words.
+func (v Verdict) String() string {
+	return [...]string{"agree", "found", "unfinished", "loss", "false alarm"}[v]
+}
+
+// Judge lets the search run on a lock, and compares. The schedule is that of the plain run that decides a [Loss], and the report the
+// search's own.
+func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scenarios.Deviation, report *scenarios.Report) {
+	e := &scenarios.Exhaustive{Scenario: l.Scenario(), Schedules: r.Schedules}
+	if r.Search != nil {
+		r.Search(e)
+	}
+	report = e.Run(context.Background(), t)
+	switch {
+	case report.Nondeterministic != nil:
+		return FalseAlarm, nil, report
+	case report.Failure != nil:
+		if r.breaks(&e.Scenario, l.Claim, &scenarios.Replay{Deviations: report.Failure.Deviations}) == nil {
+			return FalseAlarm, report.Failure.Deviations, report
+		}
+		return Found, nil, report
+	case !report.Complete:
+		return Unfinished, nil, report
+	}
+	if schedule = r.refute(l, &e.Scenario); schedule != nil {
+		return Loss, schedule, report
+	}
+	return Agree, nil, report
+}
+
+// refute looks for a schedule that breaks the claim, nil if it finds none.
+func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
+	claim := l.Claim
+	if l.breaker > 0 {
+		if found := r.breaks(s, claim, newWalk(l.breaker)); found != nil {
+			return found
+		}
+	}
+	all := new(enumeration)
+	for range r.Enumerated {
+		if found := r.breaks(s, claim, all); found != nil {
+			return found
+		}
+		if !all.next() {
+			return nil // There are no others.
+		}
+	}
+	for number := range r.Walks {
+		if found := r.breaks(s, claim, newWalk(number)); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// breaks runs a schedule, and returns it if it breaks the claim.
+func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property, strategy scenarios.Strategy) []scenarios.Deviation {
+	result := r.runner.Run(s, strategy)
+	for _, v := range result.Violations {
+		if v.Property == claim && !s.Excuses(result, v) {
+			return append([]scenarios.Deviation{}, result.Deviations...)
+		}
+	}
+	return nil
+}
+
+// Shrink returns a lock with as little in its programs as it takes for the same verdict.
+func (r *Referee) Shrink(t *testing.T, l *Lock, verdict Verdict) *Lock {
+	for smaller := l; smaller != nil; {
+		l, smaller = smaller, nil
+		for _, candidate := range l.without() {
+			if v, _, _ := r.Judge(t, candidate); v == verdict {
+				smaller = candidate
+				break
+			}
+		}
+	}
+	return l
+}
+
+// without returns all locks that have a little less in them.
+func (l *Lock) without() (smaller []*Lock) {
+	change := func(edit func(*Lock)) {
+		c := *l
+		c.Programs = slices.Clone(l.Programs)
+		for i := range c.Programs {
+			p := &c.Programs[i]
+			p.Lock, p.Unlock, p.Grant.Again = slices.Clone(p.Lock), slices.Clone(p.Unlock), slices.Clone(p.Grant.Again)
+		}
+		edit(&c)
+		smaller = append(smaller, &c)
+	}
+	if l.Clients > 2 {
+		change(func(c *Lock) { c.Clients-- })
+	}
+	if l.Cycles > 1 {
+		change(func(c *Lock) { c.Cycles-- })
+	}
+	if l.Servers > 1 {
+		change(func(c *Lock) { c.Servers = 0 })
+	}
+	for i := range l.Programs {
+		p := &l.Programs[i]
+		for _, part := range []func(*Program) *[]Op{
+			func(p *Program) *[]Op { return &p.Lock }, func(p *Program) *[]Op { return &p.Unlock }, func(p *Program) *[]Op { return &p.Grant.Again },
+		} {
+			for n, op := range *part(p) {
+				change(func(c *Lock) { ops := part(&c.Programs[i]); *ops = slices.Delete(*ops, n, n+1) })
+				if op.Yes != GoOn {
+					change(func(c *Lock) { (*part(&c.Programs[i]))[n].Yes = GoOn })
+				}
+				if op.No != GoOn {
+					change(func(c *Lock) { (*part(&c.Programs[i]))[n].No = GoOn })
+				}
+				if op.In != 0 {
+					change(func(c *Lock) { (*part(&c.Programs[i]))[n].In = 0 })
+				}
+			}
+		}
+		if p.Grant.Reenters {
+			change(func(c *Lock) { c.Programs[i].Grant.Reenters = false })
+		}
+		for _, field := range []func(*Grant) *string{func(g *Grant) *string { return &g.Node }, func(g *Grant) *string { return &g.Tells }, func(g *Grant) *string { return &g.Resource }} {
+			if *field(&p.Grant) != "" {
+				change(func(c *Lock) { *field(&c.Programs[i].Grant) = "" })
+			}
+		}
+		if p.Grant.Token != NoToken {
+			change(func(c *Lock) { c.Programs[i].Grant.Token = NoToken })
+		}
+	}
+	return smaller
+}
+
+// Describe says what was found of a lock.
+func Describe(l *Lock, verdict Verdict, schedule []scenarios.Deviation, report *scenarios.Report) string {
+	text := fmt.Sprintf("%v: %d schedules", verdict, report.Schedules)
+	if report.Failure != nil {
+		text += fmt.Sprintf(", found %s", report.Failure.Violations[0].Signature())
+	}
+	if report.Nondeterministic != nil {
+		text += ", " + report.Nondeterministic.Error()
+	}
+	return fmt.Sprintf("%s\n%s\nschedule %v", text, l, schedule)
+}

@@ -1,0 +1,37 @@
+package referee_test
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/referee"
+)
+
+var (
+	locks = flag.Int("locks", 300, "how many random locks are judged")
+	from  = flag.Uint64("from", 0, "the seed of the first")
+)
+
+// The search and plain runs agree on random locks.
+func TestSearchAgreesWithPlainRuns(t *testing.T) {
+	r := referee.New(t)
+	counts := make(map[referee.Verdict]int)
+	claims := make(map[history.Property]int)
+	for seed := *from; seed < *from+uint64(*locks); seed++ {
+		l := r.Draw(seed)
+		verdict, schedule, report := r.Judge(t, l)
+		counts[verdict]++
+		if verdict == referee.Found {
+			claims[l.Claim]++
+		}
+		if verdict == referee.Loss || verdict == referee.FalseAlarm {
+			small := r.Shrink(t, l, verdict)
+			if verdict, schedule, report = r.Judge(t, small); verdict != referee.Loss && verdict != referee.FalseAlarm {
+				t.Errorf("seed %d: shrinking has lost it", seed)
+			}
+			t.Errorf("seed %d: %s", seed, referee.Describe(small, verdict, schedule, report))
+		}
+	}
+	t.Logf("%v, found by claim %v", counts, claims)
+}

@@ -1,0 +1,316 @@
+package scenarios_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// firstIs makes a lock that everybody gets. Its Unlock depends on which process got it first in the
+// run.
+func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
+	first := new(atomic.Int32)
+	s := subject("first-is", func(p *scenarios.Process) scenarios.LockerFunc {
+		first.Store(0)
+		return func(context.Context) (*scenarios.Hold, error) {
+			p.Client.Exists(p.Directory)
+			first.CompareAndSwap(0, int32(p.Number))
+			leave := func(context.Context) error { return unlock(first) }
+			return &scenarios.Hold{Unlock: leave}, nil
+		}
+	})
+	s.Claims = []history.Property{history.BeliefExclusion}
+	return s
+}
+
+// heads returns the report of a search that ended with a schedule for which the function returns
+// true.
+func heads(t *testing.T, s *scenarios.Scenario,
+	wanted func(*scenarios.Result) bool) *scenarios.Report {
+	t.Helper()
+	runner := scenarios.NewRunner(t)
+	for i := range 40_000 {
+		r := runner.Run(s, scenarios.NewRandom(1, i))
+		failed := s.Fails(r)
+		if !wanted(r) {
+			continue
+		}
+		failure := &scenarios.Failure{Schedule: i, Deviations: slices.Clone(r.Deviations),
+			Violations: r.Violations}
+		if failed {
+			return &scenarios.Report{Schedules: i + 1, Failure: failure}
+		}
+		return &scenarios.Report{Schedules: i + 1, Beyond: failure, Broken: 1}
+	}
+	t.Fatalf("no schedule of %v is wanted", s)
+	return nil
+}
+
+func breaks(r *scenarios.Result, p history.Property) bool {
+	return slices.ContainsFunc(r.Violations,
+		func(v *history.Violation) bool { return v.Property == p })
+}
+
+// headed demands that the counterexample is one of the property, in all that is said of it.
+func headed(t *testing.T, c *scenarios.Counterexample, p history.Property) {
+	t.Helper()
+	first := c.Result.Violations[0]
+	if first.Property != p || c.Recording.Property != string(p) ||
+		c.Recording.Signature != first.Signature() || c.Timeline().Violations[0] != first {
+		t.Errorf("%s heads the counterexample, %q the recording: want %s", first.Signature(),
+			c.Recording.Signature, p)
+	}
+	c.ReplayBy = func(string) string { return "" }
+	directory, err := c.Write(t.TempDir())
+	if err != nil || !strings.Contains(directory, "/"+c.Scenario.Subject.Name+"-"+string(p)+"-") {
+		t.Errorf("written to %s, error %v", directory, err)
+	}
+	if text := c.Result.Describe(&c.Scenario); !strings.HasPrefix(text, first.Signature()) {
+		t.Errorf("described as %s", text)
+	}
+}
+
+// A panic heads the report of a schedule that breaks more besides. The short schedule still panics,
+// although the rest breaks without the fault that leads to the panic.
+func TestPanicHeadsAndIsKept(t *testing.T) {
+	panicsWhenCut := subject("panics-when-cut", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			if _, _, err := p.Client.Exists(p.Directory); err != nil {
+				panic(err)
+			}
+			return &scenarios.Hold{Unlock: free}, nil
+		}
+	})
+	panicsWhenCut.Claims = []history.Property{history.BeliefExclusion}
+	c := &scenarios.Campaign{Scenario: planned(t, panicsWhenCut, 3, 2, "cut=2,cancel=1"), Seed: 1}
+	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+		return r.Panic != "" && len(r.Violations) > 1
+	})
+	if v := report.Failure.Violations; v[0].Property != scenarios.NoPanic ||
+		v[1].Property != history.BeliefExclusion {
+		t.Errorf("found: %v", v)
+	}
+	short := shorten(t, c, report)
+	headed(t, short, scenarios.NoPanic)
+	smallest := planned(t, panicsWhenCut, 1, 1, "cut=1")
+	if short.Result.Panic == "" || short.Scenario.String() != smallest.String() {
+		t.Errorf("shortened to %v with %v, which panics with %q", &short.Scenario,
+			short.Recording.Deviations, short.Result.Panic)
+	}
+}
+
+// The short form of a schedule that does not panic does not panic either, although the schedule
+// without any deviation breaks the same property and panics.
+func TestShrinkLetsNoPanicIn(t *testing.T) {
+	firstPanics := firstIs(func(first *atomic.Int32) error {
+		if first.Load() == 1 {
+			panic("c1 was first")
+		}
+		return nil
+	})
+	c := &scenarios.Campaign{Scenario: planned(t, firstPanics, 3, 1, "none"), Seed: 1}
+	if r := scenarios.NewRunner(t).Run(&c.Scenario, &scenarios.Replay{}); r.Panic == "" ||
+		!breaks(r, history.BeliefExclusion) {
+		t.Fatalf("the default policy breaks %v", r.Violations)
+	}
+	short := shorten(t, c, heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+		return r.Panic == "" && breaks(r, history.BeliefExclusion)
+	}))
+	headed(t, short, history.BeliefExclusion)
+	if short.Result.Panic != "" || len(short.Recording.Deviations) == 0 {
+		t.Errorf("shortened to %v with %v, which panics with %q", &short.Scenario,
+			short.Recording.Deviations, short.Result.Panic)
+	}
+}
+
+// If a shorter form of an excused schedule breaks a promise, the lock has failed, and the broken
+// promise heads the counterexample.
+func TestBrokenPromiseHeadsBeforeAnExcuse(t *testing.T) {
+	s := subjects.Mutex()
+	open := s.Open
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+			hold, err := locker.Lock(ctx)
+			if err != nil || p.Number > 1 || !strings.HasSuffix(hold.Node, "-0000000000") {
+				return hold, err
+			}
+			return nil, errors.Join(hold.Unlock(ctx), errors.New("whoever is first must not be c1"))
+		}), err
+	}
+	s.Claims = []history.Property{history.BeliefExclusion, history.NoRefusal}
+	c := &scenarios.Campaign{Scenario: planned(t, s, 2, 1, "pause=2"), Seed: 1}
+	c.Scenario.Bounds = faults.Bounds{Pause: 10 * time.Second}
+	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+		return len(r.Violations) == 1 && c.Scenario.Excuses(r, r.Violations[0])
+	})
+	short := shorten(t, c, report)
+	headed(t, short, history.NoRefusal)
+	if report.Failure == nil || !short.Scenario.Faults.Empty() {
+		t.Errorf("failed: %v, shortened to %v with %v", report.Failure != nil, &short.Scenario,
+			short.Recording.Deviations)
+	}
+}
+
+// impatient is a correct lock that two sorts of processes do not wait for: that of the second
+// restart in a run with two clients, and one that has waited long for an answer. Only a long pause
+// brings about the latter, and excuses it.
+func impatient() scenarios.Subject {
+	s := subject("impatient", func(p *scenarios.Process) scenarios.LockerFunc {
+		right, _ := subjects.Textbook().Open(p)
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			asked := time.Now()
+			if _, _, err := p.Client.Exists(p.Directory); err != nil {
+				return nil, err
+			}
+			if p.Number > 3 || time.Since(asked) > 30*time.Second {
+				return &scenarios.Hold{Unlock: free}, nil
+			}
+			return right.Lock(ctx)
+		}
+	})
+	s.Claims = []history.Property{history.BeliefExclusion}
+	return s
+}
+
+// A failure never becomes what the lock does not promise, although a schedule with one long pause
+// breaks the same property as one with two restarts does.
+func TestFailureIsNotExcusedWhenShort(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: planned(t, impatient(), 2, 1, "pause=1,restart=2"), Seed: 1}
+	c.Scenario.Bounds = faults.Bounds{Pause: time.Minute}
+	paused := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+		return len(r.Violations) > 0 && r.Landed.Total(faults.Restart) < 2
+	})
+	if paused.Beyond == nil || paused.Failure != nil {
+		t.Fatal("a long pause is no excuse")
+	}
+	short := shorten(t, c, heads(t, &c.Scenario, c.Scenario.Fails))
+	headed(t, short, history.BeliefExclusion)
+	if c.Scenario.Excuses(short.Result, short.Result.Violations[0]) ||
+		short.Scenario.Faults.Allows(faults.Pause) {
+		t.Errorf("shortened to %v with %v", &short.Scenario, short.Recording.Deviations)
+	}
+}
+
+// A run that breaks nothing, or not what was asked for, is no counterexample.
+func TestNoCounterexampleOfNothing(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	c, err := runner.NewCounterexample(*scenario(subjects.Textbook(), 2, 1, 0), nil, "", 1, 7)
+	if err == nil || !strings.HasPrefix(err.Error(),
+		"schedule 7 broke a property and breaks nothing when it is run again\nlikely causes") {
+		t.Errorf("of a run that is right: %+v, error %v", c, err)
+	}
+	c, err = runner.NewCounterexample(*scenario(noLock(), 2, 1, 0), nil, "fifo: as it was", 1, 7)
+	if err == nil || !strings.HasPrefix(err.Error(),
+		`schedule 7 broke "fifo: as it was" and breaks "belief-exclusion: `) {
+		t.Errorf("of a run that breaks something else: %+v, error %v", c, err)
+	}
+}
+
+// sometimes is a lock that everybody gets in the runs for which the function returns true, and that
+// is right in all others. Runs are counted from 1.
+func sometimes(broken func(run int64) bool) scenarios.Subject {
+	var run atomic.Int64
+	s := subject("sometimes", func(p *scenarios.Process) scenarios.LockerFunc {
+		if p.Number == 1 {
+			run.Add(1)
+		}
+		right, _ := subjects.Textbook().Open(p)
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			p.Client.Exists(p.Directory) // When it is answered all processes of the run have begun.
+			if broken(run.Load()) {
+				return &scenarios.Hold{Unlock: free}, nil
+			}
+			return right.Lock(ctx)
+		}
+	})
+	s.Claims = subjects.Textbook().Claims
+	return s
+}
+
+// If only the short form of a failure does not happen again, the failure is recorded as it was
+// found. If the failure itself does not happen again, there is an error that says so.
+func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
+	report := func(s *scenarios.Scenario) *scenarios.Report {
+		result := scenarios.NewRunner(t).Run(s, scenarios.NewRandom(1, 0))
+		if !s.Fails(result) {
+			t.Fatal("the first run is to fail")
+		}
+		return &scenarios.Report{Failure: &scenarios.Failure{
+			Deviations: slices.Clone(result.Deviations), Violations: result.Violations}}
+	}
+	runs := int64(0)
+	count := func(run int64) bool { runs = run; return true }
+	always := &scenarios.Campaign{Scenario: *scenario(sometimes(count), 2, 2, 0)}
+	short := shorten(t, always, report(&always.Scenario))
+	last := runs // That of the short form that is recorded.
+
+	isFirst := func(run int64) bool { return run == 1 }
+	once := &scenarios.Campaign{Scenario: *scenario(sometimes(isFirst), 2, 2, 0)}
+	c, err := scenarios.NewRunner(t).Shorten(context.Background(), once, report(&once.Scenario))
+	if c != nil || err == nil || !strings.Contains(err.Error(),
+		"breaks nothing when it is run again") {
+		t.Errorf("%+v, error %v", c, err)
+	}
+
+	isNotLast := func(run int64) bool { return run != last }
+	long := &scenarios.Campaign{Scenario: *scenario(sometimes(isNotLast), 2, 2, 0)}
+	found := report(&long.Scenario)
+	c = shorten(t, long, found)
+	headed(t, c, found.Failure.Violations[0].Property)
+	if !slices.Equal(c.Recording.Deviations, found.Failure.Deviations) ||
+		len(short.Recording.Deviations) >= len(found.Failure.Deviations) {
+		t.Errorf("recorded with %v, found with %v", c.Recording.Deviations,
+			found.Failure.Deviations)
+	}
+}
+
+// Ended before its first run or within any, shortening leaves a counterexample of what was found.
+func TestShortenInterrupted(t *testing.T) {
+	s := planned(t, named(t, "no-guid"), 3, 2, "any@create=1,cut:c2=1")
+	c := &scenarios.Campaign{Scenario: s, Seed: 1}
+	report := heads(t, &s, func(r *scenarios.Result) bool { return breaks(r, history.Progress) })
+	for polls := 0; polls < 3000; polls = polls*5/4 + 1 {
+		ctx := &polled{context.Background(), polls}
+		short, err := scenarios.NewRunner(t).Shorten(ctx, c, report)
+		if err != nil {
+			t.Fatalf("after %d polls: %v", polls, err)
+		}
+		headed(t, short, report.Failure.Violations[0].Property)
+		replay := &scenarios.Replay{Deviations: short.Recording.Deviations}
+		scenarios.NewRunner(t).Run(&short.Scenario, replay)
+		if len(replay.Skipped)+len(replay.Unreached()) > 0 {
+			t.Errorf("after %d polls %v with %v: skipped %v", polls, &short.Scenario,
+				short.Recording.Deviations, replay.Skipped)
+		}
+	}
+}
+
+// The same failure has the same short form, to the byte.
+func TestShortenTwice(t *testing.T) {
+	for _, name := range []string{"name-order", "silent-loss"} {
+		var recorded [2]string
+		for i := range recorded {
+			s := planned(t, named(t, name), 2, 1, "any=1,cut:c2@list=1")
+			c := &scenarios.Campaign{Scenario: s, Seed: 1, Schedules: 3000, Workers: 1 + i}
+			text, err := json.Marshal(shorten(t, c, c.Run(context.Background(), t)).Recording)
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorded[i] = string(text)
+		}
+		if recorded[0] != recorded[1] {
+			t.Errorf("%s\n%s", recorded[0], recorded[1])
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// polled is a context that ends when it has been asked so many times whether it has.
+type polled struct {
+	context.Context
+	left int
+}
+
+func (p *polled) Err() error {
+	if p.left--; p.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// somePlan draws the text of a plan of few faults, most of them bound to a phase, a target or both.
+var somePlan = rapid.Custom(func(t *rapid.T) string {
+	kinds := []string{"cut", "lose-reply", "expire", "crash", "cancel", "hold-requests", "pause",
+		"restart", "any"}
+	var parts []string
+	some := rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 1, 3, rapid.ID)
+	for _, name := range some.Draw(t, "kinds") {
+		if target := rapid.IntRange(0, 3).Draw(t, "target"); target > 0 && name != "any" {
+			name += fmt.Sprintf(":c%d", target)
+		}
+		if rapid.Bool().Draw(t, "phased") {
+			name += "@" + rapid.SampledFrom(faults.PhaseKeys()).Draw(t, "phase")
+		}
+		parts = append(parts, fmt.Sprintf("%s=%d", name, rapid.IntRange(1, 2).Draw(t, "count")))
+	}
+	return strings.Join(parts, ",")
+})
+
+// failing returns a scenario with any plan for a broken lock, and a schedule that fails in it;
+// false if it has found none.
+func failing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenarios.Result, bool) {
+	broken := []string{"no-recheck", "no-guid", "leak-on-error", "delete-once", "deaf-to-expiry",
+		"name-order", "silent-loss", "stale-state", "gives-up", "unguarded", "blind-clean-up"}
+	subject, err := subjects.Named(rapid.SampledFrom(broken).Draw(t, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := faults.Parse(somePlan.Draw(t, "plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scenarios.Scenario{Subject: subject, Clients: 3, Faults: plan,
+		Cycles: rapid.IntRange(1, 2).Draw(t, "cycles")}
+	if rapid.IntRange(0, 4).Draw(t, "servers") == 0 {
+		s.Servers = 3
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	seed := rapid.Uint64Range(0, 1000).Draw(t, "seed")
+	for i := range 60 {
+		if r := runner.Run(s, scenarios.NewRandom(seed, i)); s.Fails(r) {
+			return s, r, true
+		}
+	}
+	return s, nil, false
+}
+
+// admitted runs a schedule with a plan, and demands that all of its decisions happen and that the
+// first violation is that one.
+func admitted(t *rapid.T, runner *scenarios.Runner, s scenarios.Scenario, plan faults.Plan,
+	d []scenarios.Deviation, signature string) uint64 {
+	s.Faults = plan
+	replay := &scenarios.Replay{Deviations: d}
+	r := runner.Run(&s, replay)
+	s.Fails(r)
+	if len(replay.Skipped) > 0 || len(replay.Unreached()) > 0 || !slices.Equal(r.Deviations, d) {
+		t.Fatalf("%v with %v: skipped %v and %v", &s, d, replay.Skipped, replay.Unreached())
+	}
+	if !slices.ContainsFunc(r.Violations,
+		func(v *history.Violation) bool { return v.Signature() == signature }) {
+		t.Fatalf("%v with %v breaks %v, not %s", &s, d, r.Violations, signature)
+	}
+	return r.TraceHash
+}
+
+func faultsOf(deviations []scenarios.Deviation) (n int) {
+	for _, d := range deviations {
+		if d.Step.Kind == scenarios.Fault {
+			n++
+		}
+	}
+	return n
+}
+
+// Shrinking returns a scenario that is no larger than the given one, and a schedule that both the
+// given plan and the returned one admit, whatever the plan allows and whenever shrinking ends.
+func TestShrinkStaysWithinThePlan(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	drawn, failed, aimed := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		drawn++
+		original, found, ok := failing(t, runner)
+		if !ok {
+			return
+		}
+		failed++
+		signature, given := found.Violations[0].Signature(), slices.Clone(found.Deviations)
+		polls := 1 << rapid.SampledFrom([]int{0, 8, 12, 14, 16, 17}).Draw(t, "polls")
+		small, d := runner.Shrink(&polled{context.Background(), polls}, *original, given, signature)
+		if small.Clients > original.Clients || small.Cycles > original.Cycles ||
+			small.Servers != original.Servers || faultsOf(d) > faultsOf(given) {
+			t.Fatalf("%v with %v, shrunk to %v with %v", original, given, &small, d)
+		}
+		if err := small.Validate(); err != nil {
+			t.Fatalf("%v with %v, shrunk to %v: %v", original, given, &small, err)
+		}
+		recorded := admitted(t, runner, small, small.Faults, d, signature)
+		asGiven := admitted(t, runner, small, original.Faults, d, signature)
+		if asGiven != recorded {
+			t.Fatalf("%v with %v has trace hash %x, and %x with %v", &small, d, recorded, asGiven,
+				original.Faults)
+		}
+		if small.Faults.Aimed() {
+			aimed++
+		}
+	})
+	if !t.Failed() && (failed < drawn/4 || aimed < drawn/20) {
+		t.Errorf("of %d plans %d let a schedule fail; of these %d name a target when shrunk",
+			drawn, failed, aimed)
+	}
+}
