@@ -22,8 +22,6 @@ type bedlam struct {
 	stages   [4]stage
 	nodes    map[string]int32 // the creators of the nodes that are live
 	watches  map[int32]int32  // the owners of the watches that are armed
-	fired    []history.Event  // events of watches that are under way
-	lively   bool
 }
 
 type stage uint8

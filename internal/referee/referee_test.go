@@ -20,16 +20,14 @@ func TestSearchAgreesWithPlainRuns(t *testing.T) {
 	claims := make(map[history.Property]int)
 	for seed := *from; seed < *from+uint64(*locks); seed++ {
 		l := r.Draw(seed)
-		verdict, schedule, report := r.Judge(t, l)
+		verdict, _, _ := r.Judge(t, l)
 		counts[verdict]++
 		if verdict == referee.Found {
 			claims[l.Claim]++
 		}
 		if verdict == referee.Loss || verdict == referee.FalseAlarm {
 			small := r.Shrink(t, l, verdict)
-			if verdict, schedule, report = r.Judge(t, small); verdict != referee.Loss && verdict != referee.FalseAlarm {
-				t.Errorf("seed %d: shrinking has lost it", seed)
-			}
+			verdict, schedule, report := r.Judge(t, small)
 			t.Errorf("seed %d: %s", seed, referee.Describe(small, verdict, schedule, report))
 		}
 	}
