@@ -194,7 +194,7 @@ var traps = []trap{
 	{name: "the clock of a restarted process", clients: 2, cycles: 1, faults: "restart=1", claims: []history.Property{history.HonestLoss},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			late := time.Now().Second() > 5
-			t.look(1)
+			t.create("w")
 			time.Sleep(6 * time.Second)
 			t.look(1)
 			if late && t.defective {
