@@ -18,6 +18,7 @@ type property struct {
 	check func(c *Checker, events []Event) *Violation
 
 	atEnd    bool // it is decided, at least in part, by how a history ends
+	fair     bool // it is decided, at least in part, by what happens in the fair phase; see [Liveness]
 	outlined bool // see [Outlined]
 }
 
@@ -36,15 +37,15 @@ var propertyTable = [...]property{
 	{name: FencedExclusion, monitor: func(*rule) monitor { return new(fencedMonitor) }, kinds: 1<<LockReturn | writing | 1<<NodeCreated | 1<<NodeChanged, outlined: true},
 	{name: NoLostUpdate, monitor: func(*rule) monitor { return new(updateMonitor) }, kinds: writing | 1<<NodeCreated | 1<<NodeChanged, outlined: true},
 	{name: FIFO, monitor: func(r *rule) monitor { return fifoMonitor{rule: r} }, kinds: 1 << LockReturn, outlined: true},
-	{name: Watch, monitor: func(*rule) monitor { return new(watchMonitor) }, kinds: everyKind, atEnd: true},
+	{name: Watch, monitor: func(*rule) monitor { return new(watchMonitor) }, kinds: everyKind, atEnd: true, fair: true},
 	{name: Progress, monitor: func(*rule) monitor { return new(progressMonitor) }, kinds: granting | 1<<Liveness | 1<<Crashed,
-		atEnd: true, outlined: true},
+		atEnd: true, fair: true, outlined: true},
 	{name: NoStarvation, monitor: func(r *rule) monitor { return &starvationMonitor{bounds: &r.limits} },
-		kinds: 1<<Liveness | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<LockReturn, outlined: true},
+		kinds: 1<<Liveness | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<LockReturn, fair: true, outlined: true},
 	{name: NoLivelock, monitor: func(r *rule) monitor { return &livelockMonitor{bounds: &r.limits} },
-		kinds: 1<<Liveness | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send},
+		kinds: 1<<Liveness | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send, fair: true},
 	{name: NoRefusal, monitor: func(*rule) monitor { return new(refusalMonitor) }, kinds: 1<<LockCall | 1<<Fault | 1<<LockReturn, outlined: true},
-	{name: NoOrphan, monitor: func(*rule) monitor { return new(orphanMonitor) }, atEnd: true, outlined: true,
+	{name: NoOrphan, monitor: func(*rule) monitor { return new(orphanMonitor) }, atEnd: true, fair: true, outlined: true,
 		kinds: granting | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed},
 	{name: HonestLoss, monitor: func(*rule) monitor { return new(honestMonitor) }, outlined: true,
 		kinds: holding | contention | 1<<ReenterReturn | 1<<Enter},
@@ -94,6 +95,13 @@ func ParseProperty(name string) (Property, error) {
 func JudgedAtEnd(p Property) bool {
 	known := find(p)
 	return known != nil && known.atEnd
+}
+
+// JudgedInFairPhase reports whether a property is decided, at least in part, by what happens once no fault strikes and the order is
+// fair: it says what must happen in the end.
+func JudgedInFairPhase(p Property) bool {
+	known := find(p)
+	return known != nil && known.fair
 }
 
 // A Checker checks any property, and remembers what is expensive to compute twice. The zero value is ready for use. It is

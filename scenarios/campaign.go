@@ -66,7 +66,8 @@ type Report struct {
 
 	// Of an exhaustive search.
 	Exhaustive  bool
-	Complete    bool   // there is no schedule left
+	Complete    bool   // there is no schedule left; see Reach
+	Granted     bool   // somebody was granted the lock in a schedule
 	Fair        bool   // the fair phase was begun in every state
 	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
 	Pasts       int    // of processes that the search has met; 0 of a live search

@@ -35,6 +35,7 @@ type checkpoint struct {
 	Aimed       Aimed       `json:"aimed"`
 	ElapsedNs   int64       `json:"elapsed_ns"`
 	Unknown     int         `json:"unknown,omitempty"` // schedules; see Survey
+	Granted     bool        `json:"granted"`           // see Report
 	Broken      int         `json:"broken,omitempty"`  // schedules; see Report
 	Beyond      *beyond     `json:"beyond,omitempty"`
 	Way         []waymark   `json:"way"`
@@ -43,7 +44,7 @@ type checkpoint struct {
 
 const (
 	checkpointFormat  = "interlock-checkpoint"
-	checkpointVersion = 2
+	checkpointVersion = 3
 	// checkpointEvery is how often a search writes one while it runs.
 	checkpointEvery = time.Minute
 )
@@ -198,7 +199,7 @@ func (x *explorer) resume(c *checkpoint, r *Report) {
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
 	r.Digest, r.Landed, r.Aimed, r.States = c.Digest, c.Landed, c.Aimed, x.seen.count
 	r.Open = x.open() + 1 // The last step of the way is the next to be tried.
-	r.Survey.Unknown, r.Broken, r.Beyond = c.Unknown, c.Broken, x.search.beyond
+	r.Survey.Unknown, r.Granted, r.Broken, r.Beyond = c.Unknown, c.Granted, c.Broken, x.search.beyond
 }
 
 // save writes a checkpoint. Where the file stands there is a whole one at any time.
@@ -208,7 +209,7 @@ func (x *explorer) save(r *Report) error {
 		Program: x.search.program, Fingerprint: x.search.fingerprint,
 		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff,
 		Digest: r.Digest, Landed: r.Landed, Aimed: r.Aimed, ElapsedNs: int64(r.Elapsed), Seen: x.known(),
-		Unknown: r.Survey.Unknown, Broken: r.Broken,
+		Unknown: r.Survey.Unknown, Granted: r.Granted, Broken: r.Broken,
 	}
 	if b := r.Beyond; b != nil {
 		c.Beyond = &beyond{b.Schedule, b.Deviations}

@@ -22,23 +22,31 @@ import (
 //
 // # What is searched
 //
-// At every state all steps are tried: every request that can be served, every message that can be delivered, every gate
+// In every state the search tries all steps: every request that can be served, every message that can be delivered, every gate
 // of a critical section, every link that can be healed, and every fault that the scenario's plan still allows. Time is
 // the exception. It could pass at any moment and in any portion; here it passes
 //
-//   - where nothing else can happen; and where no message is under way that could arrive, nobody is on the way into its
-//     critical section, and something waits for time: a session is going to expire, or a client whose link is up to
-//     dial. So critical sections last for as long as one likes once a fault has struck, and messages take no time while
-//     their connection holds. Slack lets a schedule deviate from this so many times;
+//   - where nothing else can happen;
+//   - once a fault has struck, also where no message is under way that could arrive, nobody is on the way into its critical
+//     section, and an effect of the fault waits for time: a session is going to expire, or a client whose link is up to dial.
+//     So critical sections last for as long as one likes once a fault has struck, and messages take no time while
+//     their connection holds. A process's own timer is not such an effect: while another process is in its critical section, it
+//     fires only if a fault lets time pass. Slack lets a schedule deviate from this so many times;
 //   - in leaps to the next instant at which something happens: a transaction, a process's timer, a new step.
 //
+// A process that does nothing for 100 hours of virtual time is taken to wait for ever.
+//
 // What must happen once faults are over and the order is fair is judged at the end of each run, where that is so in any case. With
-// Fair it is judged from every state on.
+// Fair it is judged from every state on. [Report.Reach] says of each property how far a complete search has shown it.
 //
 // # What is left out
 //
 // A step that brings a process an answer or an event and nothing else commutes with all that other processes and the
-// server do; see reduce. Unreduced switches this off, and the leaps.
+// server do, unless what it lets the process say matters to what a property remembers; see reduce. Unreduced switches this
+// off, and the leaps.
+//
+// Two states are one if the system and the processes are in the same state and each property remembers the same of the way. A
+// property that cannot say what it remembers switches this off: then all ways are told apart by all that was recorded.
 //
 // The times in a node's stat are in no key, so that code which decides by them is searched whole only with Live.
 //
@@ -190,7 +198,10 @@ func (e *Exhaustive) scope() string {
 		}
 		return text
 	}
-	text += "in which time passes where no message is under way and nobody on the way in"
+	text += "in which time passes where nothing else can happen"
+	if plan := e.Scenario.Faults.String(); plan != "none" {
+		text += " and, once a fault has struck, where no message is under way, nobody is on the way in and an effect of the fault waits for time"
+	}
 	if e.Slack > 0 {
 		text += fmt.Sprintf(", and %d times besides", e.Slack)
 	}
@@ -381,7 +392,7 @@ func (x *explorer) settle(from int) {
 	case b.deferred == nil:
 	case b.step.Kind == Fair: // Nothing follows on it.
 		b.deferred = nil
-	case x.visible(b.step, from) && mutated != nothingVisible:
+	case x.visible(b.step, from):
 		b.rest = append(b.rest, b.deferred...)
 		b.deferred = nil
 		x.store(b)
@@ -421,6 +432,7 @@ func (x *explorer) account(r *Report, result *Result) {
 	}
 	r.Depth = max(r.Depth, len(x.path))
 	r.Open = x.open()
+	r.Granted = r.Granted || slices.ContainsFunc(result.Events, func(e history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" })
 	if result.CutOff {
 		r.CutOff++
 	}
@@ -548,6 +560,9 @@ func (x *explorer) slack() int {
 func (x *explorer) visible(step Step, from int) bool {
 	events := x.loop.log.Events()
 	x.monitor.Observe(events)
+	if mutated != unmutated && mutated.hides(events[from:]) {
+		return false
+	}
 	if x.unknown || step.Process > 0 && x.loop.processes[step.Process-1].link.Delayed() {
 		return slices.ContainsFunc(events[from:], func(e history.Event) bool { return history.OfLock(e.Kind) })
 	}

@@ -76,6 +76,10 @@ var Mutations = map[string]int{
 	"local histories that only look the same":      int(byLooks),
 	"keys with the memory of holders only":         int(holdersOnly),
 	"ways on that are forgotten":                   int(wayless),
+	"grants that are invisible":                    int(grantless),
+	"releases that are invisible":                  int(releaseless),
+	"keys without the faults that are left":        int(budgetless),
+	"a leaving while another holds the lock":       int(leavingAmongHolders),
 }
 
 // A Sighting is a state in which a decision is made: its key, and the steps that have led there.

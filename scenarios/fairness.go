@@ -8,9 +8,9 @@ import "slices"
 // a search with Fair tries it as one more step, the last of each state. No step follows: how the run goes on is the default policy's
 // matter, and whatever it comes to is not a state of the search.
 //
-// What the checkers remember from before that step stands in the key of a state: see [claim]. What the default policy goes by besides,
-// in what order messages to and from different processes were sent, stands in none. Of several ways to a state that differ in this
-// alone, one is gone on from fairly.
+// What the properties remember from before that step is part of a state's key: see [explorer.visit]. The default policy goes by the order
+// in which messages were sent too, which is not. So the fair phase begins with an order of the messages under way that depends on the
+// state alone; see beFair.
 
 // fairScope says of a search what was done for its Fair.
 const fairScope = ", with the fair phase begun in every state"

@@ -8,8 +8,7 @@ import (
 )
 
 // key returns the run's state key: 64 bits over all that decides what can happen from here on. Two runs with equal keys
-// have equal futures, given equal decisions, up to a collision of hashes and to the order in which the default policy
-// takes messages once the liveness phase has begun.
+// have equal futures, given equal decisions, up to a collision of hashes.
 //
 // A process's code is deterministic, so its state is a function of what has happened to it and when. The cluster's key
 // holds what it has been told; its timeline holds in what order that, its gates and the faults came, and at what times,
@@ -99,7 +98,10 @@ func (l *loop) outlook() uint64 {
 			key = mix(key, p.name())
 		}
 	}
-	return l.processes[0].register.key(mix(key, l.budgetKey))
+	if mutated != budgetless {
+		key = mix(key, l.budgetKey)
+	}
+	return l.processes[0].register.key(key)
 }
 
 // steady tells whether no server can lose its leader any more.

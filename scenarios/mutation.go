@@ -1,5 +1,11 @@
 package scenarios
 
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
 // A mutation breaks the exhaustive search: it leaves out what it must not, or takes states for one that are not. Tests see by it that
 // such a defect would be noticed. It is none in every program: only this package's own tests can set it.
 type mutation uint8
@@ -18,8 +24,19 @@ const (
 	byLooks                   // local histories after which processes look the same are taken for one
 	holdersOnly               // what properties remember of processes that do not hold the lock is in no key
 	wayless                   // where ways on from a state have led is forgotten
+	grantless                 // no delivery upon which Lock returns is visible
+	releaseless               // no delivery upon which Unlock is called is visible
+	budgetless                // which faults are left is in no key
+	leavingAmongHolders       // others are left out after a leaving though one of them has the lock
 	mutations                 // how many there are, with unmutated
 )
 
 // mutated is what searches do.
 var mutated = unmutated
+
+// hides reports whether a mutation takes events that a step has brought about for invisible.
+func (m mutation) hides(events []history.Event) bool {
+	hidden := map[mutation]history.Kind{grantless: history.LockReturn, releaseless: history.UnlockCall}
+	kind, ok := hidden[m]
+	return m == nothingVisible || ok && slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == kind })
+}

@@ -18,18 +18,17 @@ import (
 // the others do: what the server posts to a connection that then breaks is lost in either order. As keys hold the whole
 // past of a process, no state comes round again, and no step is deferred for ever.
 //
-// Every property that is not judged at the end of a run is decided by the state in which a process has the lock, or enters,
-// or is told of a loss. A delivery that tells of a loss is visible, and suffices not; nor does one upon which a process begins to
-// give the lock back, since a hold that ends later overlaps more. One that tells of a grant suffices: a
-// grant whose delivery is put off is a hold that begins later, and calls that overlap more. So where two are granted the
-// lock at once, be it in the wrong order, or a call is not linearizable, they are when neither delivery is put off. Only of
-// a lock that may let two in at once, and promises an order of its grants all the same, grants are visible: there one that is put
-// off may come behind another, and be wrong by that alone.
+// A delivery is invisible if each property breaks without a delay of it wherever it breaks with one. Which events are so is a matter of
+// each property's monitor, which sees the process return from Lock, call Unlock or learn of a loss in the step: see visible in
+// package history. A hold that begins earlier overlaps more, so that most grants are invisible to mutual exclusion; a grant by a
+// node that others could delete is visible to loss, an Unlock is visible to most, and so on. If a claim has no monitor, every event
+// of the lock is visible.
 //
 // An entry suffices where nobody else has the lock and nothing can reach the process before it enters: nothing is under way
 // to it or from it, no watch of its stands at the server, its connection is whole, and time does not pass. All that others
-// do commutes with it then, but for another's coming in. That is visible; and who enters at once is inside, and has read the
-// resource, whenever one is who enters later.
+// do commutes with it then, but for another's coming in. That is visible; and a process that enters at once is inside, and has read the
+// resource, whenever one is that enters later. It does not suffice where the entry has an effect beyond that: where the resource
+// remembers the token of whoever has entered, where the process brings its own resource, or where it has been told of its loss.
 //
 // In an ensemble of several servers there is more that interferes: a server that dies, that leaves its leader or is elected, or
 // that applies the end of a session, drops what is under way to its clients. A delivery is put first only where none of these can
@@ -202,7 +201,7 @@ func (x *explorer) leaver() int32 {
 		return 0
 	}
 	left := x.path[last].step.Process
-	if _, servable := x.loop.processes[left-1].link.Servable(); !servable || x.held(left) {
+	if _, servable := x.loop.processes[left-1].link.Servable(); !servable || x.held(left) && mutated != leavingAmongHolders {
 		return 0
 	}
 	return left

@@ -48,7 +48,7 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 	if p == history.Linearizable && report.Survey.Unknown > 0 {
 		return unknown
 	}
-	if exercised(report, p) == 0 && !report.Exhaustive {
+	if exercised(report, p) == 0 && !(report.Exhaustive && report.Granted) {
 		return notExercised
 	}
 	return holds
@@ -96,6 +96,14 @@ func verdictLine(verdict string, times int) string {
 		return fmt.Sprintf("%s  exercised %d times", verdict, times)
 	}
 	return verdict
+}
+
+// searchLine returns a verdict of a campaign, or of an exhaustive search with its reach.
+func searchLine(r *scenarios.Report, verdict string, p history.Property) string {
+	if r.Exhaustive && verdict == holds {
+		return fmt.Sprintf("%s  %s", verdict, r.Reach(p))
+	}
+	return verdictLine(verdict, exercised(r, p))
 }
 
 // writeExcuse says of a violation that the lock does not promise to prevent it, if that is so.
@@ -168,9 +176,13 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
 	writeLanded(w, campaign.Scenario.FaultKinds(), &r.Landed)
 	writeLacking(w, campaign, r)
-	fmt.Fprintln(w, "\nproperties, in the schedules that were run")
+	if r.Exhaustive {
+		fmt.Fprintln(w, "\nproperties")
+	} else {
+		fmt.Fprintln(w, "\nproperties, in the schedules that were run")
+	}
 	for _, p := range scenarios.Properties() {
-		fmt.Fprintf(w, "  %-18s%s\n", p, verdictLine(verdict(campaign, r, f, p), exercised(r, p)))
+		fmt.Fprintf(w, "  %-18s%s\n", p, searchLine(r, verdict(campaign, r, f, p), p))
 	}
 	writeCost(w, &r.Survey.Cost)
 	writeGoals(w, campaign, r)
@@ -221,7 +233,7 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
 		if !r.Fair {
-			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; --fair judges it in every state")
+			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; --fair judges it from every state")
 		}
 		return
 	}
@@ -327,7 +339,8 @@ type propertyReport struct {
 	Name    history.Property `json:"name"`
 	Claimed bool             `json:"claimed"`
 	Verdict string           `json:"verdict"`
-	Times   int              `json:"exercised"` // how often it was put to the test
+	Times   int              `json:"exercised"`       // how often it was put to the test
+	Reach   scenarios.Reach  `json:"reach,omitempty"` // of an exhaustive search, if the property holds
 }
 
 type costReport struct {
@@ -370,7 +383,11 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 		out.FaultsLanded[kind.String()] = phases
 	}
 	for _, p := range scenarios.Properties() {
-		out.Properties = append(out.Properties, propertyReport{p, c.Scenario.Subject.Claimed(p), verdict(c, r, f, p), exercised(r, p)})
+		judged := propertyReport{Name: p, Claimed: c.Scenario.Subject.Claimed(p), Verdict: verdict(c, r, f, p), Times: exercised(r, p)}
+		if r.Exhaustive && judged.Verdict == holds {
+			judged.Reach = r.Reach(p)
+		}
+		out.Properties = append(out.Properties, judged)
 	}
 	if failure := failureOf(r); failure != nil {
 		out.Violations = append(out.Violations, violationReports(failure, f)...)
