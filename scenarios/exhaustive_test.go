@@ -50,14 +50,14 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 1, 1, "none", false, 1, 1},
 		{subjects.Textbook(), 2, 1, "none", false, 21, 14},
 		{subjects.Textbook(), 2, 1, "none", true, 10, 7},
-		{subjects.Textbook(), 2, 2, "none", false, 301, 224},
+		{subjects.Textbook(), 2, 2, "none", false, 544, 471},
 		{subjects.Textbook(), 3, 1, "none", true, 84, 78},
 		{subjects.Textbook(), 3, 1, "none", false, 490, 468},
-		{subjects.Textbook(), 1, 1, "any=1", false, 296, 366},
+		{subjects.Textbook(), 1, 1, "any=1", false, 206, 280},
 		{subjects.Textbook(), 2, 1, "crash=1", false, 155, 186},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 547, 608},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 383, 422},
 		{subjects.Herd(), 2, 1, "none", false, 21, 14},
-		{subjects.Mutex(), 3, 1, "none", false, 757, 1362},
+		{subjects.Mutex(), 3, 1, "none", false, 1015, 1764},
 	} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
 		r := e.Run(context.Background(), t)
@@ -318,8 +318,8 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 	}{
 		{subjects.Textbook(), 2, "none", 108, 98, 0},
 		{subjects.ExistsThenWait(), 2, "none", 104, 98, 0},
-		{subjects.Textbook(), 1, "kill-server=1", 426, 565, 318},
-		{subjects.Textbook(), 1, "reset=1", 77, 73, 226},
+		{subjects.Textbook(), 1, "kill-server=1", 471, 604, 318},
+		{subjects.Textbook(), 1, "reset=1", 82, 77, 226},
 		{subjects.NoGUID(), 1, "lose-reply=1", 63, 50, 0},
 	} {
 		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
