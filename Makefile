@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects sabotage sabotage-search agree alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects sabotage sabotage-search agree referee mutations alarms docs ci clean
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -13,10 +13,10 @@ test: ## Run the tests.
 # The race detector never gives back what it notes of goroutines, and a search goes through so many that 24 GB do not suffice for
 # all tests of scenarios in one process: there are two, side by side. Exhaustive searches run on one goroutine; their tests are left
 # to `make test`.
-searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave|FairPhase|Storing
+searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap
 
 race: ## Run the tests under the race detector, but for those of exhaustive searches.
-	go test -race $$(go list ./... | grep -v '/scenarios$$')
+	go test -race $$(go list ./... | grep -v -e '/scenarios$$' -e '/referee$$')
 	go test -race -run='^Test[A-P]' -skip='$(searches)' ./scenarios & \
 	go test -race -run='^Test[Q-Z]|^Example|^Fuzz' -skip='$(searches)' ./scenarios; status=$$?; \
 	wait $$! && exit $$status
@@ -49,7 +49,13 @@ sabotage-search: ## Let interlock check search for the published ones of these d
 	go run lock/sabotage.go -search
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
-	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound' -rapid.checks=100000
+	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
+
+referee: ## Compare the exhaustive search with plain runs of 10,000 random locks.
+	go test ./internal/referee -count=1 -timeout=5h -v -args -locks=10000
+
+mutations: ## Break the exhaustive search on purpose, and demand that random locks show it.
+	go test ./scenarios -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
 
 alarms: build ## Check all correct locks in 408,000 schedules with three faults each: whatever is found is wrong.
 	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session patient hurried pair steady wrap careful \

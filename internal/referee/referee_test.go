@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	locks = flag.Int("locks", 300, "how many random locks are judged")
+	locks = flag.Int("locks", 50, "how many random locks are judged")
 	from  = flag.Uint64("from", 0, "the seed of the first")
 )
 
@@ -19,6 +19,9 @@ func TestSearchAgreesWithPlainRuns(t *testing.T) {
 	counts := make(map[referee.Verdict]int)
 	claims := make(map[history.Property]int)
 	for seed := *from; seed < *from+uint64(*locks); seed++ {
+		if judged := seed - *from; judged > 0 && judged%500 == 0 {
+			t.Logf("%d locks: %v", judged, counts)
+		}
 		l := r.Draw(seed)
 		verdict, _, _ := r.Judge(t, l)
 		counts[verdict]++
