@@ -411,7 +411,7 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		{"of other code", string(written), renamed(subjects.Herd(), "textbook"), "another version"},
 		{"of another build", regexp.MustCompile(`"program":"[0-9a-f]{64}"`).ReplaceAllString(string(written), `"program":"0"`), subjects.Textbook(), "another build"},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "not a whole one"},
-		{"of a later version", strings.Replace(string(written), `"version":2`, `"version":3`, 1), subjects.Textbook(), "version 3"},
+		{"of a later version", strings.Replace(string(written), `"version":3`, `"version":4`, 1), subjects.Textbook(), "version 4"},
 		{"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`, 1), subjects.Textbook(), "not whole"},
 		{"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`, 1), subjects.Textbook(), "not whole"},
 		{"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(), "not a checkpoint"},
