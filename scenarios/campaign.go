@@ -54,10 +54,11 @@ type Report struct {
 	Elapsed   time.Duration
 	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
-	Survey Survey   // of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
-	Beyond *Failure // the first schedule that broke what the lock does not promise there: see [Scenario.Excuses]
-	Broken int      // how many schedules have
-	Effort Effort
+	Survey    Survey   // of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
+	Beyond    *Failure // the first schedule that broke what the lock does not promise there: see [Scenario.Excuses]
+	Broken    int      // how many schedules have
+	Unsettled int      // schedules that ended at a bound of time or steps while requests were under way; see [Result]
+	Effort    Effort
 
 	StatesCapped     bool            // there were more states than were counted
 	Interrupted      bool            // the context ended before the bounds were reached
@@ -110,20 +111,21 @@ const (
 
 // A chunk is the outcome of consecutive schedules.
 type chunk struct {
-	first   int
-	hashes  []uint64
-	keys    []uint64
-	shown   [][]uint64 // of a portfolio: what each schedule has shown; see behaviour
-	steps   int
-	depth   int
-	landed  Landed
-	aimed   Aimed
-	survey  Survey
-	effort  Effort
-	beyond  *Failure
-	broken  int
-	failure *Failure
-	nondet  *Nondeterminism
+	first     int
+	hashes    []uint64
+	keys      []uint64
+	shown     [][]uint64 // of a portfolio: what each schedule has shown; see behaviour
+	steps     int
+	depth     int
+	landed    Landed
+	aimed     Aimed
+	survey    Survey
+	effort    Effort
+	beyond    *Failure
+	broken    int
+	unsettled int
+	failure   *Failure
+	nondet    *Nondeterminism
 }
 
 // Run runs the campaign until it has found something, a bound is reached or the context ends.
@@ -233,6 +235,9 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		outcome.landed.Add(&result.Landed)
 		outcome.aimed.Add(&result.Aimed)
 		outcome.survey.add(result)
+		if result.Unsettled {
+			outcome.unsettled++
+		}
 		failed := c.judge(outcome, schedule, result)
 		switch {
 		case failed: // What was found is made sure of, however little time is left.
@@ -339,6 +344,7 @@ func (m *merger) merge(next *chunk) {
 	}
 	r.States = m.states.count
 	r.Broken += next.broken
+	r.Unsettled += next.unsettled
 	if r.Beyond == nil {
 		r.Beyond = next.beyond
 	}

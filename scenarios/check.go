@@ -176,7 +176,7 @@ func summary(c *Campaign, r *Report) string {
 		if r.Full {
 			text += ": it held as much memory as it may, which GOMEMLIMIT sets"
 		}
-		return text
+		return text + unsettled(r)
 	}
 	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario, c.Seed, r.Schedules, r.Steps)
 	var untested []string
@@ -192,7 +192,15 @@ func summary(c *Campaign, r *Report) string {
 	if missing := c.NeverLanded(r); len(missing) > 0 {
 		text += "\nplanned and never landed: " + strings.Join(missing, ", ")
 	}
-	return text
+	return text + unsettled(r)
+}
+
+// unsettled says how many schedules ended before the processes had come to rest, and nothing if all have.
+func unsettled(r *Report) string {
+	if r.Unsettled == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%d schedules ended, by a bound of time or steps, while requests were still under way", r.Unsettled)
 }
 
 // failWith writes down a schedule that has failed, in its short form, and ends the test.

@@ -39,6 +39,8 @@ func TestChecked(t *testing.T) {
 		s.Clients = 1
 	case "pair":
 		s = scenario(subjects.ExistsThenWait(), 2, 1, 0)
+	case "unsettled":
+		s = scenario(deletesUntilClosed(), 1, 1, 0)
 	case "real":
 		s.Client = scenarios.Real
 	case "hangs":
@@ -148,6 +150,8 @@ func TestCheckStrategy(t *testing.T) {
 		"all schedules":            {[]string{exhaustive, brokenVariable + "=alone"}, true, " which are complete: all schedules of 1 clients × 1 cycles with at most these faults: any=1"},
 		"not all schedules":        {[]string{exhaustive, "INTERLOCK_SCHEDULES=50"}, true, "nothing found in 50 schedules of an exhaustive search, which is not complete"},
 		"all schedules, one fails": {[]string{exhaustive, brokenVariable + "=pair"}, false, "progress: a process waits for the lock for ever"},
+		"not all come to rest":     {[]string{exhaustive, brokenVariable + "=unsettled"}, true, "which is not complete\n        1 schedules ended, by a bound of time or steps, while requests were still under way"},
+		"not all, by chance":       {[]string{brokenVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"}, true, "20 schedules ended, by a bound"},
 		"all, of the real client":  {[]string{exhaustive, brokenVariable + "=real"}, false, "so it cannot be done with the real client"},
 		"another strategy":         {[]string{"INTERLOCK_STRATEGY=pct", "INTERLOCK_SCHEDULES=20"}, true, "nothing found in 20 schedules of "},
 		"no strategy":              {[]string{"INTERLOCK_STRATEGY=luck"}, false, `INTERLOCK_STRATEGY: unknown strategy "luck"; known are random`},

@@ -30,6 +30,7 @@ type checkpoint struct {
 	Transitions int         `json:"transitions"`
 	Depth       int         `json:"depth"`
 	CutOff      int         `json:"cut_off"`
+	Unsettled   int         `json:"unsettled,omitempty"`
 	Digest      uint64      `json:"digest"`
 	Landed      Landed      `json:"landed"`
 	Aimed       Aimed       `json:"aimed"`
@@ -197,6 +198,7 @@ func (x *explorer) resume(c *checkpoint, r *Report) {
 	}
 	x.transitions = c.Transitions
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
+	r.Unsettled = c.Unsettled
 	r.Digest, r.Landed, r.Aimed, r.States = c.Digest, c.Landed, c.Aimed, x.seen.count
 	r.Open = x.open() + 1 // The last step of the way is the next to be tried.
 	r.Survey.Unknown, r.Granted, r.Broken, r.Beyond = c.Unknown, c.Granted, c.Broken, x.search.beyond
@@ -207,7 +209,7 @@ func (x *explorer) save(r *Report) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
 		Program: x.search.program, Fingerprint: x.search.fingerprint,
-		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff,
+		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff, Unsettled: r.Unsettled,
 		Digest: r.Digest, Landed: r.Landed, Aimed: r.Aimed, ElapsedNs: int64(r.Elapsed), Seen: x.known(),
 		Unknown: r.Survey.Unknown, Granted: r.Granted, Broken: r.Broken,
 	}

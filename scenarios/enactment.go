@@ -19,6 +19,7 @@ type enactment struct {
 	done    chan struct{}    // receives when that has been done
 	ended   chan bool        // receives at the end whether a goroutine is left
 	abandon bool             // the goroutines are to be left to themselves at the end
+	judged  bool             // it matters at the end whether a goroutine is left
 }
 
 // come returns an enactment that has come so far that the next past can be lived through: to its parent, or if it has
@@ -90,7 +91,7 @@ func (e *enactment) run(t *pasts, l *loop, begins *origin) {
 			e.done <- struct{}{}
 		}
 		if !e.abandon {
-			l.tearDown()
+			l.tearDown(e.judged)
 		}
 	})
 	finished = true
@@ -105,7 +106,12 @@ func (e *enactment) do(order func(*solo)) {
 // end ends an enactment, and tells whether a goroutine is left. It can leave all of them to themselves then, and not make them
 // end.
 func (t *pasts) end(e *enactment, abandon bool) (left bool) {
-	e.abandon = abandon
+	e.abandon, e.judged = abandon, true
+	return t.finish(e)
+}
+
+// finish ends an enactment.
+func (t *pasts) finish(e *enactment) (left bool) {
 	close(e.orders)
 	left = <-e.ended
 	number := e.solo.process.Number
@@ -119,7 +125,7 @@ func (t *pasts) end(e *enactment, abandon bool) (left bool) {
 // leave ends the enactment of a process, if there is one.
 func (t *pasts) leave(number int) {
 	if e := t.enactments[number]; e != nil {
-		t.end(e, false)
+		t.finish(e)
 	}
 }
 

@@ -169,7 +169,7 @@ func (e *Exhaustive) over(x *explorer, r *Report) bool {
 		}
 	default:
 		r.Deviations = e.Deviations
-		if r.Complete, r.Open = r.CutOff == 0, 0; r.Complete {
+		if r.Complete, r.Open = r.CutOff+r.Unsettled == 0, 0; r.Complete {
 			r.Scope = e.scope()
 		}
 	}
@@ -435,6 +435,9 @@ func (x *explorer) account(r *Report, result *Result) {
 	r.Granted = r.Granted || slices.ContainsFunc(result.Events, func(e history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" })
 	if result.CutOff {
 		r.CutOff++
+	}
+	if result.Unsettled {
+		r.Unsettled++
 	}
 	if result.Undecided {
 		r.Survey.Unknown++

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing/synctest"
 	"time"
@@ -112,6 +113,14 @@ func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 	p.pending = p.space[:0]
 }
 
+// own lets the processes' goroutines tell whose they are.
+func (l *loop) own(o *owners) {
+	o.prepare(len(l.processes))
+	for _, p := range l.processes {
+		p.owners = o
+	}
+}
+
 // replace lets another process take the place of one that has crashed, for the attempts that are left to it. It is one more
 // process, with the next number.
 func (l *loop) replace(crashed *process) {
@@ -130,6 +139,9 @@ func (l *loop) newcomer(cycles int) *process {
 	p := new(process)
 	l.prepare(p, conn, conn.Link)
 	p.ctx, p.subject, p.cancellable, p.register = first.ctx, first.subject, first.cancellable, first.register
+	if p.owners = first.owners; p.owners != nil {
+		p.owners.prepare(p.Number)
+	}
 	p.cycles = cycles
 	l.processes = append(l.processes, p)
 	return p
@@ -137,7 +149,8 @@ func (l *loop) newcomer(cycles int) *process {
 
 // run performs the whole run, unless it is abandoned. The strategy may panic to end it early; the processes are torn down all the same.
 func (l *loop) run() {
-	defer l.tearDown()
+	ended := false
+	defer func() { l.tearDown(ended) }()
 	var settled []branch
 	if s, ok := l.strategy.(insider); ok {
 		s.join(l)
@@ -174,6 +187,7 @@ func (l *loop) run() {
 		}
 	}
 	l.result.Steps = l.steps
+	ended = !l.result.Known
 }
 
 // begin lets all processes begin.
@@ -276,17 +290,26 @@ func (l *loop) over() bool {
 	if l.settling && l.quiet() {
 		return true
 	}
-	if l.settling && now-l.settleFrom > settleBound {
+	if l.exhausted(now) {
+		l.result.Unsettled = l.busy()
 		return true
 	}
 	if l.lively {
-		return !l.settling && now-l.livelyFrom > livenessBound || l.steps-l.livelyStep > l.livelyMax
+		return false
 	}
 	if l.settling || l.steps >= stepsMax || l.idleTicks >= idleTicksMax {
 		l.result.CutOff = !l.settling && l.steps >= stepsMax
 		l.beFair()
 	}
 	return false
+}
+
+// exhausted reports whether the run has reached a bound of its last part, by time or by steps.
+func (l *loop) exhausted(now time.Duration) bool {
+	if l.settling {
+		return now-l.settleFrom > settleBound || l.lively && l.steps-l.livelyStep > l.livelyMax
+	}
+	return l.lively && (now-l.livelyFrom > livenessBound || l.steps-l.livelyStep > l.livelyMax)
 }
 
 // beFair lets the liveness phase begin: from now on no fault strikes, and the default policy decides. It goes by ages, which begin
@@ -314,22 +337,29 @@ func (l *loop) allDone() bool {
 
 // quiet tells whether nothing is under way and no living process has left a node behind.
 func (l *loop) quiet() bool {
-	for _, p := range l.processes {
-		if p.link.Unserved() > 0 || p.link.Undelivered() > 0 ||
-			!p.link.Crashed() && (p.link.Pending() != nil || p.link.OwnsNodes()) {
-			return false
-		}
-	}
-	return l.cluster.Agreed()
+	return !l.busy() && !slices.ContainsFunc(l.processes, func(p *process) bool { return !p.link.Crashed() && p.link.OwnsNodes() })
 }
 
-// tearDown makes every goroutine of the run end.
-func (l *loop) tearDown() {
+// busy reports whether a request, an answer, an event or a transaction is under way.
+func (l *loop) busy() bool {
+	for _, p := range l.processes {
+		if p.link.Unserved() > 0 || p.link.Undelivered() > 0 || !p.link.Crashed() && p.link.Pending() != nil {
+			return true
+		}
+	}
+	return !l.cluster.Agreed()
+}
+
+// tearDown makes every goroutine of the run end. If the run is to be judged, the processes that have finished get to know first
+// that all is over, as by a client that was closed: what goes on all the same is a leak. All others end at their next call.
+func (l *loop) tearDown(judged bool) {
 	l.cancel()
 	if l.pasts != nil {
 		l.pasts.last = l.pasts.last[:0]
 		for _, p := range l.processes {
-			l.pasts.last = append(l.pasts.last, p.stand.past)
+			if !p.link.Crashed() {
+				l.pasts.last = append(l.pasts.last, p.stand.past)
+			}
 			if p.panics != "" && l.result.Panic == "" {
 				l.result.Panic, l.result.PanicProcess = p.panics, p.Number
 			}
@@ -337,7 +367,11 @@ func (l *loop) tearDown() {
 		return
 	}
 	for _, p := range l.processes {
-		p.link.TearDown()
+		if judged && p.stage == finished && !p.link.Crashed() {
+			p.link.ShutDown()
+		} else {
+			p.link.TearDown()
+		}
 		close(p.resume)
 	}
 	// Goroutines that sleep have to wake up once more to find that all is over.

@@ -31,6 +31,7 @@ type process struct {
 	subject *Subject
 	cycles  int
 
+	owners   *owners   // nil where nobody asks whose a goroutine is
 	register *register // the protected resource of the run, which all processes share
 
 	cancellable bool               // an attempt may be given up
@@ -77,6 +78,9 @@ type process struct {
 func (p *process) run() {
 	defer p.end()
 	growStack(p.Number)
+	if p.owners != nil {
+		p.owners.adopt(p.Number)
+	}
 	locker, err := p.subject.Open(&p.Process)
 	if err != nil {
 		panic(fmt.Sprintf("Subject.Open fails: %v", err))

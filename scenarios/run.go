@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ type Result struct {
 	Aimed      Aimed           // those of them that struck a target that the plan names
 	TraceHash  uint64          // over all events
 	CutOff     bool            // the strategy decided as often as it may in one run; what it would have done next is not known
+	Unsettled  bool            // requests were still under way when the run reached its last bound; what would have come of them is not known
 	Known      bool            // the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
 
 	Panic        string // what a process panicked with, and where; empty if none did
@@ -52,6 +54,8 @@ type Runner struct {
 
 	standstill standstill
 	watched    bool // a standstill is looked out for: a test that may take for ever may stand in a debugger
+
+	owners owners // of the goroutines of the run under way
 
 	rehearsed Result // of the last run that was rehearsed
 
@@ -138,15 +142,21 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	defer func() {
 		if !finished && thrown == nil {
 			// The bubble itself gave up: its main goroutine ended, and others are blocked for good.
-			if r := recover(); r != nil {
-				result.Leak = leakedGoroutines()
+			if recovered := recover(); recovered != nil {
+				result.Leak = r.leak(l)
 			}
+		}
+		if !finished {
+			r.owners = owners{}
 		}
 	}()
 	synctest.Test(r.t, func(*testing.T) {
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
 		l = r.newLoop(ctx, scenario, strategy, result)
+		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) {
+			l.own(&r.owners)
+		}
 		l.run()
 	})
 	finished = true
@@ -154,6 +164,16 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 		r.loop = l
 	}
 	return thrown
+}
+
+// leak says where the goroutines stand that a run has left behind, other than those of processes that have crashed. It is
+// empty if there are none.
+func (r *Runner) leak(l *loop) string {
+	crashed := func(p *process) bool { return p.link.Crashed() }
+	if !slices.ContainsFunc(l.processes, crashed) {
+		return leakedGoroutines()
+	}
+	return r.owners.left(func(process int) bool { return !crashed(l.processes[process-1]) })
 }
 
 // newLoop returns the loop of a run. It is made in the memory of the last run, if nothing of that is left: r.loop is set

@@ -43,6 +43,7 @@ type Conn struct {
 	events    chan zk.Event       // nil until somebody asks for it
 	told      bool                // all that there will be of events
 	tornDown  bool
+	unused    bool // the run is over, and the process needs the client no more; see [Link.ShutDown]
 
 	connState
 
@@ -255,6 +256,11 @@ func (c *Conn) enter() {
 	if c.tornDown || c.crashed.Load() {
 		c.mu.Unlock()
 		runtime.Goexit()
+	}
+	if c.unused {
+		c.mu.Unlock()
+		c.callOverdue()
+		c.mu.Lock()
 	}
 }
 

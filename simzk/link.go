@@ -19,6 +19,7 @@ type Link struct {
 	end     frontEnd
 	crashed atomic.Bool
 	guids   atomic.Uint64
+	overdue atomic.Int32 // calls since [Link.ShutDown]
 
 	linkState
 
@@ -77,6 +78,8 @@ type frontEnd interface {
 	key() uint64
 	// tearDown ends the client at the end of a run.
 	tearDown()
+	// shutDown closes it at the end of a run.
+	shutDown()
 }
 
 // addLink makes l a link to a server. The address is the client's.
@@ -197,6 +200,25 @@ func (l *Link) OwnsNodes() bool {
 func (l *Link) TearDown() {
 	l.toServer, l.toClient = nil, nil
 	l.end.tearDown()
+}
+
+// ShutDown closes the client at the end of a run, of a process whose calls have all returned. Calls to the client return
+// zk.ErrConnectionClosed, those under way and all later ones, so that a goroutine of the process can find out that it is
+// no longer needed. A goroutine that calls the client again and again blocks for good after overdueMax calls.
+func (l *Link) ShutDown() {
+	l.toServer, l.toClient = nil, nil
+	l.end.shutDown()
+}
+
+// overdueMax is the number of calls that a process may make after [Link.ShutDown]. A loop without a pause would otherwise
+// keep virtual time from passing.
+const overdueMax = 1000
+
+// callOverdue counts a call after [Link.ShutDown].
+func (l *Link) callOverdue() {
+	if l.overdue.Add(1) > overdueMax {
+		select {}
+	}
 }
 
 // Notify makes [Cluster.Activity] receive, for a process that does something by itself other than calling the client.

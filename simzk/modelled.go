@@ -522,6 +522,30 @@ func (c *Conn) tearDown() {
 	for _, r := range waiting {
 		close(r.done)
 	}
+	c.forget()
+}
+
+// shutDown does at the end of a run what Close does, and does not wait for an answer; every watch channel is closed.
+func (c *Conn) shutDown() {
+	if c.double != nil {
+		return // There are no goroutines.
+	}
+	c.mu.Lock()
+	c.unused = true
+	c.closed.Store(true)
+	c.status.Store(int32(zk.StateDisconnected))
+	waiting := c.waiting
+	c.waiting, c.submitted = nil, nil
+	for _, r := range waiting {
+		r.answer, r.err = new(tree.Result), zk.ErrConnectionClosed
+		r.done <- struct{}{}
+	}
+	c.mu.Unlock()
+	c.forget()
+}
+
+// forget closes every channel of the client and drops what it has sent.
+func (c *Conn) forget() {
 	c.endEvents()
 	c.unsent, c.inFlight = nil, nil
 	watchers := c.watchers

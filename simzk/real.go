@@ -31,6 +31,7 @@ type RealConn struct {
 	told <-chan zk.Event
 
 	over   atomic.Bool  // the run is torn down
+	unused atomic.Bool  // the run is over, and the process needs the client no more; see [Link.ShutDown]
 	inside atomic.Int32 // how many calls the client has not returned from
 
 	mu      sync.Mutex
@@ -560,6 +561,12 @@ func (r *RealConn) tearDown() {
 	go r.quit()
 }
 
+// shutDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed.
+func (r *RealConn) shutDown() {
+	r.unused.Store(true)
+	r.tearDown()
+}
+
 // quit closes the client, or waits until somebody else has. The client itself would let a second Close wait for a mutex,
 // which no bubble takes for a reason to let time pass.
 func (r *RealConn) quit() {
@@ -581,7 +588,9 @@ func (r *RealConn) quit() {
 // contact begins a call. What the client queues shows on no wire, so the call itself is what a caller that lets time pass
 // gets to know of.
 func (r *RealConn) contact() {
-	r.gone()
+	if r.gone(); r.unused.Load() {
+		r.link.callOverdue()
+	}
 	r.inside.Add(1)
 	r.link.Notify()
 }
@@ -594,7 +603,9 @@ func (r *RealConn) returned() {
 
 // gone ends the goroutine if its process has crashed or the run is over.
 func (r *RealConn) gone() {
-	if r.over.Load() || r.link.crashed.Load() {
+	switch {
+	case r.unused.Load():
+	case r.over.Load() || r.link.crashed.Load():
 		runtime.Goexit()
 	}
 }

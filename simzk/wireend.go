@@ -127,6 +127,7 @@ func (w *wireEnd) unanswered()                     {}
 func (w *wireEnd) answered()                       {}
 func (w *wireEnd) key() uint64                     { return 0 }
 func (w *wireEnd) tearDown()                       { w.broken() }
+func (w *wireEnd) shutDown()                       { w.broken() }
 
 // encode appends the frame of a message.
 func (c *Cluster) encode(dst []byte, m message) []byte {

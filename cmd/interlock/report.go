@@ -170,6 +170,9 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	if len(r.Shares) > 1 {
 		writeShares(w, r)
 	}
+	if r.Unsettled > 0 {
+		fmt.Fprintf(w, "%d schedules ended, by a bound of time or steps, while requests were still under way\n", r.Unsettled)
+	}
 	if r.Interrupted {
 		fmt.Fprintln(w, "interrupted: this is what was found until then")
 	}
@@ -200,6 +203,8 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Promised())
 	case r.Failure == nil && r.Survey.Unknown > 0:
 		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
+	case r.Failure == nil && r.Nondeterministic == nil && r.Unsettled > 0:
+		fmt.Fprintf(w, "\nno violation found, but %d schedules did not come to rest, so it is unknown how they go on\n", r.Unsettled)
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
@@ -314,6 +319,7 @@ type report struct {
 	Performed    int                       `json:"performed,omitempty"` // schedules that it performed with the processes' code
 	Open         int                       `json:"open,omitempty"`      // steps in the states of the last schedule that were not tried
 	CutOff       int                       `json:"cut_off,omitempty"`   // schedules that were too long
+	Unsettled    int                       `json:"unsettled,omitempty"` // schedules that ended at a bound while requests were under way
 	Strategies   []scenarios.Share         `json:"strategies,omitempty"`
 	Full         bool                      `json:"memory_full,omitempty"` // an exhaustive search ended because it held as much memory as it may
 	Interrupted  bool                      `json:"interrupted"`
@@ -370,6 +376,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults, Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
 		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Pasts: r.Pasts, Performed: r.Performed, Open: r.Open, CutOff: r.CutOff,
+		Unsettled:  r.Unsettled,
 		Strategies: r.Shares, Full: r.Full, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
 		NeverLanded: c.NeverLanded(r), Lacking: c.Lacking(r), Bounds: c.Scenario.Bounds, Beyond: r.Broken,
 		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},

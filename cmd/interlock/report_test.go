@@ -11,6 +11,23 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
+// Reports count the schedules that have not come to rest.
+func TestReportOfUnsettledSchedules(t *testing.T) {
+	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{Subject: subjects.Textbook(), Clients: 1, Cycles: 1}}
+	r := &scenarios.Report{Schedules: 8, Exhaustive: true, Unsettled: 3}
+	if out := jsonReport(campaign, r, nil, nil); out.Unsettled != 3 || out.Complete {
+		t.Errorf("unsettled %d, complete %v", out.Unsettled, out.Complete)
+	}
+	var text bytes.Buffer
+	writeReport(&text, campaign, r, nil)
+	for _, want := range []string{"\nnot complete: ", "\n3 schedules ended, by a bound of time or steps, while requests were still under way\n",
+		"\nno violation found, but 3 schedules did not come to rest"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+}
+
 // If a schedule does not fail again, there is no counterexample: the reports have what was found,
 // and the status is 3.
 func TestReportWithoutCounterexample(t *testing.T) {

@@ -1,0 +1,216 @@
+package scenarios_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// leavesBehind is the textbook lock that starts a goroutine when it has given the lock back.
+func leavesBehind(name string, background func(p *scenarios.Process)) scenarios.Subject {
+	s := subject(name, func(p *scenarios.Process) scenarios.LockerFunc {
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			hold, err := locker.Lock(ctx)
+			if err != nil {
+				return nil, err
+			}
+			unlock := hold.Unlock
+			hold.Unlock = func(ctx context.Context) error {
+				err := unlock(ctx)
+				go background(p)
+				return err
+			}
+			return hold, nil
+		}
+	})
+	s.Claims = []history.Property{history.ServedExclusion}
+	return s
+}
+
+// polls asks the server for ever, with a pause after each request.
+func polls(pause time.Duration) scenarios.Subject {
+	return leavesBehind("polls", func(p *scenarios.Process) {
+		for {
+			time.Sleep(pause)
+			p.Client.Exists(p.Directory)
+		}
+	})
+}
+
+// deletes deletes a node for ever without a pause, also when the client is closed.
+func deletes() scenarios.Subject {
+	return leavesBehind("deletes", func(p *scenarios.Process) {
+		for {
+			p.Client.Delete(p.Directory+"/gone", -1)
+		}
+	})
+}
+
+// deletesUntilClosed deletes a node without a pause until its client is closed.
+func deletesUntilClosed() scenarios.Subject {
+	return leavesBehind("deletes-until-closed", func(p *scenarios.Process) {
+		for p.Client.Delete(p.Directory+"/gone", -1) != zk.ErrConnectionClosed {
+		}
+	})
+}
+
+// deletesTwice has a background goroutine that ends.
+func deletesTwice() scenarios.Subject {
+	return leavesBehind("deletes-twice", func(p *scenarios.Process) {
+		for range 2 {
+			p.Client.Delete(p.Directory+"/gone", -1)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// renews asks the server again and again until the end of its context.
+func renews() scenarios.Subject {
+	return leavesBehind("renews", func(p *scenarios.Process) {
+		for p.Context().Err() == nil {
+			p.Client.Exists(p.Directory)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// asksAside lets another goroutine make its node, and waits until that has.
+func asksAside() scenarios.Subject {
+	return subject("asks-aside", func(p *scenarios.Process) scenarios.LockerFunc {
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			asked := make(chan error)
+			go func() {
+				_, _, err := p.Client.Exists(p.Directory)
+				asked <- err
+			}()
+			if err := <-asked; err != nil {
+				return nil, err
+			}
+			return locker.Lock(ctx)
+		}
+	})
+}
+
+func leaked(result *scenarios.Result) bool {
+	for _, v := range result.Violations {
+		if v.Property == scenarios.NoLeak {
+			return true
+		}
+	}
+	return false
+}
+
+// A goroutine that goes on for ever after its process's last unlock is a leak, whether it pauses or not, and by whatever client and
+// search it is run. One that ends, by itself or by what the end of the run tells it, is none.
+func TestEndlessRequestsAreLeaks(t *testing.T) {
+	for _, tc := range []struct {
+		subject  scenarios.Subject
+		leaks    bool
+		complete bool
+	}{
+		{polls(time.Second), true, false}, {polls(40 * time.Second), true, false}, {deletes(), true, false},
+		{deletesUntilClosed(), false, false}, {deletesTwice(), false, true}, {renews(), false, true},
+	} {
+		t.Run(tc.subject.Name, func(t *testing.T) {
+			runner := scenarios.NewRunner(t)
+			for _, client := range []scenarios.FrontEnd{scenarios.Model, scenarios.Real} {
+				s := scenario(tc.subject, 2, 1, 1)
+				s.Client = client
+				for schedule := range 5 {
+					if result := runner.Run(s, scenarios.NewRandom(1, schedule)); result.Landed.Total(faults.Crash) == 0 && leaked(result) != tc.leaks {
+						t.Fatalf("client %v: leak %q", client, result.Leak)
+					}
+				}
+			}
+			for _, live := range []bool{false, true} {
+				e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none"), Live: live}
+				r := e.Run(context.Background(), t)
+				if (r.Failure != nil) != tc.leaks || r.Complete != tc.complete {
+					t.Errorf("live %v: failure %v, complete %v", live, r.Failure, r.Complete)
+				}
+			}
+		})
+	}
+}
+
+// A run that does not come to rest is counted, and a search with such a run is not complete.
+func TestUnsettledRunsAreCounted(t *testing.T) {
+	for _, tc := range []struct {
+		subject   scenarios.Subject
+		unsettled bool
+	}{{deletesUntilClosed(), true}, {deletesTwice(), false}, {renews(), false}} {
+		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none")}
+		if r := e.Run(context.Background(), t); r.Unsettled > 0 != tc.unsettled || r.Complete == tc.unsettled || r.Failure != nil {
+			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v", tc.subject.Name, r.Unsettled, r.Complete, r.Failure)
+		}
+		c := &scenarios.Campaign{Scenario: planned(t, tc.subject, 2, 1, "none"), Schedules: 20, Workers: 1}
+		want := 0
+		if tc.unsettled {
+			want = 20
+		}
+		if r := c.Run(context.Background(), t); r.Unsettled != want || r.Failure != nil {
+			t.Errorf("%s, campaign: %d schedules unsettled of %d, failure %v", tc.subject.Name, r.Unsettled, r.Schedules, r.Failure)
+		}
+	}
+}
+
+// What a crashed process leaves behind is no leak: its goroutines end at their next request, and others may wait for them.
+func TestCrashedProcessesDoNotLeak(t *testing.T) {
+	for _, plan := range []string{"crash=1", "restart=1"} {
+		e := &scenarios.Exhaustive{Scenario: planned(t, asksAside(), 2, 1, plan)}
+		if r := e.Run(context.Background(), t); !r.Complete || r.Failure != nil {
+			t.Errorf("%s: complete %v, failure %v", plan, r.Complete, r.Failure)
+		}
+	}
+	runner := scenarios.NewRunner(t)
+	s := planned(t, asksAside(), 2, 1, "crash=1")
+	s.Client = scenarios.Real
+	for schedule := range 50 {
+		if result := runner.Run(&s, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+			t.Fatal(result.Describe(&s))
+		}
+	}
+}
+
+// What the others leave behind is one all the same.
+func TestCrashHidesNoLeak(t *testing.T) {
+	runner := scenarios.NewRunner(t)
+	s := planned(t, leaks(), 2, 1, "crash:c1=1")
+	crashes := 0
+	for schedule := range 100 {
+		result := runner.Run(&s, scenarios.NewRandom(1, schedule))
+		if result.Landed.Total(faults.Crash) == 0 {
+			continue
+		}
+		crashes++
+		if !leaked(result) {
+			t.Fatalf("c1 crashes, and the goroutine of c2 is no leak: %s", result.Describe(&s))
+		}
+		if result.Leak != "goroutine in scenarios_test.leaks.func1.1 (defects_test.go:69)" {
+			t.Fatalf("the leak is %q", result.Leak)
+		}
+	}
+	if crashes == 0 {
+		t.Error("no process has crashed")
+	}
+	e := &scenarios.Exhaustive{Scenario: planned(t, leaks(), 2, 1, "crash:c1=1")}
+	if r := e.Run(context.Background(), t); r.Failure == nil || !slices.ContainsFunc(r.Failure.Violations, func(v *history.Violation) bool { return v.Property == scenarios.NoLeak }) {
+		t.Errorf("failure %v", r.Failure)
+	}
+}
