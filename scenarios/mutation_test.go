@@ -14,7 +14,18 @@ var mutationLocks = flag.Int("mutation-locks", 0, "let the referee look for the 
 
 // witnesses are the seeds of the first random locks by which the referee notices a mutation of the search. They change with what is
 // drawn from a seed; make mutations finds them again.
-var witnesses = map[string]uint64{}
+var witnesses = map[string]uint64{
+	"others left out after a delivery":             2,
+	"grants that are invisible":                    39,
+	"no step is visible":                           39,
+	"an entry before tokens are checked":           99,
+	"a delivery without the faults of its process": 149,
+	"reactions cached without the time":            159,
+	"keys without what properties remember":        298,
+	"local histories that only look the same":      396,
+	"ways on that are forgotten":                   396,
+	"keys with the memory of holders only":         1174,
+}
 
 // The referee notices when the search leaves out what it must not, or takes two states for one. So its agreement about
 // random locks says something about the search.
