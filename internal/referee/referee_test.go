@@ -23,15 +23,16 @@ func TestSearchAgreesWithPlainRuns(t *testing.T) {
 			t.Logf("%d locks: %v", judged, counts)
 		}
 		l := r.Draw(seed)
-		verdict, _, _ := r.Judge(t, l)
+		verdict, schedule, report := r.Judge(t, l)
 		counts[verdict]++
 		if verdict == referee.Found {
 			claims[l.Claim]++
 		}
 		if verdict == referee.Loss || verdict == referee.FalseAlarm {
+			t.Errorf("seed %d: %s", seed, referee.Describe(l, verdict, schedule, report))
 			small := r.Shrink(t, l, verdict)
-			verdict, schedule, report := r.Judge(t, small)
-			t.Errorf("seed %d: %s", seed, referee.Describe(small, verdict, schedule, report))
+			verdict, schedule, report = r.Judge(t, small)
+			t.Logf("seed %d, shrunk: %s", seed, referee.Describe(small, verdict, schedule, report))
 		}
 	}
 	t.Logf("%v, found by claim %v", counts, claims)
