@@ -337,17 +337,21 @@ func (l *loop) allDone() bool {
 
 // quiet tells whether nothing is under way and no living process has left a node behind.
 func (l *loop) quiet() bool {
-	return !l.busy() && !slices.ContainsFunc(l.processes, func(p *process) bool { return !p.link.Crashed() && p.link.OwnsNodes() })
-}
-
-// busy reports whether a request, an answer, an event or a transaction is under way.
-func (l *loop) busy() bool {
 	for _, p := range l.processes {
-		if p.link.Unserved() > 0 || p.link.Undelivered() > 0 || !p.link.Crashed() && p.link.Pending() != nil {
-			return true
+		if p.link.Unserved() > 0 || p.link.Undelivered() > 0 ||
+			!p.link.Crashed() && (p.link.Pending() != nil || p.link.OwnsNodes()) {
+			return false
 		}
 	}
-	return !l.cluster.Agreed()
+	return l.cluster.Agreed()
+}
+
+// busy reports whether a living process has a request, an answer or an event under way. What a crashed process has sent may
+// stay where it is for good.
+func (l *loop) busy() bool {
+	return slices.ContainsFunc(l.processes, func(p *process) bool {
+		return !p.link.Crashed() && (p.link.Pending() != nil || p.link.Unserved() > 0 || p.link.Undelivered() > 0)
+	})
 }
 
 // tearDown makes every goroutine of the run end. If the run is to be judged, the processes that have finished get to know first

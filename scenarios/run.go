@@ -22,7 +22,7 @@ type Result struct {
 	Aimed      Aimed           // those of them that struck a target that the plan names
 	TraceHash  uint64          // over all events
 	CutOff     bool            // the strategy decided as often as it may in one run; what it would have done next is not known
-	Unsettled  bool            // requests were still under way when the run reached its last bound; what would have come of them is not known
+	Unsettled  bool            // requests of living processes were still under way when the run reached its last bound; what would have come of them is not known
 	Known      bool            // the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
 
 	Panic        string // what a process panicked with, and where; empty if none did
