@@ -105,7 +105,7 @@ func Check(t *testing.T, scenario Scenario) {
 	}
 	if report.Broken > 0 {
 		t.Logf("%v: %d of %d schedules broke belief-exclusion, for which the lock does not vouch beyond %v; the first is %d of seed %d, "+
-			"shortened to %v %s", &scenario, report.Broken, report.Schedules, scenario.Promised(),
+			"shortened to %v %s", &scenario, report.Broken, report.Schedules, scenario.Stated(),
 			report.Beyond.Schedule, campaign.Seed, &short.Scenario, stepList(short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, report))

@@ -86,19 +86,39 @@ func (s *Scenario) Promised() faults.Bounds {
 	return s.Subject.Bounds
 }
 
+// Stated describes how far the lock promises belief-exclusion, as far as the scenario can go beyond.
+func (s *Scenario) Stated() string {
+	text := s.Promised().String()
+	if s.Faults.Names(faults.CloseSession) {
+		text += ", sessions that nobody else closes"
+	}
+	return text
+}
+
 // Excuses tells whether a run has broken what the lock does not promise there: belief-exclusion, after a process was paused
-// for longer, or a clock has gone wrong by more, than the lock says it can stand. Nothing that a lock can do helps then,
-// as its process can be stopped after it has looked at the clock and before it acts. The other properties are promised
-// whatever happens. The result must be that of its runner's last run.
+// for longer, or a clock has gone wrong by more, than the lock says it can stand, or after somebody else has closed a session.
+// Nothing that a lock can do helps then: its process can be stopped after it has looked at the clock and before it acts, and it
+// hears of the end of its session only when it connects again. The other properties are promised whatever happens. The result
+// must be that of its runner's last run.
 func (s *Scenario) Excuses(r *Result, v *history.Violation) bool {
 	if v.Property != history.BeliefExclusion {
 		return false
+	}
+	if sessionClosed(r.Events[:v.Event+1]) {
+		return true
 	}
 	struck := faults.Bounds{Pause: longestPause(r.Events[:v.Event+1]), Drift: s.bounds().Drift}
 	if r.Landed.Total(faults.SlowClient)+r.Landed.Total(faults.FastClient)+r.Landed.Total(faults.SlowClock)+r.Landed.Total(faults.FastClock) == 0 {
 		struck.Drift = 0
 	}
 	return !struck.Within(s.Promised())
+}
+
+// sessionClosed reports whether a fault among the events has closed a session.
+func sessionClosed(events []history.Event) bool {
+	return slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind == history.Fault && e.Name == faults.CloseSession.String()
+	})
 }
 
 // longestPause returns for how long a process was paused at most in what has happened.

@@ -102,7 +102,7 @@ func verdictLine(verdict string, times int) string {
 func writeExcuse(w io.Writer, s *scenarios.Scenario, r *scenarios.Result, v *history.Violation) {
 	if s.Excuses(r, v) {
 		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes beyond.\n"+
-			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fenced-exclusion.\n", s.Subject.Name, s.Promised())
+			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fenced-exclusion.\n", s.Subject.Name, s.Stated())
 	}
 }
 
@@ -185,7 +185,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case len(campaign.Lacking(r)) > 0:
 		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
 	case r.Broken > 0 && r.Failure == nil:
-		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Promised())
+		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Stated())
 	case r.Failure == nil && r.Survey.Unknown > 0:
 		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil:
