@@ -137,9 +137,6 @@ func (v *vigil) keep() {
 func (v *vigil) hear(watch *<-chan zk.Event, event zk.Event) {
 	*watch = nil
 	v.shut = v.shut || event.Err == zk.ErrClosing
-	if event.Err == zk.ErrSessionExpired {
-		v.grant.end(errSessionOver)
-	}
 }
 
 // heeding sends requests and listens to the watch on the node meanwhile: while the connection is down a request can wait for
@@ -153,9 +150,7 @@ func (v *vigil) heeding(requests func() error) error {
 	go func() {
 		select {
 		case event := <-own:
-			if event.Err == zk.ErrSessionExpired {
-				v.grant.end(errSessionOver)
-			}
+			v.grant.look()
 			kept := make(chan zk.Event, 1)
 			kept <- event
 			heard <- kept

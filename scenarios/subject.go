@@ -96,16 +96,17 @@ func (s *Scenario) Stated() string {
 }
 
 // Excuses tells whether a run has broken what the lock does not promise there: belief-exclusion, after a process was paused
-// for longer, or a clock has gone wrong by more, than the lock says it can stand, or after somebody else has closed a session.
-// Nothing that a lock can do helps then: its process can be stopped after it has looked at the clock and before it acts, and it
+// for longer, or a clock has gone wrong by more, than the lock says it can stand, or after somebody else has closed a session,
+// as then it can also take the lock once more for its own (honest-loss) that is lost. Nothing that a lock can do helps then: its process can be stopped after it has looked at the clock and before it acts, and it
 // hears of the end of its session only when it connects again. The other properties are promised whatever happens. The result
 // must be that of its runner's last run.
 func (s *Scenario) Excuses(r *Result, v *history.Violation) bool {
+	if sessionClosed(r.Events[:v.Event+1]) {
+		reentry := v.Property == history.HonestLoss && r.Events[v.Event].Kind == history.ReenterReturn
+		return reentry || v.Property == history.BeliefExclusion
+	}
 	if v.Property != history.BeliefExclusion {
 		return false
-	}
-	if sessionClosed(r.Events[:v.Event+1]) {
-		return true
 	}
 	struck := faults.Bounds{Pause: longestPause(r.Events[:v.Event+1]), Drift: s.bounds().Drift}
 	if r.Landed.Total(faults.SlowClient)+r.Landed.Total(faults.FastClient)+r.Landed.Total(faults.SlowClock)+r.Landed.Total(faults.FastClock) == 0 {
@@ -172,14 +173,14 @@ func (s *Scenario) rank(r *Result, v *history.Violation, signature string) int {
 	return rank
 }
 
-// excused returns what a run has broken and the lock does not promise there, nil if there is nothing.
-func (s *Scenario) excused(r *Result) *history.Violation {
+// excused returns what a run has broken and the lock does not promise there.
+func (s *Scenario) excused(r *Result) (excused []*history.Violation) {
 	for _, v := range r.Violations {
 		if s.Excuses(r, v) {
-			return v
+			excused = append(excused, v)
 		}
 	}
-	return nil
+	return excused
 }
 
 // limits returns the bounds that the lock is judged by.

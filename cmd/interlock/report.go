@@ -69,7 +69,7 @@ func judge(failure *scenarios.Failure, f *found, p history.Property) string {
 	for _, v := range failure.Violations {
 		switch {
 		case v.Property != p:
-		case v != failure.Excused:
+		case !slices.Contains(failure.Excused, v):
 			return violated
 		default:
 			judged = beyond
@@ -185,7 +185,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case len(campaign.Lacking(r)) > 0:
 		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
 	case r.Broken > 0 && r.Failure == nil:
-		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Stated())
+		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s beyond %v\n", r.Broken, r.Beyond.Excused[0].Property, campaign.Scenario.Stated())
 	case r.Failure == nil && r.Survey.Unknown > 0:
 		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil:
@@ -388,7 +388,7 @@ func violationReports(failure *scenarios.Failure, f *found) (all []violationRepo
 	if f == nil {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
-				"", "", v == failure.Excused})
+				"", "", slices.Contains(failure.Excused, v)})
 		}
 		return all
 	}
