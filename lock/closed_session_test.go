@@ -8,16 +8,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 )
 
 // closeSession closes the client's session as another connection does, and stops in the step in which the client is told that
-// it is over.
-func (w *world) closeSession(client int) {
+// it is over. The server to which the client then turns is slow to answer, if so said.
+func (w *world) closeSession(client int, slow time.Duration) {
 	w.t.Helper()
-	w.send()
+	w.flow()
 	w.cluster.CloseSession(w.client(client).Link)
+	for w.client(client).State() == zk.StateHasSession && w.move() {
+	}
+	for end := time.Now().Add(slow); time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+		w.send()
+		w.cluster.Advance(time.Since(w.began))
+	}
 	for range 100 {
 		w.send()
 		for w.move() {
@@ -79,18 +88,20 @@ func (w *world) wantLostSession(lease *lock.Lease, done <-chan struct{}) {
 }
 
 // A lease ends in the step in which the client says that its session is over, whatever its holder is doing then. With one
-// server the client pauses before it connects again, so that a request of the lease waits for that; with three it does not.
+// server the client pauses before it connects again, and then fails what has waited; with three it does neither.
 func TestSessionClosedByOthers(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		servers int
 		session bool
 		watched bool // the holder has watched its node
+		slow    time.Duration
 	}{
-		{"a request waits", 1, false, true},
-		{"no request waits", 3, false, true},
-		{"session, a request waits", 1, true, true},
-		{"session, not watched", 3, true, false},
+		{"a request fails", 1, false, true, 0},
+		{"a request waits", 3, false, true, 700 * time.Millisecond},
+		{"no request waits", 3, false, true, 0},
+		{"session, a request waits", 3, true, true, 700 * time.Millisecond},
+		{"session, not watched", 3, true, false, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inEnsemble(t, tc.servers, 2, func(w *world) {
@@ -107,7 +118,7 @@ func TestSessionClosedByOthers(t *testing.T) {
 				if tc.watched {
 					w.watch()
 				}
-				w.closeSession(1)
+				w.closeSession(1, tc.slow)
 				w.wantLostSession(lease, done)
 				if tc.session && !errors.Is(context.Cause(standing), lock.ErrSessionLost) {
 					t.Errorf("the session's context: %v", context.Cause(standing))
@@ -146,7 +157,7 @@ func TestSessionClosedByOthersUnwatched(t *testing.T) {
 		t.Run(look.name, func(t *testing.T) {
 			inEnsemble(t, 3, 1, func(w *world) {
 				lease := w.acquire(w.mutex(1))
-				w.closeSession(1)
+				w.closeSession(1, 0)
 				if !look.over(lease) {
 					t.Error("the lease stands")
 				}
@@ -157,7 +168,7 @@ func TestSessionClosedByOthersUnwatched(t *testing.T) {
 		inEnsemble(t, 3, 1, func(w *world) {
 			lease := w.acquire(w.mutex(1))
 			done := lease.Done()
-			w.closeSession(1)
+			w.closeSession(1, 0)
 			w.pass(sessionTimeout / 20)
 			w.wantLostSession(lease, done)
 		})
@@ -172,7 +183,7 @@ func TestSessionClosedTwice(t *testing.T) {
 		other := w.acquire(must(lock.NewMutex(w.session(2), "/other", sessionTimeout)))
 		done := lease.Done()
 		for range 2 {
-			w.closeSession(1)
+			w.closeSession(1, 0)
 			w.wantLostSession(lease, done)
 			w.flow()
 			w.log.Reset()
