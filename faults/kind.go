@@ -38,6 +38,7 @@ const (
 	PartLink                 // two servers hear nothing of each other
 	MuteLink                 // a server hears nothing of another, which hears it
 	LateWatches              // the client sets its watches again later than it should when it comes back to the ensemble
+	CloseSession             // another connection closes the client's session
 
 	Kinds // how many kinds there are
 
@@ -73,6 +74,7 @@ var kinds = [Kinds]struct {
 	PartLink:     {"part-link", "two servers hear nothing of each other until that is healed, which nobody notices for a while; all others hear both", SeveralServers},
 	MuteLink:     {"mute-link", "as part-link, but only what the first sends to the second is lost", SeveralServers},
 	LateWatches:  {"late-watches", "the next time the client comes back to the ensemble it sets its watches again only once a call that has waited is answered, and never hears of data or children that have changed until that answer", ModelledClient},
+	CloseSession: {name: "close-session", meaning: "another connection closes the client's session, which ends at once; the client learns of it when it connects again"},
 }
 
 // A Need is what a run must have for a fault to strike in it.
@@ -113,6 +115,8 @@ func Possible(k Kind, client *simzk.Link) bool {
 		return client.Connected() && servable
 	case Expire:
 		return client.HasSession() && !client.Isolated()
+	case CloseSession:
+		return client.CanCloseSession()
 	case Crash, Cancel:
 		return !client.Crashed()
 	case Reset:
@@ -153,6 +157,8 @@ func Apply(k Kind, bounds Bounds, cluster *simzk.Cluster, client *simzk.Link) {
 		cluster.LoseReply(client)
 	case Expire:
 		cluster.Isolate(client)
+	case CloseSession:
+		cluster.CloseSession(client)
 	case Crash, Restart:
 		cluster.Crash(client)
 	case Reset:

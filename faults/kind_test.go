@@ -95,9 +95,9 @@ func (s *struck) wantPossible(t *testing.T, want string) {
 // A reply can be lost only where a request is under way.
 func TestPossibleAtRest(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		s.wantPossible(t, "cut lose-reply expire crash cancel hold-requests hold-replies pause slow-client fast-client restart")
+		s.wantPossible(t, "cut lose-reply expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
 		s.flow()
-		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart")
+		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
 	})
 }
 
@@ -108,10 +108,10 @@ func TestCut(t *testing.T) {
 		if s.err != zk.ErrConnectionClosed || s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
 		}
-		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart")
+		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
 		s.cluster.Heal(s.conn.Link)
 		s.pass(time.Second)
-		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart")
+		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
 	})
 }
 
@@ -122,7 +122,7 @@ func TestLoseReply(t *testing.T) {
 		if s.err != zk.ErrConnectionClosed || !s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
 		}
-		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart")
+		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
 	})
 }
 
@@ -136,12 +136,42 @@ func TestExpire(t *testing.T) {
 		if !s.stands() || s.cluster.Sessions() != 1 {
 			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(), s.cluster.Sessions())
 		}
-		s.wantPossible(t, "crash cancel pause slow-client fast-client restart")
+		s.wantPossible(t, "crash cancel pause slow-client fast-client restart close-session")
 		s.pass(3 * time.Second)
 		if s.stands() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
 			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(), s.conn.SessionID(), s.conn.State())
 		}
-		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart")
+		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
+	})
+}
+
+// The session and its nodes go at once; the client loses its connection, and is told when it connects again.
+func TestCloseSession(t *testing.T) {
+	withStruck(t, func(t *testing.T, s *struck) {
+		s.flow()
+		before := s.conn.SessionID()
+		faults.Apply(faults.CloseSession, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		if s.stands() || s.cluster.Sessions() != 0 || s.conn.SessionID() != before {
+			t.Errorf("at once the node stands: %v, %d sessions live, the client's is %#x", s.stands(), s.cluster.Sessions(), s.conn.SessionID())
+		}
+		s.wantPossible(t, "crash cancel pause slow-client fast-client restart")
+		s.pass(3 * time.Second)
+		if s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession || s.cluster.Sessions() != 1 {
+			t.Errorf("after 3s session %#x in state %v, %d sessions live", s.conn.SessionID(), s.conn.State(), s.cluster.Sessions())
+		}
+	})
+}
+
+// A client that is cut off until its session has expired can connect again as soon as somebody else closes it.
+func TestCloseSessionOfIsolated(t *testing.T) {
+	withStruck(t, func(t *testing.T, s *struck) {
+		s.flow()
+		faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.CloseSession, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		s.pass(3 * time.Second)
+		if s.conn.State() != zk.StateHasSession {
+			t.Errorf("after 3s the client is in state %v", s.conn.State())
+		}
 	})
 }
 
@@ -312,14 +342,14 @@ func TestLateWatches(t *testing.T) {
 			var read []byte
 			go func() { read, _, _ = s.conn.Get("/n") }()
 			s.collect()
-			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart late-watches")
+			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart late-watches close-session")
 			if late {
 				key := s.cluster.Key()
 				faults.Apply(faults.LateWatches, faults.DefaultBounds(), s.cluster, s.conn.Link)
 				if s.cluster.Key() == key {
 					t.Error("the cluster's key is the same")
 				}
-				s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart")
+				s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
 			}
 			s.cluster.Heal(s.conn.Link)
 			s.pass(time.Second)

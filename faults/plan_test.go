@@ -113,7 +113,7 @@ func TestParseErrors(t *testing.T) {
 	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N with N from 0 to 1000"
 	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in s1-leader"
 	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, part-server, " +
-		"deafen-server, mute-server, hold-requests, hold-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, part-link, mute-link, late-watches, any"
+		"deafen-server, mute-server, hold-requests, hold-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, part-link, mute-link, late-watches, close-session, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},

@@ -2,13 +2,17 @@ package history
 
 import "time"
 
-// Bounds are what a lock promises to stay within. Each bound is the highest number that is allowed.
+// Bounds are what a lock promises to stay within. Each number is the highest that is allowed.
 type Bounds struct {
 	WakeUps           int // waiting processes that one release wakes
 	Requests          int // that one acquire costs, apart from what changes cost
 	RequestsPerChange int // that one acquire costs for each node that goes meanwhile
 	Overtakings       int // grants to those who asked after a process had queued, before that process has the lock
 	RequestsPerSecond int // that a process sends in a second of virtual time while nobody gets on
+
+	// Listens is no number: the lock reads the states that its client library tells, so that [SessionLoss] counts from the
+	// state "expired". Any other lock is told by its watches alone.
+	Listens bool
 }
 
 // DefaultBounds are those of a queue in which each contender watches the one before it. The requests leave room for a

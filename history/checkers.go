@@ -49,6 +49,7 @@ var propertyTable = [...]property{
 		kinds: granting | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed},
 	{name: HonestLoss, monitor: func(*rule) monitor { return new(honestMonitor) }, outlined: true,
 		kinds: holding | contention | 1<<ReenterReturn | 1<<Enter},
+	{name: SessionLoss, monitor: func(r *rule) monitor { return &sessionMonitor{bounds: &r.limits} }, kinds: everyKind},
 	{name: Reentrancy, monitor: func(*rule) monitor { return new(reentrancyMonitor) }, kinds: everyKind, outlined: true},
 	{name: Herd, monitor: func(r *rule) monitor { return &herdMonitor{bounds: &r.limits} },
 		kinds: contention | 1<<Tick | 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<WatchFired |

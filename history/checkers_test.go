@@ -16,7 +16,7 @@ func TestProperties(t *testing.T) {
 	want := []history.Property{
 		history.ServedExclusion, history.BeliefExclusion, history.FencedExclusion, history.NoLostUpdate, history.FIFO,
 		history.Watch, history.Progress, history.NoStarvation, history.NoLivelock, history.NoRefusal, history.NoOrphan,
-		history.HonestLoss, history.Reentrancy, history.Herd, history.Token, history.Linearizable,
+		history.HonestLoss, history.SessionLoss, history.Reentrancy, history.Herd, history.Token, history.Linearizable,
 	}
 	got := history.Properties()
 	if !slices.Equal(got, want) {
@@ -55,6 +55,7 @@ func TestCheckerDispatches(t *testing.T) {
 		history.NoStarvation:    {on(history.Liveness, 0), lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")},
 		history.NoLivelock:      append([]history.Event{on(history.Liveness, 0)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 31)...),
 		history.HonestLoss:      {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2), unlockCall(1, 1), unlockOK(1, 1)},
+		history.SessionLoss:     {lockCall(1, 1), lockOK(1, 1, "/l/a"), sessionOver(1, "/l/a"), enter(1, 1)},
 		history.Reentrancy:      {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2)},
 		history.Herd:            append(append([]history.Event{lockCall(1, 1)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 9)...), lockOK(1, 1, "")),
 		history.NoOrphan:        {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
@@ -493,6 +494,9 @@ var changes = []change{
 	}),
 	inserted("the holder's node goes unnoticed", history.HonestLoss, history.LockReturn, func(e history.Event) []history.Event {
 		return []history.Event{deleted(8, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
+	}),
+	inserted("the holder hears that its session is over, and stays", history.SessionLoss, history.Enter, func(e history.Event) []history.Event {
+		return []history.Event{sessionOver(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt)), on(history.Tick, 0)}
 	}),
 	inserted("the holder gives the lock back too soon", history.Reentrancy, history.LockReturn, func(e history.Event) []history.Event {
 		return []history.Event{deleted(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}

@@ -37,6 +37,7 @@ const (
 	xRefusal
 	xOrphan
 	xHonest
+	xSession
 	xReentrancy
 	xHerd
 	xToken
@@ -55,6 +56,8 @@ const (
 //   - no-refusal: attempts during which a fault other than giving up strikes the process;
 //   - no-orphan: attempts that ended, by a failure of Lock or the return of Unlock;
 //   - honest-loss: holds whose node is deleted before Unlock is called, and holders that are told of their loss;
+//   - session-loss: processes that have been granted the lock and not given it back when their client library says that the
+//     session is over;
 //   - reentrancy: locks that their holder was granted once more;
 //   - herd: releases for which another process waits;
 //   - token: grants with a token after another grant with a token;
@@ -167,6 +170,10 @@ func (c *census) count(open []opening, e *Event) {
 		}
 	case WatchFired:
 		c.counts[xWatch]++
+	case SessionState:
+		if e.Name == expiredState && slices.Contains(c.inside, e.Process) {
+			c.counts[xSession]++
+		}
 	case Enter:
 		other := func(p int32) bool { return p != e.Process }
 		if len(open) > 0 || slices.ContainsFunc(c.inside, other) || slices.ContainsFunc(c.working, other) {

@@ -52,6 +52,10 @@ func TestExercise(t *testing.T) {
 		{history.NoStarvation, "once it is fair", after(two, fair, first), 1},
 		{history.NoLivelock, "requests", events{on(history.Send, 1), fair, on(history.Send, 1), on(history.Reply, 1)}, 1},
 
+		{history.SessionLoss, "while it has the lock", after(two, first, state(1, "expired"), state(1, "disconnected")), 1},
+		{history.SessionLoss, "while it waits", after(two, first, state(2, "expired")), 0},
+		{history.SessionLoss, "after it has given the lock back", after(two, first, unlockCall(1, 1), unlockOK(1, 1), state(1, "expired")), 0},
+
 		{history.NoRefusal, "struck twice in an attempt", events{lockCall(1, 1), struck(1, "cut"), struck(1, "cut"), lockFailed(1, 1)}, 1},
 		{history.NoRefusal, "struck in two attempts", events{lockCall(1, 1), struck(1, "cut"), lockFailed(1, 1), lockCall(1, 2), struck(1, "cut"), first}, 2},
 		{history.NoRefusal, "not struck again", events{lockCall(1, 1), struck(1, "cut"), lockFailed(1, 1), lockCall(1, 2), first}, 1},

@@ -136,8 +136,10 @@ func (b *bedlam) happen(p int32) {
 	case what == 9 && b.stages[p] != dead && rapid.IntRange(0, 3).Draw(b.t, "crash") == 0:
 		b.stages[p] = dead
 		b.log(crash(p))
+	case what == 10 && rapid.Bool().Draw(b.t, "of a watch"):
+		b.log(sessionOver(p, path))
 	case what == 10:
-		b.log(state(p, rapid.SampledFrom([]string{"disconnected", "has-session"}).Draw(b.t, "state")))
+		b.log(state(p, rapid.SampledFrom([]string{"disconnected", "has-session", "expired"}).Draw(b.t, "state")))
 	case what == 11 && b.stages[p] != dead:
 		b.watch++
 		b.watches[b.watch] = p
@@ -182,7 +184,7 @@ func signature(c *history.Checker, p history.Property, events []history.Event) s
 // see it. The second history is the first with some of its events moved, left out, repeated, or done by another process.
 func TestEqualStatesHaveEqualFutures(t *testing.T) {
 	equal, apart, broken := 0, 0, 0
-	limits := history.Bounds{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3}
+	limits := history.Bounds{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
 	c := history.Checker{Bounds: limits}
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBedlam(t)
@@ -328,7 +330,7 @@ func drawBedlam(t *rapid.T) []history.Event {
 
 // A monitor that takes a history in bit by bit, is copied, and taken back, finds what the checkers of whole histories find.
 func TestMonitorsAgreeWithCheckers(t *testing.T) {
-	limits := history.Bounds{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3}
+	limits := history.Bounds{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
 	c := history.Checker{Bounds: limits, Exclusive: true}
 	claims := judged()
 	m, saved := history.NewMonitor(claims, limits), history.NewMonitor(claims, limits)

@@ -17,6 +17,7 @@ const (
 	NoRefusal       Property = "no-refusal"
 	NoOrphan        Property = "no-orphan"
 	HonestLoss      Property = "honest-loss"
+	SessionLoss     Property = "session-loss"
 	Reentrancy      Property = "reentrancy"
 	Herd            Property = "herd"
 	Token           Property = "token"

@@ -31,6 +31,7 @@ var (
 // The reasons for which a lease is lost.
 var (
 	errNodeGone    = fmt.Errorf("%w: its node is gone, or belongs to a session that is over", ErrLost)
+	errSessionOver = fmt.Errorf("%w: %w", ErrLost, errSessionExpired)
 	errClosed      = fmt.Errorf("%w: %w", ErrLost, zk.ErrClosing)
 	errUnconfirmed = fmt.Errorf("%w: ZooKeeper could not be reached for so long that the session may be over", ErrLost)
 )

@@ -12,6 +12,7 @@ type grant struct {
 	contender *contender
 	node      string
 	token     int64
+	session   int64  // to which the node belongs, 0 if that is not known
 	forget    func() // tells the owner that it holds the lock no longer
 
 	ctx    context.Context // ends with the grant, its cause says how
@@ -31,7 +32,7 @@ type grant struct {
 
 func newGrant(c *contender, token int64) *grant {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	g := &grant{contender: c, node: c.node, token: token, forget: func() {}, ctx: ctx, cancel: cancel,
+	g := &grant{contender: c, node: c.node, token: token, session: c.owner, forget: func() {}, ctx: ctx, cancel: cancel,
 		revoked: make(chan struct{}), reading: !c.rule.kind.alone()}
 	if c.rule.kind == writer {
 		g.marked = make(chan struct{})
@@ -170,12 +171,17 @@ func (g *grant) extend(until time.Time) {
 	g.until = until
 }
 
-// look ends the grant if its time is over. A timer does so too, but where the process was paused it may not have fired yet.
+// look ends the grant if its time is over, or its session as the client knows. A timer does the former too, but where the
+// process was paused it may not have fired yet. The client has another session, or none, only once it was told that this one
+// is over.
 func (g *grant) look() {
 	g.mu.Lock()
 	over := !time.Now().Before(g.until)
 	g.mu.Unlock()
-	if over {
+	switch {
+	case g.session != 0 && g.session != g.contender.client.SessionID():
+		g.end(errSessionOver)
+	case over:
 		g.end(errUnconfirmed)
 	}
 }

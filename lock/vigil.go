@@ -101,6 +101,10 @@ func (v *vigil) keep() {
 	}
 	defer v.stopExpiry()
 	defer v.leaveWatch()
+	if v.session != nil {
+		v.session.enlist(v.grant)
+		defer v.session.delist(v.grant)
+	}
 	v.timer = time.NewTimer(min(v.patience(), time.Until(v.deadline)/2))
 	defer v.timer.Stop()
 	for {
@@ -121,6 +125,7 @@ func (v *vigil) keep() {
 		if v.shut {
 			v.grant.end(errClosed)
 		}
+		v.grant.look()
 		// Several may have been ready: the end goes before the rest.
 		if v.wanted() != nil || v.grant.ctx.Err() != nil || !v.confirm() {
 			return
@@ -132,6 +137,34 @@ func (v *vigil) keep() {
 func (v *vigil) hear(watch *<-chan zk.Event, event zk.Event) {
 	*watch = nil
 	v.shut = v.shut || event.Err == zk.ErrClosing
+}
+
+// heeding sends requests and listens to the watch on the node meanwhile: while the connection is down a request can wait for
+// longer than the client takes to learn that the session is over. Any other news it leaves in the place of the watch.
+func (v *vigil) heeding(requests func() error) error {
+	own := v.own
+	if own == nil {
+		return requests()
+	}
+	answered, heard := make(chan struct{}), make(chan (<-chan zk.Event), 1)
+	go func() {
+		select {
+		case event := <-own:
+			v.grant.look()
+			kept := make(chan zk.Event, 1)
+			kept <- event
+			heard <- kept
+		case <-answered:
+			heard <- own
+		}
+	}()
+	defer func() { // even where the client ends the goroutine
+		close(answered)
+		if left := <-heard; v.own == own {
+			v.own = left
+		}
+	}()
+	return requests()
 }
 
 // notice takes note of what else has happened by now, so that it makes no difference which of several was heard first.
@@ -197,7 +230,11 @@ func (v *vigil) confirm() bool {
 	if v.expiry == nil { // From now on requests are sent, and one may take for ever.
 		v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
 	}
-	switch err := v.ask(); {
+	err := v.heeding(v.ask)
+	v.grant.look()
+	switch {
+	case v.grant.ctx.Err() != nil:
+		return false
 	case err == errDisowned:
 		v.grant.end(errNodeGone)
 		return false

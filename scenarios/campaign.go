@@ -95,7 +95,7 @@ type Failure struct {
 	Strategy   string // the name of the strategy that drew it
 	Deviations []Deviation
 	Violations []*history.Violation
-	Excused    *history.Violation // which of them the lock does not promise to prevent there, nil if none; see [Scenario.Excuses]
+	Excused    []*history.Violation // those of them that the lock does not promise to prevent there; see [Scenario.Excuses]
 }
 
 const (

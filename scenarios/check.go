@@ -104,8 +104,8 @@ func Check(t *testing.T, scenario Scenario) {
 			report.Schedules, why)
 	}
 	if report.Broken > 0 {
-		t.Logf("%v: %d of %d schedules broke belief-exclusion, for which the lock does not vouch beyond %v; the first is %d of seed %d, "+
-			"shortened to %v %s", &scenario, report.Broken, report.Schedules, scenario.Promised(),
+		t.Logf("%v: %d of %d schedules broke %s, for which the lock does not vouch beyond %v; the first is %d of seed %d, "+
+			"shortened to %v %s", &scenario, report.Broken, report.Schedules, report.Beyond.Excused[0].Property, scenario.Stated(),
 			report.Beyond.Schedule, campaign.Seed, &short.Scenario, stepList(short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, report))

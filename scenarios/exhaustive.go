@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -151,7 +152,9 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 // merges tells whether states are known by what can be seen from outside. A checkpoint does not hold what is needed for that. And
 // where a fault that has struck can excuse what breaks later, it must not be forgotten.
 func (e *Exhaustive) merges() bool {
-	return !e.Apart && e.Checkpoint == "" && e.Scenario.bounds().Within(e.Scenario.Promised()) &&
+	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
+		(e.Scenario.Subject.Claimed(history.BeliefExclusion) || e.Scenario.Subject.Claimed(history.Reentrancy))
+	return !e.Apart && e.Checkpoint == "" && e.Scenario.bounds().Within(e.Scenario.Promised()) && !closes &&
 		len(history.Unmonitored(e.properties())) == 0
 }
 

@@ -116,12 +116,11 @@ func (l *loop) nextAct(by time.Duration) time.Duration {
 	return at
 }
 
-// pass lets time pass, as long as tick says, and what processes do by themselves then. It tells whether they have cut the
-// time short.
+// pass lets time pass, as long as tick says, and what processes do by themselves then. It reports whether one has done anything.
 func (l *loop) pass(pause time.Duration) (now time.Duration, acted bool) {
 	now = l.cluster.Now() + max(pause, 0)
 	if at := l.nextAct(now); at <= now {
-		now, acted = at, at < now
+		now, acted = at, true
 	}
 	for _, p := range l.processes {
 		if !p.link.Crashed() && p.stand.actsAt(now) <= now {

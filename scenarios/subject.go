@@ -86,11 +86,25 @@ func (s *Scenario) Promised() faults.Bounds {
 	return s.Subject.Bounds
 }
 
+// Stated describes how far the lock promises belief-exclusion, as far as the scenario can go beyond.
+func (s *Scenario) Stated() string {
+	text := s.Promised().String()
+	if s.Faults.Names(faults.CloseSession) {
+		text += ", sessions that nobody else closes"
+	}
+	return text
+}
+
 // Excuses tells whether a run has broken what the lock does not promise there: belief-exclusion, after a process was paused
-// for longer, or a clock has gone wrong by more, than the lock says it can stand. Nothing that a lock can do helps then,
-// as its process can be stopped after it has looked at the clock and before it acts. The other properties are promised
-// whatever happens. The result must be that of its runner's last run.
+// for longer, or a clock has gone wrong by more, than the lock says it can stand, or after somebody else has closed a session,
+// as then it can also take the lock once more for its own (honest-loss) that is lost. Nothing that a lock can do helps then: its process can be stopped after it has looked at the clock and before it acts, and it
+// hears of the end of its session only when it connects again. The other properties are promised whatever happens. The result
+// must be that of its runner's last run.
 func (s *Scenario) Excuses(r *Result, v *history.Violation) bool {
+	if sessionClosed(r.Events[:v.Event+1]) {
+		reentry := v.Property == history.HonestLoss && r.Events[v.Event].Kind == history.ReenterReturn
+		return reentry || v.Property == history.BeliefExclusion
+	}
 	if v.Property != history.BeliefExclusion {
 		return false
 	}
@@ -99,6 +113,13 @@ func (s *Scenario) Excuses(r *Result, v *history.Violation) bool {
 		struck.Drift = 0
 	}
 	return !struck.Within(s.Promised())
+}
+
+// sessionClosed reports whether a fault among the events has closed a session.
+func sessionClosed(events []history.Event) bool {
+	return slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind == history.Fault && e.Name == faults.CloseSession.String()
+	})
 }
 
 // longestPause returns for how long a process was paused at most in what has happened.
@@ -152,14 +173,14 @@ func (s *Scenario) rank(r *Result, v *history.Violation, signature string) int {
 	return rank
 }
 
-// excused returns what a run has broken and the lock does not promise there, nil if there is nothing.
-func (s *Scenario) excused(r *Result) *history.Violation {
+// excused returns what a run has broken and the lock does not promise there.
+func (s *Scenario) excused(r *Result) (excused []*history.Violation) {
 	for _, v := range r.Violations {
 		if s.Excuses(r, v) {
-			return v
+			excused = append(excused, v)
 		}
 	}
-	return nil
+	return excused
 }
 
 // limits returns the bounds that the lock is judged by.

@@ -265,8 +265,8 @@ func (l *Link) authenticate(id wire.Identity) {
 	}
 }
 
-// sessionExpired is what changes for the client's link, not what the client notices, when its session ends.
-func (l *Link) sessionExpired(s *session) {
+// sessionEnded is what changes for the client's link, not what the client notices, when its session ends.
+func (l *Link) sessionEnded(s *session) {
 	if l.state == isolated && l.end.believes() == s.id {
 		l.state = up
 	}

@@ -173,8 +173,8 @@ func (c *Cluster) commitNext() {
 		c.show(leader.tree.Changes(), p.process, p.zxid, c.leader)
 	}
 	c.showSession(p)
-	if p.how == history.SessionExpired {
-		p.ended.owner.sessionExpired(p.ended)
+	if p.ended != nil {
+		p.ended.owner.sessionEnded(p.ended)
 	}
 	c.applied(c.leader, p)
 }

@@ -275,10 +275,13 @@ func (c *Cluster) endSession(s *session, how history.Kind) {
 	c.agree(proposal{process: s.owner.process, write: w, ended: s, how: how})
 }
 
-// expire ends a session whose time is over. The server closes the connection that carries it, without a word, as soon as it
-// has applied the end.
-func (c *Cluster) expire(s *session) {
-	c.endSession(s, history.SessionExpired)
+// expire ends a session whose time is over.
+func (c *Cluster) expire(s *session) { c.endUnasked(s, history.SessionExpired) }
+
+// endUnasked ends a session without a request of its client. The server closes the connection that carries it, without a
+// word, as soon as it has applied the end.
+func (c *Cluster) endUnasked(s *session, how history.Kind) {
+	c.endSession(s, how)
 	if c.config.Lag {
 		return
 	}
@@ -291,7 +294,7 @@ func (c *Cluster) expire(s *session) {
 			l.session = nil
 		}
 	}
-	s.owner.sessionExpired(s)
+	s.owner.sessionEnded(s)
 }
 
 // Expire ends a session as if its time were over, and reports whether there was one of that id.
@@ -301,6 +304,18 @@ func (c *Cluster) Expire(id int64) bool {
 		c.expire(c.sessions[i])
 	}
 	return found
+}
+
+// CanCloseSession reports whether [Cluster.CloseSession] can be done to the client: it believes in a session that lives, and
+// there is a leader to end it.
+func (l *Link) CanCloseSession() bool { return l.HasSession() && l.cluster.leader != noLeader }
+
+// CloseSession ends the client's session as a connection of somebody else does that has taken the session over, with its id
+// and password, and closes it. The client loses its connection, and is told that its session has expired when it asks for it
+// again.
+func (c *Cluster) CloseSession(l *Link) {
+	i, _ := c.findSession(l.end.believes())
+	c.endUnasked(c.sessions[i], history.SessionClosed)
 }
 
 func (c *Cluster) lives(id int64) bool {

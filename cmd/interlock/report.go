@@ -69,7 +69,7 @@ func judge(failure *scenarios.Failure, f *found, p history.Property) string {
 	for _, v := range failure.Violations {
 		switch {
 		case v.Property != p:
-		case v != failure.Excused:
+		case !slices.Contains(failure.Excused, v):
 			return violated
 		default:
 			judged = beyond
@@ -110,7 +110,7 @@ func searchLine(r *scenarios.Report, verdict string, p history.Property) string 
 func writeExcuse(w io.Writer, s *scenarios.Scenario, r *scenarios.Result, v *history.Violation) {
 	if s.Excuses(r, v) {
 		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes beyond.\n"+
-			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fenced-exclusion.\n", s.Subject.Name, s.Promised())
+			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fenced-exclusion.\n", s.Subject.Name, s.Stated())
 	}
 }
 
@@ -200,7 +200,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case len(campaign.Lacking(r)) > 0:
 		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
 	case r.Broken > 0 && r.Failure == nil:
-		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke belief-exclusion beyond %v\n", r.Broken, campaign.Scenario.Promised())
+		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s beyond %v\n", r.Broken, r.Beyond.Excused[0].Property, campaign.Scenario.Stated())
 	case r.Failure == nil && r.Survey.Unknown > 0:
 		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil && r.Unsettled > 0:
@@ -412,7 +412,7 @@ func violationReports(failure *scenarios.Failure, f *found) (all []violationRepo
 	if f == nil {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
-				"", "", v == failure.Excused})
+				"", "", slices.Contains(failure.Excused, v)})
 		}
 		return all
 	}

@@ -62,6 +62,7 @@ type recipe struct {
 	heartbeat bool // asks for its node while it waits
 	retries   bool // an attempt that fails is tried again
 	vigilant  bool // tells its holder of a loss, before anybody else can have the lock
+	listening bool // tells its holder of a loss of which the client library tells
 	counting  bool // its holder may take it once more
 	tokens    bool // it has fencing tokens, and the resource checks them
 	multi     bool // the resource is a znode that is written by guarded multis
@@ -92,6 +93,7 @@ type recipe struct {
 	noOwnCheck     bool
 	blindCleanUp   bool
 	forgottenWait  bool
+	deafHolder     bool
 }
 
 func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
@@ -127,6 +129,9 @@ func (r *recipe) requests() int {
 	if r.vigilant {
 		return recipeBounds.Requests + 2 // It syncs before it lists.
 	}
+	if r.listening {
+		return recipeBounds.Requests + 1 // It watches its node.
+	}
 	return recipeBounds.Requests
 }
 
@@ -143,6 +148,9 @@ func (r *recipe) claims() []history.Property {
 	}
 	if r.vigilant {
 		claims = append(claims, history.BeliefExclusion)
+	}
+	if r.listening {
+		claims = append(claims, history.SessionLoss)
 	}
 	if r.counting {
 		claims = append(claims, history.Reentrancy)
@@ -212,6 +220,12 @@ func (r *recipeLock) attempt(ctx context.Context) error {
 		r.count = 1
 	}
 	r.lost = nil
+	if r.listening {
+		if err := r.listen(); err != nil {
+			r.sweepAll()
+			return err
+		}
+	}
 	if r.vigilant {
 		r.lost, r.stop = make(chan struct{}), make(chan struct{})
 		go r.keepVigil(r.node, r.session, r.confirmed, r.lost, r.stop)

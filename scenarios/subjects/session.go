@@ -34,6 +34,7 @@ func Session() scenarios.Subject {
 			return h, nil
 		}, nil
 	})
+	s.Limits.Listens = true
 	s.Limits.Requests = history.Unbounded // The session is confirmed again and again while the process waits.
 	return s
 }

@@ -45,6 +45,30 @@ func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time, 
 	}
 }
 
+// listen watches the node of a lock that was granted, and tells of its loss what the watch tells.
+func (r *recipeLock) listen() error {
+	exists, _, events, err := r.client.ExistsW(r.node)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return errNodeGone
+	}
+	r.lost, r.stop = make(chan struct{}), make(chan struct{})
+	go r.tellLoss(events, r.lost, r.stop)
+	return nil
+}
+
+func (r *recipeLock) tellLoss(events <-chan zk.Event, lost chan<- struct{}, stop <-chan struct{}) {
+	select {
+	case event := <-events:
+		if event.Err == nil || !r.deafHolder {
+			close(lost)
+		}
+	case <-stop:
+	}
+}
+
 // A vigilAnswer says when a request was sent whose answer shows that the node stands, or that it is gone.
 type vigilAnswer struct {
 	sent time.Time // zero if there was no answer
