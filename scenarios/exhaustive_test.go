@@ -468,6 +468,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		{subjects.Textbook(), 2, "restart=1"},
 		{subjects.Textbook(), 2, "cut:c2@release=1,late-watches=1"},
 		{subjects.DeafToExpiry(), 2, "expire=1"},
+		{named(t, "deaf-holder"), 2, "close-session:c1=1"},
 		{named(t, "unguarded"), 2, "pause=1"},
 		{named(t, "clock-token"), 2, "crash=1"},
 		{named(t, "session-token"), 2, "none"},

@@ -168,6 +168,8 @@ func TestLikenessLosesNothing(t *testing.T) {
 		{subjects.Mutex(), 2, 1, 1, "crash=1"},
 		{subjects.Mutex(), 2, 1, 1, "pause:c1=1"},
 		{subjects.DeafToExpiry(), 2, 1, 1, "expire:c1=1"},
+		{named(t, "deaf-holder"), 2, 1, 1, "close-session:c1=1"},
+		{subjects.Textbook(), 2, 1, 1, "close-session:c1=1"},
 		{named(t, "clock-token"), 2, 1, 1, "crash=1"},
 		{remembers(), 2, 1, 1, "crash:c1=1"},
 	} {
