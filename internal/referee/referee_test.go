@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	locks = flag.Int("locks", 50, "how many random locks are judged")
+	locks = flag.Int("locks", 25, "how many random locks are judged")
 	from  = flag.Uint64("from", 0, "the seed of the first")
 )
 
