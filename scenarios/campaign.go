@@ -193,10 +193,11 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 
 // strategy returns the strategy of a schedule.
 func (c *Campaign) strategy(schedule int) Strategy {
+	maker := c.maker
 	if c.turns != nil {
-		return named(c.turns.strategy(schedule))(c.profile, c.Seed, schedule)
+		maker = named(c.turns.strategy(schedule))
 	}
-	return c.maker(c.profile, c.Seed, schedule)
+	return c.withFairSuffix(maker(c.profile, c.Seed, schedule), schedule)
 }
 
 // strategyName returns the name of the strategy that draws a schedule.

@@ -201,3 +201,22 @@ func TestClaimsAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+// A campaign lets the fair phase begin early in some schedules, so that what must happen in the end is put to the test while there
+// are processes to which it has yet to happen.
+func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 1), Seed: 1, Schedules: 320, Workers: 2}
+	r := c.Run(context.Background(), t)
+	if r.Failure != nil {
+		t.Fatal(r.Failure.Violations[0])
+	}
+	for _, p := range []history.Property{history.Progress, history.NoStarvation, history.NoLivelock} {
+		if r.Survey.Exercise.Of(p) == 0 {
+			t.Errorf("%d schedules have never put %s to the test", r.Schedules, p)
+		}
+	}
+	c = &scenarios.Campaign{Scenario: *scenario(named(t, "retry-loop"), 3, 2, 1), Seed: 1, Schedules: 320, Workers: 1}
+	if r = c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
+		t.Errorf("found %+v in %d schedules, want %s", r.Failure, r.Schedules, history.NoStarvation)
+	}
+}

@@ -404,7 +404,7 @@ func TestShrink(t *testing.T) {
 // A campaign lands faults of every kind in every phase that a lock goes through.
 func TestFaultsLand(t *testing.T) {
 	for _, servers := range []int{1, 3} {
-		c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4000, Workers: 2}
+		c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400, Workers: 2}
 		c.Scenario.Servers = servers
 		r := c.Run(context.Background(), t)
 		if r.Failure != nil {
