@@ -117,30 +117,58 @@ type Checker struct {
 	monitors     map[Property]monitor
 	rule         rule
 	queue        queue
+	pass         []verdict
 	memory       memory
 }
 
 // Check returns how the events break the property, which may be [Ensemble] too, or nil if they do not. The answer depends on the
 // events alone, not on what was checked before. It panics if there is no such property.
 func (c *Checker) Check(name Property, events []Event) *Violation {
-	p := find(name)
-	switch {
-	case p == nil:
-		panic(fmt.Sprintf("history: no checker for property %q", name))
-	case p.check != nil:
-		return p.check(c, events)
+	if found := c.CheckAll([]Property{name}, events); len(found) > 0 {
+		return found[0]
 	}
-	m, ok := c.monitors[name]
+	return nil
+}
+
+// CheckAll does so for several properties in one pass over the events, and returns the violations in the order of the properties.
+func (c *Checker) CheckAll(names []Property, events []Event) []*Violation {
+	c.rule = rule{limits: c.bounds(), exclusive: c.Exclusive}
+	c.pass = c.pass[:0]
+	for _, name := range names {
+		p := find(name)
+		if p == nil {
+			panic(fmt.Sprintf("history: no checker for property %q", name))
+		}
+		one := verdict{property: p}
+		if p.check != nil {
+			one.violation, one.over = p.check(c, events), true
+		} else {
+			one.monitor = c.monitorOf(p)
+		}
+		c.pass = append(c.pass, one)
+	}
+	c.queue.decide(c.pass, events)
+	var found []*Violation
+	for i := range c.pass {
+		if v := c.pass[i].violation; v != nil {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// monitorOf returns the checker's own monitor of a property, which has seen nothing.
+func (c *Checker) monitorOf(p *property) monitor {
+	m, ok := c.monitors[p.name]
 	if !ok {
 		if c.monitors == nil {
 			c.monitors = make(map[Property]monitor)
 		}
 		m = p.monitor(&c.rule)
-		c.monitors[name] = m
+		c.monitors[p.name] = m
 	}
-	c.rule = rule{limits: c.bounds(), exclusive: c.Exclusive}
 	m.reset()
-	return c.queue.decide(p, m, events)
+	return m
 }
 
 func (c *Checker) checkLinearizable(events []Event) *Violation {

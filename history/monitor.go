@@ -45,26 +45,41 @@ func newRule(claims []Property, limits Bounds) rule {
 	return rule{limits, slices.Contains(claims, ServedExclusion), slices.Contains(claims, Linearizable)}
 }
 
-// decide returns how a history breaks a property, or nil. The monitor must be that of the property.
-func decide(name Property, m monitor, log []Event) *Violation {
-	return new(queue).decide(find(name), m, log)
+// A verdict is what becomes of one property in a pass over a history.
+type verdict struct {
+	property  *property
+	monitor   monitor // of the property, without any memory
+	over      bool    // the violation is known, or that there is none
+	violation *Violation
 }
 
-// decide does so in the memory of the queue.
-func (q *queue) decide(p *property, m monitor, log []Event) *Violation {
+// decide returns how a history breaks a property, or nil. The monitor must be that of the property.
+func decide(name Property, m monitor, log []Event) *Violation {
+	pass := []verdict{{property: find(name), monitor: m}}
+	new(queue).decide(pass, log)
+	return pass[0].violation
+}
+
+// decide completes the verdicts in one pass over the history, in the memory of the queue.
+func (q *queue) decide(pass []verdict, log []Event) {
 	q.reset()
 	for i := range log {
 		kind := uint64(1) << log[i].Kind
-		if p.kinds&kind != 0 {
-			if v := m.observe(q, log, i); v != nil {
-				return v
+		for n := range pass {
+			if v := &pass[n]; v.property.kinds&kind != 0 && !v.over {
+				v.violation = v.monitor.observe(q, log, i)
+				v.over = v.violation != nil
 			}
 		}
 		if contention&kind != 0 {
 			q.observe(&log[i], i)
 		}
 	}
-	return m.finish(q, log)
+	for n := range pass {
+		if v := &pass[n]; !v.over {
+			v.violation = v.monitor.finish(q, log)
+		}
+	}
 }
 
 // A State gathers 64 bits over what monitors remember.

@@ -235,32 +235,25 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	r.checker.Exclusive = subject.Claimed(history.ServedExclusion)
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.limits())
+	if result.abandoned = ctx.Err() != nil && result.Panic == "" && result.Leak == ""; result.abandoned {
+		return
+	}
 	claims := r.toJudge(subject, result)
 	result.Familiar = r.checker.Familiar(claims, result.Events)
-	for _, property := range claims {
-		found := len(result.Violations) > 0 || result.Panic != "" || result.Leak != ""
-		if result.abandoned = ctx.Err() != nil && !found; result.abandoned {
-			return
-		}
-		if result.Familiar && history.Outlined(property) {
-			continue
-		}
-		v := herd // That has been decided with the measuring.
-		if property != history.Herd {
-			v = r.checker.Check(property, result.Events)
-		}
-		if v != nil {
-			result.Violations = append(result.Violations, v)
-		}
-		if property == history.Linearizable {
-			result.Undecided = r.checker.Undecided()
-		}
+	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
+		return p == history.Herd || result.Familiar && history.Outlined(p)
+	})
+	result.Violations = append(result.Violations, r.checker.CheckAll(append(claims, history.Ensemble), result.Events)...)
+	result.Undecided = slices.Contains(claims, history.Linearizable) && r.checker.Undecided()
+	if herd != nil && subject.Claimed(history.Herd) { // It has been decided with the measuring.
+		result.Violations = append(result.Violations, herd)
+		slices.SortStableFunc(result.Violations, func(a, b *history.Violation) int {
+			order := Properties()
+			return slices.Index(order, a.Property) - slices.Index(order, b.Property)
+		})
 	}
 	if !result.Familiar && len(result.Violations) == 0 && !result.Undecided {
 		r.checker.Remember()
-	}
-	if v := r.checker.Check(history.Ensemble, result.Events); v != nil {
-		result.Violations = append(result.Violations, v)
 	}
 	if result.Panic != "" {
 		result.Violations = append(result.Violations, panicked(result))
