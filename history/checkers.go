@@ -41,7 +41,8 @@ var propertyTable = [...]property{
 	{name: Progress, monitor: func(*rule) monitor { return new(progressMonitor) }, kinds: granting | 1<<Liveness | 1<<Crashed,
 		atEnd: true, fair: true, outlined: true},
 	{name: NoStarvation, monitor: func(r *rule) monitor { return &starvationMonitor{bounds: &r.limits} },
-		kinds: 1<<Liveness | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<LockReturn, fair: true, outlined: true},
+		kinds: 1<<Liveness | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<SessionExpired | 1<<SessionClosed |
+			1<<Fault | 1<<Crashed | 1<<LockReturn, fair: true, outlined: true},
 	{name: NoLivelock, monitor: func(r *rule) monitor { return &livelockMonitor{bounds: &r.limits} },
 		kinds: 1<<Liveness | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send, fair: true},
 	{name: NoRefusal, monitor: func(*rule) monitor { return new(refusalMonitor) }, kinds: 1<<LockCall | 1<<Fault | 1<<LockReturn, outlined: true},

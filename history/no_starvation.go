@@ -27,8 +27,8 @@ func (p *place) lost() place {
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
 //
 // It is judged from the Liveness event on, for before it the order may be unfair. A process has queued when it has made an
-// ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes, and where it
-// has lost its node before the order became fair. Not for its own are taken the nodes that attempts before may have asked for,
+// ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes or its session
+// ends, and where it has lost its node before the order became fair. Not for its own are taken the nodes that attempts before may have asked for,
 // which were given up without one. Once the order is fair one that leaves the queue keeps its claim to a place. It is
 // overtaken when the lock is granted to a process that called Lock after it had queued. The property holds if nobody is
 // overtaken more often than Bounds.Overtakings before it has the lock, gives up, its call fails, or it crashes.
@@ -94,6 +94,10 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 		}
 	case NodeDeleted:
 		if p >= 0 && m.places[p].node == e.Path && !m.lively {
+			m.places[p] = m.places[p].lost()
+		}
+	case SessionExpired, SessionClosed: // A pause that began before the Liveness event can cost the session after it.
+		if p >= 0 {
 			m.places[p] = m.places[p].lost()
 		}
 	case SessionState:

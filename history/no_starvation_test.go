@@ -30,6 +30,7 @@ func TestNoStarvation(t *testing.T) {
 		{name: "called before it had queued", events: join(events{fair, lockCall(2, 1)}, queued, events{lockOK(2, 1, "")}, turn(2))},
 		{name: "has no node", events: join(events{fair, lockCall(1, 1)}, turn(1), turn(2))},
 		{name: "has lost its connection", events: join(events{fair}, queued, turn(1), events{state(1, "disconnected")}, turn(2))},
+		{name: "has lost its session", events: join(events{fair}, queued, turn(1), events{on(history.SessionExpired, 1)}, turn(2))},
 		{name: "has lost its node before it was fair", events: join(queued, events{deleted(1, "/l/a", 2), fair}, turn(1), turn(2))},
 		{name: "has lost another node", reason: starved, event: 7, events: join(queued, events{deleted(1, "/l/z", 2), fair}, turn(1), turn(2))},
 		{name: "has left the queue itself", reason: starved, event: 7, events: join(events{fair}, queued, events{deleted(1, "/l/a", 2)}, turn(1), turn(2))},
