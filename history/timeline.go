@@ -336,8 +336,12 @@ func (b *table) margin() int { return 2 + b.number + 2 + b.clock }
 // endLine ends a line without the blanks that only padded its last cells.
 func endLine(line []byte) []byte { return append(bytes.TrimRight(line, " "), '\n') }
 
-// clock renders virtual time in seconds. Milliseconds are enough, since the order of the lines tells the rest.
+// clock renders virtual time in seconds, and from an hour on with hours. Milliseconds are enough, since the order of the lines
+// tells the rest.
 func clock(at time.Duration) string {
+	if at >= time.Hour {
+		return "+" + at.Truncate(time.Millisecond).String()
+	}
 	return fmt.Sprintf("+%d.%03ds", at/time.Second, at%time.Second/time.Millisecond)
 }
 
