@@ -26,9 +26,25 @@ type fifoMonitor struct {
 }
 
 // visible: a grant that comes sooner comes before older nodes all the same, but nobody who waits is overtaken by a grant of a younger
-// node any more; it is overtaken as the holder, of a lock that excludes others. A process whose attempt fails sooner is no longer overtaken.
+// node any more; it is overtaken as the holder, of a lock that excludes others. That is so only if it holds the lock by the node with
+// which it has waited. A process whose attempt fails sooner is no longer overtaken.
 func (m fifoMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == LockReturn && !(m.rule.exclusive && e.Err == "" && q.settled(e) && q.waiting(e.Process) < 2)
+	if e.Kind != LockReturn {
+		return false
+	}
+	return !m.rule.exclusive || e.Err != "" || !q.settled(e) || !q.waitedWithIt(e)
+}
+
+// waitedWithIt reports whether a process that is granted the lock has waited with no other node than the one that grants it.
+func (q *queue) waitedWithIt(e *Event) bool {
+	switch q.waiting(e.Process) {
+	case 0:
+		return true
+	case 1:
+		n := q.granted(e)
+		return n >= 0 && q.nodes[n].ephemeral
+	}
+	return false
 }
 
 func (m fifoMonitor) observe(q *queue, log []Event, i int) *Violation {

@@ -143,8 +143,8 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 }
 
 // visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner is not woken any more.
-func (m *herdMonitor) visible(_ *queue, e *Event) bool {
-	return e.Kind == LockCall ||
+func (m *herdMonitor) visible(q *queue, e *Event) bool {
+	return e.Kind == LockCall || !q.settled(e) ||
 		e.Kind == LockReturn && slices.ContainsFunc(m.alarms, func(a alarm) bool { return a.process == e.Process })
 }
 

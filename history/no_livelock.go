@@ -2,26 +2,25 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
 const reasonLivelock = "a process sends requests without end while nobody gets on"
 
-// A spinning is what a process has sent since somebody last got on.
+// A spinning is when a process has sent requests since somebody last got on, as far as that is less than a second ago.
 type spinning struct {
-	process  int32
-	requests int
-	since    time.Duration
+	process int32
+	sent    []time.Duration // the oldest first
 }
 
-// CheckNoLivelock decides [NoLivelock]: nobody is busy in vain.
+// CheckNoLivelock decides [NoLivelock]: no process sends requests without end while nobody gets on.
 //
 // It is judged from the Liveness event on. Somebody gets on when a call of Lock or Unlock returns, a process enters or
 // leaves its critical section or finishes. The property holds if no process sends more than Bounds.RequestsPerSecond
-// requests within a second of virtual time in which nobody gets on. A second begins with the first request after somebody
-// got on, or after the last second is over.
+// requests within any second of virtual time in which nobody gets on.
 //
-// It takes time linear in the events, times the number of processes.
+// It takes time linear in the events, times the number of processes, and times the requests in a second.
 func CheckNoLivelock(events []Event, bounds Bounds) *Violation {
 	return decide(NoLivelock, &livelockMonitor{bounds: &bounds}, events)
 }
@@ -37,7 +36,20 @@ func (m *livelockMonitor) reset() { m.lively, m.spinnings = false, m.spinnings[:
 
 func (m *livelockMonitor) copy(from monitor) {
 	other := from.(*livelockMonitor)
-	m.lively, m.spinnings = other.lively, append(m.spinnings[:0], other.spinnings...)
+	m.lively, m.spinnings = other.lively, m.spinnings[:0]
+	for i := range other.spinnings {
+		s := m.add(other.spinnings[i].process)
+		s.sent = append(s.sent, other.spinnings[i].sent...)
+	}
+}
+
+// add adds a process, in the memory of one that was there before.
+func (m *livelockMonitor) add(process int32) *spinning {
+	n := len(m.spinnings)
+	m.spinnings = slices.Grow(m.spinnings, 1)[:n+1]
+	s := &m.spinnings[n]
+	s.process, s.sent = process, s.sent[:0]
+	return s
 }
 
 func (m *livelockMonitor) finish(*queue, []Event) *Violation { return nil }
@@ -45,7 +57,10 @@ func (m *livelockMonitor) finish(*queue, []Event) *Violation { return nil }
 func (m *livelockMonitor) state(_ *queue, s *State) {
 	for i := range m.spinnings {
 		one := &m.spinnings[i]
-		s.fold(uint64(uint32(one.process))<<32|uint64(uint32(one.requests)), uint64(one.since))
+		s.fold(uint64(uint32(one.process))<<32|uint64(len(one.sent)), 0)
+		for _, at := range one.sent {
+			s.fold(uint64(at), 0)
+		}
 	}
 }
 
@@ -63,28 +78,26 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 		if !m.lively {
 			break
 		}
-		var s *spinning
-		if m.spinnings, s = spin(m.spinnings, e); s.requests > m.bounds.RequestsPerSecond {
+		if sent := m.spin(e); len(sent) > m.bounds.RequestsPerSecond {
 			return &Violation{Property: NoLivelock, Event: i, Reason: reasonLivelock,
-				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s", e.Process, s.requests, s.since, e.Op, e.Path)}
+				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s", e.Process, len(sent), sent[0], e.Op, e.Path)}
 		}
 	}
 	return nil
 }
 
-// spin counts a request.
-func spin(spinnings []spinning, e *Event) ([]spinning, *spinning) {
-	for n := range spinnings {
-		s := &spinnings[n]
-		if s.process != e.Process {
-			continue
-		}
-		if e.At-s.since >= livelockWindow {
-			s.requests, s.since = 0, e.At
-		}
-		s.requests++
-		return spinnings, s
+// spin takes note of a request, and returns when its process has sent requests in the last second.
+func (m *livelockMonitor) spin(e *Event) []time.Duration {
+	var s *spinning
+	if n := slices.IndexFunc(m.spinnings, func(one spinning) bool { return one.process == e.Process }); n >= 0 {
+		s = &m.spinnings[n]
+	} else {
+		s = m.add(e.Process)
 	}
-	spinnings = append(spinnings, spinning{e.Process, 1, e.At})
-	return spinnings, &spinnings[len(spinnings)-1]
+	old := 0
+	for old < len(s.sent) && e.At-s.sent[old] >= livelockWindow {
+		old++
+	}
+	s.sent = append(slices.Delete(s.sent, 0, old), e.At)
+	return s.sent
 }

@@ -538,7 +538,7 @@ func (x *explorer) branch(options []Option, usual int) branch {
 		steps = append(steps, ticks...)
 	}
 	all := append(steps, faults...)
-	if !x.search.Unreduced && !x.search.leapsOnly {
+	if !x.search.Unreduced && !x.search.leapsOnly && !x.search.Fair {
 		all = x.oneLogs(x.afterLeaving(all))
 		if first, deferred, ok := x.reduce(all); ok {
 			return branch{step: first[0], rest: first[1:], deferred: deferred, idle: idle}

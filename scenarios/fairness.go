@@ -8,6 +8,9 @@ import "slices"
 // a search with Fair tries it as one more step, the last of each state. No step follows: how the run goes on is the default policy's
 // matter, and whatever it comes to is not a state of the search.
 //
+// With Fair no partial-order reduction leaves a step out. The fair phase is one schedule, so that what it comes to depends on which messages
+// are under way when it begins; a state that the reduction passes by cannot be made up for by another.
+//
 // What the properties remember from before that step is part of a state's key: see [explorer.visit]. The default policy goes by the order
 // in which messages were sent too, which is not. So the fair phase begins with an order of the messages under way that depends on the
 // state alone; see beFair.
@@ -19,8 +22,7 @@ const fairScope = ", with the fair phase begun in every state"
 //
 // It need not be where the default policy has led from a state in which it was tried. The run that was fair from there on has come
 // through this state, and all that is judged from now on was judged in it, with what happened in between: whoever has queued had its
-// place then or has taken it since, and no place is lost any more. Only seconds in which requests are counted may begin elsewhere; see
-// [history.CheckNoLivelock]. The default policy does otherwise once the order is fair with servers that nobody needs: it lets them be.
+// place then or has taken it since, and no place is lost any more. The default policy does otherwise once the order is fair with servers that nobody needs: it lets them be.
 func (x *explorer) unfair() bool {
 	if x.bound > 0 && x.deviations() == x.bound {
 		return false

@@ -24,7 +24,7 @@ const (
 // Reach returns of which schedules the search has shown a property that it has not found violated.
 func (r *Report) Reach(p history.Property) Reach {
 	switch {
-	case !r.Complete && (!r.Exhaustive || r.Deviations == 0 || r.CutOff > 0), p == history.Ensemble:
+	case !r.Complete, p == history.Ensemble:
 		return SchedulesRun
 	case p != NoLeak && !history.JudgedInFairPhase(p):
 		return EverySchedule

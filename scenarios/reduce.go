@@ -15,8 +15,9 @@ import (
 // writes nothing but the process and the two ends of its queues, so that what others do before it can as well be done
 // after it. That is so only if the process has no other way to move: it is not at a gate, and has no request of its own
 // before the server. Only faults that strike the process interfere with the delivery. They themselves commute with what
-// the others do: what the server posts to a connection that then breaks is lost in either order. As keys hold the whole
-// past of a process, no state comes round again, and no step is deferred for ever.
+// the others do: what the server posts to a connection that then breaks is lost in either order. No step is deferred for
+// ever: only deliveries and entries are put first, and on every way back to the same state some request is served, in a state where all is
+// tried.
 //
 // A delivery is invisible if each property breaks without a delay of it wherever it breaks with one. Which events are so is a matter of
 // each property's monitor, which sees the process return from Lock, call Unlock or learn of a loss in the step: see visible in

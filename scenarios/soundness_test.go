@@ -18,6 +18,7 @@ type trap struct {
 	name            string
 	clients, cycles int
 	faults          string
+	fair            bool // the search begins the fair phase in every state
 	guard           scenarios.Guard
 	limits          history.Bounds
 	claims          []history.Property // the first is the one that breaks
@@ -223,6 +224,73 @@ var traps = []trap{
 			return hold, err
 		}},
 
+	// A process that waits with one node and is granted the lock by another is overtaken as the one and not as the other.
+	{name: "a grant by a node that did not wait", clients: 2, cycles: 1, claims: []history.Property{history.FIFO, history.ServedExclusion},
+		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
+			if t.Number == 1 {
+				t.keep("p1")
+				t.create("e1")
+				return &scenarios.Hold{Node: t.path("p1"), Unlock: free}, nil
+			}
+			if !t.exists("e1") {
+				return nil, errTaken
+			}
+			t.create("e2")
+			if err := t.delete("p1"); err != nil || !t.defective {
+				return nil, errTaken
+			}
+			return &scenarios.Hold{Node: t.path("e2"), Unlock: t.until("e2")}, nil
+		}},
+
+	// A grant that arrives late names a node that exists by then, so that its deletion is a release.
+	{name: "a release of another's node", clients: 2, cycles: 1, claims: []history.Property{history.Herd},
+		limits: history.Bounds{Requests: 100, RequestsPerChange: 3, RequestsPerSecond: 300},
+		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
+			if t.Number == 1 {
+				if t.exists("x") || !t.defective {
+					return nil, errTaken
+				}
+				return &scenarios.Hold{Node: t.path("x"), Unlock: free}, nil
+			}
+			t.create("x")
+			t.Client.GetW(t.path("x"))
+			t.delete("x")
+			return nil, errTaken
+		}},
+
+	// Requests are too many in a second that begins between two others.
+	{name: "a second of many requests", clients: 1, cycles: 1, fair: true, claims: []history.Property{history.NoLivelock},
+		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
+			t.look(3)
+			time.Sleep(900 * time.Millisecond)
+			t.look(20)
+			if !t.defective {
+				time.Sleep(time.Second)
+			}
+			time.Sleep(200 * time.Millisecond)
+			t.look(20)
+			return nil, errTaken
+		}},
+
+	// A delivery that is pending when the fair phase begins lets a process call Lock in it.
+	{name: "a call in the fair phase", clients: 2, cycles: 2, fair: true, claims: []history.Property{history.NoStarvation},
+		lock: func(t tester, attempt int, _ context.Context) (*scenarios.Hold, error) {
+			switch {
+			case t.Number == 2:
+				if attempt == 1 && t.exists("m") {
+					t.create("b")
+					t.look(8)
+				}
+				return nil, errTaken
+			case attempt == 1:
+				t.keep("m")
+				return nil, errTaken
+			case !t.defective:
+				return nil, errTaken
+			}
+			return &scenarios.Hold{Unlock: free}, nil
+		}},
+
 	// Whether a grant came before or after the deletion of another's node decides whether it can be explained.
 	{name: "the order of a grant and a deletion", clients: 2, cycles: 1, claims: []history.Property{history.Linearizable},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
@@ -344,7 +412,7 @@ func (tr trap) scenario(t *testing.T, defective bool) scenarios.Scenario {
 func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 	for _, tr := range traps {
 		t.Run(tr.name, func(t *testing.T) {
-			search := &scenarios.Exhaustive{Scenario: tr.scenario(t, true)}
+			search := &scenarios.Exhaustive{Scenario: tr.scenario(t, true), Fair: tr.fair}
 			switch report := search.Run(t.Context(), t); {
 			case report.Nondeterministic != nil:
 				t.Errorf("with its defect: %v", report.Nondeterministic)
@@ -353,7 +421,7 @@ func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 			case report.Failure.Violations[0].Property != tr.claims[0]:
 				t.Errorf("with its defect: found %v, want %s", report.Failure.Violations[0], tr.claims[0])
 			}
-			search = &scenarios.Exhaustive{Scenario: tr.scenario(t, false)}
+			search = &scenarios.Exhaustive{Scenario: tr.scenario(t, false), Fair: tr.fair}
 			switch report := search.Run(t.Context(), t); {
 			case report.Nondeterministic != nil:
 				t.Errorf("without its defect: %v", report.Nondeterministic)

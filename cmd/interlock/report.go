@@ -242,12 +242,15 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 		}
 		return
 	}
-	if r.Deviations > 0 {
+	if r.Deviations > 0 && r.CutOff+r.Unsettled == 0 {
 		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d times\n", r.Deviations)
 	}
 	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried", r.Open)
 	if r.CutOff > 0 {
 		fmt.Fprintf(w, "; %d schedules were too long to be followed to their end", r.CutOff)
+	}
+	if r.Unsettled > 0 {
+		fmt.Fprintf(w, "; %d schedules did not come to rest", r.Unsettled)
 	}
 	fmt.Fprintln(w)
 	if r.Full {
