@@ -16,7 +16,7 @@ test: ## Run the tests.
 searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap
 
 race: ## Run the tests under the race detector, but for those of exhaustive searches.
-	go test -race $$(go list ./... | grep -v -e '/scenarios$$' -e '/referee$$')
+	go test -race -skip='^TestDefects$$' $$(go list ./... | grep -v -e '/scenarios$$' -e '/referee$$')
 	go test -race -run='^Test[A-P]' -skip='$(searches)' ./scenarios & \
 	go test -race -run='^Test[Q-Z]|^Example|^Fuzz' -skip='$(searches)' ./scenarios; status=$$?; \
 	wait $$! && exit $$status

@@ -357,8 +357,8 @@ func (l *loop) busy() bool {
 // tearDown makes every goroutine of the run end. If the run is to be judged, the processes that have finished get to know first
 // that all is over, as by a client that was closed: what goes on all the same is a leak. All others end at their next call.
 func (l *loop) tearDown(judged bool) {
-	l.cancel()
 	if l.pasts != nil {
+		l.cancel()
 		l.pasts.last = l.pasts.last[:0]
 		for _, p := range l.processes {
 			if !p.link.Crashed() {
@@ -378,6 +378,7 @@ func (l *loop) tearDown(judged bool) {
 		}
 		close(p.resume)
 	}
+	l.cancel() // Before that every process is at rest, and how far it has come can be read.
 	// Goroutines that sleep have to wake up once more to find that all is over.
 	time.Sleep(teardownGrace)
 	for _, p := range l.processes {
