@@ -58,7 +58,7 @@ mutations: ## Break the exhaustive search on purpose, and demand that random loc
 	go test ./scenarios -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
 
 alarms: build ## Check all correct locks in 408,000 schedules with three faults each: whatever is found is wrong.
-	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session patient hurried pair steady wrap careful \
+	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session no-deadline deadline-retry pair aged-directory sequence-overflow careful \
 		textbook-guarded; do \
 		bin/interlock check --lock $$lock --servers $$servers --faults any=3 --schedules 12000 || exit 1; done; done
 

@@ -11,7 +11,7 @@ for recorded in corpus/*/; do
 done
 
 # The same schedules for every release, so that their reports can be compared.
-interlock check --lock "$lock" --seed 1 --schedules "${SCHEDULES:-100000}" --require-landed cut@hold,expire@wait,lose-reply@create \
+interlock check --lock "$lock" --seed 1 --schedules "${SCHEDULES:-100000}" --require-coverage cut@hold,expire@wait,lose-reply@create \
 	--out "$reports" --json "$reports/same.json"
 
 # Others each time, of a larger scenario.
@@ -19,7 +19,7 @@ interlock check --lock "$lock" --clients 4 --servers 3 --faults any=3 --seed "${
 	--out "$reports" --json "$reports/fresh.json"
 
 # All schedules of a small one.
-interlock check --lock "$lock" --strategy exhaustive --clients 2 --cycles 1 --faults any=1 --fair \
+interlock check --lock "$lock" --strategy exhaustive --clients 2 --cycles 1 --faults any=1 --fair-suffixes \
 	--out "$reports" --json "$reports/all.json"
 
 # A campaign that a signal has ended finds nothing either.

@@ -95,15 +95,15 @@ func (s *struck) wantPossible(t *testing.T, want string) {
 // A reply can be lost only where a request is under way.
 func TestPossibleAtRest(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		s.wantPossible(t, "cut lose-reply expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut lose-reply expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
 		s.flow()
-		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
 	})
 }
 
 func TestCut(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.Cut, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Cut, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.flow()
 		if s.err != zk.ErrConnectionClosed || s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
@@ -111,13 +111,13 @@ func TestCut(t *testing.T) {
 		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
 		s.cluster.Heal(s.conn.Link)
 		s.pass(time.Second)
-		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
 	})
 }
 
 func TestLoseReply(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.LoseReply, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.LoseReply, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.flow()
 		if s.err != zk.ErrConnectionClosed || !s.stands() {
 			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
@@ -131,7 +131,7 @@ func TestExpire(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
 		before := s.conn.SessionID()
-		faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.pass(5 * time.Second)
 		if !s.stands() || s.cluster.Sessions() != 1 {
 			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(), s.cluster.Sessions())
@@ -141,7 +141,7 @@ func TestExpire(t *testing.T) {
 		if s.stands() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
 			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(), s.conn.SessionID(), s.conn.State())
 		}
-		s.wantPossible(t, "cut expire crash cancel hold-requests hold-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
 	})
 }
 
@@ -150,7 +150,7 @@ func TestCloseSession(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
 		before := s.conn.SessionID()
-		faults.Apply(faults.CloseSession, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.CloseSession, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		if s.stands() || s.cluster.Sessions() != 0 || s.conn.SessionID() != before {
 			t.Errorf("at once the node stands: %v, %d sessions live, the client's is %#x", s.stands(), s.cluster.Sessions(), s.conn.SessionID())
 		}
@@ -166,8 +166,8 @@ func TestCloseSession(t *testing.T) {
 func TestCloseSessionOfIsolated(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
-		faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
-		faults.Apply(faults.CloseSession, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
+		faults.Apply(faults.CloseSession, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.pass(3 * time.Second)
 		if s.conn.State() != zk.StateHasSession {
 			t.Errorf("after 3s the client is in state %v", s.conn.State())
@@ -179,8 +179,8 @@ func TestCloseSessionOfIsolated(t *testing.T) {
 func TestExpireWhileCut(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
-		faults.Apply(faults.Cut, faults.DefaultBounds(), s.cluster, s.conn.Link)
-		faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Cut, faults.DefaultSeverity(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.pass(6 * time.Second)
 		if s.stands() {
 			t.Error("the node stands")
@@ -190,7 +190,7 @@ func TestExpireWhileCut(t *testing.T) {
 
 func TestCrash(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		faults.Apply(faults.Crash, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Crash, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.wantPossible(t, "")
 		s.flow()
 		if s.returned || !s.stands() {
@@ -228,7 +228,7 @@ func TestUnknownKind(t *testing.T) {
 				t.Error("no panic for a kind that there is not")
 			}
 		}()
-		faults.Apply(faults.Kinds, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Kinds, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 	})
 }
 
@@ -236,7 +236,7 @@ func TestUnknownKind(t *testing.T) {
 func TestCancel(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		before := s.cluster.Key()
-		faults.Apply(faults.Cancel, faults.DefaultBounds(), s.cluster, s.conn.Link)
+		faults.Apply(faults.Cancel, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		if s.cluster.Key() != before {
 			t.Error("the cluster has changed")
 		}
@@ -245,11 +245,11 @@ func TestCancel(t *testing.T) {
 
 // What is held is only late, in either direction, if the link is healed in time.
 func TestHold(t *testing.T) {
-	for _, kind := range []faults.Kind{faults.HoldRequests, faults.HoldReplies} {
+	for _, kind := range []faults.Kind{faults.StallRequests, faults.StallReplies} {
 		withStruck(t, func(t *testing.T, s *struck) {
-			faults.Apply(kind, faults.DefaultBounds(), s.cluster, s.conn.Link)
+			faults.Apply(kind, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 			s.hold()
-			if _, servable := s.conn.Servable(); servable == (kind == faults.HoldRequests) || s.returned {
+			if _, servable := s.conn.Servable(); servable == (kind == faults.StallRequests) || s.returned {
 				t.Errorf("%v: the request can be served: %v, the call has returned: %v", kind, servable, s.returned)
 			}
 			if faults.Possible(kind, s.conn.Link) {
@@ -274,7 +274,7 @@ func (s *struck) hold() {
 // A pause ends by itself.
 func TestPause(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		bounds := faults.Bounds{Pause: time.Second}
+		bounds := faults.Severity{Pause: time.Second}
 		faults.Apply(faults.Pause, bounds, s.cluster, s.conn.Link)
 		if faults.Possible(faults.Pause, s.conn.Link) || !s.conn.Paused() {
 			t.Error("a paused process can be paused again")
@@ -294,9 +294,9 @@ func TestPause(t *testing.T) {
 func TestClientClocks(t *testing.T) {
 	for kind, end := range map[faults.Kind]time.Duration{faults.SlowClient: 4 * time.Second, faults.FastClient: 8 * time.Second} {
 		withStruck(t, func(t *testing.T, s *struck) {
-			faults.Apply(kind, faults.Bounds{Drift: 50}, s.cluster, s.conn.Link)
+			faults.Apply(kind, faults.Severity{Drift: 50}, s.cluster, s.conn.Link)
 			s.flow()
-			faults.Apply(faults.Expire, faults.DefaultBounds(), s.cluster, s.conn.Link)
+			faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 			s.pass(end - time.Millisecond)
 			early := s.stands()
 			s.pass(time.Millisecond)
@@ -309,13 +309,13 @@ func TestClientClocks(t *testing.T) {
 
 // The bounds of pauses and clocks are themselves bounded.
 func TestBounds(t *testing.T) {
-	for _, b := range []faults.Bounds{{}, {Pause: -1}, {Pause: time.Hour}, {Pause: time.Second, Drift: -1}, {Pause: time.Second, Drift: 91}} {
+	for _, b := range []faults.Severity{{}, {Pause: -1}, {Pause: time.Hour}, {Pause: time.Second, Drift: -1}, {Pause: time.Second, Drift: 91}} {
 		if b.Validate() == nil {
 			t.Errorf("%v is valid", b)
 		}
 	}
-	usual := faults.DefaultBounds()
-	if err := usual.Validate(); err != nil || !usual.Within(usual) || (faults.Bounds{Pause: time.Minute, Drift: 1}).Within(usual) {
+	usual := faults.DefaultSeverity()
+	if err := usual.Validate(); err != nil || !usual.Within(usual) || (faults.Severity{Pause: time.Minute, Drift: 1}).Within(usual) {
 		t.Errorf("the default bounds: error %v, within themselves: %v", err, usual.Within(usual))
 	}
 }
@@ -328,7 +328,7 @@ func TestLateWatches(t *testing.T) {
 			var events <-chan zk.Event
 			go func() { _, _, events, _ = s.conn.GetW("/n") }()
 			s.flow()
-			faults.Apply(faults.Cut, faults.DefaultBounds(), s.cluster, s.conn.Link)
+			faults.Apply(faults.Cut, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 			other := s.cluster.Connect()
 			defer other.TearDown()
 			go other.Set("/n", []byte("changed"), -1)
@@ -336,16 +336,16 @@ func TestLateWatches(t *testing.T) {
 			for s.cluster.Serve(other.Link); other.Undelivered() > 0; {
 				s.cluster.Deliver(other.Link)
 			}
-			if faults.Possible(faults.LateWatches, s.conn.Link) {
+			if faults.Possible(faults.DelayRewatch, s.conn.Link) {
 				t.Error("possible while no call waits")
 			}
 			var read []byte
 			go func() { read, _, _ = s.conn.Get("/n") }()
 			s.collect()
-			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart late-watches close-session")
+			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart delay-rewatch close-session")
 			if late {
 				key := s.cluster.Key()
-				faults.Apply(faults.LateWatches, faults.DefaultBounds(), s.cluster, s.conn.Link)
+				faults.Apply(faults.DelayRewatch, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 				if s.cluster.Key() == key {
 					t.Error("the cluster's key is the same")
 				}

@@ -22,23 +22,23 @@ func TestLinksThatCanBeStruck(t *testing.T) {
 	}
 	want := func(c *simzk.Cluster, after string, parts, mutes int) {
 		t.Helper()
-		if p, m := possible(c, faults.PartLink), possible(c, faults.MuteLink); p != parts || m != mutes {
+		if p, m := possible(c, faults.PartitionLink), possible(c, faults.PartitionLinkOneway); p != parts || m != mutes {
 			t.Errorf("after %s %d links can be parted and %d muted, want %d and %d", after, p, m, parts, mutes)
 		}
 	}
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		want(c, "nothing", 3, 6)
-		faults.ApplyBetween(faults.MuteLink, c, 2, 0)
+		faults.ApplyBetween(faults.PartitionLinkOneway, c, 2, 0)
 		want(c, "one direction", 2, 5)
-		faults.ApplyBetween(faults.MuteLink, c, 0, 2)
+		faults.ApplyBetween(faults.PartitionLinkOneway, c, 0, 2)
 		want(c, "the other", 2, 4)
-		c.Restore(0, 2)
-		c.Restore(2, 0)
-		faults.ApplyBetween(faults.PartLink, c, 0, 1)
+		c.HealLink(0, 2)
+		c.HealLink(2, 0)
+		faults.ApplyBetween(faults.PartitionLink, c, 0, 1)
 		want(c, "a link", 2, 4)
 		c.KillServer(1)
 		want(c, "the death of a server", 1, 2)
-		c.Part(2, true, true)
+		c.PartitionServer(2, true, true)
 		want(c, "that of another's links", 0, 0)
 	})
 	withEnsemble(t, 1, func(c *simzk.Cluster) { want(c, "nothing with one server", 0, 0) })
@@ -76,7 +76,7 @@ func TestUnreachable(t *testing.T) {
 func TestUnknownLinkFault(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		for name, apply := range map[string]func(){
-			"a client's link": func() { faults.ApplyTo(faults.PartLink, c, c.Links()[0], 0) },
+			"a client's link": func() { faults.ApplyTo(faults.PartitionLink, c, c.Links()[0], 0) },
 			"servers":         func() { faults.ApplyBetween(faults.Unreachable, c, 0, 1) },
 		} {
 			func() {

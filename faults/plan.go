@@ -15,7 +15,7 @@ type Plan struct {
 	At    [Kinds][Phases]uint16 // beyond those, of each kind in each phase of the lock
 	AnyAt [Phases]uint16        // of any kind below AnyKinds in each phase
 
-	Aims [AimsMax]Aim // beyond those, of some kinds for certain targets, in order; the first without a number ends them
+	Targeted [TargetedFaultsMax]TargetedFault // beyond those, of some kinds for certain targets, in order; the first without a number ends them
 }
 
 // Default is the plan of a run that asks for no other: two faults of any kind.
@@ -66,7 +66,7 @@ func (p *Plan) set(name string, count int) error {
 	case aimed && name == "any":
 		return fmt.Errorf("any takes no target: name the fault that is to strike %q", target)
 	case ok && aimed:
-		return p.aim(Aim{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)}, target)
+		return p.target(TargetedFault{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)}, target)
 	case !ok && name != "any":
 		return fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
 	case !ok && phased:
@@ -81,30 +81,30 @@ func (p *Plan) set(name string, count int) error {
 	return nil
 }
 
-// aim adds an aim, whose target is yet to be read.
-func (p *Plan) aim(aim Aim, target string) (err error) {
+// target adds an target, whose target is yet to be read.
+func (p *Plan) target(aim TargetedFault, target string) (err error) {
 	if aim.Target, err = parseTarget(aim.Kind, target); err != nil || aim.Left == 0 {
 		return err
 	}
-	n := len(p.aims())
-	at, found := slices.BinarySearchFunc(p.aims(), aim, compareAims)
+	n := len(p.targets())
+	at, found := slices.BinarySearchFunc(p.targets(), aim, compareTargeted)
 	switch {
 	case found:
 		return fmt.Errorf("fault %q stands twice", aim)
-	case n == AimsMax:
-		return fmt.Errorf("a plan can name at most %d targets", AimsMax)
+	case n == TargetedFaultsMax:
+		return fmt.Errorf("a plan can name at most %d targets", TargetedFaultsMax)
 	}
 	p.insert(at, aim)
 	return nil
 }
 
-// aims returns those that there are.
-func (p *Plan) aims() []Aim {
+// targets returns those that there are.
+func (p *Plan) targets() []TargetedFault {
 	n := 0
-	for n < AimsMax && p.Aims[n].Left > 0 {
+	for n < TargetedFaultsMax && p.Targeted[n].Left > 0 {
 		n++
 	}
-	return p.Aims[:n]
+	return p.Targeted[:n]
 }
 
 func kindNamed(name string) (Kind, bool) {
@@ -137,7 +137,7 @@ func (p Plan) String() string {
 		for phase := range Phases {
 			add(k.String()+"@"+phase.Key(), int(p.At[k][phase]))
 		}
-		for _, aim := range p.aims() {
+		for _, aim := range p.targets() {
 			if aim.Kind == k {
 				add(aim.String(), int(aim.Left))
 			}
@@ -162,12 +162,12 @@ func (p *Plan) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Aimed tells whether the plan names a target.
-func (p *Plan) Aimed() bool { return p.Aims[0].Left > 0 }
+// IsTargeted tells whether the plan names a target.
+func (p *Plan) IsTargeted() bool { return p.Targeted[0].Left > 0 }
 
-// aimsWith tells whether the plan has a fault of the kind left for some target.
-func (p *Plan) aimsWith(k Kind) bool {
-	return p.Aimed() && slices.ContainsFunc(p.aims(), func(a Aim) bool { return a.Kind == k })
+// targetedWith tells whether the plan has a fault of the kind left for some target.
+func (p *Plan) targetedWith(k Kind) bool {
+	return p.IsTargeted() && slices.ContainsFunc(p.targets(), func(a TargetedFault) bool { return a.Kind == k })
 }
 
 // Allows tells whether the plan has a fault of the kind left, in whatever phase.
@@ -177,7 +177,7 @@ func (p *Plan) Allows(k Kind) bool {
 
 // Names tells whether the plan has a fault of the kind left that it asks for by name, not as one of any.
 func (p *Plan) Names(k Kind) bool {
-	return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} || p.aimsWith(k)
+	return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} || p.targetedWith(k)
 }
 
 // AllowsAnywhere tells whether the plan has a fault of the kind that is bound to no phase and to no target.
@@ -185,13 +185,13 @@ func (p *Plan) AllowsAnywhere(k Kind) bool { return p.Of[k] > 0 || k < AnyKinds 
 
 // AllowsCell tells whether the plan has a fault of the kind that is bound to that phase, where such a fault can strike if it is
 // one of any.
-func (p *Plan) AllowsCell(c Cell) bool {
+func (p *Plan) AllowsCell(c CoverageCell) bool {
 	return p.At[c.Kind][c.Phase] > 0 || c.Kind < AnyKinds && p.AnyAt[c.Phase] > 0 && c.Unreachable() == ""
 }
 
 // PhasedOnServers tells whether the plan has a fault of a server left that is bound to a phase.
 func (p *Plan) PhasedOnServers() bool {
-	if p.AnyAt != [Phases]uint16{} || slices.ContainsFunc(p.aims(), func(a Aim) bool { return a.Phased && a.Kind.OnServer() }) {
+	if p.AnyAt != [Phases]uint16{} || slices.ContainsFunc(p.targets(), func(a TargetedFault) bool { return a.Phased && a.Kind.OnServer() }) {
 		return true
 	}
 	for k := range Kinds {
@@ -210,11 +210,11 @@ func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
 // matching returns which aim a fault spends, one for its phase alone before another; -1 if none.
 func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	found := -1
-	for i := range p.Aims {
-		switch a := &p.Aims[i]; {
+	for i := range p.Targeted {
+		switch a := &p.Targeted[i]; {
 		case a.Left == 0:
 			return found
-		case a.Matches(k, phase, at) && (found < 0 || a.Phased && !p.Aims[found].Phased):
+		case a.Matches(k, phase, at) && (found < 0 || a.Phased && !p.Targeted[found].Phased):
 			found = i
 		}
 	}
@@ -224,17 +224,17 @@ func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 // Spend takes a fault of the kind, which strikes in the phase and there, from the plan: one for
 // that target before another, one for that phase alone before another, and one of the kind before
 // one of any. The plan must allow it. Spend returns what it has taken, bound to the kind also where
-// it was one of any: an [Aim] for one fault, without a target if it was bound to none.
-func (p *Plan) Spend(k Kind, phase Phase, at Place) Aim {
+// it was one of any: an [TargetedFault] for one fault, without a target if it was bound to none.
+func (p *Plan) Spend(k Kind, phase Phase, at Place) TargetedFault {
 	aim := p.matching(k, phase, at)
-	taken := Aim{Kind: k, Left: 1}
+	taken := TargetedFault{Kind: k, Left: 1}
 	switch {
 	case aim >= 0:
-		taken.Target, taken.Phase, taken.Phased = p.Aims[aim].Target, p.Aims[aim].Phase,
-			p.Aims[aim].Phased
-		if p.Aims[aim].Left--; p.Aims[aim].Left == 0 {
-			copy(p.Aims[aim:], p.Aims[aim+1:])
-			p.Aims[AimsMax-1] = Aim{}
+		taken.Target, taken.Phase, taken.Phased = p.Targeted[aim].Target, p.Targeted[aim].Phase,
+			p.Targeted[aim].Phased
+		if p.Targeted[aim].Left--; p.Targeted[aim].Left == 0 {
+			copy(p.Targeted[aim:], p.Targeted[aim+1:])
+			p.Targeted[TargetedFaultsMax-1] = TargetedFault{}
 		}
 	case p.At[k][phase] > 0:
 		p.At[k][phase]--
@@ -252,13 +252,13 @@ func (p *Plan) Spend(k Kind, phase Phase, at Place) Aim {
 	return taken
 }
 
-// Add adds faults to the plan, as [Plan.Spend] returns them. A plan has room for [AimsMax] targets:
+// Add adds faults to the plan, as [Plan.Spend] returns them. A plan has room for [TargetedFaultsMax] targets:
 // Add panics if the aim is one more.
-func (p *Plan) Add(a Aim) {
+func (p *Plan) Add(a TargetedFault) {
 	switch {
 	case a.Target != Target{}:
-		if at, found := slices.BinarySearchFunc(p.aims(), a, compareAims); found {
-			p.Aims[at].Left += a.Left
+		if at, found := slices.BinarySearchFunc(p.targets(), a, compareTargeted); found {
+			p.Targeted[at].Left += a.Left
 		} else {
 			p.insert(at, a)
 		}
@@ -270,10 +270,10 @@ func (p *Plan) Add(a Aim) {
 }
 
 // insert makes room for an aim among those that there are.
-func (p *Plan) insert(at int, a Aim) {
-	n := len(p.aims())
-	copy(p.Aims[at+1:n+1], p.Aims[at:n])
-	p.Aims[at] = a
+func (p *Plan) insert(at int, a TargetedFault) {
+	n := len(p.targets())
+	copy(p.Targeted[at+1:n+1], p.Targeted[at:n])
+	p.Targeted[at] = a
 }
 
 // Empty tells whether the plan has no fault left.

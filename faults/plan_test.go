@@ -26,7 +26,7 @@ var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 			plan.AnyAt[phase] = uint16(count.Draw(t, "any in phase"))
 		}
 	}
-	aims := rapid.SliceOfNDistinct(rapid.SampledFrom(someAims), 0, faults.AimsMax, rapid.ID).Draw(t, "aims")
+	aims := rapid.SliceOfNDistinct(rapid.SampledFrom(someAims), 0, faults.TargetedFaultsMax, rapid.ID).Draw(t, "aims")
 	if len(aims) > 0 {
 		text := plan.String() + "," + strings.Join(aims, "=3,") + "=3"
 		aimed, err := faults.Parse(strings.TrimPrefix(text, "none,"))
@@ -39,9 +39,9 @@ var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 })
 
 // someAims are faults for certain targets, each as a plan writes it.
-var someAims = []string{"cut:c1", "cut:c2@hold", "kill-server:s1", "kill-server:leader", "kill-server:leader@hold", "part-server:follower",
-	"slow-clock:s7", "unreachable:c1", "unreachable:s2", "unreachable:c1-s2", "unreachable:c3-leader@wait", "part-link:leader",
-	"part-link:s1-s3", "part-link:s2-follower", "part-link:follower-follower", "mute-link:s1-s3", "mute-link:s3-s1", "mute-link:leader-s1@woken"}
+var someAims = []string{"cut:c1", "cut:c2@hold", "kill-server:s1", "kill-server:leader", "kill-server:leader@hold", "partition-server:follower",
+	"slow-clock:s7", "unreachable:c1", "unreachable:s2", "unreachable:c1-s2", "unreachable:c3-leader@wait", "partition-link:leader",
+	"partition-link:s1-s3", "partition-link:s2-follower", "partition-link:follower-follower", "partition-link-oneway:s1-s3", "partition-link-oneway:s3-s1", "partition-link-oneway:leader-s1@woken"}
 
 func TestPlanRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -112,8 +112,8 @@ func TestPlanString(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N with N from 0 to 1000"
 	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in s1-leader"
-	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, part-server, " +
-		"deafen-server, mute-server, hold-requests, hold-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, part-link, mute-link, late-watches, close-session, any"
+	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, partition-server, " +
+		"partition-inbound, partition-outbound, stall-requests, stall-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, partition-link, partition-link-oneway, delay-rewatch, close-session, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},
@@ -143,13 +143,13 @@ func TestParseErrors(t *testing.T) {
 		{"kill-server:s01=1", `unknown target "s01" of kill-server; it can be a server such as s2, leader, or follower`},
 		{"kill-server:s1-s2=1", `unknown target "s1-s2" of kill-server; it can be a server such as s2, leader, or follower`},
 		{"unreachable:s1-s2=1", `unknown target "s1-s2" of unreachable; it can be a client such as c1, a server such as s2, leader or follower, or both as in c1-s2`},
-		{"part-link:s1-s1=1", `unknown target "s1-s1" of part-link` + forLinks},
-		{"part-link:c1-s1=1", `unknown target "c1-s1" of part-link` + forLinks},
-		{"mute-link:s1-c1=1", `unknown target "s1-c1" of mute-link` + forLinks},
-		{"mute-link:leader-leader=1", `unknown target "leader-leader" of mute-link` + forLinks},
-		{"part-link:s1-=1", `unknown target "s1-" of part-link` + forLinks},
+		{"partition-link:s1-s1=1", `unknown target "s1-s1" of partition-link` + forLinks},
+		{"partition-link:c1-s1=1", `unknown target "c1-s1" of partition-link` + forLinks},
+		{"partition-link-oneway:s1-c1=1", `unknown target "s1-c1" of partition-link-oneway` + forLinks},
+		{"partition-link-oneway:leader-leader=1", `unknown target "leader-leader" of partition-link-oneway` + forLinks},
+		{"partition-link:s1-=1", `unknown target "s1-" of partition-link` + forLinks},
 		{"kill-server:leader@lunch=1", `unknown phase "lunch"; known are idle, create, list, watch, ask, wait, woken, hold, release`},
-		{"part-link:s1-s3=1,part-link:s3-s1=1", `fault "part-link:s1-s3" stands twice`},
+		{"partition-link:s1-s3=1,partition-link:s3-s1=1", `fault "partition-link:s1-s3" stands twice`},
 		{"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1,cut:c9=1", "a plan can name at most 8 targets"},
 	}
 	for _, test := range tests {
@@ -215,7 +215,7 @@ var somePlace = rapid.Custom(func(t *rapid.T) faults.Place {
 // budget returns how many faults of the kind a plan has for the phase and the place.
 func budget(p *faults.Plan, k faults.Kind, phase faults.Phase, at faults.Place) int {
 	n := p.Of[k] + int(p.At[k][phase])
-	for _, aim := range p.Aims {
+	for _, aim := range p.Targeted {
 		if aim.Matches(k, phase, at) {
 			n += int(aim.Left)
 		}
@@ -237,7 +237,7 @@ func total(p faults.Plan) int {
 	for _, inPhase := range p.AnyAt {
 		n += int(inPhase)
 	}
-	for _, aim := range p.Aims {
+	for _, aim := range p.Targeted {
 		n += int(aim.Left)
 	}
 	return n
@@ -255,7 +255,7 @@ func TestSpendPanics(t *testing.T) {
 
 // No text makes Parse panic. What it takes, it takes again as the plan says it.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash", "kill-server:leader@hold=1", "mute-link:s3-s1=2", "unreachable:s2-c1=1", "cut=-1", "=", ",", "\xff=1"} {
+	for _, seed := range []string{"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash", "kill-server:leader@hold=1", "partition-link-oneway:s3-s1=2", "unreachable:s2-c1=1", "cut=-1", "=", ",", "\xff=1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

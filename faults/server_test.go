@@ -36,7 +36,7 @@ func TestServersThatCanBeStruck(t *testing.T) {
 				} else if !want {
 					return
 				}
-				faults.ApplyAt(kind, faults.DefaultBounds(), c, server)
+				faults.ApplyAt(kind, faults.DefaultSeverity(), c, server)
 				if faults.PossibleAt(kind, c, server) {
 					t.Errorf("%d servers: %v can strike s%d again", servers, kind, server+1)
 				}
@@ -61,17 +61,17 @@ func TestVictims(t *testing.T) {
 func TestServerFaults(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		first, second := c.Links()[0], c.Links()[1]
-		faults.ApplyAt(faults.KillServer, faults.DefaultBounds(), c, 0)
+		faults.ApplyAt(faults.KillServer, faults.DefaultSeverity(), c, 0)
 		if c.Up(0) || first.ServerIndex() == 0 || !first.Connected() {
 			t.Errorf("s1 is up: %v; its client is at s%d, connected: %v", c.Up(0), first.ServerIndex()+1, first.Connected())
 		}
 		c.StartServer(0)
-		faults.ApplyAt(faults.PartServer, faults.DefaultBounds(), c, 1)
-		if !c.Parted(1) || second.ServerIndex() != 1 || !second.Connected() {
-			t.Errorf("s2 is cut off: %v; its client is at s%d, connected: %v", c.Parted(1), second.ServerIndex()+1, second.Connected())
+		faults.ApplyAt(faults.PartitionServer, faults.DefaultSeverity(), c, 1)
+		if !c.Partitioned(1) || second.ServerIndex() != 1 || !second.Connected() {
+			t.Errorf("s2 is cut off: %v; its client is at s%d, connected: %v", c.Partitioned(1), second.ServerIndex()+1, second.Connected())
 		}
-		c.Rejoin(1)
-		if c.Parted(1) {
+		c.HealServer(1)
+		if c.Partitioned(1) {
 			t.Error("s2 is still cut off")
 		}
 	})
@@ -81,7 +81,7 @@ func TestServerFaults(t *testing.T) {
 func TestReset(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		link := c.Links()[0]
-		faults.Apply(faults.Reset, faults.DefaultBounds(), c, link)
+		faults.Apply(faults.Reset, faults.DefaultSeverity(), c, link)
 		if link.Down() || link.ServerIndex() == 0 {
 			t.Errorf("the link is down: %v; the client is at s%d", link.Down(), link.ServerIndex()+1)
 		}

@@ -26,7 +26,7 @@ func TestSpentPlanAdmitsWhatWasSpent(t *testing.T) {
 				somePlace.Draw(t, "place")}
 			if rapid.Bool().Draw(t, "of few kinds") {
 				s.kind = rapid.SampledFrom([]faults.Kind{faults.Cut, faults.KillServer,
-					faults.MuteLink}).Draw(t, "kind")
+					faults.PartitionLinkOneway}).Draw(t, "kind")
 			}
 			if left.AllowsIn(s.kind, s.phase, s.at) {
 				spent.Add(left.Spend(s.kind, s.phase, s.at))
@@ -75,8 +75,8 @@ var scarce = rapid.Custom(func(t *rapid.T) faults.Plan {
 	for phase := range faults.Phases {
 		plan.AnyAt[phase] = uint16(few(int(plan.AnyAt[phase])))
 	}
-	for i := range plan.Aims {
-		plan.Aims[i].Left = uint16(few(int(plan.Aims[i].Left)))
+	for i := range plan.Targeted {
+		plan.Targeted[i].Left = uint16(few(int(plan.Targeted[i].Left)))
 	}
 	return plan
 })
@@ -97,5 +97,5 @@ func TestAddPanics(t *testing.T) {
 			t.Errorf("%v has room for one more", full)
 		}
 	}()
-	full.Add(other.Aims[0])
+	full.Add(other.Targeted[0])
 }

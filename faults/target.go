@@ -74,7 +74,7 @@ func parseTarget(k Kind, text string) (Target, error) {
 		t.other, ok = parseEnd(second)
 	}
 	// The order of the ends counts only where one is not heard by the other.
-	if both && k != MuteLink && compareEnds(t.other, t.one) < 0 {
+	if both && k != PartitionLinkOneway && compareEnds(t.other, t.one) < 0 {
 		t.one, t.other = t.other, t.one
 	}
 	if !ok || !t.suits(k.Strikes()) {
@@ -145,11 +145,11 @@ func (t Target) matches(k Kind, at Place) bool {
 		return t.one.is(at.Server, at.Leader)
 	}
 	return t.one.is(at.Server, at.Leader) && t.other.is(at.Peer, at.Leader) ||
-		k == PartLink && t.one.is(at.Peer, at.Leader) && t.other.is(at.Server, at.Leader)
+		k == PartitionLink && t.one.is(at.Peer, at.Leader) && t.other.is(at.Server, at.Leader)
 }
 
-// An Aim is how many faults of one kind a plan has for one target, in any phase of the lock or in one.
-type Aim struct {
+// An TargetedFault is how many faults of one kind a plan has for one target, in any phase of the lock or in one.
+type TargetedFault struct {
 	Kind   Kind
 	Target Target
 	Phase  Phase
@@ -158,10 +158,10 @@ type Aim struct {
 }
 
 // AimsMax is how many targets a plan can name.
-const AimsMax = 8
+const TargetedFaultsMax = 8
 
 // String returns what stands in the plan for it, but for the number.
-func (a Aim) String() string {
+func (a TargetedFault) String() string {
 	text := a.Kind.String() + ":" + a.Target.String()
 	if a.Phased {
 		text += "@" + a.Phase.Key()
@@ -170,12 +170,12 @@ func (a Aim) String() string {
 }
 
 // Matches tells whether a fault of the kind, which strikes in the phase and there, is one of those that are aimed at.
-func (a *Aim) Matches(k Kind, phase Phase, at Place) bool {
+func (a *TargetedFault) Matches(k Kind, phase Phase, at Place) bool {
 	return a.Left > 0 && a.Kind == k && (!a.Phased || a.Phase == phase) && a.Target.matches(k, at)
 }
 
 // Fits returns an error if there is no such target among so many clients and servers, or nil.
-func (a Aim) Fits(clients, servers int) error {
+func (a TargetedFault) Fits(clients, servers int) error {
 	for _, e := range [...]end{a.Target.one, a.Target.other} {
 		switch {
 		case e.role == theClient && int(e.number) > clients:
@@ -189,14 +189,14 @@ func (a Aim) Fits(clients, servers int) error {
 	return nil
 }
 
-// compareAims orders aims as they stand in a plan.
-func compareAims(a, b Aim) int {
+// compareTargeted orders aims as they stand in a plan.
+func compareTargeted(a, b TargetedFault) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareEnds(a.Target.one, b.Target.one), compareEnds(a.Target.other, b.Target.other),
 		cmp.Compare(a.phaseRank(), b.phaseRank()))
 }
 
 // phaseRank is 0 of an aim without a phase.
-func (a Aim) phaseRank() int {
+func (a TargetedFault) phaseRank() int {
 	if a.Phased {
 		return 1 + int(a.Phase)
 	}
@@ -204,7 +204,7 @@ func (a Aim) phaseRank() int {
 }
 
 // Key returns 64 bits that stand for the aim and for what is left of it.
-func (a Aim) Key() uint64 {
+func (a TargetedFault) Key() uint64 {
 	return uint64(a.Kind)<<56 | uint64(a.Target.one.role)<<52 | uint64(a.Target.other.role)<<48 | uint64(a.Target.one.number)<<40 |
 		uint64(a.Target.other.number)<<32 | uint64(a.phaseRank())<<16 | uint64(a.Left)
 }

@@ -35,16 +35,16 @@ func TestTargets(t *testing.T) {
 		{"unreachable:leader-c1=1", faults.Unreachable, faults.Place{Client: c1, Server: 3, Leader: 3}, faults.Waiting, true},
 		{"unreachable:leader-c1=1", faults.Unreachable, faults.Place{Client: c1, Server: 2, Leader: 3}, faults.Waiting, false},
 		{"unreachable:leader-c1=1", faults.Unreachable, faults.Place{Client: c2, Server: 3, Leader: 3}, faults.Waiting, false},
-		{"part-link:s3-s1=1", faults.PartLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
-		{"part-link:s3-s1=1", faults.PartLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, false},
-		{"part-link:leader=1", faults.PartLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
-		{"part-link:leader=1", faults.PartLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, false},
-		{"part-link:follower-follower=1", faults.PartLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, true},
-		{"part-link:follower-follower=1", faults.PartLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, false},
-		{"mute-link:leader=1", faults.MuteLink, faults.Place{Server: 3, Peer: 1, Leader: 3}, faults.Idle, true},
-		{"mute-link:leader=1", faults.MuteLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, false},
-		{"mute-link:s1-leader=1", faults.MuteLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
-		{"mute-link:s1-leader=1", faults.MuteLink, faults.Place{Server: 3, Peer: 1, Leader: 3}, faults.Idle, false},
+		{"partition-link:s3-s1=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
+		{"partition-link:s3-s1=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, false},
+		{"partition-link:leader=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
+		{"partition-link:leader=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, false},
+		{"partition-link:follower-follower=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, true},
+		{"partition-link:follower-follower=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, false},
+		{"partition-link-oneway:leader=1", faults.PartitionLinkOneway, faults.Place{Server: 3, Peer: 1, Leader: 3}, faults.Idle, true},
+		{"partition-link-oneway:leader=1", faults.PartitionLinkOneway, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, false},
+		{"partition-link-oneway:s1-leader=1", faults.PartitionLinkOneway, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
+		{"partition-link-oneway:s1-leader=1", faults.PartitionLinkOneway, faults.Place{Server: 3, Peer: 1, Leader: 3}, faults.Idle, false},
 	} {
 		plan, err := faults.Parse(tc.plan)
 		if err != nil {
@@ -99,7 +99,7 @@ func TestAimFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := plan.Aims[0].Fits(tc.clients, tc.servers); err != nil {
+		if err := plan.Targeted[0].Fits(tc.clients, tc.servers); err != nil {
 			got = err.Error()
 		}
 		if got != tc.want {

@@ -53,11 +53,11 @@ func TestQueueAgrees(t *testing.T) {
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
 		events := queuers(t)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServedExclusion, events)
+		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion, events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
 		if (got == models.Holds) != (fifo == nil && served == nil) {
-			t.Fatalf("queue: %v, fifo: %+v, served-exclusion: %+v in\n%v", got, fifo, served, events)
+			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v in\n%v", got, fifo, served, events)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func TestFencedAgrees(t *testing.T) {
 				events[i].Zxid = rapid.Int64Range(1, 5).Draw(t, "token")
 			}
 		}
-		rising, lock := c.Check(history.Token, events), c.Check(history.Linearizable, events)
+		rising, lock := c.Check(history.MonotonicToken, events), c.Check(history.Linearizable, events)
 		got := modelled(noFatal{}, "fenced", events)
 		verdicts[got]++
 		if (got == models.Holds) != (rising == nil && lock == nil) {
@@ -151,7 +151,7 @@ func TestRegisterAgrees(t *testing.T) {
 		if v := history.CheckNoLostUpdate(events); (v == nil) != (lost == 0) {
 			t.Fatalf("%+v, want %d lost in\n%v", v, lost, events)
 		}
-		if fenced := history.CheckFencedExclusion(events); checked && fenced != nil {
+		if fenced := history.CheckFencing(events); checked && fenced != nil {
 			t.Fatalf("%+v in\n%v", fenced, events)
 		}
 	})
@@ -184,11 +184,11 @@ func TestSoonerGrantsAgree(t *testing.T) {
 		}
 		place := rapid.IntRange(made+1, i).Draw(t, "place")
 		events = slices.Insert(slices.Delete(events, i, i+1), place, granted)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServedExclusion, events)
+		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion, events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
 		if (got == models.Holds) != (fifo == nil && served == nil) {
-			t.Fatalf("queue: %v, fifo: %+v, served-exclusion: %+v after moving %d to %d in\n%v", got, fifo, served, i, place, events)
+			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v after moving %d to %d in\n%v", got, fifo, served, i, place, events)
 		}
 	})
 }

@@ -55,7 +55,7 @@ func TestLocksAreJudgedApart(t *testing.T) {
 			Zxid: version}
 	}
 	cases := map[history.Property]func(one, other string) []history.Event{
-		history.BeliefExclusion: func(one, other string) []history.Event {
+		history.ClientMutualExclusion: func(one, other string) []history.Event {
 			return slices.Concat(used(1, 1, one, 0, 100, 5), used(2, 1, other, 50, 150, 7))
 		},
 		history.Linearizable: func(one, other string) []history.Event {
@@ -65,10 +65,10 @@ func TestLocksAreJudgedApart(t *testing.T) {
 			return slices.Concat(used(2, 1, other, 10, 50, 7),
 				later(0, lockCall(1, 1), queuedFor(1, 1, one)), later(60, granted(1, 1, one, 5)))
 		},
-		history.Token: func(one, other string) []history.Event {
+		history.MonotonicToken: func(one, other string) []history.Event {
 			return slices.Concat(used(1, 1, one, 0, 50, 7), used(2, 1, other, 60, 90, 5))
 		},
-		history.FencedExclusion: func(one, other string) []history.Event {
+		history.Fencing: func(one, other string) []history.Event {
 			return slices.Concat(used(1, 1, one, 0, 50, 5), used(2, 1, other, 60, 90, 7),
 				later(70, wrote(2, 1, 3)), later(99, wrote(1, 1, 4)))
 		},
@@ -77,7 +77,7 @@ func TestLocksAreJudgedApart(t *testing.T) {
 				later(10, read(1, 1, 2)), later(70, read(2, 1, 2), wrote(2, 1, 3)),
 				later(99, wrote(1, 1, 4)))
 		},
-		history.HonestLoss: func(one, other string) []history.Event {
+		history.LossNotification: func(one, other string) []history.Event {
 			// Only the first attempt is told otherwise, so its lock alone decides.
 			return slices.Concat(later(0, granted(1, 1, one, 5)), later(5, lost(1, 1)),
 				later(6, granted(1, 2, other, 7)), later(9, unlockOK(1, 1)))
@@ -94,13 +94,13 @@ func TestLocksAreJudgedApart(t *testing.T) {
 					len(beside), together)
 				continue
 			}
-			byLock := property != history.HonestLoss && property != history.NoLostUpdate
+			byLock := property != history.LossNotification && property != history.NoLostUpdate
 			told := strings.Contains(together.Detail, "of the lock /locks/a")
 			if told != (byLock && beside != nil) {
 				t.Errorf("%s, with %d more events: %s", property, len(beside), together.Detail)
 			}
 			apart := within(t, property, slices.Concat(events("/locks/a", "/locks/b"), beside))
-			if (apart != nil) != (property == history.HonestLoss) {
+			if (apart != nil) != (property == history.LossNotification) {
 				t.Errorf("%s, with %d more events: of two locks %+v", property, len(beside), apart)
 			}
 		}
@@ -111,7 +111,7 @@ func TestLocksAreJudgedApart(t *testing.T) {
 func TestEventsOfOneOfSeveralLocks(t *testing.T) {
 	events := history.Merge(history.NewLog(slices.Concat(used(3, 1, "/b", 0, 45, 1),
 		used(1, 1, "/a", 10, 90, 5), used(2, 1, "/a", 50, 95, 7)))).Events()
-	v := within(t, history.BeliefExclusion, events)
+	v := within(t, history.ClientMutualExclusion, events)
 	if v == nil || events[v.Event].Kind != history.Enter || events[v.Event].Process != 2 {
 		t.Fatalf("%+v", v)
 	}
@@ -163,7 +163,7 @@ func TestWhatNamesALock(t *testing.T) {
 			"[/a /third]", 2},
 	} {
 		events := slices.Concat(test.grants, stay(1), stay(2), test.beside)
-		if v := within(t, history.BeliefExclusion, events); (v != nil) != test.broken {
+		if v := within(t, history.ClientMutualExclusion, events); (v != nil) != test.broken {
 			t.Errorf("%s: %+v", test.name, v)
 		}
 		locks, nameless := history.Locks(events)
@@ -209,7 +209,7 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 	// What breaks a property in one of two locks that a process has at once is found.
 	both := slices.Concat(used(1, 1, "/a", 0, 100, 7), used(1, 2, "/b", 20, 60, 3),
 		used(2, 1, "/b", 50, 99, 4))
-	for _, property := range []history.Property{history.BeliefExclusion, history.Linearizable} {
+	for _, property := range []history.Property{history.ClientMutualExclusion, history.Linearizable} {
 		v := within(t, property, both)
 		if v == nil || !strings.HasSuffix(v.Detail, "of the lock /b") {
 			t.Errorf("%s: %+v", property, v)
@@ -241,7 +241,7 @@ func TestResourcesByName(t *testing.T) {
 		events := slices.Concat(used(1, 1, test.locks[0], 0, 50, 5),
 			used(2, 1, test.locks[1], 60, 90, 7), updates(test.resources[0], test.resources[1]))
 		lost := within(t, history.NoLostUpdate, events)
-		late := within(t, history.FencedExclusion, events)
+		late := within(t, history.Fencing, events)
 		if (lost != nil) != test.lost || (late != nil) != test.late {
 			t.Errorf("%v, %v: lost %+v, late %+v", test.locks, test.resources, lost, late)
 		}

@@ -54,19 +54,19 @@ func TestCheckWithin(t *testing.T) {
 		events   [][]history.Event
 		surely   time.Duration // up to which uncertainty the property is surely broken, -1 if never
 	}{
-		{"inside together", history.BeliefExclusion, [][]history.Event{stay(1, 0, 100), stay(2, 80, 200)}, 9},
-		{"inside one after the other", history.BeliefExclusion, [][]history.Event{stay(1, 0, 100), stay(2, 101, 200)}, -1},
-		{"inside until the last event", history.BeliefExclusion, [][]history.Event{later(0, enter(1, 1)), later(100, on(history.Send, 1)), stay(2, 80, 200)}, 9},
-		{"inside, and told of a loss", history.BeliefExclusion, [][]history.Event{later(0, enter(1, 1)), later(100, lost(1, 1)), stay(2, 80, 200)}, 9},
+		{"inside together", history.ClientMutualExclusion, [][]history.Event{stay(1, 0, 100), stay(2, 80, 200)}, 9},
+		{"inside one after the other", history.ClientMutualExclusion, [][]history.Event{stay(1, 0, 100), stay(2, 101, 200)}, -1},
+		{"inside until the last event", history.ClientMutualExclusion, [][]history.Event{later(0, enter(1, 1)), later(100, on(history.Send, 1)), stay(2, 80, 200)}, 9},
+		{"inside, and told of a loss", history.ClientMutualExclusion, [][]history.Event{later(0, enter(1, 1)), later(100, lost(1, 1)), stay(2, 80, 200)}, 9},
 
 		{"overtaken", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/l/b", 7)), later(80, grant(1, "/l/a", 5))}, 14},
 		{"in turn", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/l/b", 4)), later(80, grant(1, "/l/a", 5))}, -1},
 		{"another lock", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/m/b", 7)), later(80, grant(1, "/l/a", 5))}, -1},
 		{"overtaken by one that is lost", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/l/b", 7), lost(2, 1)), later(80, grant(1, "/l/a", 5))}, -1},
 
-		{"a token fell", history.Token, [][]history.Event{later(0, grant(1, "/l/a", 7)), later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 5))}, 24},
-		{"equal tokens", history.Token, [][]history.Event{later(0, grant(1, "/l/a", 7)), later(50, grant(2, "/l/b", 7))}, 10000},
-		{"a token rose", history.Token, [][]history.Event{later(0, grant(1, "/l/a", 5)), later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 7))}, -1},
+		{"a token fell", history.MonotonicToken, [][]history.Event{later(0, grant(1, "/l/a", 7)), later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 5))}, 24},
+		{"equal tokens", history.MonotonicToken, [][]history.Event{later(0, grant(1, "/l/a", 7)), later(50, grant(2, "/l/b", 7))}, 10000},
+		{"a token rose", history.MonotonicToken, [][]history.Event{later(0, grant(1, "/l/a", 5)), later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 7))}, -1},
 
 		{"two have it", history.Linearizable, [][]history.Event{have(1, 0, 100), have(2, 50, 200)}, 19},
 		{"one has it after the other", history.Linearizable, [][]history.Event{have(1, 0, 100), have(2, 105, 200)}, -1},
@@ -74,10 +74,10 @@ func TestCheckWithin(t *testing.T) {
 
 		{"an update is lost", history.NoLostUpdate, [][]history.Event{later(0, read(1, 1, 4)), later(9, read(2, 1, 4), wrote(2, 1, 6)), later(5, wrote(1, 1, 5))}, 10000},
 		{"versions count, and not times", history.NoLostUpdate, [][]history.Event{later(0, read(1, 1, 4)), later(9, wrote(1, 1, 5)), later(5, read(2, 1, 5), wrote(2, 1, 6))}, -1},
-		{"an older holder writes", history.FencedExclusion, [][]history.Event{later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(1, 1, 6)), later(12, wrote(2, 1, 5))}, 10000},
-		{"an older holder writes before", history.FencedExclusion, [][]history.Event{later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(2, 1, 6)), later(12, wrote(1, 1, 5))}, -1},
-		{"told otherwise", history.HonestLoss, [][]history.Event{later(0, lockOK(1, 1, "")), later(1, lost(1, 1)), later(2, unlockOK(1, 1))}, 10000},
-		{"told", history.HonestLoss, [][]history.Event{later(0, lockOK(1, 1, "")), later(1, lost(1, 1)), later(2, unlockFailed(1, 1))}, -1},
+		{"an older holder writes", history.Fencing, [][]history.Event{later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(1, 1, 6)), later(12, wrote(2, 1, 5))}, 10000},
+		{"an older holder writes before", history.Fencing, [][]history.Event{later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(2, 1, 6)), later(12, wrote(1, 1, 5))}, -1},
+		{"told otherwise", history.LossNotification, [][]history.Event{later(0, lockOK(1, 1, "")), later(1, lost(1, 1)), later(2, unlockOK(1, 1))}, 10000},
+		{"told", history.LossNotification, [][]history.Event{later(0, lockOK(1, 1, "")), later(1, lost(1, 1)), later(2, unlockFailed(1, 1))}, -1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var logs []*history.Log
@@ -134,7 +134,7 @@ func TestWithinAgrees(t *testing.T) {
 	kinds := []history.Kind{history.LockCall, history.LockReturn, history.LockReturn, history.NodeCreated, history.NodeCreated, history.Lost,
 		history.Enter, history.Leave, history.UnlockCall, history.UnlockReturn}
 	plain := map[history.Property]func([]history.Event, time.Duration) bool{
-		history.Token: plainTokenFell, history.FIFO: plainOvertaken, history.BeliefExclusion: plainInside}
+		history.MonotonicToken: plainTokenFell, history.FIFO: plainOvertaken, history.ClientMutualExclusion: plainInside}
 	verdicts := map[string]int{}
 	for n := range 10_000 {
 		paths := []string{"/l/a", "/l/b", "/m/a"}
@@ -329,7 +329,7 @@ func TestProductionHistories(t *testing.T) {
 	}{
 		{0, 0, nil},
 		{0, 20, nil},
-		{10 * time.Millisecond, 1, []history.Property{history.BeliefExclusion, history.Linearizable}},
+		{10 * time.Millisecond, 1, []history.Property{history.ClientMutualExclusion, history.Linearizable}},
 		{10 * time.Millisecond, 11, nil},
 	} {
 		events := merged(test.forward)

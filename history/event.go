@@ -53,12 +53,12 @@ const (
 
 	// What the harness did.
 
-	Fault    // a fault landed. Name, and in Op the phase of the lock that it landed in; Server of one that strikes a server; Peer of a link
-	Healed   // a link works again, or a server. Server, Peer; of a link between servers the direction from Server to Peer
-	Resumed  // a process that was paused goes on
-	Crashed  // the process stopped for good
-	Tick     // time passed
-	Liveness // from here on no faults, and a fair order
+	Fault     // a fault landed. Name, and in Op the phase of the lock that it landed in; Server of one that strikes a server; Peer of a link
+	Healed    // a link works again, or a server. Server, Peer; of a link between servers the direction from Server to Peer
+	Resumed   // a process that was paused goes on
+	Crashed   // the process stopped for good
+	Tick      // time passed
+	FairPhase // from here on no faults, and a fair order
 
 	// What else a process asked of its lock, and what it did while it had it. They stand last because a trace hash holds
 	// the numbers of kinds.
@@ -82,7 +82,7 @@ var kindNames = [kinds]string{
 	ReenterCall: "reenter-call", ReenterReturn: "reenter-return", Exited: "exited",
 	ResourceRead: "resource-read", ResourceWrite: "resource-write",
 	Logged: "logged", Applied: "applied", Leading: "leading",
-	Fault: "fault", Healed: "healed", Resumed: "resumed", Crashed: "crashed", Tick: "tick", Liveness: "liveness",
+	Fault: "fault", Healed: "healed", Resumed: "resumed", Crashed: "crashed", Tick: "tick", FairPhase: "fair-phase",
 }
 
 // String returns the name under which the kind stands in a trace file.
@@ -113,6 +113,7 @@ type Event struct {
 	At      time.Duration `json:"at_ns"`             // virtual time since the run began
 	Kind    Kind          `json:"kind"`              // what happened
 	Peer    uint8         `json:"peer,omitempty"`    // the server at the other end of the link that it concerns, from 1; 0 if it concerns none
+	Relaxes bool          `json:"relaxes,omitempty"` // of a Fault: from here on a session may end before its timeout, and a sync may be stale
 	Process int32         `json:"process,omitempty"` // whom it concerns, from 1; 0 where it is the ensemble alone
 	Attempt int32         `json:"attempt,omitempty"` // which of the process's attempts at the lock, from 1
 	Request int32         `json:"request,omitempty"` // the process's request, numbered from 1

@@ -13,7 +13,7 @@ const reasonOvertaken = "the lock was granted while a process with an older node
 // which has not returned. A process that crashed while it waited keeps its place until its node is deleted. One that
 // gave up, so that its attempt returned with an error, does not: its node is merely left over. A node that is already
 // deleted when it is granted is judged like any other, since it cannot have come before an older one at any time; of a
-// lock that claims [ServedExclusion], which does not judge such a grant, nor before one by which another process has the lock.
+// lock that claims [ServerMutualExclusion], which does not judge such a grant, nor before one by which another process has the lock.
 //
 // It takes time linear in the events, times the number of nodes that are live at once, and allocates only if more than
 // a few are.

@@ -3,7 +3,7 @@ package history
 import "errors"
 
 // What etcd guarantees of its watches, as the validators of its robustness tests name and quote it, and what that is for
-// ZooKeeper's, which fire once, carry no data and belong to a connection. A [Violation] of [Watch] has one of them as its
+// ZooKeeper's, which fire once, carry no data and belong to a connection. A [Violation] of [NoLostWatch] has one of them as its
 // Guarantee.
 //
 // Sources: etcd API guarantees, https://etcd.io/docs/v3.5/learning/api_guarantees/, and etcd's tests/robustness/validate;
@@ -29,7 +29,7 @@ var (
 		`a watch fires for its node and its kind of change only`)
 )
 
-// guaranteeOf tells which guarantee is broken for each reason of [CheckWatch].
+// guaranteeOf tells which guarantee is broken for each reason of [CheckNoLostWatch].
 var guaranteeOf = map[string]error{
 	reasonNeverArmed: ErrFilter, reasonFiredUncaused: ErrFilter, reasonFiredTwice: ErrUnique, reasonEventTwice: ErrUnique,
 	reasonFiredGone: ErrResumable, reasonGoneSilently: ErrResumable, reasonNotFired: ErrReliable, reasonEventLost: ErrReliable,

@@ -190,7 +190,7 @@ func contention(processes int32) []history.Event {
 			exchange(p, "exists", watch)
 		}
 	}
-	log = append(log, on(history.Liveness, 0))
+	log = append(log, on(history.FairPhase, 0))
 	for p := int32(1); p <= processes; p++ {
 		log = append(log, lockOK(p, 1, path(p)), on(history.Enter, p), on(history.Leave, p), unlockCall(p, 1))
 		zxid++

@@ -104,6 +104,9 @@ func (e *Event) appendFields(b []byte) []byte {
 	if e.Peer != 0 {
 		b = append(b, 0, 0, 0, e.Peer) // After two 0 stands a length, and there is none of 0 bytes.
 	}
+	if e.Relaxes {
+		b = append(b, 0, 0, 0, 0) // After three 0 stands a peer, and there is none of number 0.
+	}
 	return b
 }
 

@@ -36,13 +36,13 @@ func (stateless) state(*queue, *State)              {}
 
 // A rule says how a property is judged, as far as that depends on the lock.
 type rule struct {
-	limits       Bounds
-	exclusive    bool // [ServedExclusion] is claimed too
+	limits       Limits
+	exclusive    bool // [ServerMutualExclusion] is claimed too
 	linearizable bool // [Linearizable] is claimed too
 }
 
-func newRule(claims []Property, limits Bounds) rule {
-	return rule{limits, slices.Contains(claims, ServedExclusion), slices.Contains(claims, Linearizable)}
+func newRule(claims []Property, limits Limits) rule {
+	return rule{limits, slices.Contains(claims, ServerMutualExclusion), slices.Contains(claims, Linearizable)}
 }
 
 // A verdict is what becomes of one property in a pass over a history.
@@ -136,8 +136,8 @@ type monitorState struct {
 }
 
 // NewMonitor returns a monitor for those of the claims that are decided event by event. The limits are those of
-// [NoStarvation], [NoLivelock] and [Herd].
-func NewMonitor(claims []Property, limits Bounds) *Monitor {
+// [NoStarvation], [NoLivelock] and [NoHerd].
+func NewMonitor(claims []Property, limits Limits) *Monitor {
 	m := &Monitor{rule: newRule(claims, limits)}
 	for i := range propertyTable {
 		p := &propertyTable[i]

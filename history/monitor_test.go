@@ -161,7 +161,7 @@ func (b *bedlam) change(e history.Event, ephemeral bool) {
 
 // end writes what makes the properties be judged that look at the end.
 func (b *bedlam) end() {
-	b.log(on(history.Liveness, 0))
+	b.log(on(history.FairPhase, 0))
 	for range rapid.IntRange(0, 8).Draw(b.t, "steps at the end") {
 		b.step()
 	}
@@ -169,7 +169,7 @@ func (b *bedlam) end() {
 
 // without the watches, which fire in an order that bedlam does not keep.
 func judged() []history.Property {
-	return slices.DeleteFunc(history.Properties(), func(p history.Property) bool { return p == history.Watch })
+	return slices.DeleteFunc(history.Properties(), func(p history.Property) bool { return p == history.NoLostWatch })
 }
 
 // signature returns what a history breaks of a property, empty if nothing.
@@ -184,8 +184,8 @@ func signature(c *history.Checker, p history.Property, events []history.Event) s
 // see it. The second history is the first with some of its events moved, left out, repeated, or done by another process.
 func TestEqualStatesHaveEqualFutures(t *testing.T) {
 	equal, apart, broken := 0, 0, 0
-	limits := history.Bounds{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
-	c := history.Checker{Bounds: limits}
+	limits := history.Limits{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
+	c := history.Checker{Limits: limits}
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBedlam(t)
 		for range rapid.IntRange(4, 25).Draw(t, "steps") {
@@ -236,13 +236,13 @@ func brief(events []history.Event) (text string) {
 	return text
 }
 
-func stateOf(p history.Property, limits history.Bounds, events []history.Event) uint64 {
+func stateOf(p history.Property, limits history.Limits, events []history.Event) uint64 {
 	m := history.NewMonitor([]history.Property{p}, limits)
 	m.Observe(events)
 	return m.State(nil)
 }
 
-func monitorBroken(p history.Property, limits history.Bounds, events []history.Event) bool {
+func monitorBroken(p history.Property, limits history.Limits, events []history.Event) bool {
 	m := history.NewMonitor([]history.Property{p}, limits)
 	m.Observe(events)
 	return len(m.Violations()) > 0
@@ -330,8 +330,8 @@ func drawBedlam(t *rapid.T) []history.Event {
 
 // A monitor that takes a history in bit by bit, is copied, and taken back, finds what the checkers of whole histories find.
 func TestMonitorsAgreeWithCheckers(t *testing.T) {
-	limits := history.Bounds{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
-	c := history.Checker{Bounds: limits, Exclusive: true}
+	limits := history.Limits{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
+	c := history.Checker{Limits: limits, Exclusive: true}
 	claims := judged()
 	m, saved := history.NewMonitor(claims, limits), history.NewMonitor(claims, limits)
 	found := make(map[history.Property]int)

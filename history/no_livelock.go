@@ -21,22 +21,22 @@ type spinning struct {
 // requests within any second of virtual time in which nobody gets on.
 //
 // It takes time linear in the events, times the number of processes, and times the requests in a second.
-func CheckNoLivelock(events []Event, bounds Bounds) *Violation {
+func CheckNoLivelock(events []Event, bounds Limits) *Violation {
 	return decide(NoLivelock, &livelockMonitor{bounds: &bounds}, events)
 }
 
 // A livelockMonitor remembers nothing before the Liveness event.
 type livelockMonitor struct {
-	bounds    *Bounds
-	lively    bool
+	bounds    *Limits
+	fair      bool
 	spinnings []spinning
 }
 
-func (m *livelockMonitor) reset() { m.lively, m.spinnings = false, m.spinnings[:0] }
+func (m *livelockMonitor) reset() { m.fair, m.spinnings = false, m.spinnings[:0] }
 
 func (m *livelockMonitor) copy(from monitor) {
 	other := from.(*livelockMonitor)
-	m.lively, m.spinnings = other.lively, m.spinnings[:0]
+	m.fair, m.spinnings = other.fair, m.spinnings[:0]
 	for i := range other.spinnings {
 		s := m.add(other.spinnings[i].process)
 		s.sent = append(s.sent, other.spinnings[i].sent...)
@@ -70,12 +70,12 @@ func (m *livelockMonitor) visible(*queue, *Event) bool { return false }
 func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	e := &log[i]
 	switch e.Kind {
-	case Liveness:
-		m.lively = true
+	case FairPhase:
+		m.fair = true
 	case LockReturn, UnlockReturn, Enter, Leave, Finished:
 		m.spinnings = m.spinnings[:0]
 	case Send:
-		if !m.lively {
+		if !m.fair {
 			break
 		}
 		if sent := m.spin(e); len(sent) > m.bounds.RequestsPerSecond {

@@ -11,11 +11,11 @@ import (
 func TestNoLivelock(t *testing.T) {
 	const livelock = "a process sends requests without end while nobody gets on"
 	type events = []history.Event
-	fair := on(history.Liveness, 0)
+	fair := on(history.FairPhase, 0)
 	sends := func(p int32, n int, at time.Duration) events {
 		return slices.Repeat(events{{Kind: history.Send, Process: p, At: at}}, n)
 	}
-	three := history.Bounds{RequestsPerSecond: 3}
+	three := history.Limits{RequestsPerSecond: 3}
 	judge(t, history.NoLivelock, func(e []history.Event) *history.Violation { return history.CheckNoLivelock(e, three) }, []verdict{
 		{name: "nothing"},
 		{name: "too many", reason: livelock, event: 4, events: slices.Concat(events{fair}, sends(1, 4, 0))},

@@ -8,8 +8,8 @@ import (
 
 const reasonStarved = "a process that had queued was overtaken more often than the lock allows"
 
-// A place is that of a process which waits.
-type place struct {
+// A queuePlace is that of a process which waits.
+type queuePlace struct {
 	process   int32
 	queued    int    // the index of the event since which overtakings count, 0 if they do not yet
 	node      string // by which it has queued
@@ -20,8 +20,8 @@ type place struct {
 }
 
 // lost is the place of a process whose node is gone.
-func (p *place) lost() place {
-	return place{process: p.process, made: p.made, late: p.late, withdrawn: p.withdrawn}
+func (p *queuePlace) lost() queuePlace {
+	return queuePlace{process: p.process, made: p.made, late: p.late, withdrawn: p.withdrawn}
 }
 
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
@@ -34,21 +34,21 @@ func (p *place) lost() place {
 // overtaken more often than Bounds.Overtakings before it has the lock, gives up, its call fails, or it crashes.
 //
 // It takes time linear in the events, times the number of processes that wait.
-func CheckNoStarvation(events []Event, bounds Bounds) *Violation {
+func CheckNoStarvation(events []Event, bounds Limits) *Violation {
 	return decide(NoStarvation, &starvationMonitor{bounds: &bounds}, events)
 }
 
 type starvationMonitor struct {
-	bounds *Bounds
-	places []place
-	lively bool
+	bounds *Limits
+	places []queuePlace
+	fair   bool
 }
 
-func (m *starvationMonitor) reset() { m.places, m.lively = m.places[:0], false }
+func (m *starvationMonitor) reset() { m.places, m.fair = m.places[:0], false }
 
 func (m *starvationMonitor) copy(from monitor) {
 	other := from.(*starvationMonitor)
-	m.places, m.lively = append(m.places[:0], other.places...), other.lively
+	m.places, m.fair = append(m.places[:0], other.places...), other.fair
 }
 
 func (m *starvationMonitor) finish(*queue, []Event) *Violation { return nil }
@@ -65,7 +65,7 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.withdrawn, 2) | uint64(p.late)<<3
 		sum += fold(fold(uint64(p.process), flags), xxhash.Sum64String(p.node))
 	}
-	s.fold(sum, bit(m.lively, 0))
+	s.fold(sum, bit(m.fair, 0))
 }
 
 // visible: before the Liveness event nobody is overtaken, and places depend on what each process does itself.
@@ -75,8 +75,8 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 	e := &log[i]
 	p := findPlace(m.places, e.Process)
 	switch e.Kind {
-	case Liveness:
-		m.lively = true
+	case FairPhase:
+		m.fair = true
 		for p := range m.places {
 			if m.places[p].queued != 0 {
 				m.places[p].queued = i
@@ -87,13 +87,13 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 		if p >= 0 {
 			late = m.places[p].late
 		}
-		m.places = append(withoutPlace(m.places, e.Process), place{process: e.Process, late: late})
+		m.places = append(withoutPlace(m.places, e.Process), queuePlace{process: e.Process, late: late})
 	case NodeCreated:
 		if p >= 0 && e.Session != 0 {
 			m.places[p].queue(e, i)
 		}
 	case NodeDeleted:
-		if p >= 0 && m.places[p].node == e.Path && !m.lively {
+		if p >= 0 && m.places[p].node == e.Path && !m.fair {
 			m.places[p] = m.places[p].lost()
 		}
 	case SessionExpired, SessionClosed: // A pause that began before the Liveness event can cost the session after it.
@@ -102,7 +102,7 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 		}
 	case SessionState:
 		if p >= 0 {
-			m.places[p] = place{process: e.Process, late: m.places[p].late, withdrawn: m.places[p].withdrawn}
+			m.places[p] = queuePlace{process: e.Process, late: m.places[p].late, withdrawn: m.places[p].withdrawn}
 		}
 	case Fault:
 		if p >= 0 && e.Name == cancelName {
@@ -119,12 +119,12 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 
 // returned takes note of an attempt that has ended.
 func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
-	if p := overtake(m.places, q, e); p != nil && m.lively && p.overtaken > m.bounds.Overtakings {
+	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.bounds.Overtakings {
 		return &Violation{Property: NoStarvation, Event: i, Reason: reasonStarved,
 			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, now by c%d",
 				p.process, p.queued, p.overtaken, e.Process)}
 	}
-	if !m.lively {
+	if !m.fair {
 		for p := range m.places {
 			m.places[p].overtaken = 0
 		}
@@ -134,7 +134,7 @@ func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
 }
 
 // queue takes note of a node that the process has made.
-func (p *place) queue(e *Event, index int) {
+func (p *queuePlace) queue(e *Event, index int) {
 	switch {
 	case p.late > 0:
 		p.late--
@@ -146,9 +146,9 @@ func (p *place) queue(e *Event, index int) {
 }
 
 // left returns the places without that of a process whose call has returned, unless a node that it has asked for may yet come.
-func left(places []place, e *Event) []place {
+func left(places []queuePlace, e *Event) []queuePlace {
 	if p := findPlace(places, e.Process); p >= 0 && e.Err != "" && !places[p].made {
-		places[p] = place{process: e.Process, late: places[p].late + 1}
+		places[p] = queuePlace{process: e.Process, late: places[p].late + 1}
 		return places
 	}
 	return withoutPlace(places, e.Process)
@@ -156,12 +156,12 @@ func left(places []place, e *Event) []place {
 
 // overtake counts a grant against all whom it overtakes, and returns the one that was overtaken most often, or nil. Nobody queues
 // before its own call.
-func overtake(places []place, q *queue, e *Event) *place {
+func overtake(places []queuePlace, q *queue, e *Event) *queuePlace {
 	o := q.opening(e.Process)
 	if e.Err != "" || o < 0 {
 		return nil
 	}
-	var most *place
+	var most *queuePlace
 	for p := range places {
 		if places[p].queued != 0 && places[p].queued < q.open[o].call {
 			places[p].overtaken++
@@ -173,7 +173,7 @@ func overtake(places []place, q *queue, e *Event) *place {
 	return most
 }
 
-func findPlace(places []place, process int32) int {
+func findPlace(places []queuePlace, process int32) int {
 	for p := range places {
 		if places[p].process == process {
 			return p
@@ -182,7 +182,7 @@ func findPlace(places []place, process int32) int {
 	return -1
 }
 
-func withoutPlace(places []place, process int32) []place {
+func withoutPlace(places []queuePlace, process int32) []queuePlace {
 	if p := findPlace(places, process); p >= 0 {
 		return append(places[:p], places[p+1:]...)
 	}

@@ -9,7 +9,7 @@ import (
 func TestNoStarvation(t *testing.T) {
 	const starved = "a process that had queued was overtaken more often than the lock allows"
 	type events = []history.Event
-	fair := on(history.Liveness, 0)
+	fair := on(history.FairPhase, 0)
 	queued := events{lockCall(1, 1), created(1, "/l/a", 1)}
 	turn := func(attempt int32) events { return events{lockCall(2, attempt), lockOK(2, attempt, "")} }
 	join := func(parts ...events) events {
@@ -19,7 +19,7 @@ func TestNoStarvation(t *testing.T) {
 		}
 		return all
 	}
-	once := history.Bounds{Overtakings: 1}
+	once := history.Limits{Overtakings: 1}
 	judge(t, history.NoStarvation, func(e []history.Event) *history.Violation { return history.CheckNoStarvation(e, once) }, []verdict{
 		{name: "nothing"},
 		{name: "overtaken twice", reason: starved, event: 6, events: join(events{fair}, queued, turn(1), turn(2))},

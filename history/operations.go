@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// A Modelled is a model that a recorded history can be checked against, and how the history becomes operations for it. In
+// A ModelOperations is a model that a recorded history can be checked against, and how the history becomes operations for it. In
 // all of them what a client was not told of is taken from the events of the ensemble, so that every operation has an end.
-type Modelled struct {
+type ModelOperations struct {
 	Name       string
 	Model      porcupine.Model
 	Operations func([]Event) []porcupine.Operation
@@ -20,8 +20,8 @@ type Modelled struct {
 
 // Models returns the models that histories can be checked against. A history says nothing of how many places a semaphore
 // has nor of who reads and who writes, so [models.Semaphore] and [models.ReadWrite] are not among them.
-func Models() []Modelled {
-	return []Modelled{
+func Models() []ModelOperations {
+	return []ModelOperations{
 		{"mutex", models.Mutex, LockOperations, nil},
 		{"owner", models.Owner, LockOperations, nil},
 		{"fenced", models.Fenced, LockOperations, nil},

@@ -154,13 +154,13 @@ func Example_production() {
 	}
 	clocks := history.Clocks{Default: 50 * time.Millisecond, Pause: 200 * time.Millisecond}
 	events := history.Merge(logs...).Events()
-	for _, property := range []history.Property{history.BeliefExclusion, history.FIFO, history.Token, history.Linearizable} {
+	for _, property := range []history.Property{history.ClientMutualExclusion, history.FIFO, history.MonotonicToken, history.Linearizable} {
 		violation, decided := history.CheckWithin(property, events, clocks, models.Limits{Time: time.Minute})
 		fmt.Println(property, violation == nil && decided)
 	}
 	// Output:
-	// belief-exclusion true
+	// client-mutual-exclusion true
 	// fifo true
-	// token true
+	// monotonic-token true
 	// linearizable true
 }

@@ -19,7 +19,7 @@ type pending struct {
 }
 
 // CheckProgress decides [Progress]: once no faults come any more, every process gets an answer. Whether the answer
-// is the lock, [CheckNoRefusal] decides.
+// is the lock, [CheckNoSpuriousFailure] decides.
 //
 // The property holds if the history has no Liveness event, for then nothing was promised, or if at its end every call of
 // Lock and of Unlock by a process that has not crashed has returned. The history must have been run until nothing
@@ -68,7 +68,7 @@ func (m *progressMonitor) observe(_ *queue, log []Event, i int) *Violation {
 		m.calls = withoutCall(m.calls, LockCall, e)
 	case UnlockReturn:
 		m.calls = withoutCall(m.calls, UnlockCall, e)
-	case Liveness:
+	case FairPhase:
 		m.judged = true
 	case Crashed:
 		m.crashed = append(m.crashed, e.Process)

@@ -8,7 +8,7 @@ import (
 
 func TestProgress(t *testing.T) {
 	const lockStuck, unlockStuck = "a process waits for the lock for ever", "a process waits for its unlock for ever"
-	live := on(history.Liveness, 0)
+	live := on(history.FairPhase, 0)
 	judge(t, history.Progress, history.CheckProgress, []verdict{
 		{name: "nothing"},
 		{name: "lock stuck", reason: lockStuck, event: 0, events: []history.Event{lockCall(1, 1), live}},

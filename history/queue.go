@@ -71,10 +71,10 @@ func (q *queue) observe(e *Event, i int) {
 		}
 		q.endWaiting(e.Process)
 		if e.Err != "" {
-			q.dropHearsay(e.Process, 0, 0)
+			q.dropUnobserved(e.Process, 0, 0)
 		}
 	case UnlockReturn:
-		q.dropHearsay(e.Process, e.Process, e.Attempt)
+		q.dropUnobserved(e.Process, e.Process, e.Attempt)
 	case UnlockCall:
 		for n := range q.nodes {
 			if q.nodes[n].holder == e.Process && q.nodes[n].attempt == e.Attempt {
@@ -191,9 +191,9 @@ func (q *queue) endWaiting(process int32) {
 	q.nodes = kept
 }
 
-// dropHearsay drops the nodes of a process of which no event of the ensemble tells, and by which the
+// dropUnobserved drops the nodes of a process of which no event of the ensemble tells, and by which the
 // holder has the lock in that attempt. A holder 0 stands for nobody.
-func (q *queue) dropHearsay(process, holder, attempt int32) {
+func (q *queue) dropUnobserved(process, holder, attempt int32) {
 	q.nodes = slices.DeleteFunc(q.nodes, func(n node) bool {
 		return n.zxid == 0 && !n.ephemeral && n.process == process && n.holder == holder && n.attempt == attempt
 	})

@@ -17,7 +17,7 @@ const (
 //   - it is deleted when UnlockReturn reports success;
 //   - a ReenterReturn reports no failure to a holder whose node stands, unless it is told right then that the lock is lost.
 //
-// A node that goes with its session, or that somebody else deletes, is a matter of [HonestLoss]. Holds whose node is not
+// A node that goes with its session, or that somebody else deletes, is a matter of [LossNotification]. Holds whose node is not
 // known are not judged.
 //
 // It takes time linear in the events, times the number of nodes and processes alive.

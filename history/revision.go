@@ -113,7 +113,7 @@ func lateByVersion(events []Event) *Violation {
 			if w.token < newest.token {
 				detail := fmt.Sprintf("c%d wrote with token %d, after c%d with %d",
 					events[w.event].Process, w.token, events[newest.event].Process, newest.token)
-				return &Violation{Property: FencedExclusion, Event: w.event,
+				return &Violation{Property: Fencing, Event: w.event,
 					Reason: reasonLateWrite, Detail: detail}
 			}
 			newest = w

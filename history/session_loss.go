@@ -26,7 +26,7 @@ const (
 //
 // It takes time linear in the events, times the number of leases that stand at once.
 func CheckSessionLoss(events []Event, listens bool) *Violation {
-	return decide(SessionLoss, &sessionMonitor{bounds: &Bounds{Listens: listens}}, events)
+	return decide(SessionLoss, &sessionMonitor{bounds: &Limits{Listens: listens}}, events)
 }
 
 // A standingLease is a lease that stands.
@@ -37,7 +37,7 @@ type standingLease struct {
 }
 
 type sessionMonitor struct {
-	bounds *Bounds
+	bounds *Limits
 	leases []standingLease // at most one for each process
 	over   int             // of how many of them the session is over
 }

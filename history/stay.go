@@ -16,7 +16,7 @@ type stay struct {
 	from, till time.Duration
 }
 
-// insideTogether decides [BeliefExclusion] of the history of one lock.
+// insideTogether decides [ClientMutualExclusion] of the history of one lock.
 func insideTogether(events []Event, clocks *Clocks) *Violation {
 	pauses := clocks.longPauses(events)
 	var visits []stay
@@ -34,7 +34,7 @@ func insideTogether(events []Event, clocks *Clocks) *Violation {
 				}
 				detail := fmt.Sprintf("c%d and c%d, which entered at event %d, "+
 					"were both inside for at least %v", v.process, o.process, o.enter, both)
-				return &Violation{Property: BeliefExclusion, Event: i, Reason: reasonTwoInside,
+				return &Violation{Property: ClientMutualExclusion, Event: i, Reason: reasonTwoInside,
 					Detail: detail}
 			}
 			visits = append(visits, v)

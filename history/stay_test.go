@@ -76,7 +76,7 @@ func TestPausedHolder(t *testing.T) {
 		const promised = 200 * time.Millisecond
 		wanted := map[time.Duration]bool{promised: test.broken, math.MaxInt64: test.without}
 		for pause, want := range wanted {
-			v, _ := history.CheckWithin(history.BeliefExclusion, events,
+			v, _ := history.CheckWithin(history.ClientMutualExclusion, events,
 				history.Clocks{Pause: pause}, models.Limits{})
 			if (v != nil) != want {
 				t.Errorf("%s, if the lock stands %v: %+v", test.name, pause, v)
@@ -99,7 +99,7 @@ func TestPausedHolderWithinClocks(t *testing.T) {
 			later(4000, enter(2, 1)), later(6000, leave(2, 1))))).Events()
 		clocks := history.Clocks{Default: time.Duration(uncertainty) * time.Millisecond,
 			Pause: 299 * time.Millisecond}
-		v, _ := history.CheckWithin(history.BeliefExclusion, events, clocks, models.Limits{})
+		v, _ := history.CheckWithin(history.ClientMutualExclusion, events, clocks, models.Limits{})
 		if (v != nil) != broken {
 			t.Errorf("within %d ms: %+v", uncertainty, v)
 		}

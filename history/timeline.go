@@ -134,7 +134,7 @@ func rankOf(k Kind) int {
 		return plumbing
 	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall, ReenterCall, ReenterReturn, Exited, ResourceWrite,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
-		SessionExpired, SessionClosed, Leading, Fault, Resumed, Crashed, Liveness:
+		SessionExpired, SessionClosed, Leading, Fault, Resumed, Crashed, FairPhase:
 		return telling
 	}
 	return incident
@@ -533,7 +533,7 @@ func harnessPhrase(e *Event) string {
 		return "CRASHES"
 	case Tick:
 		return "time passes"
-	case Liveness:
+	case FairPhase:
 		return "no more faults, fair from here on"
 	}
 	return e.Kind.String()

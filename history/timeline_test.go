@@ -52,7 +52,7 @@ func paused() *Timeline {
 			{At: ms(6011), Kind: Lost, Process: 1, Attempt: 1},
 		},
 		Violations: []*Violation{{
-			Property: BeliefExclusion, Event: 21, Reason: "two at once",
+			Property: ClientMutualExclusion, Event: 21, Reason: "two at once",
 			Detail: "c2 entered while c1 was inside\nc1 entered at event 8",
 		}},
 	}
@@ -88,7 +88,7 @@ Each line: number of the event, virtual time since the start, and the event unde
   19  +6.010s │                                                     │                                       │ watch 1: _c_3f9a…-lock-0000000000 deleted
   20  +6.010s │                                                     │                                       │ HAS THE LOCK _c_b07E…-lock-0000000001
 ! 21  +6.010s │                                                     │                                       │ ENTERS
-!             └ belief-exclusion: c2 entered while c1 was inside
+!             └ client-mutual-exclusion: c2 entered while c1 was inside
 !               c1 entered at event 8
   22  +6.011s │                                                     │ is told: lost                         │
 `)
@@ -109,7 +109,7 @@ func TestTimelineDecisive(t *testing.T) {
   19  +6.010s │                                                     │                      │ watch 1: _c_3f9a…-lock-0000000000 deleted
   20  +6.010s │                                                     │                      │ HAS THE LOCK _c_b07E…-lock-0000000001
 ! 21  +6.010s │                                                     │                      │ ENTERS
-!             └ belief-exclusion: c2 entered while c1 was inside
+!             └ client-mutual-exclusion: c2 entered while c1 was inside
 !               c1 entered at event 8
 `)
 }
@@ -137,7 +137,7 @@ func TestTimelineDecisiveProgress(t *testing.T) {
 // stuck is a history in which the lock gets free and c2 is never told.
 func stuck() *Timeline {
 	events := paused().Events[:18]
-	events = append(events, Event{At: ms(6010), Kind: Liveness}, Event{At: ms(6010), Kind: Healed, Process: 1})
+	events = append(events, Event{At: ms(6010), Kind: FairPhase}, Event{At: ms(6010), Kind: Healed, Process: 1})
 	for i := range 20 {
 		events = append(events, Event{At: ms(6011 + i), Kind: Tick})
 	}

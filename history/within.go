@@ -10,26 +10,26 @@ import (
 
 // WithinClocks are the properties that [CheckWithin] can judge. The others need what only a
 // simulation knows: the events of the ensemble, or a time from which no fault strikes.
-var WithinClocks = []Property{BeliefExclusion, FencedExclusion, NoLostUpdate, FIFO, HonestLoss,
-	Token, Linearizable}
+var WithinClocks = []Property{ClientMutualExclusion, Fencing, NoLostUpdate, FIFO, LossNotification,
+	MonotonicToken, Linearizable}
 
 // CheckWithin decides a property of a history whose events have times of clocks that may be off. It
 // returns a violation only if the property is broken whatever the clocks really said within their
 // bounds:
-//   - [BeliefExclusion]: two processes were inside at the same time even if each entered as late,
+//   - [ClientMutualExclusion]: two processes were inside at the same time even if each entered as late,
 //     and left or was told of its loss as early, as its clock allows. If the history has no end of
 //     a stay, the stay ends with the last event of its attempt.
 //   - [FIFO]: a process had surely queued, by a NodeCreated, before another was granted the lock,
 //     was surely granted it after that, and has the lower token. A grant that was lost is not
 //     compared, for it may have come late.
-//   - [Token]: two grants have the same token, or a lower one was asked for when a higher one had
+//   - [MonotonicToken]: two grants have the same token, or a lower one was asked for when a higher one had
 //     surely been granted.
 //   - [Linearizable]: no order of the acquires and releases is possible if each may have taken
 //     effect at any time from the earliest at which it can have been called to the latest at which
 //     it can have returned. A lock that was lost may have been released at any time since it was
 //     granted.
-//   - [FencedExclusion] and [NoLostUpdate] go by the versions that the ResourceRead and
-//     ResourceWrite events of a resource tell, and [HonestLoss] by what the process of each attempt
+//   - [Fencing] and [NoLostUpdate] go by the versions that the ResourceRead and
+//     ResourceWrite events of a resource tell, and [LossNotification] by what the process of each attempt
 //     was told, in its own order: none of them depends on clocks.
 //
 // A lock was lost if a Lost event says so, or an error of Unlock.
@@ -58,7 +58,7 @@ var WithinClocks = []Property{BeliefExclusion, FencedExclusion, NoLostUpdate, FI
 func CheckWithin(property Property, events []Event, clocks Clocks,
 	limits models.Limits) (v *Violation, decided bool) {
 	switch property {
-	case HonestLoss:
+	case LossNotification:
 		return toldOtherwise(events), true
 	case NoLostUpdate:
 		return lostByVersion(events), true
@@ -81,15 +81,15 @@ func CheckWithin(property Property, events []Event, clocks Clocks,
 func checkLockWithin(property Property, events []Event, clocks *Clocks,
 	limits models.Limits) (v *Violation, decided bool) {
 	switch property {
-	case BeliefExclusion:
+	case ClientMutualExclusion:
 		return insideTogether(events, clocks), true
 	case FIFO:
 		return overtakenSurely(events, clocks), true
-	case Token:
+	case MonotonicToken:
 		return tokenSurelyFell(events, clocks), true
 	case Linearizable:
 		return notLinearizableWithin(events, clocks, limits)
-	case FencedExclusion:
+	case Fencing:
 		return lateByVersion(events), true
 	}
 	panic(fmt.Sprintf("history: %s cannot be checked within clocks", property))
@@ -217,7 +217,7 @@ func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
 }
 
 func tokenFell(before, after *Event, event int) *Violation {
-	return &Violation{Property: Token, Event: event, Reason: reasonTokenFell,
+	return &Violation{Property: MonotonicToken, Event: event, Reason: reasonTokenFell,
 		Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d",
 			after.Process, after.Zxid, before.Process, before.Zxid)}
 }
@@ -280,7 +280,7 @@ func spansWithin(events []Event, of []int, granted *Event, clocks *Clocks) []ope
 	return []operationWithin{acquire, release}
 }
 
-// toldOtherwise decides [HonestLoss] by what the process of each attempt was told since it was
+// toldOtherwise decides [LossNotification] by what the process of each attempt was told since it was
 // granted the lock.
 func toldOtherwise(events []Event) *Violation {
 	type hold struct {
@@ -316,7 +316,7 @@ func toldOtherwise(events []Event) *Violation {
 			}
 		}
 		if reason != "" && h.told != 0 {
-			return &Violation{Property: HonestLoss, Event: i, Reason: reason,
+			return &Violation{Property: LossNotification, Event: i, Reason: reason,
 				Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt)}
 		}
 	}

@@ -17,7 +17,7 @@ type contender struct {
 	*queue
 	ctx  context.Context // of the call, without its end; it is for observers
 	rule rule
-	memory
+	predecessorHint
 	prefix  string // of the path of every node that the contender makes
 	started time.Time
 
@@ -31,11 +31,11 @@ type contender struct {
 	gone        chan struct{} // closed when the node has been removed
 
 	standing
-	watches   map[string]watch // that were set and have not fired, by the name of the node
+	registry  map[string]watch // that were set and have not fired, by the name of the node
 	uncertain bool             // a request to create a node may have been carried out
 	doubted   bool             // that was so at any time of the attempt
 	spoilt    bool             // a request may be under way that names a node with the GUID
-	guessing  bool             // the node before the contender's own will be guessed
+	hinting   bool             // the node before the contender's own will be guessed
 	shut      bool             // the client has said that it was closed
 	muteSince time.Time        // when the client was first found closed, as far as one can tell
 	muteLast  time.Time        // when it was last
@@ -79,13 +79,13 @@ var (
 const retryPause = 100 * time.Millisecond
 
 func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
-	m, err := q.remember(r)
+	m, err := q.takeHint(r)
 	if err != nil {
 		return nil, err
 	}
 	c := &contender{
-		queue: q, ctx: context.WithoutCancel(ctx), rule: r, memory: m, prefix: q.at(namePrefix + m.guid + nameInfixes[r.kind]), started: time.Now(),
-		guessing:   m.ahead != "" && m.trust >= trusted,
+		queue: q, ctx: context.WithoutCancel(ctx), rule: r, predecessorHint: m, prefix: q.at(namePrefix + m.guid + nameInfixes[r.kind]), started: time.Now(),
+		hinting:    m.ahead != "" && m.trust >= trusted,
 		retryAfter: retryPause + time.Duration(m.draw())*time.Microsecond,
 		unwanted:   make(chan struct{}), gone: make(chan struct{}),
 	}
@@ -115,9 +115,9 @@ func (c *contender) why(err error) error {
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 
 // obtain goes through the queue. If the lock is granted, its caller must see to it that [contender.hold] is called.
-func (c *contender) obtain() (*vigil, error) {
+func (c *contender) obtain() (*leaseKeeper, error) {
 	vigil, err := c.acquire()
-	for name, one := range c.watches {
+	for name, one := range c.registry {
 		one.made = c.made
 		c.left.leave(c.at(name), one)
 	}
@@ -135,7 +135,7 @@ func (c *contender) obtain() (*vigil, error) {
 }
 
 // hold holds the lock until it is given back or lost.
-func (c *contender) hold(v *vigil) {
+func (c *contender) hold(v *leaseKeeper) {
 	defer close(c.gone)
 	began := time.Now()
 	v.keep()
@@ -145,7 +145,7 @@ func (c *contender) hold(v *vigil) {
 }
 
 // acquire makes a node and waits until it has its turn. It returns the watch over it.
-func (c *contender) acquire() (*vigil, error) {
+func (c *contender) acquire() (*leaseKeeper, error) {
 	for {
 		vigil, err := c.attempt()
 		switch {
@@ -154,7 +154,7 @@ func (c *contender) acquire() (*vigil, error) {
 		case err == errDisowned:
 			// The session was lost, or somebody removed the node: a new node queues at the end.
 			c.standing, c.spoilt = standing{}, true
-			clear(c.watches)
+			clear(c.registry)
 			continue
 		}
 		if err := c.pause(err); err != nil {
@@ -164,7 +164,7 @@ func (c *contender) acquire() (*vigil, error) {
 }
 
 // attempt goes as far as it can without an error. What it has reached, a node, is kept for the next attempt.
-func (c *contender) attempt() (*vigil, error) {
+func (c *contender) attempt() (*leaseKeeper, error) {
 	if c.node == "" {
 		if err := c.create(); err != nil {
 			return nil, err
@@ -189,9 +189,9 @@ func (c *contender) attempt() (*vigil, error) {
 		return nil, err
 	}
 	if proven && c.alive() {
-		return c.newVigil(c.created), nil
+		return c.newLeaseKeeper(c.created), nil
 	}
-	return c.confirmVigil()
+	return c.confirmKeeper()
 }
 
 // alive tells whether the session to which the node belongs must still live. The node was made by a request that was
@@ -216,7 +216,7 @@ func (c *contender) create() error {
 	}
 	c.uncertain = true
 	session, asked := c.client.SessionID(), time.Now()
-	if !c.guessing {
+	if !c.hinting {
 		c.along = c.listAlong()
 	}
 	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(), zk.FlagEphemeral|zk.FlagSequence, c.acl)
@@ -227,12 +227,12 @@ func (c *contender) create() error {
 		c.created, c.seen = asked, asked
 		c.owner = session // If the client's session is still this one, the node was made in it: no session comes back.
 	case errors.Is(err, zk.ErrNoNode):
-		c.uncertain, c.guessing = false, false
+		c.uncertain, c.hinting = false, false
 		return c.createParents(c.path)
 	case refused(err), errors.Is(err, zk.ErrNoServer): // The client has not sent it.
 		c.uncertain = false
 	default:
-		c.doubted, c.spoilt, c.guessing = true, true, false
+		c.doubted, c.spoilt, c.hinting = true, true, false
 	}
 	return err
 }
@@ -338,7 +338,7 @@ func (c *contender) removeOnce() error {
 	if first {
 		c.deleting = c.client.SessionID()
 	}
-	err := c.giveWay()
+	err := c.releaseNode()
 	switch {
 	case isNoNode(err) && (first || c.client.SessionID() != c.deleting):
 		// In a later session nothing tells whether an earlier request has removed the node, or the end of its session.
@@ -347,7 +347,7 @@ func (c *contender) removeOnce() error {
 		c.spoilt = true
 		return err
 	case err == nil:
-		c.bequeath()
+		c.leaveHint()
 	}
 	c.observe(Event{Kind: Removed})
 	c.node = ""
@@ -357,11 +357,11 @@ func (c *contender) removeOnce() error {
 	return nil
 }
 
-// giveWay deletes the node. That of a Mutex is changed before, in the same transaction, so that the event which wakes the
+// releaseNode deletes the node. That of a Mutex is changed before, in the same transaction, so that the event which wakes the
 // contender behind it tells that nobody is left before it: of the two events only the first reaches a watch. Whoever has not
 // had its turn, or has lost its session, leaves without that sign. So does one that did not have to wait itself, because
 // most likely nobody waits for it either, and the sign has its price.
-func (c *contender) giveWay() error {
+func (c *contender) releaseNode() error {
 	if client, ok := c.client.(multiClient); ok && c.granted && c.waited && c.rule.kind == exclusive {
 		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1}, &zk.DeleteRequest{Path: c.node, Version: -1})
 		if !errors.Is(err, zk.ErrNoAuth) { // It takes one right more than to delete.

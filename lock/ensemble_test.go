@@ -20,7 +20,7 @@ func cutOff(t *testing.T, test func(w *world, server int, part func())) {
 		}{{"cut off", true, true}, {"deaf", true, false}, {"mute", false, true}} {
 			t.Run(fmt.Sprintf("s%d %s", server, way.name), func(t *testing.T) {
 				inEnsemble(t, 3, 3, func(w *world) {
-					test(w, server, func() { w.cluster.Part(server-1, way.deaf, way.mute) })
+					test(w, server, func() { w.cluster.PartitionServer(server-1, way.deaf, way.mute) })
 				})
 			})
 		}

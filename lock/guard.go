@@ -29,9 +29,9 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	if err := context.Cause(l.ctx); err != nil {
 		return nil, err
 	}
-	client, ok := l.grant.contender.client.(multiClient)
+	client, ok := l.tenure.contender.client.(multiClient)
 	if !ok {
-		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.grant.contender.client)
+		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.tenure.contender.client)
 	}
 	if slices.ContainsFunc(operations, l.harms) {
 		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to", l.Node())
@@ -42,13 +42,13 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.grant.beginWrite(l); err != nil {
+	if err := l.tenure.beginWrite(l); err != nil {
 		return nil, err
 	}
 	responses, err := await(ctx, func() ([]zk.MultiResponse, error) {
 		responses, err := client.Multi(guarded...)
 		if len(responses) > 0 || !errors.Is(undecided(err), ErrUncertain) {
-			l.grant.endWrite()
+			l.tenure.endWrite()
 		}
 		return responses, err
 	})
@@ -59,7 +59,7 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		return nil, undecided(err)
 	}
 	if errors.Is(responses[0].Error, zk.ErrNoNode) {
-		l.grant.end(errNodeGone)
+		l.tenure.end(errNodeGone)
 		return nil, errNodeGone
 	}
 	for _, r := range responses {

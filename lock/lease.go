@@ -8,7 +8,7 @@ import (
 
 // A Lease is a lock that is held. Its methods may be called by any number of goroutines.
 type Lease struct {
-	grant  *grant
+	tenure *tenure
 	shared bool // guarded by the grant's mutex
 
 	ctx    context.Context // ends with the lease, its cause says how
@@ -23,7 +23,7 @@ type Lease struct {
 // under the lock should stop then. Done and Err go by the clock as well: a process that was paused, and calls one of them first
 // thing after that, is told if the lease has run out meanwhile.
 func (l *Lease) Done() <-chan struct{} {
-	l.grant.look()
+	l.tenure.look()
 	return l.ctx.Done()
 }
 
@@ -31,7 +31,7 @@ func (l *Lease) Done() <-chan struct{} {
 // which: after a loss it returns an error that wraps [ErrLost], after Unlock one that wraps [ErrNotHeld]. It can end a
 // moment after the channel of Done is closed. It holds on to nothing once the lease has ended.
 func (l *Lease) Context(parent context.Context) context.Context {
-	l.grant.look()
+	l.tenure.look()
 	ctx, cancel := context.WithCancelCause(parent)
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	context.AfterFunc(ctx, func() { stop() })
@@ -41,7 +41,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // Err returns nil while the lease stands or after it was unlocked in time, and why it was lost otherwise: an error
 // that wraps [ErrLost].
 func (l *Lease) Err() error {
-	l.grant.look()
+	l.tenure.look()
 	if err := context.Cause(l.ctx); err != errUnlocked {
 		return err
 	}
@@ -59,15 +59,15 @@ func (l *Lease) Err() error {
 // contender's node; or the id of the transaction that made the node, where sequence numbers do not tell the order. That
 // it rises across directories rests on each child's having been made by a transaction of its own: so nobody should make
 // many children of a lock's directory in one multi.
-func (l *Lease) Token() int64 { return l.grant.token }
+func (l *Lease) Token() int64 { return l.tenure.token }
 
 // Node returns the path of the contender's node. Leases of one owner that are held at the same time share it. Its data are the
 // lock's own: not even the holder may change them, as whoever waits behind a [Mutex] takes that for the end of the lease.
-func (l *Lease) Node() string { return l.grant.node }
+func (l *Lease) Node() string { return l.tenure.node }
 
 // Revoked returns a channel that is closed when somebody has asked for the lock back, with Revoke. The lease goes on;
 // it is the holder's part to unlock soon.
-func (l *Lease) Revoked() <-chan struct{} { return l.grant.revoked }
+func (l *Lease) Revoked() <-chan struct{} { return l.tenure.revoked }
 
 // Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that wraps [ErrLost] if
 // the lease was lost before, or if that cannot be told because the session ended before an answer came, and the client's error if the node could not be removed because ZooKeeper refused that.
@@ -79,9 +79,9 @@ func (l *Lease) Revoked() <-chan struct{} { return l.grant.revoked }
 // Where the owner has further leases on the lock, the lock stays with it, and Unlock sends nothing. But if this was the
 // last that was exclusive, and the others are shared, the lock becomes shared too, as by Downgrade.
 func (l *Lease) Unlock(ctx context.Context) error {
-	l.grant.look()
+	l.tenure.look()
 	l.cancel(errUnlocked)
-	l.leaving.Do(func() { l.last, l.wrote = l.grant.leave(l) })
+	l.leaving.Do(func() { l.last, l.wrote = l.tenure.leave(l) })
 	if !l.last {
 		if err := l.Err(); err != nil || !l.wrote {
 			return err
@@ -89,12 +89,12 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return l.awaitMark(ctx)
 	}
 	select {
-	case <-l.grant.contender.gone:
+	case <-l.tenure.contender.gone:
 		return l.result()
 	default:
 	}
 	select {
-	case <-l.grant.contender.gone:
+	case <-l.tenure.contender.gone:
 		return l.result()
 	case <-ctx.Done():
 		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.Node(), context.Cause(ctx))
@@ -110,12 +110,12 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	if err := context.Cause(l.ctx); err != nil {
 		return err
 	}
-	l.grant.demote(l)
+	l.tenure.demote(l)
 	return l.awaitMark(ctx)
 }
 
 func (l *Lease) awaitMark(ctx context.Context) error {
-	if err := l.grant.awaitMark(ctx); err != nil {
+	if err := l.tenure.awaitMark(ctx); err != nil {
 		return fmt.Errorf("lock: not yet shared: %w", err)
 	}
 	return nil
@@ -126,5 +126,5 @@ func (l *Lease) result() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	return l.grant.contender.removal
+	return l.tenure.contender.removal
 }

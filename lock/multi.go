@@ -100,7 +100,7 @@ func (m *MultiLease) Leases() []*Lease { return slices.Clone(m.leases) }
 // Done returns a channel that is closed when one of the leases has ended: see [Lease.Done].
 func (m *MultiLease) Done() <-chan struct{} {
 	for _, lease := range m.leases {
-		lease.grant.look()
+		lease.tenure.look()
 		if cause := context.Cause(lease.ctx); cause != nil {
 			m.cancel(cause)
 		}
@@ -121,7 +121,7 @@ func (m *MultiLease) Context(parent context.Context) context.Context {
 func (m *MultiLease) Err() error {
 	for _, lease := range m.leases {
 		if err := lease.Err(); err != nil {
-			return fmt.Errorf("%s: %w", lease.grant.contender.path, err)
+			return fmt.Errorf("%s: %w", lease.tenure.contender.path, err)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (m *MultiLease) Unlock(ctx context.Context) error {
 	var errs []error
 	for _, lease := range slices.Backward(m.leases) {
 		if err := lease.Unlock(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", lease.grant.contender.path, err))
+			errs = append(errs, fmt.Errorf("%s: %w", lease.tenure.contender.path, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -8,7 +8,7 @@ import (
 // An owner is on whose behalf locks are taken, and what it holds.
 type owner struct {
 	mu     sync.Mutex
-	places map[placeKey]*place
+	places map[placeKey]*acquisition
 }
 
 // A placeKey tells locks apart: two handles on the same path through the same client are the same lock.
@@ -17,10 +17,10 @@ type placeKey struct {
 	path       string
 }
 
-// A place is what an owner has in a queue: it waits there, or it holds the lock.
-type place struct {
+// A acquisition is what an owner has in a queue: it waits there, or it holds the lock.
+type acquisition struct {
 	ready chan struct{} // closed when the contender has had its turn, or has given up
-	grant *grant        // nil if it has given up; good once ready is closed
+	grant *tenure       // nil if it has given up; good once ready is closed
 }
 
 type ownerKey struct{}
@@ -34,7 +34,7 @@ type ownerKey struct{}
 // An owner is whatever passes the context on, be it one goroutine or many: they share the lock. Goroutines have no
 // identity here, and a context without an owner shares with nobody.
 func WithOwner(ctx context.Context) context.Context {
-	return context.WithValue(ctx, ownerKey{}, &owner{places: make(map[placeKey]*place)})
+	return context.WithValue(ctx, ownerKey{}, &owner{places: make(map[placeKey]*acquisition)})
 }
 
 func ownerOf(ctx context.Context) *owner {
@@ -50,7 +50,7 @@ func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
 		o.mu.Lock()
 		p := o.places[key]
 		if p == nil {
-			p = &place{ready: make(chan struct{})}
+			p = &acquisition{ready: make(chan struct{})}
 			o.places[key] = p
 			o.mu.Unlock()
 			return o.first(ctx, key, p, q, r)
@@ -70,7 +70,7 @@ func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
 }
 
 // first takes the lock when the owner has no part in it yet.
-func (o *owner) first(ctx context.Context, key placeKey, p *place, q *queue, r rule) (*Lease, error) {
+func (o *owner) first(ctx context.Context, key placeKey, p *acquisition, q *queue, r rule) (*Lease, error) {
 	defer close(p.ready)
 	g, err := q.contend(ctx, r)
 	if err != nil {
@@ -84,7 +84,7 @@ func (o *owner) first(ctx context.Context, key placeKey, p *place, q *queue, r r
 }
 
 // await waits until it is known how the attempt of another goroutine of the owner ended.
-func (p *place) await(ctx context.Context, try bool) error {
+func (p *acquisition) await(ctx context.Context, try bool) error {
 	if !try {
 		select {
 		case <-p.ready:
@@ -102,7 +102,7 @@ func (p *place) await(ctx context.Context, try bool) error {
 	return context.Cause(ctx)
 }
 
-func (o *owner) forget(key placeKey, p *place) {
+func (o *owner) forget(key placeKey, p *acquisition) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.places[key] == p {

@@ -19,29 +19,29 @@ type Participant struct {
 
 func (q *queue) participants(ctx context.Context, r rule) ([]Participant, error) {
 	return await(ctx, func() ([]Participant, error) {
-		participants, _, err := q.census(r)
+		participants, _, err := q.listParticipants(r)
 		return participants, err
 	})
 }
 
-// census asks for all participants, and for what stands in the directory, in the opposite order: who is named there and is no
+// listParticipants asks for all participants, and for what stands in the directory, in the opposite order: who is named there and is no
 // participant is gone, and not yet to come. Those that leave meanwhile are left out.
-func (q *queue) census(r rule) ([]Participant, notice, error) {
+func (q *queue) listParticipants(r rule) ([]Participant, revocation, error) {
 	if err := q.sync(); err != nil {
-		return nil, notice{}, err
+		return nil, revocation{}, err
 	}
 	posted, _, err := q.client.Get(q.path)
 	if err != nil && !isNoNode(err) {
-		return nil, notice{}, err
+		return nil, revocation{}, err
 	}
-	asked, _ := readNotice(posted) // What somebody else has put there asks nobody.
+	asked, _ := readRevocation(posted) // What somebody else has put there asks nobody.
 	found, err := q.list()
 	if err != nil {
-		return nil, notice{}, err
+		return nil, revocation{}, err
 	}
 	entries, err := q.ordered(found.entries)
 	if err != nil {
-		return nil, notice{}, err
+		return nil, revocation{}, err
 	}
 	sortEntries(entries)
 	participants, err := q.describe(entries, r, asked)
@@ -49,7 +49,7 @@ func (q *queue) census(r rule) ([]Participant, notice, error) {
 }
 
 // describe reads the nodes of entries that are in order.
-func (q *queue) describe(entries []entry, r rule, asked notice) ([]Participant, error) {
+func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participant, error) {
 	participants := make([]Participant, 0, len(entries))
 	writers := false
 	for i := range entries {
@@ -78,7 +78,7 @@ func (q *queue) revoke(ctx context.Context, r rule) error {
 
 // askBack asks all who have their turn to give the lock back.
 func (q *queue) askBack(r rule) error {
-	participants, asked, err := q.census(r)
+	participants, asked, err := q.listParticipants(r)
 	if err != nil {
 		return err
 	}

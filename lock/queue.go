@@ -27,8 +27,8 @@ type queue struct {
 	metadata   string
 	containers bool
 	observers  []Observer
-	left       watches // that contenders have left behind
-	memories   memories
+	left       watchRegistry // that contenders have left behind
+	hints      predecessorHints
 	randomMu   sync.Mutex
 	random     io.Reader
 	closing    <-chan struct{} // closed when the session's client was closed; nil without a session
@@ -87,7 +87,7 @@ func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 }
 
 // contend sends a contender into the queue and waits until it has its turn.
-func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
+func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 	c, err := newContender(ctx, q, r)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (q *queue) contend(ctx context.Context, r rule) (*grant, error) {
 		return v.grant, nil
 	}
 	type outcome struct {
-		grant *grant
+		grant *tenure
 		err   error
 	}
 	outcomes := make(chan outcome, 1)

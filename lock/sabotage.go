@@ -257,7 +257,7 @@ func (d defect) try(directory string) string {
 // Where interlock check searches for a defect: with each of the locks that are made of package lock, on one server and on three, with
 // the default faults.
 var (
-	searched = [...]string{"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session", "patient", "hurried", "pair", "steady", "wrap"}
+	searched = [...]string{"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session", "no-deadline", "deadline-retry", "pair", "aged-directory", "sequence-overflow"}
 	searches = [...]string{"--servers=1 --schedules=2000", "--servers=3 --schedules=1500"}
 )
 

@@ -68,7 +68,7 @@ type Session struct {
 	closed   bool
 	observed bool        // somebody wants to know
 	beating  bool        // a request is under way
-	grants   []*grant    // the locks that are held, whose nodes belong to the session
+	tenures  []*tenure   // the locks that are held, whose nodes belong to the session
 	beats    *time.Timer // for the next request
 	expiry   *time.Timer // for the deadline
 }
@@ -255,24 +255,24 @@ func (s *Session) lose(why error) {
 		s.change(SessionLost, why)
 	}
 	s.deadline = time.Time{}
-	for _, g := range s.grants {
+	for _, g := range s.tenures {
 		g.look()
 	}
 }
 
 // enlist lets a grant end as soon as the client says that its session is over. The client may have said so before.
-func (s *Session) enlist(g *grant) {
+func (s *Session) enlist(g *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.grants = append(s.grants, g)
+	s.tenures = append(s.tenures, g)
 	g.look()
 }
 
 // delist takes back enlist.
-func (s *Session) delist(g *grant) {
+func (s *Session) delist(g *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.grants = slices.DeleteFunc(s.grants, func(one *grant) bool { return one == g })
+	s.tenures = slices.DeleteFunc(s.tenures, func(one *tenure) bool { return one == g })
 }
 
 // change tells everybody of the session's new status. The caller holds the lock.

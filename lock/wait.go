@@ -11,9 +11,9 @@ import (
 
 // blockers returns the contenders that stand before this one and that it waits for, the nearest of them last.
 func (c *contender) blockers() ([]entry, error) {
-	if c.guessing {
-		c.guessing = false
-		if blockers, err := c.guess(); err != nil || blockers != nil {
+	if c.hinting {
+		c.hinting = false
+		if blockers, err := c.tryHint(); err != nil || blockers != nil {
 			return blockers, err
 		}
 	}
@@ -52,7 +52,7 @@ func (c *contender) listBlockers() ([]entry, error) {
 		}
 	}
 	sortEntries(before)
-	c.learn(before, &found)
+	c.confirmHint(before, &found)
 	return before, nil
 }
 
@@ -161,7 +161,7 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 	nearest := c.nearest(blockers)
 	standing := blockers[:len(blockers)-len(nearest)]
 	for _, blocker := range nearest {
-		if c.watches[blocker.name].events != nil {
+		if c.registry[blocker.name].events != nil {
 			standing = append(standing, blocker)
 			continue
 		}
@@ -191,10 +191,10 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 }
 
 func (c *contender) watch(blocker entry, one watch) {
-	if c.watches == nil {
-		c.watches = make(map[string]watch)
+	if c.registry == nil {
+		c.registry = make(map[string]watch)
 	}
-	c.watches[blocker.name] = one
+	c.registry[blocker.name] = one
 }
 
 // takeWatch returns a watch on a blocker that another contender of this process has left behind. It will not do where more is to
@@ -221,7 +221,7 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 		return nil, event.Err
 	case event.Err != nil:
 		// The watches are dead, and with them perhaps the session and the contender's own node.
-		clear(c.watches)
+		clear(c.registry)
 		c.own = nil
 		if _, err := c.stands(); err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 		return blockers, nil
 	}
 	blocker := &blockers[which]
-	delete(c.watches, blocker.name)
+	delete(c.registry, blocker.name)
 	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive && countsChildren(blocker.number) {
 		// It had the lock, so that nobody stood before it, and has given it back: see giveWay. Where numbers are handed out again,
 		// the event may as well be about another node of the same name, which came behind while the connection was down.
@@ -268,7 +268,7 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	timer, stop := after(patience)
 	defer stop()
 	select {
-	case event := <-c.watches[blockers[last].name].events:
+	case event := <-c.registry[blockers[last].name].events:
 		return last, event, c.wanted()
 	case event := <-c.own:
 		return itself, event, c.wanted()
@@ -278,12 +278,12 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	}
 	// The event may have come in the same instant as the timer.
 	select {
-	case event := <-c.watches[blockers[last].name].events:
+	case event := <-c.registry[blockers[last].name].events:
 		return last, event, c.wanted()
 	default:
 	}
 	if again {
-		delete(c.watches, blockers[last].name)
+		delete(c.registry, blockers[last].name)
 	}
 	return nobody, zk.Event{}, c.wanted()
 }
@@ -322,7 +322,7 @@ func (c *contender) nextOfMany(blockers []entry) (int, zk.Event, error) {
 	cases := []reflect.SelectCase{receive(c.own), receive(timer), receive(c.unwanted)}
 	nearest := c.nearest(blockers)
 	for _, blocker := range nearest {
-		cases = append(cases, receive(c.watches[blocker.name].events))
+		cases = append(cases, receive(c.registry[blocker.name].events))
 	}
 	chosen, received, _ := reflect.Select(cases)
 	switch chosen {

@@ -283,20 +283,20 @@ func TestAutomataLoseNothing(t *testing.T) {
 	wrong := 0
 	for seed := range 12 {
 		a := rapid.Custom(drawAutomaton).Example(seed)
-		e := scenarios.Exhaustive{Scenario: planned(t, a.subject(), 2, 1, "none"), Slack: seed % 2, Symmetry: seed%5 == 4}
+		e := scenarios.Exhaustive{Scenario: planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2, Symmetry: seed%5 == 4}
 		e.Scenario.Subject.Guard = scenarios.Unguarded
-		e.Scenario.Subject.Limits = history.Bounds{WakeUps: 1, Requests: 7, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
+		e.Scenario.Subject.Limits = history.Limits{WakeUps: 1, Requests: 7, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
 		if seed%4 == 0 {
-			e.Scenario.Subject.Claims = []history.Property{history.Token, history.Herd, history.FIFO}
+			e.Scenario.Subject.Claims = []history.Property{history.MonotonicToken, history.NoHerd, history.FIFO}
 		}
 		got, merged := verdictsOf(t, e)
-		e.Apart = true
+		e.NoMerge = true
 		want, apart := verdictsOf(t, e)
 		if !merged.Complete || !apart.Complete {
 			t.Fatalf("%+v: complete %v and %v", a, merged.Complete, apart.Complete)
 		}
-		if e.Slack == 0 {
-			e.Live, e.Unreduced = true, true
+		if e.IdleTicks == 0 {
+			e.NoReplayCache, e.NoReduction = true, true
 			whole, _ := verdictsOf(t, e)
 			maps.Copy(want, whole)
 		}

@@ -32,7 +32,7 @@ func BenchmarkSchedule(b *testing.B) {
 				return
 			}
 			steps += result.Steps
-			if result.Familiar {
+			if result.VerdictCached {
 				familiar++
 			}
 			wakes := wakeUps(result)

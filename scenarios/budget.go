@@ -2,21 +2,21 @@ package scenarios
 
 import "github.com/interlock-sim/interlock/faults"
 
-// A ceiling is a plan that must allow the faults of a run besides the scenario's own. With it a
+// A planLimit is a plan that must allow the faults of a run besides the scenario's own. With it a
 // search can try scenarios with other plans, and still finds only schedules that the plan of the
-// ceiling admits.
-type ceiling struct {
-	plan  faults.Plan
-	left  faults.Plan // of it in the run under way
-	spent faults.Plan // what the run has spent of it, as [faults.Plan.Spend] returns it
+// planLimit admits.
+type planLimit struct {
+	plan      faults.Plan
+	remaining faults.Plan // of it in the run under way
+	spent     faults.Plan // what the run has spent of it, as [faults.Plan.Spend] returns it
 }
 
 // begin makes the ceiling that of another run.
-func (c *ceiling) begin() { c.left, c.spent = c.plan, faults.Plan{} }
+func (c *planLimit) begin() { c.remaining, c.spent = c.plan, faults.Plan{} }
 
 // spend takes a fault out of what is left.
-func (c *ceiling) spend(kind faults.Kind, phase faults.Phase, at faults.Place) {
-	c.spent.Add(c.left.Spend(kind, phase, at))
+func (c *planLimit) spend(kind faults.Kind, phase faults.Phase, at faults.Place) {
+	c.spent.Add(c.remaining.Spend(kind, phase, at))
 }
 
 // phaseOf returns what the process does that the step strikes; of a server or a link between two, the first process that is
@@ -36,7 +36,7 @@ func (l *loop) phaseOf(step Step) faults.Phase {
 
 // place returns whom a fault strikes, as far as a plan asks.
 func (l *loop) place(step Step) (at faults.Place) {
-	if !l.plan.Aimed() && (l.ceiling == nil || !l.ceiling.plan.Aimed()) {
+	if !l.plan.IsTargeted() && (l.planLimit == nil || !l.planLimit.plan.IsTargeted()) {
 		return at
 	}
 	switch step.victim() {
@@ -58,15 +58,15 @@ func (l *loop) place(step Step) (at faults.Place) {
 // spend takes a fault out of the budget and counts where it has landed.
 func (l *loop) spend(step Step) faults.Phase {
 	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
-	l.result.Landed[kind][phase]++
-	for i := range l.plan.Aims {
-		if l.plan.Aims[i].Matches(kind, phase, at) {
-			l.result.Aimed[i]++
+	l.result.Coverage[kind][phase]++
+	for i := range l.plan.Targeted {
+		if l.plan.Targeted[i].Matches(kind, phase, at) {
+			l.result.Targeted[i]++
 		}
 	}
 	l.budget.Spend(kind, phase, at)
-	if l.ceiling != nil {
-		l.ceiling.spend(kind, phase, at)
+	if l.planLimit != nil {
+		l.planLimit.spend(kind, phase, at)
 	}
 	l.struck = true
 	l.spent()
@@ -77,7 +77,7 @@ func (l *loop) spend(step Step) faults.Phase {
 func (l *loop) affords(step Step) bool {
 	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
 	return l.budget.AllowsIn(kind, phase, at) &&
-		(l.ceiling == nil || l.ceiling.left.AllowsIn(kind, phase, at))
+		(l.planLimit == nil || l.planLimit.remaining.AllowsIn(kind, phase, at))
 }
 
 // spent takes note of what the budget and the ceiling allow.
@@ -87,7 +87,7 @@ func (l *loop) spent() {
 		return
 	}
 	for kind := range faults.Kinds {
-		l.allowed[kind] = l.budget.Allows(kind) && (l.ceiling == nil || l.ceiling.left.Allows(kind))
+		l.allowed[kind] = l.budget.Allows(kind) && (l.planLimit == nil || l.planLimit.remaining.Allows(kind))
 	}
 	l.budgetKey = budgetKey(&l.budget)
 }
@@ -107,9 +107,9 @@ func budgetKey(budget *faults.Plan) (key uint64) {
 		key = fold(key, uint64(left))
 	}
 	key = fold(key, uint64(budget.Any))
-	for i := range budget.Aims {
-		if budget.Aims[i].Left > 0 {
-			key = fold(key, budget.Aims[i].Key())
+	for i := range budget.Targeted {
+		if budget.Targeted[i].Left > 0 {
+			key = fold(key, budget.Targeted[i].Key())
 		}
 	}
 	return key

@@ -29,36 +29,36 @@ type Campaign struct {
 	Workers   int           // how many run at the same time; 0 for 1
 	Strategy  string        // one of [StrategyNames]; [PortfolioStrategy] unless set
 
-	Required []faults.Cell // where faults must have landed for the campaign to say anything
+	RequiredCoverage []faults.CoverageCell // where faults must have landed for the campaign to say anything
 
 	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at a time and
 	// must not keep the report.
 	Progress func(*Report)
 
-	maker   Maker
+	factory StrategyFactory
 	profile *Profile
-	turns   *turns       // of a portfolio
+	rounds  *rounds      // of a portfolio
 	capped  *atomic.Bool // no more states are counted
 }
 
 // A Report is what a campaign has found.
 type Report struct {
-	Schedules int
-	Steps     int
-	States    int    // distinct state keys; of an exhaustive search those that it has stored
-	Depth     int    // of the longest schedule, in decisions
-	Histories int    // of a campaign: distinct ones, counted up to 2^17
-	Digest    uint64 // over the trace hashes of all schedules, in order
-	Landed    Landed
-	Aimed     Aimed
-	Elapsed   time.Duration
-	Shares    []Share // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
+	Schedules  int
+	Steps      int
+	States     int    // distinct state keys; of an exhaustive search those that it has stored
+	Depth      int    // of the longest schedule, in decisions
+	Histories  int    // of a campaign: distinct ones, counted up to 2^17
+	Digest     uint64 // over the trace hashes of all schedules, in order
+	Coverage   FaultCoverage
+	Targeted   TargetCoverage
+	Elapsed    time.Duration
+	Strategies []StrategyStats // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
 
-	Survey    Survey   // of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
-	Beyond    *Failure // the first schedule that broke what the lock does not promise there: see [Scenario.Excuses]
-	Broken    int      // how many schedules have
-	Unsettled int      // schedules that ended at a bound of time or steps while requests were under way; see [Result]
-	Effort    Effort
+	Totals                 Totals   // of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
+	OutOfContract          *Failure // the first schedule that broke what the lock does not promise there: see [Scenario.OutOfContract]
+	OutOfContractSchedules int      // how many schedules have
+	Unsettled              int      // schedules that ended at a bound of time or steps while requests were under way; see [Result]
+	Effort                 Effort
 
 	StatesCapped     bool            // there were more states than were counted
 	Interrupted      bool            // the context ended before the bounds were reached
@@ -66,36 +66,36 @@ type Report struct {
 	Nondeterministic *Nondeterminism // a schedule that did not run the same way twice
 
 	// Of an exhaustive search.
-	Exhaustive  bool
-	Complete    bool   // there is no schedule left; see Reach
-	Granted     bool   // somebody was granted the lock in a schedule
-	Fair        bool   // the fair phase was begun in every state
-	Scope       string // of a complete search: what it has gone through; see [Exhaustive]
-	Pasts       int    // of processes that the search has met; 0 of a live search
-	Performed   int    // schedules that were performed for real, to see that they come to the same
-	Full        bool   // the bound by memory was reached
-	Unsaved     error  // why the checkpoint could not be written or removed
-	Transitions int    // steps from one state to another
-	Deviations  int    // all schedules were run that deviate from the default policy at most so often; of a search by deviations
-	Open        int    // steps that are known and have not been tried
-	CutOff      int    // schedules that were too long to be followed to their end
+	Exhaustive      bool
+	Complete        bool   // there is no schedule left; see Reach
+	Granted         bool   // somebody was granted the lock in a schedule
+	FairSuffixes    bool   // the fair phase was begun in every state
+	Scope           string // of a complete search: what it has gone through; see [Exhaustive]
+	LocalHistories  int    // of processes that the search has met; 0 of a live search
+	Validated       int    // schedules that were performed for real, to see that they come to the same
+	MemoryExhausted bool   // the bound by memory was reached
+	Unsaved         error  // why the checkpoint could not be written or removed
+	Transitions     int    // steps from one state to another
+	Deviations      int    // all schedules were run that deviate from the default policy at most so often; of a search by deviations
+	Untried         int    // steps that are known and have not been tried
+	CutOff          int    // schedules that were too long to be followed to their end
 }
 
-// A Share is the part of a campaign that one strategy had.
-type Share struct {
+// A StrategyStats is the part of a campaign that one strategy had.
+type StrategyStats struct {
 	Strategy   string `json:"strategy"`
 	Schedules  int    `json:"schedules"`
 	Behaviours int    `json:"behaviours"` // that none of the schedules before has shown; only of a portfolio
-	Found      bool   `json:"found"`      // the schedule that failed
+	Failed     bool   `json:"found"`      // the schedule that failed
 }
 
 // A Failure is a schedule that breaks a property.
 type Failure struct {
-	Schedule   int    // its number in the campaign
-	Strategy   string // the name of the strategy that drew it
-	Deviations []Deviation
-	Violations []*history.Violation
-	Excused    []*history.Violation // those of them that the lock does not promise to prevent there; see [Scenario.Excuses]
+	Schedule      int    // its number in the campaign
+	Strategy      string // the name of the strategy that drew it
+	Deviations    []Deviation
+	Violations    []*history.Violation
+	OutOfContract []*history.Violation // those of them that the lock does not promise to prevent there; see [Scenario.OutOfContract]
 }
 
 const (
@@ -111,21 +111,21 @@ const (
 
 // A chunk is the outcome of consecutive schedules.
 type chunk struct {
-	first     int
-	hashes    []uint64
-	keys      []uint64
-	shown     [][]uint64 // of a portfolio: what each schedule has shown; see behaviour
-	steps     int
-	depth     int
-	landed    Landed
-	aimed     Aimed
-	survey    Survey
-	effort    Effort
-	beyond    *Failure
-	broken    int
-	unsettled int
-	failure   *Failure
-	nondet    *Nondeterminism
+	first                  int
+	hashes                 []uint64
+	keys                   []uint64
+	shown                  [][]uint64 // of a portfolio: what each schedule has shown; see behaviour
+	steps                  int
+	depth                  int
+	coverage               FaultCoverage
+	targeted               TargetCoverage
+	totals                 Totals
+	effort                 Effort
+	outOfContract          *Failure
+	outOfContractSchedules int
+	unsettled              int
+	failure                *Failure
+	nondet                 *Nondeterminism
 }
 
 // Run runs the campaign until it has found something, a bound is reached or the context ends.
@@ -137,7 +137,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	c.prepare(bounded, t)
 	report := &Report{}
 	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk),
-		states: newKeySet(StatesMax), traces: newKeySet(historiesMax)}
+		states: newStateSet(StatesMax), traces: newStateSet(historiesMax)}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -149,7 +149,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 				if c.Schedules > 0 && first >= c.Schedules {
 					return
 				}
-				if c.turns != nil && !c.turns.await(bounded, first) {
+				if c.rounds != nil && !c.rounds.await(bounded, first) {
 					return
 				}
 				chunks <- c.runChunk(bounded, runner, first)
@@ -181,29 +181,29 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 		c.Strategy = PortfolioStrategy
 	}
 	var err error
-	if c.maker, err = ParseStrategy(c.Strategy); err != nil {
+	if c.factory, err = ParseStrategy(c.Strategy); err != nil {
 		panic(err)
 	}
-	c.profile, c.turns = NewRunner(t).profileWithin(ctx, &c.Scenario), nil
+	c.profile, c.rounds = NewRunner(t).profileWithin(ctx, &c.Scenario), nil
 	c.capped = new(atomic.Bool)
 	if c.Strategy == PortfolioStrategy {
-		c.turns = newTurns()
+		c.rounds = newRounds()
 	}
 }
 
 // strategy returns the strategy of a schedule.
 func (c *Campaign) strategy(schedule int) Strategy {
-	maker := c.maker
-	if c.turns != nil {
-		maker = named(c.turns.strategy(schedule))
+	maker := c.factory
+	if c.rounds != nil {
+		maker = named(c.rounds.strategy(schedule))
 	}
 	return c.withFairSuffix(maker(c.profile, c.Seed, schedule), schedule)
 }
 
 // strategyName returns the name of the strategy that draws a schedule.
 func (c *Campaign) strategyName(schedule int) string {
-	if c.turns != nil {
-		return c.turns.strategy(schedule)
+	if c.rounds != nil {
+		return c.rounds.strategy(schedule)
 	}
 	return c.Strategy
 }
@@ -212,7 +212,7 @@ func (c *Campaign) strategyName(schedule int) string {
 // after one that ended early nothing counts.
 func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chunk {
 	outcome := &chunk{first: first}
-	runner.keyless = c.capped.Load()
+	runner.noKeys = c.capped.Load()
 	began, checking := time.Now(), runner.checking
 	defer func() {
 		outcome.effort = Effort{time.Since(began), runner.checking - checking}
@@ -223,19 +223,19 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 	}
 	result := new(Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
-		if runner.run(ctx, &c.Scenario, c.strategy(schedule), result); result.abandoned {
+		if runner.run(ctx, &c.Scenario, c.strategy(schedule), result); result.cancelled {
 			break
 		}
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.steps += result.Steps
 		outcome.depth = max(outcome.depth, result.Steps)
-		if c.turns != nil {
+		if c.rounds != nil {
 			outcome.shown = append(outcome.shown, behaviour(nil, result.Events))
 		}
-		outcome.landed.Add(&result.Landed)
-		outcome.aimed.Add(&result.Aimed)
-		outcome.survey.add(result)
+		outcome.coverage.Add(&result.Coverage)
+		outcome.targeted.Add(&result.Targeted)
+		outcome.totals.add(result)
 		if result.Unsettled {
 			outcome.unsettled++
 		}
@@ -260,14 +260,14 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed b
 	}
 	failed = c.Scenario.Fails(result)
 	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: slices.Clone(result.Deviations),
-		Violations: result.Violations, Excused: c.Scenario.excused(result)}
+		Violations: result.Violations, OutOfContract: c.Scenario.outOfContract(result)}
 	if failed {
 		outcome.failure = failure
 		return true
 	}
-	outcome.broken++
-	if outcome.beyond == nil {
-		outcome.beyond = failure
+	outcome.outOfContractSchedules++
+	if outcome.outOfContract == nil {
+		outcome.outOfContract = failure
 	}
 	return false
 }
@@ -277,8 +277,8 @@ type merger struct {
 	campaign *Campaign
 	report   *Report
 	waiting  map[int]*chunk // by the number of the first schedule
-	states   keySet
-	traces   keySet
+	states   stateSet
+	traces   stateSet
 	done     bool
 }
 
@@ -304,7 +304,7 @@ func (m *merger) add(outcome *chunk) bool {
 // time has ended the campaign, and a schedule before was abandoned.
 func (m *merger) salvage() {
 	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
-		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil || found.beyond != nil) {
+		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil || found.outOfContract != nil) {
 			m.merge(found)
 		}
 	}
@@ -313,18 +313,18 @@ func (m *merger) salvage() {
 func (m *merger) merge(next *chunk) {
 	r := m.report
 	for i := range next.hashes {
-		share := r.share(m.campaign.strategyName(next.first + i))
+		share := r.statsOf(m.campaign.strategyName(next.first + i))
 		share.Schedules++
-		if turns := m.campaign.turns; turns != nil {
+		if turns := m.campaign.rounds; turns != nil {
 			share.Behaviours += turns.count(next.first+i, next.shown[i])
 		}
 	}
 	r.Schedules += len(next.hashes)
 	r.Steps += next.steps
 	r.Depth = max(r.Depth, next.depth)
-	r.Landed.Add(&next.landed)
-	r.Aimed.Add(&next.aimed)
-	r.Survey.merge(&next.survey)
+	r.Coverage.Add(&next.coverage)
+	r.Targeted.Add(&next.targeted)
+	r.Totals.merge(&next.totals)
 	r.Effort.Running += next.effort.Running
 	r.Effort.Checking += next.effort.Checking
 	for _, hash := range next.hashes {
@@ -334,7 +334,7 @@ func (m *merger) merge(next *chunk) {
 		}
 	}
 	r.Histories = m.traces.count
-	m.states.fetch(next.keys)
+	m.states.prefetch(next.keys)
 	for _, key := range next.keys {
 		if m.states.count == StatesMax {
 			r.StatesCapped = true
@@ -344,27 +344,27 @@ func (m *merger) merge(next *chunk) {
 		m.states.add(key)
 	}
 	r.States = m.states.count
-	r.Broken += next.broken
+	r.OutOfContractSchedules += next.outOfContractSchedules
 	r.Unsettled += next.unsettled
-	if r.Beyond == nil {
-		r.Beyond = next.beyond
+	if r.OutOfContract == nil {
+		r.OutOfContract = next.outOfContract
 	}
 	r.Failure, r.Nondeterministic = next.failure, next.nondet
 	m.done = next.failure != nil || next.nondet != nil || m.campaign.States > 0 && r.States >= m.campaign.States
 	if next.failure != nil {
-		r.share(next.failure.Strategy).Found = true
+		r.statsOf(next.failure.Strategy).Failed = true
 	}
 }
 
-// share returns the share of a strategy.
-func (r *Report) share(strategy string) *Share {
-	for i := range r.Shares {
-		if r.Shares[i].Strategy == strategy {
-			return &r.Shares[i]
+// statsOf returns the statsOf of a strategy.
+func (r *Report) statsOf(strategy string) *StrategyStats {
+	for i := range r.Strategies {
+		if r.Strategies[i].Strategy == strategy {
+			return &r.Strategies[i]
 		}
 	}
-	r.Shares = append(r.Shares, Share{Strategy: strategy})
-	return &r.Shares[len(r.Shares)-1]
+	r.Strategies = append(r.Strategies, StrategyStats{Strategy: strategy})
+	return &r.Strategies[len(r.Strategies)-1]
 }
 
 // again runs a schedule a second time and compares it, event by event, with the first, unless the context ends before.
@@ -372,7 +372,7 @@ func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, st
 	events := slices.Clone(first.Events)
 	hash := first.TraceHash
 	second := r.runWithin(ctx, scenario, strategy)
-	if second.abandoned || second.TraceHash == hash {
+	if second.cancelled || second.TraceHash == hash {
 		return nil
 	}
 	difference := differenceOf(events, second.Events)

@@ -93,20 +93,20 @@ func Check(t *testing.T, scenario Scenario) {
 	case report.Interrupted:
 		t.Fatalf("%v, seed %d: the test may not take longer; nothing was found in the %d schedules until now: ask for less, or give go test a longer -timeout",
 			&campaign.Scenario, campaign.Seed, report.Schedules)
-	case report.Survey.Unknown > 0:
-		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable", &campaign.Scenario, campaign.Seed, report.Survey.Unknown)
-	case len(campaign.Missed(report)) > 0:
+	case report.Totals.Unknown > 0:
+		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable", &campaign.Scenario, campaign.Seed, report.Totals.Unknown)
+	case len(campaign.NeverReached(report)) > 0:
 		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the lock: %s", &campaign.Scenario, campaign.Seed,
-			strings.Join(campaign.Missed(report), "; "))
+			strings.Join(campaign.NeverReached(report), "; "))
 	}
 	if why := neverHad(t, campaign, report); why != "" {
 		t.Fatalf("%v, seed %d: nobody has had the lock in any of %d schedules, so this says nothing of it: %s", &campaign.Scenario, campaign.Seed,
 			report.Schedules, why)
 	}
-	if report.Broken > 0 {
+	if report.OutOfContractSchedules > 0 {
 		t.Logf("%v: %d of %d schedules broke %s, for which the lock does not vouch beyond %v; the first is %d of seed %d, "+
-			"shortened to %v %s", &scenario, report.Broken, report.Schedules, report.Beyond.Excused[0].Property, scenario.Stated(),
-			report.Beyond.Schedule, campaign.Seed, &short.Scenario, stepList(short.Recording.Deviations))
+			"shortened to %v %s", &scenario, report.OutOfContractSchedules, report.Schedules, report.OutOfContract.OutOfContract[0].Property, scenario.DescribeContract(),
+			report.OutOfContract.Schedule, campaign.Seed, &short.Scenario, stepList(short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, report))
 }
@@ -148,14 +148,14 @@ func search(t *testing.T, c *Campaign) *Report {
 	if c.Scenario.Client == Real {
 		t.Fatalf("%s: an exhaustive search needs to know what state a client is in, so it cannot be done with the real client", strategyVariable)
 	}
-	exhaustive := &Exhaustive{Scenario: c.Scenario, Schedules: c.Schedules, Memory: MemoryBound()}
+	exhaustive := &Exhaustive{Scenario: c.Scenario, Schedules: c.Schedules, MemoryLimit: DefaultMemoryLimit()}
 	return exhaustive.Run(ctx, t)
 }
 
 // neverHad says why nobody has had the lock in any schedule of a search that has found nothing, by what becomes of the first who
 // asks for it where nothing disturbs him. It returns nothing if somebody has.
 func neverHad(t *testing.T, c *Campaign, r *Report) string {
-	if r.Granted || r.Survey.Exercise.Of(history.Linearizable) > 0 { // A campaign counts whoever has it.
+	if r.Granted || r.Totals.Vacuity.Of(history.Linearizable) > 0 { // A campaign counts whoever has it.
 		return ""
 	}
 	for _, e := range NewRunner(t).Run(&c.Scenario, &Replay{}).Events {
@@ -173,7 +173,7 @@ func summary(c *Campaign, r *Report) string {
 			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s", r.Schedules, r.Scope, r.reaches(&c.Scenario.Subject))
 		}
 		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is not complete", &c.Scenario, r.Schedules)
-		if r.Full {
+		if r.MemoryExhausted {
 			text += ": it held as much memory as it may, which GOMEMLIMIT sets"
 		}
 		return text + unsettled(r)
@@ -182,15 +182,15 @@ func summary(c *Campaign, r *Report) string {
 	var untested []string
 	for _, p := range history.Properties() {
 		// Where no call was open when progress was judged, all calls had returned before.
-		if c.Scenario.Subject.Claimed(p) && p != history.Progress && r.Survey.Exercise.Of(p) == 0 {
+		if c.Scenario.Subject.Claimed(p) && p != history.Progress && r.Totals.Vacuity.Of(p) == 0 {
 			untested = append(untested, string(p))
 		}
 	}
 	if len(untested) > 0 {
 		text += "\nclaimed and not exercised: " + strings.Join(untested, ", ")
 	}
-	if missing := c.NeverLanded(r); len(missing) > 0 {
-		text += "\nplanned and never landed: " + strings.Join(missing, ", ")
+	if missing := c.NeverCovered(r); len(missing) > 0 {
+		text += "\nplanned, never covered: " + strings.Join(missing, ", ")
 	}
 	return text + unsettled(r)
 }

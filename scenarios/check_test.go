@@ -28,13 +28,13 @@ func TestChecked(t *testing.T) {
 	case "1":
 		s.Subject = subjects.ExistsThenWait()
 	case "goal":
-		s.Subject.Goals = []history.Goal{{Name: "never", Clients: 1, Reached: func([]history.Event) bool { return false }}}
+		s.Subject.Sometimes = []history.Sometimes{{Name: "never", Clients: 1, Reached: func([]history.Event) bool { return false }}}
 	case "late":
-		s = &scenarios.Scenario{Subject: named(t, "late-notice"), Clients: 3, Cycles: 2, Bounds: faults.Bounds{Pause: 10 * time.Second, Drift: 5}}
+		s = &scenarios.Scenario{Subject: named(t, "late-notice"), Clients: 3, Cycles: 2, Severity: faults.Severity{Pause: 10 * time.Second, Drift: 5}}
 		s.Faults.Of[faults.Expire], s.Faults.Of[faults.Pause] = 1, 1
 	case "refuses":
 		s.Subject = misplaced()
-		s.Subject.Claims = []history.Property{history.ServedExclusion, history.Progress}
+		s.Subject.Claims = []history.Property{history.ServerMutualExclusion, history.Progress}
 	case "alone":
 		s.Clients = 1
 	case "pair":

@@ -20,54 +20,54 @@ import (
 // A checkpoint is how far an exhaustive search has come: the way that it is on, what is to be tried there yet, and the
 // states that it has seen. It is good for the same search by the same program only.
 type checkpoint struct {
-	Format      string      `json:"format"` // always checkpointFormat
-	Version     int         `json:"version"`
-	Search      string      `json:"search"`      // what is searched
-	Program     string      `json:"program"`     // a hash of the executable file
-	Fingerprint TraceHash   `json:"fingerprint"` // of the run under the default policy, which is another if code has changed
-	Schedules   int         `json:"schedules"`
-	Steps       int         `json:"steps"`
-	Transitions int         `json:"transitions"`
-	Depth       int         `json:"depth"`
-	CutOff      int         `json:"cut_off"`
-	Unsettled   int         `json:"unsettled,omitempty"`
-	Digest      uint64      `json:"digest"`
-	Landed      Landed      `json:"landed"`
-	Aimed       Aimed       `json:"aimed"`
-	ElapsedNs   int64       `json:"elapsed_ns"`
-	Unknown     int         `json:"unknown,omitempty"` // schedules; see Survey
-	Granted     bool        `json:"granted"`           // see Report
-	Broken      int         `json:"broken,omitempty"`  // schedules; see Report
-	Beyond      *beyond     `json:"beyond,omitempty"`
-	Way         []waymark   `json:"way"`
-	Seen        encodedKeys `json:"seen"`
+	Format                 string               `json:"format"` // always checkpointFormat
+	Version                int                  `json:"version"`
+	Search                 string               `json:"search"`      // what is searched
+	Program                string               `json:"program"`     // a hash of the executable file
+	Fingerprint            TraceHash            `json:"fingerprint"` // of the run under the default policy, which is another if code has changed
+	Schedules              int                  `json:"schedules"`
+	Steps                  int                  `json:"steps"`
+	Transitions            int                  `json:"transitions"`
+	Depth                  int                  `json:"depth"`
+	CutOff                 int                  `json:"cut_off"`
+	Unsettled              int                  `json:"unsettled,omitempty"`
+	Digest                 uint64               `json:"digest"`
+	Coverage               FaultCoverage        `json:"coverage"`
+	Targeted               TargetCoverage       `json:"targeted"`
+	ElapsedNs              int64                `json:"elapsed_ns"`
+	Unknown                int                  `json:"unknown,omitempty"`                   // schedules; see Survey
+	Granted                bool                 `json:"granted"`                             // see Report
+	OutOfContractSchedules int                  `json:"out_of_contract_schedules,omitempty"` // schedules; see Report
+	OutOfContract          *outOfContractRecord `json:"out_of_contract,omitempty"`
+	Path                   []frameRecord        `json:"path"`
+	Seen                   encodedKeys          `json:"seen"`
 }
 
 const (
 	checkpointFormat  = "interlock-checkpoint"
-	checkpointVersion = 3
+	checkpointVersion = 4
 	// checkpointEvery is how often a search writes one while it runs.
 	checkpointEvery = time.Minute
 )
 
-// A beyond is the first schedule that broke what the lock does not promise, as it stands in a file.
-type beyond struct {
+// A outOfContractRecord is the first schedule that broke what the lock does not promise, as it stands in a file.
+type outOfContractRecord struct {
 	Schedule   int         `json:"schedule"`
 	Deviations []Deviation `json:"deviations"`
 }
 
-// A waymark is a branch as it stands in a file.
-type waymark struct {
-	Key      uint64 `json:"key"`
-	Visit    uint64 `json:"visit"`
-	Step     Step   `json:"step"`
-	Usual    Step   `json:"usual"`
-	Rest     []Step `json:"rest,omitempty"`
-	Deferred []Step `json:"deferred,omitempty"`
-	Slack    int    `json:"slack,omitempty"`
-	Idle     bool   `json:"idle,omitempty"`
-	Stored   bool   `json:"stored,omitempty"`
-	Unstored int    `json:"unstored,omitempty"`
+// A frameRecord is a branch as it stands in a file.
+type frameRecord struct {
+	Key       uint64 `json:"key"`
+	Visit     uint64 `json:"visit"`
+	Step      Step   `json:"step"`
+	Default   Step   `json:"default"`
+	Rest      []Step `json:"rest,omitempty"`
+	Deferred  []Step `json:"deferred,omitempty"`
+	IdleTicks int    `json:"idle_ticks,omitempty"`
+	Wasteful  bool   `json:"wasteful,omitempty"`
+	Stored    bool   `json:"stored,omitempty"`
+	Unstored  int    `json:"unstored,omitempty"`
 }
 
 // encodedKeys are state keys, in ascending order, as base64 of 8 bytes each.
@@ -97,8 +97,8 @@ func (k *encodedKeys) UnmarshalText(text []byte) error {
 
 // description says what is searched, as far as a search depends on it.
 func (e *Exhaustive) description() string {
-	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry, e.Slack, e.Unreduced, e.Live)
-	if e.Fair {
+	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry, e.IdleTicks, e.NoReduction, e.NoReplayCache)
+	if e.FairSuffixes {
 		text += ", fair"
 	}
 	return text
@@ -135,7 +135,7 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 		return err
 	}
 	e.resumed = &c
-	return e.recall(t, c.Beyond)
+	return e.recall(t, c.OutOfContract)
 }
 
 // fits returns what keeps a checkpoint from being one of this search by this program.
@@ -156,7 +156,7 @@ func (e *Exhaustive) fits(c *checkpoint) error {
 }
 
 // recall runs the schedule again that broke what the lock does not promise.
-func (e *Exhaustive) recall(t *testing.T, b *beyond) error {
+func (e *Exhaustive) recall(t *testing.T, b *outOfContractRecord) error {
 	if b == nil {
 		return nil
 	}
@@ -164,8 +164,8 @@ func (e *Exhaustive) recall(t *testing.T, b *beyond) error {
 	if len(result.Violations) == 0 {
 		return fmt.Errorf("%s: schedule %d breaks nothing", e.Checkpoint, b.Schedule)
 	}
-	e.beyond = &Failure{Schedule: b.Schedule, Strategy: ExhaustiveStrategy, Deviations: b.Deviations, Violations: result.Violations,
-		Excused: e.Scenario.excused(result)}
+	e.outOfContract = &Failure{Schedule: b.Schedule, Strategy: ExhaustiveStrategy, Deviations: b.Deviations, Violations: result.Violations,
+		OutOfContract: e.Scenario.outOfContract(result)}
 	return nil
 }
 
@@ -188,38 +188,38 @@ func programHash() (string, error) {
 }
 
 // resume puts a search where the checkpoint says.
-func (x *explorer) resume(c *checkpoint, r *Report) {
+func (x *dfs) resume(c *checkpoint, r *Report) {
 	for _, key := range c.Seen {
 		x.seen.add(key)
 	}
-	for _, w := range c.Way {
-		x.path = append(x.path, branch{key: w.Key, visit: w.Visit, step: w.Step, usual: w.Usual, rest: w.Rest, deferred: w.Deferred, slack: w.Slack,
-			idle: w.Idle, stored: w.Stored, unstored: w.Unstored})
+	for _, w := range c.Path {
+		x.path = append(x.path, frame{key: w.Key, visit: w.Visit, step: w.Step, defaultStep: w.Default, rest: w.Rest, deferred: w.Deferred, idleTicks: w.IdleTicks,
+			wasteful: w.Wasteful, stored: w.Stored, unstored: w.Unstored})
 	}
 	x.transitions = c.Transitions
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
 	r.Unsettled = c.Unsettled
-	r.Digest, r.Landed, r.Aimed, r.States = c.Digest, c.Landed, c.Aimed, x.seen.count
-	r.Open = x.open() + 1 // The last step of the way is the next to be tried.
-	r.Survey.Unknown, r.Granted, r.Broken, r.Beyond = c.Unknown, c.Granted, c.Broken, x.search.beyond
+	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.count
+	r.Untried = x.open() + 1 // The last step of the way is the next to be tried.
+	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted, c.OutOfContractSchedules, x.search.outOfContract
 }
 
 // save writes a checkpoint. Where the file stands there is a whole one at any time.
-func (x *explorer) save(r *Report) error {
+func (x *dfs) save(r *Report) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
 		Program: x.search.program, Fingerprint: x.search.fingerprint,
 		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff, Unsettled: r.Unsettled,
-		Digest: r.Digest, Landed: r.Landed, Aimed: r.Aimed, ElapsedNs: int64(r.Elapsed), Seen: x.known(),
-		Unknown: r.Survey.Unknown, Granted: r.Granted, Broken: r.Broken,
+		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed), Seen: x.known(),
+		Unknown: r.Totals.Unknown, Granted: r.Granted, OutOfContractSchedules: r.OutOfContractSchedules,
 	}
-	if b := r.Beyond; b != nil {
-		c.Beyond = &beyond{b.Schedule, b.Deviations}
+	if b := r.OutOfContract; b != nil {
+		c.OutOfContract = &outOfContractRecord{b.Schedule, b.Deviations}
 	}
 	for i := range x.path {
 		b := &x.path[i]
-		c.Way = append(c.Way, waymark{Key: b.key, Visit: b.visit, Step: b.step, Usual: b.usual, Rest: b.rest, Deferred: b.deferred, Slack: b.slack,
-			Idle: b.idle, Stored: b.stored, Unstored: b.unstored})
+		c.Path = append(c.Path, frameRecord{Key: b.key, Visit: b.visit, Step: b.step, Default: b.defaultStep, Rest: b.rest, Deferred: b.deferred, IdleTicks: b.idleTicks,
+			Wasteful: b.wasteful, Stored: b.stored, Unstored: b.unstored})
 	}
 	content, err := json.Marshal(&c)
 	if err != nil {
@@ -238,15 +238,15 @@ func (x *explorer) save(r *Report) error {
 }
 
 // known returns the keys of the states that whole runs have come to.
-func (x *explorer) known() encodedKeys {
+func (x *dfs) known() encodedKeys {
 	return slices.DeleteFunc(x.seen.sorted(), func(key uint64) bool {
-		_, gone := slices.BinarySearch(x.gone, key)
+		_, gone := slices.BinarySearch(x.rolledBack, key)
 		return gone
 	})
 }
 
 // sorted returns the keys in ascending order.
-func (s *keySet) sorted() []uint64 {
+func (s *stateSet) sorted() []uint64 {
 	keys := make([]uint64, 0, s.count)
 	if s.zero {
 		keys = append(keys, 0)

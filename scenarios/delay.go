@@ -10,16 +10,16 @@ import "slices"
 // places drawn over the length of a trial run; and faults and time beyond what the default policy lets pass come by
 // chance, see [chances].
 type Delay struct {
-	chances
+	faultSampler
 	places    []int // the decisions at which something is delayed, ascending
 	decisions int
-	delayed   []Option // as they were
-	options   []Option // with the ages that the delays have given them
+	delayed   []EnabledStep // as they were
+	options   []EnabledStep // with the ages that the delays have given them
 }
 
 // NewDelay returns the strategy with so many delays that belongs to the seed and the schedule's number.
 func NewDelay(profile *Profile, delays int, seed uint64, schedule int) *Delay {
-	d := &Delay{chances: newChances(seed, schedule)}
+	d := &Delay{faultSampler: newFaultSampler(seed, schedule)}
 	for range delays {
 		d.places = append(d.places, int(d.below(uint64(max(1, profile.Decisions)))))
 	}
@@ -28,37 +28,37 @@ func NewDelay(profile *Profile, delays int, seed uint64, schedule int) *Delay {
 }
 
 // Choose returns the default policy's step, as it is after the delays.
-func (d *Delay) Choose(_ int, options []Option, usual int) int {
-	if i, ok := d.interject(options, usual); ok {
+func (d *Delay) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	if i, ok := d.sample(enabled, defaultIndex); ok {
 		return i
 	}
-	chosen := d.usual(options)
+	chosen := d.usual(enabled)
 	for len(d.places) > 0 && d.places[0] <= d.decisions {
 		d.places = d.places[1:]
-		if options[chosen].Kind < Tick {
-			d.delayed = append(d.delayed, options[chosen])
+		if enabled[chosen].Kind < Tick {
+			d.delayed = append(d.delayed, enabled[chosen])
 		}
-		chosen = d.usual(options)
+		chosen = d.usual(enabled)
 	}
 	d.decisions++
 	return chosen
 }
 
 // usual returns what the default policy would take if what was delayed were the youngest of all.
-func (d *Delay) usual(options []Option) int {
+func (d *Delay) usual(enabled []EnabledStep) int {
 	if len(d.delayed) == 0 {
-		return defaultOption(options)
+		return defaultIndex(enabled)
 	}
-	d.options = append(d.options[:0], options...)
+	d.options = append(d.options[:0], enabled...)
 	newest := uint64(0)
 	for i := range d.options {
 		newest = max(newest, d.options[i].Age)
 	}
 	for i := range d.options {
 		o := &d.options[i]
-		if at := slices.IndexFunc(d.delayed, func(past Option) bool { return past.Step == o.Step && past.Age == o.Age }); at >= 0 {
+		if at := slices.IndexFunc(d.delayed, func(past EnabledStep) bool { return past.Step == o.Step && past.Age == o.Age }); at >= 0 {
 			o.Age = newest + 1 + uint64(at)
 		}
 	}
-	return defaultOption(d.options)
+	return defaultIndex(d.options)
 }

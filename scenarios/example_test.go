@@ -46,7 +46,7 @@ func nodeLockScenario() scenarios.Scenario {
 		Clients: 3, Cycles: 2, Faults: faults.Plan{},
 		Subject: scenarios.Subject{
 			Name:   "node-lock",
-			Claims: []history.Property{history.ServedExclusion, history.BeliefExclusion, history.Progress, history.NoOrphan},
+			Claims: []history.Property{history.ServerMutualExclusion, history.ClientMutualExclusion, history.Progress, history.NoLeakedNodes},
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 				lock := &nodeLock{client: p.Client, path: p.Directory + "/node"}
 				return scenarios.LockerFunc(func(context.Context) (*scenarios.Hold, error) {

@@ -54,28 +54,28 @@ import (
 // Two states with equal keys are taken for one. With n states, two that differ share a key with a probability of about
 // n²/2^65: 3 in 100 million for a million states.
 type Exhaustive struct {
-	Scenario  Scenario
-	Unreduced bool
-	Symmetry  bool          // processes are alike; see symmetric
-	Apart     bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
-	Live      bool          // run the processes' code in every run, even where it is known what it does
-	Fair      bool          // try in every state that the fair phase begins, in which progress, starvation and livelock are judged
-	Slack     int           // how often time may pass in a schedule where nothing waits for it
-	Schedules int           // how many runs at most; 0 for no bound
-	Budget    time.Duration // for how long at most; 0 for no bound
-	States    int           // end, with the run under way, once so many states are stored; 0 for no bound
-	Memory    int64         // end, with one of the next runs, once the program's heap and stacks hold so many bytes, as [MemoryBound] returns; 0 for no bound
+	Scenario      Scenario
+	NoReduction   bool
+	Symmetry      bool          // processes are alike; see symmetric
+	NoMerge       bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
+	NoReplayCache bool          // run the processes' code in every run, even where it is known what it does
+	FairSuffixes  bool          // try in every state that the fair phase begins, in which progress, starvation and livelock are judged
+	IdleTicks     int           // how often time may pass in a schedule where nothing waits for it
+	Schedules     int           // how many runs at most; 0 for no bound
+	Budget        time.Duration // for how long at most; 0 for no bound
+	States        int           // end, with the run under way, once so many states are stored; 0 for no bound
+	MemoryLimit   int64         // end, with one of the next runs, once the program's heap and stacks hold so many bytes, as [DefaultMemoryLimit] returns; 0 for no bound
 
 	// Deviations, if set, makes this a search of another sort, for where all schedules are too many: of all that deviate from
 	// the default policy at most so many times, first those that do once, then twice, and so on. Time may then pass at any
 	// moment, and nothing is left out: a policy goes by the order in which messages were sent, which no key tells.
-	Deviations int
+	MaxDeviations int
 
 	// Checkpoint, if set, is the file in which a search notes how far it is; see Resume.
 	Checkpoint string
 
 	// Doubt is how many runs there are for one that is performed for real without a reason; 512 unless set. See rehearsal.
-	Doubt int
+	ValidationInterval int
 
 	// Each, if set, is told of every run, and a run that fails does not end the search. It must not keep the result.
 	Each func(*Result)
@@ -83,14 +83,14 @@ type Exhaustive struct {
 	// Progress, if set, is told now and then how far the search is. It must not keep the report.
 	Progress func(*Report)
 
-	rooted      bool // begin every run at the beginning, though a snapshot could be gone on from
-	hoards      bool // store all states; see storage.go
-	leapsOnly   bool // leave nothing out but the steps of a leap
-	unsparing   bool // with Fair, try it in all states; see explorer.unfair
-	program     string
-	fingerprint TraceHash
-	resumed     *checkpoint
-	beyond      *Failure // of the checkpoint
+	noSnapshots    bool // begin every run at the beginning, though a snapshot could be gone on from
+	storeAll       bool // store all states; see storage.go
+	jumpsOnly      bool // leave nothing out but the steps of a leap
+	fairEverywhere bool // with Fair, try it in all states; see explorer.unfair
+	program        string
+	fingerprint    TraceHash
+	resumed        *checkpoint
+	outOfContract  *Failure // of the checkpoint
 }
 
 // Run searches until it has seen everything, has found something, a bound is reached or the context ends. A schedule that is under way
@@ -101,17 +101,17 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	bounded, end := within(ctx, e.Budget)
 	defer end()
-	x := &explorer{search: e, bound: min(1, e.Deviations), heap: newHeap(), monitor: e.newMonitor(),
+	x := &dfs{search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(), monitor: e.newMonitor(),
 		unknown: len(history.Unmonitored(e.properties())) > 0}
-	report, runner := &Report{Exhaustive: true, Fair: e.Fair}, NewRunner(t)
-	if !e.Live && e.Deviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
-		x.rehearsal = newRehearsal(&e.Scenario, t)
-		defer x.pasts.close()
+	report, runner := &Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, NewRunner(t)
+	if !e.NoReplayCache && e.MaxDeviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
+		x.cachedExecutor = newCachedExecutor(&e.Scenario, t)
+		defer x.cache.close()
 		if e.merges() {
-			x.pasts.merged = true
+			x.cache.merges = true
 			x.states.by = make(map[uint64]*state)
 		}
-		x.every = cmp.Or(e.Doubt, rehearsalsPerRun)
+		x.every = cmp.Or(e.ValidationInterval, validationInterval)
 	}
 	earlier := time.Duration(0)
 	if c := e.resumed; c != nil {
@@ -120,10 +120,10 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	}
 	shown, saved := earlier, earlier
 	for {
-		x.depart()
+		x.setSavepoint()
 		result := x.run(bounded, runner, &e.Scenario)
-		if result.abandoned {
-			x.goBack()
+		if result.cancelled {
+			x.rollback()
 			report.Elapsed, report.Interrupted = earlier+time.Since(began), ctx.Err() != nil
 			if e.Checkpoint != "" {
 				report.Unsaved = x.save(report)
@@ -136,7 +136,7 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 			report.Failure = nil
 			e.Each(result)
 		}
-		if e.over(x, report) {
+		if e.next(x, report) {
 			return report
 		}
 		if e.Progress != nil && report.Elapsed-shown >= progressEvery {
@@ -153,26 +153,26 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 // where a fault that has struck can excuse what breaks later, it must not be forgotten.
 func (e *Exhaustive) merges() bool {
 	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
-		(e.Scenario.Subject.Claimed(history.BeliefExclusion) || e.Scenario.Subject.Claimed(history.Reentrancy))
-	return !e.Apart && e.Checkpoint == "" && e.Scenario.bounds().Within(e.Scenario.Promised()) && !closes &&
+		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) || e.Scenario.Subject.Claimed(history.Reentrancy))
+	return !e.NoMerge && e.Checkpoint == "" && e.Scenario.severity().Within(e.Scenario.Contract()) && !closes &&
 		len(history.Unmonitored(e.properties())) == 0
 }
 
-// over moves on to what is to be tried next, and tells whether the search ends. If its time is over the next run is abandoned.
-func (e *Exhaustive) over(x *explorer, r *Report) bool {
+// next moves on to what is to be tried next, and tells whether the search ends. If its time is next the next run is abandoned.
+func (e *Exhaustive) next(x *dfs, r *Report) bool {
 	left := false
 	switch {
 	case r.Failure != nil, r.Nondeterministic != nil:
-	case x.backtrack(), x.deepen():
+	case x.backtrack(), x.raiseBound():
 		r.Deviations = max(0, x.bound-1)
-		r.Full = x.full(r.Schedules)
-		left = r.Full || e.Schedules > 0 && r.Schedules >= e.Schedules || e.States > 0 && r.States >= e.States
+		r.MemoryExhausted = x.memoryExhausted(r.Schedules)
+		left = r.MemoryExhausted || e.Schedules > 0 && r.Schedules >= e.Schedules || e.States > 0 && r.States >= e.States
 		if !left {
 			return false
 		}
 	default:
-		r.Deviations = e.Deviations
-		if r.Complete, r.Open = r.CutOff+r.Unsettled == 0, 0; r.Complete {
+		r.Deviations = e.MaxDeviations
+		if r.Complete, r.Untried = r.CutOff+r.Unsettled == 0, 0; r.Complete {
 			r.Scope = e.scope()
 		}
 	}
@@ -194,9 +194,9 @@ func (e *Exhaustive) scope() string {
 		faults = "with at most these faults: " + plan
 	}
 	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients, e.Scenario.Cycles, faults)
-	if e.Deviations > 0 {
-		text += fmt.Sprintf("that deviate from the default policy at most %d times", e.Deviations)
-		if e.Fair {
+	if e.MaxDeviations > 0 {
+		text += fmt.Sprintf("that deviate from the default policy at most %d times", e.MaxDeviations)
+		if e.FairSuffixes {
 			text += fairScope
 		}
 		return text
@@ -205,10 +205,10 @@ func (e *Exhaustive) scope() string {
 	if plan := e.Scenario.Faults.String(); plan != "none" {
 		text += " and, once a fault has struck, where no message is under way, nobody is on the way in and an effect of the fault waits for time"
 	}
-	if e.Slack > 0 {
-		text += fmt.Sprintf(", and %d times besides", e.Slack)
+	if e.IdleTicks > 0 {
+		text += fmt.Sprintf(", and %d times besides", e.IdleTicks)
 	}
-	if e.Fair {
+	if e.FairSuffixes {
 		text += fairScope
 	}
 	if e.Symmetry {
@@ -217,106 +217,106 @@ func (e *Exhaustive) scope() string {
 	return text
 }
 
-// An explorer is the strategy of an exhaustive search: it follows the way to the state where it wants to do something
+// An dfs is the strategy of an exhaustive search: it follows the way to the state where it wants to do something
 // new, and from there always takes the first of the steps that it has to try.
-type explorer struct {
-	search *Exhaustive
-	loop   *loop
-	bound  int    // how many deviations a schedule may have; 0 for any number
-	seen   keySet // where pasts are told apart
-	states states // where they are not
-	path   []branch
-	events int // in the log before the step that was chosen last
-	leap   leap
-	strays bool // a run did not go the way that an earlier one went
-	heap   heap
+type dfs struct {
+	search   *Exhaustive
+	loop     *loop
+	bound    int      // how many deviations a schedule may have; 0 for any number
+	seen     stateSet // where pasts are told apart
+	states   states   // where they are not
+	path     []frame
+	events   int // in the log before the step that was chosen last
+	jump     timeJump
+	diverged bool // a run did not go the way that an earlier one went
+	memory   memoryGauge
 
-	monitor   *history.Monitor // of what the lock claims
-	unknown   bool             // a claim is none that the monitor knows
-	departure departure
-	gone      []uint64 // keys of the states that an abandoned run was the first to come to
+	monitor    *history.Monitor // of what the lock claims
+	unknown    bool             // a claim is none that the monitor knows
+	savepoint  savepoint
+	rolledBack []uint64 // keys of the states that an abandoned run was the first to come to
 
-	transitions int
-	spare       []*snapshot // whose memory nobody uses
+	transitions   int
+	freeSnapshots []*snapshot // whose memory nobody uses
 
-	*rehearsal // nil in a live search
+	*cachedExecutor // nil in a live search
 }
 
-func (x *explorer) run(ctx context.Context, runner *Runner, scenario *Scenario) *Result {
+func (x *dfs) run(ctx context.Context, runner *Runner, scenario *Scenario) *Result {
 	from := x.latest()
 	if from == nil {
 		x.monitor.Reset()
 	} else {
 		x.monitor.Copy(from.monitor)
 	}
-	if x.rehearsal == nil {
+	if x.cachedExecutor == nil {
 		return runner.runWithin(ctx, scenario, x)
 	}
-	return x.rehearsal.run(ctx, runner, x, from)
+	return x.cachedExecutor.run(ctx, runner, x, from)
 }
 
-// A branch is a state on the way, and what is to be tried there.
-type branch struct {
-	key        uint64
-	visit      uint64    // see explorer.visit
-	step       Step      // that the way takes
-	usual      Step      // that the default policy takes
-	rest       []Step    // to be tried yet
-	deferred   []Step    // to be tried too if the step turns out to be visible; see reduce
-	slack      int       // how often time has passed on the way for which nothing waited
-	deviations int       // how often the way has deviated from the default policy before
-	idle       bool      // if it passes here, nothing waits for it
-	mends      bool      // the step mends a link; see explorer.mends
-	state      *state    // nil if pasts are told apart
-	stored     bool      // the state is; see storage.go
-	unstored   int       // how many states in a row, this one the last, are not stored
-	saved      *snapshot // nil if there is none of the state
+// A frame is a state on the way, and what is to be tried there.
+type frame struct {
+	key         uint64
+	visit       uint64    // see explorer.visit
+	step        Step      // that the way takes
+	defaultStep Step      // that the default policy takes
+	rest        []Step    // to be tried yet
+	deferred    []Step    // to be tried too if the step turns out to be visible; see reduce
+	idleTicks   int       // how often time has passed on the way for which nothing waited
+	deviations  int       // how often the way has deviated from the default policy before
+	wasteful    bool      // if it passes here, nothing waits for it
+	heals       bool      // the step mends a link; see explorer.mends
+	state       *state    // nil if pasts are told apart
+	stored      bool      // the state is; see storage.go
+	unstored    int       // how many states in a row, this one the last, are not stored
+	snapshot    *snapshot // nil if there is none of the state
 }
 
 // join begins a run.
-func (x *explorer) join(l *loop) { x.loop, x.events, x.strays, x.leap.under = l, 0, false, false }
+func (x *dfs) join(l *loop) { x.loop, x.events, x.diverged, x.jump.active = l, 0, false, false }
 
-// forward returns the steps of the way but for the last, which need no choice where processes do what they are known to do.
-func (x *explorer) forward(steps int) []branch {
-	if x.rehearsal == nil || len(x.path) == 0 {
+// settledSteps returns the steps of the way but for the last, which need no choice where processes do what they are known to do.
+func (x *dfs) settledSteps(steps int) []frame {
+	if x.cachedExecutor == nil || len(x.path) == 0 {
 		return nil
 	}
 	return x.path[steps : len(x.path)-1]
 }
 
 // Choose follows the way, and then goes on to what has not been seen yet.
-func (x *explorer) Choose(index int, options []Option, usual int) int {
+func (x *dfs) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	events := x.events
 	x.events = x.loop.log.Len()
 	if index < len(x.path) {
-		return x.follow(index, options)
+		return x.follow(index, enabled)
 	}
-	x.settle(events)
-	if x.leap.goesOn(x.loop, options, events) {
-		x.path = append(x.path, branch{step: Step{Kind: Tick}, usual: options[usual].Step, slack: x.slack()})
-		return tickOf(options)
+	x.observeStep(events)
+	if x.jump.continues(x.loop, enabled, events) {
+		x.path = append(x.path, frame{step: Step{Kind: Tick}, defaultStep: enabled[defaultIndex].Step, idleTicks: x.idleTicks()})
+		return tickOf(enabled)
 	}
 	key := x.loop.lastKey()
 	x.transitions++
-	visit := x.visit(key)
+	visit := x.visitKey(key)
 	if x.bound == 0 && x.visited(visit) {
-		return known
+		return prune
 	}
-	b := x.branch(options, usual)
-	b.key, b.visit, b.slack, b.usual = key, visit, x.slack(), options[usual].Step
+	b := x.newFrame(enabled, defaultIndex)
+	b.key, b.visit, b.idleTicks, b.defaultStep = key, visit, x.idleTicks(), enabled[defaultIndex].Step
 	b.deviations = x.deviations()
-	if x.search.Fair && x.unfair() {
+	if x.search.FairSuffixes && x.tryFairSuffix() {
 		b.rest = append(b.rest, Step{Kind: Fair})
 	}
-	b.saved = x.snapshot()
+	b.snapshot = x.snapshot()
 	x.path = append(x.path, b)
-	x.arrive()
-	return x.take(index, options)
+	x.onNewState()
+	return x.take(index, enabled)
 }
 
 // properties returns those claims of the lock that are decided by the events of a run.
 func (e *Exhaustive) properties() []history.Property {
-	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims), func(p history.Property) bool { return p == NoPanic || p == NoLeak })
+	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims), func(p history.Property) bool { return p == NoPanic || p == NoGoroutineLeak })
 }
 
 // newMonitor returns a monitor of these.
@@ -324,16 +324,16 @@ func (e *Exhaustive) newMonitor() *history.Monitor {
 	return history.NewMonitor(e.properties(), e.Scenario.Subject.limits())
 }
 
-// visit returns the key by which the search recognizes the state that it has reached. What is tried in a state may depend on the
+// visitKey returns the key by which the search recognizes the state that it has reached. What is tried in a state may depend on the
 // step that led there, and on which processes are untouched. Which continuations break a property depends on what the property
 // remembers of the way.
-func (x *explorer) visit(key uint64) uint64 {
+func (x *dfs) visitKey(key uint64) uint64 {
 	x.monitor.Observe(x.loop.log.Events())
-	if mutated != memoryless {
+	if mutated != withoutMonitorState {
 		key = mix(key, x.monitor.State(x.ended))
 	}
-	if mutated != stepless {
-		key = mix(mix(key, uint64(x.slack())), uint64(x.leaver())<<32|uint64(x.mended()))
+	if mutated != withoutLastStep {
+		key = mix(mix(key, uint64(x.idleTicks())), uint64(x.lastLeaver())<<32|uint64(x.healed()))
 	}
 	if x.search.Symmetry {
 		key = mix(key, x.loop.untouchedMask())
@@ -342,51 +342,51 @@ func (x *explorer) visit(key uint64) uint64 {
 }
 
 // ended reports whether a process will never do anything again, nor be told anything, and nothing that it has asked for is under way.
-func (x *explorer) ended(number int32) bool {
+func (x *dfs) ended(number int32) bool {
 	p := x.loop.processes[number-1]
 	if mutated == holdersOnly {
 		return p.stage != holding
 	}
-	if !p.link.Crashed() && (p.stand == nil || !p.stand.past.dead) {
+	if !p.link.Crashed() && (p.cached == nil || !p.cached.at.dead) {
 		return false
 	}
-	return p.link.Unserved() == 0 && x.loop.cluster.Agreed()
+	return p.link.Unserved() == 0 && x.loop.cluster.Converged()
 }
 
 // follow takes the step that the way takes.
-func (x *explorer) follow(index int, options []Option) int {
+func (x *dfs) follow(index int, enabled []EnabledStep) int {
 	b := &x.path[index]
 	if b.key != 0 && b.key != x.loop.lastKey() {
-		x.strays = true
-		return known
+		x.diverged = true
+		return prune
 	}
-	return x.take(index, options)
+	return x.take(index, enabled)
 }
 
 // take returns the index of the step that the way takes at its index-th state.
-func (x *explorer) take(index int, options []Option) int {
+func (x *dfs) take(index int, enabled []EnabledStep) int {
 	step := x.path[index].step
 	if step.Kind == Fair {
-		return fair
+		return beginFair
 	}
-	for i := range options {
-		if options[i].Step == step {
+	for i := range enabled {
+		if enabled[i].Step == step {
 			if index == len(x.path)-1 {
-				x.path[index].mends = x.mends(step)
-				if step.Kind == Tick && !x.search.Unreduced && x.bound == 0 {
-					x.leap.begin(x.loop, options)
+				x.path[index].heals = x.heals(step)
+				if step.Kind == Tick && !x.search.NoReduction && x.bound == 0 {
+					x.jump.begin(x.loop, enabled)
 				}
 			}
 			return i
 		}
 	}
-	x.strays = true
-	return known
+	x.diverged = true
+	return prune
 }
 
-// settle looks at what the step before has done, of which the events from the given one on tell. If it was taken to
+// observeStep looks at what the step before has done, of which the events from the given one on tell. If it was taken to
 // be of no interest to others and is not, those steps have to be tried as well that were to be left out.
-func (x *explorer) settle(from int) {
+func (x *dfs) observeStep(from int) {
 	if len(x.path) == 0 {
 		return
 	}
@@ -405,7 +405,7 @@ func (x *explorer) settle(from int) {
 }
 
 // backtrack goes back to the last state where something is left to be tried, and returns false if there is none.
-func (x *explorer) backtrack() bool {
+func (x *dfs) backtrack() bool {
 	for n := len(x.path); n > 0; n-- {
 		if b := &x.path[n-1]; len(b.rest) > 0 {
 			b.step, b.rest = b.rest[0], b.rest[1:]
@@ -417,24 +417,24 @@ func (x *explorer) backtrack() bool {
 }
 
 // account puts a run into the report.
-func (x *explorer) account(r *Report, result *Result) {
-	if !result.Known {
-		x.settle(x.events)
+func (x *dfs) account(r *Report, result *Result) {
+	if !result.Pruned {
+		x.observeStep(x.events)
 		if x.merges() {
-			x.lead(len(x.path), wayOn{nil, x.loop.lived()})
+			x.recordPath(len(x.path), continuation{nil, x.loop.ranLive()})
 		}
 	}
 	r.Schedules++
 	r.Steps += result.Steps
-	r.Landed.Add(&result.Landed)
-	r.Aimed.Add(&result.Aimed)
+	r.Coverage.Add(&result.Coverage)
+	r.Targeted.Add(&result.Targeted)
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
 	r.States, r.Transitions = x.seen.count+x.states.count, x.transitions
-	if x.rehearsal != nil {
-		r.Pasts, r.Performed = x.pasts.count, x.performed
+	if x.cachedExecutor != nil {
+		r.LocalHistories, r.Validated = x.cache.count, x.validated
 	}
 	r.Depth = max(r.Depth, len(x.path))
-	r.Open = x.open()
+	r.Untried = x.open()
 	r.Granted = r.Granted || slices.ContainsFunc(result.Events, func(e history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" })
 	if result.CutOff {
 		r.CutOff++
@@ -443,22 +443,22 @@ func (x *explorer) account(r *Report, result *Result) {
 		r.Unsettled++
 	}
 	if result.Undecided {
-		r.Survey.Unknown++
+		r.Totals.Unknown++
 	}
 	if len(result.Violations) > 0 {
 		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: slices.Clone(result.Deviations),
-			Violations: result.Violations, Excused: x.search.Scenario.excused(result)}
+			Violations: result.Violations, OutOfContract: x.search.Scenario.outOfContract(result)}
 		if x.search.Scenario.Fails(result) {
 			r.Failure = failure
-		} else if r.Broken++; r.Beyond == nil {
-			r.Beyond = failure
+		} else if r.OutOfContractSchedules++; r.OutOfContract == nil {
+			r.OutOfContract = failure
 		}
 	}
 	switch {
-	case x.rehearsal != nil && x.unlike != nil:
-		r.Nondeterministic = x.unlike
+	case x.cachedExecutor != nil && x.mismatch != nil:
+		r.Nondeterministic = x.mismatch
 		r.Nondeterministic.Schedule = r.Schedules - 1
-	case x.strays:
+	case x.diverged:
 		last := len(result.Events) - 1
 		e := result.Events[last]
 		r.Nondeterministic = &Nondeterminism{Schedule: r.Schedules - 1, Event: last, Second: &e}
@@ -466,16 +466,16 @@ func (x *explorer) account(r *Report, result *Result) {
 }
 
 // open counts the steps that are left to be tried on the way.
-func (x *explorer) open() (steps int) {
+func (x *dfs) open() (steps int) {
 	for i := range x.path {
 		steps += len(x.path[i].rest)
 	}
 	return steps
 }
 
-// deepen begins to search schedules with one more deviation, and returns false if there are to be no more.
-func (x *explorer) deepen() bool {
-	if x.bound >= x.search.Deviations {
+// raiseBound begins to search schedules with one more deviation, and returns false if there are to be no more.
+func (x *dfs) raiseBound() bool {
+	if x.bound >= x.search.MaxDeviations {
 		return false
 	}
 	x.bound++
@@ -484,86 +484,86 @@ func (x *explorer) deepen() bool {
 }
 
 // deviations counts how often the way has deviated from the default policy.
-func (x *explorer) deviations() int {
+func (x *dfs) deviations() int {
 	if len(x.path) == 0 {
 		return 0
 	}
 	b := &x.path[len(x.path)-1]
-	if b.step != b.usual {
+	if b.step != b.defaultStep {
 		return b.deviations + 1
 	}
 	return b.deviations
 }
 
-// nearby returns what is to be tried in a state where the number of deviations is bounded.
-func (x *explorer) nearby(options []Option, usual int) branch {
-	b := branch{step: options[usual].Step}
+// withinBound returns what is to be tried in a state where the number of deviations is bounded.
+func (x *dfs) withinBound(enabled []EnabledStep, defaultIndex int) frame {
+	b := frame{step: enabled[defaultIndex].Step}
 	if x.deviations() == x.bound {
 		return b
 	}
-	for i := range options {
-		if i != usual && !(x.search.Symmetry && x.symmetric(options[i].Step)) {
-			b.rest = append(b.rest, options[i].Step)
+	for i := range enabled {
+		if i != defaultIndex && !(x.search.Symmetry && x.symmetric(enabled[i].Step)) {
+			b.rest = append(b.rest, enabled[i].Step)
 		}
 	}
 	return b
 }
 
-// branch returns what is to be tried in a state, the default policy's step first and faults last.
-func (x *explorer) branch(options []Option, usual int) branch {
+// newFrame returns what is to be tried in a state, the default policy's step first and faults last.
+func (x *dfs) newFrame(enabled []EnabledStep, defaultIndex int) frame {
 	if x.bound > 0 {
-		return x.nearby(options, usual)
+		return x.withinBound(enabled, defaultIndex)
 	}
 	var steps, ticks, faults []Step
-	messages := slices.ContainsFunc(options, func(o Option) bool {
+	messages := slices.ContainsFunc(enabled, func(o EnabledStep) bool {
 		return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply
 	})
-	still := !messages || x.slack() < x.search.Slack // Time may pass.
-	for i := range options {
-		switch o := &options[i]; {
-		case x.search.Symmetry && x.symmetric(o.Step), x.mends(o.Step) && !still, x.commutes(o):
+	still := !messages || x.idleTicks() < x.search.IdleTicks // Time may pass.
+	for i := range enabled {
+		switch o := &enabled[i]; {
+		case x.search.Symmetry && x.symmetric(o.Step), x.heals(o.Step) && !still, x.commutes(o):
 		case o.Kind == Fault:
 			faults = append(faults, o.Step)
 		case o.Kind == Tick:
 			ticks = append(ticks, o.Step)
 		default:
 			steps = append(steps, o.Step)
-			if i == usual {
+			if i == defaultIndex {
 				steps[0], steps[len(steps)-1] = steps[len(steps)-1], steps[0]
 			}
 		}
 	}
 	idle := len(steps) > 0 && (messages || !x.loop.awaitsTime())
-	if !idle || x.slack() < x.search.Slack {
+	if !idle || x.idleTicks() < x.search.IdleTicks {
 		steps = append(steps, ticks...)
 	}
 	all := append(steps, faults...)
-	if !x.search.Unreduced && !x.search.leapsOnly && !x.search.Fair {
-		all = x.oneLogs(x.afterLeaving(all))
-		if first, deferred, ok := x.reduce(all); ok {
-			return branch{step: first[0], rest: first[1:], deferred: deferred, idle: idle}
+	if !x.search.NoReduction && !x.search.jumpsOnly && !x.search.FairSuffixes {
+		all = x.oneLogs(x.sleepSet(all))
+		if first, deferred, ok := x.stubbornSet(all); ok {
+			return frame{step: first[0], rest: first[1:], deferred: deferred, wasteful: idle}
 		}
 	}
-	return branch{step: all[0], rest: all[1:], idle: idle}
+	return frame{step: all[0], rest: all[1:], wasteful: idle}
 }
 
-// slack counts the ticks on the way for which nothing waited.
-func (x *explorer) slack() int {
+// idleTicks counts the ticks on the way for which nothing waited.
+func (x *dfs) idleTicks() int {
 	if len(x.path) == 0 {
 		return 0
 	}
 	b := &x.path[len(x.path)-1]
-	if b.idle && b.step.Kind == Tick {
-		return b.slack + 1
+	if b.wasteful && b.step.Kind == Tick {
+		return b.idleTicks + 1
 	}
-	return b.slack
+	return b.idleTicks
 }
 
 // visible reports whether a step that the way takes has done, with the events from the given one on, something that could break a
 // property if others moved first. Then the step is not enough in a state: the steps of others are tried before it too. What the
 // ensemble still does in the name of a process whose request waits for an answer may come before or after all that the process
 // does.
-func (x *explorer) visible(step Step, from int) bool {
+func (x *dfs) visible(step Step, from int) bool {
 	events := x.loop.log.Events()
 	x.monitor.Observe(events)
 	if mutated != unmutated && mutated.hides(events[from:]) {

@@ -78,38 +78,38 @@ func TestBrokenLocksAreFound(t *testing.T) {
 		plan            string
 		want            string // the property that breaks
 	}{
-		{subjects.NoRecheck(), 3, 1, "cancel=1", "served-exclusion"},
+		{subjects.NoRecheck(), 3, 1, "cancel=1", "server-mutual-exclusion"},
 		{subjects.ExistsThenWait(), 2, 1, "none", "progress"},
 		{subjects.NoGUID(), 1, 1, "lose-reply=1", "progress"},
-		{subjects.LeakOnError(), 1, 1, "lose-reply=1", "no-orphan"},
-		{subjects.DeleteOnce(), 1, 1, "cut=1", "no-orphan"},
+		{subjects.LeakOnError(), 1, 1, "lose-reply=1", "no-leaked-nodes"},
+		{subjects.DeleteOnce(), 1, 1, "cut=1", "no-leaked-nodes"},
 		{subjects.DeafToExpiry(), 2, 1, "expire=1", "progress"},
 		{subjects.NameOrder(), 2, 1, "none", "fifo"},
 		{subjects.RetryProtected(), 1, 1, "lose-reply=1", "progress"},
-		{subjects.PresumeExpiry(), 2, 2, "expire=1", "no-orphan"},
-		{named(t, "silent-loss"), 1, 1, "any=1", "honest-loss"},
-		{named(t, "stale-state"), 1, 1, "any=1", "no-orphan"},
-		{named(t, "gives-up"), 1, 1, "any=1", "no-refusal"},
-		{named(t, "late-notice"), 2, 1, "cut=1", "belief-exclusion"},
+		{subjects.PresumeExpiry(), 2, 2, "expire=1", "no-leaked-nodes"},
+		{named(t, "silent-loss"), 1, 1, "any=1", "loss-notification"},
+		{named(t, "stale-state"), 1, 1, "any=1", "no-leaked-nodes"},
+		{named(t, "gives-up"), 1, 1, "any=1", "no-spurious-failure"},
+		{named(t, "late-notice"), 2, 1, "cut=1", "client-mutual-exclusion"},
 		{named(t, "uncounted"), 1, 1, "none", "reentrancy"},
 		{named(t, "overcounted"), 1, 1, "none", "reentrancy"},
 		{named(t, "clock-token"), 2, 1, "cut=1", "no-lost-update"},
-		{named(t, "session-token"), 2, 1, "none", "token"},
+		{named(t, "session-token"), 2, 1, "none", "monotonic-token"},
 		{named(t, "unguarded"), 2, 1, "cut=1", "no-lost-update"},
 		{named(t, "retry-loop"), 2, 2, "none", "no-starvation"},
 		{named(t, "spin"), 2, 1, "crash=1", "no-livelock"},
-		{named(t, "watch-first"), 3, 1, "none", "herd"},
+		{named(t, "watch-first"), 3, 1, "none", "no-herd"},
 		{named(t, "no-own-check"), 2, 1, "cut=1", "linearizable"},
 		{named(t, "blind-clean-up"), 1, 1, "any=1", "progress"},
-		{named(t, "forgotten-wait"), 2, 1, "cancel=1", "no-leak"},
+		{named(t, "forgotten-wait"), 2, 1, "cancel=1", "no-goroutine-leak"},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
 			switch tc.subject.Name {
 			case "spin": // Its schedules have no end.
-				e.Deviations = 1
+				e.MaxDeviations = 1
 			case "retry-loop": // It overtakes in schedules alone that become fair early.
-				e.Fair = true
+				e.FairSuffixes = true
 			}
 			r := e.Run(context.Background(), t)
 			if r.Failure == nil {
@@ -136,12 +136,12 @@ func ends(events []history.Event, processes int) string {
 	lives := make([]strings.Builder, processes+2*scenarios.CyclesMax)
 	finished := make([]bool, len(lives))
 	for i := range events {
-		if finished[events[i].Process] && events[i].Kind != history.Liveness {
+		if finished[events[i].Process] && events[i].Kind != history.FairPhase {
 			continue
 		}
 		finished[events[i].Process] = events[i].Kind == history.Finished
 		switch e := events[i]; e.Kind {
-		case history.Liveness:
+		case history.FairPhase:
 			return join(lives)
 		case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall,
 			history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent, history.Fault, history.Crashed:
@@ -175,7 +175,7 @@ func search(t *testing.T, e scenarios.Exhaustive) outcome {
 		for _, v := range r.Violations {
 			o.verdicts[v.Signature()] = true
 		}
-		if !r.Known {
+		if !r.Pruned {
 			o.histories[ends(r.Events, e.Scenario.Clients)] = true
 		}
 	}
@@ -207,9 +207,9 @@ func TestReductionLosesNothing(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
 			// A live search tells all pasts of all processes apart, so that it comes to the end of every history.
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Live: true}
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), NoReplayCache: true}
 			reduced := search(t, e)
-			e.Unreduced = true
+			e.NoReduction = true
 			whole := search(t, e)
 			if !maps.Equal(reduced.verdicts, whole.verdicts) {
 				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(reduced.verdicts)), slices.Sorted(maps.Keys(whole.verdicts)))
@@ -236,7 +236,7 @@ func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bo
 		so := make(map[int32]string)
 		for i := range result.Events {
 			e := &result.Events[i]
-			if e.Kind == history.Liveness {
+			if e.Kind == history.FairPhase {
 				break
 			}
 			if e.Op == "connect" || e.Op == "set-watches" {
@@ -281,7 +281,7 @@ func TestRehearsalLosesNothing(t *testing.T) {
 		{panics(), 2, 1, "none"},
 		{subjects.Textbook(), 2, 1, "pause=1"},
 		{subjects.Textbook(), 2, 1, "restart=1"},
-		{subjects.Textbook(), 2, 1, "hold-requests=1"},
+		{subjects.Textbook(), 2, 1, "stall-requests=1"},
 		{subjects.Textbook(), 2, 1, "slow-client=1"},
 		{subjects.Textbook(), 2, 1, "jump-clock=1,fast-clock=1"},
 		{subjects.Textbook(), 2, 1, "cut@hold=1"},
@@ -290,9 +290,9 @@ func TestRehearsalLosesNothing(t *testing.T) {
 		{named(t, "clock-token"), 2, 1, "none"},
 	} {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Doubt: 1, Apart: true}
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), ValidationInterval: 1, NoMerge: true}
 			lives, verdicts, r := locals(t, e)
-			e.Live = true
+			e.NoReplayCache = true
 			wantLives, wantVerdicts, want := locals(t, e)
 			if !maps.Equal(verdicts, wantVerdicts) {
 				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)), slices.Sorted(maps.Keys(wantVerdicts)))
@@ -300,8 +300,8 @@ func TestRehearsalLosesNothing(t *testing.T) {
 			if !maps.Equal(lives, wantLives) {
 				t.Errorf("%d lives of processes, want %d", len(lives), len(wantLives))
 			}
-			if r.Performed != r.Schedules || r.States > want.States {
-				t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live search", r.Performed, r.Schedules, r.States, want.States)
+			if r.Validated != r.Schedules || r.States > want.States {
+				t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live search", r.Validated, r.Schedules, r.States, want.States)
 			}
 		})
 	}
@@ -323,13 +323,13 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 		{subjects.NoGUID(), 1, "lose-reply=1", 63, 50, 0},
 	} {
 		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan), Doubt: 1, Apart: true}
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan), ValidationInterval: 1, NoMerge: true}
 			e.Scenario.Servers = 3
 			lives, verdicts, r := locals(t, e)
 			if r.States != tc.states || r.Schedules != tc.runs {
 				t.Errorf("%d states in %d runs, want %d in %d", r.States, r.Schedules, tc.states, tc.runs)
 			}
-			e.Live = true
+			e.NoReplayCache = true
 			wantLives, wantVerdicts, _ := locals(t, e)
 			for life := range lives {
 				delete(wantLives, life)
@@ -338,7 +338,7 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(lives), verdicts, tc.lives, wantVerdicts, len(wantLives))
 			}
 			reduced := search(t, e)
-			e.Unreduced = true
+			e.NoReduction = true
 			whole := search(t, e)
 			if !maps.Equal(reduced.verdicts, whole.verdicts) || !maps.Equal(reduced.histories, whole.histories) {
 				t.Errorf("reduced, %d histories and verdicts %v, want %d and %v",
@@ -351,7 +351,7 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 // A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are told apart.
 func TestCheckpoint(t *testing.T) {
 	for _, fair := range []bool{false, true} {
-		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), Fair: fair})
+		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), FairSuffixes: fair})
 	}
 	testCheckpoint(t, 7, scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")})
 }
@@ -359,7 +359,7 @@ func TestCheckpoint(t *testing.T) {
 // testCheckpoint compares a search that is broken off after so many schedules, over and over, with one that is not.
 func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 	t.Helper()
-	search.Apart = true
+	search.NoMerge = true
 	parts, runs := 0, 0
 	search.Each = func(*scenarios.Result) { runs++ }
 	whole := search.Run(context.Background(), t)
@@ -368,7 +368,7 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 	var r *scenarios.Report
 	for until := schedules; r == nil || !r.Complete; until += schedules {
 		e := search
-		e.Apart, e.Schedules, e.Checkpoint = false, until, file
+		e.NoMerge, e.Schedules, e.Checkpoint = false, until, file
 		if err := e.Resume(t); err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +381,7 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 		t.Errorf("%d runs in %d parts, want %d", runs, parts, whole.Schedules)
 	}
 	if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps || r.States != whole.States ||
-		r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Landed != whole.Landed || r.Scope != whole.Scope {
+		r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage || r.Scope != whole.Scope {
 		t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -411,7 +411,7 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		{"of other code", string(written), renamed(subjects.Herd(), "textbook"), "another version"},
 		{"of another build", regexp.MustCompile(`"program":"[0-9a-f]{64}"`).ReplaceAllString(string(written), `"program":"0"`), subjects.Textbook(), "another build"},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "not a whole one"},
-		{"of a later version", strings.Replace(string(written), `"version":3`, `"version":4`, 1), subjects.Textbook(), "version 4"},
+		{"of a later version", strings.Replace(string(written), `"version":4`, `"version":5`, 1), subjects.Textbook(), "version 5"},
 		{"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`, 1), subjects.Textbook(), "not whole"},
 		{"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`, 1), subjects.Textbook(), "not whole"},
 		{"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(), "not a checkpoint"},
@@ -435,7 +435,7 @@ func TestCheckpointsOfOtherSearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain.Run(context.Background(), t)
-	fair := &scenarios.Exhaustive{Scenario: plain.Scenario, Fair: true, Checkpoint: file}
+	fair := &scenarios.Exhaustive{Scenario: plain.Scenario, FairSuffixes: true, Checkpoint: file}
 	if err := fair.Resume(t); err == nil || !strings.Contains(err.Error(), "is of another search") {
 		t.Errorf("with the fair phase: %v", err)
 	}
@@ -466,7 +466,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		{subjects.Mutex(), 1, "any=1"},
 		{subjects.Textbook(), 2, "crash=1"},
 		{subjects.Textbook(), 2, "restart=1"},
-		{subjects.Textbook(), 2, "cut:c2@release=1,late-watches=1"},
+		{subjects.Textbook(), 2, "cut:c2@release=1,delay-rewatch=1"},
 		{subjects.DeafToExpiry(), 2, "expire=1"},
 		{named(t, "deaf-holder"), 2, "close-session:c1=1"},
 		{named(t, "unguarded"), 2, "pause=1"},
@@ -476,7 +476,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 	} {
 		e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan)}
 		reduced := search(t, e)
-		e.Unreduced = true
+		e.NoReduction = true
 		whole := search(t, e)
 		if !maps.Equal(reduced.verdicts, whole.verdicts) {
 			t.Errorf("%v: verdicts %v, want %v", &e.Scenario, slices.Sorted(maps.Keys(reduced.verdicts)), slices.Sorted(maps.Keys(whole.verdicts)))
@@ -487,9 +487,9 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 // Time that passes where nothing waits for it changes nothing for a lock that looks at no clock.
 func TestSlackChangesNothing(t *testing.T) {
 	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.ExistsThenWait(), subjects.NameOrder()} {
-		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none"), Apart: true}
+		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none"), NoMerge: true}
 		want := search(t, e)
-		e.Slack = 2
+		e.IdleTicks = 2
 		got := search(t, e)
 		if !maps.Equal(got.verdicts, want.verdicts) || !maps.Equal(got.histories, want.histories) {
 			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name, len(got.histories), got.verdicts, len(want.histories), want.verdicts)
@@ -513,7 +513,7 @@ func TestSymmetryKeepsVerdicts(t *testing.T) {
 // whole searches have no end of.
 func TestExhaustiveByDeviations(t *testing.T) {
 	ran := make(map[string]int)
-	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Deviations: 2}
+	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), MaxDeviations: 2}
 	e.Each = func(r *scenarios.Result) {
 		if len(r.Deviations) > 2 {
 			t.Errorf("%d deviations", len(r.Deviations))
@@ -536,8 +536,8 @@ func TestExhaustiveByDeviations(t *testing.T) {
 
 func TestExhaustiveBounds(t *testing.T) {
 	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 3, 1, "none"), Schedules: 10}
-	if r := e.Run(context.Background(), t); r.Complete || r.Schedules != 10 || r.Open == 0 {
-		t.Errorf("complete %v after %d schedules with %d steps open", r.Complete, r.Schedules, r.Open)
+	if r := e.Run(context.Background(), t); r.Complete || r.Schedules != 10 || r.Untried == 0 {
+		t.Errorf("complete %v after %d schedules with %d steps open", r.Complete, r.Schedules, r.Untried)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -545,13 +545,13 @@ func TestExhaustiveBounds(t *testing.T) {
 		t.Errorf("interrupted %v, complete %v", r.Interrupted, r.Complete)
 	}
 	runtime.GC() // Or else nobody might know yet what the heap holds.
-	e.Schedules, e.Memory = 0, 1
-	if r := e.Run(context.Background(), t); !r.Full || r.Complete || r.Schedules == 0 || r.Schedules > 100 || r.Open == 0 {
-		t.Errorf("full %v, complete %v after %d schedules with %d steps open", r.Full, r.Complete, r.Schedules, r.Open)
+	e.Schedules, e.MemoryLimit = 0, 1
+	if r := e.Run(context.Background(), t); !r.MemoryExhausted || r.Complete || r.Schedules == 0 || r.Schedules > 100 || r.Untried == 0 {
+		t.Errorf("full %v, complete %v after %d schedules with %d steps open", r.MemoryExhausted, r.Complete, r.Schedules, r.Untried)
 	}
-	e.Memory = math.MaxInt64
-	if r := e.Run(context.Background(), t); r.Full || !r.Complete {
-		t.Errorf("with memory for all: full %v, complete %v", r.Full, r.Complete)
+	e.MemoryLimit = math.MaxInt64
+	if r := e.Run(context.Background(), t); r.MemoryExhausted || !r.Complete {
+		t.Errorf("with memory for all: full %v, complete %v", r.MemoryExhausted, r.Complete)
 	}
 }
 
@@ -567,7 +567,7 @@ func TestExhaustiveIsDeterministic(t *testing.T) {
 // A lock that does not run the same way twice is noticed by the way to a state, which does not lead there again.
 func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 	for _, live := range []bool{false, true} {
-		e := &scenarios.Exhaustive{Scenario: planned(t, fickle(), 2, 1, "none"), Live: live}
+		e := &scenarios.Exhaustive{Scenario: planned(t, fickle(), 2, 1, "none"), NoReplayCache: live}
 		e.Scenario.Subject.Claims = nil
 		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
 			t.Errorf("live %v: a lock that behaves differently every time was not noticed: %+v", live, r)
@@ -581,7 +581,7 @@ type first struct {
 	from   int // the index of the first decision of its own
 }
 
-func (f *first) Choose(index int, options []scenarios.Option, usual int) int {
+func (f *first) Choose(index int, options []scenarios.EnabledStep, usual int) int {
 	if index < f.from {
 		return f.replay.Choose(index, options, usual)
 	}

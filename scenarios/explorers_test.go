@@ -176,9 +176,9 @@ func bluetooth() []programThread {
 func run(program func() []programThread, make func(*machine) Strategy, profile *Profile) bool {
 	m := &machine{threads: program()}
 	strategy := make(m)
-	var options []Option
+	var enabled []EnabledStep
 	for index := 0; ; index++ {
-		options = options[:0]
+		enabled = enabled[:0]
 		left := 0
 		for i := range m.threads {
 			t := &m.threads[i]
@@ -187,13 +187,13 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 			}
 			left++
 			if o := &t.operations[t.at]; t.started && (o.free == nil || o.free(m)) {
-				options = append(options, Option{Step: Step{Kind: Serve, Process: int32(i + 1)}, Age: uint64(t.at + 1)})
+				enabled = append(enabled, EnabledStep{Step: Step{Kind: Serve, Process: int32(i + 1)}, Age: uint64(t.at + 1)})
 			}
 		}
-		if len(options) == 0 {
+		if len(enabled) == 0 {
 			return left > 0 || m.failed
 		}
-		o := options[strategy.Choose(index, options, 0)]
+		o := enabled[strategy.Choose(index, enabled, 0)]
 		if profile != nil {
 			profile.Add(&o, true)
 		}
@@ -204,7 +204,7 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 }
 
 // of returns the operation that an option stands for.
-func (m *machine) of(o *Option) *operation { return &m.threads[o.Process-1].operations[o.Age-1] }
+func (m *machine) of(o *EnabledStep) *operation { return &m.threads[o.Process-1].operations[o.Age-1] }
 
 // explorers returns the strategies that are compared, for programs.
 func explorers(program func() []programThread, seed uint64, schedule int) map[string]func(*machine) Strategy {
@@ -217,7 +217,7 @@ func explorers(program func() []programThread, seed uint64, schedule int) map[st
 		"urw":    func(*machine) Strategy { return NewURW(profile, seed, schedule) },
 		"pos": func(m *machine) Strategy {
 			p := NewPOS(seed, schedule)
-			p.races = func(a, b *Option) bool { return m.of(a).object == m.of(b).object }
+			p.races = func(a, b *EnabledStep) bool { return m.of(a).object == m.of(b).object }
 			return p
 		},
 		// As in the paper, what is interesting are the accesses to one variable or lock, drawn for each schedule.
@@ -240,7 +240,7 @@ func explorers(program func() []programThread, seed uint64, schedule int) map[st
 				}
 			}
 			s := NewSURW(counts, seed, schedule)
-			s.interesting = func(o *Option) bool { return m.of(o).object == object }
+			s.interesting = func(o *EnabledStep) bool { return m.of(o).object == object }
 			return s
 		},
 	}

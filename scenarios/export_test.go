@@ -11,45 +11,45 @@ import (
 var HoldStacks = holdStacks
 
 // LimitStandstill sets for how long a run may stand still.
-func LimitStandstill(limit time.Duration) { standstillLimit = limit }
+func LimitStandstill(limit time.Duration) { watchdogLimit = limit }
 
 // Keyless makes the runner's runs those of a campaign that counts no more states.
 func (r *Runner) Keyless() *Runner {
-	r.keyless = true
+	r.noKeys = true
 	return r
 }
 
 // Rehearser returns a function that performs a run with what is known of the processes' code by their pasts, as an
 // exhaustive search does, and returns its trace hash and how many pasts are known by then.
 func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
-	runner, known := NewRunner(t), newPasts(scenario, t)
+	runner, known := NewRunner(t), newReplayCache(scenario, t)
 	t.Cleanup(known.close)
 	return func(s Strategy) (uint64, int) {
-		return runner.rehearse(context.Background(), scenario, s, known, nil).TraceHash, known.count
+		return runner.runCached(context.Background(), scenario, s, known, nil).TraceHash, known.count
 	}
 }
 
 // Rooted makes the search begin every run at the beginning.
 func (e *Exhaustive) Rooted() *Exhaustive {
-	e.rooted = true
+	e.noSnapshots = true
 	return e
 }
 
 // Hoarding makes the search store all states.
 func (e *Exhaustive) Hoarding() *Exhaustive {
-	e.hoards = true
+	e.storeAll = true
 	return e
 }
 
 // LeapsOnly makes the search leave nothing out but the steps of leaps through time.
 func (e *Exhaustive) LeapsOnly() *Exhaustive {
-	e.leapsOnly = true
+	e.jumpsOnly = true
 	return e
 }
 
 // Unsparing makes the search with Fair try in all states that the fair phase begins.
 func (e *Exhaustive) Unsparing() *Exhaustive {
-	e.unsparing = true
+	e.fairEverywhere = true
 	return e
 }
 
@@ -69,16 +69,16 @@ var Mutations = map[string]int{
 	"a delivery before the process's own request":  int(overRequest),
 	"a delivery without the faults of its process": int(withoutFaults),
 	"others left out after a delivery":             int(afterDelivery),
-	"deliveries from servers that may drop them":   int(calmServers),
-	"keys without what properties remember":        int(memoryless),
+	"deliveries from servers that may drop them":   int(ignoreTimeouts),
+	"keys without what properties remember":        int(withoutMonitorState),
 	"reactions cached without the time":            int(untimedCache),
-	"keys without the step before":                 int(stepless),
-	"local histories that only look the same":      int(byLooks),
+	"keys without the step before":                 int(withoutLastStep),
+	"local histories that only look the same":      int(byAppearance),
 	"keys with the memory of holders only":         int(holdersOnly),
-	"ways on that are forgotten":                   int(wayless),
-	"grants that are invisible":                    int(grantless),
-	"releases that are invisible":                  int(releaseless),
-	"keys without the faults that are left":        int(budgetless),
+	"ways on that are forgotten":                   int(withoutContinuations),
+	"grants that are invisible":                    int(grantsInvisible),
+	"releases that are invisible":                  int(releasesInvisible),
+	"keys without the faults that are left":        int(withoutBudget),
 	"a leaving while another holds the lock":       int(leavingAmongHolders),
 }
 
@@ -90,11 +90,11 @@ type Sighting struct {
 
 // Sightings returns the states of a run, by the keys that an exhaustive search has that tells local histories apart.
 func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
-	known := newPasts(scenario, t)
+	known := newReplayCache(scenario, t)
 	defer known.close()
 	e := &Exhaustive{Scenario: *scenario}
-	k := &keyed{Strategy: strategy, x: &explorer{search: e, monitor: e.newMonitor()}}
-	NewRunner(t).rehearse(context.Background(), scenario, k, known, nil)
+	k := &keyed{Strategy: strategy, x: &dfs{search: e, monitor: e.newMonitor()}}
+	NewRunner(t).runCached(context.Background(), scenario, k, known, nil)
 	sightings := make([]Sighting, len(k.keys))
 	for i := range sightings {
 		sightings[i] = Sighting{k.keys[i], k.steps[:i]}
@@ -105,18 +105,18 @@ func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 // keyed takes note of the states in which a strategy makes its decisions.
 type keyed struct {
 	Strategy
-	x     *explorer
+	x     *dfs
 	keys  []uint64
 	steps []Step
 }
 
-func (k *keyed) join(l *loop)         { k.x.loop = l }
-func (k *keyed) forward(int) []branch { return nil }
+func (k *keyed) join(l *loop)        { k.x.loop = l }
+func (k *keyed) settledSteps(int) []frame { return nil }
 
-func (k *keyed) Choose(index int, options []Option, usual int) int {
-	k.keys = append(k.keys, k.x.visit(k.x.loop.lastKey()))
-	i := k.Strategy.Choose(index, options, usual)
-	k.steps = append(k.steps, options[i].Step)
+func (k *keyed) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
+	k.keys = append(k.keys, k.x.visitKey(k.x.loop.lastKey()))
+	i := k.Strategy.Choose(index, enabled, defaultIndex)
+	k.steps = append(k.steps, enabled[i].Step)
 	return i
 }
 
@@ -134,15 +134,15 @@ type staged struct {
 	before int
 }
 
-func (s *staged) join(l *loop)         { s.loop = l }
-func (s *staged) forward(int) []branch { return nil }
+func (s *staged) join(l *loop)        { s.loop = l }
+func (s *staged) forward(int) []frame { return nil }
 
-func (s *staged) Choose(index int, options []Option, usual int) int {
+func (s *staged) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index < len(s.steps) {
-		return slices.IndexFunc(options, func(o Option) bool { return o.Step == s.steps[index] })
+		return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Step == s.steps[index] })
 	}
 	if index == len(s.steps) {
 		s.before = s.loop.log.Len()
 	}
-	return s.Strategy.Choose(index, options, usual)
+	return s.Strategy.Choose(index, enabled, defaultIndex)
 }

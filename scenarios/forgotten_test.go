@@ -49,7 +49,7 @@ func epochs() scenarios.Subject {
 			return &scenarios.Hold{Node: path, Token: number, Unlock: func(context.Context) error { return p.Client.Delete(path, -1) }}, nil
 		}
 	})
-	s.Claims = []history.Property{history.Token}
+	s.Claims = []history.Property{history.MonotonicToken}
 	return s
 }
 
@@ -71,7 +71,7 @@ func tooSoonWhereSecond() scenarios.Subject {
 			}
 			unlock := hold.Unlock
 			gone := false
-			hold.Again = func(context.Context) (*scenarios.Hold, error) {
+			hold.Reenter = func(context.Context) (*scenarios.Hold, error) {
 				return &scenarios.Hold{Unlock: func(ctx context.Context) error {
 					if gone = len(children) > 0; gone {
 						return unlock(ctx)
@@ -105,7 +105,7 @@ func tooSoonBefore(contenders int) scenarios.Subject {
 			}
 			unlock := hold.Unlock
 			gone := false
-			hold.Again = func(context.Context) (*scenarios.Hold, error) {
+			hold.Reenter = func(context.Context) (*scenarios.Hold, error) {
 				return &scenarios.Hold{Unlock: func(ctx context.Context) error {
 					children, _, err := p.Client.Children(p.Directory)
 					if gone = len(children) == contenders && strings.HasSuffix(hold.Node, "0"); err != nil || !gone {
@@ -153,8 +153,8 @@ func asksWhenLate() scenarios.Subject {
 			return hold, nil
 		}
 	})
-	s.Claims = []history.Property{history.Herd}
-	s.Limits = history.Bounds{WakeUps: 1, Requests: 4, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 30}
+	s.Claims = []history.Property{history.NoHerd}
+	s.Limits = history.Limits{WakeUps: 1, Requests: 4, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 30}
 	return s
 }
 
@@ -166,20 +166,20 @@ func TestNothingForgottenMatters(t *testing.T) {
 		slack           int
 		want            string
 	}{
-		{leaksWhereSecond(), 2, 1, 0, "no-leak"},
+		{leaksWhereSecond(), 2, 1, 0, "no-goroutine-leak"},
 		{tooSoonWhereSecond(), 2, 1, 0, "reentrancy"},
 		{tooSoonBefore(1), 2, 1, 0, "reentrancy"},
 		{tooSoonBefore(2), 2, 1, 0, "reentrancy"},
-		{epochs(), 2, 1, 0, "token"},
-		{asksWhenLate(), 2, 1, 1, "herd"},
+		{epochs(), 2, 1, 0, "monotonic-token"},
+		{asksWhenLate(), 2, 1, 1, "no-herd"},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, "none"), Slack: tc.slack}
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, "none"), IdleTicks: tc.slack}
 			merged, _ := verdictsOf(t, e)
-			e.Apart = true
+			e.NoMerge = true
 			apart, _ := verdictsOf(t, e)
-			e.Live = true
-			e.Unreduced = tc.want != "reentrancy" && tc.slack == 0
+			e.NoReplayCache = true
+			e.NoReduction = tc.want != "reentrancy" && tc.slack == 0
 			live, _ := verdictsOf(t, e)
 			for how, found := range map[string]map[string]bool{"merged": merged, "apart": apart, "live": live} {
 				if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(s string) bool { return strings.HasPrefix(s, tc.want) }) {

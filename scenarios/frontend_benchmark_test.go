@@ -19,7 +19,7 @@ func BenchmarkScheduleReal(b *testing.B) {
 		b.ResetTimer()
 		for i := range b.N {
 			for client := range took {
-				scenario.Client = scenarios.FrontEnd(client)
+				scenario.Client = scenarios.ClientKind(client)
 				began := time.Now()
 				runner.Run(&scenario, scenarios.NewRandom(1, i))
 				took[client] += time.Since(began)

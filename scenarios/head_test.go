@@ -29,7 +29,7 @@ func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
 			return &scenarios.Hold{Unlock: leave}, nil
 		}
 	})
-	s.Claims = []history.Property{history.BeliefExclusion}
+	s.Claims = []history.Property{history.ClientMutualExclusion}
 	return s
 }
 
@@ -50,7 +50,7 @@ func heads(t *testing.T, s *scenarios.Scenario,
 		if failed {
 			return &scenarios.Report{Schedules: i + 1, Failure: failure}
 		}
-		return &scenarios.Report{Schedules: i + 1, Beyond: failure, Broken: 1}
+		return &scenarios.Report{Schedules: i + 1, OutOfContract: failure, OutOfContractSchedules: 1}
 	}
 	t.Fatalf("no schedule of %v is wanted", s)
 	return nil
@@ -91,13 +91,13 @@ func TestPanicHeadsAndIsKept(t *testing.T) {
 			return &scenarios.Hold{Unlock: free}, nil
 		}
 	})
-	panicsWhenCut.Claims = []history.Property{history.BeliefExclusion}
+	panicsWhenCut.Claims = []history.Property{history.ClientMutualExclusion}
 	c := &scenarios.Campaign{Scenario: planned(t, panicsWhenCut, 3, 2, "cut=2,cancel=1"), Seed: 1}
 	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return r.Panic != "" && len(r.Violations) > 1
 	})
 	if v := report.Failure.Violations; v[0].Property != scenarios.NoPanic ||
-		v[1].Property != history.BeliefExclusion {
+		v[1].Property != history.ClientMutualExclusion {
 		t.Errorf("found: %v", v)
 	}
 	short := shorten(t, c, report)
@@ -120,13 +120,13 @@ func TestShrinkLetsNoPanicIn(t *testing.T) {
 	})
 	c := &scenarios.Campaign{Scenario: planned(t, firstPanics, 3, 1, "none"), Seed: 1}
 	if r := scenarios.NewRunner(t).Run(&c.Scenario, &scenarios.Replay{}); r.Panic == "" ||
-		!breaks(r, history.BeliefExclusion) {
+		!breaks(r, history.ClientMutualExclusion) {
 		t.Fatalf("the default policy breaks %v", r.Violations)
 	}
 	short := shorten(t, c, heads(t, &c.Scenario, func(r *scenarios.Result) bool {
-		return r.Panic == "" && breaks(r, history.BeliefExclusion)
+		return r.Panic == "" && breaks(r, history.ClientMutualExclusion)
 	}))
-	headed(t, short, history.BeliefExclusion)
+	headed(t, short, history.ClientMutualExclusion)
 	if short.Result.Panic != "" || len(short.Recording.Deviations) == 0 {
 		t.Errorf("shortened to %v with %v, which panics with %q", &short.Scenario,
 			short.Recording.Deviations, short.Result.Panic)
@@ -148,14 +148,14 @@ func TestBrokenPromiseHeadsBeforeAnExcuse(t *testing.T) {
 			return nil, errors.Join(hold.Unlock(ctx), errors.New("whoever is first must not be c1"))
 		}), err
 	}
-	s.Claims = []history.Property{history.BeliefExclusion, history.NoRefusal}
+	s.Claims = []history.Property{history.ClientMutualExclusion, history.NoSpuriousFailure}
 	c := &scenarios.Campaign{Scenario: planned(t, s, 2, 1, "pause=2"), Seed: 1}
-	c.Scenario.Bounds = faults.Bounds{Pause: 10 * time.Second}
+	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
 	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
-		return len(r.Violations) == 1 && c.Scenario.Excuses(r, r.Violations[0])
+		return len(r.Violations) == 1 && c.Scenario.OutOfContract(r, r.Violations[0])
 	})
 	short := shorten(t, c, report)
-	headed(t, short, history.NoRefusal)
+	headed(t, short, history.NoSpuriousFailure)
 	if report.Failure == nil || !short.Scenario.Faults.Empty() {
 		t.Errorf("failed: %v, shortened to %v with %v", report.Failure != nil, &short.Scenario,
 			short.Recording.Deviations)
@@ -179,7 +179,7 @@ func impatient() scenarios.Subject {
 			return right.Lock(ctx)
 		}
 	})
-	s.Claims = []history.Property{history.BeliefExclusion}
+	s.Claims = []history.Property{history.ClientMutualExclusion}
 	return s
 }
 
@@ -187,16 +187,16 @@ func impatient() scenarios.Subject {
 // breaks the same property as one with two restarts does.
 func TestFailureIsNotExcusedWhenShort(t *testing.T) {
 	c := &scenarios.Campaign{Scenario: planned(t, impatient(), 2, 1, "pause=1,restart=2"), Seed: 1}
-	c.Scenario.Bounds = faults.Bounds{Pause: time.Minute}
+	c.Scenario.Severity = faults.Severity{Pause: time.Minute}
 	paused := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
-		return len(r.Violations) > 0 && r.Landed.Total(faults.Restart) < 2
+		return len(r.Violations) > 0 && r.Coverage.Total(faults.Restart) < 2
 	})
-	if paused.Beyond == nil || paused.Failure != nil {
+	if paused.OutOfContract == nil || paused.Failure != nil {
 		t.Fatal("a long pause is no excuse")
 	}
 	short := shorten(t, c, heads(t, &c.Scenario, c.Scenario.Fails))
-	headed(t, short, history.BeliefExclusion)
-	if c.Scenario.Excuses(short.Result, short.Result.Violations[0]) ||
+	headed(t, short, history.ClientMutualExclusion)
+	if c.Scenario.OutOfContract(short.Result, short.Result.Violations[0]) ||
 		short.Scenario.Faults.Allows(faults.Pause) {
 		t.Errorf("shortened to %v with %v", &short.Scenario, short.Recording.Deviations)
 	}
@@ -212,7 +212,7 @@ func TestNoCounterexampleOfNothing(t *testing.T) {
 	}
 	c, err = runner.NewCounterexample(*scenario(noLock(), 2, 1, 0), nil, "fifo: as it was", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
-		`schedule 7 broke "fifo: as it was" and breaks "belief-exclusion: `) {
+		`schedule 7 broke "fifo: as it was" and breaks "client-mutual-exclusion: `) {
 		t.Errorf("of a run that breaks something else: %+v, error %v", c, err)
 	}
 }

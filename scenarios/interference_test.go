@@ -45,19 +45,19 @@ func trusting(made int) scenarios.Subject {
 			return nil, errTaken
 		}
 	})
-	s.Claims = []history.Property{history.ServedExclusion}
+	s.Claims = []history.Property{history.ServerMutualExclusion}
 	return s
 }
 
 // Where time may pass at will, a client whose pings are not answered can give its connection up before a message reaches it that the
 // server has sent.
 func TestReductionKeepsRepliesThatAreLostInTime(t *testing.T) {
-	keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, trusting(1), 1, 1, "hold-requests=1"), Slack: 1})
+	keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, trusting(1), 1, 1, "stall-requests=1"), IdleTicks: 1})
 }
 
 // So can a leader that is cut off: in time it finds that out, and drops what it has sent to its clients.
 func TestReductionKeepsRepliesThatAreLostWithALeader(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, trusting(3), 3, 1, "part-server:s3=1"), Slack: 1}
+	e := scenarios.Exhaustive{Scenario: planned(t, trusting(3), 3, 1, "partition-server:s3=1"), IdleTicks: 1}
 	e.Scenario.Servers = 3
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Errorf("nothing found: complete %v after %d states", r.Complete, r.States)
@@ -91,15 +91,15 @@ func partlyTold() scenarios.Subject {
 			return nil, errTaken
 		}
 	})
-	s.Claims = []history.Property{history.ServedExclusion}
-	s.Bounds = faults.Bounds{Pause: 15 * time.Second, Drift: 5}
+	s.Claims = []history.Property{history.ServerMutualExclusion}
+	s.Severity = faults.Severity{Pause: 15 * time.Second, Drift: 5}
 	return s
 }
 
 // A leader that has been replaced and does not know it drops what it has sent as soon as it is healed.
 func TestReductionKeepsRepliesThatAreLostByHealing(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, partlyTold(), 3, 1, "pause:c3=1,part-server:s3=1")}
-	e.Scenario.Servers, e.Scenario.Bounds = 3, e.Scenario.Subject.Bounds
+	e := scenarios.Exhaustive{Scenario: planned(t, partlyTold(), 3, 1, "pause:c3=1,partition-server:s3=1")}
+	e.Scenario.Servers, e.Scenario.Severity = 3, e.Scenario.Subject.Severity
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Errorf("nothing found: complete %v after %d states", r.Complete, r.States)
 	}
@@ -133,11 +133,11 @@ func looksBack(unconnected bool) scenarios.Subject {
 				return nil
 			}
 			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: exit}, nil }
-			return &scenarios.Hold{Node: node, Unlock: unlock, Again: again}, nil
+			return &scenarios.Hold{Node: node, Unlock: unlock, Reenter: again}, nil
 		}
 	})
-	s.Claims = []history.Property{history.HonestLoss}
-	s.Bounds = faults.Bounds{Pause: 3 * time.Second, Drift: 5}
+	s.Claims = []history.Property{history.LossNotification}
+	s.Severity = faults.Severity{Pause: 3 * time.Second, Drift: 5}
 	return s
 }
 
@@ -146,7 +146,7 @@ func looksBack(unconnected bool) scenarios.Subject {
 func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 	for plan, unconnected := range map[string]bool{"pause:c1=1": false, "pause:c1=1,cut:c1=1": true} {
 		e := scenarios.Exhaustive{Scenario: planned(t, looksBack(unconnected), 2, 1, plan)}
-		e.Scenario.Servers, e.Scenario.Bounds = 2, e.Scenario.Subject.Bounds
+		e.Scenario.Servers, e.Scenario.Severity = 2, e.Scenario.Subject.Severity
 		keepsVerdicts(t, e)
 	}
 }
@@ -171,13 +171,13 @@ func hasty() scenarios.Subject {
 			return &scenarios.Hold{Token: 1, Unlock: free}, nil
 		}
 	})
-	s.Claims = []history.Property{history.Token}
+	s.Claims = []history.Property{history.MonotonicToken}
 	return s
 }
 
 // Where time may pass at will, a server can lag behind for so long that somebody asks it who did not before.
 func TestReductionKeepsServersThatLagInTime(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, hasty(), 2, 1, "none"), Slack: 1}
+	e := scenarios.Exhaustive{Scenario: planned(t, hasty(), 2, 1, "none"), IdleTicks: 1}
 	e.Scenario.Servers = 2
 	keepsVerdicts(t, e)
 }
@@ -214,7 +214,7 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 				<-events
 				close(gone)
 			}()
-			hold := &scenarios.Hold{Unlock: free, Again: again, Resource: &scenarios.Resource{Read: read}}
+			hold := &scenarios.Hold{Unlock: free, Reenter: again, Resource: &scenarios.Resource{Read: read}}
 			if tellsLoss {
 				hold.Done = gone
 			}
@@ -229,7 +229,7 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 			return hold, nil
 		}
 	})
-	s.Claims = []history.Property{history.BeliefExclusion}
+	s.Claims = []history.Property{history.ClientMutualExclusion}
 	return s
 }
 

@@ -35,7 +35,7 @@ func leavesBehind(name string, background func(p *scenarios.Process)) scenarios.
 			return hold, nil
 		}
 	})
-	s.Claims = []history.Property{history.ServedExclusion}
+	s.Claims = []history.Property{history.ServerMutualExclusion}
 	return s
 }
 
@@ -109,7 +109,7 @@ func asksAside() scenarios.Subject {
 
 func leaked(result *scenarios.Result) bool {
 	for _, v := range result.Violations {
-		if v.Property == scenarios.NoLeak {
+		if v.Property == scenarios.NoGoroutineLeak {
 			return true
 		}
 	}
@@ -129,17 +129,17 @@ func TestEndlessRequestsAreLeaks(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			runner := scenarios.NewRunner(t)
-			for _, client := range []scenarios.FrontEnd{scenarios.Model, scenarios.Real} {
+			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 				s := scenario(tc.subject, 2, 1, 1)
 				s.Client = client
 				for schedule := range 5 {
-					if result := runner.Run(s, scenarios.NewRandom(1, schedule)); result.Landed.Total(faults.Crash) == 0 && leaked(result) != tc.leaks {
+					if result := runner.Run(s, scenarios.NewRandom(1, schedule)); result.Coverage.Total(faults.Crash) == 0 && leaked(result) != tc.leaks {
 						t.Fatalf("client %v: leak %q", client, result.Leak)
 					}
 				}
 			}
 			for _, live := range []bool{false, true} {
-				e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none"), Live: live}
+				e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none"), NoReplayCache: live}
 				r := e.Run(context.Background(), t)
 				if (r.Failure != nil) != tc.leaks || r.Complete != tc.complete {
 					t.Errorf("live %v: failure %v, complete %v", live, r.Failure, r.Complete)
@@ -195,7 +195,7 @@ func TestCrashHidesNoLeak(t *testing.T) {
 	crashes := 0
 	for schedule := range 100 {
 		result := runner.Run(&s, scenarios.NewRandom(1, schedule))
-		if result.Landed.Total(faults.Crash) == 0 {
+		if result.Coverage.Total(faults.Crash) == 0 {
 			continue
 		}
 		crashes++
@@ -210,7 +210,7 @@ func TestCrashHidesNoLeak(t *testing.T) {
 		t.Error("no process has crashed")
 	}
 	e := &scenarios.Exhaustive{Scenario: planned(t, leaks(), 2, 1, "crash:c1=1")}
-	if r := e.Run(context.Background(), t); r.Failure == nil || !slices.ContainsFunc(r.Failure.Violations, func(v *history.Violation) bool { return v.Property == scenarios.NoLeak }) {
+	if r := e.Run(context.Background(), t); r.Failure == nil || !slices.ContainsFunc(r.Failure.Violations, func(v *history.Violation) bool { return v.Property == scenarios.NoGoroutineLeak }) {
 		t.Errorf("failure %v", r.Failure)
 	}
 }

@@ -29,47 +29,47 @@ type loop struct {
 	register  register     // the protected resource of the run
 	plan      *faults.Plan // of the scenario
 	budget    faults.Plan  // what is left of it
-	ceiling   *ceiling     // nil but for shrinking
-	bounds    faults.Bounds
+	planLimit *planLimit   // nil but for shrinking
+	bounds    faults.Severity
 	allowed   [faults.Kinds]bool // by the budget, in whatever phase
 	faultless bool               // nothing is left of the budget
 	budgetKey uint64
-	options   []Option
-	scratch   []Option
-	until     context.Context // the run is abandoned when it ends
+	enabled   []EnabledStep
+	scratch   []EnabledStep
+	ctx       context.Context // the run is abandoned when it ends
 	cancel    context.CancelFunc
 	began     time.Time
 	timer     *time.Timer
-	keyless   bool // nobody asks for the state keys
-	leaps     bool // the last idle tick leaps
+	noKeys    bool // nobody asks for the state keys
+	jumps     bool // the last idle tick leaps
 
-	pasts *pasts // in the place of the processes' goroutines; nil where these run
+	cache *replayCache // in the place of the processes' goroutines; nil where these run
 
-	struck     bool // by a fault
-	severing   bool // faults can strike single links
-	lively     bool // the liveness phase has begun
-	livelyFrom time.Duration
-	livelyStep int  // how many steps there were before
-	livelyMax  int  // how many there may be after
-	settling   bool // all processes have finished
-	settleFrom time.Duration
-	idleTicks  int
-	steps      int
-	turns      *atomic.Int64 // see process.turns
-	stirred    bool          // the loop itself has woken a process since the last barrier
+	struck       bool // by a fault
+	linkFaults   bool // faults can strike single links
+	fair         bool // the liveness phase has begun
+	fairFrom     time.Duration
+	fairStep     int  // how many steps there were before
+	fairStepsMax int  // how many there may be after
+	settling     bool // all processes have finished
+	settleFrom   time.Duration
+	idleTicks    int
+	steps        int
+	progress     *atomic.Int64 // see process.turns
+	woken        bool          // the loop itself has woken a process since the last barrier
 }
 
-// renew makes the loop one for another run, in the memory of the run before, of which nothing may be left.
-func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
+// reset makes the loop one for another run, in the memory of the run before, of which nothing may be left.
+func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cluster, processes, space, options, scratch, turns, above := l.cluster, l.processes[:0], l.space,
-		l.options, l.scratch, l.turns, l.ceiling
+	cluster, processes, space, enabled, scratch, turns, above := l.cluster, l.processes[:0], l.space,
+		l.enabled, l.scratch, l.progress, l.planLimit
 	*l = loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
-		budget: scenario.Faults, ceiling: above, bounds: scenario.bounds(),
-		cancel: cancel, began: time.Now(), livelyMax: scenario.livenessSteps(),
-		cluster: cluster, processes: processes, space: space, options: options, scratch: scratch, turns: turns,
-		leaps: scenario.Client == Model, // The real client would send its pings all the time.
+		budget: scenario.Faults, planLimit: above, bounds: scenario.severity(),
+		cancel: cancel, began: time.Now(), fairStepsMax: scenario.fairSteps(),
+		cluster: cluster, processes: processes, space: space, enabled: enabled, scratch: scratch, progress: turns,
+		jumps: scenario.Client == Model, // The real client would send its pings all the time.
 	}
 	if above != nil {
 		above.begin()
@@ -77,16 +77,16 @@ func (l *loop) renew(scenario *Scenario, strategy Strategy, log *history.Log, re
 	if l.cluster == nil {
 		l.cluster = new(simzk.Cluster)
 	}
-	if l.turns == nil {
-		l.turns = new(atomic.Int64)
+	if l.progress == nil {
+		l.progress = new(atomic.Int64)
 	}
-	l.cluster.Renew(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
+	l.cluster.Reset(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	if scenario.Subject.Sequence != 0 {
 		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
 	}
 	l.spent()
-	l.severing = l.severs()
+	l.linkFaults = l.usesLinkFaults()
 	if len(l.space) != scenario.Clients {
 		l.space = make([]process, scenario.Clients)
 	}
@@ -108,7 +108,7 @@ func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 			Number: link.Process(), Client: client, Directory: lockDirectory,
 			SessionTimeout: l.cluster.SessionTimeout(), Random: &p.random,
 		},
-		link: link, turns: l.turns, resume: make(chan struct{}, 1), random: randomBytes{state: uint64(link.Process() - 1)},
+		link: link, progress: l.progress, resume: make(chan struct{}, 1), random: randomBytes{state: uint64(link.Process() - 1)},
 	}
 	p.pending = p.space[:0]
 }
@@ -125,11 +125,11 @@ func (l *loop) own(o *owners) {
 // process, with the next number.
 func (l *loop) replace(crashed *process) {
 	p := l.newcomer(max(1, crashed.cycles-int(crashed.attempt)))
-	if l.pasts != nil {
-		l.stand(p)
+	if l.cache != nil {
+		l.attachCached(p)
 		return
 	}
-	l.stirred = true
+	l.woken = true
 	go p.run()
 }
 
@@ -151,50 +151,50 @@ func (l *loop) newcomer(cycles int) *process {
 func (l *loop) run() {
 	ended := false
 	defer func() { l.tearDown(ended) }()
-	var settled []branch
-	if s, ok := l.strategy.(insider); ok {
+	var settled []frame
+	if s, ok := l.strategy.(stateAware); ok {
 		s.join(l)
-		settled = s.forward(l.steps)
+		settled = s.settledSteps(l.steps)
 	}
 	if l.steps == 0 {
 		l.begin()
 	}
 	for i := range settled {
 		l.over()
-		l.take(settled[i].step, settled[i].step != settled[i].usual)
+		l.take(settled[i].step, settled[i].step != settled[i].defaultStep)
 	}
 	for !l.over() {
-		if l.abandon() {
+		if l.cancelRun() {
 			return
 		}
-		l.listOptions()
-		usual := defaultOption(l.options)
-		chosen := usual
-		if !l.lively {
-			chosen = l.strategy.Choose(l.steps, l.options, usual)
+		l.listEnabled()
+		defaultIndex := defaultIndex(l.enabled)
+		chosen := defaultIndex
+		if !l.fair {
+			chosen = l.strategy.Choose(l.steps, l.enabled, defaultIndex)
 		}
-		if chosen == known {
-			l.result.Known = true
+		if chosen == prune {
+			l.result.Pruned = true
 			break
 		}
 		step := Step{Kind: Fair}
-		if chosen != fair {
-			step = l.options[chosen].Step
+		if chosen != beginFair {
+			step = l.enabled[chosen].Step
 		}
-		l.take(step, chosen != usual)
-		if !l.keyless && !l.decided() {
+		l.take(step, chosen != defaultIndex)
+		if !l.noKeys && !l.decided() {
 			l.result.Keys = append(l.result.Keys, l.key())
 		}
 	}
 	l.result.Steps = l.steps
-	ended = !l.result.Known
+	ended = !l.result.Pruned
 }
 
 // begin lets all processes begin.
 func (l *loop) begin() {
 	for _, p := range l.processes {
-		if l.pasts == nil {
-			l.stirred = true
+		if l.cache == nil {
+			l.woken = true
 			go p.run()
 		}
 	}
@@ -207,7 +207,7 @@ func (l *loop) take(step Step, deviates bool) {
 		l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
 	}
 	l.steps++
-	l.turns.Add(1)
+	l.progress.Add(1)
 	l.touch(step)
 	l.perform(step)
 	if !l.unnoticed(step) {
@@ -216,7 +216,7 @@ func (l *loop) take(step Step, deviates bool) {
 }
 
 // decided tells whether the rest of the run is one of a search, in which nobody chooses any more nor asks what state it is in.
-func (l *loop) decided() bool { return l.lively && l.pasts != nil }
+func (l *loop) decided() bool { return l.fair && l.cache != nil }
 
 // unnoticed tells whether a step that has been performed has reached no process: a request was served, and the server has not
 // hung up upon it, or a client's link was healed. When a server is healed there may be an election, which ends connections.
@@ -234,12 +234,12 @@ func (l *loop) unnoticed(step Step) bool {
 
 // barrier waits until every process is blocked. Where nothing was woken all of them are.
 func (l *loop) barrier() {
-	if l.pasts != nil {
+	if l.cache != nil {
 		l.settle()
 		return
 	}
-	if woken := l.cluster.Stirred(); woken || l.stirred {
-		l.stirred = false
+	if woken := l.cluster.Woken(); woken || l.woken {
+		l.woken = false
 		synctest.Wait()
 	}
 }
@@ -247,13 +247,13 @@ func (l *loop) barrier() {
 // observe waits until every process is blocked and takes note of what they have done.
 func (l *loop) observe() {
 	l.barrier()
-	l.turns.Add(1)
+	l.progress.Add(1)
 	now := l.cluster.Now()
 	for _, p := range l.processes {
-		p.dazed = (p.dazed || p.link.Paused()) && p.waiting && p.gate == Leave
+		p.resuming = (p.resuming || p.link.Paused()) && p.waiting && p.gate == Leave
 	}
-	if l.pasts != nil {
-		l.lookForLosses()
+	if l.cache != nil {
+		l.checkLosses()
 	}
 	for _, p := range l.processes {
 		if p.link.Paused() {
@@ -265,9 +265,9 @@ func (l *loop) observe() {
 			l.log.Append(p.pending[i])
 			switch p.pending[i].Kind {
 			case history.ReenterCall, history.UnlockCall:
-				p.bereft = !p.link.OwnsNodes()
+				p.nodeGone = !p.link.OwnsNodes()
 			case history.ReenterReturn, history.UnlockReturn:
-				p.bereft = false
+				p.nodeGone = false
 			}
 		}
 		p.pending = p.pending[:0]
@@ -294,12 +294,12 @@ func (l *loop) over() bool {
 		l.result.Unsettled = l.busy()
 		return true
 	}
-	if l.lively {
+	if l.fair {
 		return false
 	}
 	if l.settling || l.steps >= stepsMax || l.idleTicks >= idleTicksMax {
 		l.result.CutOff = !l.settling && l.steps >= stepsMax
-		l.beFair()
+		l.beginFairPhase()
 	}
 	return false
 }
@@ -307,23 +307,23 @@ func (l *loop) over() bool {
 // exhausted reports whether the run has reached a bound of its last part, by time or by steps.
 func (l *loop) exhausted(now time.Duration) bool {
 	if l.settling {
-		return now-l.settleFrom > settleBound || l.lively && l.steps-l.livelyStep > l.livelyMax
+		return now-l.settleFrom > settleBound || l.fair && l.steps-l.fairStep > l.fairStepsMax
 	}
-	return l.lively && (now-l.livelyFrom > livenessBound || l.steps-l.livelyStep > l.livelyMax)
+	return l.fair && (now-l.fairFrom > fairPhaseMax || l.steps-l.fairStep > l.fairStepsMax)
 }
 
-// beFair lets the liveness phase begin: from now on no fault strikes, and the default policy decides. It goes by ages, which begin
+// beginFairPhase lets the liveness phase begin: from now on no fault strikes, and the default policy decides. It goes by ages, which begin
 // anew, so that what it does depends on the state alone and not on the way to it.
-func (l *loop) beFair() {
-	l.cluster.AgeAnew()
+func (l *loop) beginFairPhase() {
+	l.cluster.RenumberAges()
 	for _, p := range l.processes {
 		if p.waiting {
 			p.age = l.cluster.NextAge()
 		}
 	}
 	now := l.cluster.Now()
-	l.lively, l.livelyFrom, l.livelyStep = true, now, l.steps
-	l.log.Append(history.Event{At: now, Kind: history.Liveness})
+	l.fair, l.fairFrom, l.fairStep = true, now, l.steps
+	l.log.Append(history.Event{At: now, Kind: history.FairPhase})
 }
 
 func (l *loop) allDone() bool {
@@ -343,7 +343,7 @@ func (l *loop) quiet() bool {
 			return false
 		}
 	}
-	return l.cluster.Agreed()
+	return l.cluster.Converged()
 }
 
 // busy reports whether a living process has a request, an answer or an event under way. What a crashed process has sent may
@@ -357,12 +357,12 @@ func (l *loop) busy() bool {
 // tearDown makes every goroutine of the run end. If the run is to be judged, the processes that have finished get to know first
 // that all is over, as by a client that was closed: what goes on all the same is a leak. All others end at their next call.
 func (l *loop) tearDown(judged bool) {
-	if l.pasts != nil {
+	if l.cache != nil {
 		l.cancel()
-		l.pasts.last = l.pasts.last[:0]
+		l.cache.last = l.cache.last[:0]
 		for _, p := range l.processes {
 			if !p.link.Crashed() {
-				l.pasts.last = append(l.pasts.last, p.stand.past)
+				l.cache.last = append(l.cache.last, p.cached.at)
 			}
 			if p.panics != "" && l.result.Panic == "" {
 				l.result.Panic, l.result.PanicProcess = p.panics, p.Number

@@ -11,24 +11,24 @@ import (
 type mutation uint8
 
 const (
-	unmutated           mutation = iota
-	nothingVisible               // no step is visible
-	entryBeforeToken             // an entry is put first where a resource checks tokens
-	overRequest                  // a delivery is put first though a request of its process waits to be served
-	withoutFaults                // the faults that strike a process are left out where a delivery to it is put first
-	afterDelivery                // others are left out after a delivery, as they are after a leaving
-	calmServers                  // no server of several is taken to drop what is under way
-	memoryless                   // what properties remember is in no key
-	untimedCache                 // a process is taken to react to the same in the same way whenever it comes
-	stepless                     // on which step what is tried in a state depends is in no key
-	byLooks                      // local histories after which processes look the same are taken for one
-	holdersOnly                  // what properties remember of processes that do not hold the lock is in no key
-	wayless                      // where ways on from a state have led is forgotten
-	grantless                    // no delivery upon which Lock returns is visible
-	releaseless                  // no delivery upon which Unlock is called is visible
-	budgetless                   // which faults are left is in no key
-	leavingAmongHolders          // others are left out after a leaving though one of them has the lock
-	mutations                    // how many there are, with unmutated
+	unmutated            mutation = iota
+	nothingVisible                // no step is visible
+	entryBeforeToken              // an entry is put first where a resource checks tokens
+	overRequest                   // a delivery is put first though a request of its process waits to be served
+	withoutFaults                 // the faults that strike a process are left out where a delivery to it is put first
+	afterDelivery                 // others are left out after a delivery, as they are after a leaving
+	ignoreTimeouts                // no server of several is taken to drop what is under way
+	withoutMonitorState           // what properties remember is in no key
+	untimedCache                  // a process is taken to react to the same in the same way whenever it comes
+	withoutLastStep               // on which step what is tried in a state depends is in no key
+	byAppearance                  // local histories after which processes look the same are taken for one
+	holdersOnly                   // what properties remember of processes that do not hold the lock is in no key
+	withoutContinuations          // where ways on from a state have led is forgotten
+	grantsInvisible               // no delivery upon which Lock returns is visible
+	releasesInvisible             // no delivery upon which Unlock is called is visible
+	withoutBudget                 // which faults are left is in no key
+	leavingAmongHolders           // others are left out after a leaving though one of them has the lock
+	mutations                     // how many there are, with unmutated
 )
 
 // mutated is what searches do.
@@ -36,7 +36,7 @@ var mutated = unmutated
 
 // hides reports whether a mutation takes events that a step has brought about for invisible.
 func (m mutation) hides(events []history.Event) bool {
-	hidden := map[mutation]history.Kind{grantless: history.LockReturn, releaseless: history.UnlockCall}
+	hidden := map[mutation]history.Kind{grantsInvisible: history.LockReturn, releasesInvisible: history.UnlockCall}
 	kind, ok := hidden[m]
 	return m == nothingVisible || ok && slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == kind })
 }

@@ -19,7 +19,7 @@ func panicked(result *Result) *history.Violation {
 	if calls := lockCalls(stack); len(calls) > 0 {
 		detail += " in " + strings.Join(calls, ", called by ")
 	}
-	return &history.Violation{Property: NoPanic, Event: lastDeed(result.Events, int32(result.PanicProcess)),
+	return &history.Violation{Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
 		Reason: "a process panicked", Detail: detail}
 }
 
@@ -38,9 +38,9 @@ func lockCalls(stack string) (calls []string) {
 	return calls
 }
 
-// lastDeed returns the index of the last event that the process's own code was the author of or was told of, or the last
+// lastActionOf returns the index of the last event that the process's own code was the author of or was told of, or the last
 // event of all if there is none.
-func lastDeed(events []history.Event, process int32) int {
+func lastActionOf(events []history.Event, process int32) int {
 	for i := len(events) - 1; i >= 0; i-- {
 		if e := &events[i]; e.Process == process && ofCode(e.Kind) {
 			return i

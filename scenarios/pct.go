@@ -11,7 +11,7 @@ import "slices"
 // a schedule with faults all lie in its first part; and faults and time, for which the paper has nothing, come by
 // chance, so that the bound holds only for bugs that need neither.
 type PCT struct {
-	chances
+	faultSampler
 	priorities []uint64 // by thread, drawn when the thread is first met; those that have fallen are below depth
 	changes    []int    // decisions at which a thread falls, ascending
 	depth      int
@@ -20,7 +20,7 @@ type PCT struct {
 
 // NewPCT returns the strategy of that depth which belongs to the seed and the schedule's number.
 func NewPCT(profile *Profile, depth int, seed uint64, schedule int) *PCT {
-	p := &PCT{chances: newChances(seed, schedule), depth: depth, changes: make([]int, 0, max(0, depth-1))}
+	p := &PCT{faultSampler: newFaultSampler(seed, schedule), depth: depth, changes: make([]int, 0, max(0, depth-1))}
 	for range depth - 1 {
 		p.changes = append(p.changes, int(p.below(uint64(max(1, profile.Decisions)))))
 	}
@@ -29,26 +29,26 @@ func NewPCT(profile *Profile, depth int, seed uint64, schedule int) *PCT {
 }
 
 // Choose returns the next step of the thread with the highest priority.
-func (p *PCT) Choose(_ int, options []Option, usual int) int {
-	if i, ok := p.interject(options, usual); ok {
+func (p *PCT) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	if i, ok := p.sample(enabled, defaultIndex); ok {
 		return i
 	}
-	heads := p.heads(options)
-	first := p.first(options, heads)
+	heads := p.heads(enabled)
+	first := p.first(enabled, heads)
 	for len(p.changes) > 0 && p.changes[0] <= p.decisions {
 		// The later a thread falls, the lower: priorities that have fallen are depth-1, depth-2 and so on.
-		p.priorities[options[first].thread()] = uint64(len(p.changes))
+		p.priorities[enabled[first].thread()] = uint64(len(p.changes))
 		p.changes = p.changes[1:]
-		first = p.first(options, heads)
+		first = p.first(enabled, heads)
 	}
 	p.decisions++
 	return first
 }
 
-func (p *PCT) first(options []Option, heads []int) int {
+func (p *PCT) first(enabled []EnabledStep, heads []int) int {
 	best := heads[0]
 	for _, i := range heads {
-		if p.priority(options[i].thread()) > p.priority(options[best].thread()) {
+		if p.priority(enabled[i].thread()) > p.priority(enabled[best].thread()) {
 			best = i
 		}
 	}

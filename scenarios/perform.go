@@ -15,7 +15,7 @@ func (l *loop) perform(step Step) {
 		l.tick()
 		return
 	case Fair:
-		l.beFair()
+		l.beginFairPhase()
 		return
 	}
 	l.idleTicks = 0
@@ -44,11 +44,11 @@ func (l *loop) performOn(step Step, p *process) {
 		l.cluster.Heal(p.link)
 	case Enter, Leave:
 		p.waiting, p.age = false, 0
-		if l.pasts != nil {
-			p.stimulate(resume)
+		if l.cache != nil {
+			p.input(resume)
 			break
 		}
-		l.stirred = true
+		l.woken = true
 		p.resume <- struct{}{}
 	case Fault:
 		l.strike(step, p)
@@ -59,15 +59,15 @@ func (l *loop) performOn(step Step, p *process) {
 func (l *loop) strike(step Step, p *process) {
 	phase := l.spend(step)
 	l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
-		Name: step.Fault.String(), Op: phase.String()})
+		Name: step.Fault.String(), Op: phase.String(), Relaxes: step.Fault.Relaxes()})
 	faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
 	switch {
 	case step.Fault == faults.Restart:
 		l.replace(p)
-	case step.Fault == faults.Cancel && l.pasts != nil:
-		p.stimulate(giveUp)
+	case step.Fault == faults.Cancel && l.cache != nil:
+		p.input(cancelAttempt)
 	case step.Fault == faults.Cancel:
-		p.cancelled, l.stirred = true, true
+		p.cancelled, l.woken = true, true
 		p.cancel()
 	}
 }
@@ -80,7 +80,7 @@ func (l *loop) performAt(step Step, server int) {
 	case Apply:
 		l.cluster.Apply(server)
 	case Heal:
-		l.cluster.Rejoin(server)
+		l.cluster.HealServer(server)
 		if !l.cluster.Up(server) {
 			l.cluster.StartServer(server)
 		}
@@ -88,7 +88,7 @@ func (l *loop) performAt(step Step, server int) {
 	case Fault:
 		phase := l.spend(step)
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
-			Op: phase.String()})
+			Op: phase.String(), Relaxes: step.Fault.Relaxes()})
 		faults.ApplyAt(step.Fault, l.bounds, l.cluster, server)
 	}
 }
@@ -97,11 +97,11 @@ func (l *loop) performAt(step Step, server int) {
 // decides shall have a say while time passes. By then a process that was paused has come to itself; see process.write.
 func (l *loop) tick() {
 	for _, p := range l.processes {
-		p.dazed = p.dazed && p.link.Paused()
+		p.resuming = p.resuming && p.link.Paused()
 	}
 	pause := tickMax
-	if l.leaps && l.idleTicks == idleTicksMax-1 && !l.lively {
-		pause = idleLeap
+	if l.jumps && l.idleTicks == idleTicksMax-1 && !l.fair {
+		pause = timeJumpMax
 	}
 	deadline, ok := l.cluster.Deadline()
 	if ok {
@@ -109,22 +109,22 @@ func (l *loop) tick() {
 	}
 	var now time.Duration
 	acted := false
-	if l.pasts != nil {
+	if l.cache != nil {
 		now, acted = l.pass(pause)
 	} else {
 		now, acted = l.sleep(pause)
 	}
 	l.log.Append(history.Event{At: now, Kind: history.Tick})
 	l.cluster.Advance(now)
-	if acted || ok && deadline <= now || l.moves() {
+	if acted || ok && deadline <= now || l.canMove() {
 		l.idleTicks = 0
 	} else {
 		l.idleTicks++
 	}
 }
 
-// moves reports whether a step other than a tick or a fault can happen now.
-func (l *loop) moves() bool {
+// canMove reports whether a step other than a tick or a fault can happen now.
+func (l *loop) canMove() bool {
 	for _, p := range l.processes {
 		_, servable := p.link.Servable()
 		_, deliverable := p.link.Deliverable()
@@ -133,8 +133,8 @@ func (l *loop) moves() bool {
 		}
 	}
 	l.scratch = l.appendServers(l.scratch[:0])
-	if l.severing {
-		l.scratch = l.appendSevered(l.scratch)
+	if l.linkFaults {
+		l.scratch = l.appendLinkHeals(l.scratch)
 	}
 	return len(l.scratch) > 0
 }

@@ -14,9 +14,9 @@ func TestReductionKeepsPhases(t *testing.T) {
 	for _, plan := range []string{"slow-clock@watch=1", "slow-clock:s1@watch=1", "slow-clock@create=1", "slow-clock@list=1", "slow-clock@wait=1", "slow-clock@woken=1",
 		"slow-clock@hold=1", "slow-clock@release=1", "slow-clock@ask=1", "slow-clock@idle=1"} {
 		t.Run(plan, func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, plan), Live: true}
+			e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, plan), NoReplayCache: true}
 			reduced := search(t, e)
-			e.Unreduced = true
+			e.NoReduction = true
 			whole := search(t, e)
 			if !maps.Equal(reduced.histories, whole.histories) {
 				t.Errorf("%d histories, want %d", len(reduced.histories), len(whole.histories))

@@ -24,7 +24,7 @@ func NewPortfolio(profile *Profile, seed uint64, schedule int) *Portfolio {
 	return &Portfolio{named(name)(profile, seed, schedule), name}
 }
 
-func named(strategy string) Maker {
+func named(strategy string) StrategyFactory {
 	maker, err := ParseStrategy(strategy)
 	if err != nil {
 		panic(err)
@@ -42,27 +42,27 @@ const (
 	roundsAhead = 2
 )
 
-// turns say whose turn it is in each schedule of a campaign with a portfolio: in the first rounds everybody's, later more
+// rounds say whose turn it is in each schedule of a campaign with a portfolio: in the first rounds everybody's, later more
 // often that of strategies whose schedules go on to show behaviour that no schedule before them has shown (as in Fest, the
 // feedback strategy of Fray; what behaviour is, see [behaviour]). Half of the schedules are always dealt out evenly, as a
 // strategy that shows nothing new may yet be the one that finds the bug.
 //
 // What a round depends on is what happened up to the round before the last one, so it is the same for any number of workers.
-type turns struct {
+type rounds struct {
 	mu     sync.Mutex
-	tables []table       // by round
+	rounds []allocation  // by round
 	dealt  chan struct{} // closed when there is another
 
 	// What follows is for one goroutine alone.
-	scores []score
-	seen   keySet // behaviour
+	scores []strategyScore
+	seen   stateSet // behaviour
 }
 
-// A table is the turns in a round, over and over.
-type table [chunkSchedules]uint8 // indexes of scores
+// A allocation is the turns in a round, over and over.
+type allocation [chunkSchedules]uint8 // indexes of scores
 
-// A score is what a strategy has achieved lately.
-type score struct {
+// A strategyScore is what a strategy has achieved lately.
+type strategyScore struct {
 	name      string
 	schedules float64
 	fresh     float64 // behaviours
@@ -71,29 +71,29 @@ type score struct {
 // scoreKept is the part of a score that lasts for another round.
 const scoreKept = 0.5
 
-func newTurns() *turns {
-	t := &turns{dealt: make(chan struct{}), seen: newKeySet(behavioursMax)}
-	var first table
+func newRounds() *rounds {
+	t := &rounds{dealt: make(chan struct{}), seen: newStateSet(behavioursMax)}
+	var first allocation
 	for i := range first {
 		name := portfolio[i%len(portfolio)]
-		at := slices.IndexFunc(t.scores, func(s score) bool { return s.name == name })
+		at := slices.IndexFunc(t.scores, func(s strategyScore) bool { return s.name == name })
 		if at < 0 {
 			at = len(t.scores)
-			t.scores = append(t.scores, score{name: name})
+			t.scores = append(t.scores, strategyScore{name: name})
 		}
 		first[i] = uint8(at)
 	}
 	for range roundsAhead {
-		t.tables = append(t.tables, first)
+		t.rounds = append(t.rounds, first)
 	}
 	return t
 }
 
 // await waits until it is known whose turn it is in a schedule, and returns false if the context ends before.
-func (t *turns) await(ctx context.Context, schedule int) bool {
+func (t *rounds) await(ctx context.Context, schedule int) bool {
 	for {
 		t.mu.Lock()
-		known, dealt := schedule/roundSchedules < len(t.tables), t.dealt
+		known, dealt := schedule/roundSchedules < len(t.rounds), t.dealt
 		t.mu.Unlock()
 		if known {
 			return true
@@ -106,25 +106,25 @@ func (t *turns) await(ctx context.Context, schedule int) bool {
 	}
 }
 
-// turn returns the index of the score of whose turn it is. The schedule must have been awaited.
-func (t *turns) turn(schedule int) int {
+// round returns the index of the score of whose round it is. The schedule must have been awaited.
+func (t *rounds) round(schedule int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return int(t.tables[schedule/roundSchedules][schedule%chunkSchedules])
+	return int(t.rounds[schedule/roundSchedules][schedule%chunkSchedules])
 }
 
 // strategy returns the name of the strategy whose turn it is. The schedule must have been awaited.
-func (t *turns) strategy(schedule int) string { return t.scores[t.turn(schedule)].name }
+func (t *rounds) strategy(schedule int) string { return t.scores[t.round(schedule)].name }
 
 // count takes note of what a schedule has shown, and returns how much of it is new. Schedules are counted in order.
-func (t *turns) count(schedule int, shown []uint64) int {
+func (t *rounds) count(schedule int, shown []uint64) int {
 	fresh := 0
 	for _, b := range shown {
 		if t.seen.count < behavioursMax && t.seen.add(b) {
 			fresh++
 		}
 	}
-	s := &t.scores[t.turn(schedule)]
+	s := &t.scores[t.round(schedule)]
 	s.schedules++
 	s.fresh += float64(fresh)
 	if (schedule+1)%roundSchedules == 0 {
@@ -134,10 +134,10 @@ func (t *turns) count(schedule int, shown []uint64) int {
 }
 
 // deal makes the table of the next round that has none.
-func (t *turns) deal() {
+func (t *rounds) deal() {
 	next := allot(t.scores)
 	t.mu.Lock()
-	t.tables = append(t.tables, next)
+	t.rounds = append(t.rounds, next)
 	close(t.dealt)
 	t.dealt = make(chan struct{})
 	t.mu.Unlock()
@@ -149,7 +149,7 @@ func (t *turns) deal() {
 
 // allot deals out half of a table evenly and the other half by how much a schedule of each strategy has shown that was new.
 // The turns of a strategy are spread over the table.
-func allot(scores []score) table {
+func allot(scores []strategyScore) allocation {
 	weights, total := make([]float64, len(scores)), 0.0
 	for i, s := range scores {
 		weights[i] = s.fresh / max(1, s.schedules)
@@ -162,7 +162,7 @@ func allot(scores []score) table {
 		}
 		weights[i] = (weights[i]/total + 1/float64(len(weights))) / 2
 	}
-	var turns table
+	var turns allocation
 	owed := make([]float64, len(scores))
 	for i := range turns {
 		most := 0

@@ -41,34 +41,34 @@ type process struct {
 	// turns is shared by the loop and all processes. Whoever is about to touch the fields below, or has done so, adds to
 	// it. Only one of them runs at a time; this is what tells the race detector, where a timer woke the process and
 	// nothing else stands between what the loop has read and what the process writes.
-	turns *atomic.Int64
+	progress *atomic.Int64
 
-	pending []history.Event // what happened since the loop last looked
-	stage   stage
-	attempt int32
-	hold    *Hold
-	lost    bool // the hold was lost, and the process told
-	woken   bool // a watch event has reached the process, and it has not gone back to waiting
-	dazed   bool // in its critical section, and paused or so until a moment ago: see write
+	pending  []history.Event // what happened since the loop last looked
+	stage    stage
+	attempt  int32
+	hold     *Hold
+	lost     bool // the hold was lost, and the process told
+	woken    bool // a watch event has reached the process, and it has not gone back to waiting
+	resuming bool // in its critical section, and paused or so until a moment ago: see write
 
 	// bereft tells of a process that re-enters or gives back its lock whether it had no node any more when it began to: then it
 	// must not be told that all is well.
-	bereft bool
+	nodeGone bool
 
-	gate    StepKind // Enter or Leave: what the process waits for permission to do
-	waiting bool     // at the gate
-	age     uint64   // since when, set by the loop
-	passed  int      // how many gates the process has passed
-	resume  chan struct{}
-	over    bool // the goroutine has ended
+	gate       StepKind // Enter or Leave: what the process waits for permission to do
+	waiting    bool     // at the gate
+	age        uint64   // since when, set by the loop
+	gateOpened int      // how many gates the process has passed
+	resume     chan struct{}
+	over       bool // the goroutine has ended
 
 	// For the state key, set by the loop.
 	timeline uint64        // hash of the steps that have reached the process, with their times
-	heard    time.Duration // when the server last handled a request of the process
+	notified time.Duration // when the server last handled a request of the process
 	served   bool          // the server has handled one
 
 	panics string
-	stand  *stand // in the place of the goroutine; nil while that runs
+	cached *cachedProcess // in the place of the goroutine; nil while that runs
 
 	random randomBytes
 	space  [3]history.Event // where pending begins
@@ -96,7 +96,7 @@ func (p *process) run() {
 
 // end runs when the goroutine ends, be it by return, panic or Goexit.
 func (p *process) end() {
-	p.turns.Add(1)
+	p.progress.Add(1)
 	if r := recover(); r != nil {
 		p.panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
 	}
@@ -108,7 +108,7 @@ func (p *process) cycle(locker Locker) {
 	p.attempt++
 	ctx := p.ctx
 	if p.cancellable {
-		p.turns.Add(1)
+		p.progress.Add(1)
 		ctx, p.cancel = context.WithCancel(p.ctx)
 		p.cancelled = false
 	}
@@ -124,7 +124,7 @@ func (p *process) cycle(locker Locker) {
 	if hold.Unlock == nil {
 		panic("Lock returns a Hold without Unlock")
 	}
-	p.turns.Add(1)
+	p.progress.Add(1)
 	p.hold, p.lost = hold, false
 	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
 	again := p.reenter(hold)
@@ -156,11 +156,11 @@ func (p *process) stay(hold *Hold) {
 
 // reenter takes the lock once more, if it can be taken so, and returns what was taken.
 func (p *process) reenter(hold *Hold) *Hold {
-	if hold.Again == nil {
+	if hold.Reenter == nil {
 		return nil
 	}
 	p.record(history.Event{Kind: history.ReenterCall}, holding)
-	again, err := hold.Again(p.ctx)
+	again, err := hold.Reenter(p.ctx)
 	p.record(outcome(history.ReenterReturn, err), holding)
 	return again
 }
@@ -185,7 +185,7 @@ func (p *process) record(e history.Event, next stage) {
 	if p.link.Crashed() {
 		runtime.Goexit()
 	}
-	p.turns.Add(1)
+	p.progress.Add(1)
 	e.Process, e.Attempt = int32(p.Number), p.attempt
 	p.pending = append(p.pending, e)
 	p.stage = next
@@ -194,7 +194,7 @@ func (p *process) record(e history.Event, next stage) {
 
 // publish lets the loop know that the process has done something. Nobody looks at what a crashed process does.
 func (p *process) publish() {
-	p.turns.Add(1)
+	p.progress.Add(1)
 	if !p.link.Crashed() {
 		p.link.Notify()
 	}
@@ -202,13 +202,13 @@ func (p *process) publish() {
 
 // pass waits for permission to do what the gate says.
 func (p *process) pass(gate StepKind) {
-	p.turns.Add(1)
+	p.progress.Add(1)
 	p.gate, p.waiting = gate, true
 	p.publish()
 	if _, ok := <-p.resume; !ok {
 		runtime.Goexit()
 	}
-	p.passed++
+	p.gateOpened++
 }
 
 // done tells whether the process will do nothing more.
@@ -216,8 +216,8 @@ func (p *process) done() bool { return p.stage == finished || p.over || p.link.C
 
 // ownsResource reports whether the process's hold brings a resource that is not the harness's.
 func (p *process) ownsResource() bool {
-	if p.stand != nil {
-		return p.stand.past.brings
+	if p.cached != nil {
+		return p.cached.at.ownResource
 	}
 	return p.hold != nil && p.hold.Resource != nil
 }

@@ -19,10 +19,10 @@ type Profile struct {
 
 // Interesting tells whether the order of a step among the others of its sort is what a lock depends on: the server
 // handles a request. It is what [SURW] is uniform over.
-func Interesting(o *Option) bool { return o.Kind == Serve }
+func Interesting(o *EnabledStep) bool { return o.Kind == Serve }
 
 // Add counts a decision.
-func (p *Profile) Add(o *Option, interesting bool) {
+func (p *Profile) Add(o *EnabledStep, interesting bool) {
 	if o.Kind >= Tick {
 		return
 	}
@@ -39,9 +39,9 @@ func (p *Profile) Add(o *Option, interesting bool) {
 // A profiler takes the default policy and counts.
 type profiler struct{ profile Profile }
 
-func (p *profiler) Choose(_ int, options []Option, usual int) int {
-	p.profile.Add(&options[usual], Interesting(&options[usual]))
-	return usual
+func (p *profiler) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	p.profile.Add(&enabled[defaultIndex], Interesting(&enabled[defaultIndex]))
+	return defaultIndex
 }
 
 // Profile runs the scenario once under the default policy and counts its steps.
@@ -58,16 +58,16 @@ func (r *Runner) profileWithin(ctx context.Context, scenario *Scenario) *Profile
 
 // heads returns the next step of each thread that can take one, in the order of the options: the indexes of the oldest
 // options of each process. Time and faults are left out. The slice that is given is used again.
-func heads(options []Option, space []int) []int {
+func heads(enabled []EnabledStep, space []int) []int {
 	found := space[:0]
 next:
-	for i := range options {
-		if options[i].Kind >= Tick {
+	for i := range enabled {
+		if enabled[i].Kind >= Tick {
 			continue
 		}
 		for n, j := range found {
-			if options[j].thread() == options[i].thread() {
-				if options[i].Age < options[j].Age {
+			if enabled[j].thread() == enabled[i].thread() {
+				if enabled[i].Age < enabled[j].Age {
 					found[n] = i
 				}
 				continue next

@@ -42,42 +42,42 @@ func NewRandom(seed uint64, schedule int) *Random {
 }
 
 // Choose draws an option.
-func (r *Random) Choose(_ int, options []Option, usual int) int {
-	first := len(options) // of the faults, which stand last
-	for first > 0 && options[first-1].Kind == Fault {
+func (r *Random) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	first := len(enabled) // of the faults, which stand last
+	for first > 0 && enabled[first-1].Kind == Fault {
 		first--
 	}
-	if first < len(options) && r.below(r.faultOdds) == 0 {
-		return r.fault(options, first)
+	if first < len(enabled) && r.below(r.faultOdds) == 0 {
+		return r.fault(enabled, first)
 	}
 	total := uint64(0)
-	for i := range options[:first] {
-		total += r.weights[options[i].Kind]
+	for i := range enabled[:first] {
+		total += r.weights[enabled[i].Kind]
 	}
 	for i, draw := 0, r.below(total); i < first; i++ {
-		w := r.weights[options[i].Kind]
+		w := r.weights[enabled[i].Kind]
 		if draw < w {
 			return i
 		}
 		draw -= w
 	}
-	return usual
+	return defaultIndex
 }
 
 // fault draws one of the faults, the first of which has that index. In every run some kinds are rare, and some do not occur
 // unless there is no other.
-func (r *Random) fault(options []Option, first int) int {
+func (r *Random) fault(enabled []EnabledStep, first int) int {
 	r.weights[Tick] = r.tick
 	total := uint64(0)
-	for i := range options[first:] {
-		total += r.kinds[options[first+i].Fault]
+	for i := range enabled[first:] {
+		total += r.kinds[enabled[first+i].Fault]
 	}
 	if total == 0 {
-		return first + int(r.below(uint64(len(options)-first)))
+		return first + int(r.below(uint64(len(enabled)-first)))
 	}
 	draw := r.below(total)
 	for i := first; ; i++ {
-		if w := r.kinds[options[i].Fault]; draw < w {
+		if w := r.kinds[enabled[i].Fault]; draw < w {
 			return i
 		} else {
 			draw -= w

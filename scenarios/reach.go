@@ -24,11 +24,11 @@ const (
 // Reach returns of which schedules the search has shown a property that it has not found violated.
 func (r *Report) Reach(p history.Property) Reach {
 	switch {
-	case !r.Complete, p == history.Ensemble:
+	case !r.Complete, p == history.ZooKeeperConsistency:
 		return SchedulesRun
-	case p != NoLeak && !history.JudgedInFairPhase(p):
+	case p != NoGoroutineLeak && !history.JudgedInFairPhase(p):
 		return EverySchedule
-	case r.Fair:
+	case r.FairSuffixes:
 		return EveryState
 	}
 	return EveryEnd

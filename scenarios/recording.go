@@ -13,26 +13,26 @@ import (
 
 // A Recording is a schedule as it stands in a file: all that is needed to run it again.
 type Recording struct {
-	Format     string        `json:"format"`  // always recordingFormat
-	Version    int           `json:"version"` // of the format
-	Lock       string        `json:"lock"`
-	Clients    int           `json:"clients"`
-	Cycles     int           `json:"cycles"`
-	Faults     faults.Plan   `json:"faults"`
-	Bounds     faults.Bounds `json:"bounds,omitzero"`  // unless they are the default ones
-	Client     FrontEnd      `json:"client,omitzero"`  // unless it is the model
-	Servers    int           `json:"servers,omitzero"` // unless there is but one
-	Seed       uint64        `json:"seed"`             // of the campaign that found it
-	Schedule   int           `json:"schedule"`         // its number there
-	Deviations []Deviation   `json:"deviations"`
-	TraceHash  TraceHash     `json:"trace_hash"`
-	Property   string        `json:"property"`
-	Signature  string        `json:"signature"`
+	Format     string          `json:"format"`  // always recordingFormat
+	Version    int             `json:"version"` // of the format
+	Lock       string          `json:"lock"`
+	Clients    int             `json:"clients"`
+	Cycles     int             `json:"cycles"`
+	Faults     faults.Plan     `json:"faults"`
+	Severity   faults.Severity `json:"severity,omitzero"` // unless they are the default ones
+	Client     ClientKind      `json:"client,omitzero"`   // unless it is the model
+	Servers    int             `json:"servers,omitzero"`  // unless there is but one
+	Seed       uint64          `json:"seed"`              // of the campaign that found it
+	Schedule   int             `json:"schedule"`          // its number there
+	Deviations []Deviation     `json:"deviations"`
+	TraceHash  TraceHash       `json:"trace_hash"`
+	Property   string          `json:"property"`
+	Signature  string          `json:"signature"`
 }
 
 const (
 	recordingFormat  = "interlock-schedule"
-	recordingVersion = 1
+	recordingVersion = 2
 	recordingName    = "schedule.json"
 	draftPrefix      = ".draft-" // of a directory that is not whole yet
 )
@@ -94,7 +94,7 @@ func (r *Recording) validate() error {
 
 // Scenario returns the scenario that the schedule belongs to, for the lock that is given.
 func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
-	s := &Scenario{Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults, Bounds: r.Bounds, Client: r.Client,
+	s := &Scenario{Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults, Severity: r.Severity, Client: r.Client,
 		Servers: r.Servers}
 	return s, s.Validate()
 }
@@ -133,7 +133,7 @@ func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, si
 	c := &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles, Faults: scenario.Faults, Client: scenario.Client,
-		Bounds: scenario.Bounds, Servers: scenario.Servers,
+		Severity: scenario.Severity, Servers: scenario.Servers,
 		Seed: seed, Schedule: schedule, Deviations: result.Deviations, TraceHash: TraceHash(result.TraceHash),
 		Property: string(first.Property), Signature: first.Signature(),
 	}}

@@ -102,7 +102,7 @@ func TestReadRecordingRefuses(t *testing.T) {
 		{"truncated", string(good[:len(good)/2]), "not a whole one"},
 		{"foreign", `{"clients": 3}`, `its format is ""`},
 		{"an array", `[1]`, "not a schedule of Interlock"},
-		{"newer", replaced(`"version":1`, `"version":2`), "version 2 of the format"},
+		{"newer", replaced(`"version":2`, `"version":3`), "version 3 of the format"},
 		{"unknown step", replaced(`"step":"`, `"step":"dance `), "is not the name of a step"},
 		{"unordered", replaced(`"index":`, `"index":9999`), "is not greater than the one before"},
 		{"bad plan", replaced(`"faults":"none"`, `"faults":"x"`), `"x" is not of the form`},

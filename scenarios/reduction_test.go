@@ -53,10 +53,10 @@ func tellsTooSoon() scenarios.Subject {
 				return err
 			}
 			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: tell}, nil }
-			return &scenarios.Hold{Node: node, Unlock: unlock, Again: again}, nil
+			return &scenarios.Hold{Node: node, Unlock: unlock, Reenter: again}, nil
 		}
 	})
-	s.Claims = []history.Property{history.ServedExclusion}
+	s.Claims = []history.Property{history.ServerMutualExclusion}
 	return s
 }
 
@@ -64,7 +64,7 @@ func tellsTooSoon() scenarios.Subject {
 func TestReductionKeepsLateUnlocks(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, tellsTooSoon(), 2, 1, "none")}
 	got := verdictsWith(t, e)
-	e.Unreduced = true
+	e.NoReduction = true
 	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("found %q, and %q with nothing left out", got, want)
 	}
@@ -104,10 +104,10 @@ func cutShort() scenarios.Subject {
 				return err
 			}
 			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: ask}, nil }
-			return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return told }, Again: again}, nil
+			return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return told }, Reenter: again}, nil
 		}
 	})
-	s.Claims = []history.Property{history.HonestLoss}
+	s.Claims = []history.Property{history.LossNotification}
 	return s
 }
 
@@ -116,7 +116,7 @@ func cutShort() scenarios.Subject {
 func TestReductionKeepsLateFaults(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")}
 	got := verdictsWith(t, e)
-	e.Unreduced = true
+	e.NoReduction = true
 	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("found %q, and %q with nothing left out", got, want)
 	}
@@ -152,16 +152,16 @@ func asksIfSlow(busy int) scenarios.Subject {
 			return &scenarios.Hold{Unlock: free}, nil
 		}
 	})
-	s.Claims = []history.Property{history.Herd}
+	s.Claims = []history.Property{history.NoHerd}
 	return s
 }
 
 // Whether something has disturbed an attempt, so that its cost is not judged, tells states apart.
 func TestDisturbedAttemptsAreToldApart(t *testing.T) {
 	for _, busy := range []int{1, 2} {
-		e := scenarios.Exhaustive{Scenario: planned(t, asksIfSlow(busy), 2, 1, "hold-replies=1"), Unreduced: true}
+		e := scenarios.Exhaustive{Scenario: planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"), NoReduction: true}
 		got := verdictsWith(t, e)
-		e.Apart = true
+		e.NoMerge = true
 		if want := verdictsWith(t, e); !slices.Equal(got, want) {
 			t.Errorf("c%d: found %q, and %q where all pasts are told apart", busy, got, want)
 		}
@@ -196,19 +196,19 @@ func takesAway() scenarios.Subject {
 			again := func(context.Context) (*scenarios.Hold, error) {
 				return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return create(leaves, 0) }}, nil
 			}
-			return &scenarios.Hold{Node: node, Unlock: unlock, Again: again}, nil
+			return &scenarios.Hold{Node: node, Unlock: unlock, Reenter: again}, nil
 		}
 	})
-	s.Claims = []history.Property{history.HonestLoss}
+	s.Claims = []history.Property{history.LossNotification}
 	return s
 }
 
 // Whether a node went before or after its holder began to give the lock back tells states apart.
 func TestEarlyLossIsToldApart(t *testing.T) {
-	for _, e := range []scenarios.Exhaustive{{}, {Unreduced: true}, {Apart: true}, {Live: true}} {
+	for _, e := range []scenarios.Exhaustive{{}, {NoReduction: true}, {NoMerge: true}, {NoReplayCache: true}} {
 		e.Scenario = planned(t, takesAway(), 2, 1, "none")
 		if found := verdictsWith(t, e); len(found) == 0 {
-			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.Unreduced, e.Apart, e.Live)
+			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.NoReduction, e.NoMerge, e.NoReplayCache)
 		}
 	}
 }
@@ -226,15 +226,15 @@ func TestReductionOnSeveralServers(t *testing.T) {
 		{subjects.NameOrder(), 2, 1, "none"},
 		{subjects.NoRecheck(), 2, 1, "none"},
 		{subjects.Mutex(), 1, 1, "kill-server=1"},
-		{subjects.Mutex(), 1, 1, "part-server=1"},
-		{subjects.Mutex(), 1, 1, "mute-server=1"},
-		{subjects.Textbook(), 1, 1, "part-link=1"},
+		{subjects.Mutex(), 1, 1, "partition-server=1"},
+		{subjects.Mutex(), 1, 1, "partition-outbound=1"},
+		{subjects.Textbook(), 1, 1, "partition-link=1"},
 		{subjects.Mutex(), 1, 2, "reset=1"},
 		{subjects.Textbook(), 2, 1, "cancel=1"},
 		{subjects.NoGUID(), 1, 1, "lose-reply=1"},
 	} {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Apart: true}
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), NoMerge: true}
 			e.Scenario.Servers = 3
 			got, verdicts, r := locals(t, e)
 			want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
@@ -273,14 +273,14 @@ func asksForLong() scenarios.Subject {
 			return nil, errors.Join(err, create("/asked"), errors.New("taken"))
 		}
 	})
-	s.Claims = []history.Property{history.HonestLoss}
+	s.Claims = []history.Property{history.LossNotification}
 	return s
 }
 
 // A server that is about to apply the end of a session drops what is under way to its client, so what the client does before is not
 // left out, though it waits for an answer.
 func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, asksForLong(), 2, 1, "part-server=1"), Apart: true}
+	e := scenarios.Exhaustive{Scenario: planned(t, asksForLong(), 2, 1, "partition-server=1"), NoMerge: true}
 	e.Scenario.Servers = 3
 	got, _, _ := locals(t, e)
 	want, _, _ := locals(t, *e.LeapsOnly())

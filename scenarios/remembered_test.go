@@ -46,7 +46,7 @@ func exists(p *scenarios.Process, name string) bool {
 // said to be one.
 func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 	return func(twice int) scenarios.Subject {
-		return scripted(history.FencedExclusion, func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
+		return scripted(history.Fencing, func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
 			hold := &scenarios.Hold{Unlock: free, Resource: &scenarios.Resource{
 				Path: znode,
 				Read: func(context.Context) (int64, error) { return 0, nil },
@@ -81,7 +81,7 @@ func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 // grantsLate is a lock of which one process is granted the lock with token 5 by a node that the other one deletes, before the
 // grant or after it. When that is over the other one is granted the lock with token 4.
 func grantsLate(deletes int) scenarios.Subject {
-	return scripted(history.Token, func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
+	return scripted(history.MonotonicToken, func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
 		switch {
 		case p.Number == deletes && attempt == 1:
 			return nil, errors.Join(p.Client.Delete(p.Directory+"-node", -1), errTaken)
@@ -110,15 +110,15 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 	} {
 		for process := 1; process <= 2; process++ {
 			t.Run(fmt.Sprintf("%s c%d", name, process), func(t *testing.T) {
-				e := scenarios.Exhaustive{Scenario: planned(t, lock(process), 2, 2, "none"), Live: true, Unreduced: true}
+				e := scenarios.Exhaustive{Scenario: planned(t, lock(process), 2, 2, "none"), NoReplayCache: true, NoReduction: true}
 				want := verdictsWith(t, e)
 				if len(want) == 0 {
 					t.Fatal("nothing can be found")
 				}
-				for _, e := range []scenarios.Exhaustive{{}, {Unreduced: true}, {Apart: true}, {Live: true}} {
+				for _, e := range []scenarios.Exhaustive{{}, {NoReduction: true}, {NoMerge: true}, {NoReplayCache: true}} {
 					e.Scenario = planned(t, lock(process), 2, 2, "none")
 					if got := verdictsWith(t, e); !slices.Equal(got, want) {
-						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q", e.Unreduced, e.Apart, e.Live, got, want)
+						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q", e.NoReduction, e.NoMerge, e.NoReplayCache, got, want)
 					}
 				}
 			})
@@ -130,7 +130,7 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 // by a multi or without one, of which the first learns only then.
 func answersTwice() scenarios.Subject {
 	open := zk.WorldACL(zk.PermAll)
-	return scripted(history.HonestLoss, func(p *scenarios.Process, _ int) (*scenarios.Hold, error) {
+	return scripted(history.LossNotification, func(p *scenarios.Process, _ int) (*scenarios.Hold, error) {
 		multi := func(name string) string {
 			answers, err := p.Client.(interface {
 				Multi(...any) ([]zk.MultiResponse, error)
@@ -164,7 +164,7 @@ func answersTwice() scenarios.Subject {
 
 // What a multi was answered stays what it was for code that is run again, though the memory of the answer is used for others.
 func TestAnswersOfMultisStay(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, answersTwice(), 2, 1, "none"), Unreduced: true}
+	e := scenarios.Exhaustive{Scenario: planned(t, answersTwice(), 2, 1, "none"), NoReduction: true}
 	if found := verdictsWith(t, *e.Rooted()); len(found) > 0 {
 		t.Errorf("found %q", found)
 	}

@@ -81,10 +81,10 @@ func (p *process) read(resource *Resource) bool {
 // was paused and no time has passed since: it had looked right before, and goes on before it looks again. It is for that that
 // resources check tokens.
 func (p *process) write(resource *Resource) {
-	if p.lost && !p.dazed {
+	if p.lost && !p.resuming {
 		return
 	}
-	p.turns.Add(1)
+	p.progress.Add(1)
 	version, err := resource.Write(p.ctx)
 	p.record(resourceEvent(history.ResourceWrite, resource, version, err), holding)
 }

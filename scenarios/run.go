@@ -18,24 +18,24 @@ type Result struct {
 	Steps      int             // decisions
 	Deviations []Deviation     // the schedule: where the decisions differ from the default policy's
 	Keys       []uint64        // the state key after each step, in a search only of those in which it chooses; good until the runner's next run
-	Landed     Landed          // the faults that struck
-	Aimed      Aimed           // those of them that struck a target that the plan names
+	Coverage   FaultCoverage   // the faults that struck
+	Targeted   TargetCoverage  // those of them that struck a target that the plan names
 	TraceHash  uint64          // over all events
 	CutOff     bool            // the strategy decided as often as it may in one run; what it would have done next is not known
 	Unsettled  bool            // requests of living processes were still under way when the run reached its last bound; what would have come of them is not known
-	Known      bool            // the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
+	Pruned     bool            // the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
 
 	Panic        string // what a process panicked with, and where; empty if none did
 	PanicProcess int
 	Leak         string // what the runtime says of goroutines that never ended; empty if all did
 
-	Familiar  bool             // to most properties: they were not checked, as a run with the same outline kept them; see [history.Outlined]
-	Undecided bool             // whether the lock is linearizable was not found out within the limits
-	Exercise  history.Exercise // how often the run has put each property to the test
-	Cost      history.Cost     // of locks and releases
-	Reached   []bool           // which of the subject's goals the run has reached
+	VerdictCached bool            // to most properties: they were not checked, as a run with the same outline kept them; see [history.Outlined]
+	Undecided     bool            // whether the lock is linearizable was not found out within the limits
+	Vacuity       history.Vacuity // how often the run has put each property to the test
+	Cost          history.Cost    // of locks and releases
+	Reached       []bool          // which of the subject's goals the run has reached
 
-	abandoned bool // the run's context ended before the run did, or before it was judged: nothing else in the result is good
+	cancelled bool // the run's context ended before the run did, or before it was judged: nothing else in the result is good
 
 	Violations []*history.Violation // in the order of [Properties], at most one for each property that the lock claims
 }
@@ -43,21 +43,21 @@ type Result struct {
 // A Runner performs runs, one after the other, and keeps their memory from one to the next. It is not safe for
 // concurrent use; each worker has its own.
 type Runner struct {
-	t       *testing.T
-	loop    *loop // the last one, in whose memory the next one is made; nil if there is none
-	log     history.Log
-	keys    []uint64
-	keyless bool     // nobody counts states
-	ceiling *ceiling // of the runs of a shrinker, nil of all others
-	reached []bool
-	judged  []history.Property // in the run under way
+	t         *testing.T
+	loop      *loop // the last one, in whose memory the next one is made; nil if there is none
+	log       history.Log
+	keys      []uint64
+	noKeys    bool       // nobody counts states
+	planLimit *planLimit // of the runs of a shrinker, nil of all others
+	reached   []bool
+	claims    []history.Property // in the run under way
 
-	standstill standstill
-	watched    bool // a standstill is looked out for: a test that may take for ever may stand in a debugger
+	watchdog watchdog
+	watched  bool // a standstill is looked out for: a test that may take for ever may stand in a debugger
 
 	owners owners // of the goroutines of the run under way
 
-	rehearsed Result // of the last run that was rehearsed
+	cachedResult Result // of the last run that was rehearsed
 
 	checking time.Duration // how long the runs so far have been checked
 	checker  history.Checker
@@ -88,41 +88,41 @@ func (r *Runner) run(ctx context.Context, scenario *Scenario, strategy Strategy,
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	r.log.Reset()
 	if scenario.Client == Real {
-		defer simzk.Tame()()
+		defer simzk.Determinize()()
 	}
 	thrown := r.bubble(ctx, scenario, strategy, result)
 	if thrown != nil {
 		panic(thrown)
 	}
 	r.keys = result.Keys
-	if result.abandoned {
+	if result.cancelled {
 		return
 	}
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
 	began := time.Now()
 	r.check(ctx, &scenario.Subject, result)
-	r.survey(&scenario.Subject, result)
+	r.count(&scenario.Subject, result)
 	r.checking += time.Since(began)
 }
 
-// rehearse performs a run as runWithin does, with what is known of the processes' code in the place of their goroutines. It goes on
+// runCached performs a run as runWithin does, with what is known of the processes' code in the place of their goroutines. It goes on
 // from a snapshot of the runner's last run, unless that is nil. All of the result is good until the runner's next run.
-func (r *Runner) rehearse(ctx context.Context, scenario *Scenario, strategy Strategy, known *pasts, from *snapshot) *Result {
-	result := &r.rehearsed
+func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Strategy, known *replayCache, from *snapshot) *Result {
+	result := &r.cachedResult
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	l := r.loop
 	if from == nil {
 		r.log.Reset()
 		l = r.newLoop(ctx, scenario, strategy, result)
-		l.rehearse(known)
+		l.useCache(known)
 	} else {
-		l.recall(from, result)
+		l.restore(from, result)
 	}
 	l.run()
 	r.loop = l
 	r.keys = result.Keys
-	if result.abandoned {
+	if result.cancelled {
 		return result
 	}
 	result.Events = r.log.Events()
@@ -135,7 +135,7 @@ func (r *Runner) rehearse(ctx context.Context, scenario *Scenario, strategy Stra
 // the edge of the bubble: the testing package would end the program.
 func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
 	if r.watched {
-		defer r.standstill.watch()()
+		defer r.watchdog.watch()()
 	}
 	finished := false
 	var l *loop
@@ -181,35 +181,35 @@ func (r *Runner) leak(l *loop) string {
 func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) *loop {
 	l := r.loop
 	if l == nil {
-		l = &loop{turns: &r.standstill.turns}
+		l = &loop{progress: &r.watchdog.progress}
 	}
-	r.loop, l.ceiling = nil, r.ceiling
-	l.renew(scenario, strategy, &r.log, result)
-	l.keyless, l.until = r.keyless, ctx
+	r.loop, l.planLimit = nil, r.planLimit
+	l.reset(scenario, strategy, &r.log, result)
+	l.noKeys, l.ctx = r.noKeys, ctx
 	return l
 }
 
 // Properties returns the names of all properties, in the order in which reports list them.
 func Properties() []history.Property {
-	return append(history.Properties(), history.Ensemble, NoPanic, NoLeak)
+	return append(history.Properties(), history.ZooKeeperConsistency, NoPanic, NoGoroutineLeak)
 }
 
 // struck tells whether the fault of that name has struck; of no name, that there need be none.
 func (r *Result) struck(name string) bool {
 	for kind := range faults.Kinds {
 		if kind.String() == name {
-			return r.Landed.Total(kind) > 0
+			return r.Coverage.Total(kind) > 0
 		}
 	}
 	return name == ""
 }
 
-// survey finds out what the run has tested.
-func (r *Runner) survey(subject *Subject, result *Result) {
-	result.Exercise.Add(result.Events)
+// count finds out what the run has tested.
+func (r *Runner) count(subject *Subject, result *Result) {
+	result.Vacuity.Add(result.Events)
 	r.reached = r.reached[:0]
-	for i := range subject.Goals {
-		goal := &subject.Goals[i]
+	for i := range subject.Sometimes {
+		goal := &subject.Sometimes[i]
 		r.reached = append(r.reached, result.struck(goal.Fault) && goal.Reached(result.Events))
 	}
 	result.Reached = r.reached
@@ -220,46 +220,46 @@ var properties = history.Properties()
 
 // toJudge returns the properties of package history that are to be checked.
 func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
-	r.judged = r.judged[:0]
+	r.claims = r.claims[:0]
 	for _, property := range properties {
-		if subject.Claimed(property) && !(result.Known && history.JudgedAtEnd(property)) {
-			r.judged = append(r.judged, property)
+		if subject.Claimed(property) && !(result.Pruned && history.JudgedAtEnd(property)) {
+			r.claims = append(r.claims, property)
 		}
 	}
-	return r.judged
+	return r.claims
 }
 
 // check judges a run. If the context ends before anything is found the run is abandoned.
 func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
-	r.checker.Bounds, r.checker.Cut = subject.limits(), result.Known
-	r.checker.Exclusive = subject.Claimed(history.ServedExclusion)
+	r.checker.Limits, r.checker.Cut = subject.limits(), result.Pruned
+	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.limits())
-	if result.abandoned = ctx.Err() != nil && result.Panic == "" && result.Leak == ""; result.abandoned {
+	if result.cancelled = ctx.Err() != nil && result.Panic == "" && result.Leak == ""; result.cancelled {
 		return
 	}
 	claims := r.toJudge(subject, result)
-	result.Familiar = r.checker.Familiar(claims, result.Events)
+	result.VerdictCached = r.checker.VerdictCached(claims, result.Events)
 	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
-		return p == history.Herd || result.Familiar && history.Outlined(p)
+		return p == history.NoHerd || result.VerdictCached && history.CacheableVerdict(p)
 	})
-	result.Violations = append(result.Violations, r.checker.CheckAll(append(claims, history.Ensemble), result.Events)...)
+	result.Violations = append(result.Violations, r.checker.CheckAll(append(claims, history.ZooKeeperConsistency), result.Events)...)
 	result.Undecided = slices.Contains(claims, history.Linearizable) && r.checker.Undecided()
-	if herd != nil && subject.Claimed(history.Herd) { // It has been decided with the measuring.
+	if herd != nil && subject.Claimed(history.NoHerd) { // It has been decided with the measuring.
 		result.Violations = append(result.Violations, herd)
 		slices.SortStableFunc(result.Violations, func(a, b *history.Violation) int {
 			order := Properties()
 			return slices.Index(order, a.Property) - slices.Index(order, b.Property)
 		})
 	}
-	if !result.Familiar && len(result.Violations) == 0 && !result.Undecided {
-		r.checker.Remember()
+	if !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
+		r.checker.CacheVerdict()
 	}
 	if result.Panic != "" {
 		result.Violations = append(result.Violations, panicked(result))
 	}
-	if result.Leak != "" && !result.Known {
-		result.Violations = append(result.Violations, &history.Violation{Property: NoLeak, Event: len(result.Events) - 1,
+	if result.Leak != "" && !result.Pruned {
+		result.Violations = append(result.Violations, &history.Violation{Property: NoGoroutineLeak, Event: len(result.Events) - 1,
 			Reason: "goroutines stay blocked after the run", Detail: result.Leak})
 	}
 }

@@ -11,13 +11,13 @@ import (
 // A Scenario is what is run: so many processes, each of which takes the lock, stays in its critical section for as
 // long as the schedule says, and gives the lock back, so many times.
 type Scenario struct {
-	Subject Subject
-	Clients int           // how many processes
-	Cycles  int           // how often each takes the lock
-	Faults  faults.Plan   // how many faults a run may see
-	Client  FrontEnd      // the client library that they use
-	Bounds  faults.Bounds // how hard they strike; the default ones unless set
-	Servers int           // how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
+	Subject  Subject
+	Clients  int             // how many processes
+	Cycles   int             // how often each takes the lock
+	Faults   faults.Plan     // how many faults a run may see
+	Client   ClientKind      // the client library that they use
+	Severity faults.Severity // how hard they strike; the default ones unless set
+	Servers  int             // how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
 }
 
 // The bounds of a scenario. They keep a single schedule within some seconds.
@@ -39,8 +39,8 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client, Client: scenarios.Real in the scenario", s.Subject.Name)
 	case s.Servers < 0 || s.Servers > ServersMax:
 		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
-	case s.Bounds != faults.Bounds{} && s.Bounds.Validate() != nil:
-		return s.Bounds.Validate()
+	case s.Severity != faults.Severity{} && s.Severity.Validate() != nil:
+		return s.Severity.Validate()
 	case s.Clients < 1 || s.Clients > ClientsMax:
 		return fmt.Errorf("clients must be from 1 to %d, not %d", ClientsMax, s.Clients)
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
@@ -66,7 +66,7 @@ func (s *Scenario) faultsFit() error {
 	if s.Faults.Allows(faults.Restart) {
 		clients = ClientsMax // Newcomers have the next numbers.
 	}
-	for _, aim := range s.Faults.Aims {
+	for _, aim := range s.Faults.Targeted {
 		if err := aim.Fits(clients, max(1, s.Servers)); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (s *Scenario) has(need faults.Need) bool {
 	switch need {
 	case faults.SeveralServers:
 		return s.Servers > 1
-	case faults.ModelledClient:
+	case faults.ModelClient:
 		return s.Client == Model
 	case faults.RealClient:
 		return s.Client == Real
@@ -100,7 +100,7 @@ func (s *Scenario) FaultKinds() []faults.Kind {
 }
 
 // offers tells whether the scenario has what a goal takes.
-func (s *Scenario) offers(goal *history.Goal) bool {
+func (s *Scenario) offers(goal *history.Sometimes) bool {
 	if s.Clients < goal.Clients {
 		return false
 	}
@@ -118,8 +118,8 @@ func (s *Scenario) String() string {
 	if s.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", s.Servers)
 	}
-	if s.bounds() != faults.DefaultBounds() {
-		text += fmt.Sprintf(", %v", s.bounds())
+	if s.severity() != faults.DefaultSeverity() {
+		text += fmt.Sprintf(", %v", s.severity())
 	}
 	if s.Client != Model {
 		text += ", " + s.Client.String() + " client"
@@ -127,20 +127,20 @@ func (s *Scenario) String() string {
 	return text
 }
 
-// bounds returns how hard faults strike.
-func (s *Scenario) bounds() faults.Bounds {
-	if s.Bounds == (faults.Bounds{}) {
-		return faults.DefaultBounds()
+// severity returns how hard faults strike.
+func (s *Scenario) severity() faults.Severity {
+	if s.Severity == (faults.Severity{}) {
+		return faults.DefaultSeverity()
 	}
-	return s.Bounds
+	return s.Severity
 }
 
 // lockDirectory is the znode under which the contenders of a run make their nodes.
 const lockDirectory = "/lock"
 
-// livenessSteps is how many steps a run may take once there are no faults any more: far more than a lock needs in which
+// fairSteps is how many steps a run may take once there are no faults any more: far more than a lock needs in which
 // every release wakes all, and few enough for one that sends for ever while time stands still.
-func (s *Scenario) livenessSteps() int {
+func (s *Scenario) fairSteps() int {
 	return min(20_000+100*s.Clients*s.Clients*s.Cycles, 2_000_000)
 }
 
@@ -153,11 +153,11 @@ const (
 	idleTicksMax = 16
 	// tickMax is the longest time that one tick lets pass, unless it leaps.
 	tickMax = time.Second
-	// idleLeap is how far time leaps at most. A process that does nothing for so long is taken to wait for ever.
-	idleLeap = 100 * time.Hour
-	// livenessBound is how much virtual time a live process has to get the lock, once there are no faults any more:
+	// timeJumpMax is how far time leaps at most. A process that does nothing for so long is taken to wait for ever.
+	timeJumpMax = 100 * time.Hour
+	// fairPhaseMax is how much virtual time a live process has to get the lock, once there are no faults any more:
 	// the expiry of every dead session, one after the other, with room to spare.
-	livenessBound = 60 * time.Second
+	fairPhaseMax = 60 * time.Second
 	// settleBound is how much virtual time the processes have to tidy up behind themselves once all have finished.
 	settleBound = 15 * time.Second
 	// teardownGrace is how much virtual time goroutines have to end once the run is over.

@@ -47,11 +47,11 @@ func TestValidateSubject(t *testing.T) {
 		want  string
 	}{
 		"no claim":           {func(s *scenarios.Scenario) { s.Subject.Claims = nil }, "the lock mutex claims nothing"},
-		"no property":        {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [served-exclusion `},
+		"no property":        {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [server-mutual-exclusion `},
 		"no name":            {func(s *scenarios.Scenario) { s.Subject.Name = "" }, `the name of the lock, "", must not be empty`},
 		"negative sequence":  {func(s *scenarios.Scenario) { s.Subject.Sequence = -5 }, "cannot have the number -5"},
 		"no such guard":      {func(s *scenarios.Scenario) { s.Subject.Guard = 9 }, "a guard 9 that there is not"},
-		"a goal of nothing":  {func(s *scenarios.Scenario) { s.Subject.Goals = []history.Goal{{Name: "x"}} }, `a goal "x" that nothing can reach`},
+		"a goal of nothing":  {func(s *scenarios.Scenario) { s.Subject.Sometimes = []history.Sometimes{{Name: "x"}} }, `a goal "x" that nothing can reach`},
 		"no such client":     {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
 		"the model":          {func(s *scenarios.Scenario) { s.Subject.Real = true }, "Client: scenarios.Real in the scenario"},
 		"fewer than no cuts": {func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 }, "faults cut must not be negative, as -1 is"},
@@ -84,14 +84,14 @@ func TestStepNames(t *testing.T) {
 	}
 	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2}, scenarios.Step{Kind: scenarios.Heal, Process: -1},
 		scenarios.Step{Kind: scenarios.Heal, Process: 4, Peer: 2}, scenarios.Step{Kind: scenarios.Heal, Process: -3, Peer: 2},
-		scenarios.Step{Kind: scenarios.Fault, Fault: faults.MuteLink, Process: -3, Peer: 2})
+		scenarios.Step{Kind: scenarios.Fault, Fault: faults.PartitionLinkOneway, Process: -3, Peer: 2})
 	for _, step := range steps {
 		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
 			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
 		}
 	}
 	for _, name := range []string{"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101", "dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
-		"kill-server s1-s2", "part-link s1", "part-link s3-s1", "part-link s1-s1", "part-link c1-s2", "mute-link s1-c1", "mute-link s1-s8", "unreachable c1",
+		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1", "partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8", "unreachable c1",
 		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2"} {
 		if step, err := scenarios.ParseStep(name); err == nil {
 			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
@@ -160,7 +160,7 @@ func TestCampaignWorkers(t *testing.T) {
 				if r.Failure != nil {
 					failed = r.Failure.Schedule
 				}
-				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Landed, r.Survey, failed)
+				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals, failed)
 				if want == "" {
 					want = got
 				}
@@ -207,12 +207,12 @@ func TestPropertiesFire(t *testing.T) {
 		subject scenarios.Subject
 		want    []history.Property // that must be among the broken ones
 	}{
-		{noLock(), []history.Property{history.BeliefExclusion, history.Linearizable}},
-		{neverFree(), []history.Property{history.Progress, history.NoOrphan}},
+		{noLock(), []history.Property{history.ClientMutualExclusion, history.Linearizable}},
+		{neverFree(), []history.Property{history.Progress, history.NoLeakedNodes}},
 		{panics(), []history.Property{scenarios.NoPanic}},
-		{leaks(), []history.Property{scenarios.NoLeak}},
+		{leaks(), []history.Property{scenarios.NoGoroutineLeak}},
 		{subjects.ExistsThenWait(), []history.Property{history.Progress}},
-		{subjects.NoRecheck(), []history.Property{history.ServedExclusion, history.FIFO}},
+		{subjects.NoRecheck(), []history.Property{history.ServerMutualExclusion, history.FIFO}},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			broken := make(map[history.Property]bool)
@@ -254,7 +254,7 @@ func TestContextEndsTheLock(t *testing.T) {
 	for _, tc := range []struct {
 		closes bool
 		broken []history.Property
-	}{{true, nil}, {false, []history.Property{scenarios.NoLeak}}} {
+	}{{true, nil}, {false, []history.Property{scenarios.NoGoroutineLeak}}} {
 		lasting := subject("lasting", func(p *scenarios.Process) scenarios.LockerFunc {
 			ended := make(chan struct{})
 			go func() { <-ended }()
@@ -270,7 +270,7 @@ func TestContextEndsTheLock(t *testing.T) {
 				return locker.Lock(ctx)
 			}
 		})
-		lasting.Claims = []history.Property{history.ServedExclusion}
+		lasting.Claims = []history.Property{history.ServerMutualExclusion}
 		runner := scenarios.NewRunner(t)
 		for i := range 50 {
 			var broken []history.Property
@@ -412,7 +412,7 @@ func TestFaultsLand(t *testing.T) {
 		}
 		for kind := range faults.AnyKinds {
 			for phase := range faults.Phases {
-				if r.Landed[kind][phase] == 0 && !seldom(kind, phase) && (servers > 1) == (kind > faults.Cancel && kind < faults.HoldRequests) {
+				if r.Coverage[kind][phase] == 0 && !seldom(kind, phase) && (servers > 1) == (kind > faults.Cancel && kind < faults.StallRequests) {
 					t.Errorf("%d servers: no %v landed in phase %v", servers, kind, phase)
 				}
 			}
@@ -458,10 +458,10 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 				var fresh history.Checker
 				for _, p := range history.Properties() {
 					if broken := scenario.Subject.Claimed(p) && fresh.Check(p, result.Events) != nil; broken != got[p] {
-						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken, result.Familiar)
+						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken, result.VerdictCached)
 					}
 				}
-				if result.Familiar {
+				if result.VerdictCached {
 					familiar++
 				}
 				if len(got) > 0 {

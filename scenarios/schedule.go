@@ -17,7 +17,7 @@ type Replay struct {
 }
 
 // Choose returns the recorded step.
-func (r *Replay) Choose(index int, options []Option, usual int) int {
+func (r *Replay) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index == 0 {
 		r.next, r.Skipped = 0, nil
 	}
@@ -26,17 +26,17 @@ func (r *Replay) Choose(index int, options []Option, usual int) int {
 		r.next++
 		if deviation.Index == index {
 			if deviation.Step.Kind == Fair {
-				return fair
+				return beginFair
 			}
-			for i := range options {
-				if options[i].Step == deviation.Step {
+			for i := range enabled {
+				if enabled[i].Step == deviation.Step {
 					return i
 				}
 			}
 		}
 		r.Skipped = append(r.Skipped, deviation)
 	}
-	return usual
+	return defaultIndex
 }
 
 // Unreached returns those of the last run whose turn never came, because the run was over by then or fair.

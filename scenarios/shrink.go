@@ -32,7 +32,7 @@ const (
 //
 // What is shrunk is a panic, if the given schedule panics, whatever the signature. Otherwise no
 // panic is let in. A failure never turns into what the lock does not promise; see
-// [Scenario.Excuses]. The other way round it may: if a shorter form of a schedule that is excused
+// [Scenario.OutOfContract]. The other way round it may: if a shorter form of a schedule that is excused
 // breaks a promise, Shrink goes on with that.
 //
 // A smaller scenario has other schedules, so there a short search looks for the failure anew.
@@ -55,9 +55,9 @@ func (r *Runner) shrink(ctx context.Context, scenario Scenario, deviations []Dev
 	signature string) *shrinker {
 	s := &shrinker{runner: r, ctx: ctx, signature: signature, scenario: scenario,
 		deviations: deviations, needed: scenario.Faults}
-	above, keyless := r.ceiling, r.keyless
-	r.ceiling, r.keyless = &ceiling{plan: scenario.Faults}, true
-	defer func() { r.ceiling, r.keyless = above, keyless }()
+	above, keyless := r.planLimit, r.noKeys
+	r.planLimit, r.noKeys = &planLimit{plan: scenario.Faults}, true
+	defer func() { r.planLimit, r.noKeys = above, keyless }()
 	if !s.begin() {
 		return s
 	}
@@ -71,16 +71,16 @@ func (r *Runner) shrink(ctx context.Context, scenario Scenario, deviations []Dev
 // for, such as fewer faults or those of one kind; the ceiling of its runs keeps all of them within
 // the plan that was given.
 type shrinker struct {
-	runner     *Runner
-	ctx        context.Context
-	signature  string
-	scenario   Scenario
-	deviations []Deviation
-	needed     faults.Plan // the part of the given plan that the schedule needs
-	excused    bool        // what the schedule breaks is no promise: see [Scenario.Excuses]
-	runs       int
-	steps      int             // of the last run
-	searched   map[string]bool // scenarios in which a random search has found nothing
+	runner        *Runner
+	ctx           context.Context
+	signature     string
+	scenario      Scenario
+	deviations    []Deviation
+	needed        faults.Plan // the part of the given plan that the schedule needs
+	outOfContract bool        // what the schedule breaks is no promise: see [Scenario.OutOfContract]
+	runs          int
+	steps         int             // of the last run
+	searched      map[string]bool // scenarios in which a random search has found nothing
 }
 
 // outcome returns the scenario with the plan that its schedule needs.
@@ -99,7 +99,7 @@ func (s *shrinker) begin() bool {
 		return false
 	}
 	first := result.Violations[0]
-	s.signature, s.excused = first.Signature(), scenario.Excuses(result, first)
+	s.signature, s.outOfContract = first.Signature(), scenario.OutOfContract(result, first)
 	s.keep(scenario, result)
 	return true
 }
@@ -129,7 +129,7 @@ func (s *shrinker) run(scenario *Scenario, strategy Strategy) *Result {
 // keep makes a candidate the shortest schedule so far. What the run did may be less than what was
 // asked for: deviations that could not happen are gone for good.
 func (s *shrinker) keep(scenario Scenario, result *Result) {
-	s.scenario, s.deviations, s.needed = scenario, result.Deviations, s.runner.ceiling.spent
+	s.scenario, s.deviations, s.needed = scenario, result.Deviations, s.runner.planLimit.spent
 }
 
 // same reports whether a run fails in the same way as the shortest schedule so far, or breaks a
@@ -139,12 +139,12 @@ func (s *shrinker) same(scenario *Scenario, result *Result) bool {
 		return false
 	}
 	first := result.Violations[0]
-	excused := scenario.Excuses(result, first)
+	excused := scenario.OutOfContract(result, first)
 	switch {
-	case s.excused && !excused:
-		s.signature, s.excused = first.Signature(), false
+	case s.outOfContract && !excused:
+		s.signature, s.outOfContract = first.Signature(), false
 		return true
-	case excused && !s.excused:
+	case excused && !s.outOfContract:
 		return false
 	}
 	return first.Signature() == s.signature

@@ -30,7 +30,7 @@ func (p *polled) Err() error {
 
 // somePlan draws the text of a plan of few faults, most of them bound to a phase, a target or both.
 var somePlan = rapid.Custom(func(t *rapid.T) string {
-	kinds := []string{"cut", "lose-reply", "expire", "crash", "cancel", "hold-requests", "pause",
+	kinds := []string{"cut", "lose-reply", "expire", "crash", "cancel", "stall-requests", "pause",
 		"restart", "any"}
 	var parts []string
 	some := rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 1, 3, rapid.ID)
@@ -131,7 +131,7 @@ func TestShrinkStaysWithinThePlan(t *testing.T) {
 			t.Fatalf("%v with %v has trace hash %x, and %x with %v", &small, d, recorded, asGiven,
 				original.Faults)
 		}
-		if small.Faults.Aimed() {
+		if small.Faults.IsTargeted() {
 			aimed++
 		}
 	})

@@ -23,7 +23,7 @@ type snapshot struct {
 type savedProcess struct {
 	process *process
 	was     process
-	stand   stand
+	stand   cachedProcess
 	pending []history.Event
 }
 
@@ -38,26 +38,26 @@ func (l *loop) save(s *snapshot) {
 	s.processes = s.processes[:len(l.processes)]
 	for i, p := range l.processes {
 		one := &s.processes[i]
-		one.process, one.was, one.stand = p, *p, *p.stand
+		one.process, one.was, one.stand = p, *p, *p.cached
 		one.pending = append(one.pending[:0], p.pending...)
 	}
 }
 
-// recall makes the run what it was when the snapshot was taken of it, with a result of its own.
-func (l *loop) recall(s *snapshot, result *Result) {
+// restore makes the run what it was when the snapshot was taken of it, with a result of its own.
+func (l *loop) restore(s *snapshot, result *Result) {
 	keys, deviations := result.Keys, result.Deviations
 	*result = s.result
 	result.Keys, result.Deviations = keys, append(deviations, s.deviations...)
 	*l = s.loop
 	l.result = result
 	l.log.Return(s.log)
-	l.cluster.Recall(&s.cluster)
+	l.cluster.Restore(&s.cluster)
 	l.processes = l.processes[:0]
 	for i := range s.processes {
 		one := &s.processes[i]
 		l.processes = append(l.processes, one.process)
 		*one.process = one.was
-		*one.process.stand = one.stand
+		*one.process.cached = one.stand
 		copy(one.process.pending, one.pending)
 	}
 }
@@ -66,18 +66,18 @@ func (l *loop) recall(s *snapshot, result *Result) {
 const snapshotEvery = 3
 
 // snapshot takes a snapshot of the state to which the way has come, if none was taken lately and the run can be taken back.
-func (x *explorer) snapshot() *snapshot {
-	if x.rehearsal == nil || x.search.rooted || !x.loop.cluster.CanSave() {
+func (x *dfs) snapshot() *snapshot {
+	if x.cachedExecutor == nil || x.search.noSnapshots || !x.loop.cluster.CanSave() {
 		return nil
 	}
 	for i := max(0, len(x.path)-snapshotEvery+1); i < len(x.path); i++ {
-		if x.path[i].saved != nil {
+		if x.path[i].snapshot != nil {
 			return nil
 		}
 	}
 	var s *snapshot
-	if last := len(x.spare) - 1; last >= 0 {
-		s, x.spare = x.spare[last], x.spare[:last]
+	if last := len(x.freeSnapshots) - 1; last >= 0 {
+		s, x.freeSnapshots = x.freeSnapshots[last], x.freeSnapshots[:last]
 	} else {
 		s = &snapshot{monitor: x.search.newMonitor()}
 	}
@@ -87,20 +87,20 @@ func (x *explorer) snapshot() *snapshot {
 }
 
 // latest returns the last snapshot on the way, nil if there is none.
-func (x *explorer) latest() *snapshot {
+func (x *dfs) latest() *snapshot {
 	for _, b := range slices.Backward(x.path) {
-		if b.saved != nil {
-			return b.saved
+		if b.snapshot != nil {
+			return b.snapshot
 		}
 	}
 	return nil
 }
 
 // shorten leaves no more than the first n states on the way.
-func (x *explorer) shorten(n int) {
+func (x *dfs) shorten(n int) {
 	for i := n; i < len(x.path); i++ {
-		if s := x.path[i].saved; s != nil {
-			x.spare = append(x.spare, s)
+		if s := x.path[i].snapshot; s != nil {
+			x.freeSnapshots = append(x.freeSnapshots, s)
 		}
 		if s := x.path[i].state; s != nil {
 			s.open = false

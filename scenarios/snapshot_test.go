@@ -21,8 +21,8 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 				continue
 			}
 			s := planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
-			if kind == faults.LateWatches { // It needs a client that has lost its connection, and asks for something before it has another.
-				s = planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,late-watches=1")
+			if kind == faults.DelayRewatch { // It needs a client that has lost its connection, and asks for something before it has another.
+				s = planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,delay-rewatch=1")
 			}
 			s.Servers = servers
 			if landed := changesNothing(t, scenarios.Exhaustive{Scenario: s, Schedules: 400}); landed.Total(kind) == 0 {
@@ -31,22 +31,22 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 		}
 	}
 	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Mutex(), 2, 2, "any=2"), Schedules: 2000})
-	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Mutex(), 2, 2, "any=2"), Schedules: 1000, Fair: true})
+	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Mutex(), 2, 2, "any=2"), Schedules: 1000, FairSuffixes: true})
 	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 3, 1, "none"), Schedules: 1000})
 	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"), Schedules: 1000})
 }
 
 // changesNothing compares the first runs of a search, and returns which faults have struck in them.
-func changesNothing(t *testing.T, e scenarios.Exhaustive) scenarios.Landed {
+func changesNothing(t *testing.T, e scenarios.Exhaustive) scenarios.FaultCoverage {
 	t.Helper()
 	rooted := e
 	got, want := e.Run(context.Background(), t), rooted.Rooted().Run(context.Background(), t)
-	if got.Digest != want.Digest || got.States != want.States || got.Transitions != want.Transitions || got.Landed != want.Landed {
+	if got.Digest != want.Digest || got.States != want.States || got.Transitions != want.Transitions || got.Coverage != want.Coverage {
 		t.Errorf("%v: digest %x, %d states, %d transitions; from the beginning %x, %d, %d", &e.Scenario,
 			got.Digest, got.States, got.Transitions, want.Digest, want.States, want.Transitions)
 	}
 	if got.Nondeterministic != nil || want.Nondeterministic != nil {
 		t.Errorf("%v: %v, from the beginning %v", &e.Scenario, got.Nondeterministic, want.Nondeterministic)
 	}
-	return got.Landed
+	return got.Coverage
 }

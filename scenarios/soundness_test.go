@@ -20,7 +20,7 @@ type trap struct {
 	faults          string
 	fair            bool // the search begins the fair phase in every state
 	guard           scenarios.Guard
-	limits          history.Bounds
+	limits          history.Limits
 	claims          []history.Property // the first is the one that breaks
 	lock            func(t tester, attempt int, ctx context.Context) (*scenarios.Hold, error)
 }
@@ -74,7 +74,7 @@ func (t tester) look(n int) {
 
 var traps = []trap{
 	// An early entry raises the token that the resource has seen, so that the newer holder is refused.
-	{name: "tokens that fall", clients: 2, cycles: 1, guard: scenarios.TokenChecked, claims: []history.Property{history.FencedExclusion},
+	{name: "tokens that fall", clients: 2, cycles: 1, guard: scenarios.TokenChecked, claims: []history.Property{history.Fencing},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 2 && !t.exists("a") {
 				return nil, errTaken
@@ -87,7 +87,7 @@ var traps = []trap{
 		}},
 
 	{name: "tokens that fall without nodes", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
-		claims: []history.Property{history.FencedExclusion},
+		claims: []history.Property{history.Fencing},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			t.create("x") // Only one of them succeeds.
 			hold := &scenarios.Hold{Token: int64(10 - t.Number), Unlock: free}
@@ -109,7 +109,7 @@ var traps = []trap{
 	late("15 s", 15*time.Second), late("16 s", 16*time.Second), late("a day", 24*time.Hour),
 
 	// A grant that arrives late is one without the node, which was lost.
-	{name: "a grant that is put off", clients: 2, cycles: 1, claims: []history.Property{history.HonestLoss},
+	{name: "a grant that is put off", clients: 2, cycles: 1, claims: []history.Property{history.LossNotification},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 2 {
 				if t.get("x") == "granted" && t.defective {
@@ -120,11 +120,11 @@ var traps = []trap{
 			t.create("x")
 			t.set("x", "granted")
 			return &scenarios.Hold{Node: t.path("x"), Unlock: t.until("x"),
-				Again: func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Unlock: free}, nil }}, nil
+				Reenter: func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Unlock: free}, nil }}, nil
 		}},
 
 	// A process whose refusal arrives late still waits with the older node while the other is granted the lock.
-	{name: "a refusal that is put off", clients: 2, cycles: 1, claims: []history.Property{history.FIFO, history.ServedExclusion},
+	{name: "a refusal that is put off", clients: 2, cycles: 1, claims: []history.Property{history.FIFO, history.ServerMutualExclusion},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
@@ -141,7 +141,7 @@ var traps = []trap{
 		}},
 
 	// A process whose call is late is granted the lock by a node that has gone by then.
-	{name: "a call that is put off", clients: 2, cycles: 2, claims: []history.Property{history.HonestLoss},
+	{name: "a call that is put off", clients: 2, cycles: 2, claims: []history.Property{history.LossNotification},
 		lock: func(t tester, attempt int, _ context.Context) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
@@ -162,11 +162,11 @@ var traps = []trap{
 		}},
 
 	// A node that goes before the call excuses no request of it.
-	{name: "a call that costs more when it is put off", clients: 2, cycles: 2, claims: []history.Property{history.Herd},
-		limits: history.Bounds{WakeUps: 1, Requests: 5, RequestsPerChange: 3, RequestsPerSecond: 30}, lock: costsMoreLater},
+	{name: "a call that costs more when it is put off", clients: 2, cycles: 2, claims: []history.Property{history.NoHerd},
+		limits: history.Limits{WakeUps: 1, Requests: 5, RequestsPerChange: 3, RequestsPerSecond: 30}, lock: costsMoreLater},
 
 	// The order of two nodes matters after both have gone.
-	{name: "the age of a node that is gone", clients: 2, cycles: 1, guard: scenarios.Unguarded, claims: []history.Property{history.FencedExclusion},
+	{name: "the age of a node that is gone", clients: 2, cycles: 1, guard: scenarios.Unguarded, claims: []history.Property{history.Fencing},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				t.create("b")
@@ -188,11 +188,11 @@ var traps = []trap{
 			return &scenarios.Hold{Node: t.path("a"), Unlock: free}, nil
 		}},
 
-	{name: "a crashed holder of another's node", clients: 3, cycles: 1, faults: "crash:c1=1", claims: []history.Property{history.ServedExclusion},
+	{name: "a crashed holder of another's node", clients: 3, cycles: 1, faults: "crash:c1=1", claims: []history.Property{history.ServerMutualExclusion},
 		lock: holdsAnothersNode},
 
 	// A restarted process reads the clock. Cached execution has to show it the time of its restart.
-	{name: "the clock of a restarted process", clients: 2, cycles: 1, faults: "restart=1", claims: []history.Property{history.HonestLoss},
+	{name: "the clock of a restarted process", clients: 2, cycles: 1, faults: "restart=1", claims: []history.Property{history.LossNotification},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			late := time.Now().Second() > 5
 			t.create("w")
@@ -205,7 +205,7 @@ var traps = []trap{
 		}},
 
 	// A grant that arrives late names a node that is another's by then.
-	{name: "a grant that names another's node", clients: 2, cycles: 1, claims: []history.Property{history.ServedExclusion},
+	{name: "a grant that names another's node", clients: 2, cycles: 1, claims: []history.Property{history.ServerMutualExclusion},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 2 {
 				if data, _, _ := t.Client.Get(t.Directory); string(data) != "mine" {
@@ -225,7 +225,7 @@ var traps = []trap{
 		}},
 
 	// A process that waits with one node and is granted the lock by another is overtaken as the one and not as the other.
-	{name: "a grant by a node that did not wait", clients: 2, cycles: 1, claims: []history.Property{history.FIFO, history.ServedExclusion},
+	{name: "a grant by a node that did not wait", clients: 2, cycles: 1, claims: []history.Property{history.FIFO, history.ServerMutualExclusion},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				t.keep("p1")
@@ -243,8 +243,8 @@ var traps = []trap{
 		}},
 
 	// A grant that arrives late names a node that exists by then, so that its deletion is a release.
-	{name: "a release of another's node", clients: 2, cycles: 1, claims: []history.Property{history.Herd},
-		limits: history.Bounds{Requests: 100, RequestsPerChange: 3, RequestsPerSecond: 300},
+	{name: "a release of another's node", clients: 2, cycles: 1, claims: []history.Property{history.NoHerd},
+		limits: history.Limits{Requests: 100, RequestsPerChange: 3, RequestsPerSecond: 300},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				if t.exists("x") || !t.defective {
@@ -310,7 +310,7 @@ var traps = []trap{
 
 // late returns a trap whose processes sleep before they ask for the lock.
 func late(name string, pause time.Duration) trap {
-	return trap{name: "a sleep of " + name, clients: 2, cycles: 1, claims: []history.Property{history.BeliefExclusion},
+	return trap{name: "a sleep of " + name, clients: 2, cycles: 1, claims: []history.Property{history.ClientMutualExclusion},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			time.Sleep(pause)
 			if t.Number == 2 {
@@ -412,7 +412,7 @@ func (tr trap) scenario(t *testing.T, defective bool) scenarios.Scenario {
 func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 	for _, tr := range traps {
 		t.Run(tr.name, func(t *testing.T) {
-			search := &scenarios.Exhaustive{Scenario: tr.scenario(t, true), Fair: tr.fair}
+			search := &scenarios.Exhaustive{Scenario: tr.scenario(t, true), FairSuffixes: tr.fair}
 			switch report := search.Run(t.Context(), t); {
 			case report.Nondeterministic != nil:
 				t.Errorf("with its defect: %v", report.Nondeterministic)
@@ -421,7 +421,7 @@ func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 			case report.Failure.Violations[0].Property != tr.claims[0]:
 				t.Errorf("with its defect: found %v, want %s", report.Failure.Violations[0], tr.claims[0])
 			}
-			search = &scenarios.Exhaustive{Scenario: tr.scenario(t, false), Fair: tr.fair}
+			search = &scenarios.Exhaustive{Scenario: tr.scenario(t, false), FairSuffixes: tr.fair}
 			switch report := search.Run(t.Context(), t); {
 			case report.Nondeterministic != nil:
 				t.Errorf("without its defect: %v", report.Nondeterministic)

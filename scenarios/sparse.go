@@ -11,16 +11,16 @@ type sparse struct {
 	fair    bool // the last deviation is that the fair phase begins
 }
 
-func (s *sparse) Choose(index int, options []Option, usual int) int {
-	if s.left == 0 || len(options) < 2 {
-		return usual
+func (s *sparse) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
+	if s.left == 0 || len(enabled) < 2 {
+		return defaultIndex
 	}
 	remaining := max(s.horizon-index, s.left)
 	if int(s.source.below(uint64(remaining))) >= s.left {
-		return usual
+		return defaultIndex
 	}
 	if s.left--; s.left == 0 && s.fair {
-		return fair
+		return beginFair
 	}
-	return usualFirst(1+int(s.source.below(uint64(len(options)-1))), usual)
+	return usualFirst(1+int(s.source.below(uint64(len(enabled)-1))), defaultIndex)
 }

@@ -109,7 +109,7 @@ func ParseStep(name string) (Step, error) {
 			}
 		}
 		for kind := range faults.Kinds {
-			if kind.String() == verb && kind.Strikes() == step.victim() && (kind != faults.PartLink || -step.Process < int32(step.Peer)) {
+			if kind.String() == verb && kind.Strikes() == step.victim() && (kind != faults.PartitionLink || -step.Process < int32(step.Peer)) {
 				return step.struckBy(kind), nil
 			}
 		}
@@ -176,27 +176,27 @@ func (s *Step) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// An Option is a step that can happen now.
-type Option struct {
+// An EnabledStep is a step that can happen now.
+type EnabledStep struct {
 	Step
 	Age uint64 // of the message or process that waits; less is older. 0 for ticks, healing and faults
 	Due bool   // of a tick: a session is about to end, or a client to dial
 }
 
-// defaultOption returns the index of the step that the default policy takes, which completes every run and is what a
+// defaultIndex returns the index of the step that the default policy takes, which completes every run and is what a
 // schedule deviates from: the oldest message; then healing; then time, while a session is about to end or a client to
 // dial; then the process that has waited longest to enter or leave its critical section; then time without a reason. It
 // never takes a fault, nor ends a pause before its time. Critical sections therefore last for as long as anything else is under way, up to a bound: a
 // process whose turn has been put off for patience messages goes like one of them, so that a lock that never stops
 // sending cannot keep its holder inside.
-func defaultOption(options []Option) int {
+func defaultIndex(enabled []EnabledStep) int {
 	newest := uint64(0)
-	for i := range options {
-		newest = max(newest, options[i].Age)
+	for i := range enabled {
+		newest = max(newest, enabled[i].Age)
 	}
 	best, bestClass := -1, 0
-	for i := range options {
-		o := &options[i]
+	for i := range enabled {
+		o := &enabled[i]
 		if o.Kind == Fault {
 			continue
 		}
@@ -207,7 +207,7 @@ func defaultOption(options []Option) int {
 		case o.Kind == Tick && o.Due:
 			class = classDue
 		}
-		if best < 0 || class < bestClass || class == bestClass && o.Age < options[best].Age {
+		if best < 0 || class < bestClass || class == bestClass && o.Age < enabled[best].Age {
 			best, bestClass = i, class
 		}
 	}

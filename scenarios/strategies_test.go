@@ -58,16 +58,16 @@ func TestPortfolioWorkers(t *testing.T) {
 			t.Fatal("nothing was found")
 		}
 		total := 0
-		for _, share := range r.Shares {
+		for _, share := range r.Strategies {
 			total += share.Schedules
-			if share.Found != (share.Strategy == r.Failure.Strategy) {
+			if share.Failed != (share.Strategy == r.Failure.Strategy) {
 				t.Errorf("%+v, but %s found it", share, r.Failure.Strategy)
 			}
 		}
-		if total != r.Schedules || !slices.ContainsFunc(r.Shares, func(s scenarios.Share) bool { return s.Found }) {
-			t.Errorf("%d schedules in the shares, %d in all: %+v", total, r.Schedules, r.Shares)
+		if total != r.Schedules || !slices.ContainsFunc(r.Strategies, func(s scenarios.StrategyStats) bool { return s.Failed }) {
+			t.Errorf("%d schedules in the shares, %d in all: %+v", total, r.Schedules, r.Strategies)
 		}
-		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Failure.Strategy, r.Shares)
+		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Failure.Strategy, r.Strategies)
 		if want == "" {
 			want = got
 		}
@@ -88,21 +88,21 @@ func TestPortfolioFollowsWhatIsNew(t *testing.T) {
 		if r.Failure != nil || r.Nondeterministic != nil {
 			t.Fatalf("%v, %v", r.Failure, r.Nondeterministic)
 		}
-		best, least, most := r.Shares[0], r.Schedules, 0
-		for _, share := range r.Shares {
+		best, least, most := r.Strategies[0], r.Schedules, 0
+		for _, share := range r.Strategies {
 			if share.Behaviours == 0 {
-				t.Errorf("%s has shown nothing new: %+v", share.Strategy, r.Shares)
+				t.Errorf("%s has shown nothing new: %+v", share.Strategy, r.Strategies)
 			}
 			if share.Behaviours*best.Schedules > best.Behaviours*share.Schedules {
 				best = share
 			}
 			least, most = min(least, share.Schedules), max(most, share.Schedules)
 		}
-		even := r.Schedules / len(r.Shares)
+		even := r.Schedules / len(r.Strategies)
 		if best.Schedules < even || least < even/2 || least == most {
-			t.Errorf("%d schedules each would be even; the best is %+v of %+v", even, best, r.Shares)
+			t.Errorf("%d schedules each would be even; the best is %+v of %+v", even, best, r.Strategies)
 		}
-		if got := fmt.Sprintf("%x %+v", r.Digest, r.Shares); want == "" {
+		if got := fmt.Sprintf("%x %+v", r.Digest, r.Strategies); want == "" {
 			want = got
 		} else if got != want {
 			t.Errorf("%d workers: %s, want %s", workers, got, want)

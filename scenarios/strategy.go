@@ -10,7 +10,7 @@ import (
 type Strategy interface {
 	// Choose returns the index of one of the options, of which there is at least one, in canonical order. Index is
 	// how many decisions the run has seen before, and usual the option that the default policy takes.
-	Choose(index int, options []Option, usual int) int
+	Choose(index int, enabled []EnabledStep, defaultIndex int) int
 }
 
 // The names of the strategies that draw their schedules, as [Campaign] and the command line know them.
@@ -39,11 +39,11 @@ func StrategyNames() []string {
 	return []string{RandomStrategy, PCTStrategy, POSStrategy, URWStrategy, SURWStrategy, DelayStrategy, PortfolioStrategy}
 }
 
-// A Maker makes the strategies of a campaign: the one that belongs to a seed and to the number of a schedule.
-type Maker func(profile *Profile, seed uint64, schedule int) Strategy
+// A StrategyFactory makes the strategies of a campaign: the one that belongs to a seed and to the number of a schedule.
+type StrategyFactory func(profile *Profile, seed uint64, schedule int) Strategy
 
 // ParseStrategy returns the maker of the strategies that go by the name, or an error that lists the names there are.
-func ParseStrategy(name string) (Maker, error) {
+func ParseStrategy(name string) (StrategyFactory, error) {
 	switch name {
 	case RandomStrategy:
 		return func(_ *Profile, seed uint64, schedule int) Strategy { return NewRandom(seed, schedule) }, nil

@@ -21,19 +21,19 @@ import (
 
 // A Subject is a lock under test.
 type Subject struct {
-	Name    string
-	Summary string             // one line on what it is
-	Claims  []history.Property // what the lock promises; the rest is checked for nothing else
-	Bounds  faults.Bounds      // within which the lock promises belief-exclusion; the default ones unless set
-	Real    bool               // the lock asks for a *zk.Conn, so that it runs with the real client only
+	Name     string
+	Summary  string             // one line on what it is
+	Claims   []history.Property // what the lock promises; the rest is checked for nothing else
+	Severity faults.Severity    // within which the lock promises client-mutual-exclusion; the default ones unless set
+	Real     bool               // the lock asks for a *zk.Conn, so that it runs with the real client only
 
 	// Sequence is the number that the first sequential node in the lock's directory gets, as if so many nodes had come and
 	// gone by a transaction each. A lock that is to be taken across the end of the numbers, 2^31-1, begins a little below it.
 	Sequence int32
 
-	Limits history.Bounds // that the lock promises to stay within; history.DefaultBounds unless set
-	Guard  Guard          // how the resource that the holders of the lock use is guarded; none is used unless set
-	Goals  []history.Goal // what must have happened in some schedule for a campaign to have tested the lock
+	Limits    history.Limits      // that the lock promises to stay within; history.DefaultBounds unless set
+	Guard     Guard               // how the resource that the holders of the lock use is guarded; none is used unless set
+	Sometimes []history.Sometimes // what must have happened in some schedule for a campaign to have tested the lock
 
 	// Open gives a process its handle on the lock. It is called once in each process of each run, in a goroutine of
 	// that process.
@@ -47,7 +47,7 @@ func (s *Subject) Claimed(p history.Property) bool {
 			return true
 		}
 	}
-	return p == NoPanic || p == NoLeak || p == history.Ensemble
+	return p == NoPanic || p == NoGoroutineLeak || p == history.ZooKeeperConsistency
 }
 
 // validate returns an error that says which field is wrong, and what it should be, or nil.
@@ -70,7 +70,7 @@ func (s *Subject) validate() error {
 			return fmt.Errorf("the lock %s claims %q, which is no property; there are %v", s.Name, claim, Properties())
 		}
 	}
-	for _, goal := range s.Goals {
+	for _, goal := range s.Sometimes {
 		if goal.Reached == nil {
 			return fmt.Errorf("the lock %s has a goal %q that nothing can reach: it has no Reached", s.Name, goal.Name)
 		}
@@ -78,41 +78,41 @@ func (s *Subject) validate() error {
 	return nil
 }
 
-// Promised returns the bounds within which the lock promises belief-exclusion.
-func (s *Scenario) Promised() faults.Bounds {
-	if s.Subject.Bounds == (faults.Bounds{}) {
-		return faults.DefaultBounds()
+// Contract returns the bounds within which the lock promises client-mutual-exclusion.
+func (s *Scenario) Contract() faults.Severity {
+	if s.Subject.Severity == (faults.Severity{}) {
+		return faults.DefaultSeverity()
 	}
-	return s.Subject.Bounds
+	return s.Subject.Severity
 }
 
-// Stated describes how far the lock promises belief-exclusion, as far as the scenario can go beyond.
-func (s *Scenario) Stated() string {
-	text := s.Promised().String()
+// DescribeContract describes how far the lock promises client-mutual-exclusion, as far as the scenario can go beyond.
+func (s *Scenario) DescribeContract() string {
+	text := s.Contract().String()
 	if s.Faults.Names(faults.CloseSession) {
 		text += ", sessions that nobody else closes"
 	}
 	return text
 }
 
-// Excuses tells whether a run has broken what the lock does not promise there: belief-exclusion, after a process was paused
+// OutOfContract tells whether a run has broken what the lock does not promise there: client-mutual-exclusion, after a process was paused
 // for longer, or a clock has gone wrong by more, than the lock says it can stand, or after somebody else has closed a session,
-// as then it can also take the lock once more for its own (honest-loss) that is lost. Nothing that a lock can do helps then: its process can be stopped after it has looked at the clock and before it acts, and it
+// as then it can also take the lock once more for its own (loss-notification) that is lost. Nothing that a lock can do helps then: its process can be stopped after it has looked at the clock and before it acts, and it
 // hears of the end of its session only when it connects again. The other properties are promised whatever happens. The result
 // must be that of its runner's last run.
-func (s *Scenario) Excuses(r *Result, v *history.Violation) bool {
+func (s *Scenario) OutOfContract(r *Result, v *history.Violation) bool {
 	if sessionClosed(r.Events[:v.Event+1]) {
-		reentry := v.Property == history.HonestLoss && r.Events[v.Event].Kind == history.ReenterReturn
-		return reentry || v.Property == history.BeliefExclusion
+		reentry := v.Property == history.LossNotification && r.Events[v.Event].Kind == history.ReenterReturn
+		return reentry || v.Property == history.ClientMutualExclusion
 	}
-	if v.Property != history.BeliefExclusion {
+	if v.Property != history.ClientMutualExclusion {
 		return false
 	}
-	struck := faults.Bounds{Pause: longestPause(r.Events[:v.Event+1]), Drift: s.bounds().Drift}
-	if r.Landed.Total(faults.SlowClient)+r.Landed.Total(faults.FastClient)+r.Landed.Total(faults.SlowClock)+r.Landed.Total(faults.FastClock) == 0 {
+	struck := faults.Severity{Pause: longestPause(r.Events[:v.Event+1]), Drift: s.severity().Drift}
+	if r.Coverage.Total(faults.SlowClient)+r.Coverage.Total(faults.FastClient)+r.Coverage.Total(faults.SlowClock)+r.Coverage.Total(faults.FastClock) == 0 {
 		struck.Drift = 0
 	}
-	return !struck.Within(s.Promised())
+	return !struck.Within(s.Contract())
 }
 
 // sessionClosed reports whether a fault among the events has closed a session.
@@ -147,7 +147,7 @@ func pauseEnd(events []history.Event) time.Duration {
 // runner's last run.
 func (s *Scenario) Fails(r *Result) bool {
 	s.Lead(r, "")
-	return len(r.Violations) > 0 && !s.Excuses(r, r.Violations[0])
+	return len(r.Violations) > 0 && !s.OutOfContract(r, r.Violations[0])
 }
 
 // Lead puts the violations of a run in the order of Fails. The violation with the signature goes
@@ -164,7 +164,7 @@ func (s *Scenario) rank(r *Result, v *history.Violation, signature string) int {
 	switch {
 	case v.Property == NoPanic:
 		return 0
-	case !s.Excuses(r, v):
+	case !s.OutOfContract(r, v):
 		rank = 2
 	}
 	if v.Signature() == signature {
@@ -173,10 +173,10 @@ func (s *Scenario) rank(r *Result, v *history.Violation, signature string) int {
 	return rank
 }
 
-// excused returns what a run has broken and the lock does not promise there.
-func (s *Scenario) excused(r *Result) (excused []*history.Violation) {
+// outOfContract returns what a run has broken and the lock does not promise there.
+func (s *Scenario) outOfContract(r *Result) (excused []*history.Violation) {
 	for _, v := range r.Violations {
-		if s.Excuses(r, v) {
+		if s.OutOfContract(r, v) {
 			excused = append(excused, v)
 		}
 	}
@@ -184,9 +184,9 @@ func (s *Scenario) excused(r *Result) (excused []*history.Violation) {
 }
 
 // limits returns the bounds that the lock is judged by.
-func (s *Subject) limits() history.Bounds {
-	if s.Limits == (history.Bounds{}) {
-		return history.DefaultBounds
+func (s *Subject) limits() history.Limits {
+	if s.Limits == (history.Limits{}) {
+		return history.DefaultLimits
 	}
 	return s.Limits
 }
@@ -205,7 +205,7 @@ type Hold struct {
 	Node  string          // the path of the contender's znode; found out from the cluster where it is empty
 	Token int64           // the fencing token, 0 for a lock without one
 
-	Again    func(context.Context) (*Hold, error) // takes the lock once more, as its owner; nil for a lock that does not count
+	Reenter  func(context.Context) (*Hold, error) // takes the lock once more, as its owner; nil for a lock that does not count
 	Resource *Resource                            // what the lock protects, if it is not as Subject.Guard says
 }
 
@@ -244,8 +244,8 @@ func (p *Process) Conn() *zk.Conn {
 const (
 	// NoPanic holds when no process panics.
 	NoPanic history.Property = "no-panic"
-	// NoLeak holds when every goroutine ends once its process's calls have ended and its context is done.
-	NoLeak history.Property = "no-leak"
+	// NoGoroutineLeak holds when every goroutine ends once its process's calls have ended and its context is done.
+	NoGoroutineLeak history.Property = "no-goroutine-leak"
 )
 
 // randomBytes is an endless stream of bytes that depends on the seed alone.

@@ -10,8 +10,8 @@ package scenarios
 // drawn thread waits for one of them, the draw is made again among those; counts are those of a trial run; faults and
 // time come by chance, see [chances].
 type SURW struct {
-	chances
-	interesting func(*Option) bool
+	faultSampler
+	interesting func(*EnabledStep) bool
 	left        []int
 	intended    int32 // the thread that takes the next interesting step
 	drawn       bool
@@ -20,31 +20,31 @@ type SURW struct {
 
 // NewSURW returns the strategy that belongs to the seed and the schedule's number.
 func NewSURW(profile *Profile, seed uint64, schedule int) *SURW {
-	return &SURW{chances: newChances(seed, schedule), interesting: Interesting,
+	return &SURW{faultSampler: newFaultSampler(seed, schedule), interesting: Interesting,
 		left: append([]int(nil), profile.Interesting...)}
 }
 
 // Choose draws among the steps that are not interesting and the one that is intended.
-func (s *SURW) Choose(_ int, options []Option, usual int) int {
-	if i, ok := s.interject(options, usual); ok {
+func (s *SURW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	if i, ok := s.sample(enabled, defaultIndex); ok {
 		return i
 	}
 	if !s.drawn {
 		s.intend()
 	}
-	heads := s.heads(options)
+	heads := s.heads(enabled)
 	free := s.free[:0]
 	for _, i := range heads {
-		if !s.interesting(&options[i]) || options[i].thread() == s.intended {
+		if !s.interesting(&enabled[i]) || enabled[i].thread() == s.intended {
 			free = append(free, i)
 		}
 	}
 	if len(free) == 0 {
-		free = append(free, heads[s.draw(s.left, len(heads), func(i int) int32 { return options[heads[i]].thread() })])
+		free = append(free, heads[s.draw(s.left, len(heads), func(i int) int32 { return enabled[heads[i]].thread() })])
 	}
 	s.free = free
 	chosen := free[s.below(uint64(len(free)))]
-	if o := &options[chosen]; s.interesting(o) {
+	if o := &enabled[chosen]; s.interesting(o) {
 		if int(o.thread()) < len(s.left) {
 			s.left[o.thread()]--
 		}

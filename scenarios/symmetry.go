@@ -7,7 +7,7 @@ package scenarios
 // Processes are not quite alike, so a search has to be asked for this: each has its own randomness and its own names of
 // nodes, which decide in what order listings show them. A lock whose behaviour depends on that can pass a symmetric
 // search and be broken.
-func (x *explorer) symmetric(step Step) bool {
+func (x *dfs) symmetric(step Step) bool {
 	if step.Process <= 0 || !x.loop.untouched(step.Process) {
 		return false
 	}

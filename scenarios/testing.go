@@ -37,24 +37,24 @@ func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 // policy's: rapid shrinks towards it.
 type rapidDraws struct{ t *rapid.T }
 
-func (r rapidDraws) Choose(_ int, options []Option, usual int) int {
-	if len(options) == 1 {
-		return usual
+func (r rapidDraws) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	if len(enabled) == 1 {
+		return defaultIndex
 	}
-	steps := make([]Step, len(options))
+	steps := make([]Step, len(enabled))
 	for draw := range steps {
-		steps[draw] = options[usualFirst(draw, usual)].Step
+		steps[draw] = enabled[usualFirst(draw, defaultIndex)].Step
 	}
 	step := rapid.SampledFrom(steps).Draw(r.t, "step")
-	return slices.IndexFunc(options, func(o Option) bool { return o.Step == step })
+	return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Step == step })
 }
 
 // usualFirst maps 0 to the usual option, and what was before that one place further.
-func usualFirst(draw, usual int) int {
+func usualFirst(draw, defaultIndex int) int {
 	switch {
 	case draw == 0:
-		return usual
-	case draw <= usual:
+		return defaultIndex
+	case draw <= defaultIndex:
 		return draw - 1
 	}
 	return draw
@@ -78,13 +78,13 @@ func Fuzz(f *testing.F, scenario Scenario) {
 // fuzzBytes is the strategy that takes its decisions from a fuzzer's input.
 type fuzzBytes struct{ input []byte }
 
-func (b *fuzzBytes) Choose(_ int, options []Option, usual int) int {
-	if len(b.input) == 0 || len(options) == 1 {
-		return usual
+func (b *fuzzBytes) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	if len(b.input) == 0 || len(enabled) == 1 {
+		return defaultIndex
 	}
-	draw := int(b.input[0]) % len(options)
+	draw := int(b.input[0]) % len(enabled)
 	b.input = b.input[1:]
-	return usualFirst(draw, usual)
+	return usualFirst(draw, defaultIndex)
 }
 
 // Describe returns what the run broke, with the decisive part of its timeline.

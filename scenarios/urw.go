@@ -8,30 +8,30 @@ package scenarios
 // It deviates from the paper in this: threads are all there from the start; how many steps they have is what a trial run
 // says, and a thread that takes more counts as having one left; faults and time come by chance, see [chances].
 type URW struct {
-	chances
+	faultSampler
 	left []int
 }
 
 // NewURW returns the strategy that belongs to the seed and the schedule's number.
 func NewURW(profile *Profile, seed uint64, schedule int) *URW {
-	return &URW{chances: newChances(seed, schedule), left: append([]int(nil), profile.Events...)}
+	return &URW{faultSampler: newFaultSampler(seed, schedule), left: append([]int(nil), profile.Events...)}
 }
 
 // Choose draws a thread and returns its next step.
-func (u *URW) Choose(_ int, options []Option, usual int) int {
-	if i, ok := u.interject(options, usual); ok {
+func (u *URW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+	if i, ok := u.sample(enabled, defaultIndex); ok {
 		return i
 	}
-	heads := u.heads(options)
-	chosen := heads[u.draw(u.left, len(heads), func(i int) int32 { return options[heads[i]].thread() })]
-	if thread := int(options[chosen].thread()); thread < len(u.left) {
+	heads := u.heads(enabled)
+	chosen := heads[u.draw(u.left, len(heads), func(i int) int32 { return enabled[heads[i]].thread() })]
+	if thread := int(enabled[chosen].thread()); thread < len(u.left) {
 		u.left[thread]--
 	}
 	return chosen
 }
 
 // draw draws one of n threads by what they have left, at least one each.
-func (c *chances) draw(left []int, n int, thread func(int) int32) int {
+func (c *faultSampler) draw(left []int, n int, thread func(int) int32) int {
 	weight := func(i int) uint64 {
 		if t := int(thread(i)); t < len(left) {
 			return uint64(max(1, left[t]))

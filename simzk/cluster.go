@@ -84,10 +84,10 @@ type Cluster struct {
 	lastSession   int64
 	timeout       string // of modelled clients' sessions, as a history has it
 
-	stirred bool // see Stirred
-	opaque  bool // it has a client whose goroutines are its own
+	woken  bool // see Stirred
+	opaque bool // it has a client whose goroutines are its own
 
-	sabotage sabotage
+	mutation mutation
 	revived  []*session // that have ended; only where sabotage brings them back
 
 	memory
@@ -98,8 +98,8 @@ type memory struct {
 	conns []*Conn // modelled clients, of which the first are in use
 	used  int     // how many
 
-	watchSpace   space[watch]
-	sessionSpace space[session]
+	watchSpace   arena[watch]
+	sessionSpace arena[session]
 }
 
 // How many of these most runs make at most.
@@ -111,14 +111,14 @@ const (
 // New returns a cluster that writes what happens to the log, unless that is nil.
 func New(config Config, log *history.Log) *Cluster {
 	c := new(Cluster)
-	c.Renew(config, log)
+	c.Reset(config, log)
 	return c
 }
 
-// Renew makes the cluster what [New] returns, in the memory that it has: whoever makes many clusters one after the other
+// Reset makes the cluster what [New] returns, in the memory that it has: whoever makes many clusters one after the other
 // saves most of what one costs. Everything that belonged to it is void, above all its modelled clients, so no goroutine
 // may be left that uses one.
-func (c *Cluster) Renew(config Config, log *history.Log) {
+func (c *Cluster) Reset(config Config, log *history.Log) {
 	if config.SessionTimeout == 0 {
 		config.SessionTimeout = 4 * time.Second
 	}
@@ -137,9 +137,9 @@ func (c *Cluster) Renew(config Config, log *history.Log) {
 	old := *c
 	*c = Cluster{
 		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(), leader: noLeader,
-		servers: newServers(&config), sabotage: sabotaged, timeout: old.timeout,
+		servers: newServers(&config), mutation: mutated, timeout: old.timeout,
 		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
-		memory: memory{conns: old.conns, watchSpace: old.watchSpace.emptied(), sessionSpace: old.sessionSpace.emptied()},
+		memory: memory{conns: old.conns, watchSpace: old.watchSpace.reset(), sessionSpace: old.sessionSpace.reset()},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {
 		c.timeout = config.SessionTimeout.String()
@@ -147,7 +147,7 @@ func (c *Cluster) Renew(config Config, log *history.Log) {
 	if c.tree = old.tree; c.tree == nil {
 		c.tree = tree.New(c.rules())
 	} else {
-		c.tree.Renew(c.rules())
+		c.tree.Reset(c.rules())
 	}
 	for i := range c.servers {
 		if config.Lag {
@@ -175,11 +175,11 @@ func (c *Cluster) record(e history.Event) {
 // can thereby stop at the instant at which a process's own timer made it act, if it first receives what is old.
 func (c *Cluster) Activity() <-chan struct{} { return c.activity }
 
-// Stirred tells whether what was done since it was last asked may have woken a goroutine of a process. Where it has not, there is
+// Woken tells whether what was done since it was last asked may have woken a goroutine of a process. Where it has not, there is
 // nothing that has to come to rest.
-func (c *Cluster) Stirred() bool {
-	stirred := c.stirred || c.opaque
-	c.stirred = false
+func (c *Cluster) Woken() bool {
+	stirred := c.woken || c.opaque
+	c.woken = false
 	return stirred
 }
 
@@ -189,9 +189,9 @@ func (c *Cluster) NextAge() uint64 {
 	return c.age
 }
 
-// AgeAnew gives all that is under way new ages, in canonical order: by link, requests before replies, and the proposals last. A
-// policy that goes by ages then depends on nothing that [Cluster.Outlook] leaves out.
-func (c *Cluster) AgeAnew() {
+// RenumberAges gives all that is under way new ages, in canonical order: by link, requests before replies, and the proposals last. A
+// policy that goes by ages then depends on nothing that [Cluster.StateHash] leaves out.
+func (c *Cluster) RenumberAges() {
 	for _, l := range c.links {
 		for _, r := range l.toServer {
 			r.age = c.NextAge()
@@ -260,7 +260,7 @@ func (c *Cluster) Collect() {
 // [Link.Deliverable].
 func (c *Cluster) Deliver(l *Link) {
 	next := 0
-	if c.sabotage == reordersAnswers {
+	if c.mutation == reordersAnswers {
 		next = len(l.toClient) - 1
 	}
 	m := l.toClient[next]

@@ -24,8 +24,8 @@ type Conn struct {
 	*Link
 	link Link // to which the pointer above points
 
-	double    *Double // in the place of the process; mostly nil
-	first     int     // the server with which the client begins
+	stub      *StubClient // in the place of the process; mostly nil
+	first     int         // the server with which the client begins
 	sessionID atomic.Int64
 	status    atomic.Int32 // a zk.State
 	closed    atomic.Bool
@@ -33,8 +33,8 @@ type Conn struct {
 	fresh atomic.Bool // something was submitted since the last collection
 
 	mu        sync.Mutex
-	calls     space[call]
-	ops       space[wire.Request] // of the calls that are multis
+	calls     arena[call]
+	ops       arena[wire.Request] // of the calls that are multis
 	submitted []*call             // by the process, not yet collected
 	taken     []*call             // has the memory of what was collected last
 	waiting   []*call             // for whose answers a goroutine of the process waits
@@ -64,7 +64,7 @@ type connState struct {
 	lastZxid int64
 	rearming rearming
 
-	hearing
+	keepalive
 
 	credentials []credential // that the server has accepted, which every new connection has to be told again
 	proved      int          // how many of them this connection has been told; only while phase is proving
@@ -78,7 +78,7 @@ type connState struct {
 	observed uint64 // hash of all that has been delivered
 	sent     uint64 // hash of all that the process has asked for
 
-	channels space[[1]watchChannel] // of watchers that have but one
+	channels arena[[1]watchChannel] // of watchers that have but one
 }
 
 // A call is a request of a modelled client and whoever waits for its answer.
@@ -87,7 +87,7 @@ type call struct {
 	answer *tree.Result    // as the caller gets to know it: without anything in it if the call has failed by itself
 	err    error           // what the caller gets to know
 	events <-chan zk.Event // where the watch that the call has set will tell
-	watch  int32           // the number of the channel that the watch tells on, where a [Double] has made the call
+	watch  int32           // the number of the channel that the watch tells on, where a [StubClient] has made the call
 	done   chan struct{}   // receives once; closed without a value when the run is torn down. Nil for the client's own requests.
 }
 
@@ -155,7 +155,7 @@ type watchersKey struct {
 	known bool
 }
 
-// A watchChannel is what a call that has set a watch gives its caller, or the number of that where a [Double] is the
+// A watchChannel is what a call that has set a watch gives its caller, or the number of that where a [StubClient] is the
 // caller.
 type watchChannel struct {
 	channel chan zk.Event
@@ -188,7 +188,7 @@ func (c *Cluster) newConn() *Conn {
 	}
 	conn := c.conns[c.used]
 	c.used++
-	*conn = Conn{calls: conn.calls.emptied(), ops: conn.ops.emptied(), connState: connState{channels: conn.channels.emptied()}}
+	*conn = Conn{calls: conn.calls.reset(), ops: conn.ops.reset(), connState: connState{channels: conn.channels.reset()}}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)

@@ -440,7 +440,7 @@ func TestKeyTellsWhenRealConnectionBroke(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
 	}
-	defer simzk.Tame()()
+	defer simzk.Determinize()()
 	keys := make(map[uint64]bool)
 	for _, late := range []bool{false, true, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 )
 
 // linked tells whether the server runs and can talk with the others, both ways.
-func (s *server) linked() bool { return s.up && !s.deaf && !s.mute }
+func (s *server) linked() bool { return s.up && !s.inboundCut && !s.outboundCut }
 
 // meet tells whether two servers can connect to each other: both are linked, and their link is severed in neither direction.
 func (c *Cluster) meet(a, b int) bool {
-	return c.servers[a].linked() && c.servers[b].linked() && !c.Severed(a, b) && !c.Severed(b, a)
+	return c.servers[a].linked() && c.servers[b].linked() && !c.LinkPartitioned(a, b) && !c.LinkPartitioned(b, a)
 }
 
 // elect finds a new leader, unless the present one still has a majority of the voters behind it, as far as it knows, now that
@@ -57,7 +57,7 @@ func (c *Cluster) followed() bool {
 func (c *Cluster) deceived(leader int) bool {
 	l, behind := &c.servers[leader], 0
 	for i := range c.servers {
-		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch || l.deaf || c.Severed(i, leader)) {
+		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch || l.inboundCut || c.LinkPartitioned(i, leader)) {
 			behind++
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Cluster) deceived(leader int) bool {
 func (c *Cluster) orphan(stopped []int) []int {
 	for i := range c.servers {
 		s := &c.servers[i]
-		if !s.serving || s.leads || s.deaf || c.Severed(s.under, i) {
+		if !s.serving || s.leads || s.inboundCut || c.LinkPartitioned(s.under, i) {
 			continue
 		}
 		if l := &c.servers[s.under]; !l.leads || l.epoch != s.epoch {
@@ -109,19 +109,19 @@ func (c *Cluster) enter(server int) {
 // gather lets every server that looks for a leader, and can connect to the present one, follow it.
 func (c *Cluster) gather() {
 	for i := range c.servers {
-		if c.looks(i) && c.meet(i, c.leader) {
+		if c.observes(i) && c.meet(i, c.leader) {
 			c.enter(i)
 		}
 	}
 }
 
-// looks tells whether a server looks for a leader.
-func (c *Cluster) looks(server int) bool {
+// observes tells whether a server observes for a leader.
+func (c *Cluster) observes(server int) bool {
 	return c.servers[server].linked() && !c.servers[server].serving
 }
 
 // stop lets a server serve no longer. Its clients have to lose their connections then.
-func (w *way) stop() { w.serving, w.leads, w.notices = false, false, 0 }
+func (w *peerState) stop() { w.serving, w.leads, w.notices = false, false, 0 }
 
 func (c *Cluster) dropClientsOf(servers []int) {
 	if len(servers) > 0 {
@@ -155,11 +155,11 @@ func (c *Cluster) candidate() int {
 func (c *Cluster) backed(candidate int) bool {
 	behind := 0
 	for i := range c.servers {
-		if c.servers[i].role == voter && c.looks(i) && c.meet(candidate, i) && !c.ahead(candidate, i) {
+		if c.servers[i].role == voter && c.observes(i) && c.meet(candidate, i) && !c.ahead(candidate, i) {
 			behind++
 		}
 	}
-	return c.looks(candidate) && behind > c.Voters()/2
+	return c.observes(candidate) && behind > c.Voters()/2
 }
 
 // lead makes a server the leader of all that can connect to it: a new epoch begins, and with it the time of every session (the
@@ -175,7 +175,7 @@ func (c *Cluster) lead(leader int) {
 	}
 	c.recover()
 	for i := range c.servers {
-		if c.looks(i) && c.meet(i, leader) {
+		if c.observes(i) && c.meet(i, leader) {
 			c.join(i)
 		}
 	}
@@ -205,7 +205,7 @@ func (c *Cluster) precedes(first, second int) bool {
 // ahead tells whether the second of two servers has logged more than the first.
 func (c *Cluster) ahead(first, second int) bool {
 	a, b := &c.servers[first], &c.servers[second]
-	if c.sabotage == electsBehind {
+	if c.mutation == electsBehind {
 		a, b = b, a
 	}
 	if a.blank != b.blank {

@@ -16,8 +16,8 @@ type server struct {
 	blank  bool  // has lost its data and not yet taken over that of a leader
 	clock  clock // by which it times sessions while it leads
 
-	way     // to the other servers
-	replica // of an ensemble with lag
+	peerState // to the other servers
+	replica   // of an ensemble with lag
 }
 
 func hasData(s server) bool { return !s.blank }
@@ -96,14 +96,14 @@ func (c *Cluster) Serving(server int) bool { return c.servers[server].serving }
 // Leader tells whether the server is the leader. A server that is alone is none; see [Cluster.Standalone].
 func (c *Cluster) Leader(server int) bool { return c.leader == server }
 
-// Led tells whether there is a leader that a majority follows.
-func (c *Cluster) Led() bool { return c.leader != noLeader && !c.Parted(c.leader) }
+// HasLeader tells whether there is a leader that a majority follows.
+func (c *Cluster) HasLeader() bool { return c.leader != noLeader && !c.Partitioned(c.leader) }
 
-// Whole tells whether all servers run, follow the leader, and hear of each other, so that only a fault or the end of a session can
+// FullyConnected tells whether all servers run, follow the leader, and hear of each other, so that only a fault or the end of a session can
 // cost a client its connection.
-func (c *Cluster) Whole() bool {
+func (c *Cluster) FullyConnected() bool {
 	for i := range c.servers {
-		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.notices > 0 || s.deaf || s.mute || s.deafTo != 0 {
+		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.notices > 0 || s.inboundCut || s.outboundCut || s.inboundCutFrom != 0 {
 			return false
 		}
 	}

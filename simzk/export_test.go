@@ -3,12 +3,12 @@ package simzk
 // Sabotage makes all clusters that are made from now on break the promise of that number, until the function that it returns
 // is called.
 func Sabotage(which int) (restore func()) {
-	sabotaged = sabotage(which)
-	return func() { sabotaged = faithful }
+	mutated = mutation(which)
+	return func() { mutated = unmutated }
 }
 
 // SabotageCount is how many things [Sabotage] can do.
-const SabotageCount = int(sabotages) - 1
+const SabotageCount = int(mutations) - 1
 
 // Sabotages are the numbers of what [Sabotage] can do, by name.
 var Sabotages = map[string]int{

@@ -75,21 +75,21 @@ const (
 	resetMove   moveKind = "reset"
 	applyMove   moveKind = "apply"
 	killMove    moveKind = "kill-server"
-	partMove    moveKind = "part-server"
+	partMove    moveKind = "partition-server"
 	mendMove    moveKind = "mend-server"
-	deafenMove  moveKind = "deafen-server"
-	muteMove    moveKind = "mute-server"
-	holdMove    moveKind = "hold-requests"
-	keepMove    moveKind = "hold-replies"
+	deafenMove  moveKind = "partition-inbound"
+	muteMove    moveKind = "partition-outbound"
+	holdMove    moveKind = "stall-requests"
+	keepMove    moveKind = "stall-replies"
 	clockMove   moveKind = "fast-clock"
 	lagMove     moveKind = "slow-clock"
 	jumpMove    moveKind = "jump-clock"
 	slowMove    moveKind = "slow-client"
 	fastMove    moveKind = "fast-client"
-	barMove     moveKind = "unreachable"  // of the server to which the client was connected last
-	linkMove    moveKind = "part-link"    // of that server and the next
-	severMove   moveKind = "mute-link"    // by that server, of the next
-	restoreMove moveKind = "restore-link" // in the direction from that server
+	barMove     moveKind = "unreachable"           // of the server to which the client was connected last
+	linkMove    moveKind = "partition-link"        // of that server and the next
+	severMove   moveKind = "partition-link-oneway" // by that server, of the next
+	restoreMove moveKind = "restore-link"          // in the direction from that server
 )
 
 // moveKinds are the kinds of moves, as often as they are to be drawn.
@@ -416,7 +416,7 @@ func performModelled(t *testing.T, p *play) *transcript {
 }
 
 func performReal(t *testing.T, p *play) *transcript {
-	defer simzk.Tame()()
+	defer simzk.Determinize()()
 	return perform(t, p, func(c *simzk.Cluster) (simzk.Client, *simzk.Link) {
 		conn, err := c.ConnectReal()
 		if err != nil {
@@ -555,17 +555,17 @@ func (s *performance) perform(m *move) {
 	case killMove:
 		s.strikeAt(faults.KillServer, server)
 	case partMove:
-		s.strikeAt(faults.PartServer, server)
+		s.strikeAt(faults.PartitionServer, server)
 	case mendMove:
 		s.mend(server)
 	case deafenMove:
-		s.strikeAt(faults.DeafenServer, server)
+		s.strikeAt(faults.PartitionInbound, server)
 	case muteMove:
-		s.strikeAt(faults.MuteServer, server)
+		s.strikeAt(faults.PartitionOutbound, server)
 	case holdMove:
-		s.strike(faults.HoldRequests, a)
+		s.strike(faults.StallRequests, a)
 	case keepMove:
-		s.strike(faults.HoldReplies, a)
+		s.strike(faults.StallReplies, a)
 	case clockMove:
 		s.strikeAt(faults.FastClock, server)
 	case lagMove:
@@ -581,12 +581,12 @@ func (s *performance) perform(m *move) {
 			faults.ApplyTo(faults.Unreachable, s.cluster, a.link, at)
 		}
 	case linkMove:
-		s.sever(faults.PartLink, min(server, next), max(server, next))
+		s.sever(faults.PartitionLink, min(server, next), max(server, next))
 	case severMove:
-		s.sever(faults.MuteLink, server, next)
+		s.sever(faults.PartitionLinkOneway, server, next)
 	case restoreMove:
-		if s.cluster.Severed(server, next) && !s.undecided() {
-			s.cluster.Restore(server, next)
+		if s.cluster.LinkPartitioned(server, next) && !s.undecided() {
+			s.cluster.HealLink(server, next)
 		}
 	}
 	s.observe()
@@ -698,7 +698,7 @@ func (s *performance) heal(a *actor) {
 		s.cluster.Heal(a.link)
 	}
 	for server := range s.cluster.Servers() {
-		s.cluster.Unbar(a.link, server)
+		s.cluster.UnblockClient(a.link, server)
 	}
 }
 
@@ -710,7 +710,7 @@ func (s *performance) sever(kind faults.Kind, from, to int) {
 
 func (s *performance) strike(kind faults.Kind, a *actor) {
 	if faults.Possible(kind, a.link) && (kind == faults.Crash || !a.undecided()) {
-		faults.Apply(kind, faults.DefaultBounds(), s.cluster, a.link)
+		faults.Apply(kind, faults.DefaultSeverity(), s.cluster, a.link)
 	}
 }
 
@@ -732,7 +732,7 @@ func (s *performance) apply(server int) bool {
 
 func (s *performance) strikeAt(kind faults.Kind, server int) {
 	if faults.PossibleAt(kind, s.cluster, server) && !s.undecided() {
-		faults.ApplyAt(kind, faults.DefaultBounds(), s.cluster, server)
+		faults.ApplyAt(kind, faults.DefaultSeverity(), s.cluster, server)
 	}
 }
 
@@ -740,7 +740,7 @@ func (s *performance) mend(server int) {
 	if s.undecided() {
 		return
 	}
-	s.cluster.Rejoin(server)
+	s.cluster.HealServer(server)
 	if !s.cluster.Up(server) {
 		s.cluster.StartServer(server)
 	}

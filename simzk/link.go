@@ -35,9 +35,9 @@ type linkState struct {
 	server  int
 	state   reach
 	pings   bool   // the client keeps its session alive while it is connected, by pings that are no steps
-	barred  uint64 // the servers that it cannot reach, one bit for each; see [Cluster.Bar]
+	blocked uint64 // the servers that it cannot reach, one bit for each; see [Cluster.BlockClient]
 	percent int    // at which its clock goes; see [Cluster.SetClientClock]
-	halt           // what keeps the client, or its messages, from going on
+	stall          // what keeps the client, or its messages, from going on
 
 	// What the server knows of the connection.
 	session    *session
@@ -107,7 +107,7 @@ func (l *Link) Process() int { return int(l.process) }
 func (l *Link) Connected() bool { return l.end.connected() && !l.crashed.Load() }
 
 // Down tells whether the link is cut, or messages are held, and waits for [Cluster.Heal].
-func (l *Link) Down() bool { return (l.state == down || l.held()) && !l.crashed.Load() }
+func (l *Link) Down() bool { return (l.state == down || l.stalled()) && !l.crashed.Load() }
 
 // Isolated tells whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
@@ -135,7 +135,7 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 
 // Servable returns the age of the oldest request that waits to be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.delayed || l.holdsRequests || !l.cluster.canHandle(l.server, l.session, l.toServer[0]) {
+	if len(l.toServer) == 0 || l.delayed || l.requests || !l.cluster.canHandle(l.server, l.session, l.toServer[0]) {
 		return 0, false
 	}
 	return l.toServer[0].age, true
@@ -143,7 +143,7 @@ func (l *Link) Servable() (age uint64, ok bool) {
 
 // Deliverable returns the age of the oldest message that waits to be delivered, or false if there is none.
 func (l *Link) Deliverable() (age uint64, ok bool) {
-	if len(l.toClient) == 0 || l.holdsReplies || l.paused {
+	if len(l.toClient) == 0 || l.replies || l.paused {
 		return 0, false
 	}
 	return l.toClient[0].age, true
@@ -275,11 +275,11 @@ func (l *Link) sessionEnded(s *session) {
 func (l *Link) key() uint64 {
 	key := fold(l.end.key(), l.posted)
 	key = fold(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
-	if l.halt != (halt{}) || l.percent != 0 {
-		key = fold(key, l.halt.key(l.cluster.now)<<8|uint64(l.percent))
+	if l.stall != (stall{}) || l.percent != 0 {
+		key = fold(key, l.stall.key(l.cluster.now)<<8|uint64(l.percent))
 	}
-	if l.barred != 0 {
-		key = mix(key, l.barred)
+	if l.blocked != 0 {
+		key = mix(key, l.blocked)
 	}
 	// From which transaction on a client asks what it has missed, which is all that these numbers decide.
 	for _, r := range l.toServer {

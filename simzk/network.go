@@ -24,7 +24,7 @@ func (c *Cluster) Cut(l *Link) {
 
 // Reset breaks the connection, and leaves the link as it is: the client goes on to the next server on its list. What was
 // on its way in either direction is lost.
-func (c *Cluster) Reset(l *Link) { c.hangUp(l) }
+func (c *Cluster) ResetConnection(l *Link) { c.hangUp(l) }
 
 // Several tells whether the client's ensemble has more than one server.
 func (l *Link) Several() bool { return l.cluster.Servers() > 1 }

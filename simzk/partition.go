@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A way is what a server knows of the others, and whether messages pass between them.
-type way struct {
-	deaf, mute bool          // it hears nothing of the other servers; they hear nothing of it
-	deafTo     uint64        // those of which it hears nothing, one bit for each; see [Cluster.Sever]
-	serving    bool          // as far as it knows, it is one of a majority that has a leader
-	leads      bool          // as far as it knows
-	epoch      int           // of the leader that it follows
-	under      int           // that leader
-	notices    time.Duration // when it gives up; 0 while all is well
-	ahead      time.Duration // by how much its wall clock is wrong
+// A peerState is what a server knows of the others, and whether messages pass between them.
+type peerState struct {
+	inboundCut, outboundCut bool          // it hears nothing of the other servers; they hear nothing of it
+	inboundCutFrom          uint64        // those of which it hears nothing, one bit for each; see [Cluster.PartitionLink]
+	serving                 bool          // as far as it knows, it is one of a majority that has a leader
+	leads                   bool          // as far as it knows
+	epoch                   int           // of the leader that it follows
+	under                   int           // that leader
+	notices                 time.Duration // when it gives up; 0 while all is well
+	ahead                   time.Duration // by how much its wall clock is wrong
 }
 
 // A follower that hears nothing of its leader for syncLimit ticks gives up (Learner.readPacket; 5 ticks in the
@@ -26,32 +26,34 @@ const (
 	leaderPatience   = 6
 )
 
-// Part stops all messages that other servers send to a server (deaf), that it sends to them (mute), or both, until
-// [Cluster.Rejoin]. Nobody notices for some ticks. Until then the server goes on answering what it can answer alone; what its
+// PartitionServer stops all messages that other servers send to a server (deaf), that it sends to them (mute), or both, until
+// [Cluster.HealServer]. Nobody notices for some ticks. Until then the server goes on answering what it can answer alone; what its
 // clients say does not count for their sessions, unless it leads.
-func (c *Cluster) Part(server int, deaf, mute bool) {
+func (c *Cluster) PartitionServer(server int, deaf, mute bool) {
 	s := &c.servers[server]
-	s.deaf, s.mute = s.deaf || deaf, s.mute || mute
+	s.inboundCut, s.outboundCut = s.inboundCut || deaf, s.outboundCut || mute
 	c.watchWays()
 }
 
-// Parted tells whether messages between a server and the others are stopped, whether they know it or not.
-func (c *Cluster) Parted(server int) bool { return c.servers[server].deaf || c.servers[server].mute }
+// Partitioned tells whether messages between a server and the others are stopped, whether they know it or not.
+func (c *Cluster) Partitioned(server int) bool {
+	return c.servers[server].inboundCut || c.servers[server].outboundCut
+}
 
-// CutServer cuts a server off from the others, which notice at once. It cannot serve unless it is alone.
-func (c *Cluster) CutServer(server int) {
+// CutServerOff cuts a server off from the others, which notice at once. It cannot serve unless it is alone.
+func (c *Cluster) CutServerOff(server int) {
 	if c.Standalone() {
 		return
 	}
 	s := &c.servers[server]
-	s.deaf, s.mute = true, true
+	s.inboundCut, s.outboundCut = true, true
 	c.elect(server)
 }
 
-// Rejoin connects a server with the others again. If nobody has noticed that it was cut off, all goes on as before.
-func (c *Cluster) Rejoin(server int) {
+// HealServer connects a server with the others again. If nobody has noticed that it was cut off, all goes on as before.
+func (c *Cluster) HealServer(server int) {
 	s := &c.servers[server]
-	s.deaf, s.mute = false, false
+	s.inboundCut, s.outboundCut = false, false
 	if s.serving && s.epoch != c.epoch {
 		s.stop() // There is a new leader.
 		c.dropClientsOf([]int{server})
@@ -68,7 +70,7 @@ func (c *Cluster) toLeader(server int) bool {
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
 	}
-	return server == c.leader || !s.mute && !c.servers[c.leader].deaf && !c.Severed(server, c.leader)
+	return server == c.leader || !s.outboundCut && !c.servers[c.leader].inboundCut && !c.LinkPartitioned(server, c.leader)
 }
 
 // fromLeader tells whether what the leader says reaches a server that follows it.
@@ -77,7 +79,7 @@ func (c *Cluster) fromLeader(server int) bool {
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
 	}
-	return server == c.leader || !s.deaf && !c.servers[c.leader].mute && !c.Severed(c.leader, server)
+	return server == c.leader || !s.inboundCut && !c.servers[c.leader].outboundCut && !c.LinkPartitioned(c.leader, server)
 }
 
 // inTouch tells whether a server and the leader hear of each other.
@@ -116,7 +118,7 @@ func (c *Cluster) watchWays() {
 		switch l := s.link; {
 		case l == nil:
 		case !c.inTouch(l.server):
-			c.unhear(s)
+			c.silent(s)
 		case s.unheard && !l.silent():
 			c.attach(s, l)
 		}
@@ -124,8 +126,8 @@ func (c *Cluster) watchWays() {
 	c.commitAcknowledged()
 }
 
-// Noticing tells whether time alone will let a server find out that it has been cut off from its leader, or from a majority.
-func (c *Cluster) Noticing() bool {
+// PartitionNoticed tells whether time alone will let a server find out that it has been cut off from its leader, or from a majority.
+func (c *Cluster) PartitionNoticed() bool {
 	return slices.ContainsFunc(c.servers, func(s server) bool { return s.notices > 0 })
 }
 

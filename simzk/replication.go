@@ -155,7 +155,7 @@ func (c *Cluster) commitAcknowledged() {
 	}
 	for c.committed < len(c.proposals) {
 		known := func(s *server) bool { return s.epoch == c.epoch && s.acknowledged > c.committed }
-		if c.count(known) <= c.Voters()/2 && c.sabotage != commitsAlone {
+		if c.count(known) <= c.Voters()/2 && c.mutation != commitsAlone {
 			return
 		}
 		c.commitNext()
@@ -187,14 +187,14 @@ func (c *Cluster) applied(server int, p *proposal) {
 	}
 }
 
-// Agreed tells whether every proposal is committed.
-func (c *Cluster) Agreed() bool { return c.committed == len(c.proposals) }
+// Converged tells whether every proposal is committed.
+func (c *Cluster) Converged() bool { return c.committed == len(c.proposals) }
 
 // Applicable returns the age of the oldest committed transaction that a server has not applied, or false if there is none
 // or the server cannot hear of it.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
-	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed && (c.sabotage != appliesEarly || s.applied >= len(c.proposals)) {
+	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed && (c.mutation != appliesEarly || s.applied >= len(c.proposals)) {
 		return 0, false
 	}
 	return c.proposals[s.applied].age, true
@@ -262,7 +262,7 @@ func (c *Cluster) respond(l *Link, r *request) {
 func (c *Cluster) waits(l *Link, r *request) bool {
 	switch r.Op {
 	case wire.OpSync:
-		return !c.servers[l.server].leads && c.sabotage != syncsAtOnce
+		return !c.servers[l.server].leads && c.mutation != syncsAtOnce
 	case wire.OpCreateSession:
 		return r.opened
 	}
@@ -362,12 +362,12 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 	for i := range c.servers {
 		s := &c.servers[i]
 		key = mix(key, uint64(s.logged)<<40|uint64(s.acknowledged)<<20|uint64(s.applied))
-		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.deaf)<<3|btoi(s.mute)<<2|btoi(s.serving)<<1|btoi(s.leads)))
+		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.inboundCut)<<3|btoi(s.outboundCut)<<2|btoi(s.serving)<<1|btoi(s.leads)))
 		if s.notices > 0 {
 			key = mix(key, uint64(s.notices-c.now))
 		}
-		if s.deafTo != 0 {
-			key = mix(key, s.deafTo)
+		if s.inboundCutFrom != 0 {
+			key = mix(key, s.inboundCutFrom)
 		}
 	}
 	for _, s := range c.sessions {

@@ -39,12 +39,12 @@ func TestScripts(t *testing.T) {
 				s := newEnsembleStage(t, servers)
 				defer s.tearDown()
 				datadriven.RunTest(t, path, s.block)
-				if v := history.CheckWatch(s.log.Events()); v != nil {
+				if v := history.CheckNoLostWatch(s.log.Events()); v != nil {
 					t.Errorf("the history breaks a promise about watches: %+v", v)
 				}
 				// A script breaks links without telling the history, where that tells what may take longer then.
-				disturbed := append([]history.Event{{Kind: history.Fault, Name: "part-server"}}, s.log.Events()...)
-				if v := history.CheckEnsemble(disturbed); v != nil {
+				disturbed := append([]history.Event{{Kind: history.Fault, Name: "partition-server"}}, s.log.Events()...)
+				if v := history.CheckZooKeeperConsistency(disturbed); v != nil {
 					t.Errorf("the history breaks a promise of the ensemble: %+v", v)
 				}
 			})
@@ -120,17 +120,17 @@ func (s *stage) serverCommand(name string, server int) error {
 		}
 		s.cluster.Log(server)
 	case "part":
-		s.cluster.Part(server, true, true)
+		s.cluster.PartitionServer(server, true, true)
 	case "deafen":
-		s.cluster.Part(server, true, false)
+		s.cluster.PartitionServer(server, true, false)
 	case "mute":
-		s.cluster.Part(server, false, true)
+		s.cluster.PartitionServer(server, false, true)
 	case "fast":
 		s.cluster.SetClockRate(server, 200)
 	case "slow":
 		s.cluster.SetClockRate(server, 50)
 	case "rejoin":
-		s.cluster.Rejoin(server)
+		s.cluster.HealServer(server)
 	case "leader":
 		s.printf("s%d leads: %t, serves: %t", server+1, s.cluster.Leader(server), s.cluster.Serving(server))
 	default:
@@ -149,12 +149,12 @@ func linkOf(word string) (from, to int, ok bool) {
 func (s *stage) linkCommand(name string, from, to int) error {
 	switch name {
 	case "sever":
-		s.cluster.Sever(from, to)
-	case "part-link":
-		s.cluster.Sever(from, to)
-		s.cluster.Sever(to, from)
+		s.cluster.PartitionLink(from, to)
+	case "partition-link":
+		s.cluster.PartitionLink(from, to)
+		s.cluster.PartitionLink(to, from)
 	case "restore":
-		s.cluster.Restore(from, to)
+		s.cluster.HealLink(from, to)
 	default:
 		return fmt.Errorf("unknown command")
 	}
@@ -171,7 +171,7 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 	case "cut":
 		s.cluster.Cut(conn.Link)
 	case "reset":
-		s.cluster.Reset(conn.Link)
+		s.cluster.ResetConnection(conn.Link)
 	case "lose-reply":
 		s.cluster.LoseReply(conn.Link)
 	case "isolate":
@@ -187,21 +187,21 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 			return err
 		}
 		if name == "unbar" {
-			s.cluster.Unbar(conn.Link, server-1)
+			s.cluster.UnblockClient(conn.Link, server-1)
 		} else {
-			s.cluster.Bar(conn.Link, server-1)
+			s.cluster.BlockClient(conn.Link, server-1)
 		}
 	case "crash":
 		s.cluster.Crash(conn.Link)
-	case "hold-requests":
-		s.cluster.HoldRequests(conn.Link)
-	case "hold-replies":
-		s.cluster.HoldReplies(conn.Link)
+	case "stall-requests":
+		s.cluster.StallRequests(conn.Link)
+	case "stall-replies":
+		s.cluster.StallReplies(conn.Link)
 	case "pause":
 		s.cluster.Pause(conn.Link, time.Minute)
 	case "resume":
 		s.cluster.Resume(conn.Link)
-	case "late-watches":
+	case "delay-rewatch":
 		s.cluster.DelayWatches(conn.Link)
 	case "slow-client":
 		s.cluster.SetClientClock(conn.Link, 50)

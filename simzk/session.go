@@ -33,9 +33,9 @@ func (c *Cluster) attach(s *session, l *Link) {
 // retime lets the session's time begin anew.
 func (c *Cluster) retime(s *session) { s.expires = c.expiry(s, c.now) }
 
-// hear notes that the session's server has heard of the client. A request of a crashed client that is served late counts
+// heard notes that the session's server has heard of the client. A request of a crashed client that is served late counts
 // too.
-func (c *Cluster) hear(s *session, l *Link) {
+func (c *Cluster) heard(s *session, l *Link) {
 	if s.unheard {
 		return
 	}
@@ -58,8 +58,8 @@ func (c *Cluster) detach(s *session) {
 	s.link = nil
 }
 
-// unhear notes that what the client says does not reach the leader any more, though it has its connection.
-func (c *Cluster) unhear(s *session) {
+// silent notes that what the client says does not reach the leader any more, though it has its connection.
+func (c *Cluster) silent(s *session) {
 	if !s.unheard && s.link.pings {
 		s.expires = c.expiry(s, c.lastHeard(s))
 	}
@@ -119,7 +119,7 @@ func (s *session) counting() bool { return s.link == nil || !s.link.pings || s.u
 func (c *Cluster) expiry(s *session, heard time.Duration) time.Duration {
 	tick := c.config.TickTime
 	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
-	if c.sabotage == expiresEarly {
+	if c.mutation == expiresEarly {
 		timeout = 0
 	}
 	end := c.leaderClock().read(heard) + timeout
@@ -131,7 +131,7 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 	if ask := r.connect; ask != nil && !c.admit(l, r, ask) {
 		return
 	}
-	if r.seen > c.zxidOf(l.server) && c.sabotage != acceptsStaleServer {
+	if r.seen > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
 		c.hangUp(l) // The client has seen more than this server.
 		return
 	}
@@ -263,7 +263,7 @@ func (c *Cluster) serveClose(l *Link, r *request) {
 func (c *Cluster) endSession(s *session, how history.Kind) {
 	c.zxid++
 	w := &tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
-	switch c.sabotage {
+	switch c.mutation {
 	case leavesEphemerals:
 		w.Session = noSession
 	case revivesSessions:

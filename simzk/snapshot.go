@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tree"
 )
 
-// A Snapshot is what a cluster was at one moment, if all its clients have a [Double] each in the place of their processes. No
+// A Snapshot is what a cluster was at one moment, if all its clients have a [StubClient] each in the place of their processes. No
 // object is copied whole to another place: what a snapshot holds is what stood in each, so that all pointers stay good when it
 // is put back. Its memory is used again by the next [Cluster.Save].
 type Snapshot struct {
@@ -91,7 +91,7 @@ type savedClient struct {
 	watchers  kept[watcher]
 	channels  []kept[watchChannel] // of each watcher
 
-	double  Double
+	double  StubClient
 	calls   kept[*call]
 	watches kept[int32]
 }
@@ -104,9 +104,9 @@ type savedWatches []struct {
 
 // CanSave tells whether snapshots can be taken of the cluster: every client has a double, and nothing is sabotaged.
 func (c *Cluster) CanSave() bool {
-	return c.sabotage == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
+	return c.mutation == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
 		conn, ok := l.end.(*Conn)
-		return !ok || conn.double == nil
+		return !ok || conn.stub == nil
 	})
 }
 
@@ -165,7 +165,7 @@ func (w *savedWatches) save(table map[string][]*watch, all *contents[watch]) {
 }
 
 func (s *savedClient) save(c *Conn, all *Snapshot) {
-	l, d := c.Link, c.double
+	l, d := c.Link, c.stub
 	s.conn, s.link, s.crashed, s.guids = c, l.linkState, l.crashed.Load(), l.guids.Load()
 	s.toServer.save(l.toServer)
 	all.requests.save(l.toServer...)
@@ -197,8 +197,8 @@ func (s *savedClient) save(c *Conn, all *Snapshot) {
 	}
 }
 
-// Recall makes the cluster what it was when the snapshot was taken of it. Snapshots that were taken later are void then.
-func (c *Cluster) Recall(s *Snapshot) {
+// Restore makes the cluster what it was when the snapshot was taken of it. Snapshots that were taken later are void then.
+func (c *Cluster) Restore(s *Snapshot) {
 	*c = s.cluster
 	s.sessions.restore()
 	s.links.restore()
@@ -211,7 +211,7 @@ func (c *Cluster) Recall(s *Snapshot) {
 		s.answers[i].restore()
 	}
 	for i := range s.trees {
-		s.trees[i].tree.Recall(&s.trees[i].was)
+		s.trees[i].tree.Restore(&s.trees[i].was)
 	}
 	s.data.restore(c.watches.data)
 	s.child.restore(c.watches.child)
@@ -250,7 +250,7 @@ func (s *savedClient) restore() {
 	for i := range s.channels {
 		s.channels[i].restore()
 	}
-	*c.double = s.double
+	*c.stub = s.double
 	s.calls.restore()
 	s.watches.restore()
 }

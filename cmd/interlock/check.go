@@ -34,12 +34,12 @@ type checkFlags struct {
 	lock, client, strategy, faults, seed string
 	clients, cycles, servers             int
 	schedules, states, workers           int
-	slack, deviations                    int
-	symmetry, fair                       bool
+	idleTicks, maxDeviations             int
+	symmetry, fairSuffixes               bool
 	budget                               time.Duration
 	json, out, checkpoint                string
-	bounds                               faults.Bounds
-	requireLanded                        string
+	severity                             faults.Severity
+	requireCoverage                      string
 }
 
 func newCheck(t *testing.T) *cobra.Command {
@@ -72,20 +72,20 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for go-zookeeper/zk itself, which takes ten times as long")
 	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy, "how schedules are chosen: "+strings.Join(strategies(), ", "))
 	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which nothing has happened yet for alike")
-	flags.BoolVar(&f.fair, "fair", false, "of an exhaustive search: in every state, try too that no faults strike from there on and the order is fair, "+
+	flags.BoolVar(&f.fairSuffixes, "fair-suffixes", false, "of an exhaustive search: in every state, try too that no faults strike from there on and the order is fair, "+
 		"as what must happen in the end is judged from then on")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "of an exhaustive search: go on from this file if it exists, as this same program has written it, and note in it how far the search is, "+
 		"once a minute and when --budget, --schedules, --states or Ctrl-C ends it")
-	flags.IntVar(&f.slack, "slack", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
-	flags.IntVar(&f.deviations, "deviations", 0, "of an exhaustive search: try only schedules that deviate from the default policy at most so often, "+
+	flags.IntVar(&f.idleTicks, "idle-ticks", 0, "of an exhaustive search: how often time may pass in a schedule where nothing waits for it")
+	flags.IntVar(&f.maxDeviations, "max-deviations", 0, "of an exhaustive search: try only schedules that deviate from the default policy at most so often, "+
 		"those with fewer deviations first; 0 for all schedules")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
 	flags.IntVar(&f.states, "states", 0, "end, if nothing else has before, once so many distinct states have been counted, or stored in an exhaustive search, whose memory this bounds; 0 for no such bound")
 	flags.StringVar(&f.faults, "faults", "default", "what may go wrong in a schedule: none, default (any=2), or a list such as expire=1,cut=2,kill-server:leader@hold=1")
-	flags.DurationVar(&f.bounds.Pause, "pause-max", faults.DefaultBounds().Pause, "for how long a process is paused at most")
-	flags.IntVar(&f.bounds.Drift, "clock-drift", faults.DefaultBounds().Drift, "by how many percent a clock goes too fast or too slowly")
-	flags.StringVar(&f.requireLanded, "require-landed", "", "fail unless faults have landed in these `places`: a list of kinds, or of kind@phase, or all")
+	flags.DurationVar(&f.severity.Pause, "max-pause", faults.DefaultSeverity().Pause, "for how long a process is paused at most")
+	flags.IntVar(&f.severity.Drift, "clock-drift", faults.DefaultSeverity().Drift, "by how many percent a clock goes too fast or too slowly")
+	flags.StringVar(&f.requireCoverage, "require-coverage", "", "fail unless faults have landed in these `places`: a list of kinds, or of kind@phase, or all")
 	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh one")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at the same time; always 1 with the real client and of an exhaustive search")
 	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard output if it is -")
@@ -109,7 +109,7 @@ const strategyHelp = `Strategies:
               It ends before it has taken what the machine has, or GOMEMLIMIT allows
 `
 
-const faultNameWidth = len("deafen-server")
+const faultNameWidth = len("partition-inbound")
 
 func faultsHelp() string {
 	var text strings.Builder
@@ -121,7 +121,7 @@ func faultsHelp() string {
 	fmt.Fprintf(&text, "Behind an at sign a phase of the lock can stand in which it is to strike, as in cut@hold=1: %s.\n",
 		strings.Join(faults.PhaseKeys(), ", "))
 	text.WriteString(`Behind a colon a target can stand that it is to strike, before the phase: a client (cut:c1=1), a server, the leader or a
-follower (kill-server:s2=1, kill-server:leader@hold=1), and of a link one end or both (part-link:leader=1, mute-link:s1-s3=1,
+follower (kill-server:s2=1, kill-server:leader@hold=1), and of a link one end or both (partition-link:leader=1, partition-link-oneway:s1-s3=1,
 unreachable:c1-leader=1).
 `)
 	return text.String()
@@ -137,7 +137,7 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 	if err != nil {
 		return nil, fmt.Errorf("--faults: %w", err)
 	}
-	client, err := scenarios.ParseFrontEnd(f.client)
+	client, err := scenarios.ParseClientKind(f.client)
 	if err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
 	}
@@ -147,7 +147,7 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 	if subject.Real && !given("client") {
 		client = scenarios.Real
 	}
-	s := &scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client, Bounds: f.bounds}
+	s := &scenarios.Scenario{Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan, Client: client, Severity: f.severity}
 	if f.servers > 1 {
 		s.Servers = f.servers
 	}
@@ -178,9 +178,9 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err := f.workersFit(c, given); err != nil {
 		return nil, err
 	}
-	if given("require-landed") {
-		if c.Required, err = faults.ParseCells(f.requireLanded, scenario.FaultKinds()); err != nil {
-			return nil, fmt.Errorf("--require-landed: %w", err)
+	if given("require-coverage") {
+		if c.RequiredCoverage, err = faults.ParseCoverageCells(f.requireCoverage, scenario.FaultKinds()); err != nil {
+			return nil, fmt.Errorf("--require-coverage: %w", err)
 		}
 	}
 	return c, nil
@@ -216,14 +216,14 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
 		return errNoReport
-	case f.bounds.Validate() != nil:
-		return fmt.Errorf("--pause-max, --clock-drift: %w", f.bounds.Validate())
-	case f.slack < 0:
-		return fmt.Errorf("--slack must be at least 0, not %d", f.slack)
-	case f.deviations < 0:
-		return fmt.Errorf("--deviations must be at least 0, not %d", f.deviations)
-	case f.deviations > 0 && (f.slack > 0 || f.checkpoint != ""):
-		return errors.New("--deviations goes with neither --slack nor --checkpoint")
+	case f.severity.Validate() != nil:
+		return fmt.Errorf("--max-pause, --clock-drift: %w", f.severity.Validate())
+	case f.idleTicks < 0:
+		return fmt.Errorf("--idle-ticks must be at least 0, not %d", f.idleTicks)
+	case f.maxDeviations < 0:
+		return fmt.Errorf("--max-deviations must be at least 0, not %d", f.maxDeviations)
+	case f.maxDeviations > 0 && (f.idleTicks > 0 || f.checkpoint != ""):
+		return errors.New("--max-deviations goes with neither --idle-ticks nor --checkpoint")
 	case f.out == "":
 		return errors.New("--out needs the name of a directory")
 	}
@@ -235,8 +235,8 @@ func (f *checkFlags) strategyFits() error {
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		return nil
 	}
-	if f.symmetry || f.fair || f.slack > 0 || f.checkpoint != "" || f.deviations > 0 {
-		return errors.New("--symmetry, --fair, --slack, --deviations and --checkpoint are for --strategy exhaustive only")
+	if f.symmetry || f.fairSuffixes || f.idleTicks > 0 || f.checkpoint != "" || f.maxDeviations > 0 {
+		return errors.New("--symmetry, --fair-suffixes, --idle-ticks, --max-deviations and --checkpoint are for --strategy exhaustive only")
 	}
 	if _, err := scenarios.ParseStrategy(f.strategy); err != nil {
 		return fmt.Errorf("--strategy: %w, %s", err, scenarios.ExhaustiveStrategy)
@@ -283,8 +283,8 @@ func (f *checkFlags) search(t *testing.T, c *scenarios.Campaign) (search, error)
 	if f.strategy != scenarios.ExhaustiveStrategy {
 		return func(ctx context.Context) *scenarios.Report { return c.Run(ctx, t) }, nil
 	}
-	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, Fair: f.fair, Slack: f.slack, Deviations: f.deviations, Schedules: c.Schedules,
-		Budget: c.Budget, States: c.States, Memory: scenarios.MemoryBound(), Progress: c.Progress, Checkpoint: f.checkpoint}
+	e := &scenarios.Exhaustive{Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes, IdleTicks: f.idleTicks, MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
+		Budget: c.Budget, States: c.States, MemoryLimit: scenarios.DefaultMemoryLimit(), Progress: c.Progress, Checkpoint: f.checkpoint}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)
@@ -348,13 +348,13 @@ func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *fo
 		return &statusError{statusInternal, unshown}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
-	case found != nil && !found.beyond:
+	case found != nil && !found.outOfContract:
 		return &statusError{statusViolation, nil}
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so nothing is known of the lock")}
-	case len(campaign.Missed(report)) > 0, len(campaign.Lacking(report)) > 0:
+	case len(campaign.NeverReached(report)) > 0, len(campaign.MissingCoverage(report)) > 0:
 		return &statusError{statusViolation, nil}
-	case report.Survey.Unknown > 0:
+	case report.Totals.Unknown > 0:
 		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict is unknown")}
 	case report.Unsaved != nil && !report.Complete:
 		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", report.Unsaved)}

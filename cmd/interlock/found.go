@@ -13,7 +13,7 @@ import (
 // A found is a counterexample, and where it has been written down.
 type found struct {
 	counterexample *scenarios.Counterexample
-	beyond         bool   // the lock does not promise what it breaks there
+	outOfContract  bool   // the lock does not promise what it breaks there
 	directory      string // empty if it could not be written
 	replay         string
 }
@@ -32,7 +32,7 @@ func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
 		return nil, err
 	}
 	counterexample.ReplayBy = replayCommand
-	return &found{counterexample: counterexample, beyond: report.Failure == nil}, nil
+	return &found{counterexample: counterexample, outOfContract: report.Failure == nil}, nil
 }
 
 // failureOf returns the schedule of a report that is shown, or nil.
@@ -40,7 +40,7 @@ func failureOf(r *scenarios.Report) *scenarios.Failure {
 	if r.Failure != nil {
 		return r.Failure
 	}
-	return r.Beyond
+	return r.OutOfContract
 }
 
 // write writes the counterexample down.
@@ -70,7 +70,7 @@ func (f *found) explain(report *scenarios.Report, w io.Writer) {
 	c := f.counterexample
 	for _, v := range c.Result.Violations {
 		writeViolation(w, v)
-		writeExcuse(w, &c.Scenario, c.Result, v)
+		writeOutOfContract(w, &c.Scenario, c.Result, v)
 	}
 	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failureOf(report).Schedule,
 		len(failureOf(report).Deviations), &c.Scenario, len(c.Recording.Deviations))

@@ -31,13 +31,13 @@ const notJudged = "not judged within clocks"
 func (f *verifyFlags) judge(events []history.Event, properties []history.Property,
 	clocks *history.Clocks) []judgement {
 	locks := locksOf(events, clocks)
-	var exercise history.Exercise
+	var exercise history.Vacuity
 	for one := range locks {
 		exercise.Add(one.Events)
 	}
 	var judgements []judgement
 	for _, property := range properties {
-		j := judgement{Name: string(property), Verdict: holds, Exercised: exercise.Of(property)}
+		j := judgement{Name: string(property), Verdict: verdictHolds, Exercised: exercise.Of(property)}
 		switch {
 		case clocks == nil:
 			j = j.decide(judgeInOrder(property, locks))
@@ -94,21 +94,21 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 	clocks *history.Clocks) judgement {
 	limits := models.Limits{Time: f.limit}
 	v, decided := history.CheckWithin(property, events, *clocks, limits)
-	if j = j.decide(v, decided); v != nil || property != history.BeliefExclusion {
+	if j = j.decide(v, decided); v != nil || property != history.ClientMutualExclusion {
 		return j
 	}
 	all := *clocks
 	all.Pause = math.MaxInt64
 	if v, _ := history.CheckWithin(property, events, all, limits); v != nil {
 		j.tell(v)
-		j.Verdict = beyond
+		j.Verdict = verdictOutOfContract
 	}
 	return j
 }
 
-func (f *verifyFlags) judgeModel(m *history.Modelled,
+func (f *verifyFlags) judgeModel(m *history.ModelOperations,
 	locks iter.Seq[*history.LockHistory]) judgement {
-	j := judgement{Name: "model " + m.Name, Verdict: holds}
+	j := judgement{Name: "model " + m.Name, Verdict: verdictHolds}
 	decided := true
 	for one := range locks {
 		j.Exercised += len(m.Operations(one.Events))
@@ -125,7 +125,7 @@ func (f *verifyFlags) judgeModel(m *history.Modelled,
 }
 
 // checkModel checks the history of one lock against a model.
-func (f *verifyFlags) checkModel(m *history.Modelled,
+func (f *verifyFlags) checkModel(m *history.ModelOperations,
 	events []history.Event) (v *history.Violation, decided bool) {
 	if m.Besides != nil {
 		v = m.Besides(events)
@@ -145,12 +145,12 @@ func (f *verifyFlags) checkModel(m *history.Modelled,
 func (j judgement) decide(v *history.Violation, decided bool) judgement {
 	switch {
 	case v != nil:
-		j.Verdict, j.violation = violated, v
+		j.Verdict, j.violation = verdictViolated, v
 		j.tell(v)
 	case !decided:
-		j.Verdict = unknown
+		j.Verdict = verdictUnknown
 	case j.Exercised == 0:
-		j.Verdict = notExercised
+		j.Verdict = verdictNotExercised
 	}
 	return j
 }

@@ -33,7 +33,7 @@ func newLocks() *cobra.Command {
 				return printLocksJSON(cmd)
 			}
 			for _, s := range subjects.All() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-18s%s\n%-18sclaims %s\n", s.Name, s.Summary, "", joined(&s))
+				fmt.Fprintf(cmd.OutOrStdout(), "%-20s%s\n%-20sclaims %s\n", s.Name, s.Summary, "", joined(&s))
 			}
 			return nil
 		},
@@ -70,7 +70,7 @@ type defectJSON struct {
 
 func printDefects(cmd *cobra.Command) error {
 	for _, d := range subjects.Defects() {
-		fmt.Fprintf(cmd.OutOrStdout(), "%-18s%-18s%s\n%-36sseen in: %s\n", d.Name, d.Property, d.Summary, "", d.Source)
+		fmt.Fprintf(cmd.OutOrStdout(), "%-20s%-25s%s\n%-45sseen in: %s\n", d.Name, d.Property, d.Summary, "", d.Source)
 	}
 	return nil
 }

@@ -329,7 +329,7 @@ func TestReportIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, value := range []any{report{}, propertyReport{}, costReport{}, violationReport{}, scenarios.Share{}, faults.Bounds{}, replayReport{}, recordedReport{}, replayedViolation{}, scenarios.Deviation{}, judgement{}, lockJSON{}, defectJSON{}} {
+	for _, value := range []any{report{}, propertyReport{}, costReport{}, violationReport{}, scenarios.StrategyStats{}, faults.Severity{}, replayReport{}, recordedReport{}, replayedViolation{}, scenarios.Deviation{}, judgement{}, lockJSON{}, defectJSON{}} {
 		kind := reflect.TypeOf(value)
 		for i := range kind.NumField() {
 			name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
@@ -343,7 +343,7 @@ func TestReportIsDocumented(t *testing.T) {
 // TestGoalNeverReached runs a campaign that finds nothing and has not tried what its lock asks for: that is not fine.
 func TestGoalNeverReached(t *testing.T) {
 	subject := subjects.Textbook()
-	subject.Goals = []history.Goal{history.Contention, {Name: "something that never happens", Clients: 1, Reached: func([]history.Event) bool { return false }}}
+	subject.Sometimes = []history.Sometimes{history.Contention, {Name: "something that never happens", Clients: 1, Reached: func([]history.Event) bool { return false }}}
 	campaign := &scenarios.Campaign{Seed: 1, Schedules: 6000, Workers: 1, Scenario: scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1}}
 	var stdout, stderr bytes.Buffer
 	directory := t.TempDir()
@@ -352,7 +352,7 @@ func TestGoalNeverReached(t *testing.T) {
 	if !errors.As(err, &status) || status.status != statusViolation {
 		t.Errorf("error %v, stderr %q", err, &stderr)
 	}
-	if want := "\nno violation found, but a goal was never reached, so this says too little of the lock: something that never happens\n"; !strings.Contains(stdout.String(), want) {
+	if want := "\nno violation found, but a sometimes condition was never reached, so this says too little about the lock: something that never happens\n"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("%s\nlacks %q", &stdout, want)
 	}
 	content, err := os.ReadFile(filepath.Join(directory, "report.json"))
@@ -360,8 +360,8 @@ func TestGoalNeverReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r report
-	if err := json.Unmarshal(content, &r); err != nil || !reflect.DeepEqual(r.Missed, []string{"something that never happens"}) || len(r.Goals) != 2 || r.Goals[0].Schedules == 0 {
-		t.Errorf("%v: goals %+v, missed %q", err, r.Goals, r.Missed)
+	if err := json.Unmarshal(content, &r); err != nil || !reflect.DeepEqual(r.NeverReached, []string{"something that never happens"}) || len(r.Sometimes) != 2 || r.Sometimes[0].Schedules == 0 {
+		t.Errorf("%v: goals %+v, missed %q", err, r.Sometimes, r.NeverReached)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestGoalNeverReached(t *testing.T) {
 func TestInterruptedReplay(t *testing.T) {
 	t.Parallel()
 	schedule := filepath.Join(t.TempDir(), "schedule.json")
-	content := `{"format": "interlock-schedule", "version": 1, "lock": "textbook", "clients": 1, "cycles": 1,
+	content := `{"format": "interlock-schedule", "version": 2, "lock": "textbook", "clients": 1, "cycles": 1,
 		"faults": "none", "deviations": [], "trace_hash": "0000000000000000", "property": "fifo",
 		"signature": "fifo: as it was"}`
 	if err := os.WriteFile(schedule, []byte(content), 0o644); err != nil {
@@ -543,7 +543,7 @@ func TestBounds(t *testing.T) {
 		{"exhaustive", "budget", false, true},
 	} {
 		f := checkFlags{lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1", clients: 1, cycles: 1, servers: 1,
-			schedules: defaultSchedules, budget: defaultBudget, workers: 1, out: "failures", bounds: faults.DefaultBounds()}
+			schedules: defaultSchedules, budget: defaultBudget, workers: 1, out: "failures", severity: faults.DefaultSeverity()}
 		if strings.Contains(tc.given, "states") {
 			f.states = 1000
 		}

@@ -34,10 +34,10 @@ func (p *progress) show(r *scenarios.Report) {
 	}
 	p.last = r.Elapsed
 	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d faults landed", r.Schedules,
-		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, r.Depth, r.Histories, landedTotal(r))
+		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, r.Depth, r.Histories, coverageTotal(r))
 	if r.Exhaustive {
 		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, %d faults landed", r.States,
-			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Open, landedTotal(r))
+			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Untried, coverageTotal(r))
 	}
 	if left, ok := p.left(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
@@ -76,7 +76,7 @@ func (p *progress) end(r *scenarios.Report) {
 		fmt.Fprintf(p.w, "--checkpoint: %v\n", r.Unsaved)
 	case r.Failure != nil:
 		fmt.Fprintln(p.w, "a schedule fails; shortening it, which Ctrl-C ends early")
-	case r.Beyond != nil:
+	case r.OutOfContract != nil:
 		fmt.Fprintln(p.w, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C ends early")
 	}
 }

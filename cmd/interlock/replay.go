@@ -187,7 +187,7 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 	}
 	for _, v := range result.Violations {
 		writeViolation(w, v)
-		writeExcuse(w, r.scenario, result, v)
+		writeOutOfContract(w, r.scenario, result, v)
 	}
 	fmt.Fprintln(w)
 	show := func() error { return timeline.Decisive(w, 0) }
@@ -229,7 +229,7 @@ type replayReport struct {
 	Servers     int                   `json:"servers"`
 	Client      string                `json:"client"`
 	Faults      faults.Plan           `json:"faults"`
-	Bounds      faults.Bounds         `json:"bounds,omitzero"`
+	Severity    faults.Severity       `json:"severity,omitzero"`
 	Seed        uint64                `json:"seed"`
 	Schedule    int                   `json:"schedule"`
 	Recorded    recordedReport        `json:"recorded"`
@@ -251,19 +251,19 @@ type recordedReport struct {
 }
 
 type replayedViolation struct {
-	Property  history.Property `json:"property"`
-	Signature string           `json:"signature"`
-	Detail    string           `json:"detail"`
-	Event     int              `json:"event"`
-	Excused   bool             `json:"beyond_bounds"` // the lock does not promise it there
+	Property      history.Property `json:"property"`
+	Signature     string           `json:"signature"`
+	Detail        string           `json:"detail"`
+	Event         int              `json:"event"`
+	OutOfContract bool             `json:"out_of_contract"` // the lock does not promise it there
 }
 
 // report returns what the replay has come to, with the way in which the program ends.
 func (r *replayed) report(outcome error) *replayReport {
 	was, s := r.recording, r.scenario
 	out := &replayReport{
-		Version: 1, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Client: s.Client.String(),
-		Faults: s.Faults, Bounds: s.Bounds, Seed: was.Seed, Schedule: was.Schedule,
+		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Client: s.Client.String(),
+		Faults: s.Faults, Severity: s.Severity, Seed: was.Seed, Schedule: was.Schedule,
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,
 		Skipped: append(append([]scenarios.Deviation{}, r.skipped...), r.unreached...), Violations: []replayedViolation{},
@@ -276,7 +276,7 @@ func (r *replayed) report(outcome error) *replayReport {
 	out.Steps, out.TraceHash = result.Steps, scenarios.TraceHash(result.TraceHash)
 	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
 	for _, v := range result.Violations {
-		out.Violations = append(out.Violations, replayedViolation{v.Property, v.Signature(), v.Detail, v.Event, s.Excuses(result, v)})
+		out.Violations = append(out.Violations, replayedViolation{v.Property, v.Signature(), v.Detail, v.Event, s.OutOfContract(result, v)})
 	}
 	return out
 }

@@ -14,65 +14,65 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-func landedTotal(r *scenarios.Report) int {
+func coverageTotal(r *scenarios.Report) int {
 	total := 0
 	for kind := range faults.Kinds {
-		total += r.Landed.Total(kind)
+		total += r.Coverage.Total(kind)
 	}
 	return total
 }
 
 // The verdicts on a property.
 const (
-	holds        = "holds" // in every schedule that was run
-	violated     = "violated"
-	notClaimed   = "not claimed"
-	beyond       = "violated, beyond the bounds that the lock states"
-	unknown      = "unknown"       // the checker reached its limits
-	notExercised = "not exercised" // no schedule put it to the test
+	verdictHolds         = "holds" // in every schedule that was run
+	verdictViolated      = "violated"
+	verdictNotClaimed    = "not claimed"
+	verdictOutOfContract = "violated, out of contract"
+	verdictUnknown       = "unknown"       // the checker reached its limits
+	verdictNotExercised  = "not exercised" // no schedule put it to the test
 )
 
 // verdict judges a property by the run that failed and by its shortened form, which may break more than the first did.
 func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p history.Property) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
-		return notClaimed
+		return verdictNotClaimed
 	}
 	if report.Schedules == 0 {
-		return notExercised
+		return verdictNotExercised
 	}
 	if failure := failureOf(report); failure != nil {
-		if judged := judge(failure, f, p); judged != holds {
+		if judged := judge(failure, f, p); judged != verdictHolds {
 			return judged
 		}
 	}
-	if p == history.Linearizable && report.Survey.Unknown > 0 {
-		return unknown
+	if p == history.Linearizable && report.Totals.Unknown > 0 {
+		return verdictUnknown
 	}
 	if exercised(report, p) == 0 && !(report.Exhaustive && report.Granted) {
-		return notExercised
+		return verdictNotExercised
 	}
-	return holds
+	return verdictHolds
 }
 
 // exercised returns how often the schedules have put the property to the test. What every run tests is tested by each.
 func exercised(r *scenarios.Report, p history.Property) int {
-	if p == scenarios.NoPanic || p == scenarios.NoLeak || p == history.Ensemble {
+	if p == scenarios.NoPanic || p == scenarios.NoGoroutineLeak || p == history.ZooKeeperConsistency {
 		return r.Schedules
 	}
-	return r.Survey.Exercise.Of(p)
+	return r.Totals.Vacuity.Of(p)
 }
 
 // judge judges a property by a failure and by its counterexample alone, of which there may be none.
 // What either breaks without an excuse is violated.
 func judge(failure *scenarios.Failure, f *found, p history.Property) string {
-	judged := holds
+	judged := verdictHolds
 	for _, v := range failure.Violations {
 		switch {
 		case v.Property != p:
-		case !slices.Contains(failure.Excused, v):
-			return violated
+		case !slices.Contains(failure.OutOfContract, v):
+			return verdictViolated
 		default:
-			judged = beyond
+			judged = verdictOutOfContract
 		}
 	}
 	if f == nil {
@@ -81,10 +81,10 @@ func judge(failure *scenarios.Failure, f *found, p history.Property) string {
 	for _, v := range f.counterexample.Result.Violations {
 		switch {
 		case v.Property != p:
-		case !f.counterexample.Scenario.Excuses(f.counterexample.Result, v):
-			return violated
+		case !f.counterexample.Scenario.OutOfContract(f.counterexample.Result, v):
+			return verdictViolated
 		default:
-			judged = beyond
+			judged = verdictOutOfContract
 		}
 	}
 	return judged
@@ -92,7 +92,7 @@ func judge(failure *scenarios.Failure, f *found, p history.Property) string {
 
 // verdictLine returns a verdict, with how often the property was tested where that supports it.
 func verdictLine(verdict string, times int) string {
-	if verdict == holds && times > 0 {
+	if verdict == verdictHolds && times > 0 {
 		return fmt.Sprintf("%s  exercised %d times", verdict, times)
 	}
 	return verdict
@@ -100,17 +100,17 @@ func verdictLine(verdict string, times int) string {
 
 // searchLine returns a verdict of a campaign, or of an exhaustive search with its reach.
 func searchLine(r *scenarios.Report, verdict string, p history.Property) string {
-	if r.Exhaustive && verdict == holds {
+	if r.Exhaustive && verdict == verdictHolds {
 		return fmt.Sprintf("%s  %s", verdict, r.Reach(p))
 	}
 	return verdictLine(verdict, exercised(r, p))
 }
 
-// writeExcuse says of a violation that the lock does not promise to prevent it, if that is so.
-func writeExcuse(w io.Writer, s *scenarios.Scenario, r *scenarios.Result, v *history.Violation) {
-	if s.Excuses(r, v) {
+// writeOutOfContract says of a violation that the lock does not promise to prevent it, if that is so.
+func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *scenarios.Result, v *history.Violation) {
+	if s.OutOfContract(r, v) {
 		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes beyond.\n"+
-			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fenced-exclusion.\n", s.Subject.Name, s.Stated())
+			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fencing.\n", s.Subject.Name, s.DescribeContract())
 	}
 }
 
@@ -137,13 +137,13 @@ func mean(sum, times int) float64 {
 	return float64(sum) / float64(times)
 }
 
-// writeGoals says how many schedules have reached each goal.
-func writeGoals(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
-	goals := campaign.Goals(r)
+// writeSometimes says how many schedules have reached each goal.
+func writeSometimes(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+	goals := campaign.SometimesCounts(r)
 	if len(goals) == 0 || r.Exhaustive {
 		return
 	}
-	fmt.Fprintln(w, "\ngoals, and how many schedules have reached them")
+	fmt.Fprintln(w, "\nsometimes conditions, and how many schedules reached them")
 	for _, g := range goals {
 		count := fmt.Sprint(g.Schedules)
 		if !g.Applicable {
@@ -167,8 +167,8 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	if r.Exhaustive && r.Schedules > 0 {
 		writeCoverage(w, r)
 	}
-	if len(r.Shares) > 1 {
-		writeShares(w, r)
+	if len(r.Strategies) > 1 {
+		writeStrategies(w, r)
 	}
 	if r.Unsettled > 0 {
 		fmt.Fprintf(w, "%d schedules ended, by a bound of time or steps, while requests were still under way\n", r.Unsettled)
@@ -177,32 +177,32 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 		fmt.Fprintln(w, "interrupted: this is what was found until then")
 	}
 	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
-	writeLanded(w, campaign.Scenario.FaultKinds(), &r.Landed)
-	writeLacking(w, campaign, r)
+	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &r.Coverage)
+	writeMissingCoverage(w, campaign, r)
 	if r.Exhaustive {
 		fmt.Fprintln(w, "\nproperties")
 	} else {
 		fmt.Fprintln(w, "\nproperties, in the schedules that were run")
 	}
 	for _, p := range scenarios.Properties() {
-		fmt.Fprintf(w, "  %-18s%s\n", p, searchLine(r, verdict(campaign, r, f, p), p))
+		fmt.Fprintf(w, "  %-25s%s\n", p, searchLine(r, verdict(campaign, r, f, p), p))
 	}
-	writeCost(w, &r.Survey.Cost)
-	writeGoals(w, campaign, r)
+	writeCost(w, &r.Totals.Cost)
+	writeSometimes(w, campaign, r)
 	if r.Effort.Running > 0 {
 		fmt.Fprintf(w, "checks took %.1f %% of the time of the schedules\n", 100*r.Effort.CheckingShare())
 	}
 	switch {
 	case r.Schedules == 0:
 		fmt.Fprintln(w, "\nno schedule was run")
-	case len(campaign.Missed(r)) > 0:
-		fmt.Fprintf(w, "\nno violation found, but a goal was never reached, so this says too little of the lock: %s\n", strings.Join(campaign.Missed(r), "; "))
-	case len(campaign.Lacking(r)) > 0:
-		fmt.Fprintln(w, "\nno violation found, but a fault did not land where it was required to: this says too little of the lock")
-	case r.Broken > 0 && r.Failure == nil:
-		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s beyond %v\n", r.Broken, r.Beyond.Excused[0].Property, campaign.Scenario.Stated())
-	case r.Failure == nil && r.Survey.Unknown > 0:
-		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Survey.Unknown)
+	case len(campaign.NeverReached(r)) > 0:
+		fmt.Fprintf(w, "\nno violation found, but a sometimes condition was never reached, so this says too little about the lock: %s\n", strings.Join(campaign.NeverReached(r), "; "))
+	case len(campaign.MissingCoverage(r)) > 0:
+		fmt.Fprintln(w, "\nno violation found, but required fault coverage is missing, so this says too little about the lock")
+	case r.OutOfContractSchedules > 0 && r.Failure == nil:
+		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s beyond %v\n", r.OutOfContractSchedules, r.OutOfContract.OutOfContract[0].Property, campaign.Scenario.DescribeContract())
+	case r.Failure == nil && r.Totals.Unknown > 0:
+		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Totals.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil && r.Unsettled > 0:
 		fmt.Fprintf(w, "\nno violation found, but %d schedules did not come to rest, so it is unknown how they go on\n", r.Unsettled)
 	case r.Failure == nil && r.Nondeterministic == nil:
@@ -210,13 +210,13 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	}
 }
 
-// writeLacking says which faults were planned and have not landed, and which have not where they were required to.
-func writeLacking(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
-	if never := campaign.NeverLanded(r); len(never) > 0 {
-		fmt.Fprintf(w, "planned, and never landed: %s\n", strings.Join(never, ", "))
+// writeMissingCoverage says which faults were planned and have not landed, and which have not where they were required to.
+func writeMissingCoverage(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+	if never := campaign.NeverCovered(r); len(never) > 0 {
+		fmt.Fprintf(w, "planned, never covered: %s\n", strings.Join(never, ", "))
 	}
-	if lacking := campaign.Lacking(r); len(lacking) > 0 {
-		fmt.Fprintf(w, "required, and never landed: %s\n", listed(lacking))
+	if lacking := campaign.MissingCoverage(r); len(lacking) > 0 {
+		fmt.Fprintf(w, "required, never covered: %s\n", listed(lacking))
 	}
 }
 
@@ -232,20 +232,20 @@ func listed[T fmt.Stringer](things []T) string {
 // writeCoverage says how much of all schedules an exhaustive search has seen.
 func writeCoverage(w io.Writer, r *scenarios.Report) {
 	fmt.Fprintf(w, "%d transitions between states, the longest schedule has %d decisions\n", r.Transitions, r.Depth)
-	if r.Pasts > 0 {
-		fmt.Fprintf(w, "%d pasts of processes, %d schedules performed for real, and all came to the same\n", r.Pasts, r.Performed)
+	if r.LocalHistories > 0 {
+		fmt.Fprintf(w, "%d local histories, %d schedules validated with live processes\n", r.LocalHistories, r.Validated)
 	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
-		if !r.Fair {
-			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; --fair judges it from every state")
+		if !r.FairSuffixes {
+			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; --fair-suffixes judges it from every state")
 		}
 		return
 	}
 	if r.Deviations > 0 && r.CutOff+r.Unsettled == 0 {
 		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d times\n", r.Deviations)
 	}
-	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried", r.Open)
+	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried", r.Untried)
 	if r.CutOff > 0 {
 		fmt.Fprintf(w, "; %d schedules were too long to be followed to their end", r.CutOff)
 	}
@@ -253,32 +253,32 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 		fmt.Fprintf(w, "; %d schedules did not come to rest", r.Unsettled)
 	}
 	fmt.Fprintln(w)
-	if r.Full {
+	if r.MemoryExhausted {
 		fmt.Fprintln(w, "ended because it holds as much memory as it may; GOMEMLIMIT=20GiB in the environment would allow 20 GiB, and --checkpoint takes less")
 	}
 }
 
-// writeShares says which strategy has run how many of the schedules, and which one found the violation.
-func writeShares(w io.Writer, r *scenarios.Report) {
+// writeStrategies says which strategy has run how many of the schedules, and which one found the violation.
+func writeStrategies(w io.Writer, r *scenarios.Report) {
 	fmt.Fprint(w, "schedules by strategy:")
-	for i, share := range r.Shares {
+	for i, share := range r.Strategies {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
 		fmt.Fprintf(w, " %s %d with %d new behaviours", share.Strategy, share.Schedules, share.Behaviours)
-		if share.Found {
+		if share.Failed {
 			fmt.Fprint(w, " (found it)")
 		}
 	}
 	fmt.Fprintln(w)
 }
 
-func writeLanded(w io.Writer, planned []faults.Kind, landed *scenarios.Landed) {
+func writeFaultCoverage(w io.Writer, planned []faults.Kind, landed *scenarios.FaultCoverage) {
 	if len(planned) == 0 {
 		fmt.Fprintln(w, "\nno faults were planned")
 		return
 	}
-	fmt.Fprintln(w, "\nfaults that landed, by what the process was doing")
+	fmt.Fprintln(w, "\nfault coverage, by what the process was doing")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "\t")
 	for phase := range faults.Phases {
@@ -300,48 +300,48 @@ func writeLanded(w io.Writer, planned []faults.Kind, landed *scenarios.Landed) {
 
 // A report is what --json writes. Readers should ignore fields that they do not know.
 type report struct {
-	Version      int                       `json:"version"`
-	Status       int                       `json:"status"` // with which the program ends
-	Lock         string                    `json:"lock"`
-	Clients      int                       `json:"clients"`
-	Cycles       int                       `json:"cycles"`
-	Servers      int                       `json:"servers"`
-	Client       string                    `json:"client"`
-	Strategy     string                    `json:"strategy"`
-	Faults       faults.Plan               `json:"faults"`
-	Seed         uint64                    `json:"seed"`
-	Schedules    int                       `json:"schedules"`
-	Steps        int                       `json:"steps"`
-	States       int                       `json:"states"`
-	StatesCapped bool                      `json:"states_capped"`   // states were counted no further
-	Complete     bool                      `json:"complete"`        // every schedule was run; only an exhaustive search says so
-	Scope        string                    `json:"scope,omitempty"` // of a complete search: every schedule of what
-	Transitions  int                       `json:"transitions,omitempty"`
-	Depth        int                       `json:"depth,omitempty"`
-	Pasts        int                       `json:"pasts,omitempty"`     // of processes that an exhaustive search has met
-	Performed    int                       `json:"performed,omitempty"` // schedules that it performed with the processes' code
-	Open         int                       `json:"open,omitempty"`      // steps in the states of the last schedule that were not tried
-	CutOff       int                       `json:"cut_off,omitempty"`   // schedules that were too long
-	Unsettled    int                       `json:"unsettled,omitempty"` // schedules that ended at a bound while requests were under way
-	Strategies   []scenarios.Share         `json:"strategies,omitempty"`
-	Full         bool                      `json:"memory_full,omitempty"` // an exhaustive search ended because it held as much memory as it may
-	Interrupted  bool                      `json:"interrupted"`
-	Seconds      float64                   `json:"seconds"`
-	TraceDigest  string                    `json:"trace_digest"`
-	FaultsLanded map[string]map[string]int `json:"faults_landed"`                 // by kind and phase
-	NeverLanded  []string                  `json:"faults_never_landed,omitempty"` // though they were planned
-	Lacking      []faults.Cell             `json:"required_not_landed,omitempty"` // for which the campaign is not green
-	Bounds       faults.Bounds             `json:"bounds"`                        // of pauses and clocks
-	Beyond       int                       `json:"beyond_bounds"`                 // schedules that broke what the lock does not promise there
-	Properties   []propertyReport          `json:"properties"`
-	Unknown      int                       `json:"unknown_schedules"` // of which it was not found out whether they are linearizable
-	Cost         costReport                `json:"cost"`
-	Goals        []scenarios.GoalCount     `json:"goals,omitempty"`
-	Missed       []string                  `json:"goals_missed,omitempty"`   // for which the campaign is not green
-	CheckShare   float64                   `json:"checking_share,omitempty"` // of the time of the schedules, from 0 to 1
-	Violations   []violationReport         `json:"violations"`
-	Problem      string                    `json:"nondeterminism,omitempty"`
-	Error        string                    `json:"error,omitempty"` // with which the program ends
+	Version         int                        `json:"version"`
+	Status          int                        `json:"status"` // with which the program ends
+	Lock            string                     `json:"lock"`
+	Clients         int                        `json:"clients"`
+	Cycles          int                        `json:"cycles"`
+	Servers         int                        `json:"servers"`
+	Client          string                     `json:"client"`
+	Strategy        string                     `json:"strategy"`
+	Faults          faults.Plan                `json:"faults"`
+	Seed            uint64                     `json:"seed"`
+	Schedules       int                        `json:"schedules"`
+	Steps           int                        `json:"steps"`
+	States          int                        `json:"states"`
+	StatesCapped    bool                       `json:"states_capped"`   // states were counted no further
+	Complete        bool                       `json:"complete"`        // every schedule was run; only an exhaustive search says so
+	Scope           string                     `json:"scope,omitempty"` // of a complete search: every schedule of what
+	Transitions     int                        `json:"transitions,omitempty"`
+	Depth           int                        `json:"depth,omitempty"`
+	LocalHistories  int                        `json:"local_histories,omitempty"` // of processes that an exhaustive search has met
+	Validated       int                        `json:"validated,omitempty"`       // schedules that it performed with the processes' code
+	Untried         int                        `json:"untried,omitempty"`         // steps in the states of the last schedule that were not tried
+	CutOff          int                        `json:"cut_off,omitempty"`         // schedules that were too long
+	Unsettled       int                        `json:"unsettled,omitempty"`       // schedules that ended at a bound while requests were under way
+	Strategies      []scenarios.StrategyStats  `json:"strategies,omitempty"`
+	MemoryExhausted bool                       `json:"memory_exhausted,omitempty"` // an exhaustive search ended because it held as much memory as it may
+	Interrupted     bool                       `json:"interrupted"`
+	Seconds         float64                    `json:"seconds"`
+	TraceDigest     string                     `json:"trace_digest"`
+	Coverage        map[string]map[string]int  `json:"fault_coverage"`                 // by kind and phase
+	NeverCovered    []string                   `json:"faults_never_covered,omitempty"` // though they were planned
+	MissingCoverage []faults.CoverageCell      `json:"missing_coverage,omitempty"`     // for which the campaign is not green
+	Severity        faults.Severity            `json:"severity"`                       // of pauses and clocks
+	OutOfContract   int                        `json:"out_of_contract"`                // schedules that broke what the lock does not promise there
+	Properties      []propertyReport           `json:"properties"`
+	Unknown         int                        `json:"unknown_schedules"` // of which it was not found out whether they are linearizable
+	Cost            costReport                 `json:"cost"`
+	Sometimes       []scenarios.SometimesCount `json:"sometimes,omitempty"`
+	NeverReached    []string                   `json:"sometimes_never,omitempty"` // for which the campaign is not green
+	CheckShare      float64                    `json:"checking_share,omitempty"`  // of the time of the schedules, from 0 to 1
+	Violations      []violationReport          `json:"violations"`
+	Problem         string                     `json:"nondeterminism,omitempty"`
+	Error           string                     `json:"error,omitempty"` // with which the program ends
 }
 
 type propertyReport struct {
@@ -364,37 +364,37 @@ type costReport struct {
 }
 
 type violationReport struct {
-	Property  history.Property `json:"property"`
-	Signature string           `json:"signature"`
-	Detail    string           `json:"detail"`
-	Schedule  int              `json:"schedule"`
-	Artifact  string           `json:"artifact"`
-	Replay    string           `json:"replay"`
-	Excused   bool             `json:"beyond_bounds"` // the lock does not promise it there
+	Property      history.Property `json:"property"`
+	Signature     string           `json:"signature"`
+	Detail        string           `json:"detail"`
+	Schedule      int              `json:"schedule"`
+	Artifact      string           `json:"artifact"`
+	Replay        string           `json:"replay"`
+	OutOfContract bool             `json:"out_of_contract"` // the lock does not promise it there
 }
 
 func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome error) *report {
 	out := &report{
-		Version: 1, Unknown: r.Survey.Unknown, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
+		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
 		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults, Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
-		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, Pasts: r.Pasts, Performed: r.Performed, Open: r.Open, CutOff: r.CutOff,
+		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, LocalHistories: r.LocalHistories, Validated: r.Validated, Untried: r.Untried, CutOff: r.CutOff,
 		Unsettled:  r.Unsettled,
-		Strategies: r.Shares, Full: r.Full, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
-		NeverLanded: c.NeverLanded(r), Lacking: c.Lacking(r), Bounds: c.Scenario.Bounds, Beyond: r.Broken,
-		FaultsLanded: make(map[string]map[string]int), Violations: []violationReport{},
-		Cost: costReport(r.Survey.Cost), Goals: c.Goals(r), Missed: c.Missed(r), CheckShare: r.Effort.CheckingShare(),
+		Strategies: r.Strategies, MemoryExhausted: r.MemoryExhausted, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r), Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
+		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
+		Cost: costReport(r.Totals.Cost), Sometimes: c.SometimesCounts(r), NeverReached: c.NeverReached(r), CheckShare: r.Effort.CheckingShare(),
 	}
 	for kind := range faults.Kinds {
 		phases := make(map[string]int)
 		for phase := range faults.Phases {
-			phases[phase.String()] = r.Landed[kind][phase]
+			phases[phase.String()] = r.Coverage[kind][phase]
 		}
-		out.FaultsLanded[kind.String()] = phases
+		out.Coverage[kind.String()] = phases
 	}
 	for _, p := range scenarios.Properties() {
 		judged := propertyReport{Name: p, Claimed: c.Scenario.Subject.Claimed(p), Verdict: verdict(c, r, f, p), Times: exercised(r, p)}
-		if r.Exhaustive && judged.Verdict == holds {
+		if r.Exhaustive && judged.Verdict == verdictHolds {
 			judged.Reach = r.Reach(p)
 		}
 		out.Properties = append(out.Properties, judged)
@@ -415,14 +415,14 @@ func violationReports(failure *scenarios.Failure, f *found) (all []violationRepo
 	if f == nil {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
-				"", "", slices.Contains(failure.Excused, v)})
+				"", "", slices.Contains(failure.OutOfContract, v)})
 		}
 		return all
 	}
 	c := f.counterexample
 	for _, v := range c.Result.Violations {
 		all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
-			f.directory, f.replay, c.Scenario.Excuses(c.Result, v)})
+			f.directory, f.replay, c.Scenario.OutOfContract(c.Result, v)})
 	}
 	return all
 }

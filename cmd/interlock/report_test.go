@@ -49,14 +49,14 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		t.Errorf("violations %+v", out.Violations)
 	}
 	for _, p := range out.Properties {
-		if violates := p.Name == history.FIFO; (p.Verdict == violated) != violates {
+		if violates := p.Name == history.FIFO; (p.Verdict == verdictViolated) != violates {
 			t.Errorf("%s: %s", p.Name, p.Verdict)
 		}
 	}
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
 	(*found)(nil).explain(r, &text)
-	if !strings.Contains(text.String(), "\n  fifo              violated\n") ||
+	if !strings.Contains(text.String(), "\n  fifo                     violated\n") ||
 		!strings.HasSuffix(text.String(), "\nVIOLATION fifo: as it was\n  c1 before c2\n") ||
 		strings.Contains(text.String(), "no violation") {
 		t.Errorf("told as\n%s", &text)

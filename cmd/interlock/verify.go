@@ -33,7 +33,7 @@ func newVerify() *cobra.Command {
 		Short: "Check a recorded history for the properties of a lock",
 		Long: "Verify reads a history, such as the trace.jsonl of a counterexample, or standard input if it is -, and says\n" +
 			"of each property whether it holds, and how often the history puts it to the test. It runs nothing. The history\n" +
-			"must be a whole one: of one that was cut short, progress, no-orphan and watch speak too soon.\n\n" +
+			"must be a whole one: of one that was cut short, progress, no-leaked-nodes and watch speak too soon.\n\n" +
 			"With --clocks it takes the histories of several processes, whose times are of clocks that may be off by so much,\n" +
 			"and reports what is wrong whatever the clocks really said. That is for logs of services in production.\n\n" +
 			"It judges each of several locks by itself. With --clocks, a holder that was paused\n" +
@@ -57,7 +57,7 @@ func newVerify() *cobra.Command {
 	flags.StringSliceVar(&f.properties, "property", nil, "check only these `properties`, separated by commas")
 	flags.StringSliceVar(&f.models, "model", nil, "check against these `models` of porcupine too: "+strings.Join(modelNames(), ", "))
 	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: 50ms, or 50ms,c3=200ms")
-	flags.DurationVar(&f.pause, "max-pause", faults.DefaultBounds().Pause,
+	flags.DurationVar(&f.pause, "max-pause", faults.DefaultSeverity().Pause,
 		"with --clocks: the longest pause of a process that the lock stands")
 	flags.DurationVar(&f.limit, "time-limit", time.Minute, "how long a model may be searched; after that its verdict is unknown")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
@@ -158,9 +158,9 @@ func statusOf(judgements []judgement) error {
 	status := 0
 	for _, j := range judgements {
 		switch j.Verdict {
-		case violated:
+		case verdictViolated:
 			return &statusError{statusViolation, nil}
-		case unknown:
+		case verdictUnknown:
 			status = statusInternal
 		}
 	}
@@ -176,15 +176,15 @@ func printJudgements(w io.Writer, log *history.Log, judgements []judgement) erro
 	for _, j := range judgements {
 		if v := j.violation; v != nil {
 			violations = append(violations, v)
-			fmt.Fprintf(w, "  %-18s%s at event %d: %s\n", j.Name, violated, v.Event, v.Reason)
+			fmt.Fprintf(w, "  %-25s%s at event %d: %s\n", j.Name, verdictViolated, v.Event, v.Reason)
 			if j.Guarantee != "" {
-				fmt.Fprintf(w, "  %-18s%s\n", "", j.Guarantee)
+				fmt.Fprintf(w, "  %-25s%s\n", "", j.Guarantee)
 			}
 			continue
 		}
-		fmt.Fprintf(w, "  %-18s%s\n", j.Name, verdictLine(j.Verdict, j.Exercised))
-		if j.Verdict == beyond {
-			fmt.Fprintf(w, "  %-18sat event %d: %s\n", "", *j.Event, j.Detail)
+		fmt.Fprintf(w, "  %-25s%s\n", j.Name, verdictLine(j.Verdict, j.Exercised))
+		if j.Verdict == verdictOutOfContract {
+			fmt.Fprintf(w, "  %-25sat event %d: %s\n", "", *j.Event, j.Detail)
 		}
 	}
 	if violations != nil {

@@ -19,7 +19,7 @@ type calm struct {
 }
 
 // options returns the indexes of the options by which a schedule stays calm, those of faults last. There is at least one.
-func (c *calm) options(options []scenarios.Option) (indexes []int) {
+func (c *calm) options(options []scenarios.EnabledStep) (indexes []int) {
 	messages, tick, due, heals := false, -1, false, false
 	var steps []scenarios.Step
 	for i := range options {
@@ -69,7 +69,7 @@ func newWalk(number int) *walk {
 }
 
 // Choose draws a step.
-func (w *walk) Choose(_ int, options []scenarios.Option, _ int) int {
+func (w *walk) Choose(_ int, options []scenarios.EnabledStep, _ int) int {
 	indexes := w.options(options)
 	first := slices.IndexFunc(indexes, func(i int) bool { return options[i].Kind == scenarios.Fault })
 	switch {
@@ -81,7 +81,7 @@ func (w *walk) Choose(_ int, options []scenarios.Option, _ int) int {
 	return w.take(options, indexes[:first])
 }
 
-func (w *walk) take(options []scenarios.Option, indexes []int) int {
+func (w *walk) take(options []scenarios.EnabledStep, indexes []int) int {
 	i := indexes[w.source.IntN(len(indexes))]
 	w.chose(options[i].Step)
 	return i
@@ -97,7 +97,7 @@ type enumeration struct {
 type branching struct{ taken, choices int }
 
 // Choose follows the way, and takes the first of what can happen beyond its end.
-func (e *enumeration) Choose(index int, options []scenarios.Option, _ int) int {
+func (e *enumeration) Choose(index int, options []scenarios.EnabledStep, _ int) int {
 	if index == 0 {
 		e.calm = calm{}
 	}

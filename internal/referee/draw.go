@@ -48,7 +48,7 @@ func draw(seed, candidate uint64) *Lock {
 	l := &Lock{Clients: 2, Cycles: 1, Claim: pick(d, claims)}
 	longest := d.size(l)
 	switch l.Claim {
-	case history.FencedExclusion:
+	case history.Fencing:
 		l.Guard = pick(d, []scenarios.Guard{scenarios.Unguarded, scenarios.TokenChecked, scenarios.TokenChecked})
 	case history.NoLostUpdate:
 		l.Guard = scenarios.Unguarded
@@ -62,10 +62,10 @@ func draw(seed, candidate uint64) *Lock {
 // claims are the properties that a small program can break, those more often that are seldom broken. What is left out is decided in the
 // fair phase, or by the ensemble.
 var claims = []history.Property{
-	history.ServedExclusion, history.ServedExclusion, history.ServedExclusion, history.BeliefExclusion, history.BeliefExclusion,
-	history.FencedExclusion, history.FencedExclusion, history.FencedExclusion, history.NoLostUpdate, history.FIFO, history.FIFO, history.FIFO,
-	history.Progress, history.Progress, history.NoRefusal, history.NoOrphan, history.HonestLoss, history.HonestLoss, history.Reentrancy,
-	history.Herd, history.Herd, history.Herd, history.Token, history.Token, history.Linearizable,
+	history.ServerMutualExclusion, history.ServerMutualExclusion, history.ServerMutualExclusion, history.ClientMutualExclusion, history.ClientMutualExclusion,
+	history.Fencing, history.Fencing, history.Fencing, history.NoLostUpdate, history.FIFO, history.FIFO, history.FIFO,
+	history.Progress, history.Progress, history.NoSpuriousFailure, history.NoLeakedNodes, history.LossNotification, history.LossNotification, history.Reentrancy,
+	history.NoHerd, history.NoHerd, history.NoHerd, history.MonotonicToken, history.MonotonicToken, history.Linearizable,
 }
 
 type dice struct{ *rand.Rand }
@@ -77,8 +77,8 @@ func (d *dice) once(in int) bool { return d.IntN(in) == 0 }
 
 // size draws how many processes and servers there are, and what strikes them, and returns how long programs can be.
 func (d *dice) size(l *Lock) (longest int) {
-	plans := []string{"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1", "restart=1", "pause=1", "hold-replies=1",
-		"hold-requests=1", "crash:c1=1", "cut:c2=1", "slow-client:c1=1,expire:c1=1"}
+	plans := []string{"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1", "restart=1", "pause=1", "stall-replies=1",
+		"stall-requests=1", "crash:c1=1", "cut:c2=1", "slow-client:c1=1,expire:c1=1"}
 	longest = 5
 	switch d.IntN(10) {
 	case 0:
@@ -92,7 +92,7 @@ func (d *dice) size(l *Lock) (longest int) {
 		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "reset:c1=1"}
 	case 4:
 		l.Servers, longest = 3, 2
-		plans = []string{"kill-server=1", "part-server=1", "mute-server=1", "unreachable=1"}
+		plans = []string{"kill-server=1", "partition-server=1", "partition-outbound=1", "unreachable=1"}
 	}
 	l.Faults, _ = faults.Parse(pick(d, plans)) // These are known to be right.
 	return longest
@@ -109,16 +109,16 @@ func (d *dice) program(l *Lock, longest int) Program {
 		last.In = 1 + d.IntN(2)
 	}
 	p.Grant = Grant{Node: pick(d, []string{"", "", own, own, "x", "y"})}
-	if l.Claim == history.Token || l.Guard == scenarios.TokenChecked || d.once(6) {
+	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || d.once(6) {
 		p.Grant.Token = pick(d, []Token{RisingToken, FallingToken, FallingToken, NodeToken})
 	}
-	if l.Claim == history.BeliefExclusion && d.once(2) || l.Claim == history.HonestLoss && d.once(3) || d.once(12) {
+	if l.Claim == history.ClientMutualExclusion && d.once(2) || l.Claim == history.LossNotification && d.once(3) || d.once(12) {
 		p.Grant.Tells = pick(d, []string{own, "x"})
 	}
-	if l.Claim == history.Reentrancy || l.Claim == history.HonestLoss && d.once(2) || d.once(10) {
+	if l.Claim == history.Reentrancy || l.Claim == history.LossNotification && d.once(2) || d.once(10) {
 		p.Grant.Reenters, p.Grant.Again = true, d.ops(d.IntN(3), true)
 	}
-	if (l.Claim == history.FencedExclusion || l.Claim == history.NoLostUpdate) && d.once(3) {
+	if (l.Claim == history.Fencing || l.Claim == history.NoLostUpdate) && d.once(3) {
 		p.Grant.Resource = pick(d, []string{"x", "y"})
 	}
 	return p

@@ -108,7 +108,7 @@ const own = "own"
 var errRefused = errors.New("refused")
 
 // limits are narrow, so that small programs can exceed them.
-var limits = history.Bounds{WakeUps: 1, Requests: 3, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 30}
+var limits = history.Limits{WakeUps: 1, Requests: 3, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 30}
 
 // Scenario returns what is run.
 func (l *Lock) Scenario() scenarios.Scenario {
@@ -157,7 +157,7 @@ func (m *machine) lock(ctx context.Context) (*scenarios.Hold, error) {
 		hold.Done = done
 	}
 	if g.Reenters {
-		hold.Again = func(ctx context.Context) (*scenarios.Hold, error) {
+		hold.Reenter = func(ctx context.Context) (*scenarios.Hold, error) {
 			if err := m.run(ctx, g.Again); err != nil {
 				return nil, err
 			}

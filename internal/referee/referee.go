@@ -96,7 +96,7 @@ func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
 func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property, strategy scenarios.Strategy) []scenarios.Deviation {
 	result := r.runner.Run(s, strategy)
 	for _, v := range result.Violations {
-		if v.Property == claim && !s.Excuses(result, v) {
+		if v.Property == claim && !s.OutOfContract(result, v) {
 			return append([]scenarios.Deviation{}, result.Deviations...)
 		}
 	}

@@ -63,7 +63,7 @@ func campaign(t *testing.T, subject scenarios.Subject, schedules int) *scenarios
 func TestDefectsCoverAllProperties(t *testing.T) {
 	for _, property := range scenarios.Properties() {
 		found := slices.ContainsFunc(subjects.Defects(), func(d subjects.Defect) bool { return d.Property == property })
-		if found == (property == history.Watch || property == history.Ensemble) {
+		if found == (property == history.NoLostWatch || property == history.ZooKeeperConsistency) {
 			t.Errorf("%s: a defect %v", property, found)
 		}
 	}
@@ -75,8 +75,8 @@ func TestWatchIsChecked(t *testing.T) {
 	events := slices.Clone(scenarios.NewRunner(t).Run(scenario, scenarios.NewRandom(1, 1)).Events)
 	told := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.WatchEvent })
 	fired := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.WatchFired })
-	if told < 0 || fired < 0 || history.CheckWatch(events) != nil {
-		t.Fatalf("watch event %d, fired %d, %v", told, fired, history.CheckWatch(events))
+	if told < 0 || fired < 0 || history.CheckNoLostWatch(events) != nil {
+		t.Fatalf("watch event %d, fired %d, %v", told, fired, history.CheckNoLostWatch(events))
 	}
 	for name, changed := range map[string][]history.Event{
 		"not told":   slices.Delete(slices.Clone(events), told, told+1),
@@ -84,7 +84,7 @@ func TestWatchIsChecked(t *testing.T) {
 		"not fired":  slices.Delete(slices.Clone(events), fired, fired+1),
 		"invented":   slices.Insert(slices.Clone(events), 0, events[told]),
 	} {
-		if history.CheckWatch(changed) == nil {
+		if history.CheckNoLostWatch(changed) == nil {
 			t.Errorf("%s: no violation", name)
 		}
 	}

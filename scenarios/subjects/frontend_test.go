@@ -80,7 +80,7 @@ func TestModelIsTheRealClient(t *testing.T) {
 		if rapid.Bool().Draw(t, "links") {
 			// Two attempts of one process that it gives up ask the same when a connection comes back, and nobody can tell them apart.
 			plan.Of[faults.Cancel] = 0
-			plan.Of[faults.Unreachable], plan.Of[faults.PartLink], plan.Of[faults.MuteLink] = 2, 2, 2
+			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink], plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
 		}
 		scenario := scenarios.Scenario{
 			Subject: rapid.SampledFrom(modelled()).Draw(t, "lock"),

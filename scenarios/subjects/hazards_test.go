@@ -56,7 +56,7 @@ func TestZKLock(t *testing.T) {
 	for schedule := range 300 {
 		result := runner.Run(&scenario, scenarios.NewRandom(1, schedule))
 		for _, v := range result.Violations {
-			if v.Property == history.NoOrphan {
+			if v.Property == history.NoLeakedNodes {
 				return
 			}
 		}

@@ -30,15 +30,15 @@ func TestMendedSchedules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, client := range []scenarios.FrontEnd{scenarios.Model, scenarios.Real} {
+			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 				scenario.Client = client
 				result := scenarios.NewRunner(t).Run(scenario, &scenarios.Replay{Deviations: recording.Deviations})
 				if len(result.Violations) > 0 {
 					t.Errorf("%v:\n%s", scenario, result.Describe(scenario))
 				}
-				var x history.Exercise
+				var x history.Vacuity
 				x.Add(result.Events)
-				if result.Landed.Total(faults.CloseSession) != 1 || x.Of(history.SessionLoss) == 0 {
+				if result.Coverage.Total(faults.CloseSession) != 1 || x.Of(history.SessionLoss) == 0 {
 					t.Errorf("%v: the schedule does not put the lock to the test any more", scenario)
 				}
 			}

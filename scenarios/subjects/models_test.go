@@ -67,7 +67,7 @@ func TestRecordedHistoriesBreakModels(t *testing.T) {
 		}
 		scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()}
 		runner, all := scenarios.NewRunner(t), history.Models()
-		m := &all[slices.IndexFunc(all, func(m history.Modelled) bool { return m.Name == model })]
+		m := &all[slices.IndexFunc(all, func(m history.ModelOperations) bool { return m.Name == model })]
 		broken := false
 		for i := 0; i < 2000 && !broken; i++ {
 			events := runner.Run(scenario, scenarios.NewRandom(1, i)).Events

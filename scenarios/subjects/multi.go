@@ -39,6 +39,6 @@ func Multi() scenarios.Subject {
 	// may get there first.
 	s.Limits.Requests = history.Unbounded
 	s.Claims = slices.DeleteFunc(s.Claims, func(p history.Property) bool { return p == history.NoStarvation })
-	s.Goals = []history.Goal{history.Contention, history.ExpiredWaiter, history.LostCreate} // few queue for the same lock
+	s.Sometimes = []history.Sometimes{history.Contention, history.ExpiredWaiter, history.LostCreate} // few queue for the same lock
 	return s
 }

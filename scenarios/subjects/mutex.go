@@ -24,7 +24,7 @@ func Mutex() scenarios.Subject {
 // server of 3.6 or later hands out the same number again, or negative ones while it has work in hand.
 func Wrap() scenarios.Subject {
 	subject := Mutex()
-	subject.Name, subject.Summary = "wrap", "lock.Mutex while sequence numbers pass 2^31-1"
+	subject.Name, subject.Summary = "sequence-overflow", "lock.Mutex while sequence numbers pass 2^31-1"
 	subject.Sequence = math.MaxInt32 - 4
 	subject.Limits.Requests, subject.Limits.RequestsPerChange = 20, 8 // Each listing costs one more for each contender then.
 	return subject
@@ -34,7 +34,7 @@ func Wrap() scenarios.Subject {
 // another can guess that it will again, and what its fencing token is: in a new one numbers are too low to tell.
 func Steady() scenarios.Subject {
 	subject := Mutex()
-	subject.Name, subject.Summary = "steady", "lock.Mutex in a directory that has been in use for long"
+	subject.Name, subject.Summary = "aged-directory", "lock.Mutex in a directory that has been in use for long"
 	subject.Sequence = 1000
 	return subject
 }
@@ -43,13 +43,13 @@ func Steady() scenarios.Subject {
 type lockFunc = func(context.Context) (*scenarios.Hold, error)
 
 // productionBounds leave room for a listing in vain, and for making sure of a node that has waited for long.
-var productionBounds = history.Bounds{WakeUps: 1, Requests: 8, RequestsPerChange: 4, Overtakings: 0, RequestsPerSecond: 30}
+var productionBounds = history.Limits{WakeUps: 1, Requests: 8, RequestsPerChange: 4, Overtakings: 0, RequestsPerSecond: 30}
 
 // production returns a way to use package lock as a subject. It promises all that a lock can promise.
 func production(name, summary string, open func(*scenarios.Process) (lockFunc, error)) scenarios.Subject {
 	return scenarios.Subject{
 		Name: name, Summary: summary, Claims: history.Properties(), Guard: scenarios.TokenChecked,
-		Limits: productionBounds, Goals: history.QueueGoals(),
+		Limits: productionBounds, Sometimes: history.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			take, err := open(p)
 			return scenarios.LockerFunc(take), err
@@ -60,7 +60,7 @@ func production(name, summary string, open func(*scenarios.Process) (lockFunc, e
 // Patient is the production lock asked for by one who never gives up: what is done for a caller whose context cannot end is
 // done by the caller itself.
 func Patient() scenarios.Subject {
-	return production("patient", "lock.Mutex with a context that can not end", func(p *scenarios.Process) (lockFunc, error) {
+	return production("no-deadline", "lock.Mutex with a context that can not end", func(p *scenarios.Process) (lockFunc, error) {
 		mutex, err := newMutex(p)
 		if err != nil {
 			return nil, err

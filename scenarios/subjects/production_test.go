@@ -108,7 +108,7 @@ func TestWrap(t *testing.T) {
 		}
 		scenario.Subject = naive
 		result := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
-		broken = broken || slices.ContainsFunc(result.Violations, func(v *history.Violation) bool { return v.Property == history.ServedExclusion })
+		broken = broken || slices.ContainsFunc(result.Violations, func(v *history.Violation) bool { return v.Property == history.ServerMutualExclusion })
 	}
 	if !broken {
 		t.Error("the textbook recipe, which goes by numbers, has passed their end unharmed")

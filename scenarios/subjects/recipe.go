@@ -17,12 +17,12 @@ import (
 // recipeClaims is what the documented recipe promises. It tells nobody of a lost session before the lock is given back,
 // so it promises nothing about what processes believe meanwhile.
 var recipeClaims = []history.Property{
-	history.ServedExclusion, history.FIFO, history.Watch, history.Progress, history.NoStarvation, history.NoLivelock,
-	history.NoOrphan, history.HonestLoss, history.Herd, history.Linearizable,
+	history.ServerMutualExclusion, history.FIFO, history.NoLostWatch, history.Progress, history.NoStarvation, history.NoLivelock,
+	history.NoLeakedNodes, history.LossNotification, history.NoHerd, history.Linearizable,
 }
 
 // recipeBounds are those of a lock that lists once when it has queued and once for each time that it is woken.
-var recipeBounds = history.Bounds{WakeUps: 1, Requests: 5, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
+var recipeBounds = history.Limits{WakeUps: 1, Requests: 5, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
 
 // Textbook is the lock recipe of the ZooKeeper documentation without a defect.
 func Textbook() scenarios.Subject {
@@ -98,7 +98,7 @@ type recipe struct {
 
 func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	s := scenarios.Subject{
-		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeBounds, Goals: history.QueueGoals(),
+		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeBounds, Sometimes: history.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			r := &recipeLock{recipe: recipe, client: p.Client, directory: p.Directory, timeout: p.SessionTimeout}
 			return scenarios.LockerFunc(r.lock), nil
@@ -139,15 +139,15 @@ func (r *recipe) requests() int {
 func (r *recipe) claims() []history.Property {
 	claims := slices.Clone(recipeClaims)
 	if r.watchAll {
-		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.Herd })
+		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.NoHerd })
 	}
 	if r.retries {
 		// An attempt that has failed leaves the queue, and the next one begins at its end.
 		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.NoStarvation })
-		claims = append(claims, history.NoRefusal)
+		claims = append(claims, history.NoSpuriousFailure)
 	}
 	if r.vigilant {
-		claims = append(claims, history.BeliefExclusion)
+		claims = append(claims, history.ClientMutualExclusion)
 	}
 	if r.listening {
 		claims = append(claims, history.SessionLoss)
@@ -156,10 +156,10 @@ func (r *recipe) claims() []history.Property {
 		claims = append(claims, history.Reentrancy)
 	}
 	if r.tokens {
-		claims = append(claims, history.Token)
+		claims = append(claims, history.MonotonicToken)
 	}
 	if r.tokens || r.multi {
-		claims = append(claims, history.FencedExclusion, history.NoLostUpdate)
+		claims = append(claims, history.Fencing, history.NoLostUpdate)
 	}
 	return claims
 }
@@ -237,7 +237,7 @@ func (r *recipeLock) attempt(ctx context.Context) error {
 func (r *recipeLock) hold() *scenarios.Hold {
 	h := &scenarios.Hold{Node: r.node, Token: r.token, Done: r.lost, Unlock: r.unlock}
 	if r.counting {
-		h.Again = r.again
+		h.Reenter = r.again
 	}
 	if r.multi {
 		h.Resource = r.resource()

@@ -32,7 +32,7 @@ func Reentrant() scenarios.Subject {
 				return nil, errors.Join(err, outer.Unlock(ctx))
 			}
 			h, err := hold(outer, nil)
-			h.Again = func(context.Context) (*scenarios.Hold, error) { return reenterOnce(ctx, outer, second) }
+			h.Reenter = func(context.Context) (*scenarios.Hold, error) { return reenterOnce(ctx, outer, second) }
 			owner := context.WithoutCancel(ctx)
 			h.Unlock = func(ctx context.Context) error {
 				if outer.Err() != nil {

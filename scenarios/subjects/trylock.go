@@ -32,6 +32,6 @@ func TryLock() scenarios.Subject {
 		}, nil
 	})
 	s.Limits.Requests, s.Limits.Overtakings = history.Unbounded, history.Unbounded // it asks until it finds the lock free
-	s.Goals = []history.Goal{history.Contention, history.LostCreate}               // nobody waits in a queue
+	s.Sometimes = []history.Sometimes{history.Contention, history.LostCreate}      // nobody waits in a queue
 	return s
 }

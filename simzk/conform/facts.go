@@ -52,7 +52,7 @@ var sections = []section{
 	{"ephemerals", (*probe).ephemerals},
 	{"acls", (*probe).acls},
 	{"frames", (*probe).frames},
-	{"oddities", (*probe).oddities},
+	{"oddities", (*probe).cornerCases},
 }
 
 // Facts puts fixed questions to the server at that address and reports its answers, one fact a line, each section's

@@ -31,13 +31,13 @@ type connection struct {
 	outbox *outbox
 
 	// The server's lock guards these.
-	link  *simzk.Link // nil until the client's first frame
-	ended bool        // by the server; nothing more is read
-	tally tally
+	link    *simzk.Link // nil until the client's first frame
+	ended   bool        // by the server; nothing more is read
+	metrics metrics
 }
 
 func newConnection(m *member, conn net.Conn, number uint64) *connection {
-	return &connection{member: m, conn: conn, number: number, made: time.Now(), outbox: newOutbox(), tally: newTally()}
+	return &connection{member: m, conn: conn, number: number, made: time.Now(), outbox: newOutbox(), metrics: newMetrics()}
 }
 
 // run reads what the client sends until one of both ends the connection.
@@ -150,10 +150,10 @@ func (c *connection) receive(frame []byte) (patience time.Duration, ok bool) {
 // patience returns how long the client may be silent. A session that nobody hears of ends earlier, and its connection
 // with it; what is left for this is a connection that has lost its session to another one.
 func (c *connection) patience() time.Duration {
-	if c.tally.timeout == 0 {
+	if c.metrics.timeout == 0 {
 		return c.member.server.config.Handshake
 	}
-	return c.tally.timeout + 2*c.member.server.tick
+	return c.metrics.timeout + 2*c.member.server.tick
 }
 
 // write writes what is sent to the client, and closes the connection at the end.

@@ -73,7 +73,7 @@ func (s *Server) Wipe(server int) error {
 // to.
 func (s *Server) Cut(server int) error {
 	return s.change(server, func(*member) error {
-		s.cluster.CutServer(server)
+		s.cluster.CutServerOff(server)
 		return nil
 	})
 }
@@ -81,7 +81,7 @@ func (s *Server) Cut(server int) error {
 // Heal connects a member with the others again.
 func (s *Server) Heal(server int) error {
 	return s.change(server, func(*member) error {
-		s.cluster.Rejoin(server)
+		s.cluster.HealServer(server)
 		return nil
 	})
 }

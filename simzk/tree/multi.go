@@ -88,7 +88,7 @@ func (t *Tree) multi(w *Write) Result {
 			result = t.apply(step)
 		}
 		if result.Code != wire.OK {
-			t.restore()
+			t.rollback()
 			t.changes = t.changes[:0]
 		}
 		switch result.Code {
@@ -157,8 +157,8 @@ func failed(count, i int, code wire.Code) []wire.Result {
 	return results
 }
 
-// restore takes back what the multi under way has done, the last change first.
-func (t *Tree) restore() {
+// rollback takes back what the multi under way has done, the last change first.
+func (t *Tree) rollback() {
 	for _, e := range slices.Backward(t.journal.entries) {
 		if e.owner != 0 {
 			t.ephemerals[e.owner] = e.ephemerals

@@ -219,7 +219,7 @@ func (m *machine) read(t *rapid.T) {
 
 // check compares all that can be read of the tree with the model.
 func (m *machine) check(t *rapid.T) {
-	if m.tree.Hash() != m.twin.Hash() || m.tree.Outlook() != m.twin.Outlook() {
+	if m.tree.Hash() != m.twin.Hash() || m.tree.StateHash() != m.twin.StateHash() {
 		t.Fatal("the same writes gave another hash")
 	}
 	if m.tree.Size() != len(m.model.nodes) {
@@ -283,8 +283,8 @@ func (m *machine) recall(t *rapid.T) {
 	if m.saved == nil {
 		t.Skip("there is no snapshot")
 	}
-	m.tree.Recall(&m.snapshots[0])
-	m.twin.Recall(&m.snapshots[1])
+	m.tree.Restore(&m.snapshots[0])
+	m.twin.Restore(&m.snapshots[1])
 	if m.tree.Hash() != m.hash {
 		t.Fatal("the tree has another hash than when the snapshot was taken of it")
 	}
@@ -296,7 +296,7 @@ func renewed(rules tree.Rules) *tree.Tree {
 	used := tree.New(tree.Rules{})
 	ops := []wire.Request{opCreate("/a", wire.Persistent), opCreate("/a/b", wire.Ephemeral), opSet("/zookeeper/quota", -1)}
 	used.Apply(&tree.Write{Op: wire.OpMulti, Zxid: 1, Session: 1, Ops: ops, Identities: super})
-	used.Renew(rules)
+	used.Reset(rules)
 	return used
 }
 

@@ -36,8 +36,8 @@ func (t *Tree) Save(s *Snapshot) {
 	}
 }
 
-// Recall makes the tree what it was when the snapshot was taken of it. Snapshots that were taken later are void then.
-func (t *Tree) Recall(s *Snapshot) {
+// Restore makes the tree what it was when the snapshot was taken of it. Snapshots that were taken later are void then.
+func (t *Tree) Restore(s *Snapshot) {
 	t.hash, t.first, t.changes = s.hash, s.first, t.changes[:0]
 	clear(t.nodes)
 	children := s.children

@@ -84,12 +84,12 @@ const (
 // New returns a tree with nothing but the root and ZooKeeper's own nodes.
 func New(rules Rules) *Tree {
 	t := &Tree{nodes: make(map[string]*znode, 16), ephemerals: make(map[int64][]string, 4)}
-	t.Renew(rules)
+	t.Reset(rules)
 	return t
 }
 
-// Renew makes the tree what [New] returns, in the memory that it has.
-func (t *Tree) Renew(rules Rules) {
+// Reset makes the tree what [New] returns, in the memory that it has.
+func (t *Tree) Reset(rules Rules) {
 	clear(t.nodes)
 	clear(t.ephemerals)
 	t.rules, t.hash, t.journal, t.changes = rules, 0, nil, t.changes[:0]
@@ -246,10 +246,10 @@ func (t *Tree) SetSequence(path string, n int32) wire.Code {
 // Hash returns 64 bits that are equal for equal trees. It costs nothing: every write keeps it up to date.
 func (t *Tree) Hash() uint64 { return t.hash }
 
-// Outlook returns 64 bits over all that clients can be told of the tree, apart from times. Unlike [Tree.Hash] it does not
+// StateHash returns 64 bits over all that clients can be told of the tree, apart from times. Unlike [Tree.Hash] it does not
 // take the history of the writes to be known, so it holds every field of every stat. It takes time linear in the number of
 // nodes.
-func (t *Tree) Outlook() uint64 {
+func (t *Tree) StateHash() uint64 {
 	sum := t.hash
 	for _, n := range t.nodes {
 		h := mix(mix(n.hash, uint64(n.stat.Pzxid)), uint64(n.stat.Czxid)^xxhash.Sum64(n.data))

@@ -152,7 +152,7 @@ func (t *Tree) create(w *Write) Result {
 }
 
 func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {
-	n := t.space()
+	n := t.newBlock()
 	*n = znode{data: w.Data, acl: acl, kind: c.kind, ttl: w.TTLMillis, children: n.children[:0], stat: wire.Stat{
 		Czxid: w.Zxid, Mzxid: w.Zxid, Pzxid: w.Zxid, Ctime: w.TimeMillis, Mtime: w.TimeMillis,
 		DataLength: int32(len(w.Data)),
@@ -163,8 +163,8 @@ func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {
 	return n
 }
 
-// space returns the memory for one more node. The first ones of a tree stay where they are when it is renewed.
-func (t *Tree) space() *znode {
+// newBlock returns the memory for one more node. The first ones of a tree stay where they are when it is renewed.
+func (t *Tree) newBlock() *znode {
 	if t.first == nil {
 		t.first = make([]znode, 0, nodesKept)
 	}

@@ -1,0 +1,359 @@
+package history
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+const (
+	reasonHerd      = "one release woke more waiting processes than the lock allows"
+	reasonExpensive = "an acquire cost more requests than the lock allows"
+)
+
+// A Cost is what locks and their releases have cost in a history. Acquires are counted only where nothing disturbed them:
+// see [CheckNoHerd].
+type Cost struct {
+	Releases, WakeUps  int // releases of a granted node, and the waiting processes that they woke
+	WakeUpsMax         int // by one release
+	Acquires, Requests int // undisturbed acquires, and the requests that they took
+	RequestsMax        int // by one acquire
+	Bytes, BytesMax    int // of these requests and their replies, where the history tells them
+}
+
+// Add adds the cost of another history.
+func (c *Cost) Add(other *Cost) {
+	c.Releases += other.Releases
+	c.WakeUps += other.WakeUps
+	c.WakeUpsMax = max(c.WakeUpsMax, other.WakeUpsMax)
+	c.Acquires += other.Acquires
+	c.Requests += other.Requests
+	c.RequestsMax = max(c.RequestsMax, other.RequestsMax)
+	c.Bytes += other.Bytes
+	c.BytesMax = max(c.BytesMax, other.BytesMax)
+}
+
+// An expense is what the attempt of a process has cost so far, if one is open.
+type expense struct {
+	process   int32
+	open      bool
+	requests  int
+	changes   int // nodes that went meanwhile
+	bytes     int
+	inFlight  int // requests without a reply, and watches that have fired and whose event has not come
+	disturbed bool
+}
+
+// A releasing is a release and whom it has woken, a bit for each process by its number modulo 128.
+type releasing struct {
+	zxid   int64
+	path   string
+	holder int32
+	woken  [2]uint64
+}
+
+// releasesRemembered is of how many releases the wake-ups are told apart. A follower fires the watches of a release when
+// it applies it, which may be several releases later.
+const releasesRemembered = 8
+
+// An alarm is a watch that a process has set while it waits.
+type alarm struct {
+	watch, process int32
+	path           string
+}
+
+// CheckNoHerd decides [NoHerd]: a release wakes no more processes, and an acquire costs no more requests, than the bounds say.
+//
+// A release is the deletion of a node by which the lock was granted, whoever deletes it. It wakes the processes of which a
+// watch on that node or on its directory fires with the same transaction, each counted once, if they wait for the lock and
+// have set that watch since they called Lock, while their own node stood if they had one: what is left over from an earlier
+// attempt, or node, wakes nobody. An acquire costs the
+// requests that its process sends from the call of Lock to a return without error; connecting, setting watches again,
+// pings and closing do not count. It is judged only where nothing disturbed it, for retries have no bound: no fault struck
+// the process, the state of its connection did not change, and no time passed while a reply or a
+// watch event was under way. It may cost
+// Bounds.Requests, and Bounds.RequestsPerChange more for each node that is deleted meanwhile.
+//
+// It takes time linear in the events, times the number of nodes and processes alive.
+func CheckNoHerd(events []Event, bounds Limits) *Violation {
+	_, v := Measure(events, bounds)
+	return v
+}
+
+// Measure returns what a history has cost, and decides [NoHerd] as [CheckNoHerd] does. Of a history that breaks it the cost is
+// that of the events before.
+func Measure(events []Event, bounds Limits) (Cost, *Violation) {
+	m := herdMonitor{bounds: &bounds}
+	v := decide(NoHerd, &m, events)
+	return m.cost, v
+}
+
+type herdMonitor struct {
+	bounds   *Limits
+	cost     Cost
+	releases [releasesRemembered]releasing
+	next     int
+	alarms   []alarm
+	expenses []expense
+	crashed  []int32
+	several  bool // servers: the watches on a release may fire later at some than at others
+}
+
+func (m *herdMonitor) reset() {
+	*m = herdMonitor{bounds: m.bounds, alarms: m.alarms[:0], expenses: m.expenses[:0], crashed: m.crashed[:0]}
+}
+
+func (m *herdMonitor) copy(from monitor) {
+	other, old := from.(*herdMonitor), *m
+	*m = *other
+	m.alarms, m.expenses = append(old.alarms[:0], other.alarms...), append(old.expenses[:0], other.expenses...)
+	m.crashed = append(old.crashed[:0], other.crashed...)
+}
+
+func (m *herdMonitor) finish(*queue, []Event) *Violation { return nil }
+
+// state holds of an attempt that is disturbed only that it is: it is not judged. What it costs from then on makes no difference.
+func (m *herdMonitor) state(_ *queue, s *State) {
+	expenses, alarms := uint64(0), uint64(0)
+	for i := range m.expenses {
+		x := &m.expenses[i]
+		if s.ended(x.process) || slices.Contains(m.crashed, x.process) {
+			continue
+		}
+		h := fold(uint64(x.process), uint64(x.inFlight)<<2|bit(x.open, 0)|bit(x.open && x.disturbed, 1))
+		if x.open && !x.disturbed {
+			h = fold(h, uint64(x.requests)<<32|uint64(x.changes))
+		}
+		expenses += h
+	}
+	for _, a := range m.alarms {
+		alarms += fold(xxhash.Sum64String(a.path), uint64(a.process))
+	}
+	s.fold(expenses, alarms)
+	if !m.several {
+		return
+	}
+	for i := range m.releases {
+		r := &m.releases[(m.next+i)%releasesRemembered]
+		s.fold(uint64(r.zxid), uint64(r.holder))
+		s.fold(r.woken[0], r.woken[1])
+	}
+}
+
+// visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner is not woken any more.
+func (m *herdMonitor) visible(q *queue, e *Event) bool {
+	return e.Kind == LockCall || !q.settled(e) ||
+		e.Kind == LockReturn && slices.ContainsFunc(m.alarms, func(a alarm) bool { return a.process == e.Process })
+}
+
+func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
+	e := &log[i]
+	switch e.Kind {
+	case Applied:
+		m.several = true
+		return nil
+	case Tick, Send, Reply, WatchEvent, SessionState, Fault: // Most events.
+		m.expenses = spend(m.expenses, e)
+		return nil
+	case Crashed:
+		m.crashed = append(m.crashed, e.Process)
+	case NodeDeleted:
+		if n := q.live(e.Path); n >= 0 {
+			m.deleted(e, &q.nodes[n])
+			if q.nodes[n].holder == 0 {
+				m.alarms = withoutAlarms(m.alarms, q.nodes[n].process) // A process without its node waits no more, whatever its watches.
+			}
+		}
+	case WatchFired:
+		if woken := m.fired(e); woken > m.bounds.WakeUps {
+			return &Violation{Property: NoHerd, Event: i, Reason: reasonHerd,
+				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process, woken, e.Zxid)}
+		}
+	case LockReturn:
+		if spent := m.acquired(e); spent != nil && spent.requests > m.bounds.Requests+spent.changes*m.bounds.RequestsPerChange {
+			return &Violation{Property: NoHerd, Event: i, Reason: reasonExpensive,
+				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process, spent.requests, e.Attempt, spent.changes)}
+		}
+	}
+	m.watch(q, e)
+	m.expenses = spend(m.expenses, e)
+	return nil
+}
+
+// deleted counts a release, if the node was a holder's.
+func (m *herdMonitor) deleted(e *Event, n *node) {
+	if n.holder == 0 {
+		return
+	}
+	m.cost.Releases++
+	m.releases[m.next%releasesRemembered] = releasing{zxid: e.Zxid, path: e.Path, holder: n.holder}
+	m.next++
+}
+
+// fired counts a watch that has fired, and returns how many processes its release has woken by then.
+func (m *herdMonitor) fired(e *Event) int {
+	if findAlarm(m.alarms, e) < 0 {
+		return 0
+	}
+	for r := range m.releases {
+		released := &m.releases[r]
+		if released.zxid != e.Zxid || released.path != e.Path && directory(released.path) != e.Path ||
+			released.holder == 0 || released.holder == e.Process {
+			continue
+		}
+		word, bit := &released.woken[e.Process>>6&1], uint64(1)<<(e.Process&63)
+		if *word&bit == 0 {
+			*word |= bit
+			m.cost.WakeUps++
+		}
+		woken := bits.OnesCount64(released.woken[0]) + bits.OnesCount64(released.woken[1])
+		m.cost.WakeUpsMax = max(m.cost.WakeUpsMax, woken)
+		return woken
+	}
+	return 0
+}
+
+// watch brings the alarms up to date. A watch that the client library has set again is not told from one that was left
+// over, and does not count, nor does one for a node's creation: a release is a deletion.
+func (m *herdMonitor) watch(q *queue, e *Event) {
+	switch e.Kind {
+	case WatchArmed:
+		if e.Request != 0 && e.Name != "exist" && q.opening(e.Process) >= 0 && !slices.Contains(m.crashed, e.Process) && !q.orphaned(e.Process) {
+			m.alarms = append(m.alarms, alarm{e.Watch, e.Process, e.Path})
+		}
+	case WatchFired, WatchGone:
+		if n := findAlarm(m.alarms, e); n >= 0 {
+			m.alarms = append(m.alarms[:n], m.alarms[n+1:]...)
+		}
+	case LockCall, LockReturn, Crashed:
+		m.alarms = withoutAlarms(m.alarms, e.Process)
+	}
+}
+
+func findAlarm(alarms []alarm, e *Event) int {
+	for n := range alarms {
+		if alarms[n].watch == e.Watch && alarms[n].process == e.Process {
+			return n
+		}
+	}
+	return -1
+}
+
+// orphaned reports whether the process has made nodes in its open attempt of which none is left: it does not wait, even if it
+// does not know that yet.
+func (q *queue) orphaned(process int32) bool {
+	gone := false
+	for n := range q.nodes {
+		if q.nodes[n].process == process && q.nodes[n].waiting {
+			if q.nodes[n].deleted == 0 {
+				return false
+			}
+			gone = true
+		}
+	}
+	return gone
+}
+
+func withoutAlarms(alarms []alarm, process int32) []alarm {
+	kept := alarms[:0]
+	for _, a := range alarms {
+		if a.process != process {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not to be judged.
+func (m *herdMonitor) acquired(e *Event) *expense {
+	x := findExpense(m.expenses, e.Process)
+	if x < 0 || e.Err != "" || !m.expenses[x].open || m.expenses[x].disturbed {
+		return nil
+	}
+	spent := &m.expenses[x]
+	m.cost.Acquires++
+	m.cost.Requests += spent.requests
+	m.cost.RequestsMax = max(m.cost.RequestsMax, spent.requests)
+	m.cost.Bytes += spent.bytes
+	m.cost.BytesMax = max(m.cost.BytesMax, spent.bytes)
+	return spent
+}
+
+// spend brings the expenses up to date.
+func spend(expenses []expense, e *Event) []expense {
+	switch e.Kind {
+	case Tick:
+		for x := range expenses {
+			expenses[x].disturbed = expenses[x].disturbed || expenses[x].inFlight > 0
+		}
+		return expenses
+	case NodeDeleted:
+		for x := range expenses {
+			expenses[x].changes++
+		}
+		return expenses
+	case LockCall, Send, Reply, WatchFired, WatchEvent, SessionState, Fault, LockReturn:
+	default:
+		return expenses
+	}
+	if e.Kind == Fault && e.Process == 0 { // A server's fault may concern anybody.
+		for x := range expenses {
+			expenses[x].disturbed = true
+		}
+		return expenses
+	}
+	x := findExpense(expenses, e.Process)
+	if x < 0 {
+		x = len(expenses)
+		expenses = append(expenses, expense{process: e.Process})
+	}
+	expenses[x].add(e)
+	return expenses
+}
+
+// add adds an event of the process. What is in flight outlives an attempt, and ends with the connection.
+func (x *expense) add(e *Event) {
+	switch e.Kind {
+	case LockCall:
+		*x = expense{process: x.process, open: true, inFlight: x.inFlight}
+	case LockReturn:
+		x.open = false
+	case Send:
+		x.inFlight++
+		if asked(e.Op) {
+			x.requests++
+			x.bytes += int(e.Bytes)
+		}
+	case WatchFired:
+		x.inFlight++
+	case WatchEvent, Reply:
+		x.inFlight = max(0, x.inFlight-1)
+		if e.Kind == Reply && asked(e.Op) {
+			x.bytes += int(e.Bytes)
+		}
+	case SessionState:
+		x.disturbed, x.inFlight = true, 0
+	case Fault:
+		x.disturbed = true
+	}
+}
+
+// asked reports whether an operation is one that lock code asks for, and not what the client library does by itself.
+func asked(op string) bool {
+	switch op {
+	case "connect", "close", "set-watches", "ping", "auth":
+		return false
+	}
+	return true
+}
+
+func findExpense(expenses []expense, process int32) int {
+	for x := range expenses {
+		if expenses[x].process == process {
+			return x
+		}
+	}
+	return -1
+}

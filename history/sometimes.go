@@ -1,0 +1,154 @@
+package history
+
+// A Sometimes is something that must happen in some run, or else the runs have not tested what they are meant to test. A
+// campaign of which no run reaches a goal is not green, however many of them there were.
+//
+// Source: the sometimes properties of Stateright and Antithesis.
+type Sometimes struct {
+	Name    string // in a few words
+	Clients int    // how many processes it takes
+	Fault   string // the name of the fault that it takes, empty if none
+
+	// Reached tells whether the events reach the goal. It must be a function of the events alone.
+	Reached func([]Event) bool
+}
+
+// The goals of a lock in which processes queue by ephemeral nodes.
+var (
+	// Contention is reached when the lock is granted to a process that has waited for another.
+	Contention = Sometimes{Name: "a process gets the lock that had to wait for it", Clients: 2,
+		Reached: func(events []Event) bool {
+			return visit(events, func(q *queue, e *Event) bool {
+				n := q.live(e.Path)
+				return e.Kind == NodeDeleted && n >= 0 && q.nodes[n].holder != 0 && q.behind(n) > 0
+			})
+		}}
+
+	// ExpiredHolder is reached when the session of a holder ends behind which two others wait.
+	ExpiredHolder = Sometimes{Name: "two wait behind a holder whose session expires", Clients: 3, Fault: "expire",
+		Reached: func(events []Event) bool { return expires(events, true, 2) }}
+
+	// ExpiredWaiter is reached when the session of a process ends that waits before another.
+	ExpiredWaiter = Sometimes{Name: "one waits behind a waiter whose session expires", Clients: 3, Fault: "expire",
+		Reached: func(events []Event) bool { return expires(events, false, 1) }}
+
+	// LostCreate is reached when the reply to the request that makes a contender's node is lost, and the node made.
+	LostCreate = Sometimes{Name: "a node is made and the reply to it lost", Clients: 1, Fault: "lose-reply", Reached: losesCreate}
+
+	// CrashedHolder is reached when a holder stops for good while another process waits.
+	CrashedHolder = Sometimes{Name: "a holder crashes behind which another waits", Clients: 2, Fault: "crash",
+		Reached: func(events []Event) bool {
+			return visit(events, func(q *queue, e *Event) bool {
+				if e.Kind != Crashed {
+					return false
+				}
+				for n := range q.nodes {
+					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced && q.nodes[n].deleted == 0 && q.behind(n) > 0 {
+						return true
+					}
+				}
+				return false
+			})
+		}}
+
+	// AbandonedPlace is reached when a process that waits before another gives up.
+	AbandonedPlace = Sometimes{Name: "a process gives up behind which another waits", Clients: 3, Fault: cancelName,
+		Reached: func(events []Event) bool {
+			return visit(events, func(q *queue, e *Event) bool {
+				if e.Kind != Fault || e.Name != cancelName {
+					return false
+				}
+				for n := range q.nodes {
+					if q.nodes[n].process == e.Process && q.nodes[n].waiting && q.nodes[n].deleted == 0 && q.behind(n) > 0 {
+						return true
+					}
+				}
+				return false
+			})
+		}}
+)
+
+// QueueSometimes returns the goals of a lock in which processes queue by ephemeral nodes. The slice is the caller's.
+func QueueSometimes() []Sometimes {
+	return []Sometimes{Contention, ExpiredHolder, ExpiredWaiter, LostCreate, CrashedHolder, AbandonedPlace}
+}
+
+// visit calls reached for each event, with the queue before it, until that returns true.
+func visit(events []Event, reached func(*queue, *Event) bool) bool {
+	var nodeSpace [12]node
+	var openSpace [12]opening
+	q := queue{nodeSpace[:0], openSpace[:0]}
+	for i := range events {
+		e := &events[i]
+		if reached(&q, e) {
+			return true
+		}
+		if contention>>e.Kind&1 != 0 {
+			q.observe(e, i)
+		}
+	}
+	return false
+}
+
+// behind counts the other nodes that wait in the directory of node n and were made after it.
+func (q *queue) behind(n int) int {
+	count := 0
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if other.waiting && other.deleted == 0 && other.holder == 0 && other.ephemeral && other.process != q.nodes[n].process &&
+			other.zxid > q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
+			count++
+		}
+	}
+	return count
+}
+
+// endsSession reports whether the deletion, which is event number i, came with the end of the session that owned the
+// node: then the end follows, with the same transaction.
+func endsSession(events []Event, i int) bool {
+	for j := i + 1; j < len(events) && events[j].Zxid == events[i].Zxid; j++ {
+		if k := events[j].Kind; k == SessionExpired || k == SessionClosed {
+			return true
+		}
+	}
+	return false
+}
+
+// expires tells whether a session ends and with it the node of a holder, or of one that waits, with so many behind it.
+func expires(events []Event, holder bool, waiters int) bool {
+	i := -1
+	return visit(events, func(q *queue, e *Event) bool {
+		i++
+		if e.Kind != NodeDeleted {
+			return false
+		}
+		n := q.live(e.Path)
+		if n < 0 || q.behind(n) < waiters || !endsSession(events, i) {
+			return false
+		}
+		if holder {
+			return q.nodes[n].holder != 0 && !q.nodes[n].renounced
+		}
+		return q.nodes[n].holder == 0 && q.nodes[n].waiting
+	})
+}
+
+// losesCreate tells whether a request for a node is answered by no server, though the node was made.
+func losesCreate(events []Event) bool {
+	for i := range events {
+		e := &events[i]
+		if e.Kind != Reply || e.Op != "create" || e.Err == "" || e.Zxid != 0 {
+			continue
+		}
+		for j := i - 1; j >= 0; j-- {
+			s := &events[j]
+			if s.Kind == Serve && s.Process == e.Process && s.Request == e.Request {
+				if s.Err == "" {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,211 @@
+package history
+
+import "slices"
+
+// An Vacuity counts how often histories have put properties to the test: a property that holds where nothing tested it
+// says nothing. What counts as a test of each property stands in [Vacuity.Add].
+type Vacuity struct{ counts [32]int }
+
+// Of returns how often the property was tested.
+func (x *Vacuity) Of(p Property) int {
+	for i := range propertyTable {
+		if propertyTable[i].name == p {
+			return x.counts[i]
+		}
+	}
+	return 0
+}
+
+// Merge adds the counts of other.
+func (x *Vacuity) Merge(other *Vacuity) {
+	for i := range x.counts {
+		x.counts[i] += other.counts[i]
+	}
+}
+
+// The places of the properties in Exercise, in the order of [Properties].
+const (
+	xServerExclusion = iota
+	xClientExclusion
+	xFencing
+	xUpdate
+	xFIFO
+	xWatch
+	xProgress
+	xStarvation
+	xLivelock
+	xFailure
+	xLeakedNodes
+	xLoss
+	xSession
+	xReentrancy
+	xHerd
+	xToken
+	xLinearizable
+)
+
+// Add counts the tests in a history:
+//   - server-mutual-exclusion, fifo: grants by a live node while another process has, or waits by, a node in the same directory;
+//   - client-mutual-exclusion: processes that enter while another asks for the lock, has it or has not given it back, or is inside;
+//   - fencing: writes to the resource, accepted or refused, of another process than that of the write before;
+//   - no-lost-update: writes that the resource accepts of a process that has read it;
+//   - watch: watches that fire;
+//   - progress: calls of Lock and Unlock that are open at the Liveness event or made after it;
+//   - no-starvation: grants after the Liveness event to processes that waited for another's node;
+//   - no-livelock: requests after the Liveness event;
+//   - no-spurious-failure: attempts during which a fault other than giving up strikes the process;
+//   - no-leaked-nodes: attempts that ended, by a failure of Lock or the return of Unlock;
+//   - loss-notification: holds whose node is deleted before Unlock is called, and holders that are told of their loss;
+//   - session-loss: processes that have been granted the lock and not given it back when their client library says that the
+//     session is over;
+//   - reentrancy: locks that their holder was granted once more;
+//   - herd: releases for which another process waits;
+//   - token: grants with a token after another grant with a token;
+//   - linearizable: grants.
+//
+// It takes time linear in the events, times the number of nodes and processes alive.
+func (x *Vacuity) Add(events []Event) {
+	var nodeSpace [12]node
+	var openSpace [12]opening
+	var struckSpace, insideSpace, workingSpace [16]int32
+	c := contentionCounter{Vacuity: x, struck: struckSpace[:0], inside: insideSpace[:0], working: workingSpace[:0]}
+	q := queue{nodeSpace[:0], openSpace[:0]}
+	for i := range events {
+		e := &events[i]
+		if contention>>e.Kind&1 != 0 {
+			c.contend(&q, e)
+			q.observe(e, i)
+		} else {
+			c.count(q.open, e)
+		}
+	}
+}
+
+// A contentionCounter is the state of Exercise.Add.
+type contentionCounter struct {
+	*Vacuity
+	struck  []int32 // the processes whose open attempt a fault has struck
+	inside  []int32 // the processes between a grant and the return of Unlock
+	working []int32 // the processes in their critical sections
+	fair    bool
+	granted bool // with a token
+	pending int  // calls of Unlock that have not returned
+	writer  int32
+}
+
+// contend counts what an event of the contention tests.
+func (c *contentionCounter) contend(q *queue, e *Event) {
+	switch e.Kind {
+	case LockCall, UnlockCall:
+		if c.fair {
+			c.counts[xProgress]++
+		}
+		if e.Kind == UnlockCall {
+			c.pending++
+		}
+	case LockReturn:
+		if n := slices.Index(c.struck, e.Process); n >= 0 {
+			c.struck = slices.Delete(c.struck, n, n+1)
+			c.counts[xFailure]++
+		}
+		if e.Err != "" {
+			c.counts[xLeakedNodes]++
+			return
+		}
+		c.grant(q, e)
+	case UnlockReturn:
+		c.pending--
+		c.counts[xLeakedNodes]++
+		if n := slices.Index(c.inside, e.Process); n >= 0 {
+			c.inside = slices.Delete(c.inside, n, n+1)
+		}
+	case NodeDeleted:
+		n := q.live(e.Path)
+		if n < 0 || q.nodes[n].holder == 0 {
+			return
+		}
+		if q.behind(n) > 0 {
+			c.counts[xHerd]++
+		}
+		if !q.nodes[n].renounced {
+			c.counts[xLoss]++
+		}
+	}
+}
+
+func (c *contentionCounter) grant(q *queue, e *Event) {
+	c.counts[xLinearizable]++
+	if e.Zxid != 0 {
+		if c.granted {
+			c.counts[xToken]++
+		}
+		c.granted = true
+	}
+	if !slices.Contains(c.inside, e.Process) {
+		c.inside = append(c.inside, e.Process)
+	}
+	n := q.granted(e)
+	if n < 0 || q.nodes[n].deleted != 0 {
+		return
+	}
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if other.process != e.Process && other.deleted == 0 && (other.waiting || other.holder != 0) && sameDirectory(other, &q.nodes[n]) {
+			c.counts[xServerExclusion]++
+			c.counts[xFIFO]++
+			if c.fair {
+				c.counts[xStarvation]++
+			}
+			return
+		}
+	}
+}
+
+// count counts what any other event tests.
+func (c *contentionCounter) count(open []opening, e *Event) {
+	switch e.Kind {
+	case Send:
+		if c.fair {
+			c.counts[xLivelock]++
+		}
+	case WatchFired:
+		c.counts[xWatch]++
+	case SessionState:
+		if e.Name == expiredState && slices.Contains(c.inside, e.Process) {
+			c.counts[xSession]++
+		}
+	case Enter:
+		other := func(p int32) bool { return p != e.Process }
+		if len(open) > 0 || slices.ContainsFunc(c.inside, other) || slices.ContainsFunc(c.working, other) {
+			c.counts[xClientExclusion]++
+		}
+		if !slices.Contains(c.working, e.Process) {
+			c.working = append(c.working, e.Process)
+		}
+	case Leave:
+		if n := slices.Index(c.working, e.Process); n >= 0 {
+			c.working = slices.Delete(c.working, n, n+1)
+		}
+	case Lost:
+		c.counts[xLoss]++
+	case Fault:
+		if e.Name != cancelName && findOpening(open, e.Process) >= 0 && !slices.Contains(c.struck, e.Process) {
+			c.struck = append(c.struck, e.Process)
+		}
+	case ReenterReturn:
+		if e.Err == "" {
+			c.counts[xReentrancy]++
+		}
+	case ResourceWrite:
+		if c.writer != 0 && c.writer != e.Process {
+			c.counts[xFencing]++
+		}
+		if e.Err == "" {
+			c.counts[xUpdate]++
+		}
+		c.writer = e.Process
+	case FairPhase:
+		c.fair = true
+		c.counts[xProgress] += len(open) + c.pending
+	}
+}

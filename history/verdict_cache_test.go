@@ -1,0 +1,156 @@
+package history_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// traffic is the kinds of events that are no part of an outline.
+var traffic = []history.Kind{history.Send, history.Reply, history.WatchEvent, history.Serve, history.WatchArmed, history.WatchFired,
+	history.WatchGone, history.Logged, history.Applied, history.Leading, history.Healed, history.Resumed, history.Tick}
+
+// anything draws an event of one of the kinds, of few processes and nodes, so that histories hang together by chance.
+func anything(r *rand.Rand, kinds []history.Kind) history.Event {
+	e := history.Event{Kind: kinds[r.IntN(len(kinds))], Process: 1 + r.Int32N(3), Attempt: 1 + r.Int32N(2), Zxid: r.Int64N(10),
+		At: time.Duration(r.IntN(4)) * time.Second, Path: fmt.Sprintf("/lock/%d", 1+r.IntN(4)),
+		Name: []string{"", "cancel", "expired"}[r.IntN(3)]}
+	if r.IntN(4) == 0 {
+		e.Err = "failed"
+	}
+	if r.IntN(2) == 0 {
+		e.Session = session(e.Process)
+	}
+	return e
+}
+
+// ofOutline returns all kinds of events but traffic.
+func ofOutline() []history.Kind {
+	var kinds []history.Kind
+	for k := history.LockCall; k <= history.ResourceWrite; k++ {
+		if !slices.Contains(traffic, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// Neither traffic nor the time changes what is said of a property that depends on the outline alone.
+func TestOutlineDecides(t *testing.T) {
+	var c history.Checker
+	kinds, verdicts, r := ofOutline(), map[string]bool{}, rand.New(rand.NewPCG(1, 1))
+	for range 10_000 {
+		var events, busy []history.Event
+		for range 1 + r.IntN(25) {
+			for r.IntN(3) == 0 {
+				busy = append(busy, anything(r, traffic))
+			}
+			e := anything(r, kinds)
+			events = append(events, e)
+			e.At = time.Duration(r.IntN(4)) * time.Second
+			busy = append(busy, e)
+		}
+		for _, p := range history.Properties() {
+			if !history.CacheableVerdict(p) {
+				continue
+			}
+			quiet, loud := c.Check(p, events), c.Check(p, busy)
+			if (quiet == nil) != (loud == nil) {
+				t.Fatalf("%s: %+v without traffic, %+v with it:\n%v\n%v", p, quiet, loud, events, busy)
+			}
+			verdicts[fmt.Sprint(p, quiet == nil)] = true
+		}
+	}
+	for _, p := range history.Properties() {
+		if history.CacheableVerdict(p) && !(verdicts[fmt.Sprint(p, true)] && verdicts[fmt.Sprint(p, false)]) {
+			t.Errorf("%s: histories of one verdict only", p)
+		}
+	}
+}
+
+// A history is familiar if and only if one was remembered that differs in nothing but traffic and time.
+func TestFamiliar(t *testing.T) {
+	all := history.Properties()
+	events := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)}
+	var c history.Checker
+	if c.VerdictCached(all, events) {
+		t.Fatal("the first history is familiar")
+	}
+	c.CacheVerdict()
+	if !c.VerdictCached(all, events) {
+		t.Fatal("a history is not familiar that was remembered")
+	}
+	for i := range events {
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[history.Event]()) {
+			changed := slices.Clone(events)
+			alter(reflect.ValueOf(&changed[i]).Elem().FieldByIndex(field.Index))
+			if got, want := c.VerdictCached(all, changed), field.Name == "At"; got != want {
+				t.Errorf("event %d with another %s: familiar %v, want %v", i, field.Name, got, want)
+			}
+		}
+	}
+	for _, k := range traffic {
+		if !c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
+			t.Errorf("not familiar with an event more of kind %v", k)
+		}
+	}
+	for _, k := range ofOutline() {
+		if c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
+			t.Errorf("familiar with an event more of kind %v", k)
+		}
+	}
+	for i := range events {
+		if c.VerdictCached(all, slices.Delete(slices.Clone(events), i, i+1)) {
+			t.Errorf("familiar without event %d", i)
+		}
+	}
+}
+
+// alter sets a field of an event to something else.
+func alter(field reflect.Value) {
+	switch {
+	case field.Type() == reflect.TypeFor[history.Kind]():
+		field.SetUint(uint64(history.Crashed))
+	case field.Kind() == reflect.Bool:
+		field.SetBool(!field.Bool())
+	case field.CanInt():
+		field.SetInt(field.Int() + 1)
+	case field.CanUint():
+		field.SetUint(field.Uint() + 1)
+	default:
+		field.SetString(field.String() + "x")
+	}
+}
+
+// Nothing is familiar by a verdict on other properties, within other bounds, or on a whole history in the place of a
+// beginning.
+func TestFamiliarOfWhat(t *testing.T) {
+	events := []history.Event{lockCall(1, 1), created(1, "/l/a", 1)}
+	fifo := []history.Property{history.FIFO}
+	for name, change := range map[string]func(*history.Checker, *[]history.Property){
+		"another property": func(_ *history.Checker, p *[]history.Property) { *p = []history.Property{history.MonotonicToken} },
+		"one more": func(_ *history.Checker, p *[]history.Property) {
+			*p = []history.Property{history.FIFO, history.MonotonicToken}
+		},
+		"none": func(_ *history.Checker, p *[]history.Property) { *p = nil },
+		"other bounds": func(c *history.Checker, _ *[]history.Property) {
+			c.Limits = history.DefaultLimits
+			c.Limits.Overtakings++
+		},
+		"a beginning": func(c *history.Checker, _ *[]history.Property) { c.Cut = true },
+	} {
+		var c history.Checker
+		c.VerdictCached(fifo, events)
+		c.CacheVerdict()
+		asked := fifo
+		change(&c, &asked)
+		if c.VerdictCached(asked, events) {
+			t.Errorf("%s: familiar", name)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package scenarios
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A cachedExecutor performs runs with what is known of the processes' code in the place of their goroutines, and now and then
+// one for real, to see that it comes to the same: every run in which something is wrong, every one that a goroutine outlives,
+// the first ones, and one in so many of the others.
+type cachedExecutor struct {
+	scenario  *Scenario
+	cache     *replayCache
+	real      *Runner
+	runs      int
+	validated int
+	every     int             // how many runs for one that is performed for real without a reason
+	mismatch  *Nondeterminism // what was different for real
+}
+
+// How many runs there are for one that is performed for real without a reason: so many that those cost little beside the others.
+// The first ones are all performed.
+const (
+	validationInterval = 512
+	firstValidated     = 64
+)
+
+func newCachedExecutor(scenario *Scenario, t *testing.T) *cachedExecutor {
+	return &cachedExecutor{scenario: scenario, cache: newReplayCache(scenario, t), real: NewRunner(t)}
+}
+
+// run performs a run, from a snapshot on unless that is nil, and abandons it when the context ends.
+func (h *cachedExecutor) run(ctx context.Context, runner *Runner, strategy Strategy, from *snapshot) *Result {
+	result := runner.runCached(ctx, h.scenario, strategy, h.cache, from)
+	h.runs++
+	if result.cancelled || !h.samples(result) {
+		return result
+	}
+	h.validated++
+	if len(result.Violations) > 0 {
+		ctx = context.Background() // What was found is made sure of, however little time is left.
+	}
+	end := -1
+	if result.Pruned {
+		end = result.Steps
+	}
+	played := h.real.runWithin(ctx, h.scenario, &replayTo{Replay{Deviations: result.Deviations}, end})
+	if played.cancelled {
+		return played
+	}
+	if played.TraceHash != result.TraceHash {
+		h.mismatch = differenceOf(slices.Clone(result.Events), played.Events)
+	}
+	result.Violations, result.Panic, result.PanicProcess, result.Leak = played.Violations, played.Panic, played.PanicProcess, played.Leak
+	return result
+}
+
+// samples tells whether a run is to be performed for real.
+func (h *cachedExecutor) samples(result *Result) bool {
+	if len(result.Violations) > 0 || h.runs <= firstValidated || h.runs%h.every == 0 {
+		return true
+	}
+	return !result.Pruned && slices.ContainsFunc(h.cache.last, h.cache.probeLeak)
+}
+
+// A replayTo replays a schedule up to a decision.
+type replayTo struct {
+	Replay
+	end int // the number of decisions, or less than none if the run goes on to its end
+}
+
+// Choose returns the recorded step.
+func (r *replayTo) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
+	if index == r.end {
+		return prune
+	}
+	return r.Replay.Choose(index, enabled, defaultIndex)
+}
+
+// differenceOf returns the first event in which two runs differ.
+func differenceOf(first, second []history.Event) *Nondeterminism {
+	d := &Nondeterminism{}
+	for d.Event < len(first) && d.Event < len(second) && first[d.Event] == second[d.Event] {
+		d.Event++
+	}
+	if d.Event < len(first) {
+		d.First = &first[d.Event]
+	}
+	if d.Event < len(second) {
+		e := second[d.Event]
+		d.Second = &e
+	}
+	return d
+}

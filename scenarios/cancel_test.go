@@ -1,0 +1,315 @@
+package scenarios_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// inCall returns a context that ends in the given call of the subject's Lock or Unlock, the subject, and how many calls there have been.
+func inCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject, *atomic.Int64) {
+	ctx, end := context.WithCancel(context.Background())
+	calls := new(atomic.Int64)
+	count := func() {
+		if calls.Add(1) == call {
+			end()
+		}
+	}
+	open := s.Open
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+			count()
+			hold, err := locker.Lock(ctx)
+			if err != nil {
+				return nil, err
+			}
+			counted := *hold
+			counted.Unlock = func(ctx context.Context) error {
+				count()
+				return hold.Unlock(ctx)
+			}
+			return &counted, nil
+		}), err
+	}
+	return ctx, s, calls
+}
+
+// bubbled counts the goroutines that there are in bubbles. Those of runs have all ended with them.
+func bubbled() int {
+	dump := make([]byte, 16<<20)
+	return bytes.Count(dump[:runtime.Stack(dump, true)], []byte("synctest bubble"))
+}
+
+// outcomeOf is all that a campaign has counted.
+func outcomeOf(r *scenarios.Report) string {
+	return fmt.Sprint(r.Schedules, r.Steps, r.States, r.Depth, r.Histories, r.Digest, r.Coverage, r.Targeted, r.Totals, r.Strategies, r.Failure, r.Nondeterministic)
+}
+
+// A campaign whose context ends within a schedule is what it would be without that schedule.
+func TestCampaignEndsWithinASchedule(t *testing.T) {
+	const clients, cycles = 3, 20
+	const calls = 2 * clients * cycles // of a run: the profile is the first one, and the first schedule of all is run twice
+	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
+		if client == scenarios.Real && simzk.RaceDetector {
+			continue
+		}
+		for _, tc := range []struct {
+			name      string
+			call      int64
+			schedules int
+		}{
+			{"at the beginning of the profile", 1, 0},
+			{"in the profile", calls / 2, 0},
+			{"at the end of the profile", calls, 0},
+			{"in the first schedule", calls + calls/2, 0},
+			{"when the first schedule is repeated", 2*calls + calls/2, 1},
+			{"in the second", 3*calls + calls/2, 1},
+			{"in the third", 4*calls + calls/2, 2},
+		} {
+			t.Run(fmt.Sprint(client, " ", tc.name), func(t *testing.T) {
+				before := bubbled()
+				ctx, subject, calls := inCall(subjects.Textbook(), tc.call)
+				c := &scenarios.Campaign{Scenario: *scenario(subject, clients, cycles, 0), Seed: 4}
+				c.Scenario.Client = client
+				r := c.Run(ctx, t)
+				if made := calls.Load(); made >= tc.call+clients {
+					t.Errorf("there were %d calls", made)
+				}
+				want := &scenarios.Report{}
+				if tc.schedules > 0 {
+					c.Schedules = tc.schedules
+					want = c.Run(context.Background(), t)
+				}
+				if got, want := outcomeOf(r), outcomeOf(want); got != want {
+					t.Errorf("the campaign came to\n%s, want\n%s", got, want)
+				}
+				if !r.Interrupted || r.Schedules != tc.schedules {
+					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted, r.Schedules, tc.schedules)
+				}
+				if left := bubbled() - before; left != 0 {
+					t.Errorf("%d goroutines are left", left)
+				}
+			})
+		}
+	}
+}
+
+// Whatever a lock was about to do when its run is abandoned, its goroutines end.
+func TestAbandonedRunsEnd(t *testing.T) {
+	for _, s := range subjects.All() {
+		if s.Name == "forgotten-wait" {
+			continue // It leaves a goroutine behind whatever happens.
+		}
+		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
+			c := &scenarios.Campaign{Scenario: *scenario(s, 3, 2, 2), Seed: 1}
+			if c.Scenario.Client = client; c.Scenario.Validate() != nil || client == scenarios.Real && simzk.RaceDetector {
+				continue
+			}
+			t.Run(fmt.Sprint(s.Name, " ", client), func(t *testing.T) {
+				before := bubbled()
+				for _, call := range []int64{1, 4, 7, 15, 22, 37, 60} {
+					var ctx context.Context
+					ctx, c.Scenario.Subject, _ = inCall(s, call)
+					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil && !r.Interrupted {
+						t.Errorf("call %d: not interrupted, after %d schedules", call, r.Schedules)
+					}
+				}
+				if left := bubbled() - before; left != 0 {
+					t.Errorf("%d goroutines are left", left)
+				}
+			})
+		}
+	}
+}
+
+// What was found in a schedule is told although one before it was abandoned.
+func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
+	const ahead = 64 // is where the second worker begins
+	first := 0       // gets the lock
+	c := &scenarios.Campaign{Scenario: *scenario(granting(func(process int) { first = process }), 2, 1, 0), Workers: 2, Strategy: scenarios.RandomStrategy}
+	winner := func(schedule int) int {
+		scenarios.NewRunner(t).Run(&c.Scenario, scenarios.NewRandom(c.Seed, schedule))
+		return first
+	}
+	for winner(0) != 1 || winner(ahead) != 2 {
+		c.Seed++
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var runs, broken atomic.Int64
+	repeated := make(chan struct{})
+	c.Scenario.Subject = granting(func(process int) {
+		switch {
+		case runs.Add(1) == 1: // the profile
+		case process == 2:
+			if broken.Add(1) == 2 {
+				close(repeated)
+			}
+			panic("on purpose")
+		default:
+			<-repeated
+			cancel()
+		}
+	})
+	r := c.Run(ctx, t)
+	if r.Failure == nil || r.Failure.Schedule != ahead || r.Schedules != 1 || !r.Interrupted {
+		t.Errorf("failure %+v in %d schedules, interrupted %v", r.Failure, r.Schedules, r.Interrupted)
+	}
+}
+
+// A schedule counts once it was judged.
+func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var unlocks atomic.Int64
+	lock := withLock("lock", func(hold *scenarios.Hold) {
+		unlock := hold.Unlock
+		hold.Unlock = func(ctx context.Context) error {
+			defer func() {
+				if unlocks.Add(1) == 2 { // The first is that of the profile.
+					cancel()
+				}
+			}()
+			return unlock(ctx)
+		}
+	})
+	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Schedules != 0 || !r.Interrupted {
+		t.Errorf("interrupted %v after %d schedules", r.Interrupted, r.Schedules)
+	}
+}
+
+// What was found before counts: that a process has panicked is known when its verdicts are not there yet.
+func TestPanicBeforeTheVerdict(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var unlocks atomic.Int64
+	lock := withLock("panics", func(hold *scenarios.Hold) {
+		hold.Unlock = func(context.Context) error {
+			if unlocks.Add(1) > 1 { // The first is that of the profile.
+				cancel()
+			}
+			panic("on purpose")
+		}
+	})
+	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Failure == nil || r.Schedules != 1 {
+		t.Errorf("failure %v after %d schedules", r.Failure, r.Schedules)
+	}
+}
+
+// What was found when time is over is told, and made sure of.
+func TestFoundWhenTimeIsOver(t *testing.T) {
+	for _, always := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var unlocks atomic.Int64
+		s := withLock("panics", func(hold *scenarios.Hold) {
+			hold.Unlock = func(context.Context) error {
+				if unlocks.Add(1); always || unlocks.Load() == 2 {
+					panic("on purpose")
+				}
+				return nil
+			}
+		})
+		s.Sometimes = []history.Sometimes{{Name: "none", Reached: func([]history.Event) bool { // It is asked when the schedule has been judged.
+			if unlocks.Load() == 2 {
+				cancel()
+			}
+			return false
+		}}}
+		s.Claims = []history.Property{history.ServerMutualExclusion}
+		r := (&scenarios.Campaign{Scenario: *scenario(s, 1, 1, 0)}).Run(ctx, t)
+		if r.Failure == nil || always == (r.Nondeterministic != nil) || r.Schedules != 1 || !always && unlocks.Load() != 3 {
+			t.Errorf("always %v: failure %+v, nondeterminism %v in %d schedules", always, r.Failure, r.Nondeterministic, r.Schedules)
+		}
+	}
+	e := scenarios.Exhaustive{Scenario: *scenario(noLock(), 2, 1, 0)}
+	_, subject, calls := inCall(noLock(), 0)
+	e.Scenario.Subject = subject
+	if r := e.Run(context.Background(), t); r.Failure == nil {
+		t.Fatal("the search finds nothing")
+	}
+	var ctx context.Context
+	ctx, e.Scenario.Subject, _ = inCall(noLock(), calls.Load()) // The last call, in the run that makes sure.
+	if r := e.Run(ctx, t); r.Failure == nil {
+		t.Errorf("interrupted %v, and nothing is found any more", r.Interrupted)
+	}
+}
+
+// Shrinking ends within a run too, and what it has until then stands.
+func TestShrinkEndsWithinARun(t *testing.T) {
+	const clients, cycles, call = 3, 20, 60
+	ctx, subject, calls := inCall(noLock(), call)
+	s := scenario(subject, clients, cycles, 0)
+	signature := scenarios.NewRunner(t).Run(scenario(noLock(), clients, cycles, 0), &scenarios.Replay{}).Violations[0].Signature()
+	shrunk, deviations := scenarios.NewRunner(t).Shrink(ctx, *s, nil, signature)
+	if calls.Load() >= call+clients || shrunk.Clients != clients || shrunk.Cycles != cycles || len(deviations) != 0 {
+		t.Errorf("%d calls, shrunk to %v with %d deviations", calls.Load(), &shrunk, len(deviations))
+	}
+}
+
+// granting is the textbook lock with a function that is told in each run who gets the lock first.
+func granting(granted func(process int)) scenarios.Subject {
+	s := subjects.Textbook()
+	open := s.Open
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+			hold, err := locker.Lock(ctx)
+			if err == nil && strings.HasSuffix(hold.Node, "-0000000000") {
+				granted(p.Number)
+			}
+			return hold, err
+		}), err
+	}
+	return s
+}
+
+// A search that ends within a schedule, over and over, comes to the same as one that does not.
+func TestCheckpointWithinASchedule(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		t.Run(fmt.Sprint("live ", live), func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), NoMerge: true, NoReplayCache: live}
+			whole := e.Run(context.Background(), t)
+			runs, interrupted := 0, 0
+			e.Each = func(*scenarios.Result) { runs++ }
+			e.NoMerge, e.Checkpoint = false, filepath.Join(t.TempDir(), "checkpoint")
+			var r *scenarios.Report
+			for part := int64(0); r == nil || !r.Complete; part++ {
+				call := 1 + part%2*part*3 // Every second part comes to nothing.
+				e := e
+				if err := e.Resume(t); err != nil {
+					t.Fatal(err)
+				}
+				ctx, subject, calls := inCall(subjects.Textbook(), call)
+				e.Scenario.Subject = subject
+				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil || r.Nondeterministic != nil {
+					t.Fatal(r.Unsaved, r.Failure, r.Nondeterministic)
+				}
+				if !r.Interrupted {
+					continue
+				}
+				interrupted++
+				if r.Schedules > 0 && r.Untried == 0 {
+					t.Errorf("nothing is left to be tried after %d schedules", r.Schedules)
+				}
+				if live && calls.Load() >= call+int64(e.Scenario.Clients) {
+					t.Errorf("there were %d calls, want %d", calls.Load(), call)
+				}
+			}
+			if interrupted < 3 || runs != whole.Schedules {
+				t.Errorf("interrupted %d times in %d runs, want %d", interrupted, runs, whole.Schedules)
+			}
+			if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps || r.States != whole.States ||
+				r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage || r.Scope != whole.Scope {
+				t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
+			}
+		})
+	}
+}

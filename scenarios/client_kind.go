@@ -1,0 +1,53 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// A ClientKind says through which client library the processes of a scenario meet the ensemble.
+type ClientKind uint8
+
+// The front ends.
+const (
+	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
+	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
+)
+
+var clientKindNames = [...]string{Model: "model", Real: "real"}
+
+// String returns the name of the front end.
+func (f ClientKind) String() string { return clientKindNames[f] }
+
+// ParseClientKind returns the front end of that name.
+func ParseClientKind(name string) (ClientKind, error) {
+	for f, known := range clientKindNames {
+		if name == known {
+			return ClientKind(f), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a client; choose model or real", name)
+}
+
+// MarshalText returns the name.
+func (f ClientKind) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText parses a name.
+func (f *ClientKind) UnmarshalText(text []byte) (err error) {
+	*f, err = ParseClientKind(string(text))
+	return err
+}
+
+// connect adds a client of the scenario's kind to the cluster.
+func (f ClientKind) connect(cluster *simzk.Cluster) (simzk.Client, *simzk.Link) {
+	if f == Model {
+		conn := cluster.Connect()
+		return conn, conn.Link
+	}
+	conn, err := cluster.ConnectReal()
+	if err != nil {
+		panic(err)
+	}
+	return conn, conn.Link()
+}

@@ -1,0 +1,222 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A lock that starves a process breaks its promise in schedules alone in which the order becomes fair while one waits and another
+// asks again later. A search that begins the fair phase nowhere but at the end does not find it.
+func TestFairPhaseFindsStarvation(t *testing.T) {
+	e := &scenarios.Exhaustive{Scenario: planned(t, named(t, "retry-loop"), 2, 2, "none")}
+	if r := e.Run(context.Background(), t); !r.Complete || strings.Contains(r.Scope, "fair") {
+		t.Errorf("without: complete %v, %q, failure %+v", r.Complete, r.Scope, r.Failure)
+	}
+	e.FairSuffixes = true
+	r := e.Run(context.Background(), t)
+	if r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
+		t.Fatalf("failure %+v, complete %v", r.Failure, r.Complete)
+	}
+	c, err := scenarios.NewRunner(t).Shorten(context.Background(),
+		&scenarios.Campaign{Scenario: e.Scenario}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := c.Recording.Deviations; len(d) != 1 || d[0].Step != (scenarios.Step{Kind: scenarios.Fair}) {
+		t.Errorf("shortened to %v", d)
+	}
+	c.ReplayBy = func(directory string) string { return directory }
+	directory, err := c.Write(filepath.Join(t.TempDir(), "failures"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := scenarios.ReadRecording(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay := &scenarios.Replay{Deviations: recording.Deviations}
+	again := scenarios.NewRunner(t).Run(&c.Scenario, replay)
+	if again.TraceHash != uint64(recording.TraceHash) || again.Violations[0].Signature() != recording.Signature || len(replay.Skipped) > 0 {
+		t.Errorf("replayed: hash %x and %v, want %v and %s; skipped %v", again.TraceHash, again.Violations, recording.TraceHash,
+			recording.Signature, replay.Skipped)
+	}
+}
+
+// Beginning the fair phase is a deviation like any other.
+func TestFairPhaseByDeviations(t *testing.T) {
+	e := &scenarios.Exhaustive{Scenario: planned(t, named(t, "retry-loop"), 2, 2, "none"), FairSuffixes: true, MaxDeviations: 1}
+	if r := e.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
+		t.Errorf("failure %+v, complete %v", r.Failure, r.Complete)
+	}
+	fair := 0
+	e.Each = func(r *scenarios.Result) {
+		if len(r.Deviations) > 1 {
+			t.Errorf("deviates by %v", r.Deviations)
+		}
+		for _, d := range r.Deviations {
+			if d.Step.Kind == scenarios.Fair {
+				fair++
+			}
+		}
+	}
+	if r := e.Run(context.Background(), t); !r.Complete || fair == 0 {
+		t.Errorf("complete %v after the fair phase was begun %d times", r.Complete, fair)
+	}
+}
+
+// Locks that starve nobody stand the search in which that one is found.
+func TestFairPhaseInEveryState(t *testing.T) {
+	for _, name := range []string{"retry-loop-mended", "mutex"} {
+		e := &scenarios.Exhaustive{Scenario: planned(t, named(t, name), 2, 2, "none"), FairSuffixes: true}
+		r := e.Run(context.Background(), t)
+		if !r.Complete || r.Failure != nil || !strings.HasSuffix(r.Scope, ", with the fair phase begun in every state") {
+			t.Errorf("%s: complete %v, %q, failure %+v", name, r.Complete, r.Scope, r.Failure)
+		}
+	}
+}
+
+// Nothing is decided any more once the fair phase has begun, and it begins once.
+func TestFairStep(t *testing.T) {
+	s := scenario(subjects.Mutex(), 3, 1, 2)
+	usual := slices.Clone(scenarios.NewRunner(t).Run(s, &scenarios.Replay{}).Events)
+	for index := range 20 {
+		replay := &scenarios.Replay{Deviations: []scenarios.Deviation{{Index: index, Step: scenarios.Step{Kind: scenarios.Fair}},
+			{Index: index + 1, Step: scenarios.Step{Kind: scenarios.Tick}}}}
+		r := scenarios.NewRunner(t).Run(s, replay)
+		if !slices.Equal(r.Deviations, replay.Deviations[:1]) || len(r.Keys) != r.Steps {
+			t.Errorf("step %d: the schedule was %v, with %d keys in %d steps", index, r.Deviations, len(r.Keys), r.Steps)
+		}
+		fair := func(e history.Event) bool { return e.Kind == history.FairPhase }
+		began := slices.IndexFunc(r.Events, fair)
+		if !slices.Equal(r.Events[:began], usual[:began]) || slices.ContainsFunc(r.Events[began+1:], fair) || len(r.Violations) > 0 {
+			t.Errorf("step %d: not what happens under the default policy until the fair phase, which begins once", index)
+		}
+	}
+}
+
+// A search that tells no pasts apart after which processes do the same begins the fair phase in states that stand for others, and
+// finds what one finds that tells all apart, or leaves nothing out, or spares no state. All its schedules do the same for real.
+func TestFairPhaseLosesNothing(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+	}{
+		{named(t, "retry-loop"), 2, 2, "none"},
+		{named(t, "retry-loop-mended"), 2, 2, "none"},
+		{subjects.Mutex(), 2, 2, "none"},
+		{subjects.ExistsThenWait(), 2, 2, "none"},
+		{subjects.NameOrder(), 2, 2, "none"},
+		{subjects.NoRecheck(), 2, 2, "none"},
+		{subjects.Textbook(), 2, 1, "cancel=1"},
+		{subjects.Textbook(), 1, 2, "any=1"},
+		{subjects.DeafToExpiry(), 2, 1, "expire:c1=1"},
+		{noLock(), 2, 2, "none"},
+		{givesUpEarly([2]int32{0, zk.FlagEphemeral}), 2, 2, "none"},
+	} {
+		e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), FairSuffixes: true, ValidationInterval: 1}
+		got := verdictsWith(t, e)
+		e.NoMerge, e.ValidationInterval = true, 0
+		if want := verdictsWith(t, e); !slices.Equal(got, want) {
+			t.Errorf("%v: found %q, and %q where all pasts are told apart", &e.Scenario, got, want)
+		}
+		e.NoMerge, e.NoReduction = false, true
+		if want := verdictsWith(t, e); !slices.Equal(got, want) {
+			t.Errorf("%v: found %q, and %q with nothing left out", &e.Scenario, got, want)
+		}
+		e.NoReduction = false
+		if want := verdictsWith(t, *e.Unsparing()); !slices.Equal(got, want) {
+			t.Errorf("%v: found %q, and %q where no state is spared", &e.Scenario, got, want)
+		}
+	}
+}
+
+// givesUpEarly is a lock whose first process gives up its first attempt, after it has made a node and deleted it, and then does
+// much before it queues. That first node is ephemeral or not, as the process has seen one of the other process before. The other
+// one asks again when the first has given up, and gets the lock at once: it overtakes the first only where that one has hurried.
+func givesUpEarly(flags [2]int32) scenarios.Subject {
+	s := subject("gives-up-early", func(p *scenarios.Process) scenarios.LockerFunc {
+		attempt := 0
+		path := func(name string) string { return p.Directory + "/" + name }
+		ask := func(times int) {
+			for range times {
+				p.Client.Exists(p.Directory)
+			}
+		}
+		create := func(name string, flags int32) { p.Client.Create(path(name), nil, flags, zk.WorldACL(zk.PermAll)) }
+		first := func() {
+			if attempt == 1 {
+				children, _, _ := p.Client.Children(p.Directory)
+				create("early", flags[len(children)])
+				p.Client.Delete(path("early"), -1)
+				return
+			}
+			create("again", 0)
+			ask(4)
+			create("late", zk.FlagEphemeral)
+			ask(4)
+		}
+		other := func() {
+			create("other", 0)
+			if there, _, events, err := p.Client.ExistsW(path("again")); err == nil && !there {
+				<-events
+			}
+			ask(2)
+		}
+		return func(context.Context) (*scenarios.Hold, error) {
+			attempt++
+			switch {
+			case p.Number == 1:
+				first()
+			case attempt == 1:
+				other()
+			default:
+				return &scenarios.Hold{Unlock: free}, nil
+			}
+			return nil, errors.New("given up")
+		}
+	})
+	s.Claims = []history.Property{history.NoStarvation}
+	return s
+}
+
+// Whether a process is judged by the next node that it makes tells states apart.
+func TestClaimsAreToldApart(t *testing.T) {
+	for _, flags := range [][2]int32{{0, zk.FlagEphemeral}, {zk.FlagEphemeral, 0}} {
+		e := scenarios.Exhaustive{Scenario: planned(t, givesUpEarly(flags), 2, 2, "none"), FairSuffixes: true}
+		got := verdictsWith(t, e)
+		e.NoMerge = true
+		if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
+			t.Errorf("%v: found %q, and %q where all pasts are told apart", flags, got, want)
+		}
+	}
+}
+
+// A campaign lets the fair phase begin early in some schedules, so that what must happen in the end is put to the test while there
+// are processes to which it has yet to happen.
+func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 1), Seed: 1, Schedules: 320, Workers: 2}
+	r := c.Run(context.Background(), t)
+	if r.Failure != nil {
+		t.Fatal(r.Failure.Violations[0])
+	}
+	for _, p := range []history.Property{history.Progress, history.NoStarvation, history.NoLivelock} {
+		if r.Totals.Vacuity.Of(p) == 0 {
+			t.Errorf("%d schedules have never put %s to the test", r.Schedules, p)
+		}
+	}
+	c = &scenarios.Campaign{Scenario: *scenario(named(t, "retry-loop"), 3, 2, 1), Seed: 1, Schedules: 320, Workers: 1}
+	if r = c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
+		t.Errorf("found %+v in %d schedules, want %s", r.Failure, r.Schedules, history.NoStarvation)
+	}
+}

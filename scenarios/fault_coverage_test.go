@@ -1,0 +1,138 @@
+package scenarios_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// What a campaign requires to land, and what it planned, are missed only where nothing has landed.
+func TestRequiredPlaces(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 300}
+	c.Scenario.Faults.Of[faults.Cut] = 1
+	c.Scenario.Faults.At[faults.Crash][faults.Asking] = 1
+	c.RequiredCoverage = []faults.CoverageCell{{Kind: faults.Cut, Phase: faults.CreateInFlight}, {Kind: faults.Cut, Phase: faults.Idle}}
+	r := c.Run(context.Background(), t)
+	if lacking := c.MissingCoverage(r); len(lacking) != 1 || lacking[0] != c.RequiredCoverage[1] {
+		t.Errorf("lacking %v", lacking)
+	}
+	planned := r.Coverage.Total(faults.Crash) == 0
+	if never := c.NeverCovered(r); planned != (len(never) == 1 && never[0] == "crash@ask") {
+		t.Errorf("never landed %v, of crash %d have", never, r.Coverage.Total(faults.Crash))
+	}
+}
+
+// A process that is paused for longer than its lock can stand may believe that it holds what it has lost. That is beyond
+// what the lock promises, and what it promises there holds.
+func TestPausedTooLong(t *testing.T) {
+	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000, Workers: 2}
+	c.Scenario.Faults.Of[faults.Pause] = 2
+	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
+	r := c.Run(context.Background(), t)
+	if r.Failure != nil {
+		t.Fatal(r.Failure.Violations[0])
+	}
+	if r.OutOfContractSchedules == 0 || r.OutOfContract.Violations[0].Property != history.ClientMutualExclusion {
+		t.Errorf("%d schedules broke what is not promised, first %v", r.OutOfContractSchedules, r.OutOfContract)
+	}
+	if r.Totals.Vacuity.Of(history.Fencing) == 0 {
+		t.Error("fencing was not put to the test")
+	}
+	// It holds because the resource checks tokens: a process that goes on after its pause writes all the same.
+	unguarded := *c
+	unguarded.Scenario.Subject.Guard = scenarios.Unguarded
+	if r := unguarded.Run(context.Background(), t); r.Failure == nil {
+		t.Error("nobody writes late")
+	} else if v := r.Failure.Violations[0]; v.Property != history.Fencing && v.Property != history.NoLostUpdate {
+		t.Error(v)
+	}
+	// A lock that says that it can stand as much has failed.
+	c.Scenario.Subject.Severity = c.Scenario.Severity
+	if r := c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.ClientMutualExclusion {
+		t.Errorf("not found: %v", r.Failure)
+	}
+}
+
+// If the history of a run is judged as that of a service, a long pause excuses what it excuses in a
+// campaign: the lock tells a process of its loss as soon as the pause is over.
+func TestPausedTooLongWithinClocks(t *testing.T) {
+	s := scenario(subjects.Mutex(), 3, 2, 0)
+	s.Faults.Of[faults.Pause] = 2
+	s.Severity = faults.Severity{Pause: 10 * time.Second}
+	runner, excused := scenarios.NewRunner(t), 0
+	for i := range 3000 {
+		r := runner.Run(s, scenarios.NewRandom(1, i))
+		judge := func(pause time.Duration) *history.Violation {
+			v, _ := history.CheckWithin(history.ClientMutualExclusion, r.Events,
+				history.Clocks{Pause: pause}, models.Limits{})
+			return v
+		}
+		if v := judge(s.Contract().Pause); v != nil {
+			t.Fatalf("schedule %d: %+v", i, v)
+		}
+		if judge(s.Severity.Pause) != nil {
+			excused++
+		}
+	}
+	if excused == 0 {
+		t.Error("no pause was too long")
+	}
+}
+
+// Only a pause that has lasted for too long by then, or a clock that goes wrong by too much, excuses a lock.
+func TestExcuses(t *testing.T) {
+	paused := func(at time.Duration, process int32) history.Event {
+		return history.Event{At: at, Kind: history.Fault, Process: process, Name: faults.Pause.String()}
+	}
+	resumed := func(at time.Duration, process int32) history.Event {
+		return history.Event{At: at, Kind: history.Resumed, Process: process}
+	}
+	broken := func(at time.Duration) history.Event {
+		return history.Event{At: at, Kind: history.LockReturn, Process: 3, Path: "/lock/n"}
+	}
+	const short, long = 200 * time.Millisecond, 201 * time.Millisecond
+	for name, tc := range map[string]struct {
+		events   []history.Event
+		clock    bool // has gone wrong
+		drift    int
+		property history.Property
+		excused  bool
+	}{
+		"nothing":             {events: []history.Event{broken(0)}},
+		"short":               {events: []history.Event{paused(0, 1), resumed(short, 1), broken(time.Minute)}},
+		"long":                {events: []history.Event{paused(0, 1), resumed(long, 1), broken(time.Minute)}, excused: true},
+		"of another property": {events: []history.Event{paused(0, 1), resumed(long, 1), broken(time.Minute)}, property: history.Fencing},
+		"still paused":        {events: []history.Event{paused(0, 1), broken(long)}, excused: true},
+		"not for long yet":    {events: []history.Event{paused(0, 1), broken(short), resumed(time.Minute, 1)}},
+		"another resumed":     {events: []history.Event{paused(0, 1), resumed(short, 2), broken(long)}, excused: true},
+		"two short ones":      {events: []history.Event{paused(0, 1), resumed(short, 1), paused(short, 1), resumed(2*short, 1), broken(time.Minute)}},
+		"clock in bounds":     {events: []history.Event{broken(0)}, clock: true, drift: 5},
+		"clock":               {events: []history.Event{broken(0)}, clock: true, drift: 6, excused: true},
+		"no clock":            {events: []history.Event{broken(0)}, drift: 6},
+	} {
+		s := scenario(subjects.Mutex(), 3, 2, 0)
+		s.Severity = faults.Severity{Pause: time.Minute, Drift: tc.drift}
+		r := &scenarios.Result{Events: tc.events}
+		if tc.clock {
+			r.Coverage[faults.SlowClock][faults.Holding] = 1
+		}
+		v := &history.Violation{Property: history.ClientMutualExclusion}
+		if tc.property != "" {
+			v.Property = tc.property
+		}
+		for v.Event = range tc.events {
+			if tc.events[v.Event].Kind == history.LockReturn {
+				break
+			}
+		}
+		if got := s.OutOfContract(r, v); got != tc.excused {
+			t.Errorf("%s: excused: %v", name, got)
+		}
+	}
+}

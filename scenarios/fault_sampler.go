@@ -1,0 +1,50 @@
+package scenarios
+
+// faultSampler decides in a schedule when a fault strikes and when time passes, for strategies that order the steps of
+// threads and have nothing to say of either. It does so as a random walk would, with faultSampler that are drawn anew for
+// each schedule; see [Random].
+type faultSampler struct {
+	*Random
+	buffer []int
+}
+
+// threadsExpected is for how many threads there is room from the beginning.
+const threadsExpected = 5
+
+// newFaultSampler returns the chances that belong to the seed and the schedule's number.
+func newFaultSampler(seed uint64, schedule int) faultSampler {
+	return faultSampler{Random: NewRandom(seed, schedule), buffer: make([]int, 0, threadsExpected)}
+}
+
+// sample returns the index of a fault, or of the tick, if it is the turn of either now; and the tick where nothing
+// else can happen but faults.
+func (c *faultSampler) sample(enabled []EnabledStep, defaultIndex int) (index int, ok bool) {
+	first, tick, total := len(enabled), -1, uint64(0)
+	for i := range enabled {
+		if enabled[i].Kind == Fault {
+			first = i
+			break
+		}
+		if enabled[i].Kind == Tick {
+			tick = i
+		}
+		total += c.weights[enabled[i].Kind]
+	}
+	switch {
+	case first < len(enabled) && c.below(c.faultOdds) == 0:
+		return c.fault(enabled, first), true
+	case tick < 0:
+		return 0, false
+	case first == 1:
+		return defaultIndex, true
+	case c.below(total) < c.weights[Tick]:
+		return tick, true
+	}
+	return 0, false
+}
+
+// heads returns the next step of each thread; see [Profile].
+func (c *faultSampler) heads(enabled []EnabledStep) []int {
+	c.buffer = heads(enabled, c.buffer)
+	return c.buffer
+}

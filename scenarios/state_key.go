@@ -1,0 +1,130 @@
+package scenarios
+
+import (
+	"math/bits"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+)
+
+// key returns the run's state key: 64 bits over all that decides what can happen from here on. Two runs with equal keys
+// have equal futures, given equal decisions, up to a collision of hashes.
+//
+// A process's code is deterministic, so its state is a function of what has happened to it and when. The cluster's key
+// holds what it has been told; its timeline holds in what order that, its gates and the faults came, and at what times,
+// because code can set timers and read the clock. The time itself stands in the key for the same reason, and because a
+// session's end is rounded to the server's ticks; so does the time at which the server last heard of the process, from
+// which its session's end is counted once the connection is lost.
+func (l *loop) key() uint64 {
+	if l.cache != nil {
+		return l.stateHash()
+	}
+	key := fold(l.cluster.Key(), uint64(l.cluster.Now()))
+	for _, p := range l.processes {
+		key = fold(fold(key, uint64(p.gateOpened)<<8|uint64(p.stage)), p.timeline^uint64(p.notified))
+		if p.resuming {
+			key = fold(key, 1)
+		}
+		if p.nodeGone && !p.link.Crashed() {
+			key = fold(key, 2)
+		}
+	}
+	return l.processes[0].register.key(fold(key, l.budgetKey))
+}
+
+// lastKey returns the key of the state in which a decision is made, which has been computed after the last step.
+func (l *loop) lastKey() uint64 {
+	if last := len(l.result.Keys) - 1; last >= 0 {
+		return l.result.Keys[last]
+	}
+	return l.key()
+}
+
+// touch notes in the timelines that a step is about to happen.
+func (l *loop) touch(step Step) {
+	if step.Process <= 0 {
+		return
+	}
+	p, now := l.processes[step.Process-1], l.cluster.Now()
+	switch step.Kind {
+	case Serve: // It reaches the server, and not the process.
+		p.notified, p.served = now, true
+	case Heal: // It reaches neither.
+	default:
+		p.timeline = mix(p.timeline, uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
+	}
+}
+
+// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states apart.
+func mix(a, b uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// fold folds b into a, as mix does and in a third of the time: it is the step of wyhash (Wang Yi), for what is done after
+// every step.
+func fold(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
+	return high ^ low
+}
+
+// stateHash is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
+// as a process's code can still remember: the past of each process whose goroutines have not ended. What properties remember is
+// no part of it; see [explorer.visit].
+func (l *loop) stateHash() uint64 {
+	key := l.cluster.StateHash(l.steady())
+	if l.idleTicks > 0 {
+		key = mix(key, uint64(l.idleTicks)) // It decides when the fair phase begins.
+	}
+	for _, p := range l.processes {
+		if p.woken {
+			key = mix(key, 1) // By its phase, which faults go by.
+		}
+		if p.resuming {
+			key = mix(key, 2)
+		}
+		gone := p.link.Crashed() || p.cached.at.dead
+		if p.nodeGone && !gone {
+			key = mix(key, 3)
+		}
+		switch {
+		case !gone:
+			key = mix(mix(key, p.name()), uint64(l.cluster.Now()-p.cached.since))
+		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
+			key = mix(key, 1)
+		default:
+			key = mix(key, p.name())
+		}
+	}
+	if mutated != withoutBudget {
+		key = mix(key, l.budgetKey)
+	}
+	return l.processes[0].register.key(key)
+}
+
+// steady tells whether no server can lose its leader any more.
+func (l *loop) steady() bool { return l.unassailable() && l.cluster.FullyConnected() }
+
+// unassailable tells whether no fault of a server, or of a link to one, can strike any more.
+func (l *loop) unassailable() bool {
+	for kind := range faults.Kinds {
+		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
+			return false
+		}
+	}
+	return true
+}
+
+// name returns 64 bits by which a process is known in a key.
+func (p *process) name() uint64 {
+	if !p.cached.cache.merges {
+		return p.cached.at.hash
+	}
+	name := p.cached.at.outside
+	if len(p.pending) > 0 { // It is paused, and nobody has noted that yet.
+		name = mix(name, history.NewLog(p.pending).Hash())
+	}
+	return name
+}

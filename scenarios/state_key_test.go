@@ -1,0 +1,99 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/referee"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// Two ways to states that a search takes for one, as far as its keys tell, lead, with the same decisions from there on, to the same events and verdicts. What the code of
+// the processes does is found out by running it.
+func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
+	all := []scenarios.Scenario{
+		planned(t, subjects.Textbook(), 2, 1, "any=1"),
+		planned(t, subjects.Mutex(), 2, 1, "any=2"),
+		planned(t, subjects.Mutex(), 3, 1, "none"),
+		planned(t, subjects.Herd(), 2, 2, "none"),
+		planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
+		planned(t, named(t, "rwmutex"), 3, 1, "crash=1"),
+		planned(t, named(t, "uncounted"), 2, 1, "expire=1"),
+		planned(t, named(t, "retry-loop"), 2, 2, "none"),
+	}
+	several := planned(t, subjects.Mutex(), 2, 1, "kill-server=1,cut=1")
+	several.Servers = 3
+	all = append(all, several)
+	r := referee.New(t)
+	for seed := range 12 {
+		all = append(all, r.Draw(uint64(seed)).Scenario())
+	}
+	compared, broken := 0, 0
+	for i := range all {
+		one, other := comparesFutures(t, &all[i], 40)
+		compared, broken = compared+one, broken+other
+	}
+	if compared < 500 || broken == 0 {
+		t.Errorf("%d pairs of ways were compared, %d with a violation", compared, broken)
+	}
+	t.Logf("%d pairs of ways were compared, %d with a violation", compared, broken)
+}
+
+// comparesFutures looks for states that random walks reach in two ways, and compares how the runs go on from there. It returns how
+// often it has, and how often something broke.
+func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
+	seen := make(map[uint64][]scenarios.Step)
+	for walk := range walks {
+		sightings := scenarios.Sightings(t, s, scenarios.NewRandom(7, walk))
+		tried := 0
+		for i := len(sightings) - 1; i >= 0 && tried < 2; i-- {
+			now := sightings[i]
+			steps, known := seen[now.Key]
+			if !known {
+				seen[now.Key] = slices.Clone(now.Steps)
+			}
+			if !known || slices.Equal(steps, now.Steps) {
+				continue
+			}
+			tried++
+			one, oneBroken := futureAfter(t, s, steps, walk)
+			other, otherBroken := futureAfter(t, s, now.Steps, walk)
+			if one != other || oneBroken != otherBroken {
+				t.Fatalf("%v: after %v\n%s\n%s\nand after %v\n%s\n%s", s, steps, one, oneBroken, now.Steps, other, otherBroken)
+			}
+			compared++
+			if oneBroken != "" {
+				broken++
+			}
+		}
+	}
+	return compared, broken
+}
+
+// futureAfter returns what happens after the steps, and what it breaks.
+func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, walk int) (events, broken string) {
+	result, before := scenarios.GoOn(t, s, steps, scenarios.NewRandom(8, walk))
+	var lines, fired []string
+	now := result.Events[before-1].At
+	for i := range result.Events[before:] {
+		e := result.Events[before+i]
+		line := fmt.Sprintf("%v %v c%d s%d #%d %s %s %s %s %d", e.At-now, e.Kind, e.Process, e.Server, e.Attempt, e.Op, e.Path, e.Name, e.Err, e.Zxid)
+		if e.Kind == history.WatchFired {
+			fired = append(fired, line)
+			continue
+		}
+		slices.Sort(fired) // The order in which one write fires watches of different processes decides nothing.
+		lines, fired = append(append(lines, fired...), line), nil
+	}
+	var verdicts []string
+	for _, v := range result.Violations {
+		if v.Event >= before || v.Property == history.Progress || v.Property == history.NoLeakedNodes || v.Property == history.NoLostWatch {
+			verdicts = append(verdicts, v.Signature())
+		}
+	}
+	return strings.Join(lines, "\n"), strings.Join(verdicts, ", ")
+}

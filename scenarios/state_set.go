@@ -1,0 +1,79 @@
+package scenarios
+
+// A stateSet is a set of state keys, 11 to 22 bytes each. Keys are hashes, so the lowest bits say where one belongs; where
+// that place is taken it stands behind.
+type stateSet struct {
+	slots []uint64 // a power of two; 0 where there is none
+	count int
+	zero  bool // the key 0 is in the set
+
+	fetched uint64 // or else the compiler would see that nothing comes of fetch
+}
+
+// newStateSet returns a set with room for so many keys, so that its memory does not grow until there are more.
+func newStateSet(keys int) stateSet {
+	slots := 1 << 10
+	for 3*slots < 4*(keys+1) {
+		slots *= 2
+	}
+	return stateSet{slots: make([]uint64, slots)}
+}
+
+// add adds a key and tells whether it is new.
+func (s *stateSet) add(key uint64) bool {
+	if key == 0 {
+		fresh := !s.zero
+		s.zero = true
+		if fresh {
+			s.count++
+		}
+		return fresh
+	}
+	if 4*(s.count+1) > 3*len(s.slots) {
+		s.grow()
+	}
+	at := s.place(key)
+	if s.slots[at] == key {
+		return false
+	}
+	s.slots[at] = key
+	s.count++
+	return true
+}
+
+// prefetch brings the places of the keys into the processor's caches, before each is added. A set of many keys lies in memory all
+// over, and here the loads from there overlap, where one that adds a key waits for each.
+func (s *stateSet) prefetch(keys []uint64) {
+	last := uint64(len(s.slots) - 1)
+	for _, key := range keys {
+		s.fetched ^= s.slots[key&last]
+	}
+}
+
+// has tells whether the key is in the set.
+func (s *stateSet) has(key uint64) bool {
+	if key == 0 {
+		return s.zero
+	}
+	return len(s.slots) > 0 && s.slots[s.place(key)] == key
+}
+
+func (s *stateSet) grow() {
+	old := s.slots
+	s.slots = make([]uint64, max(1<<10, 2*len(old)))
+	for _, key := range old {
+		if key != 0 {
+			s.slots[s.place(key)] = key
+		}
+	}
+}
+
+// place returns where the key stands, or would.
+func (s *stateSet) place(key uint64) int {
+	last := uint64(len(s.slots) - 1)
+	at := key & last
+	for s.slots[at] != 0 && s.slots[at] != key {
+		at = (at + 1) & last
+	}
+	return int(at)
+}

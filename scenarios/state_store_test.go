@@ -1,0 +1,49 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A search that stores only states in which several steps are tried comes to all histories that one comes to which stores all, and
+// to the same verdicts, with far fewer states.
+func TestStoringLessLosesNothing(t *testing.T) {
+	for _, tc := range []struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+		apart           bool
+	}{
+		{subjects.Textbook(), 3, 1, "none", true},
+		{subjects.Textbook(), 2, 2, "none", true},
+		{subjects.Textbook(), 2, 1, "cut=1", true},
+		{subjects.Mutex(), 3, 1, "none", false},
+		{subjects.Mutex(), 1, 2, "any=1", false},
+		{subjects.Mutex(), 2, 1, "expire=1", false},
+		{subjects.NameOrder(), 2, 1, "none", false},
+		{subjects.NoRecheck(), 2, 2, "none", false},
+		{subjects.DeafToExpiry(), 2, 1, "expire:c1=1", false},
+		{subjects.LeakOnError(), 1, 1, "any=1", false},
+	} {
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
+			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), NoMerge: tc.apart}
+			got := search(t, e)
+			want := search(t, *e.Hoarding())
+			if !maps.Equal(got.verdicts, want.verdicts) {
+				t.Errorf("verdicts %v, want %v", got.verdicts, want.verdicts)
+			}
+			for history := range want.histories {
+				if tc.apart && !got.histories[history] {
+					t.Errorf("it does not come to the history %s", history)
+				}
+			}
+			if few, all := got.report.States, want.report.States; 2*few > all {
+				t.Errorf("%d states are stored, and %d if all are", few, all)
+			}
+		})
+	}
+}

@@ -1,0 +1,509 @@
+package simzk
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// Serve lets the server handle the oldest request that has reached it from the client: the change is committed, the
+// watches that it triggers are queued, then the reply. It panics if there is no request; see [Link.Servable].
+func (c *Cluster) Serve(l *Link) {
+	r := l.toServer[0]
+	l.toServer = slices.Delete(l.toServer, 0, 1)
+	if s := l.session; s != nil && (s.link == l || l.crashed.Load()) {
+		c.heard(s, l)
+	}
+	switch {
+	case r.Op == wire.OpCreateSession && !r.again:
+		c.serveConnect(l, r)
+	case l.session == nil:
+		// The session was closed by an earlier request, or has expired: the server does not answer any more.
+	case r.Op == wire.OpCreateSession:
+		c.serveAgain(l, r)
+	case r.Op == wire.OpCloseSession:
+		c.serveClose(l, r)
+	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
+		// The session has moved to another connection: the leader refuses, and the server that asked it closes the
+		// connection without a reply (ZOOKEEPER-710).
+		c.zxid++
+		c.hangUp(l)
+	default:
+		c.answer(l, r)
+	}
+}
+
+// answer executes a request and replies, unless the server would not.
+func (c *Cluster) answer(l *Link, r *request) {
+	result, after := c.execute(l, r)
+	r.result = result
+	if after == reply || after == hangUp {
+		c.respond(l, r)
+	}
+	if after == hangUp || after == cutOff {
+		l.post(message{})
+	}
+}
+
+// aftermath says what the server does once it has executed a request.
+type aftermath uint8
+
+const (
+	reply   aftermath = iota
+	hangUp            // reply, then close the connection
+	cutOff            // close the connection
+	silence           // neither
+)
+
+// served answers a request. With the answer to its last one a connection loses its session and its watches.
+func (c *Cluster) served(l *Link, r *request) {
+	if r.Op == wire.OpCloseSession {
+		l.session = nil
+		c.logGone(l, c.watches.drop(l))
+	}
+	c.record(history.Event{At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
+		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String()})
+	l.post(message{reply: r, zxid: r.zxid})
+	for _, m := range l.late {
+		l.post(m)
+	}
+	l.late = l.late[:0]
+}
+
+// writes tells whether an operation is put before the whole ensemble.
+func writes(op wire.Op) bool {
+	switch op {
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSetData, wire.OpSetACL,
+		wire.OpCheck, wire.OpMulti, wire.OpReconfig, wire.OpDeleteContainer:
+		return true
+	}
+	return false
+}
+
+func failure(code wire.Code) (tree.Result, aftermath) { return tree.Result{Code: code}, reply }
+
+func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
+	switch {
+	case r.Op == wire.OpCheck && c.config.Version >= V39, !implemented(r.Op):
+		return tree.Result{Code: wire.Unimplemented}, hangUp
+	case r.Op == wire.OpSASL && (r.malformed || r.Data == nil), r.Op == wire.OpAuth && r.malformed:
+		return tree.Result{}, cutOff // The server reads these as they arrive, and fails with the connection.
+	case r.malformed && (r.Op == wire.OpReconfig || !writes(r.Op)):
+		return failure(wire.MarshallingError)
+	case writes(r.Op):
+		return c.commit(l, r)
+	}
+	switch r.Op {
+	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
+		return c.read(l, r), reply
+	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches:
+		return tree.Result{Code: c.manageWatches(l, r)}, reply
+	case wire.OpAuth:
+		return c.authenticate(l, r)
+	}
+	return c.inquire(l, r), reply
+}
+
+// implemented tells whether a server knows the type of a request. One without SASL answers its requests with no token.
+func implemented(op wire.Op) bool {
+	switch op {
+	case wire.OpPing, wire.OpSync, wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2, wire.OpGetACL,
+		wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpWhoAmI, wire.OpMultiRead, wire.OpSetWatches,
+		wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches, wire.OpAuth, wire.OpSASL:
+		return true
+	}
+	return writes(op)
+}
+
+// read answers a question about one node and sets the watch that was asked for.
+func (c *Cluster) read(l *Link, r *request) tree.Result {
+	switch r.Op {
+	case wire.OpGetData:
+		result := c.treeOf(l).Get(r.Path, l.identities)
+		if r.Watch && result.Code == wire.OK {
+			c.arm(l, r.number, dataWatch, r.Path)
+		}
+		return result
+	case wire.OpExists:
+		return c.exists(l, r)
+	}
+	result := c.treeOf(l).Children(r.Path, l.identities)
+	if r.Watch && result.Code == wire.OK {
+		c.arm(l, r.number, childWatch, r.Path)
+	}
+	return result
+}
+
+func (c *Cluster) exists(l *Link, r *request) tree.Result {
+	if strings.IndexByte(r.Path, 0) >= 0 {
+		return tree.Result{Code: wire.BadArguments}
+	}
+	result := c.treeOf(l).Exists(r.Path, l.identities)
+	switch {
+	case !r.Watch:
+	case result.Code == wire.OK:
+		c.arm(l, r.number, dataWatch, r.Path)
+	case result.Code == wire.NoNode:
+		c.arm(l, r.number, existWatch, r.Path)
+	}
+	return result
+}
+
+// inquire answers all other requests that change nothing.
+func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
+	switch r.Op {
+	case wire.OpSync:
+		// What there is to wait for, [Cluster.respond] waits for.
+		result.Path = r.Path
+	case wire.OpGetACL:
+		result = c.treeOf(l).ACL(r.Path, l.identities)
+	case wire.OpGetAllChildrenNumber:
+		var count int
+		count, result.Code = c.treeOf(l).Descendants(r.Path, l.identities)
+		r.count = int32(count)
+	case wire.OpGetEphemerals:
+		for _, path := range c.treeOf(l).Ephemerals(l.session.id) {
+			if all := strings.TrimSpace(r.Path); all == "" || all == "/" || all == wire.Null || strings.HasPrefix(path, r.Path) {
+				result.Children = append(result.Children, path)
+			}
+		}
+	case wire.OpWhoAmI:
+		for _, id := range l.identities {
+			user := id.ID
+			if id.Scheme == "digest" {
+				user, _, _ = strings.Cut(id.ID, ":")
+			}
+			r.identities = append(r.identities, wire.Identity{Scheme: id.Scheme, ID: user})
+		}
+	case wire.OpMultiRead:
+		return c.multiRead(l, r)
+	}
+	return result
+}
+
+func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
+	results := make([]wire.Result, len(r.Ops))
+	for i := range r.Ops {
+		one := &request{Request: r.Ops[i], number: r.number}
+		if one.Op != wire.OpGetData && one.Op != wire.OpGetChildren || one.Path == wire.Null {
+			return tree.Result{Code: wire.MarshallingError, Results: results[:i]}
+		}
+		got := c.read(l, one)
+		if results[i] = (wire.Result{Op: wire.OpError, Code: got.Code}); got.Code == wire.OK {
+			results[i] = wire.Result{Op: one.Op, Data: got.Data, Stat: got.Stat, Children: got.Children}
+		}
+	}
+	return tree.Result{Results: results}
+}
+
+// authenticate notes who a client says it is. Only digests have to be proved, and the proof is the digest itself.
+func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
+	switch {
+	case r.Scheme == "digest" && r.Data != nil:
+		credentials := wire.Text(r.Data)
+		user, _, _ := strings.Cut(credentials, ":")
+		sum := sha1.Sum([]byte(credentials))
+		id := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+		if id == c.config.SuperDigest {
+			l.authenticate(tree.Super)
+		}
+		l.authenticate(wire.Identity{Scheme: "digest", ID: id})
+	case r.Scheme == "ip":
+	default:
+		return tree.Result{Code: wire.AuthFailed}, hangUp
+	}
+	return tree.Result{}, reply
+}
+
+// commit carries out a write. A write that fails takes a transaction number too, as in ZooKeeper.
+func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
+	c.zxid++
+	switch {
+	case r.malformed:
+		return failure(wire.MarshallingError)
+	case r.Op == wire.OpReconfig:
+		return c.reconfigure(l, r)
+	case r.Op == wire.OpDeleteContainer:
+		// The server takes all of the frame for the path, which thus has characters that no path may have.
+		return failure(wire.BadArguments)
+	}
+	w := tree.Write{Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
+		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis, Ops: r.Ops}
+	if _, lives := c.findSession(l.session.id); !lives {
+		return failure(wire.SessionExpired) // The leader knows, the client's server does not yet.
+	}
+	if c.mutation == losesWrites && r.Op == wire.OpCreate && c.zxid%4 == 0 {
+		return tree.Result{Path: r.Path}, reply
+	}
+	result := c.tree.Apply(&w)
+	c.agreeOn(&w, l.process)
+	if c.mutation == repeatsWrites && r.Op == wire.OpCreate {
+		c.zxid++
+		w.Zxid = c.zxid
+		result = c.tree.Apply(&w)
+		c.agreeOn(&w, l.process)
+	}
+	switch {
+	case r.Op == wire.OpMulti:
+		c.finishMulti(&result)
+	case r.Op == wire.OpCheck && result.Code == wire.OK:
+		return result, silence // A server of release 3.8 fails on the reply to a check that holds.
+	}
+	return result, reply
+}
+
+// finishMulti makes the results those of the reply. What failed is in the results, and the reply itself is an error only
+// if there are none.
+func (c *Cluster) finishMulti(result *tree.Result) {
+	if len(result.Results) > 0 {
+		result.Code = wire.OK
+	}
+	for i := range result.Results {
+		switch one := &result.Results[i]; one.Op {
+		case wire.OpCreate2:
+			if c.config.Version < V39 {
+				one.Op = wire.OpCreate
+			}
+		case wire.OpCreateContainer, wire.OpCreateTTL:
+			one.Op = wire.OpCreate2
+		}
+	}
+}
+
+// show records what a write has changed, and fires the watches that it triggers at a server, or everywhere.
+func (c *Cluster) show(changes []tree.Change, process int32, zxid int64, at int) {
+	for i := range changes {
+		change := &changes[i]
+		c.record(history.Event{At: c.now, Kind: kindOf(change.Op), Process: process, Path: change.Path, Zxid: zxid,
+			Session: change.Owner, Server: c.serverNumber(max(c.leader, 0))})
+		c.fireChange(change, at, zxid)
+	}
+}
+
+// kindOf returns the kind of event that records a change.
+func kindOf(op wire.Op) history.Kind {
+	switch op {
+	case wire.OpCreate:
+		return history.NodeCreated
+	case wire.OpDelete:
+		return history.NodeDeleted
+	}
+	return history.NodeChanged
+}
+
+// fireChanges fires the watches that changes trigger at a server.
+func (c *Cluster) fireChanges(changes []tree.Change, at int, zxid int64) {
+	for i := range changes {
+		c.fireChange(&changes[i], at, zxid)
+	}
+}
+
+// fireChange fires first the watches of the node, then its parent's.
+func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
+	path := change.Path
+	switch change.Op {
+	case wire.OpCreate:
+		c.fire(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path, wire.EventCreated, at))
+	case wire.OpDelete:
+		c.fire(wire.EventDeleted, path, change.ACL, zxid, append(c.watches.trigger(dataWatch, path, wire.EventDeleted, at),
+			c.watches.trigger(childWatch, path, wire.EventDeleted, at)...))
+	case wire.OpSetData:
+		c.fire(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path, wire.EventDataChanged, at))
+		return
+	}
+	parent := tree.Parent(path)
+	c.fire(wire.EventChildrenChanged, parent, change.ParentACL, zxid,
+		c.watches.trigger(childWatch, parent, wire.EventChildrenChanged, at))
+}
+
+// fire queues one event for each connection among the watches: a connection with a data and a child watch on a node
+// hears only once that the node is gone. One that may not read the node hears nothing, and its watch is used up all the
+// same (CVE-2024-23944).
+func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid int64, watches []*watch) {
+	for i, w := range watches {
+		hears := tree.Readable(acl, w.link.identities)
+		told := watches[i : i+1 : i+1]
+		switch {
+		case w.mode != oneShot:
+			told = nil // Histories know one-shot watches only.
+		case hears:
+			c.record(history.Event{At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
+				Path: path, Zxid: zxid, Name: eventName(event)})
+		default:
+			c.logGone(w.link, told)
+		}
+		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
+		if !hears || w.link.crashed.Load() {
+			continue // Of a crashed process, a request that was served after the crash has set the watch.
+		}
+		if first < i {
+			last := &w.link.toClient[len(w.link.toClient)-1]
+			last.watches = append(last.watches, told...)
+			continue
+		}
+		c.notify(w, message{event: event, path: path, zxid: zxid, watches: told})
+	}
+}
+
+// notify sends a watch's event, unless sabotage has it otherwise.
+func (c *Cluster) notify(w *watch, m message) {
+	switch {
+	case c.mutation == losesEvents && w.number%2 == 0:
+	case c.mutation == eventAfterData:
+		w.link.late = append(w.link.late, m)
+	default:
+		w.link.post(m)
+	}
+	if c.mutation == firesTwice && w.mode == oneShot {
+		c.watches.arm(w)
+	}
+}
+
+// arm sets a one-shot watch. Where the connection has one on the path already that stays, servers before 3.9 make it
+// one-shot (ZOOKEEPER-4466).
+func (c *Cluster) arm(l *Link, request int32, kind watchKind, path string) {
+	old := c.watches.find(l, kind, path)
+	if old == nil {
+		c.watches.arm(c.register(l, request, kind, path))
+	} else if old.stays() && c.config.Version < V39 {
+		c.watches.setMode(old, oneShot)
+	}
+}
+
+// register numbers a one-shot watch. The request is that which asked for it, or 0 where the client knows of the watch
+// already.
+func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) *watch {
+	c.lastWatch++
+	c.record(history.Event{At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
+		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id, Server: c.serverNumber(l.server),
+		Zxid: c.armedAt(l.server)})
+	w := c.watchSpace.next(watchesKept)
+	w.number, w.link, w.path, w.kind = c.lastWatch, l, path, kind
+	return w
+}
+
+// armedAt returns what a history notes of the state in which a watch was armed: the last transaction that the server had
+// applied, if there are others that may have applied more.
+func (c *Cluster) armedAt(server int) int64 {
+	if !c.config.Lag {
+		return 0
+	}
+	return c.zxidOf(server)
+}
+
+// manageWatches handles the requests that are about watches alone.
+func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
+	switch r.Op {
+	case wire.OpSetWatches, wire.OpSetWatches2:
+		return c.rearm(l, r)
+	case wire.OpAddWatch:
+		if r.Mode != wire.PersistentWatch && r.Mode != wire.RecursiveWatch {
+			return wire.MarshallingError
+		}
+		return c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
+	case wire.OpRemoveWatches, wire.OpCheckWatches:
+		return c.removeWatches(l, r)
+	}
+	return wire.OK
+}
+
+// armLasting sets a watch that stays, on data and on children. On a null path it does so once: the server fails where it
+// finds such a watch.
+func (c *Cluster) armLasting(l *Link, path string, mode watchMode) wire.Code {
+	for _, kind := range [...]watchKind{childWatch, dataWatch} {
+		old := c.watches.find(l, kind, path)
+		switch {
+		case old != nil && path == wire.Null:
+			return wire.MarshallingError
+		case old != nil:
+			c.watches.setMode(old, mode)
+			continue
+		}
+		c.lastWatch++
+		c.watches.arm(&watch{number: c.lastWatch, link: l, path: path, kind: kind, mode: mode})
+	}
+	return wire.OK
+}
+
+func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
+	if r.Mode < wire.ChildrenWatcher || r.Mode > wire.AnyWatcher {
+		return wire.MarshallingError
+	}
+	found := false
+	for _, kind := range [...]watchKind{childWatch, dataWatch} {
+		if r.Path == wire.Null && c.watches.find(l, kind, r.Path) != nil {
+			return wire.MarshallingError // The server fails on the watch that it has found, and keeps it.
+		}
+		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher && kind != dataWatch {
+			continue
+		}
+		if r.Op == wire.OpCheckWatches && r.Path != "" && !strings.Contains(r.Path, "/") {
+			return wire.MarshallingError // The server fails where it looks for the path's parent.
+		}
+		if r.Op == wire.OpCheckWatches {
+			found = found || c.watches.watched(kind, r.Path)
+		} else if w := c.watches.remove(l, kind, r.Path); w != nil {
+			c.logGone(l, []*watch{w})
+			found = true
+		}
+	}
+	if !found {
+		return wire.NoWatcher
+	}
+	return wire.OK
+}
+
+// rearm handles SetWatches, with which a client that has reconnected hands over the watches that it still waits for.
+// What was triggered while it was away is told now, as far as the tree shows it: a node that was created and deleted
+// again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that a request ahead of this one has armed
+// does not keep the server from telling. On a null path it fails, unless the watch is one that stays.
+func (c *Cluster) rearm(l *Link, r *request) wire.Code {
+	relative := r.Watches.RelativeZxid
+	if c.mutation == losesRearmed {
+		relative = c.zxid
+	}
+	for kind, paths := range [...][]string{dataWatch: r.Watches.Data, existWatch: r.Watches.Exist, childWatch: r.Watches.Child} {
+		for _, path := range paths {
+			if path == wire.Null {
+				return wire.MarshallingError
+			}
+			c.rearmOne(l, watchKind(kind), path, relative)
+		}
+	}
+	for mode, paths := range [...][]string{persistent: r.Watches.Persistent, recursive: r.Watches.Recursive} {
+		for _, path := range paths {
+			if code := c.armLasting(l, path, watchMode(mode)); code != wire.OK {
+				return code
+			}
+		}
+	}
+	return wire.OK
+}
+
+// rearmOne sets a one-shot watch, or tells the client what it has missed since a transaction.
+func (c *Cluster) rearmOne(l *Link, kind watchKind, path string, since int64) {
+	stat, exists := c.treeOf(l).Stat(path)
+	switch {
+	case !exists && kind != existWatch && c.mutation == losesRearmed:
+	case !exists && kind != existWatch:
+		c.replay(l, kind, path, wire.EventDeleted)
+	case exists && kind == existWatch:
+		c.replay(l, kind, path, wire.EventCreated)
+	case kind == dataWatch && stat.Mzxid > since:
+		c.replay(l, kind, path, wire.EventDataChanged)
+	case kind == childWatch && stat.Pzxid > since:
+		c.replay(l, kind, path, wire.EventChildrenChanged)
+	default:
+		c.arm(l, 0, kind, path)
+	}
+}
+
+// replay tells a client now of what happened while it was away.
+func (c *Cluster) replay(l *Link, kind watchKind, path string, event wire.EventType) {
+	c.fire(event, path, nil, c.zxidOf(l.server), []*watch{c.register(l, 0, kind, path)})
+}

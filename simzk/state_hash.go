@@ -1,0 +1,234 @@
+package simzk
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// StateHash returns 64 bits over all that decides what the ensemble and the clients will do, apart from the code of the
+// processes: equal outlooks and processes that do the same, equal futures given equal decisions. Other than [Cluster.Key]
+// it holds what is, and not what has been: nodes, sessions, watches, what is under way and what the clients wait for. The
+// time counts only as far as something depends on how long it is until then. Left out are the order in which messages to
+// different processes were sent, on which only a policy can depend, and the times at which nodes were made. An ensemble is steady if
+// its caller will do nothing to it any more upon which a server loses its leader.
+func (c *Cluster) StateHash(steady bool) uint64 {
+	key := mix(c.tree.StateHash(), uint64(c.zxid))
+	key = mix(key, uint64(c.now%c.config.TickTime)<<16|uint64(uint16(c.lastSession)))
+	for _, s := range c.sessions {
+		key = mix(key, c.sessionHash(s))
+	}
+	for i := range c.servers {
+		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
+			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)), uint64(s.clock.read(c.now)-c.now))
+		}
+	}
+	key = mix(key, c.watches.stateHash())
+	if c.config.Lag {
+		key = mix(key, c.ensembleHash(steady))
+		for i := range c.servers {
+			for _, d := range c.servers[i].answers {
+				key = mix(key, uint64(uint32(d.link.process))<<32|uint64(len(c.proposals)-d.applied))
+				key = mix(key, d.request.stateHash())
+			}
+		}
+	}
+	for _, l := range c.links {
+		key = mix(key, l.stateHash())
+	}
+	return key
+}
+
+// ensembleHash returns 64 bits over all in which servers differ. What all of them have applied is in the tree and in the list of
+// sessions, and tells no more. Who has logged most decides elections, and nothing else once it is committed.
+func (c *Cluster) ensembleHash(steady bool) uint64 {
+	all, least := len(c.proposals), len(c.proposals)
+	key := uint64(all-c.committed)<<16 | uint64(c.leader&0xff)<<8 | uint64(c.epoch)
+	for i := range c.servers {
+		s := &c.servers[i]
+		logged, acknowledged := s.logged, s.acknowledged
+		if steady {
+			logged, acknowledged = max(logged, c.committed), max(acknowledged, c.committed)
+		}
+		key = mix(key, uint64(all-logged)<<40|uint64(all-acknowledged)<<20|uint64(all-s.applied))
+		key = mix(mix(key, s.peerState.key(c.now)), uint64(s.zxid)<<1|uint64(btoi(s.up)))
+		if s.applied < all {
+			key = mix(key, s.tree.StateHash())
+		}
+		least = min(least, s.applied)
+	}
+	for i := least; i < all; i++ {
+		key = mix(key, c.proposals[i].stateHash(c))
+	}
+	for _, s := range c.sessions {
+		if s.link != nil {
+			key = mix(mix(key, uint64(c.now-s.last)), uint64(c.now-s.relayed))
+		}
+		key = mix(key, uint64(s.undone))
+	}
+	return key
+}
+
+func (w *peerState) key(now time.Duration) uint64 {
+	key := uint64(w.epoch)<<16 | uint64(w.under&0xff)<<8 | uint64(btoi(w.inboundCut)<<3|btoi(w.outboundCut)<<2|btoi(w.serving)<<1|btoi(w.leads))
+	if w.notices > 0 {
+		key = mix(key, uint64(w.notices-now))
+	}
+	return mix(key, w.inboundCutFrom)
+}
+
+// stateHash returns 64 bits over what a proposal is going to change, or to be taken back.
+func (p *proposal) stateHash(c *Cluster) uint64 {
+	if p.asked == 0 && p.write != nil {
+		w := p.write
+		r := request{Request: wire.Request{Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
+			TTLMillis: w.TTLMillis, Ops: w.Ops}}
+		p.asked = mix(r.stateHash(), uint64(w.Session)) | 1
+	}
+	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.how)), p.asked)
+	for _, s := range [...]*session{p.opened, p.ended} {
+		if s != nil {
+			h = mix(mix(h, c.sessionHash(s)), uint64(s.undone))
+		}
+	}
+	return h
+}
+
+func (c *Cluster) sessionHash(s *session) uint64 {
+	h := mix(uint64(s.id), uint64(s.timeout))
+	if s.link != nil {
+		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unheard)))
+	}
+	if s.counting() {
+		return mix(h, uint64(c.leaderClock().when(s.expires)-c.now))
+	}
+	// What detach makes of the pings: how long ago the last one was, and that the server has heard of the client since. In
+	// an ensemble that lags, the rest stands in ensembleKey.
+	every := s.timeout / 3
+	return mix(h, uint64((c.now-s.since)%every)<<32^uint64(min(c.now-s.last, every)))
+}
+
+// stateHash does not depend on the order of the maps. In which order watches on different paths were set decides nothing.
+func (t *watchTable) stateHash() uint64 {
+	sum := uint64(0)
+	for _, table := range [...]map[string][]*watch{t.data, t.child} {
+		for path, watches := range table {
+			at := xxhash.Sum64String(path)
+			for _, w := range watches {
+				sum += mix(at, uint64(uint32(w.link.process))<<16|uint64(w.kind)<<8|uint64(w.mode))
+			}
+		}
+	}
+	return sum
+}
+
+// stateHash of a link whose process has crashed is what the server still has to do for it.
+func (l *Link) stateHash() uint64 {
+	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.delayed))<<1 | uint64(btoi(l.crashed.Load()))
+	if l.session != nil {
+		h = mix(h, uint64(l.session.id))
+	}
+	if l.stall != (stall{}) || l.percent != 0 {
+		h = mix(h, l.stall.key(l.cluster.now)<<8|uint64(l.percent))
+	}
+	if l.blocked != 0 {
+		h = mix(h, l.blocked)
+	}
+	for _, r := range l.toServer {
+		h = mix(h, r.stateHash())
+	}
+	for i := range l.toClient {
+		m := &l.toClient[i]
+		h = mix(mix(h, m.hash()), uint64(m.zxid))
+	}
+	for _, id := range l.identities[1:] {
+		h = mix(mix(h, xxhash.Sum64String(id.Scheme)), xxhash.Sum64String(id.ID))
+	}
+	if conn, ok := l.end.(*Conn); ok && !l.crashed.Load() {
+		h = mix(h, conn.stateHash())
+	}
+	return h
+}
+
+// stateHash returns what a request asks for, as the server sees it. How old it is, or how many there were before, makes no
+// difference to that.
+func (r *request) stateHash() uint64 {
+	if r.asked != 0 {
+		return r.asked
+	}
+	h := mix(uint64(rank(r))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
+	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
+	h = mix(mix(h, uint64(r.session)), uint64(r.seen))
+	for _, a := range r.ACL {
+		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
+	}
+	if r.Scheme != "" {
+		h = mix(h, xxhash.Sum64String(r.Scheme))
+	}
+	for i := range r.Ops {
+		op := request{Request: r.Ops[i]}
+		h = mix(h, op.stateHash())
+	}
+	if w := r.Watches; w != nil {
+		h = mix(h, uint64(w.RelativeZxid))
+		for _, paths := range [...][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
+			for _, path := range paths {
+				h = mix(h, xxhash.Sum64String(path))
+			}
+			h = mix(h, uint64(len(paths)))
+		}
+	}
+	if r.Op != wire.OpCreateSession { // What a client asks for there turns into what it is granted.
+		r.asked = h | 1
+	}
+	return h | 1
+}
+
+func (c *Conn) stateHash() uint64 {
+	now := c.cluster.now
+	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.last)<<16 | uint64(c.proved)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearming)<<40
+	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
+	switch {
+	case c.phase == dialing:
+		h = mix(h, uint64(c.dialAt-now))
+	case c.silentUntil > 0:
+		h = mix(h, uint64(c.silentUntil-now))
+	}
+	// What counts when the pings are no longer answered.
+	every := c.cluster.config.SessionTimeout / 3
+	h = mix(h, uint64(btoi(c.mute))|uint64(min(now-c.heardAt, every))<<1^uint64((now-c.pingsSince)%every)<<32)
+	if c.pingWaits(now, c.cluster.config.SessionTimeout) {
+		h = mix(h, 1)
+	}
+	for _, calls := range [...][]*call{c.submitted, c.unsent, c.inFlight} {
+		for _, r := range calls {
+			h = mix(mix(h, r.stateHash()), uint64(c.stub.watchRank(r)))
+		}
+		h = mix(h, uint64(len(calls)))
+	}
+	if c.cluster.Servers() > 1 {
+		h = mix(h, uint64(c.lastZxid))
+	}
+	for i := range c.watchers {
+		h = mix(h, c.watcherHash(&c.watchers[i]))
+	}
+	return h
+}
+
+// watcherHash holds of the last transaction that the client knows of no more than what decides which events it gets
+// when it sets its watches again: whether what it watches has changed since.
+func (c *Conn) watcherHash(w *watcher) uint64 {
+	h := mix(xxhash.Sum64String(w.path), uint64(w.kind))
+	for i := range w.channels {
+		h = mix(h, uint64(slices.Index(c.stub.watches, w.channels[i].number)))
+	}
+	if stat, ok := c.cluster.tree.Stat(w.path); ok {
+		h = mix(h, 1+2*uint64(btoi(stat.Mzxid > c.lastZxid))+uint64(btoi(stat.Pzxid > c.lastZxid)))
+	}
+	return h
+}
+
+func (d *StubClient) watchRank(r *call) int { return slices.Index(d.calls, r) }
