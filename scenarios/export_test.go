@@ -135,7 +135,7 @@ type staged struct {
 }
 
 func (s *staged) join(l *loop)        { s.loop = l }
-func (s *staged) forward(int) []frame { return nil }
+func (s *staged) settledSteps(int) []frame { return nil }
 
 func (s *staged) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index < len(s.steps) {

@@ -1,6 +1,6 @@
 package scenarios
 
-// An stateAware is a strategy that knows more of a run than its options: the state that it is in.
+// A stateAware is a strategy that knows more of a run than its options: the state that it is in.
 type stateAware interface {
 	Strategy
 	// join is called before the first decision of each run.
@@ -16,3 +16,5 @@ const (
 	// beginFair is what an insider or a Replay chooses to let the beginFair phase begin; see Fair.
 	beginFair = -2
 )
+
+var _ stateAware = (*dfs)(nil)
