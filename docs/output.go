@@ -4,14 +4,14 @@
 //
 //	<!-- $ COMMAND -->
 //
-// is followed by a fenced block, which is replaced by the command and what it prints; the command is run by sh, with
-// the directory that holds interlock in its path. It is shown up to its first pipe, or as what stands behind " ## ".
-// A line
+// is followed by a fenced block, which is replaced by the command and what it prints; the command
+// is run by sh, with the directory that holds interlock in its path. It is shown up to its first
+// pipe, or as what stands behind " ## ". A line
 //
 //	<!-- file PATH -->
 //
-// is followed by a fenced block, which is replaced by the file from its first comment that is not a package's on.
-// Usage: go run docs/output.go README.md docs/*.md
+// is followed by a fenced block, which is replaced by the file from its first comment that is not a
+// package's on. Usage: go run docs/output.go README.md docs/*.md
 package main
 
 import (

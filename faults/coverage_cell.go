@@ -18,11 +18,13 @@ func (c CoverageCell) String() string { return c.Kind.String() + "@" + c.Phase.K
 // MarshalText returns the name of the cell.
 func (c CoverageCell) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Unreachable says why a fault of the kind cannot strike in that phase, and returns "" where it can.
+// Unreachable says why a fault of the kind cannot strike in that phase, and returns "" where it
+// can.
 func (c CoverageCell) Unreachable() string {
 	switch {
 	case c.Phase == Idle && c.Kind.ofClient():
-		return "a process is idle for no longer than it takes from one call to the next, in which nothing can strike"
+		return "a process is idle for no longer than it takes from one call to the next, in which " +
+			"nothing can strike"
 	case c.Kind == Cancel && (c.Phase == Holding || c.Phase == Releasing):
 		return "only a process that waits for its lock can give it up"
 	case c.Kind == DelayRewatch && c.Phase != Waiting && c.Phase != Holding && c.Phase != Releasing:
@@ -31,8 +33,9 @@ func (c CoverageCell) Unreachable() string {
 	return ""
 }
 
-// ParseCoverageCells reads a list of cells such as "cut@hold,expire". A kind without a phase stands for all its cells that can be
-// reached, and "all" for those of all the kinds that are given. The error names the part of the text that is wrong.
+// ParseCoverageCells reads a list of cells such as "cut@hold,expire". A kind without a phase stands
+// for all its cells that can be reached, and "all" for those of all the kinds that are given. The
+// error names the part of the text that is wrong.
 func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 	var cells []CoverageCell
 	for part := range strings.SplitSeq(text, ",") {
@@ -46,9 +49,11 @@ func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 			}
 			continue
 		case !ok:
-			return nil, fmt.Errorf("unknown fault %q; known are all, %s", name, strings.Join(names()[:Kinds], ", "))
+			return nil, fmt.Errorf("unknown fault %q; known are all, %s", name, strings.Join(names()[:Kinds],
+				", "))
 		case !slices.Contains(kinds, kind):
-			return nil, fmt.Errorf("the fault %v cannot strike: the plan does not allow it, or the scenario has no place for it", kind)
+			return nil, fmt.Errorf("the fault %v cannot strike: the plan does not allow it, or the "+
+				"scenario has no place for it", kind)
 		case !phased:
 			cells = append(cells, reachable(kind)...)
 			continue

@@ -15,7 +15,8 @@ func TestParseCells(t *testing.T) {
 		{" cut@wait , kill-server@idle", "cut@wait kill-server@idle"},
 		{"cancel", "cancel@create cancel@list cancel@watch cancel@ask cancel@wait cancel@woken"},
 		{"delay-rewatch", "delay-rewatch@wait delay-rewatch@hold delay-rewatch@release"},
-		{"kill-server", "kill-server@idle kill-server@create kill-server@list kill-server@watch kill-server@ask kill-server@wait kill-server@woken kill-server@hold kill-server@release"},
+		{"kill-server", "kill-server@idle kill-server@create kill-server@list kill-server@watch " +
+			"kill-server@ask kill-server@wait kill-server@woken kill-server@hold kill-server@release"},
 	} {
 		cells, err := faults.ParseCoverageCells(tc.text, kinds)
 		if got := strings.Trim(fmt.Sprint(cells), "[]"); err != nil || got != tc.want {
@@ -32,10 +33,12 @@ func TestParseCells(t *testing.T) {
 		{"cut@lunch", `unknown phase "lunch"; known are idle, create, `},
 		{"cut@idle", "cut@idle cannot be reached: a process is idle for no longer"},
 		{"cancel@release", "cancel@release cannot be reached: only a process that waits"},
-		{"delay-rewatch@create", "delay-rewatch@create cannot be reached: it strikes a client that has no connection"},
+		{"delay-rewatch@create", "delay-rewatch@create cannot be reached: it strikes a client that has " +
+			"no connection"},
 		{"crash", "the fault crash cannot strike"},
 	} {
-		if _, err := faults.ParseCoverageCells(tc.text, kinds); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+		if _, err := faults.ParseCoverageCells(tc.text, kinds); err == nil ||
+			!strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%q: %v; want %s", tc.text, err, tc.want)
 		}
 	}

@@ -23,7 +23,8 @@ type struck struct {
 	returned bool
 }
 
-// withStruck runs a test with a client whose request for the ephemeral node /n has reached the server, in a bubble.
+// withStruck runs a test with a client whose request for the ephemeral node /n has reached the
+// server, in a bubble.
 func withStruck(t *testing.T, test func(t *testing.T, s *struck)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,9 +96,11 @@ func (s *struck) wantPossible(t *testing.T, want string) {
 // A reply can be lost only where a request is under way.
 func TestPossibleAtRest(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
-		s.wantPossible(t, "cut lose-reply expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut lose-reply expire crash cancel stall-requests stall-replies pause "+
+			"slow-client fast-client restart close-session")
 		s.flow()
-		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client "+
+			"fast-client restart close-session")
 	})
 }
 
@@ -111,7 +114,8 @@ func TestCut(t *testing.T) {
 		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
 		s.cluster.Heal(s.conn.Link)
 		s.pass(time.Second)
-		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client "+
+			"fast-client restart close-session")
 	})
 }
 
@@ -139,30 +143,37 @@ func TestExpire(t *testing.T) {
 		s.wantPossible(t, "crash cancel pause slow-client fast-client restart close-session")
 		s.pass(3 * time.Second)
 		if s.stands() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
-			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(), s.conn.SessionID(), s.conn.State())
+			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(), s.conn.SessionID(),
+				s.conn.State())
 		}
-		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client fast-client restart close-session")
+		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client "+
+			"fast-client restart close-session")
 	})
 }
 
-// The session and its nodes go at once; the client loses its connection, and is told when it connects again.
+// The session and its nodes go at once; the client loses its connection, and is told when it
+// connects again.
 func TestCloseSession(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
 		before := s.conn.SessionID()
 		faults.Apply(faults.CloseSession, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		if s.stands() || s.cluster.Sessions() != 0 || s.conn.SessionID() != before {
-			t.Errorf("at once the node stands: %v, %d sessions live, the client's is %#x", s.stands(), s.cluster.Sessions(), s.conn.SessionID())
+			t.Errorf("at once the node stands: %v, %d sessions live, the client's is %#x", s.stands(),
+				s.cluster.Sessions(), s.conn.SessionID())
 		}
 		s.wantPossible(t, "crash cancel pause slow-client fast-client restart")
 		s.pass(3 * time.Second)
-		if s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession || s.cluster.Sessions() != 1 {
-			t.Errorf("after 3s session %#x in state %v, %d sessions live", s.conn.SessionID(), s.conn.State(), s.cluster.Sessions())
+		if s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession ||
+			s.cluster.Sessions() != 1 {
+			t.Errorf("after 3s session %#x in state %v, %d sessions live", s.conn.SessionID(),
+				s.conn.State(), s.cluster.Sessions())
 		}
 	})
 }
 
-// A client that is cut off until its session has expired can connect again as soon as somebody else closes it.
+// A client that is cut off until its session has expired can connect again as soon as somebody else
+// closes it.
 func TestCloseSessionOfIsolated(t *testing.T) {
 	withStruck(t, func(t *testing.T, s *struck) {
 		s.flow()
@@ -250,7 +261,8 @@ func TestHold(t *testing.T) {
 			faults.Apply(kind, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 			s.hold()
 			if _, servable := s.conn.Servable(); servable == (kind == faults.StallRequests) || s.returned {
-				t.Errorf("%v: the request can be served: %v, the call has returned: %v", kind, servable, s.returned)
+				t.Errorf("%v: the request can be served: %v, the call has returned: %v", kind, servable,
+					s.returned)
 			}
 			if faults.Possible(kind, s.conn.Link) {
 				t.Errorf("%v can strike again", kind)
@@ -285,14 +297,19 @@ func TestPause(t *testing.T) {
 		}
 		s.pass(time.Second)
 		if s.conn.Paused() || !s.returned || s.err != nil {
-			t.Errorf("after 1s the process is paused: %v, its call returned: %v, error %v", s.conn.Paused(), s.returned, s.err)
+			t.Errorf("after 1s the process is paused: %v, its call returned: %v, error %v", s.conn.Paused(),
+				s.returned, s.err)
 		}
 	})
 }
 
-// A session ends sooner by the clock of a client that is slow, and later by that of one that is fast.
+// A session ends sooner by the clock of a client that is slow, and later by that of one that is
+// fast.
 func TestClientClocks(t *testing.T) {
-	for kind, end := range map[faults.Kind]time.Duration{faults.SlowClient: 4 * time.Second, faults.FastClient: 8 * time.Second} {
+	for kind, end := range map[faults.Kind]time.Duration{
+		faults.SlowClient: 4 * time.Second,
+		faults.FastClient: 8 * time.Second,
+	} {
 		withStruck(t, func(t *testing.T, s *struck) {
 			faults.Apply(kind, faults.Severity{Drift: 50}, s.cluster, s.conn.Link)
 			s.flow()
@@ -301,7 +318,8 @@ func TestClientClocks(t *testing.T) {
 			early := s.stands()
 			s.pass(time.Millisecond)
 			if !early || s.stands() {
-				t.Errorf("%v: the session lives right before %v: %v, and then: %v", kind, end, early, s.stands())
+				t.Errorf("%v: the session lives right before %v: %v, and then: %v", kind, end, early,
+					s.stands())
 			}
 		})
 	}
@@ -309,18 +327,26 @@ func TestClientClocks(t *testing.T) {
 
 // The bounds of pauses and clocks are themselves bounded.
 func TestBounds(t *testing.T) {
-	for _, b := range []faults.Severity{{}, {Pause: -1}, {Pause: time.Hour}, {Pause: time.Second, Drift: -1}, {Pause: time.Second, Drift: 91}} {
+	for _, b := range []faults.Severity{
+		{},
+		{Pause: -1},
+		{Pause: time.Hour},
+		{Pause: time.Second, Drift: -1},
+		{Pause: time.Second, Drift: 91},
+	} {
 		if b.Validate() == nil {
 			t.Errorf("%v is valid", b)
 		}
 	}
 	usual := faults.DefaultSeverity()
-	if err := usual.Validate(); err != nil || !usual.Within(usual) || (faults.Severity{Pause: time.Minute, Drift: 1}).Within(usual) {
+	if err := usual.Validate(); err != nil || !usual.Within(usual) ||
+		(faults.Severity{Pause: time.Minute, Drift: 1}).Within(usual) {
 		t.Errorf("the default bounds: error %v, within themselves: %v", err, usual.Within(usual))
 	}
 }
 
-// What a watch would have told of is lost if it is set again only after the answer to a call that has waited for the connection.
+// What a watch would have told of is lost if it is set again only after the answer to a call that
+// has waited for the connection.
 func TestLateWatches(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		withStruck(t, func(t *testing.T, s *struck) {
@@ -342,7 +368,8 @@ func TestLateWatches(t *testing.T) {
 			var read []byte
 			go func() { read, _, _ = s.conn.Get("/n") }()
 			s.collect()
-			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart delay-rewatch close-session")
+			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart delay-rewatch "+
+				"close-session")
 			if late {
 				key := s.cluster.Key()
 				faults.Apply(faults.DelayRewatch, faults.DefaultSeverity(), s.cluster, s.conn.Link)

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// The link between two servers can be parted once, in either order of the two; each direction of it can be muted once. Nothing of
-// that can strike a server that is down or cut off from all.
+// The link between two servers can be parted once, in either order of the two; each direction of it
+// can be muted once. Nothing of that can strike a server that is down or cut off from all.
 func TestLinksThatCanBeStruck(t *testing.T) {
 	possible := func(c *simzk.Cluster, k faults.Kind) (links int) {
 		for from := range c.Servers() {
@@ -22,8 +22,10 @@ func TestLinksThatCanBeStruck(t *testing.T) {
 	}
 	want := func(c *simzk.Cluster, after string, parts, mutes int) {
 		t.Helper()
-		if p, m := possible(c, faults.PartitionLink), possible(c, faults.PartitionLinkOneway); p != parts || m != mutes {
-			t.Errorf("after %s %d links can be parted and %d muted, want %d and %d", after, p, m, parts, mutes)
+		if p, m := possible(c, faults.PartitionLink),
+			possible(c, faults.PartitionLinkOneway); p != parts || m != mutes {
+			t.Errorf("after %s %d links can be parted and %d muted, want %d and %d", after, p, m, parts,
+				mutes)
 		}
 	}
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
@@ -44,7 +46,8 @@ func TestLinksThatCanBeStruck(t *testing.T) {
 	withEnsemble(t, 1, func(c *simzk.Cluster) { want(c, "nothing with one server", 0, 0) })
 }
 
-// A client that cannot reach its server goes on to another, and one that cannot reach another notices nothing.
+// A client that cannot reach its server goes on to another, and one that cannot reach another
+// notices nothing.
 func TestUnreachable(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		first, second := c.Links()[0], c.Links()[1]
@@ -53,15 +56,18 @@ func TestUnreachable(t *testing.T) {
 				t.Fatal("s1 cannot become unreachable")
 			}
 			faults.ApplyTo(faults.Unreachable, c, link, 0)
-			if faults.PossibleTo(faults.Unreachable, c, link, 0) || !faults.PossibleTo(faults.Unreachable, c, link, 1) {
+			if faults.PossibleTo(faults.Unreachable, c, link, 0) || !faults.PossibleTo(faults.Unreachable, c,
+				link, 1) {
 				t.Error("s1 can become unreachable once more, or s2 cannot")
 			}
 		}
-		if first.ServerIndex() != 1 || !first.Connected() || second.ServerIndex() != 1 || !second.Connected() {
+		if first.ServerIndex() != 1 || !first.Connected() || second.ServerIndex() != 1 ||
+			!second.Connected() {
 			t.Errorf("c1 is at s%d, c2 at s%d", first.ServerIndex()+1, second.ServerIndex()+1)
 		}
 		c.Crash(first)
-		if faults.PossibleTo(faults.Unreachable, c, first, 2) || faults.PossibleTo(faults.Cut, c, second, 2) {
+		if faults.PossibleTo(faults.Unreachable, c, first, 2) || faults.PossibleTo(faults.Cut, c, second,
+			2) {
 			t.Error("what is no fault of a link strikes one, or it strikes a client that is no more")
 		}
 	})

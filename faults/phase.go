@@ -3,7 +3,8 @@ package faults
 // A Phase says what a process is doing with its lock.
 type Phase uint8
 
-// The phases of a lock, from the outside: what the process has asked of ZooKeeper and not yet been answered.
+// The phases of a lock, from the outside: what the process has asked of ZooKeeper and not yet been
+// answered.
 const (
 	Idle           Phase = iota // not using the lock
 	CreateInFlight              // its contender node is being created
@@ -20,9 +21,11 @@ const (
 
 // In a plan a phase goes by the first name, in reports by the second.
 var phases = [Phases]struct{ key, name string }{
-	Idle: {"idle", "idle"}, CreateInFlight: {"create", "create in flight"}, Listing: {"list", "listing"},
-	SettingWatch: {"watch", "watch being set"}, Asking: {"ask", "other request"}, Waiting: {"wait", "waiting"},
-	Woken: {"woken", "woken"}, Holding: {"hold", "holding"}, Releasing: {"release", "releasing"},
+	Idle: {"idle", "idle"}, CreateInFlight: {"create", "create in flight"},
+	Listing:      {"list", "listing"},
+	SettingWatch: {"watch", "watch being set"}, Asking: {"ask", "other request"},
+	Waiting: {"wait", "waiting"},
+	Woken:   {"woken", "woken"}, Holding: {"hold", "holding"}, Releasing: {"release", "releasing"},
 }
 
 // String returns the name of the phase.

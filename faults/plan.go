@@ -15,7 +15,8 @@ type Plan struct {
 	At    [Kinds][Phases]uint16 // beyond those, of each kind in each phase of the lock
 	AnyAt [Phases]uint16        // of any kind below AnyKinds in each phase
 
-	Targeted [TargetedFaultsMax]TargetedFault // beyond those, of some kinds for certain targets, in order; the first without a number ends them
+	// beyond those, of some kinds for certain targets, in order; the first without a number ends them
+	Targeted [TargetedFaultsMax]TargetedFault
 }
 
 // Default is the plan of a run that asks for no other: two faults of any kind.
@@ -24,9 +25,10 @@ func Default() Plan { return Plan{Any: 2} }
 // planMax keeps a plan from asking for more faults than a run has steps.
 const planMax = 1000
 
-// Parse reads a plan: "none", "default", or a list such as "expire=1,cut@hold=2,any=1". A phase behind an at sign bounds a
-// fault to that phase of the lock. A target behind a colon bounds it to whom it strikes, as in "kill-server:leader@hold=1"; see
-// [Target]. The error names the part of the text that is wrong and what could stand there.
+// Parse reads a plan: "none", "default", or a list such as "expire=1,cut@hold=2,any=1". A phase
+// behind an at sign bounds a fault to that phase of the lock. A target behind a colon bounds it to
+// whom it strikes, as in "kill-server:leader@hold=1"; see [Target]. The error names the part of the
+// text that is wrong and what could stand there.
 func Parse(text string) (Plan, error) {
 	switch strings.TrimSpace(text) {
 	case "none":
@@ -40,7 +42,8 @@ func Parse(text string) (Plan, error) {
 		name, number, found := strings.Cut(strings.TrimSpace(part), "=")
 		count, err := strconv.Atoi(number)
 		if !found || err != nil || count < 0 || count > planMax {
-			return Plan{}, fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
+			return Plan{}, fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N or "+
+				"kind:target@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
 		}
 		if seen[name] {
 			return Plan{}, fmt.Errorf("fault %q stands twice", name)
@@ -167,7 +170,8 @@ func (p *Plan) IsTargeted() bool { return p.Targeted[0].Left > 0 }
 
 // targetedWith tells whether the plan has a fault of the kind left for some target.
 func (p *Plan) targetedWith(k Kind) bool {
-	return p.IsTargeted() && slices.ContainsFunc(p.targets(), func(a TargetedFault) bool { return a.Kind == k })
+	return p.IsTargeted() &&
+		slices.ContainsFunc(p.targets(), func(a TargetedFault) bool { return a.Kind == k })
 }
 
 // Allows tells whether the plan has a fault of the kind left, in whatever phase.
@@ -175,23 +179,30 @@ func (p *Plan) Allows(k Kind) bool {
 	return p.Names(k) || k < AnyKinds && (p.Any > 0 || p.AnyAt != [Phases]uint16{})
 }
 
-// Names tells whether the plan has a fault of the kind left that it asks for by name, not as one of any.
+// Names tells whether the plan has a fault of the kind left that it asks for by name, not as one of
+// any.
 func (p *Plan) Names(k Kind) bool {
 	return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} || p.targetedWith(k)
 }
 
-// AllowsAnywhere tells whether the plan has a fault of the kind that is bound to no phase and to no target.
+// AllowsAnywhere tells whether the plan has a fault of the kind that is bound to no phase and to no
+// target.
 func (p *Plan) AllowsAnywhere(k Kind) bool { return p.Of[k] > 0 || k < AnyKinds && p.Any > 0 }
 
-// AllowsCell tells whether the plan has a fault of the kind that is bound to that phase, where such a fault can strike if it is
-// one of any.
+// AllowsCell tells whether the plan has a fault of the kind that is bound to that phase, where such
+// a fault can strike if it is one of any.
 func (p *Plan) AllowsCell(c CoverageCell) bool {
-	return p.At[c.Kind][c.Phase] > 0 || c.Kind < AnyKinds && p.AnyAt[c.Phase] > 0 && c.Unreachable() == ""
+	return p.At[c.Kind][c.Phase] > 0 || c.Kind < AnyKinds && p.AnyAt[c.Phase] > 0 &&
+		c.Unreachable() == ""
 }
 
 // PhasedOnServers tells whether the plan has a fault of a server left that is bound to a phase.
 func (p *Plan) PhasedOnServers() bool {
-	if p.AnyAt != [Phases]uint16{} || slices.ContainsFunc(p.targets(), func(a TargetedFault) bool { return a.Phased && a.Kind.OnServer() }) {
+	if p.AnyAt != [Phases]uint16{} ||
+		slices.ContainsFunc(p.targets(), func(a TargetedFault) bool {
+			return a.Phased &&
+				a.Kind.OnServer()
+		}) {
 		return true
 	}
 	for k := range Kinds {
@@ -202,9 +213,11 @@ func (p *Plan) PhasedOnServers() bool {
 	return false
 }
 
-// AllowsIn tells whether the plan has a fault of the kind left that may strike in the phase, and there.
+// AllowsIn tells whether the plan has a fault of the kind left that may strike in the phase, and
+// there.
 func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
-	return p.Of[k] > 0 || p.At[k][phase] > 0 || k < AnyKinds && (p.Any > 0 || p.AnyAt[phase] > 0) || p.matching(k, phase, at) >= 0
+	return p.Of[k] > 0 || p.At[k][phase] > 0 || k < AnyKinds && (p.Any > 0 || p.AnyAt[phase] > 0) ||
+		p.matching(k, phase, at) >= 0
 }
 
 // matching returns which aim a fault spends, one for its phase alone before another; -1 if none.
@@ -252,8 +265,8 @@ func (p *Plan) Spend(k Kind, phase Phase, at Place) TargetedFault {
 	return taken
 }
 
-// Add adds faults to the plan, as [Plan.Spend] returns them. A plan has room for [TargetedFaultsMax] targets:
-// Add panics if the aim is one more.
+// Add adds faults to the plan, as [Plan.Spend] returns them. A plan has room for
+// [TargetedFaultsMax] targets: Add panics if the aim is one more.
 func (p *Plan) Add(a TargetedFault) {
 	switch {
 	case a.Target != Target{}:

@@ -26,7 +26,8 @@ var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 			plan.AnyAt[phase] = uint16(count.Draw(t, "any in phase"))
 		}
 	}
-	aims := rapid.SliceOfNDistinct(rapid.SampledFrom(someAims), 0, faults.TargetedFaultsMax, rapid.ID).Draw(t, "aims")
+	aims := rapid.SliceOfNDistinct(rapid.SampledFrom(someAims), 0, faults.TargetedFaultsMax,
+		rapid.ID).Draw(t, "aims")
 	if len(aims) > 0 {
 		text := plan.String() + "," + strings.Join(aims, "=3,") + "=3"
 		aimed, err := faults.Parse(strings.TrimPrefix(text, "none,"))
@@ -39,9 +40,15 @@ var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 })
 
 // someAims are faults for certain targets, each as a plan writes it.
-var someAims = []string{"cut:c1", "cut:c2@hold", "kill-server:s1", "kill-server:leader", "kill-server:leader@hold", "partition-server:follower",
-	"slow-clock:s7", "unreachable:c1", "unreachable:s2", "unreachable:c1-s2", "unreachable:c3-leader@wait", "partition-link:leader",
-	"partition-link:s1-s3", "partition-link:s2-follower", "partition-link:follower-follower", "partition-link-oneway:s1-s3", "partition-link-oneway:s3-s1", "partition-link-oneway:leader-s1@woken"}
+var someAims = []string{
+	"cut:c1", "cut:c2@hold", "kill-server:s1", "kill-server:leader", "kill-server:leader@hold",
+	"partition-server:follower",
+	"slow-clock:s7", "unreachable:c1", "unreachable:s2", "unreachable:c1-s2",
+	"unreachable:c3-leader@wait", "partition-link:leader",
+	"partition-link:s1-s3", "partition-link:s2-follower", "partition-link:follower-follower",
+	"partition-link-oneway:s1-s3", "partition-link-oneway:s3-s1",
+	"partition-link-oneway:leader-s1@woken",
+}
 
 func TestPlanRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -99,7 +106,10 @@ func planOf(of map[faults.Kind]int, any int) faults.Plan {
 
 // The text of a plan is short and always in the same order.
 func TestPlanString(t *testing.T) {
-	plan := planOf(map[faults.Kind]int{faults.Crash: 4, faults.Expire: 3, faults.LoseReply: 2, faults.Cut: 1}, 5)
+	plan := planOf(map[faults.Kind]int{
+		faults.Crash: 4, faults.Expire: 3, faults.LoseReply: 2,
+		faults.Cut: 1,
+	}, 5)
 	if got, want := plan.String(), "cut=1,lose-reply=2,expire=3,crash=4,any=5"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -110,10 +120,15 @@ func TestPlanString(t *testing.T) {
 
 // Every error names the part that is wrong, and what could stand there.
 func TestParseErrors(t *testing.T) {
-	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N with N from 0 to 1000"
-	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in s1-leader"
-	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, partition-server, " +
-		"partition-inbound, partition-outbound, stall-requests, stall-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, partition-link, partition-link-oneway, delay-rewatch, close-session, any"
+	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N " +
+		"with N from 0 to 1000"
+	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in " +
+		"s1-leader"
+	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, " +
+		"partition-server, " +
+		"partition-inbound, partition-outbound, stall-requests, stall-replies, pause, slow-client, " +
+		"fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, " +
+		"partition-link, partition-link-oneway, delay-rewatch, close-session, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},
@@ -137,20 +152,47 @@ func TestParseErrors(t *testing.T) {
 		{"cut:s1=1", `unknown target "s1" of cut; it can be a client such as c1`},
 		{"cut:c1-s1=1", `unknown target "c1-s1" of cut; it can be a client such as c1`},
 		{"cut:=1", `unknown target "" of cut; it can be a client such as c1`},
-		{"kill-server:boss=1", `unknown target "boss" of kill-server; it can be a server such as s2, leader, or follower`},
-		{"kill-server:c1=1", `unknown target "c1" of kill-server; it can be a server such as s2, leader, or follower`},
-		{"kill-server:s0=1", `unknown target "s0" of kill-server; it can be a server such as s2, leader, or follower`},
-		{"kill-server:s01=1", `unknown target "s01" of kill-server; it can be a server such as s2, leader, or follower`},
-		{"kill-server:s1-s2=1", `unknown target "s1-s2" of kill-server; it can be a server such as s2, leader, or follower`},
-		{"unreachable:s1-s2=1", `unknown target "s1-s2" of unreachable; it can be a client such as c1, a server such as s2, leader or follower, or both as in c1-s2`},
+		{
+			"kill-server:boss=1",
+			`unknown target "boss" of kill-server; it can be a server such as s2, leader, or follower`,
+		},
+		{
+			"kill-server:c1=1",
+			`unknown target "c1" of kill-server; it can be a server such as s2, leader, or follower`,
+		},
+		{
+			"kill-server:s0=1",
+			`unknown target "s0" of kill-server; it can be a server such as s2, leader, or follower`,
+		},
+		{
+			"kill-server:s01=1",
+			`unknown target "s01" of kill-server; it can be a server such as s2, leader, or follower`,
+		},
+		{
+			"kill-server:s1-s2=1",
+			`unknown target "s1-s2" of kill-server; it can be a server such as s2, leader, or follower`,
+		},
+		{
+			"unreachable:s1-s2=1",
+			`unknown target "s1-s2" of unreachable; it can be a client such as c1, a server such as s2, leader or follower, or both as in c1-s2`,
+		},
 		{"partition-link:s1-s1=1", `unknown target "s1-s1" of partition-link` + forLinks},
 		{"partition-link:c1-s1=1", `unknown target "c1-s1" of partition-link` + forLinks},
 		{"partition-link-oneway:s1-c1=1", `unknown target "s1-c1" of partition-link-oneway` + forLinks},
-		{"partition-link-oneway:leader-leader=1", `unknown target "leader-leader" of partition-link-oneway` + forLinks},
+		{
+			"partition-link-oneway:leader-leader=1",
+			`unknown target "leader-leader" of partition-link-oneway` + forLinks,
+		},
 		{"partition-link:s1-=1", `unknown target "s1-" of partition-link` + forLinks},
-		{"kill-server:leader@lunch=1", `unknown phase "lunch"; known are idle, create, list, watch, ask, wait, woken, hold, release`},
+		{
+			"kill-server:leader@lunch=1",
+			`unknown phase "lunch"; known are idle, create, list, watch, ask, wait, woken, hold, release`,
+		},
 		{"partition-link:s1-s3=1,partition-link:s3-s1=1", `fault "partition-link:s1-s3" stands twice`},
-		{"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1,cut:c9=1", "a plan can name at most 8 targets"},
+		{
+			"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1,cut:c9=1",
+			"a plan can name at most 8 targets",
+		},
 	}
 	for _, test := range tests {
 		plan, err := faults.Parse(test.text)
@@ -186,18 +228,21 @@ func TestSpend(t *testing.T) {
 func TestSpendIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := somePlan.Draw(t, "plan")
-		for _, n := range rapid.SliceOfN(rapid.IntRange(0, int(faults.Kinds)-1), 0, 50).Draw(t, "faults") {
+		for _, n := range rapid.SliceOfN(rapid.IntRange(0, int(faults.Kinds)-1), 0, 50).Draw(t,
+			"faults") {
 			k, before := faults.Kind(n), left
 			phase := faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase"))
 			at := somePlace.Draw(t, "place")
-			if allowed := budget(&before, k, phase, at) > 0; left.AllowsIn(k, phase, at) != allowed || allowed && !left.Allows(k) {
+			if allowed := budget(&before, k, phase, at) > 0; left.AllowsIn(k, phase, at) != allowed ||
+				allowed && !left.Allows(k) {
 				t.Fatalf("%v allows %v, phase %v, at %v: %v", left, k, phase, at, !allowed)
 			}
 			if !left.AllowsIn(k, phase, at) {
 				continue
 			}
 			left.Spend(k, phase, at)
-			if total(left) != total(before)-1 || budget(&left, k, phase, at) != budget(&before, k, phase, at)-1 {
+			if total(left) != total(before)-1 || budget(&left, k, phase, at) != budget(&before, k, phase,
+				at)-1 {
 				t.Fatalf("%v is left of %v after %v, phase %v, at %v", left, before, k, phase, at)
 			}
 		}
@@ -207,7 +252,10 @@ func TestSpendIsBounded(t *testing.T) {
 // somePlace draws whom a fault strikes.
 var somePlace = rapid.Custom(func(t *rapid.T) faults.Place {
 	number := rapid.Uint8Range(1, 3)
-	at := faults.Place{Client: number.Draw(t, "client"), Server: number.Draw(t, "server"), Leader: number.Draw(t, "leader")}
+	at := faults.Place{
+		Client: number.Draw(t, "client"), Server: number.Draw(t, "server"),
+		Leader: number.Draw(t, "leader"),
+	}
 	at.Peer = at.Server%3 + 1
 	return at
 })
@@ -255,7 +303,11 @@ func TestSpendPanics(t *testing.T) {
 
 // No text makes Parse panic. What it takes, it takes again as the plan says it.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash", "kill-server:leader@hold=1", "partition-link-oneway:s3-s1=2", "unreachable:s2-c1=1", "cut=-1", "=", ",", "\xff=1"} {
+	for _, seed := range []string{
+		"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash",
+		"kill-server:leader@hold=1", "partition-link-oneway:s3-s1=2", "unreachable:s2-c1=1", "cut=-1",
+		"=", ",", "\xff=1",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

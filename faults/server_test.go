@@ -13,7 +13,8 @@ import (
 func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		c := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: servers, Lag: servers > 1}, new(history.Log))
+		c := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: servers, Lag: servers > 1},
+			new(history.Log))
 		for range servers {
 			defer c.Connect().TearDown()
 		}
@@ -21,7 +22,8 @@ func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 	})
 }
 
-// Every server of several can be killed or cut off, once; one that is alone cannot. Any clock can go wrong, once.
+// Every server of several can be killed or cut off, once; one that is alone cannot. Any clock can
+// go wrong, once.
 func TestServersThatCanBeStruck(t *testing.T) {
 	for kind := range faults.Kinds {
 		if !kind.OnServer() {
@@ -57,18 +59,21 @@ func TestVictims(t *testing.T) {
 	})
 }
 
-// The client of a server that is killed goes on to another; the client of one that is cut off notices nothing at first.
+// The client of a server that is killed goes on to another; the client of one that is cut off
+// notices nothing at first.
 func TestServerFaults(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		first, second := c.Links()[0], c.Links()[1]
 		faults.ApplyAt(faults.KillServer, faults.DefaultSeverity(), c, 0)
 		if c.Up(0) || first.ServerIndex() == 0 || !first.Connected() {
-			t.Errorf("s1 is up: %v; its client is at s%d, connected: %v", c.Up(0), first.ServerIndex()+1, first.Connected())
+			t.Errorf("s1 is up: %v; its client is at s%d, connected: %v", c.Up(0), first.ServerIndex()+1,
+				first.Connected())
 		}
 		c.StartServer(0)
 		faults.ApplyAt(faults.PartitionServer, faults.DefaultSeverity(), c, 1)
 		if !c.Partitioned(1) || second.ServerIndex() != 1 || !second.Connected() {
-			t.Errorf("s2 is cut off: %v; its client is at s%d, connected: %v", c.Partitioned(1), second.ServerIndex()+1, second.Connected())
+			t.Errorf("s2 is cut off: %v; its client is at s%d, connected: %v", c.Partitioned(1),
+				second.ServerIndex()+1, second.Connected())
 		}
 		c.HealServer(1)
 		if c.Partitioned(1) {

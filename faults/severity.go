@@ -5,17 +5,19 @@ import (
 	"time"
 )
 
-// Severity say how hard some faults strike. What a lock promises of [belief in holding it] stands and falls with them: no lock
-// can know that it is lost while its process is paused.
+// Severity say how hard some faults strike. What a lock promises of [belief in holding it] stands
+// and falls with them: no lock can know that it is lost while its process is paused.
 //
-// [belief in holding it]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+// [belief in holding it]:
+// https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 type Severity struct {
-	Pause time.Duration `json:"pause_ns"`      // how long a process is paused at most
-	Drift int           `json:"drift_percent"` // by how many percent a clock goes too fast or too slowly
+	Pause time.Duration `json:"pause_ns"` // how long a process is paused at most
+	// by how many percent a clock goes too fast or too slowly
+	Drift int `json:"drift_percent"`
 }
 
-// DefaultSeverity are those of a run that asks for no others. Of a session timeout of 4 s, the least with ZooKeeper's default
-// tick, they leave a lock enough to end its lease in time.
+// DefaultSeverity are those of a run that asks for no others. Of a session timeout of 4 s, the
+// least with ZooKeeper's default tick, they leave a lock enough to end its lease in time.
 func DefaultSeverity() Severity { return Severity{Pause: 200 * time.Millisecond, Drift: 5} }
 
 // The limits of bounds. Beyond them a run shows nothing new.

@@ -21,12 +21,16 @@ func TestSpentPlanAdmitsWhatWasSpent(t *testing.T) {
 		left, spent := plan, faults.Plan{}
 		var run []strike
 		for range 40 {
-			s := strike{faults.Kind(rapid.IntRange(0, int(faults.Kinds)-1).Draw(t, "kind")),
+			s := strike{
+				faults.Kind(rapid.IntRange(0, int(faults.Kinds)-1).Draw(t, "kind")),
 				faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase")),
-				somePlace.Draw(t, "place")}
+				somePlace.Draw(t, "place"),
+			}
 			if rapid.Bool().Draw(t, "of few kinds") {
-				s.kind = rapid.SampledFrom([]faults.Kind{faults.Cut, faults.KillServer,
-					faults.PartitionLinkOneway}).Draw(t, "kind")
+				s.kind = rapid.SampledFrom([]faults.Kind{
+					faults.Cut, faults.KillServer,
+					faults.PartitionLinkOneway,
+				}).Draw(t, "kind")
 			}
 			if left.AllowsIn(s.kind, s.phase, s.at) {
 				spent.Add(left.Spend(s.kind, s.phase, s.at))

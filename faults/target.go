@@ -14,8 +14,9 @@ type Place struct {
 	Leader         uint8 // the server that leads
 }
 
-// A Target is whom a fault that a plan names must strike: a client (c1), a server (s2), the leader or a follower, whichever
-// that is when it strikes; and of a link one end, or both with a dash between (s1-s3, c1-leader).
+// A Target is whom a fault that a plan names must strike: a client (c1), a server (s2), the leader
+// or a follower, whichever that is when it strikes; and of a link one end, or both with a dash
+// between (s1-s3, c1-leader).
 type Target struct{ one, other end }
 
 // An end is one client or server; the zero end is any.
@@ -148,7 +149,8 @@ func (t Target) matches(k Kind, at Place) bool {
 		k == PartitionLink && t.one.is(at.Peer, at.Leader) && t.other.is(at.Server, at.Leader)
 }
 
-// An TargetedFault is how many faults of one kind a plan has for one target, in any phase of the lock or in one.
+// An TargetedFault is how many faults of one kind a plan has for one target, in any phase of the
+// lock or in one.
 type TargetedFault struct {
 	Kind   Kind
 	Target Target
@@ -169,7 +171,8 @@ func (a TargetedFault) String() string {
 	return text
 }
 
-// Matches tells whether a fault of the kind, which strikes in the phase and there, is one of those that are aimed at.
+// Matches tells whether a fault of the kind, which strikes in the phase and there, is one of those
+// that are aimed at.
 func (a *TargetedFault) Matches(k Kind, phase Phase, at Place) bool {
 	return a.Left > 0 && a.Kind == k && (!a.Phased || a.Phase == phase) && a.Target.matches(k, at)
 }
@@ -191,7 +194,8 @@ func (a TargetedFault) Fits(clients, servers int) error {
 
 // compareTargeted orders aims as they stand in a plan.
 func compareTargeted(a, b TargetedFault) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareEnds(a.Target.one, b.Target.one), compareEnds(a.Target.other, b.Target.other),
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareEnds(a.Target.one, b.Target.one),
+		compareEnds(a.Target.other, b.Target.other),
 		cmp.Compare(a.phaseRank(), b.phaseRank()))
 }
 

@@ -23,28 +23,110 @@ func TestTargets(t *testing.T) {
 		{"cut:c1@hold=1", faults.Cut, faults.Place{Client: c1}, faults.Holding, true},
 		{"kill-server:s2=1", faults.KillServer, faults.Place{Server: 2, Leader: 3}, faults.Idle, true},
 		{"kill-server:s2=1", faults.KillServer, faults.Place{Server: 3, Leader: 3}, faults.Idle, false},
-		{"kill-server:leader=1", faults.KillServer, faults.Place{Server: 3, Leader: 3}, faults.Idle, true},
-		{"kill-server:leader=1", faults.KillServer, faults.Place{Server: 2, Leader: 3}, faults.Idle, false},
+		{
+			"kill-server:leader=1", faults.KillServer,
+			faults.Place{Server: 3, Leader: 3},
+			faults.Idle,
+			true,
+		},
+		{
+			"kill-server:leader=1", faults.KillServer,
+			faults.Place{Server: 2, Leader: 3},
+			faults.Idle,
+			false,
+		},
 		{"kill-server:leader=1", faults.KillServer, faults.Place{Server: 2}, faults.Idle, false},
-		{"kill-server:follower=1", faults.KillServer, faults.Place{Server: 2, Leader: 3}, faults.Idle, true},
-		{"kill-server:follower=1", faults.KillServer, faults.Place{Server: 3, Leader: 3}, faults.Idle, false},
-		{"unreachable:c1=1", faults.Unreachable, faults.Place{Client: c1, Server: 2, Leader: 3}, faults.Waiting, true},
-		{"unreachable:c1=1", faults.Unreachable, faults.Place{Client: c2, Server: 2, Leader: 3}, faults.Waiting, false},
-		{"unreachable:leader=1", faults.Unreachable, faults.Place{Client: c2, Server: 3, Leader: 3}, faults.Waiting, true},
-		{"unreachable:leader=1", faults.Unreachable, faults.Place{Client: c2, Server: 2, Leader: 3}, faults.Waiting, false},
-		{"unreachable:leader-c1=1", faults.Unreachable, faults.Place{Client: c1, Server: 3, Leader: 3}, faults.Waiting, true},
-		{"unreachable:leader-c1=1", faults.Unreachable, faults.Place{Client: c1, Server: 2, Leader: 3}, faults.Waiting, false},
-		{"unreachable:leader-c1=1", faults.Unreachable, faults.Place{Client: c2, Server: 3, Leader: 3}, faults.Waiting, false},
-		{"partition-link:s3-s1=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
-		{"partition-link:s3-s1=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, false},
-		{"partition-link:leader=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
-		{"partition-link:leader=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, false},
-		{"partition-link:follower-follower=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 2, Leader: 3}, faults.Idle, true},
-		{"partition-link:follower-follower=1", faults.PartitionLink, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, false},
-		{"partition-link-oneway:leader=1", faults.PartitionLinkOneway, faults.Place{Server: 3, Peer: 1, Leader: 3}, faults.Idle, true},
-		{"partition-link-oneway:leader=1", faults.PartitionLinkOneway, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, false},
-		{"partition-link-oneway:s1-leader=1", faults.PartitionLinkOneway, faults.Place{Server: 1, Peer: 3, Leader: 3}, faults.Idle, true},
-		{"partition-link-oneway:s1-leader=1", faults.PartitionLinkOneway, faults.Place{Server: 3, Peer: 1, Leader: 3}, faults.Idle, false},
+		{
+			"kill-server:follower=1", faults.KillServer,
+			faults.Place{Server: 2, Leader: 3},
+			faults.Idle,
+			true,
+		},
+		{
+			"kill-server:follower=1", faults.KillServer,
+			faults.Place{Server: 3, Leader: 3},
+			faults.Idle,
+			false,
+		},
+		{
+			"unreachable:c1=1", faults.Unreachable,
+			faults.Place{Client: c1, Server: 2, Leader: 3},
+			faults.Waiting, true,
+		},
+		{
+			"unreachable:c1=1", faults.Unreachable,
+			faults.Place{Client: c2, Server: 2, Leader: 3},
+			faults.Waiting, false,
+		},
+		{
+			"unreachable:leader=1", faults.Unreachable,
+			faults.Place{Client: c2, Server: 3, Leader: 3},
+			faults.Waiting, true,
+		},
+		{
+			"unreachable:leader=1", faults.Unreachable,
+			faults.Place{Client: c2, Server: 2, Leader: 3},
+			faults.Waiting, false,
+		},
+		{
+			"unreachable:leader-c1=1", faults.Unreachable,
+			faults.Place{Client: c1, Server: 3, Leader: 3},
+			faults.Waiting, true,
+		},
+		{
+			"unreachable:leader-c1=1", faults.Unreachable,
+			faults.Place{Client: c1, Server: 2, Leader: 3},
+			faults.Waiting, false,
+		},
+		{
+			"unreachable:leader-c1=1", faults.Unreachable,
+			faults.Place{Client: c2, Server: 3, Leader: 3},
+			faults.Waiting, false,
+		},
+		{
+			"partition-link:s3-s1=1", faults.PartitionLink,
+			faults.Place{Server: 1, Peer: 3, Leader: 3},
+			faults.Idle, true,
+		},
+		{
+			"partition-link:s3-s1=1", faults.PartitionLink,
+			faults.Place{Server: 1, Peer: 2, Leader: 3},
+			faults.Idle, false,
+		},
+		{
+			"partition-link:leader=1", faults.PartitionLink,
+			faults.Place{Server: 1, Peer: 3, Leader: 3},
+			faults.Idle, true,
+		},
+		{
+			"partition-link:leader=1", faults.PartitionLink,
+			faults.Place{Server: 1, Peer: 2, Leader: 3},
+			faults.Idle, false,
+		},
+		{"partition-link:follower-follower=1", faults.PartitionLink, faults.Place{
+			Server: 1, Peer: 2,
+			Leader: 3,
+		}, faults.Idle, true},
+		{"partition-link:follower-follower=1", faults.PartitionLink, faults.Place{
+			Server: 1, Peer: 3,
+			Leader: 3,
+		}, faults.Idle, false},
+		{"partition-link-oneway:leader=1", faults.PartitionLinkOneway, faults.Place{
+			Server: 3, Peer: 1,
+			Leader: 3,
+		}, faults.Idle, true},
+		{"partition-link-oneway:leader=1", faults.PartitionLinkOneway, faults.Place{
+			Server: 1, Peer: 3,
+			Leader: 3,
+		}, faults.Idle, false},
+		{"partition-link-oneway:s1-leader=1", faults.PartitionLinkOneway, faults.Place{
+			Server: 1, Peer: 3,
+			Leader: 3,
+		}, faults.Idle, true},
+		{"partition-link-oneway:s1-leader=1", faults.PartitionLinkOneway, faults.Place{
+			Server: 3, Peer: 1,
+			Leader: 3,
+		}, faults.Idle, false},
 	} {
 		plan, err := faults.Parse(tc.plan)
 		if err != nil {
@@ -56,7 +138,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// What is spent is first what stands for the target and the phase, then for the target, and only then for any.
+// What is spent is first what stands for the target and the phase, then for the target, and only
+// then for any.
 func TestSpendTargets(t *testing.T) {
 	plan, err := faults.Parse("any=1,kill-server=1,kill-server@hold=1,kill-server:leader=2,kill-server:leader@hold=1,kill-server:s1=1")
 	if err != nil {
@@ -74,7 +157,8 @@ func TestSpendTargets(t *testing.T) {
 			t.Fatalf("%v is left, want %s", &plan, want)
 		}
 	}
-	if plan.AllowsIn(faults.KillServer, faults.Holding, leader) || !plan.Names(faults.KillServer) || plan.Names(faults.Cut) {
+	if plan.AllowsIn(faults.KillServer, faults.Holding, leader) || !plan.Names(faults.KillServer) ||
+		plan.Names(faults.Cut) {
 		t.Errorf("%v is left", &plan)
 	}
 }
@@ -89,10 +173,13 @@ func TestAimFits(t *testing.T) {
 		{"cut:c3=1", 3, 1, ""},
 		{"cut:c4=1", 3, 1, "the fault cut:c4 cannot strike: the clients are c1 to c3"},
 		{"kill-server:s3@hold=1", 3, 3, ""},
-		{"kill-server:s4@hold=1", 3, 3, "the fault kill-server:s4@hold cannot strike: the servers are s1 to s3"},
-		{"unreachable:c1-s4=1", 3, 3, "the fault unreachable:c1-s4 cannot strike: the servers are s1 to s3"},
+		{"kill-server:s4@hold=1", 3, 3, "the fault kill-server:s4@hold cannot strike: the servers are " +
+			"s1 to s3"},
+		{"unreachable:c1-s4=1", 3, 3, "the fault unreachable:c1-s4 cannot strike: the servers are s1 " +
+			"to s3"},
 		{"slow-clock:leader=1", 3, 1, ""},
-		{"slow-clock:follower=1", 3, 1, "the fault slow-clock:follower cannot strike: there is but one server"},
+		{"slow-clock:follower=1", 3, 1, "the fault slow-clock:follower cannot strike: there is but one " +
+			"server"},
 	} {
 		plan, err := faults.Parse(tc.plan)
 		if err != nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// queuers draws what processes do that queue: each makes a node, and then gives up, is granted the lock, or loses its node
-// while it waits. Nothing keeps them from being granted the lock out of turn. No node goes before its grant returns: there
-// the model of a queue is stricter than fifo, which judges a late return by those who still wait when it comes.
+// queuers draws what processes do that queue: each makes a node, and then gives up, is granted the
+// lock, or loses its node while it waits. Nothing keeps them from being granted the lock out of
+// turn. No node goes before its grant returns: there the model of a queue is stricter than fifo,
+// which judges a late return by those who still wait when it comes.
 func queuers(t *rapid.T) []history.Event {
 	var scripts [][]history.Event
 	for p := int32(1); p <= rapid.Int32Range(2, 4).Draw(t, "processes"); p++ {
@@ -45,8 +46,8 @@ func queuers(t *rapid.T) []history.Event {
 	return events
 }
 
-// TestQueueAgrees: a history is one of a queue if and only if grants follow the order of the nodes and no two have the
-// lock at once.
+// TestQueueAgrees: a history is one of a queue if and only if grants follow the order of the nodes
+// and no two have the lock at once.
 func TestQueueAgrees(t *testing.T) {
 	var c history.Checker
 	verdicts := map[models.Verdict]int{}
@@ -62,7 +63,8 @@ func TestQueueAgrees(t *testing.T) {
 	})
 }
 
-// TestFencedAgrees: a history is one of a lock with tokens that rise if and only if it is one of a lock, and the tokens rise.
+// TestFencedAgrees: a history is one of a lock with tokens that rise if and only if it is one of a
+// lock, and the tokens rise.
 func TestFencedAgrees(t *testing.T) {
 	var c history.Checker
 	verdicts := map[models.Verdict]int{}
@@ -83,8 +85,8 @@ func TestFencedAgrees(t *testing.T) {
 	})
 }
 
-// TestOwnersAgree: as every process has its own grants only, a lock that knows its owner allows what one allows that does
-// not, and a reentrant one that nobody re-enters.
+// TestOwnersAgree: as every process has its own grants only, a lock that knows its owner allows
+// what one allows that does not, and a reentrant one that nobody re-enters.
 func TestOwnersAgree(t *testing.T) {
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
@@ -92,13 +94,15 @@ func TestOwnersAgree(t *testing.T) {
 		events := interleave(t, drawScripts(t))
 		owner := modelled(noFatal{}, "owner", events)
 		verdicts[owner]++
-		if mutex, nested := modelled(noFatal{}, "mutex", events), modelled(noFatal{}, "reentrant", events); mutex != owner || nested != owner {
+		if mutex, nested := modelled(noFatal{}, "mutex", events), modelled(noFatal{}, "reentrant",
+			events); mutex != owner || nested != owner {
 			t.Fatalf("mutex: %v, owner: %v, reentrant: %v in\n%v", mutex, owner, nested, events)
 		}
 	})
 }
 
-// TestRegisterAgrees plays a resource, checked or not, and asks the model, and a count of who overwrote what.
+// TestRegisterAgrees plays a resource, checked or not, and asks the model, and a count of who
+// overwrote what.
 func TestRegisterAgrees(t *testing.T) {
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
@@ -145,7 +149,8 @@ func TestRegisterAgrees(t *testing.T) {
 		if (got == models.Holds) != honest {
 			t.Fatalf("register: %v, want %v in\n%v", got, honest, events)
 		}
-		if !slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.ResourceRead && e.Err == "" }) {
+		if !slices.ContainsFunc(events,
+			func(e history.Event) bool { return e.Kind == history.ResourceRead && e.Err == "" }) {
 			return // Nothing tells of a resource before it is read.
 		}
 		if v := history.CheckNoLostUpdate(events); (v == nil) != (lost == 0) {
@@ -163,9 +168,9 @@ type noFatal struct{ testing.TB }
 func (noFatal) Helper()                   {}
 func (noFatal) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 
-// TestSoonerGrantsAgree lets one grant of a history that is right come sooner, at any time after its node was made. Where the
-// holder before has begun to unlock by then that is right still. The checkers find fault with what the model of a queue does not
-// allow, and with nothing else.
+// TestSoonerGrantsAgree lets one grant of a history that is right come sooner, at any time after
+// its node was made. Where the holder before has begun to unlock by then that is right still. The
+// checkers find fault with what the model of a queue does not allow, and with nothing else.
 func TestSoonerGrantsAgree(t *testing.T) {
 	var c history.Checker
 	verdicts := map[models.Verdict]int{}
@@ -188,7 +193,8 @@ func TestSoonerGrantsAgree(t *testing.T) {
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
 		if (got == models.Holds) != (fifo == nil && served == nil) {
-			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v after moving %d to %d in\n%v", got, fifo, served, i, place, events)
+			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v after moving %d to %d in\n%v", got,
+				fifo, served, i, place, events)
 		}
 	})
 }

@@ -26,14 +26,18 @@ func within(t *testing.T, property history.Property, events []history.Event) *hi
 
 // granted is the LockReturn of a lock, by a node in its directory.
 func granted(p, attempt int32, lock string, token int64) history.Event {
-	return history.Event{Kind: history.LockReturn, Process: p, Attempt: attempt,
-		Path: fmt.Sprintf("%s/%d-%d", lock, p, attempt), Zxid: token}
+	return history.Event{
+		Kind: history.LockReturn, Process: p, Attempt: attempt,
+		Path: fmt.Sprintf("%s/%d-%d", lock, p, attempt), Zxid: token,
+	}
 }
 
 // queuedFor is the NodeCreated of the node by which granted tells of a lock.
 func queuedFor(p, attempt int32, lock string) history.Event {
-	return history.Event{Kind: history.NodeCreated, Process: p, Attempt: attempt,
-		Path: granted(p, attempt, lock, 0).Path}
+	return history.Event{
+		Kind: history.NodeCreated, Process: p, Attempt: attempt,
+		Path: granted(p, attempt, lock, 0).Path,
+	}
 }
 
 func leave(p, attempt int32) history.Event {
@@ -51,8 +55,10 @@ func used(p, attempt int32, lock string, from, till int, token int64) []history.
 // whatever a third lock is used for meanwhile. What is broken in one of several locks is found.
 func TestLocksAreJudgedApart(t *testing.T) {
 	wrote := func(p, attempt int32, version int64) history.Event {
-		return history.Event{Kind: history.ResourceWrite, Process: p, Attempt: attempt,
-			Zxid: version}
+		return history.Event{
+			Kind: history.ResourceWrite, Process: p, Attempt: attempt,
+			Zxid: version,
+		}
 	}
 	cases := map[history.Property]func(one, other string) []history.Event{
 		history.ClientMutualExclusion: func(one, other string) []history.Event {
@@ -143,10 +149,18 @@ func TestWhatNamesALock(t *testing.T) {
 		locks    string
 		nameless int
 	}{
-		{"the same name", []history.Event{named(1, "billing"), named(2, "billing")}, nil, true,
-			"[billing]", 0},
-		{"two names", []history.Event{named(1, "billing"), named(2, "stock")}, nil, false,
-			"[billing stock]", 0},
+		{
+			"the same name",
+			[]history.Event{named(1, "billing"), named(2, "billing")},
+			nil, true,
+			"[billing]", 0,
+		},
+		{
+			"two names",
+			[]history.Event{named(1, "billing"), named(2, "stock")},
+			nil, false,
+			"[billing stock]", 0,
+		},
 		{"a name goes before a node", []history.Event{
 			{Kind: history.LockReturn, Process: 1, Attempt: 1, Name: "x", Path: "/a/n"},
 			{Kind: history.LockReturn, Process: 2, Attempt: 1, Name: "x", Path: "/b/n"},
@@ -154,13 +168,22 @@ func TestWhatNamesALock(t *testing.T) {
 		{"no grant at all", nil, nil, true, "[]", 0},
 		{"no names", []history.Event{named(1, ""), named(2, "")}, nil, true, "[]", 0},
 		{"one is named", []history.Event{named(1, "billing")}, nil, true, "[billing]", 0},
-		{"refused by another", []history.Event{named(1, "billing"),
+		{"refused by another", []history.Event{
+			named(1, "billing"),
 			{Kind: history.LockReturn, Process: 9, Attempt: 2, Path: "/b/n", Err: "no"},
 		}, nil, true, "[billing]", 0},
-		{"a third is named too", []history.Event{named(1, "billing")}, third, false,
-			"[billing /third]", 1},
-		{"two are nameless beside two", []history.Event{granted(8, 1, "/a", 1)}, third, false,
-			"[/a /third]", 2},
+		{
+			"a third is named too",
+			[]history.Event{named(1, "billing")},
+			third, false,
+			"[billing /third]", 1,
+		},
+		{
+			"two are nameless beside two",
+			[]history.Event{granted(8, 1, "/a", 1)},
+			third, false,
+			"[/a /third]", 2,
+		},
 	} {
 		events := slices.Concat(test.grants, stay(1), stay(2), test.beside)
 		if v := within(t, history.ClientMutualExclusion, events); (v != nil) != test.broken {
@@ -220,8 +243,10 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 // A name stands for one resource under whatever lock, and one lock may protect several names.
 func TestResourcesByName(t *testing.T) {
 	at := func(ms int, kind history.Kind, p int32, resource string, version int64) []history.Event {
-		return later(ms, history.Event{Kind: kind, Process: p, Attempt: 1, Path: resource,
-			Zxid: version})
+		return later(ms, history.Event{
+			Kind: kind, Process: p, Attempt: 1, Path: resource,
+			Zxid: version,
+		})
 	}
 	updates := func(one, other string) []history.Event {
 		return slices.Concat(at(10, history.ResourceRead, 1, one, 2),

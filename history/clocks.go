@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// Clocks say how far the clocks of processes may be off: what happened at the time t of a process's clock happened, by a
-// clock that all share, between t less its uncertainty and t plus it. They make histories of services in production fit
-// to be checked, whose events come from several clocks.
+// Clocks say how far the clocks of processes may be off: what happened at the time t of a process's
+// clock happened, by a clock that all share, between t less its uncertainty and t plus it. They
+// make histories of services in production fit to be checked, whose events come from several
+// clocks.
 type Clocks struct {
 	Default time.Duration           // of every process that is not named
 	Of      map[int32]time.Duration // of some processes
 
 	// Pause is the longest pause of a process that the lock promises to stand. After a longer one,
-	// which the history must tell, the lock is not held to [ClientMutualExclusion]; see [CheckWithin]. 0
-	// stands for no pause at all.
+	// which the history must tell, the lock is not held to [ClientMutualExclusion]; see [CheckWithin].
+	// 0 stands for no pause at all.
 	Pause time.Duration
 }
 
@@ -57,8 +58,8 @@ func (c *Clocks) of(process int32) time.Duration {
 func (c *Clocks) earliest(e *Event) time.Duration { return e.At - c.of(e.Process) }
 func (c *Clocks) latest(e *Event) time.Duration   { return e.At + c.of(e.Process) }
 
-// Merge puts the events of several logs in the order of their times. Events of one log that have the same time stay in
-// their order.
+// Merge puts the events of several logs in the order of their times. Events of one log that have
+// the same time stay in their order.
 func Merge(logs ...*Log) *Log {
 	var events []Event
 	for _, l := range logs {

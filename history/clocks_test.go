@@ -17,7 +17,8 @@ import (
 
 func TestParseClocks(t *testing.T) {
 	clocks, err := history.ParseClocks("20ms,c3=1s")
-	if err != nil || clocks.Default != 20*time.Millisecond || clocks.Of[3] != time.Second || len(clocks.Of) != 1 {
+	if err != nil || clocks.Default != 20*time.Millisecond || clocks.Of[3] != time.Second ||
+		len(clocks.Of) != 1 {
 		t.Errorf("%+v, %v", clocks, err)
 	}
 	for _, text := range []string{"", "20", "-1ms", "c1", "3=1s", "c0=1s", "c1=", "1ms,,"} {
@@ -43,10 +44,12 @@ func TestCheckWithin(t *testing.T) {
 		return history.Event{Kind: history.NodeCreated, Process: p, Path: node, Session: 1}
 	}
 	stay := func(p int32, from, till int) []history.Event {
-		return slices.Concat(later(from, enter(p, 1)), later(till, history.Event{Kind: history.Leave, Process: p, Attempt: 1}))
+		return slices.Concat(later(from, enter(p, 1)),
+			later(till, history.Event{Kind: history.Leave, Process: p, Attempt: 1}))
 	}
 	have := func(p int32, from, till int) []history.Event {
-		return slices.Concat(later(from, lockCall(p, 1)), later(from+10, lockOK(p, 1, "")), later(till, unlockCall(p, 1)), later(till+10, unlockOK(p, 1)))
+		return slices.Concat(later(from, lockCall(p, 1)), later(from+10, lockOK(p, 1, "")),
+			later(till, unlockCall(p, 1)), later(till+10, unlockOK(p, 1)))
 	}
 	for _, test := range []struct {
 		name     string
@@ -54,30 +57,97 @@ func TestCheckWithin(t *testing.T) {
 		events   [][]history.Event
 		surely   time.Duration // up to which uncertainty the property is surely broken, -1 if never
 	}{
-		{"inside together", history.ClientMutualExclusion, [][]history.Event{stay(1, 0, 100), stay(2, 80, 200)}, 9},
-		{"inside one after the other", history.ClientMutualExclusion, [][]history.Event{stay(1, 0, 100), stay(2, 101, 200)}, -1},
-		{"inside until the last event", history.ClientMutualExclusion, [][]history.Event{later(0, enter(1, 1)), later(100, on(history.Send, 1)), stay(2, 80, 200)}, 9},
-		{"inside, and told of a loss", history.ClientMutualExclusion, [][]history.Event{later(0, enter(1, 1)), later(100, lost(1, 1)), stay(2, 80, 200)}, 9},
+		{"inside together", history.ClientMutualExclusion, [][]history.Event{
+			stay(1, 0, 100),
+			stay(2, 80, 200),
+		}, 9},
+		{"inside one after the other", history.ClientMutualExclusion, [][]history.Event{
+			stay(1, 0, 100),
+			stay(2, 101, 200),
+		}, -1},
+		{
+			"inside until the last event", history.ClientMutualExclusion,
+			[][]history.Event{later(0, enter(1, 1)), later(100, on(history.Send, 1)), stay(2, 80, 200)},
+			9,
+		},
+		{
+			"inside, and told of a loss", history.ClientMutualExclusion,
+			[][]history.Event{later(0, enter(1, 1)), later(100, lost(1, 1)), stay(2, 80, 200)},
+			9,
+		},
 
-		{"overtaken", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/l/b", 7)), later(80, grant(1, "/l/a", 5))}, 14},
-		{"in turn", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/l/b", 4)), later(80, grant(1, "/l/a", 5))}, -1},
-		{"another lock", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/m/b", 7)), later(80, grant(1, "/l/a", 5))}, -1},
-		{"overtaken by one that is lost", history.FIFO, [][]history.Event{later(0, queued(1, "/l/a")), later(50, grant(2, "/l/b", 7), lost(2, 1)), later(80, grant(1, "/l/a", 5))}, -1},
+		{"overtaken", history.FIFO, [][]history.Event{
+			later(0, queued(1, "/l/a")),
+			later(50, grant(2, "/l/b", 7)), later(80, grant(1, "/l/a", 5)),
+		}, 14},
+		{"in turn", history.FIFO, [][]history.Event{
+			later(0, queued(1, "/l/a")),
+			later(50, grant(2, "/l/b", 4)), later(80, grant(1, "/l/a", 5)),
+		}, -1},
+		{"another lock", history.FIFO, [][]history.Event{
+			later(0, queued(1, "/l/a")),
+			later(50, grant(2, "/m/b", 7)), later(80, grant(1, "/l/a", 5)),
+		}, -1},
+		{"overtaken by one that is lost", history.FIFO, [][]history.Event{
+			later(0, queued(1, "/l/a")),
+			later(50, grant(2, "/l/b", 7), lost(2, 1)), later(80, grant(1, "/l/a", 5)),
+		}, -1},
 
-		{"a token fell", history.MonotonicToken, [][]history.Event{later(0, grant(1, "/l/a", 7)), later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 5))}, 24},
-		{"equal tokens", history.MonotonicToken, [][]history.Event{later(0, grant(1, "/l/a", 7)), later(50, grant(2, "/l/b", 7))}, 10000},
-		{"a token rose", history.MonotonicToken, [][]history.Event{later(0, grant(1, "/l/a", 5)), later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 7))}, -1},
+		{"a token fell", history.MonotonicToken, [][]history.Event{
+			later(0, grant(1, "/l/a", 7)),
+			later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 5)),
+		}, 24},
+		{"equal tokens", history.MonotonicToken, [][]history.Event{
+			later(0, grant(1, "/l/a", 7)),
+			later(50, grant(2, "/l/b", 7)),
+		}, 10000},
+		{"a token rose", history.MonotonicToken, [][]history.Event{
+			later(0, grant(1, "/l/a", 5)),
+			later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 7)),
+		}, -1},
 
 		{"two have it", history.Linearizable, [][]history.Event{have(1, 0, 100), have(2, 50, 200)}, 19},
-		{"one has it after the other", history.Linearizable, [][]history.Event{have(1, 0, 100), have(2, 105, 200)}, -1},
-		{"one that has lost it", history.Linearizable, [][]history.Event{have(2, 50, 200), later(0, lockCall(1, 1)), later(10, lockOK(1, 1, "")), later(300, lost(1, 1))}, -1},
+		{"one has it after the other", history.Linearizable, [][]history.Event{
+			have(1, 0, 100),
+			have(2, 105, 200),
+		}, -1},
+		{"one that has lost it", history.Linearizable, [][]history.Event{
+			have(2, 50, 200),
+			later(0, lockCall(1, 1)), later(10, lockOK(1, 1, "")), later(300, lost(1, 1)),
+		}, -1},
 
-		{"an update is lost", history.NoLostUpdate, [][]history.Event{later(0, read(1, 1, 4)), later(9, read(2, 1, 4), wrote(2, 1, 6)), later(5, wrote(1, 1, 5))}, 10000},
-		{"versions count, and not times", history.NoLostUpdate, [][]history.Event{later(0, read(1, 1, 4)), later(9, wrote(1, 1, 5)), later(5, read(2, 1, 5), wrote(2, 1, 6))}, -1},
-		{"an older holder writes", history.Fencing, [][]history.Event{later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(1, 1, 6)), later(12, wrote(2, 1, 5))}, 10000},
-		{"an older holder writes before", history.Fencing, [][]history.Event{later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(2, 1, 6)), later(12, wrote(1, 1, 5))}, -1},
-		{"told otherwise", history.LossNotification, [][]history.Event{later(0, lockOK(1, 1, "")), later(1, lost(1, 1)), later(2, unlockOK(1, 1))}, 10000},
-		{"told", history.LossNotification, [][]history.Event{later(0, lockOK(1, 1, "")), later(1, lost(1, 1)), later(2, unlockFailed(1, 1))}, -1},
+		{"an update is lost", history.NoLostUpdate, [][]history.Event{
+			later(0, read(1, 1, 4)),
+			later(9, read(2, 1, 4), wrote(2, 1, 6)), later(5, wrote(1, 1, 5)),
+		}, 10000},
+		{"versions count, and not times", history.NoLostUpdate, [][]history.Event{
+			later(0, read(1, 1, 4)),
+			later(9, wrote(1, 1, 5)), later(5, read(2, 1, 5), wrote(2, 1, 6)),
+		}, -1},
+		{
+			"an older holder writes", history.Fencing,
+			[][]history.Event{
+				later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(1, 1, 6)),
+				later(12, wrote(2, 1, 5)),
+			},
+			10000,
+		},
+		{
+			"an older holder writes before", history.Fencing,
+			[][]history.Event{
+				later(0, token(1, 1, 7), token(2, 1, 8)), later(9, wrote(2, 1, 6)),
+				later(12, wrote(1, 1, 5)),
+			},
+			-1,
+		},
+		{"told otherwise", history.LossNotification, [][]history.Event{
+			later(0, lockOK(1, 1, "")),
+			later(1, lost(1, 1)), later(2, unlockOK(1, 1)),
+		}, 10000},
+		{"told", history.LossNotification, [][]history.Event{
+			later(0, lockOK(1, 1, "")),
+			later(1, lost(1, 1)), later(2, unlockFailed(1, 1)),
+		}, -1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var logs []*history.Log
@@ -88,7 +158,8 @@ func TestCheckWithin(t *testing.T) {
 			for _, within := range []time.Duration{0, test.surely, test.surely + 1} {
 				clocks := history.Clocks{Default: max(0, within) * time.Millisecond}
 				v, decided := history.CheckWithin(test.property, events, clocks, models.Limits{})
-				if broken := test.surely >= 0 && within <= test.surely; !decided || (v != nil) != (broken || test.surely == 10000) {
+				if broken := test.surely >= 0 && within <= test.surely; !decided ||
+					(v != nil) != (broken || test.surely == 10000) {
 					t.Errorf("within %v: %+v, decided %v", clocks.Default, v, decided)
 				}
 			}
@@ -96,8 +167,8 @@ func TestCheckWithin(t *testing.T) {
 	}
 }
 
-// TestWithinIsSound gives processes clocks that are off by any amount within their bounds, while they use the lock by the
-// rules: nothing may be found.
+// TestWithinIsSound gives processes clocks that are off by any amount within their bounds, while
+// they use the lock by the rules: nothing may be found.
 func TestWithinIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		contest := play(t, false)
@@ -106,13 +177,15 @@ func TestWithinIsSound(t *testing.T) {
 		off := map[int32]time.Duration{}
 		for p := int32(1); p <= 4; p++ {
 			clocks.Of[p] = time.Duration(rapid.IntRange(0, 30).Draw(t, "uncertainty"))
-			off[p] = time.Duration(rapid.Int64Range(-int64(clocks.Of[p]), int64(clocks.Of[p])).Draw(t, "off"))
+			off[p] = time.Duration(rapid.Int64Range(-int64(clocks.Of[p]), int64(clocks.Of[p])).Draw(t,
+				"off"))
 		}
 		var logs []*history.Log
 		for p := int32(1); p <= 4; p++ {
 			log := new(history.Log)
 			for i, e := range contest.events {
-				if e.Process == p && (e.Kind <= history.Finished || e.Kind == history.NodeCreated || e.Kind >= history.ReenterCall) {
+				if e.Process == p && (e.Kind <= history.Finished || e.Kind == history.NodeCreated ||
+					e.Kind >= history.ReenterCall) {
 					e.At = time.Duration(i) + off[p]
 					log.Append(e)
 				}
@@ -121,20 +194,27 @@ func TestWithinIsSound(t *testing.T) {
 		}
 		events := history.Merge(logs...).Events()
 		for _, property := range history.WithinClocks {
-			if v, decided := history.CheckWithin(property, events, clocks, models.Limits{}); v != nil || !decided {
+			if v, decided := history.CheckWithin(property, events, clocks, models.Limits{}); v != nil ||
+				!decided {
 				t.Fatalf("%+v, decided %v, in\n%v", v, decided, events)
 			}
 		}
 	})
 }
 
-// TestWithinAgrees compares what leaves most pairs of grants out with what compares all of them, on histories of which most are wrong.
+// TestWithinAgrees compares what leaves most pairs of grants out with what compares all of them, on
+// histories of which most are wrong.
 func TestWithinAgrees(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	kinds := []history.Kind{history.LockCall, history.LockReturn, history.LockReturn, history.NodeCreated, history.NodeCreated, history.Lost,
-		history.Enter, history.Leave, history.UnlockCall, history.UnlockReturn}
+	kinds := []history.Kind{
+		history.LockCall, history.LockReturn, history.LockReturn, history.NodeCreated,
+		history.NodeCreated, history.Lost,
+		history.Enter, history.Leave, history.UnlockCall, history.UnlockReturn,
+	}
 	plain := map[history.Property]func([]history.Event, time.Duration) bool{
-		history.MonotonicToken: plainTokenFell, history.FIFO: plainOvertaken, history.ClientMutualExclusion: plainInside}
+		history.MonotonicToken: plainTokenFell, history.FIFO: plainOvertaken,
+		history.ClientMutualExclusion: plainInside,
+	}
 	verdicts := map[string]int{}
 	for n := range 10_000 {
 		paths := []string{"/l/a", "/l/b", "/m/a"}
@@ -166,7 +246,8 @@ func TestWithinAgrees(t *testing.T) {
 		}
 	}
 	for property := range plain {
-		if right, wrong := verdicts[fmt.Sprint(property, false)], verdicts[fmt.Sprint(property, true)]; right < 50 || wrong < 50 {
+		if right, wrong := verdicts[fmt.Sprint(property, false)],
+			verdicts[fmt.Sprint(property, true)]; right < 50 || wrong < 50 {
 			t.Errorf("%s: only %d right and %d wrong histories", property, right, wrong)
 		}
 	}
@@ -296,8 +377,8 @@ func plainInside(events []history.Event, within time.Duration) bool {
 	return false
 }
 
-// The logs of two processes of a service, which were recorded as the example does, are right; with the clock of one put forward
-// they are not, unless its uncertainty allows for that.
+// The logs of two processes of a service, which were recorded as the example does, are right; with
+// the clock of one put forward they are not, unless its uncertainty allows for that.
 func TestProductionHistories(t *testing.T) {
 	merged := func(forward time.Duration) []history.Event {
 		var logs []*history.Log
@@ -320,7 +401,10 @@ func TestProductionHistories(t *testing.T) {
 		return history.Merge(logs...).Events()
 	}
 	within := func(milliseconds int) history.Clocks {
-		return history.Clocks{Default: time.Millisecond, Of: map[int32]time.Duration{2: time.Duration(milliseconds) * time.Millisecond}}
+		return history.Clocks{
+			Default: time.Millisecond,
+			Of:      map[int32]time.Duration{2: time.Duration(milliseconds) * time.Millisecond},
+		}
 	}
 	for _, test := range []struct {
 		forward time.Duration
@@ -329,14 +413,18 @@ func TestProductionHistories(t *testing.T) {
 	}{
 		{0, 0, nil},
 		{0, 20, nil},
-		{10 * time.Millisecond, 1, []history.Property{history.ClientMutualExclusion, history.Linearizable}},
+		{10 * time.Millisecond, 1, []history.Property{
+			history.ClientMutualExclusion,
+			history.Linearizable,
+		}},
 		{10 * time.Millisecond, 11, nil},
 	} {
 		events := merged(test.forward)
 		for _, property := range history.WithinClocks {
 			v, decided := history.CheckWithin(property, events, within(test.within), models.Limits{})
 			if want := slices.Contains(test.broken, property); !decided || (v != nil) != want {
-				t.Errorf("forward %v, within %d ms: %s: %+v, want a violation: %v", test.forward, test.within, property, v, want)
+				t.Errorf("forward %v, within %d ms: %s: %+v, want a violation: %v", test.forward, test.within,
+					property, v, want)
 			}
 		}
 	}

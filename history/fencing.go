@@ -8,8 +8,8 @@ import (
 
 const reasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
 
-// A fence is the place in the order of holders of the grant that a process had last: the transaction that created
-// its node, or where no node is known its token.
+// A fence is the place in the order of holders of the grant that a process had last: the
+// transaction that created its node, or where no node is known its token.
 type fence struct {
 	process int32
 	zxid    int64
@@ -18,11 +18,12 @@ type fence struct {
 // CheckFencing decides [Fencing]: a resource that checks fencing tokens never accepts a write of an
 // older holder after one of a newer.
 //
-// Which holder is older does not depend on the tokens, which may be what is wrong: it is the one whose contender node
-// was created earlier, or where no node is known the one whose grant carries the lower token. The property holds if no
-// write is accepted whose process had its last grant by a node that is older than that of a write which was accepted
-// before. When a write counts as accepted is as for [CheckNoLostUpdate]. A write by a process that was never granted the
-// lock is not judged.
+// Which holder is older does not depend on the tokens, which may be what is wrong: it is the one
+// whose contender node was created earlier, or where no node is known the one whose grant carries
+// the lower token. The property holds if no write is accepted whose process had its last grant by a
+// node that is older than that of a write which was accepted before. When a write counts as
+// accepted is as for [CheckNoLostUpdate]. A write by a process that was never granted the lock is
+// not judged.
 //
 // Source: M. Burrows, The Chubby lock service, OSDI 2006, section 2.4, on sequencers.
 //
@@ -32,7 +33,8 @@ func CheckFencing(events []Event) *Violation {
 }
 
 type fencingMonitor struct {
-	resources []resource // the version of each is the place of the newest holder that has written to it
+	// the version of each is the place of the newest holder that has written to it
+	resources []resource
 	fences    []fence
 }
 
@@ -40,13 +42,15 @@ func (m *fencingMonitor) reset() { m.resources, m.fences = m.resources[:0], m.fe
 
 func (m *fencingMonitor) copy(from monitor) {
 	other := from.(*fencingMonitor)
-	m.resources, m.fences = append(m.resources[:0], other.resources...), append(m.fences[:0], other.fences...)
+	m.resources, m.fences = append(m.resources[:0], other.resources...),
+		append(m.fences[:0], other.fences...)
 }
 
 func (m *fencingMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds the places themselves and not only their order, since a grant by a token alone has a place that no node tells. The
-// nodes that may be granted yet have the places that the state of the ensemble tells, or the queue if they are gone.
+// state holds the places themselves and not only their order, since a grant by a token alone has a
+// place that no node tells. The nodes that may be granted yet have the places that the state of the
+// ensemble tells, or the queue if they are gone.
 func (m *fencingMonitor) state(q *queue, s *State) {
 	resources, fences := uint64(0), uint64(0)
 	for i := range m.resources {
@@ -65,8 +69,8 @@ func (m *fencingMonitor) state(q *queue, s *State) {
 	}
 }
 
-// visible: a process's place counts when it writes, and a resource from when it is first read, the sooner the more. The order of writes
-// that a process itself reports counts.
+// visible: a process's place counts when it writes, and a resource from when it is first read, the
+// sooner the more. The order of writes that a process itself reports counts.
 func (m *fencingMonitor) visible(q *queue, e *Event) bool {
 	return e.Kind == ResourceWrite && e.Path == "" || e.Kind == LockReturn && !q.settled(e)
 }
@@ -89,16 +93,19 @@ func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
 	}
 	newest := &m.resources[n]
 	if zxid := m.fences[f].zxid; zxid < newest.version {
-		return &Violation{Property: Fencing, Event: i, Reason: reasonLateWrite,
-			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d", e.Process, zxid,
-				newest.writer, newest.version)}
+		return &Violation{
+			Property: Fencing, Event: i, Reason: reasonLateWrite,
+			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d", e.Process,
+				zxid,
+				newest.writer, newest.version),
+		}
 	}
 	newest.version, newest.writer = m.fences[f].zxid, e.Process
 	return nil
 }
 
-// withNewest returns the resources with that of a reading. Here the version of a resource is the newest holder that has
-// written to it.
+// withNewest returns the resources with that of a reading. Here the version of a resource is the
+// newest holder that has written to it.
 func withNewest(resources []resource, e *Event) []resource {
 	for r := range resources {
 		if resources[r].path == e.Path {
@@ -108,7 +115,8 @@ func withNewest(resources []resource, e *Event) []resource {
 	return append(resources, resource{path: e.Path})
 }
 
-// withFence notes a grant. A grant of which neither node nor token is known leaves the process without a place in the order.
+// withFence notes a grant. A grant of which neither node nor token is known leaves the process
+// without a place in the order.
 func withFence(fences []fence, e *Event, q *queue) []fence {
 	now := fence{process: e.Process, zxid: e.Zxid}
 	if n := q.granted(e); n >= 0 {

@@ -2,12 +2,13 @@ package history
 
 import "errors"
 
-// What etcd guarantees of its watches, as the validators of its robustness tests name and quote it, and what that is for
-// ZooKeeper's, which fire once, carry no data and belong to a connection. A [Violation] of [NoLostWatch] has one of them as its
-// Guarantee.
+// What etcd guarantees of its watches, as the validators of its robustness tests name and quote it,
+// and what that is for ZooKeeper's, which fire once, carry no data and belong to a connection. A
+// [Violation] of [NoLostWatch] has one of them as its Guarantee.
 //
-// Sources: etcd API guarantees, https://etcd.io/docs/v3.5/learning/api_guarantees/, and etcd's tests/robustness/validate;
-// the ZooKeeper Programmer's Guide, What ZooKeeper Guarantees about Watches.
+// Sources: etcd API guarantees, https://etcd.io/docs/v3.5/learning/api_guarantees/, and etcd's
+// tests/robustness/validate; the ZooKeeper Programmer's Guide, What ZooKeeper Guarantees about
+// Watches.
 var (
 	ErrOrdered = errors.New(`broke Ordered: "events are ordered by revision"; ` +
 		`the events of a connection come in the order of the transactions that caused them`)
@@ -31,8 +32,10 @@ var (
 
 // guaranteeOf tells which guarantee is broken for each reason of [CheckNoLostWatch].
 var guaranteeOf = map[string]error{
-	reasonNeverArmed: ErrFilter, reasonFiredUncaused: ErrFilter, reasonFiredTwice: ErrUnique, reasonEventTwice: ErrUnique,
-	reasonFiredGone: ErrResumable, reasonGoneSilently: ErrResumable, reasonNotFired: ErrReliable, reasonEventLost: ErrReliable,
+	reasonNeverArmed: ErrFilter, reasonFiredUncaused: ErrFilter, reasonFiredTwice: ErrUnique,
+	reasonEventTwice: ErrUnique,
+	reasonFiredGone:  ErrResumable, reasonGoneSilently: ErrResumable, reasonNotFired: ErrReliable,
+	reasonEventLost:   ErrReliable,
 	reasonFiredInPart: ErrAtomic, reasonReplyFirst: ErrBookmarkable, reasonEventOrder: ErrOrdered,
 	reasonEventInvented: ErrPrevKV, reasonWrongType: ErrIsCreate,
 }

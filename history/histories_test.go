@@ -31,7 +31,10 @@ func unlockOK(p, attempt int32) history.Event {
 }
 
 func unlockFailed(p, attempt int32) history.Event {
-	return history.Event{Kind: history.UnlockReturn, Process: p, Attempt: attempt, Err: "connection loss"}
+	return history.Event{
+		Kind: history.UnlockReturn, Process: p, Attempt: attempt,
+		Err: "connection loss",
+	}
 }
 
 func on(kind history.Kind, p int32) history.Event { return history.Event{Kind: kind, Process: p} }
@@ -45,7 +48,10 @@ func crash(p int32) history.Event { return on(history.Crashed, p) }
 func session(p int32) int64 { return 100 + int64(p) }
 
 func created(p int32, path string, zxid int64) history.Event {
-	return history.Event{Kind: history.NodeCreated, Process: p, Path: path, Zxid: zxid, Session: session(p)}
+	return history.Event{
+		Kind: history.NodeCreated, Process: p, Path: path, Zxid: zxid,
+		Session: session(p),
+	}
 }
 
 func persistent(p int32, path string, zxid int64) history.Event {
@@ -53,7 +59,10 @@ func persistent(p int32, path string, zxid int64) history.Event {
 }
 
 func deleted(p int32, path string, zxid int64) history.Event {
-	return history.Event{Kind: history.NodeDeleted, Process: p, Path: path, Zxid: zxid, Session: session(p)}
+	return history.Event{
+		Kind: history.NodeDeleted, Process: p, Path: path, Zxid: zxid,
+		Session: session(p),
+	}
 }
 
 func changed(p int32, path string, zxid int64) history.Event {
@@ -69,11 +78,17 @@ func state(p int32, name string) history.Event {
 }
 
 func armed(p, watch int32, path, kind string) history.Event {
-	return history.Event{Kind: history.WatchArmed, Process: p, Watch: watch, Path: path, Name: kind, Session: session(p)}
+	return history.Event{
+		Kind: history.WatchArmed, Process: p, Watch: watch, Path: path, Name: kind,
+		Session: session(p),
+	}
 }
 
 func fired(p, watch int32, path string, zxid int64) history.Event {
-	return history.Event{Kind: history.WatchFired, Process: p, Watch: watch, Path: path, Zxid: zxid, Name: "deleted"}
+	return history.Event{
+		Kind: history.WatchFired, Process: p, Watch: watch, Path: path, Zxid: zxid,
+		Name: "deleted",
+	}
 }
 
 func gone(p, watch int32, path string) history.Event {
@@ -81,11 +96,17 @@ func gone(p, watch int32, path string) history.Event {
 }
 
 func delivered(p, watch int32, path string, zxid int64) history.Event {
-	return history.Event{Kind: history.WatchEvent, Process: p, Watch: watch, Path: path, Zxid: zxid, Name: "deleted"}
+	return history.Event{
+		Kind: history.WatchEvent, Process: p, Watch: watch, Path: path, Zxid: zxid,
+		Name: "deleted",
+	}
 }
 
 func notWatching(p, watch int32, path string) history.Event {
-	return history.Event{Kind: history.WatchEvent, Process: p, Watch: watch, Path: path, Name: "not-watching"}
+	return history.Event{
+		Kind: history.WatchEvent, Process: p, Watch: watch, Path: path,
+		Name: "not-watching",
+	}
 }
 
 func reply(p int32, zxid int64) history.Event {
@@ -141,7 +162,9 @@ type verdict struct {
 	event  int    // of the violation
 }
 
-func judge(t *testing.T, property history.Property, check func([]history.Event) *history.Violation, verdicts []verdict) {
+func judge(t *testing.T, property history.Property, check func([]history.Event) *history.Violation,
+	verdicts []verdict,
+) {
 	t.Helper()
 	for _, want := range verdicts {
 		t.Run(want.name, func(t *testing.T) {
@@ -164,22 +187,34 @@ func judge(t *testing.T, property history.Property, check func([]history.Event) 
 	}
 }
 
-// contention returns a history of processes that queue for the lock one behind the other, each with all that passes
-// between it and the ensemble.
+// contention returns a history of processes that queue for the lock one behind the other, each with
+// all that passes between it and the ensemble.
 func contention(processes int32) []history.Event {
 	var log []history.Event
 	zxid, request := int64(0), int32(0)
 	path := func(p int32) string { return fmt.Sprintf("/lock/n-%010d", p) }
 	exchange := func(p int32, op string, effects ...history.Event) {
 		request++
-		log = append(log, history.Event{Kind: history.Send, Process: p, Request: request, Op: op, Path: path(p)})
+		log = append(log, history.Event{
+			Kind: history.Send, Process: p, Request: request, Op: op,
+			Path: path(p),
+		})
 		log = append(log, effects...)
 		log = append(log,
-			history.Event{Kind: history.Serve, Process: p, Request: request, Op: op, Path: path(p), Zxid: zxid},
-			history.Event{Kind: history.Reply, Process: p, Request: request, Op: op, Path: path(p), Zxid: zxid})
+			history.Event{
+				Kind: history.Serve, Process: p, Request: request, Op: op, Path: path(p),
+				Zxid: zxid,
+			},
+			history.Event{
+				Kind: history.Reply, Process: p, Request: request, Op: op, Path: path(p),
+				Zxid: zxid,
+			})
 	}
 	for p := int32(1); p <= processes; p++ {
-		exchange(p, "connect", history.Event{Kind: history.SessionOpened, Process: p, Session: session(p)})
+		exchange(p, "connect", history.Event{
+			Kind: history.SessionOpened, Process: p,
+			Session: session(p),
+		})
 		log = append(log, state(p, "has-session"), lockCall(p, 1))
 		zxid++
 		exchange(p, "create", created(p, path(p), zxid))
@@ -192,7 +227,8 @@ func contention(processes int32) []history.Event {
 	}
 	log = append(log, on(history.FairPhase, 0))
 	for p := int32(1); p <= processes; p++ {
-		log = append(log, lockOK(p, 1, path(p)), on(history.Enter, p), on(history.Leave, p), unlockCall(p, 1))
+		log = append(log, lockOK(p, 1, path(p)), on(history.Enter, p), on(history.Leave, p),
+			unlockCall(p, 1))
 		zxid++
 		if p == processes {
 			exchange(p, "delete", deleted(p, path(p), zxid))

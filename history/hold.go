@@ -6,18 +6,20 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A hold is what a process has of the lock between a grant and the return of the Unlock that ends it.
+// A hold is what a process has of the lock between a grant and the return of the Unlock that ends
+// it.
 type hold struct {
-	process   int32
-	attempt   int32
-	node      int    // the index of the creation of its node, -1 if none is known
-	path      string // of that node
-	gone      bool   // its node was deleted before Unlock was called
-	told      bool   // of its loss
-	asking    bool   // a ReenterCall is open, at which
-	goneThen  bool   // its node was gone
-	toldThen  bool   // it had been told
-	refusedAt int    // the index of a ReenterReturn with an error that nothing has explained yet, 0 if there is none
+	process  int32
+	attempt  int32
+	node     int    // the index of the creation of its node, -1 if none is known
+	path     string // of that node
+	gone     bool   // its node was deleted before Unlock was called
+	told     bool   // of its loss
+	asking   bool   // a ReenterCall is open, at which
+	goneThen bool   // its node was gone
+	toldThen bool   // it had been told
+	// the index of a ReenterReturn with an error that nothing has explained yet, 0 if there is none
+	refusedAt int
 	leaving   bool
 	freed     bool // its node is deleted, before Unlock was called or after
 }
@@ -39,7 +41,8 @@ func (l *holdList) observe(q *queue, e *Event) {
 		granted := hold{process: e.Process, attempt: e.Attempt, node: -1}
 		if n := q.granted(e); n >= 0 {
 			m := &q.nodes[n]
-			granted.node, granted.path, granted.gone, granted.freed = m.created, m.path, m.deleted != 0, m.deleted != 0
+			granted.node, granted.path, granted.gone, granted.freed = m.created, m.path, m.deleted != 0,
+				m.deleted != 0
 		}
 		if h >= 0 {
 			(*l)[h] = granted
@@ -86,7 +89,8 @@ func (l holdList) state(s *State) {
 	sum := uint64(0)
 	for i := range l {
 		h := &l[i]
-		flags := bit(h.gone, 0) | bit(h.told, 1) | bit(h.asking, 2) | bit(h.goneThen, 3) | bit(h.toldThen, 4) |
+		flags := bit(h.gone, 0) | bit(h.told, 1) | bit(h.asking, 2) | bit(h.goneThen, 3) | bit(h.toldThen,
+			4) |
 			bit(h.refusedAt != 0, 5) | bit(h.leaving, 6) | bit(h.freed, 7) | bit(h.node >= 0, 8)
 		one := fold(uint64(uint32(h.process))<<32|uint64(uint32(h.attempt)), flags)
 		if h.node >= 0 && !h.freed {

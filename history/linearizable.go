@@ -15,24 +15,25 @@ import (
 const reasonNoOrder = "no order of the operations is one that a lock allows"
 
 const (
-	// maxVerdicts bounds the cache of a LinearizableChecker. A key takes two bytes or so for each call and return, so
-	// that a full cache is a few megabytes. One that is full is emptied: what a search produces drifts, and old
-	// histories do not come back more often than new ones.
+	// maxVerdicts bounds the cache of a LinearizableChecker. A key takes two bytes or so for each call
+	// and return, so that a full cache is a few megabytes. One that is full is emptied: what a search
+	// produces drifts, and old histories do not come back more often than new ones.
 	maxVerdicts = 1 << 15
 
-	// maxOperations bounds what is given to porcupine. A history of more operations is judged by its first ones: as every
-	// beginning of a linearizable history is linearizable, no violation that is found is false. Where none is found the
-	// verdict is unknown.
+	// maxOperations bounds what is given to porcupine. A history of more operations is judged by its
+	// first ones: as every beginning of a linearizable history is linearizable, no violation that is
+	// found is false. Where none is found the verdict is unknown.
 	maxOperations = 4096
 
-	// maxSteps bounds the search of porcupine in steps and not in time, so that the verdict never depends on the speed of
-	// the machine. It is about a second's worth.
+	// maxSteps bounds the search of porcupine in steps and not in time, so that the verdict never
+	// depends on the speed of the machine. It is about a second's worth.
 	maxSteps = 2_000_000
 
 	undecided = -1 // stands for a verdict
 )
 
-// A grant is an attempt that got the lock, with the indexes of the events that bound its operations.
+// A grant is an attempt that got the lock, with the indexes of the events that bound its
+// operations.
 type grant struct {
 	process, attempt int32
 	token            int64
@@ -60,8 +61,8 @@ type endpoint struct {
 	back      bool
 }
 
-// One event can bound several operations: a deletion can end an acquire, and begin and end a release. The slots give
-// these an order.
+// One event can bound several operations: a deletion can end an acquire, and begin and end a
+// release. The slots give these an order.
 const (
 	slotAcquire = iota
 	slotRelease
@@ -69,15 +70,16 @@ const (
 	slots
 )
 
-// A LinearizableChecker decides [Linearizable] and remembers its verdicts by the canonical history of operations, which
-// is the order of their calls and returns, with the processes renamed by their first appearance. Runs differ much more
-// in their events than in that, and so nearly all of them cost a lookup. The zero value is ready for use. It is not safe
-// for concurrent use.
+// A LinearizableChecker decides [Linearizable] and remembers its verdicts by the canonical history
+// of operations, which is the order of their calls and returns, with the processes renamed by their
+// first appearance. Runs differ much more in their events than in that, and so nearly all of them
+// cost a lookup. The zero value is ready for use. It is not safe for concurrent use.
 type LinearizableChecker struct {
 	Cut bool // the histories are beginnings of longer ones
 
-	verdicts map[string]int // how many endpoints make the shortest beginning that is wrong, 0 if none is, or undecided
-	unknown  bool           // the last check was not decided
+	// how many endpoints make the shortest beginning that is wrong, 0 if none is, or undecided
+	verdicts map[string]int
+	unknown  bool // the last check was not decided
 
 	// What follows is scratch.
 
@@ -89,43 +91,53 @@ type LinearizableChecker struct {
 	key        []byte
 }
 
-// CheckLinearizable decides [Linearizable] as a [LinearizableChecker] does, without remembering anything.
+// CheckLinearizable decides [Linearizable] as a [LinearizableChecker] does, without remembering
+// anything.
 func CheckLinearizable(events []Event) *Violation { return new(LinearizableChecker).Check(events) }
 
-// LockOperations returns the operations that [LinearizableChecker.Check] judges, for porcupine to check or visualize
-// with [models.Owner], [models.Mutex] or [models.Fenced]. Their times are positions in the canonical history and not indexes of events.
+// LockOperations returns the operations that [LinearizableChecker.Check] judges, for porcupine to
+// check or visualize with [models.Owner], [models.Mutex] or [models.Fenced]. Their times are
+// positions in the canonical history and not indexes of events.
 func LockOperations(events []Event) []porcupine.Operation {
 	c := new(LinearizableChecker)
 	c.build(events)
 	return c.beginning(len(c.endpoints))
 }
 
-// Check decides [Linearizable]: what the processes were told can be explained by one lock that they used one at a time.
+// Check decides [Linearizable]: what the processes were told can be explained by one lock that they
+// used one at a time.
 //
-// The property holds if the operations can be put in an order that [models.Owner] allows, and in which an operation that
-// ended before another began comes before it. The operations are made of the grants, that is, of the attempts of which
-// Lock returned without an error; an attempt that failed or never returned is no operation, since nobody was told that
-// it had the lock. What a process was not told of is taken from the ensemble's own events:
-//   - A grant is an acquire from the call of Lock to its return. If its node was deleted before that return, which
-//     happens when a session expires while the good news is under way, then the process had the lock before the
-//     deletion or never. Its acquire then ends at the deletion, and its release is at the deletion.
-//   - If the node was deleted before Unlock was called, or Unlock never was, the release is at the deletion: until then
-//     the ensemble kept the lock for the process, and whatever it did itself, it did not release it.
+// The property holds if the operations can be put in an order that [models.Owner] allows, and in
+// which an operation that ended before another began comes before it. The operations are made of
+// the grants, that is, of the attempts of which Lock returned without an error; an attempt that
+// failed or never returned is no operation, since nobody was told that it had the lock. What a
+// process was not told of is taken from the ensemble's own events:
+//   - A grant is an acquire from the call of Lock to its return. If its node was deleted before
+//     that return, which happens when a session expires while the good news is under way, then the
+//     process had the lock before the deletion or never. Its acquire then ends at the deletion, and
+//     its release is at the deletion.
+//   - If the node was deleted before Unlock was called, or Unlock never was, the release is at the
+//     deletion: until then the ensemble kept the lock for the process, and whatever it did itself,
+//     it did not release it.
 //   - If the node was deleted during a call of Unlock that succeeded, the release is that call.
-//   - If the node was deleted after the call of Unlock in any other way, such as by a retry in the background after
-//     Unlock returned an error, the release is from that call to the deletion. It cannot be held against the lock if it
-//     serves another process earlier, since from the call on the holder has renounced it.
-//   - If the node was never deleted, there is no release. But if Unlock was called and the history is a beginning only
-//     ([LinearizableChecker].Cut), it is from that call to the end, for the node may go yet.
-//   - If no node is known, the release is the call of Unlock, and if that did not succeed, it is from that call to the
-//     end of the history.
+//   - If the node was deleted after the call of Unlock in any other way, such as by a retry in the
+//     background after Unlock returned an error, the release is from that call to the deletion. It
+//     cannot be held against the lock if it serves another process earlier, since from the call on
+//     the holder has renounced it.
+//   - If the node was never deleted, there is no release. But if Unlock was called and the history
+//     is a beginning only ([LinearizableChecker].Cut), it is from that call to the end, for the
+//     node may go yet.
+//   - If no node is known, the release is the call of Unlock, and if that did not succeed, it is
+//     from that call to the end of the history.
 //
-// All grants of a history are taken to be of one lock. The event of the violation is the last one of the shortest
-// beginning of the history that is wrong; for an acquire it is the return of Lock, which is what tells of it.
+// All grants of a history are taken to be of one lock. The event of the violation is the last one
+// of the shortest beginning of the history that is wrong; for an acquire it is the return of Lock,
+// which is what tells of it.
 //
-// Building the operations takes time linear in the events, times the number of live nodes, and sorting them takes
-// O(n log n) in their number. A history whose verdict is known allocates nothing. The search for a verdict is
-// exponential in the number of operations that overlap, which is that of processes, but not in the length.
+// Building the operations takes time linear in the events, times the number of live nodes, and
+// sorting them takes O(n log n) in their number. A history whose verdict is known allocates
+// nothing. The search for a verdict is exponential in the number of operations that overlap, which
+// is that of processes, but not in the length.
 func (c *LinearizableChecker) Check(events []Event) *Violation {
 	c.build(events)
 	wrong, known := c.verdicts[string(c.key)]
@@ -145,13 +157,14 @@ func (c *LinearizableChecker) Check(events []Event) *Violation {
 	last := &c.operations[c.endpoints[wrong-1].operation]
 	return &Violation{
 		Property: Linearizable, Event: last.event, Reason: reasonNoOrder,
-		Detail: fmt.Sprintf("%s, as event %d tells, where no order of the acquires and releases so far leaves it possible",
+		Detail: fmt.Sprintf("%s, as event %d tells, where no order of the acquires and releases so far "+
+			"leaves it possible",
 			models.Owner.DescribeOperation(last.input(), nil), last.event),
 	}
 }
 
-// Undecided tells whether the last check has reached its limits before it came to a verdict: then no violation is known,
-// and that is no reason to believe that there is none.
+// Undecided tells whether the last check has reached its limits before it came to a verdict: then
+// no violation is known, and that is no reason to believe that there is none.
 func (c *LinearizableChecker) Undecided() bool { return c.unknown }
 
 func (o *operation) input() models.Input {
@@ -161,8 +174,9 @@ func (o *operation) input() models.Input {
 	return models.Input{Process: o.process, Verb: models.Acquire}
 }
 
-// shortestWrong returns how many endpoints make the shortest beginning that is not linearizable, 0 if there is none, or
-// undecided. A beginning of one that is linearizable is so too, which allows a binary search.
+// shortestWrong returns how many endpoints make the shortest beginning that is not linearizable, 0
+// if there is none, or undecided. A beginning of one that is linearizable is so too, which allows a
+// binary search.
 func (c *LinearizableChecker) shortestWrong() int {
 	all := min(len(c.endpoints), 2*maxOperations)
 	switch c.judge(all) {
@@ -181,9 +195,10 @@ func (c *LinearizableChecker) judge(n int) models.Verdict {
 	return models.Check(models.Owner, c.beginning(n), models.Limits{Steps: maxSteps})
 }
 
-// beginning returns the operations of the first n endpoints. An acquire that has not returned there is left out, for
-// nothing that has returned can depend on it. A release that has not returned there may have taken effect or not, and
-// is kept: as nobody but its process can release that grant, putting it last is legal if leaving it out is.
+// beginning returns the operations of the first n endpoints. An acquire that has not returned there
+// is left out, for nothing that has returned can depend on it. A release that has not returned
+// there may have taken effect or not, and is kept: as nobody but its process can release that
+// grant, putting it last is legal if leaving it out is.
 func (c *LinearizableChecker) beginning(n int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	for i := range c.operations {
@@ -237,8 +252,9 @@ func (c *LinearizableChecker) grant(e *Event, i int) {
 	c.grants = append(c.grants, g)
 }
 
-// delete notes the deletion of a node with every grant that rests on it. It looks at the grants from the last one
-// backwards and stops at the first that was made before the node, so that a long history of grants costs little.
+// delete notes the deletion of a node with every grant that rests on it. It looks at the grants
+// from the last one backwards and stops at the first that was made before the node, so that a long
+// history of grants costs little.
 func (c *LinearizableChecker) delete(path string, i int) {
 	n := c.queue.live(path)
 	if n < 0 {
@@ -269,11 +285,13 @@ func (c *LinearizableChecker) unlock(e *Event, i int) {
 // addGrant adds the acquire and the release of a grant.
 func (c *LinearizableChecker) addGrant(g *grant, end int) {
 	if g.deleted != 0 && g.deleted < g.granted {
-		c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire, g.deleted*slots+slotAcquire)
+		c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire,
+			g.deleted*slots+slotAcquire)
 		c.addRelease(g.process, g.deleted, g.deleted)
 		return
 	}
-	c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire, g.granted*slots+slotAcquire)
+	c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire,
+		g.granted*slots+slotAcquire)
 	from, to := g.unlock, g.deleted
 	switch {
 	case g.node < 0 && g.unlock == 0, g.node >= 0 && g.deleted == 0 && !(c.Cut && g.unlock != 0):
@@ -289,7 +307,8 @@ func (c *LinearizableChecker) addGrant(g *grant, end int) {
 }
 
 func (c *LinearizableChecker) addRelease(process int32, from, to int) {
-	c.add(operation{process: process, release: true, event: to}, from*slots+slotRelease, to*slots+slotReleased)
+	c.add(operation{process: process, release: true, event: to}, from*slots+slotRelease,
+		to*slots+slotReleased)
 }
 
 func (c *LinearizableChecker) add(o operation, from, to int) {
@@ -299,11 +318,12 @@ func (c *LinearizableChecker) add(o operation, from, to int) {
 	c.endpoints = append(c.endpoints, endpoint{from, n, false}, endpoint{to, n, true})
 }
 
-// canonicalize orders the endpoints and writes the key. A call is written as the process and what it does, a return as
-// the number of the operation that returns. The sort is stable, so that even where two grants of one node end with its
-// deletion at the same instant the order is settled.
+// canonicalize orders the endpoints and writes the key. A call is written as the process and what
+// it does, a return as the number of the operation that returns. The sort is stable, so that even
+// where two grants of one node end with its deletion at the same instant the order is settled.
 func (c *LinearizableChecker) canonicalize() {
-	slices.SortStableFunc(c.endpoints, func(a, b endpoint) int { return cmp.Compare(a.instant, b.instant) })
+	slices.SortStableFunc(c.endpoints,
+		func(a, b endpoint) int { return cmp.Compare(a.instant, b.instant) })
 	c.key, c.names = c.key[:0], c.names[:0]
 	calls := 0
 	for i, p := range c.endpoints {

@@ -15,8 +15,14 @@ import (
 
 func TestLinearizable(t *testing.T) {
 	const wrong = "no order of the operations is one that a lock allows"
-	one := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(1, 1, "")}
-	after := func(events ...history.Event) []history.Event { return append(one[:len(one):len(one)], events...) }
+	one := []history.Event{
+		lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
+		created(2, "/l/b", 2), lockOK(1, 1, ""),
+	}
+	after := func(events ...history.Event) []history.Event {
+		return append(one[:len(one):len(one)],
+			events...)
+	}
 	judge(t, history.Linearizable, history.CheckLinearizable, []verdict{
 		{name: "nothing"},
 		{name: "one holds", events: one},
@@ -24,23 +30,29 @@ func TestLinearizable(t *testing.T) {
 		{name: "two hold, and one gives back then", reason: wrong, event: 5, events: after(
 			lockOK(2, 1, ""), unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1))},
 		{name: "the second failed", events: after(lockFailed(2, 1))},
-		{name: "given back", events: after(unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1), lockOK(2, 1, ""))},
-		{name: "granted during unlock", events: after(unlockCall(1, 1), lockOK(2, 1, ""), deleted(1, "/l/a", 3), unlockOK(1, 1))},
-		{name: "unlock did nothing", reason: wrong, event: 7, events: after(unlockCall(1, 1), unlockOK(1, 1), lockOK(2, 1, ""))},
+		{name: "given back", events: after(unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1),
+			lockOK(2, 1, ""))},
+		{name: "granted during unlock", events: after(unlockCall(1, 1), lockOK(2, 1, ""),
+			deleted(1, "/l/a", 3), unlockOK(1, 1))},
+		{name: "unlock did nothing", reason: wrong, event: 7, events: after(unlockCall(1, 1),
+			unlockOK(1, 1), lockOK(2, 1, ""))},
 		{name: "unlock failed, and then the node went", events: after(
 			unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""), deleted(1, "/l/a", 3))},
 		{name: "unlock failed, and the node never went", reason: wrong, event: 7, events: after(
 			unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""))},
 		{name: "expired", events: after(deleted(1, "/l/a", 3), expired(1), lockOK(2, 1, ""))},
-		{name: "expired too late", reason: wrong, event: 5, events: after(lockOK(2, 1, ""), deleted(1, "/l/a", 3), expired(1))},
+		{name: "expired too late", reason: wrong, event: 5, events: after(lockOK(2, 1, ""),
+			deleted(1, "/l/a", 3), expired(1))},
 		{name: "expired too late, and unlocked afterwards", reason: wrong, event: 5, events: after(
 			lockOK(2, 1, ""), deleted(1, "/l/a", 3), unlockCall(1, 1), unlockOK(1, 1))},
 		{name: "expired before it was told of the grant", events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), expired(1), lockCall(2, 1), created(2, "/l/b", 3),
+			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), expired(1), lockCall(2, 1),
+			created(2, "/l/b", 3),
 			lockOK(2, 1, ""), lockOK(1, 1, ""),
 		}},
 		{name: "expired before it ever had the lock", reason: wrong, event: 6, events: []history.Event{
-			lockCall(2, 1), created(2, "/l/a", 1), lockOK(2, 1, ""), lockCall(1, 1), created(1, "/l/b", 2), deleted(1, "/l/b", 3),
+			lockCall(2, 1), created(2, "/l/a", 1), lockOK(2, 1, ""), lockCall(1, 1), created(1, "/l/b", 2),
+			deleted(1, "/l/b", 3),
 			lockOK(1, 1, ""),
 		}},
 		{name: "a node taken over", reason: wrong, event: 5, events: after(lockOK(2, 1, "/l/a"))},
@@ -51,18 +63,22 @@ func TestLinearizable(t *testing.T) {
 			lockCall(1, 1), lockOK(1, 1, ""), crash(1), lockCall(2, 1), lockOK(2, 1, ""),
 		}},
 		{name: "without nodes, given back", events: []history.Event{
-			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), lockCall(2, 1), lockOK(2, 1, ""), unlockOK(1, 1),
+			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), lockCall(2, 1), lockOK(2, 1, ""),
+			unlockOK(1, 1),
 		}},
 		{name: "without nodes, unlock failed", events: []history.Event{
-			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), unlockFailed(1, 1), lockCall(2, 1), lockOK(2, 1, ""),
+			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), unlockFailed(1, 1), lockCall(2, 1),
+			lockOK(2, 1, ""),
 		}},
 		{name: "without nodes, given back too late", reason: wrong, event: 3, events: []history.Event{
-			lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, ""), unlockCall(1, 1), unlockOK(1, 1),
+			lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, ""), unlockCall(1, 1),
+			unlockOK(1, 1),
 		}},
 	})
 }
 
-// TestLockOperations shows the operations as the order of their calls, in capitals, and their returns.
+// TestLockOperations shows the operations as the order of their calls, in capitals, and their
+// returns.
 func TestLockOperations(t *testing.T) {
 	begin := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1)}
 	after := func(events ...history.Event) []history.Event { return append(begin[:len(begin):len(begin)], events...) }
@@ -74,19 +90,39 @@ func TestLockOperations(t *testing.T) {
 	}{
 		{"waiting", after(), ""},
 		{"granted", after(ok), "A1 a1"},
-		{"unlocked", after(ok, unlockCall(1, 1), lockCall(3, 1), del, lockOK(3, 1, ""), unlockOK(1, 1)), "A1 a1 R1 A3 a3 r1"},
-		{"deleted later", after(ok, unlockCall(1, 1), lockCall(3, 1), unlockOK(1, 1), lockOK(3, 1, ""), del), "A1 a1 R1 A3 a3 r1"},
-		{"unlock failed", after(ok, unlockCall(1, 1), lockCall(3, 1), del, lockOK(3, 1, ""), unlockFailed(1, 1)), "A1 a1 R1 A3 r1 a3"},
-		{"deleted before", after(ok, del, unlockCall(1, 1), lockOK(2, 1, ""), unlockOK(1, 1)), "A1 A2 a1 R1 r1 a2"},
-		{"told late", after(del, lockOK(2, 1, ""), ok, unlockCall(1, 1), unlockOK(1, 1)), "A1 A2 a1 R1 r1 a2"},
-		{"two nodes deleted before", after(del, lockOK(2, 1, ""), created(1, "/l/b", 3), deleted(1, "/l/b", 4), lockOK(1, 1, "")), "A1 A2 a2 a1 R1 r1"},
-		{"the first of two nodes deleted", after(lockOK(2, 1, ""), del, created(1, "/l/b", 3), unlockCall(2, 1), lockOK(1, 1, "")), "A1 A2 a2 R2 a1 r2"},
-		{"another attempt unlocked", after(ok, unlockCall(1, 2), lockOK(2, 1, ""), del), "A1 A2 a1 a2 R1 r1"},
-		{"unlocked twice", after(ok, unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""), unlockCall(1, 1), del, unlockOK(1, 1)), "A1 A2 a1 R1 a2 r1"},
+		{
+			"unlocked", after(ok, unlockCall(1, 1), lockCall(3, 1), del, lockOK(3, 1, ""), unlockOK(1, 1)),
+			"A1 a1 R1 A3 a3 r1",
+		},
+		{"deleted later", after(ok, unlockCall(1, 1), lockCall(3, 1), unlockOK(1, 1), lockOK(3, 1, ""),
+			del), "A1 a1 R1 A3 a3 r1"},
+		{"unlock failed", after(ok, unlockCall(1, 1), lockCall(3, 1), del, lockOK(3, 1, ""),
+			unlockFailed(1, 1)), "A1 a1 R1 A3 r1 a3"},
+		{
+			"deleted before", after(ok, del, unlockCall(1, 1), lockOK(2, 1, ""), unlockOK(1, 1)),
+			"A1 A2 a1 R1 r1 a2",
+		},
+		{
+			"told late", after(del, lockOK(2, 1, ""), ok, unlockCall(1, 1), unlockOK(1, 1)),
+			"A1 A2 a1 R1 r1 a2",
+		},
+		{"two nodes deleted before", after(del, lockOK(2, 1, ""), created(1, "/l/b", 3),
+			deleted(1, "/l/b", 4), lockOK(1, 1, "")), "A1 A2 a2 a1 R1 r1"},
+		{"the first of two nodes deleted", after(lockOK(2, 1, ""), del, created(1, "/l/b", 3),
+			unlockCall(2, 1), lockOK(1, 1, "")), "A1 A2 a2 R2 a1 r2"},
+		{
+			"another attempt unlocked", after(ok, unlockCall(1, 2), lockOK(2, 1, ""), del),
+			"A1 A2 a1 a2 R1 r1",
+		},
+		{"unlocked twice", after(ok, unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""),
+			unlockCall(1, 1), del, unlockOK(1, 1)), "A1 A2 a1 R1 a2 r1"},
 		{"nobody", []history.Event{lockCall(0, 1), lockOK(0, 1, "")}, ""},
 		{"never deleted", after(ok, unlockCall(1, 1), unlockOK(1, 1)), "A1 a1"},
 		{"no node", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockOK(2, 1), ok), "A1 A2 a2 R2 r2 a1"},
-		{"no node, unlock failed", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockFailed(2, 1), ok), "A1 A2 a2 R2 a1 r2"},
+		{
+			"no node, unlock failed", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockFailed(2, 1), ok),
+			"A1 A2 a2 R2 a1 r2",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := spell(history.LockOperations(test.events)); got != test.want {
@@ -115,10 +151,14 @@ func TestLinearizableCheckerRemembers(t *testing.T) {
 	right := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), unlockOK(1, 1)}
 	wrong := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")}
 	twice := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), lockCall(1, 2), lockOK(1, 2, "")}
-	renamed := []history.Event{on(history.Tick, 0), lockCall(5, 1), lockOK(5, 1, ""), lockCall(3, 1), lockOK(3, 1, "")}
+	renamed := []history.Event{
+		on(history.Tick, 0), lockCall(5, 1), lockOK(5, 1, ""), lockCall(3, 1),
+		lockOK(3, 1, ""),
+	}
 	for range 2 {
 		for _, events := range [][]history.Event{right, wrong, renamed, twice} {
-			if got, want := c.Check(events), history.CheckLinearizable(events); !reflect.DeepEqual(got, want) {
+			if got, want := c.Check(events), history.CheckLinearizable(events); !reflect.DeepEqual(got,
+				want) {
 				t.Errorf("got %+v, a new checker says %+v", got, want)
 			}
 		}
@@ -130,13 +170,15 @@ func TestLinearizableCheckerForgets(t *testing.T) {
 	var c history.LinearizableChecker
 	wrong := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")}
 	want := c.Check(wrong)
-	// Every n gives a history of its own: each bit says whether the lock goes to the other process for the next turn.
+	// Every n gives a history of its own: each bit says whether the lock goes to the other process for
+	// the next turn.
 	var events []history.Event
 	for n := range 1<<15 + 1 {
 		events = events[:0]
 		process := int32(1)
 		for bit := range 17 {
-			events = append(events, lockCall(process, 1), lockOK(process, 1, ""), unlockCall(process, 1), unlockOK(process, 1))
+			events = append(events, lockCall(process, 1), lockOK(process, 1, ""), unlockCall(process, 1),
+				unlockOK(process, 1))
 			if n>>bit&1 == 1 {
 				process = 3 - process
 			}
@@ -158,7 +200,8 @@ func TestLinearizableIsBounded(t *testing.T) {
 		turns = append(turns, lockCall(p, n), lockOK(p, n, ""), unlockCall(p, n), unlockOK(p, n))
 	}
 	wrong := []history.Event{lockCall(4, 1), lockOK(4, 1, ""), lockCall(5, 1), lockOK(5, 1, "")}
-	if v := history.CheckLinearizable(slices.Insert(slices.Clone(turns), 4*2000, wrong...)); v == nil || v.Event != 4*2000+3 {
+	if v := history.CheckLinearizable(slices.Insert(slices.Clone(turns), 4*2000,
+		wrong...)); v == nil || v.Event != 4*2000+3 {
 		t.Errorf("%+v", v)
 	}
 	if v := history.CheckLinearizable(append(turns, wrong...)); v != nil {
@@ -166,7 +209,8 @@ func TestLinearizableIsBounded(t *testing.T) {
 	}
 }
 
-// Of a history that is only a beginning a release that is under way may still come, and one that nobody asked for not.
+// Of a history that is only a beginning a release that is under way may still come, and one that
+// nobody asked for not.
 func TestLinearizableOfABeginning(t *testing.T) {
 	c := history.LinearizableChecker{Cut: true}
 	held := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a")}
@@ -180,7 +224,8 @@ func TestLinearizableOfABeginning(t *testing.T) {
 }
 
 func TestLockModelDescribes(t *testing.T) {
-	acquire, release := models.Input{Process: 2, Verb: models.Acquire}, models.Input{Process: 2, Verb: models.Release}
+	acquire, release := models.Input{Process: 2, Verb: models.Acquire},
+		models.Input{Process: 2, Verb: models.Release}
 	free := models.Owner.Init()
 	legal, owned := models.Owner.Step(free, acquire, nil)
 	if !legal {

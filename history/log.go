@@ -10,8 +10,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A Log is the events of one run in the order in which they happened. The zero value is an empty log. It is not safe
-// for concurrent use.
+// A Log is the events of one run in the order in which they happened. The zero value is an empty
+// log. It is not safe for concurrent use.
 type Log struct {
 	events []Event
 	buffer []byte // scratch for Hash
@@ -24,7 +24,8 @@ type Mark struct {
 	digest xxhash.Digest // of the events before; not begun where there are none
 }
 
-// Mark returns the end of the log as it is now. It takes time linear in the number of events since the last mark.
+// Mark returns the end of the log as it is now. It takes time linear in the number of events since
+// the last mark.
 func (l *Log) Mark() Mark {
 	m := l.marked
 	if m.events == 0 {
@@ -36,10 +37,12 @@ func (l *Log) Mark() Mark {
 	return m
 }
 
-// Return forgets all events after the mark, which must be one of this log and no later than any to which it has been taken back.
+// Return forgets all events after the mark, which must be one of this log and no later than any to
+// which it has been taken back.
 func (l *Log) Return(m Mark) { l.events, l.marked = l.events[:m.events], m }
 
-// encoded returns all events from the given one on in one encoding, which is good until the next call.
+// encoded returns all events from the given one on in one encoding, which is good until the next
+// call.
 func (l *Log) encoded(from int) []byte {
 	b := l.buffer[:0]
 	for i := from; i < len(l.events); i++ {
@@ -55,8 +58,8 @@ func NewLog(events []Event) *Log { return &Log{events: events} }
 // Append adds an event at the end.
 func (l *Log) Append(e Event) { l.events = append(l.events, e) }
 
-// Events returns all events. The slice is the log's own: it must not be changed, and is good until the next call of
-// Append or Reset.
+// Events returns all events. The slice is the log's own: it must not be changed, and is good until
+// the next call of Append or Reset.
 func (l *Log) Events() []Event { return l.events }
 
 // Len returns the number of events.
@@ -65,8 +68,9 @@ func (l *Log) Len() int { return len(l.events) }
 // Reset empties the log and keeps its memory for the next run.
 func (l *Log) Reset() { l.events, l.marked = l.events[:0], Mark{} }
 
-// Hash returns the trace hash: 64 bits over every field of every event, in order. Equal logs have equal hashes on
-// every machine. It takes time linear in the number of events since the last [Log.Mark].
+// Hash returns the trace hash: 64 bits over every field of every event, in order. Equal logs have
+// equal hashes on every machine. It takes time linear in the number of events since the last
+// [Log.Mark].
 func (l *Log) Hash() uint64 {
 	if l.marked.events == 0 {
 		return xxhash.Sum64(l.encoded(0))
@@ -88,7 +92,8 @@ func (e *Event) appendFields(b []byte) []byte {
 	if e.Attempt|e.Request|e.Watch == 0 { // as of many events
 		b = append(b, 0, 0, 0)
 	} else {
-		b = appendVarint(appendVarint(appendVarint(b, int64(e.Attempt)), int64(e.Request)), int64(e.Watch))
+		b = appendVarint(appendVarint(appendVarint(b, int64(e.Attempt)), int64(e.Request)),
+			int64(e.Watch))
 	}
 	b = appendVarint(appendVarint(b, e.Zxid), e.Session)
 	b = appendString(appendString(b, e.Op), e.Path)
@@ -126,7 +131,8 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// processesMax is the highest number of a process that Read accepts: a timeline has a column for each.
+// processesMax is the highest number of a process that Read accepts: a timeline has a column for
+// each.
 const processesMax = 10_000
 
 // Write writes the log as JSON Lines, one event a line.
@@ -141,8 +147,9 @@ func (l *Log) Write(w io.Writer) error {
 	return buffered.Flush()
 }
 
-// Read reads a log that [Log.Write] wrote. Fields that it does not know are ignored, so that an older reader copes
-// with a newer file; a line that is no event is an error that gives the line's number.
+// Read reads a log that [Log.Write] wrote. Fields that it does not know are ignored, so that an
+// older reader copes with a newer file; a line that is no event is an error that gives the line's
+// number.
 func Read(r io.Reader) (*Log, error) {
 	log := new(Log)
 	scanner := bufio.NewScanner(r)

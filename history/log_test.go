@@ -21,7 +21,8 @@ func logOf(events ...history.Event) *history.Log {
 
 // full has a value other than zero in every field, which the tests verify.
 var full = history.Event{
-	At: 1, Relaxes: true, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5, Server: 8, Peer: 10, Bytes: 9, Zxid: 6, Session: 7,
+	At: 1, Relaxes: true, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5,
+	Server: 8, Peer: 10, Bytes: 9, Zxid: 6, Session: 7,
 	Op: "op", Path: "/päth", Name: "name\n", Err: `"err"`,
 }
 
@@ -130,10 +131,16 @@ func TestKindText(t *testing.T) {
 	}
 }
 
-// A log that is taken back to a mark is what it was, and has the hash that one has which was never longer.
+// A log that is taken back to a mark is what it was, and has the hash that one has which was never
+// longer.
 func TestMarks(t *testing.T) {
 	var log history.Log
-	event := func(i int) history.Event { return history.Event{Kind: history.Send, Process: int32(i), Path: "/lock"} }
+	event := func(i int) history.Event {
+		return history.Event{
+			Kind: history.Send, Process: int32(i),
+			Path: "/lock",
+		}
+	}
 	var marks []history.Mark
 	for i := range 5 {
 		marks = append(marks, log.Mark())
@@ -144,7 +151,8 @@ func TestMarks(t *testing.T) {
 		log.Return(marks[n])
 		want := history.NewLog(slices.Clone(log.Events()))
 		if log.Len() != 2*n || log.Hash() != want.Hash() {
-			t.Errorf("mark %d: %d events with hash %x, want %d and %x", n, log.Len(), log.Hash(), 2*n, want.Hash())
+			t.Errorf("mark %d: %d events with hash %x, want %d and %x", n, log.Len(), log.Hash(), 2*n,
+				want.Hash())
 		}
 		log.Append(event(20))
 		want.Append(event(20))

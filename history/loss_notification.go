@@ -17,19 +17,23 @@ const (
 	reasonEnteredOut = "a process entered its critical section after it was told of its loss"
 )
 
-// CheckLossNotification decides [LossNotification]: a holder that loses the lock is told so, and nothing says otherwise afterwards.
+// CheckLossNotification decides [LossNotification]: a holder that loses the lock is told so, and
+// nothing says otherwise afterwards.
 //
-// A hold is lost when its node is deleted before its process calls Unlock: with its session, or by anybody. Its process
-// is told by a Lost event, or at last by an error of Unlock. The property holds if
-//   - Unlock returns no success to a holder that has lost the lock, and none to one that was told that it has;
-//   - a holder that had lost the lock or was told so is not granted it once more (ReenterReturn), nor does it enter its
-//     critical section after it was told;
-//   - Lock does not return success by a node that does not exist, unless the process has made it in this attempt; nor, where
-//     it names no node, to a process that has made ephemeral nodes of which none is left.
+// A hold is lost when its node is deleted before its process calls Unlock: with its session, or by
+// anybody. Its process is told by a Lost event, or at last by an error of Unlock. The property
+// holds if
+//   - Unlock returns no success to a holder that has lost the lock, and none to one that was told
+//     that it has;
+//   - a holder that had lost the lock or was told so is not granted it once more (ReenterReturn),
+//     nor does it enter its critical section after it was told;
+//   - Lock does not return success by a node that does not exist, unless the process has made it in
+//     this attempt; nor, where it names no node, to a process that has made ephemeral nodes of
+//     which none is left.
 //
-// Whether the holder is told in time is a matter of [ClientMutualExclusion]. A process that has crashed is told nothing. Where
-// the history has seen no node in the directory of the one that is named, as that of a service in production, only what a
-// holder was told is judged.
+// Whether the holder is told in time is a matter of [ClientMutualExclusion]. A process that has
+// crashed is told nothing. Where the history has seen no node in the directory of the one that is
+// named, as that of a service in production, only what a holder was told is judged.
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
 func CheckLossNotification(events []Event) *Violation {
@@ -64,8 +68,8 @@ func (m *lossMonitor) state(_ *queue, s *State) {
 	s.fold(directories, 0)
 }
 
-// visible: a node that goes before an unlock or a reentry is called is lost to it. A grant by the process's own node may come sooner,
-// for the process has to be told of the loss all the same.
+// visible: a node that goes before an unlock or a reentry is called is lost to it. A grant by the
+// process's own node may come sooner, for the process has to be told of the loss all the same.
 func (m *lossMonitor) visible(q *queue, e *Event) bool {
 	switch e.Kind {
 	case UnlockCall, ReenterCall:
@@ -88,8 +92,10 @@ func (m *lossMonitor) observe(q *queue, log []Event, i int) *Violation {
 		reason = m.judgeTold(e)
 	}
 	if reason != "" {
-		return &Violation{Property: LossNotification, Event: i, Reason: reason,
-			Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt)}
+		return &Violation{
+			Property: LossNotification, Event: i, Reason: reason,
+			Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+		}
 	}
 	m.holds.observe(q, e)
 	if e.Kind == NodeCreated {
@@ -128,7 +134,8 @@ func (m *lossMonitor) judgeTold(e *Event) string {
 	return ""
 }
 
-// judgeNodeless returns what is wrong with a grant whose node is not alive and was not made in this attempt.
+// judgeNodeless returns what is wrong with a grant whose node is not alive and was not made in this
+// attempt.
 func (m *lossMonitor) judgeNodeless(q *queue, before []Event, e *Event) string {
 	switch {
 	case e.Path == "":
@@ -137,7 +144,10 @@ func (m *lossMonitor) judgeNodeless(q *queue, before []Event, e *Event) string {
 			return reasonNoNode // With a node from before it may hold the lock by that.
 		}
 	case q.live(e.Path) < 0 && slices.Contains(m.directories, directory(e.Path)):
-		if slices.ContainsFunc(before, func(b Event) bool { return b.Kind == NodeDeleted && b.Path == e.Path }) {
+		if slices.ContainsFunc(before, func(b Event) bool {
+			return b.Kind == NodeDeleted &&
+				b.Path == e.Path
+		}) {
 			return reasonDeadGrant
 		}
 		return reasonNoSuchNode

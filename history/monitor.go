@@ -15,10 +15,11 @@ type monitor interface {
 	observe(q *queue, log []Event, i int) *Violation
 	// finish returns how the end of the history breaks the property, or nil.
 	finish(q *queue, log []Event) *Violation
-	// visible reports whether an event of a process must not be taken to come sooner than it does, before
-	// what other processes and the ensemble do in between: a violation may be lost by that. An event that
-	// commutes with these is not visible, nor is one that breaks, if it comes sooner, all that it breaks
-	// now. The queue is that of the events before, and the monitor has not observed the event.
+	// visible reports whether an event of a process must not be taken to come sooner than it does,
+	// before what other processes and the ensemble do in between: a violation may be lost by that. An
+	// event that commutes with these is not visible, nor is one that breaks, if it comes sooner, all
+	// that it breaks now. The queue is that of the events before, and the monitor has not observed the
+	// event.
 	visible(q *queue, e *Event) bool
 	// state folds in what decides, together with the queue, how events to come can break the property.
 	state(q *queue, s *State)
@@ -42,7 +43,10 @@ type rule struct {
 }
 
 func newRule(claims []Property, limits Limits) rule {
-	return rule{limits, slices.Contains(claims, ServerMutualExclusion), slices.Contains(claims, Linearizable)}
+	return rule{
+		limits, slices.Contains(claims, ServerMutualExclusion),
+		slices.Contains(claims, Linearizable),
+	}
 }
 
 // A verdict is what becomes of one property in a pass over a history.
@@ -88,8 +92,8 @@ type State struct {
 	gone func(process int32) bool
 }
 
-// ended reports whether a process will never do anything again: its own part in what happened, as far
-// as only it could have made use of that, makes no difference any more.
+// ended reports whether a process will never do anything again: its own part in what happened, as
+// far as only it could have made use of that, makes no difference any more.
 func (s *State) ended(process int32) bool { return s.gone != nil && s.gone(process) }
 
 // fold folds two numbers in. Their order, and that of the calls, counts.
@@ -117,8 +121,9 @@ func bit(condition bool, place int) uint64 {
 	return 0
 }
 
-// A Monitor decides several properties at once, event by event, of a history that grows and can be taken
-// back to an earlier length. The zero value is not usable; see [NewMonitor]. It is not safe for concurrent use.
+// A Monitor decides several properties at once, event by event, of a history that grows and can be
+// taken back to an earlier length. The zero value is not usable; see [NewMonitor]. It is not safe
+// for concurrent use.
 type Monitor struct {
 	monitorState
 	properties []Property // as the monitors are, in canonical order
@@ -135,8 +140,8 @@ type monitorState struct {
 	violations []*Violation // the first of each monitor, nil while there is none
 }
 
-// NewMonitor returns a monitor for those of the claims that are decided event by event. The limits are those of
-// [NoStarvation], [NoLivelock] and [NoHerd].
+// NewMonitor returns a monitor for those of the claims that are decided event by event. The limits
+// are those of [NoStarvation], [NoLivelock] and [NoHerd].
 func NewMonitor(claims []Property, limits Limits) *Monitor {
 	m := &Monitor{rule: newRule(claims, limits)}
 	for i := range propertyTable {
@@ -152,8 +157,8 @@ func NewMonitor(claims []Property, limits Limits) *Monitor {
 	return m
 }
 
-// Unmonitored returns those of the claims whose memory is not known, because they are decided from whole
-// histories alone. A search must not merge states where there is one.
+// Unmonitored returns those of the claims whose memory is not known, because they are decided from
+// whole histories alone. A search must not merge states where there is one.
 func Unmonitored(claims []Property) (unknown []Property) {
 	for _, claim := range claims {
 		if p := find(claim); p == nil || p.monitor == nil {
@@ -163,8 +168,8 @@ func Unmonitored(claims []Property) (unknown []Property) {
 	return unknown
 }
 
-// Observe takes in the events of the log that it has not seen yet. It takes time linear in their number, times the number of
-// nodes and processes alive.
+// Observe takes in the events of the log that it has not seen yet. It takes time linear in their
+// number, times the number of nodes and processes alive.
 func (m *Monitor) Observe(log []Event) {
 	for i := m.observed; i < len(log); i++ {
 		kind := uint64(1) << log[i].Kind
@@ -187,7 +192,8 @@ func (m *Monitor) Observe(log []Event) {
 const acting = 1<<LockCall | 1<<LockReturn | 1<<Enter | 1<<Leave | 1<<Lost | 1<<UnlockCall | 1<<UnlockReturn | 1<<Finished |
 	1<<ReenterCall | 1<<ReenterReturn | 1<<Exited | writing
 
-// OfLock reports whether events of the kind tell what a process does with its lock, or is told of it.
+// OfLock reports whether events of the kind tell what a process does with its lock, or is told of
+// it.
 func OfLock(k Kind) bool { return acting>>k&1 != 0 }
 
 // sees reports whether the next event is visible to one of the monitors.
@@ -195,14 +201,16 @@ func (m *Monitor) sees(e *Event) bool {
 	return slices.ContainsFunc(m.monitors, func(one monitor) bool { return one.visible(&m.queue, e) })
 }
 
-// VisibleSince reports whether one of the observed events, from that number on, is visible: one of the properties may be kept if the
-// event comes sooner, before what other processes and the ensemble do in between, and broken as it is. A partial-order reduction must
-// not put such an event first.
+// VisibleSince reports whether one of the observed events, from that number on, is visible: one of
+// the properties may be kept if the event comes sooner, before what other processes and the
+// ensemble do in between, and broken as it is. A partial-order reduction must not put such an event
+// first.
 func (m *Monitor) VisibleSince(event int) bool { return m.visible > event }
 
-// State returns 64 bits over all that decides how events to come can break the properties. Two histories
-// with equal states and the same continuation break the same properties by it, up to a collision of
-// hashes. Gone reports whether a process will never do anything again, nor be told anything; nil stands for no such process.
+// State returns 64 bits over all that decides how events to come can break the properties. Two
+// histories with equal states and the same continuation break the same properties by it, up to a
+// collision of hashes. Gone reports whether a process will never do anything again, nor be told
+// anything; nil stands for no such process.
 func (m *Monitor) State(gone func(process int32) bool) uint64 {
 	s := State{gone: gone}
 	m.queue.state(&s)
@@ -213,14 +221,14 @@ func (m *Monitor) State(gone func(process int32) bool) uint64 {
 	return s.key
 }
 
-// Violations returns how the events so far break the properties, at most one violation for each, in canonical order. Some
-// properties are judged only by [Monitor.Finish].
+// Violations returns how the events so far break the properties, at most one violation for each, in
+// canonical order. Some properties are judged only by [Monitor.Finish].
 func (m *Monitor) Violations() []*Violation {
 	return slices.DeleteFunc(slices.Clone(m.violations), func(v *Violation) bool { return v == nil })
 }
 
-// Finish returns how the whole log, which ends with the last event that was observed, breaks the properties, as [Monitor.Violations]
-// does. The monitor stays as it is.
+// Finish returns how the whole log, which ends with the last event that was observed, breaks the
+// properties, as [Monitor.Violations] does. The monitor stays as it is.
 func (m *Monitor) Finish(log []Event) (found []*Violation) {
 	for n, v := range m.violations {
 		if v == nil {
@@ -243,8 +251,8 @@ func (m *Monitor) Reset() {
 	clear(m.violations)
 }
 
-// Copy makes the monitor a copy of another, which must have been made for the same claims and limits. It uses the memory
-// that it has.
+// Copy makes the monitor a copy of another, which must have been made for the same claims and
+// limits. It uses the memory that it has.
 func (m *Monitor) Copy(from *Monitor) {
 	m.observed, m.visible = from.observed, from.visible
 	m.queue.copy(&from.queue)

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A bedlam is a world in which processes say and do anything that the ensemble and the order of calls allow, whether a
-// lock would or not. It writes the history of that.
+// A bedlam is a world in which processes say and do anything that the ensemble and the order of
+// calls allow, whether a lock would or not. It writes the history of that.
 type bedlam struct {
 	t        *rapid.T
 	events   []history.Event
@@ -77,7 +77,8 @@ func (b *bedlam) grant(p int32, failed bool) {
 		return
 	}
 	b.stages[p] = holdingLock
-	e := lockOK(p, b.attempts[p], rapid.SampledFrom(append([]string{"", "", "/l/never"}, bedlamPaths...)).Draw(b.t, "path"))
+	e := lockOK(p, b.attempts[p],
+		rapid.SampledFrom(append([]string{"", "", "/l/never"}, bedlamPaths...)).Draw(b.t, "path"))
 	e.Zxid = rapid.Int64Range(0, 6).Draw(b.t, "token")
 	b.log(e)
 }
@@ -139,7 +140,8 @@ func (b *bedlam) happen(p int32) {
 	case what == 10 && rapid.Bool().Draw(b.t, "of a watch"):
 		b.log(sessionOver(p, path))
 	case what == 10:
-		b.log(state(p, rapid.SampledFrom([]string{"disconnected", "has-session", "expired"}).Draw(b.t, "state")))
+		b.log(state(p, rapid.SampledFrom([]string{"disconnected", "has-session", "expired"}).Draw(b.t,
+			"state")))
 	case what == 11 && b.stages[p] != dead:
 		b.watch++
 		b.watches[b.watch] = p
@@ -169,7 +171,8 @@ func (b *bedlam) end() {
 
 // without the watches, which fire in an order that bedlam does not keep.
 func judged() []history.Property {
-	return slices.DeleteFunc(history.Properties(), func(p history.Property) bool { return p == history.NoLostWatch })
+	return slices.DeleteFunc(history.Properties(),
+		func(p history.Property) bool { return p == history.NoLostWatch })
 }
 
 // signature returns what a history breaks of a property, empty if nothing.
@@ -180,11 +183,15 @@ func signature(c *history.Checker, p history.Property, events []history.Event) s
 	return ""
 }
 
-// Two histories after which a monitor is in the same state break the same by the same continuation, as the checkers of whole histories
-// see it. The second history is the first with some of its events moved, left out, repeated, or done by another process.
+// Two histories after which a monitor is in the same state break the same by the same continuation,
+// as the checkers of whole histories see it. The second history is the first with some of its
+// events moved, left out, repeated, or done by another process.
 func TestEqualStatesHaveEqualFutures(t *testing.T) {
 	equal, apart, broken := 0, 0, 0
-	limits := history.Limits{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
+	limits := history.Limits{
+		WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0,
+		RequestsPerSecond: 3, Listens: true,
+	}
 	c := history.Checker{Limits: limits}
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBedlam(t)
@@ -213,9 +220,12 @@ func TestEqualStatesHaveEqualFutures(t *testing.T) {
 				continue
 			}
 			equal++
-			got, want := signature(&c, p, slices.Concat(other, rest)), signature(&c, p, slices.Concat(one, rest))
-			if (got == "") != (want == "") { // The order in which calls were made decides which of them a reason names.
-				t.Fatalf("%s: %q after\n%s\nand %q after\n%s\nwith\n%s", p, want, brief(one), got, brief(other), brief(rest))
+			got, want := signature(&c, p, slices.Concat(other, rest)),
+				signature(&c, p, slices.Concat(one, rest))
+			// The order in which calls were made decides which of them a reason names.
+			if (got == "") != (want == "") {
+				t.Fatalf("%s: %q after\n%s\nand %q after\n%s\nwith\n%s", p, want, brief(one), got, brief(other),
+					brief(rest))
 			}
 			if got != "" {
 				broken++
@@ -231,7 +241,8 @@ func TestEqualStatesHaveEqualFutures(t *testing.T) {
 func brief(events []history.Event) (text string) {
 	for i := range events {
 		e := &events[i]
-		text += fmt.Sprintf("%v c%d #%d %s %d %s %s; ", e.Kind, e.Process, e.Attempt, e.Path, e.Zxid, e.Name, e.Err)
+		text += fmt.Sprintf("%v c%d #%d %s %d %s %s; ", e.Kind, e.Process, e.Attempt, e.Path, e.Zxid,
+			e.Name, e.Err)
 	}
 	return text
 }
@@ -248,8 +259,8 @@ func monitorBroken(p history.Property, limits history.Limits, events []history.E
 	return len(m.Violations()) > 0
 }
 
-// altered returns the events with some moved, left out, repeated, or done by another process, and false if the ensemble would not be in the same state
-// after them.
+// altered returns the events with some moved, left out, repeated, or done by another process, and
+// false if the ensemble would not be in the same state after them.
 func altered(t *rapid.T, events []history.Event) ([]history.Event, bool) {
 	other := slices.Clone(events)
 	for range max(1, rapid.IntRange(-6, 6).Draw(t, "edits")) {
@@ -267,7 +278,8 @@ func altered(t *rapid.T, events []history.Event) ([]history.Event, bool) {
 			}
 		default:
 			other = slices.Delete(other, i, i+1)
-			other = slices.Insert(other, rapid.IntRange(max(0, i-4), min(len(other), i+4)).Draw(t, "place"), e)
+			other = slices.Insert(other, rapid.IntRange(max(0, i-4), min(len(other), i+4)).Draw(t, "place"),
+				e)
 		}
 	}
 	zxid := int64(0)
@@ -282,8 +294,8 @@ func altered(t *rapid.T, events []history.Event) ([]history.Event, bool) {
 	return other, possible && maps.Equal(got, want)
 }
 
-// nodesAfter returns the transactions that created the nodes that are live after the events, and false if the events are not those of
-// an ensemble.
+// nodesAfter returns the transactions that created the nodes that are live after the events, and
+// false if the events are not those of an ensemble.
 func nodesAfter(events []history.Event) (live map[string]int64, possible bool) {
 	live = make(map[string]int64)
 	for i := range events {
@@ -328,9 +340,13 @@ func drawBedlam(t *rapid.T) []history.Event {
 	return b.events
 }
 
-// A monitor that takes a history in bit by bit, is copied, and taken back, finds what the checkers of whole histories find.
+// A monitor that takes a history in bit by bit, is copied, and taken back, finds what the checkers
+// of whole histories find.
 func TestMonitorsAgreeWithCheckers(t *testing.T) {
-	limits := history.Limits{WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 3, Listens: true}
+	limits := history.Limits{
+		WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0,
+		RequestsPerSecond: 3, Listens: true,
+	}
 	c := history.Checker{Limits: limits, Exclusive: true}
 	claims := judged()
 	m, saved := history.NewMonitor(claims, limits), history.NewMonitor(claims, limits)
@@ -345,7 +361,10 @@ func TestMonitorsAgreeWithCheckers(t *testing.T) {
 		m.Observe(events[:middle])
 		saved.Copy(m)
 		before := m.State(nil)
-		m.Observe(slices.Concat(events[:middle], []history.Event{lockCall(3, 99), lockOK(3, 99, "/l/a"), enter(3, 99), crash(1), deleted(1, "/l/a", 99)}))
+		m.Observe(slices.Concat(events[:middle], []history.Event{
+			lockCall(3, 99), lockOK(3, 99, "/l/a"),
+			enter(3, 99), crash(1), deleted(1, "/l/a", 99),
+		}))
 		m.Copy(saved)
 		if after := m.State(nil); after != before {
 			t.Fatalf("seed %d: another state after it was taken back", seed)
@@ -357,7 +376,8 @@ func TestMonitorsAgreeWithCheckers(t *testing.T) {
 			i := slices.IndexFunc(got, func(v *history.Violation) bool { return v.Property == p })
 			switch {
 			case want == nil && i < 0:
-			case want == nil || i < 0 || got[i].Reason != want.Reason || p != history.Linearizable && got[i].Event != want.Event:
+			case want == nil || i < 0 || got[i].Reason != want.Reason || p != history.Linearizable &&
+				got[i].Event != want.Event:
 				t.Fatalf("seed %d: %s: %+v, want %+v in\n%s", seed, p, got, want, brief(events))
 			default:
 				found[p]++

@@ -13,8 +13,8 @@ const (
 	reasonExpensive = "an acquire cost more requests than the lock allows"
 )
 
-// A Cost is what locks and their releases have cost in a history. Acquires are counted only where nothing disturbed them:
-// see [CheckNoHerd].
+// A Cost is what locks and their releases have cost in a history. Acquires are counted only where
+// nothing disturbed them: see [CheckNoHerd].
 type Cost struct {
 	Releases, WakeUps  int // releases of a granted node, and the waiting processes that they woke
 	WakeUpsMax         int // by one release
@@ -54,8 +54,8 @@ type releasing struct {
 	woken  [2]uint64
 }
 
-// releasesRemembered is of how many releases the wake-ups are told apart. A follower fires the watches of a release when
-// it applies it, which may be several releases later.
+// releasesRemembered is of how many releases the wake-ups are told apart. A follower fires the
+// watches of a release when it applies it, which may be several releases later.
 const releasesRemembered = 8
 
 // An alarm is a watch that a process has set while it waits.
@@ -64,17 +64,19 @@ type alarm struct {
 	path           string
 }
 
-// CheckNoHerd decides [NoHerd]: a release wakes no more processes, and an acquire costs no more requests, than the bounds say.
+// CheckNoHerd decides [NoHerd]: a release wakes no more processes, and an acquire costs no more
+// requests, than the bounds say.
 //
-// A release is the deletion of a node by which the lock was granted, whoever deletes it. It wakes the processes of which a
-// watch on that node or on its directory fires with the same transaction, each counted once, if they wait for the lock and
-// have set that watch since they called Lock, while their own node stood if they had one: what is left over from an earlier
-// attempt, or node, wakes nobody. An acquire costs the
-// requests that its process sends from the call of Lock to a return without error; connecting, setting watches again,
-// pings and closing do not count. It is judged only where nothing disturbed it, for retries have no bound: no fault struck
-// the process, the state of its connection did not change, and no time passed while a reply or a
-// watch event was under way. It may cost
-// Bounds.Requests, and Bounds.RequestsPerChange more for each node that is deleted meanwhile.
+// A release is the deletion of a node by which the lock was granted, whoever deletes it. It wakes
+// the processes of which a watch on that node or on its directory fires with the same transaction,
+// each counted once, if they wait for the lock and have set that watch since they called Lock,
+// while their own node stood if they had one: what is left over from an earlier attempt, or node,
+// wakes nobody. An acquire costs the requests that its process sends from the call of Lock to a
+// return without error; connecting, setting watches again, pings and closing do not count. It is
+// judged only where nothing disturbed it, for retries have no bound: no fault struck the process,
+// the state of its connection did not change, and no time passed while a reply or a watch event was
+// under way. It may cost Bounds.Requests, and Bounds.RequestsPerChange more for each node that is
+// deleted meanwhile.
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
 func CheckNoHerd(events []Event, bounds Limits) *Violation {
@@ -82,8 +84,8 @@ func CheckNoHerd(events []Event, bounds Limits) *Violation {
 	return v
 }
 
-// Measure returns what a history has cost, and decides [NoHerd] as [CheckNoHerd] does. Of a history that breaks it the cost is
-// that of the events before.
+// Measure returns what a history has cost, and decides [NoHerd] as [CheckNoHerd] does. Of a history
+// that breaks it the cost is that of the events before.
 func Measure(events []Event, bounds Limits) (Cost, *Violation) {
 	m := herdMonitor{bounds: &bounds}
 	v := decide(NoHerd, &m, events)
@@ -102,19 +104,24 @@ type herdMonitor struct {
 }
 
 func (m *herdMonitor) reset() {
-	*m = herdMonitor{bounds: m.bounds, alarms: m.alarms[:0], expenses: m.expenses[:0], crashed: m.crashed[:0]}
+	*m = herdMonitor{
+		bounds: m.bounds, alarms: m.alarms[:0], expenses: m.expenses[:0],
+		crashed: m.crashed[:0],
+	}
 }
 
 func (m *herdMonitor) copy(from monitor) {
 	other, old := from.(*herdMonitor), *m
 	*m = *other
-	m.alarms, m.expenses = append(old.alarms[:0], other.alarms...), append(old.expenses[:0], other.expenses...)
+	m.alarms, m.expenses = append(old.alarms[:0], other.alarms...),
+		append(old.expenses[:0], other.expenses...)
 	m.crashed = append(old.crashed[:0], other.crashed...)
 }
 
 func (m *herdMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds of an attempt that is disturbed only that it is: it is not judged. What it costs from then on makes no difference.
+// state holds of an attempt that is disturbed only that it is: it is not judged. What it costs from
+// then on makes no difference.
 func (m *herdMonitor) state(_ *queue, s *State) {
 	expenses, alarms := uint64(0), uint64(0)
 	for i := range m.expenses {
@@ -142,10 +149,12 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 	}
 }
 
-// visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner is not woken any more.
+// visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner
+// is not woken any more.
 func (m *herdMonitor) visible(q *queue, e *Event) bool {
 	return e.Kind == LockCall || !q.settled(e) ||
-		e.Kind == LockReturn && slices.ContainsFunc(m.alarms, func(a alarm) bool { return a.process == e.Process })
+		e.Kind == LockReturn &&
+			slices.ContainsFunc(m.alarms, func(a alarm) bool { return a.process == e.Process })
 }
 
 func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -163,18 +172,26 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 		if n := q.live(e.Path); n >= 0 {
 			m.deleted(e, &q.nodes[n])
 			if q.nodes[n].holder == 0 {
-				m.alarms = withoutAlarms(m.alarms, q.nodes[n].process) // A process without its node waits no more, whatever its watches.
+				// A process without its node waits no more, whatever its watches.
+				m.alarms = withoutAlarms(m.alarms, q.nodes[n].process)
 			}
 		}
 	case WatchFired:
 		if woken := m.fired(e); woken > m.bounds.WakeUps {
-			return &Violation{Property: NoHerd, Event: i, Reason: reasonHerd,
-				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process, woken, e.Zxid)}
+			return &Violation{
+				Property: NoHerd, Event: i, Reason: reasonHerd,
+				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process,
+					woken, e.Zxid),
+			}
 		}
 	case LockReturn:
-		if spent := m.acquired(e); spent != nil && spent.requests > m.bounds.Requests+spent.changes*m.bounds.RequestsPerChange {
-			return &Violation{Property: NoHerd, Event: i, Reason: reasonExpensive,
-				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process, spent.requests, e.Attempt, spent.changes)}
+		if spent := m.acquired(e); spent != nil && spent.requests > m.bounds.Requests+
+			spent.changes*m.bounds.RequestsPerChange {
+			return &Violation{
+				Property: NoHerd, Event: i, Reason: reasonExpensive,
+				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process,
+					spent.requests, e.Attempt, spent.changes),
+			}
 		}
 	}
 	m.watch(q, e)
@@ -192,7 +209,8 @@ func (m *herdMonitor) deleted(e *Event, n *node) {
 	m.next++
 }
 
-// fired counts a watch that has fired, and returns how many processes its release has woken by then.
+// fired counts a watch that has fired, and returns how many processes its release has woken by
+// then.
 func (m *herdMonitor) fired(e *Event) int {
 	if findAlarm(m.alarms, e) < 0 {
 		return 0
@@ -215,12 +233,14 @@ func (m *herdMonitor) fired(e *Event) int {
 	return 0
 }
 
-// watch brings the alarms up to date. A watch that the client library has set again is not told from one that was left
-// over, and does not count, nor does one for a node's creation: a release is a deletion.
+// watch brings the alarms up to date. A watch that the client library has set again is not told
+// from one that was left over, and does not count, nor does one for a node's creation: a release is
+// a deletion.
 func (m *herdMonitor) watch(q *queue, e *Event) {
 	switch e.Kind {
 	case WatchArmed:
-		if e.Request != 0 && e.Name != "exist" && q.opening(e.Process) >= 0 && !slices.Contains(m.crashed, e.Process) && !q.orphaned(e.Process) {
+		if e.Request != 0 && e.Name != "exist" && q.opening(e.Process) >= 0 &&
+			!slices.Contains(m.crashed, e.Process) && !q.orphaned(e.Process) {
 			m.alarms = append(m.alarms, alarm{e.Watch, e.Process, e.Path})
 		}
 	case WatchFired, WatchGone:
@@ -241,8 +261,8 @@ func findAlarm(alarms []alarm, e *Event) int {
 	return -1
 }
 
-// orphaned reports whether the process has made nodes in its open attempt of which none is left: it does not wait, even if it
-// does not know that yet.
+// orphaned reports whether the process has made nodes in its open attempt of which none is left: it
+// does not wait, even if it does not know that yet.
 func (q *queue) orphaned(process int32) bool {
 	gone := false
 	for n := range q.nodes {
@@ -266,7 +286,8 @@ func withoutAlarms(alarms []alarm, process int32) []alarm {
 	return kept
 }
 
-// acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not to be judged.
+// acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not
+// to be judged.
 func (m *herdMonitor) acquired(e *Event) *expense {
 	x := findExpense(m.expenses, e.Process)
 	if x < 0 || e.Err != "" || !m.expenses[x].open || m.expenses[x].disturbed {
@@ -313,7 +334,8 @@ func spend(expenses []expense, e *Event) []expense {
 	return expenses
 }
 
-// add adds an event of the process. What is in flight outlives an attempt, and ends with the connection.
+// add adds an event of the process. What is in flight outlives an attempt, and ends with the
+// connection.
 func (x *expense) add(e *Event) {
 	switch e.Kind {
 	case LockCall:
@@ -340,7 +362,8 @@ func (x *expense) add(e *Event) {
 	}
 }
 
-// asked reports whether an operation is one that lock code asks for, and not what the client library does by itself.
+// asked reports whether an operation is one that lock code asks for, and not what the client
+// library does by itself.
 func asked(op string) bool {
 	switch op {
 	case "connect", "close", "set-watches", "ping", "auth":

@@ -17,23 +17,27 @@ type ephemeral struct {
 	index   int // of its creation
 }
 
-// An interest is what a process has in the lock: from the call of Lock until Lock fails or Unlock returns.
+// An interest is what a process has in the lock: from the call of Lock until Lock fails or Unlock
+// returns.
 type interest struct {
 	process int32
 	attempt int32 // the one that is open, 0 for none
 	ended   int   // the index of the event that ended the last one
 }
 
-// CheckNoLeakedNodes decides [NoLeakedNodes]: no node is left that keeps the lock from others and that nobody will ever delete.
+// CheckNoLeakedNodes decides [NoLeakedNodes]: no node is left that keeps the lock from others and
+// that nobody will ever delete.
 //
-// The property holds if at the end of the history there is no live ephemeral node whose session goes on, and whose
-// creator has neither crashed nor an open interest in the lock. An interest is open from the call of Lock until it
-// returns an error, or until Unlock returns, even if with an error: whoever gives back the lock has no further reason
-// to keep a node. A crashed process is apart, because the end of its session will delete what it left. The event of the
-// violation is the one since which the node has been an orphan: the end of its creator's last interest, or its own
+// The property holds if at the end of the history there is no live ephemeral node whose session
+// goes on, and whose creator has neither crashed nor an open interest in the lock. An interest is
+// open from the call of Lock until it returns an error, or until Unlock returns, even if with an
+// error: whoever gives back the lock has no further reason to keep a node. A crashed process is
+// apart, because the end of its session will delete what it left. The event of the violation is the
+// one since which the node has been an orphan: the end of its creator's last interest, or its own
 // creation if that came later.
 //
-// It takes time linear in the events, times the number of nodes that are live at once and of processes.
+// It takes time linear in the events, times the number of nodes that are live at once and of
+// processes.
 func CheckNoLeakedNodes(events []Event) *Violation {
 	return decide(NoLeakedNodes, new(leakedNodeMonitor), events)
 }
@@ -51,16 +55,18 @@ func (m *leakedNodeMonitor) reset() {
 
 func (m *leakedNodeMonitor) copy(from monitor) {
 	other := from.(*leakedNodeMonitor)
-	m.nodes, m.interests = append(m.nodes[:0], other.nodes...), append(m.interests[:0], other.interests...)
+	m.nodes, m.interests = append(m.nodes[:0], other.nodes...),
+		append(m.interests[:0], other.interests...)
 	m.crashed, m.over = append(m.crashed[:0], other.crashed...), append(m.over[:0], other.over...)
 }
 
-// state does not depend on the order of nodes, nor on when an interest ended: these decide which node a violation names, and
-// at which event.
+// state does not depend on the order of nodes, nor on when an interest ended: these decide which
+// node a violation names, and at which event.
 func (m *leakedNodeMonitor) state(_ *queue, s *State) {
 	nodes, open := uint64(0), uint64(0)
 	for i := range m.nodes {
-		if n := &m.nodes[i]; !slices.Contains(m.crashed, n.process) && !slices.Contains(m.over, n.session) {
+		if n := &m.nodes[i]; !slices.Contains(m.crashed, n.process) &&
+			!slices.Contains(m.over, n.session) {
 			nodes += fold(xxhash.Sum64String(n.path), uint64(n.process))
 		}
 	}
@@ -118,7 +124,8 @@ func (m *leakedNodeMonitor) judge(n *ephemeral) *Violation {
 	}
 	return &Violation{
 		Property: NoLeakedNodes, Event: since, Reason: reasonOrphan,
-		Detail: fmt.Sprintf("%s of c%d, created by event %d, is live at the end", n.path, n.process, n.index),
+		Detail: fmt.Sprintf("%s of c%d, created by event %d, is live at the end", n.path, n.process,
+			n.index),
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 
 const reasonLivelock = "a process sends requests without end while nobody gets on"
 
-// A spinning is when a process has sent requests since somebody last got on, as far as that is less than a second ago.
+// A spinning is when a process has sent requests since somebody last got on, as far as that is less
+// than a second ago.
 type spinning struct {
 	process int32
 	sent    []time.Duration // the oldest first
@@ -16,11 +17,13 @@ type spinning struct {
 
 // CheckNoLivelock decides [NoLivelock]: no process sends requests without end while nobody gets on.
 //
-// It is judged from the Liveness event on. Somebody gets on when a call of Lock or Unlock returns, a process enters or
-// leaves its critical section or finishes. The property holds if no process sends more than Bounds.RequestsPerSecond
-// requests within any second of virtual time in which nobody gets on.
+// It is judged from the Liveness event on. Somebody gets on when a call of Lock or Unlock returns,
+// a process enters or leaves its critical section or finishes. The property holds if no process
+// sends more than Bounds.RequestsPerSecond requests within any second of virtual time in which
+// nobody gets on.
 //
-// It takes time linear in the events, times the number of processes, and times the requests in a second.
+// It takes time linear in the events, times the number of processes, and times the requests in a
+// second.
 func CheckNoLivelock(events []Event, bounds Limits) *Violation {
 	return decide(NoLivelock, &livelockMonitor{bounds: &bounds}, events)
 }
@@ -79,8 +82,11 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 			break
 		}
 		if sent := m.spin(e); len(sent) > m.bounds.RequestsPerSecond {
-			return &Violation{Property: NoLivelock, Event: i, Reason: reasonLivelock,
-				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s", e.Process, len(sent), sent[0], e.Op, e.Path)}
+			return &Violation{
+				Property: NoLivelock, Event: i, Reason: reasonLivelock,
+				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s", e.Process,
+					len(sent), sent[0], e.Op, e.Path),
+			}
 		}
 	}
 	return nil
@@ -89,7 +95,8 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 // spin takes note of a request, and returns when its process has sent requests in the last second.
 func (m *livelockMonitor) spin(e *Event) []time.Duration {
 	var s *spinning
-	if n := slices.IndexFunc(m.spinnings, func(one spinning) bool { return one.process == e.Process }); n >= 0 {
+	if n := slices.IndexFunc(m.spinnings,
+		func(one spinning) bool { return one.process == e.Process }); n >= 0 {
 		s = &m.spinnings[n]
 	} else {
 		s = m.add(e.Process)

@@ -8,17 +8,19 @@ import (
 
 const reasonLostUpdate = "a write was accepted that did not take an earlier write into account"
 
-// CheckNoLostUpdate decides [NoLostUpdate]: a process that reads, computes and writes while it has the lock never
-// overwrites what it has not seen. It is the effect that a lock is there for, measured at the resource and not at the
-// lock.
+// CheckNoLostUpdate decides [NoLostUpdate]: a process that reads, computes and writes while it has
+// the lock never overwrites what it has not seen. It is the effect that a lock is there for,
+// measured at the resource and not at the lock.
 //
-// The property holds if whenever the resource accepts a write of a process, the version that the process read last, or
-// made itself since, is the last version that there was. Versions are what the resource says: the Zxid of a
-// ResourceRead and of a ResourceWrite. Where the resource is a znode, its Path stands in the ResourceRead, versions are
-// zxids, and a write is accepted at its NodeCreated or NodeChanged, whether or not the process ever heard of that. A
-// write of a process that has read nothing is not judged.
+// The property holds if whenever the resource accepts a write of a process, the version that the
+// process read last, or made itself since, is the last version that there was. Versions are what
+// the resource says: the Zxid of a ResourceRead and of a ResourceWrite. Where the resource is a
+// znode, its Path stands in the ResourceRead, versions are zxids, and a write is accepted at its
+// NodeCreated or NodeChanged, whether or not the process ever heard of that. A write of a process
+// that has read nothing is not judged.
 //
-// It takes time linear in the events, times the number of resources and processes. [LostUpdates] counts.
+// It takes time linear in the events, times the number of resources and processes. [LostUpdates]
+// counts.
 func CheckNoLostUpdate(events []Event) *Violation {
 	return decide(NoLostUpdate, new(updateMonitor), events)
 }
@@ -46,7 +48,8 @@ func (m *updateMonitor) reset() {
 
 func (m *updateMonitor) copy(from monitor) {
 	other := from.(*updateMonitor)
-	m.resources, m.readings = append(m.resources[:0], other.resources...), append(m.readings[:0], other.readings...)
+	m.resources, m.readings = append(m.resources[:0], other.resources...),
+		append(m.readings[:0], other.readings...)
 	m.writes = other.writes
 }
 
@@ -65,8 +68,8 @@ func (m *updateMonitor) state(_ *queue, s *State) {
 	s.fold(resources, readings)
 }
 
-// visible: what a process has read of a znode counts when it writes. Of any other resource the order of all that processes report
-// counts.
+// visible: what a process has read of a znode counts when it writes. Of any other resource the
+// order of all that processes report counts.
 func (m *updateMonitor) visible(_ *queue, e *Event) bool {
 	return (e.Kind == ResourceRead || e.Kind == ResourceWrite) && e.Path == ""
 }
@@ -95,9 +98,11 @@ func (m *updateMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	if base == before.version {
 		return nil
 	}
-	return &Violation{Property: NoLostUpdate, Event: i, Reason: reasonLostUpdate,
+	return &Violation{
+		Property: NoLostUpdate, Event: i, Reason: reasonLostUpdate,
 		Detail: fmt.Sprintf("c%d made version %d of version %d, and overwrote version %d of c%d",
-			e.Process, e.Zxid, base, before.version, before.writer)}
+			e.Process, e.Zxid, base, before.version, before.writer),
+	}
 }
 
 func (m *updateMonitor) read(e *Event) {

@@ -27,58 +27,65 @@ const (
 // notWatching is the name of the WatchEvent by which a client library tells that a watch is gone.
 const notWatching = "not-watching"
 
-// A watch is one that is not settled: its event has not been delivered, or it is gone and its owner does not know.
+// A watch is one that is not settled: its event has not been delivered, or it is gone and its owner
+// does not know.
 type watch struct {
 	path    string
 	kind    string // data, exist or child
 	zxid    int64  // of the change that fired it
 	number  int32
 	process int32
-	request int32  // that asked for it
-	server  int32  // that keeps it, where there are several
-	owed    int64  // the zxid of a change that must fire it when its server applies it; 0 if there is none
-	index   int    // the index of the event that armed it, fired it, or ended it, whichever was last
-	name    string // the type that its event must have, empty if that is not known
-	due     bool   // a change has triggered it and it must fire next
-	fired   bool
-	gone    bool
-	told    bool // its owner was told that it is gone
-	heard   bool // the event of another watch has told all that wait for the same
+	request int32 // that asked for it
+	server  int32 // that keeps it, where there are several
+	// the zxid of a change that must fire it when its server applies it; 0 if there is none
+	owed  int64
+	index int    // the index of the event that armed it, fired it, or ended it, whichever was last
+	name  string // the type that its event must have, empty if that is not known
+	due   bool   // a change has triggered it and it must fire next
+	fired bool
+	gone  bool
+	told  bool // its owner was told that it is gone
+	heard bool // the event of another watch has told all that wait for the same
 
 	answered bool // the request that asked for it last has been answered
 }
 
-// CheckNoLostWatch decides [NoLostWatch]: watches keep the promises that ZooKeeper makes about them.
+// CheckNoLostWatch decides [NoLostWatch]: watches keep the promises that ZooKeeper makes about
+// them.
 //
 // The property holds if all of this is so:
-//   - A watch fires only if it was armed, once, and not after it is gone. It fires because of a change: a "data" watch
-//     of a change to the node's data or its deletion, an "exist" watch of its creation, a "child" watch of its deletion
-//     or of the creation or deletion of a direct child. The change may lie before the arming if its zxid is not beyond
-//     that which the watch reports, since a client that reconnects catches up on what it missed.
-//   - A change fires every armed watch that it concerns before anything else happens: at the leader of several servers
-//     when it is agreed on, at the others when they apply it. What a server that lags behind has not applied when a watch
-//     is armed at it counts as a change after the arming.
-//   - An event is delivered only of a watch that has fired, and no watch has two events. An event "not-watching" says
-//     that the watch is gone, and needs no firing.
-//   - An event has the type of the change that fired its watch, and the events of a connection are delivered in the order
-//     of the changes.
-//   - While the event of a watch is under way, no reply reaches its owner whose zxid is that of the change or beyond
-//     and that was served after the watch had fired: a process sees the event before it sees the new state. (A client
-//     that reconnects can read before it hands its watches over; no server could tell it of the change sooner.)
-//   - At the end of the history every watch that fired has had its event delivered, unless it is gone or its owner has
-//     crashed.
-//   - At the end of the history the owner of a watch that is gone, fired or not, has been told "not-watching" of that
-//     path since, or has armed a watch of that path since, or has had the event after all, unless the owner has crashed
-//     or its last known state is not "has-session": then it knows that it cannot rely on its watches. A watch whose
-//     owner never had the reply to the request for it is not owed to anyone, nor is one whose owner had the event of
-//     another watch before it was gone that waits for the same: a client library hands an event to all that wait for it. It is
-//     owed again to who asks for a watch of that path once more.
+//   - A watch fires only if it was armed, once, and not after it is gone. It fires because of a
+//     change: a "data" watch of a change to the node's data or its deletion, an "exist" watch of
+//     its creation, a "child" watch of its deletion or of the creation or deletion of a direct
+//     child. The change may lie before the arming if its zxid is not beyond that which the watch
+//     reports, since a client that reconnects catches up on what it missed.
+//   - A change fires every armed watch that it concerns before anything else happens: at the leader
+//     of several servers when it is agreed on, at the others when they apply it. What a server that
+//     lags behind has not applied when a watch is armed at it counts as a change after the arming.
+//   - An event is delivered only of a watch that has fired, and no watch has two events. An event
+//     "not-watching" says that the watch is gone, and needs no firing.
+//   - An event has the type of the change that fired its watch, and the events of a connection are
+//     delivered in the order of the changes.
+//   - While the event of a watch is under way, no reply reaches its owner whose zxid is that of the
+//     change or beyond and that was served after the watch had fired: a process sees the event
+//     before it sees the new state. (A client that reconnects can read before it hands its watches
+//     over; no server could tell it of the change sooner.)
+//   - At the end of the history every watch that fired has had its event delivered, unless it is
+//     gone or its owner has crashed.
+//   - At the end of the history the owner of a watch that is gone, fired or not, has been told
+//     "not-watching" of that path since, or has armed a watch of that path since, or has had the
+//     event after all, unless the owner has crashed or its last known state is not "has-session":
+//     then it knows that it cannot rely on its watches. A watch whose owner never had the reply to
+//     the request for it is not owed to anyone, nor is one whose owner had the event of another
+//     watch before it was gone that waits for the same: a client library hands an event to all that
+//     wait for it. It is owed again to who asks for a watch of that path once more.
 //
-// A violation names, as its Guarantee, which of the nine guarantees it breaks that etcd has of its watches.
+// A violation names, as its Guarantee, which of the nine guarantees it breaks that etcd has of its
+// watches.
 //
-// It takes time linear in the events, times the number of watches that are not settled; a watch that fires without a
-// change right before it, and a violation, cost another pass. It allocates only if more than a few watches are not
-// settled at once.
+// It takes time linear in the events, times the number of watches that are not settled; a watch
+// that fires without a change right before it, and a violation, cost another pass. It allocates
+// only if more than a few watches are not settled at once.
 func CheckNoLostWatch(events []Event) *Violation {
 	return decide(NoLostWatch, new(watchMonitor), events)
 }
@@ -96,7 +103,8 @@ type watchMonitor struct {
 // A serving is a request that a server has handled and whose reply has not arrived.
 type serving struct{ process, request, index int32 }
 
-// A pathChanges is when a znode was first changed in each way that fires watches; 0 stands for not yet.
+// A pathChanges is when a znode was first changed in each way that fires watches; 0 stands for not
+// yet.
 type pathChanges struct {
 	path                             string
 	created, data, deleted, children int64
@@ -110,24 +118,31 @@ type watchOwner struct {
 }
 
 func (m *watchMonitor) reset() {
-	*m = watchMonitor{watches: m.watches[:0], told: m.told[:0], serving: m.serving[:0], changes: m.changes[:0], owners: m.owners[:0]}
+	*m = watchMonitor{
+		watches: m.watches[:0], told: m.told[:0], serving: m.serving[:0],
+		changes: m.changes[:0], owners: m.owners[:0],
+	}
 }
 
 func (m *watchMonitor) copy(from monitor) {
 	other := from.(*watchMonitor)
 	m.watches, m.due, m.changed = append(m.watches[:0], other.watches...), other.due, other.changed
 	m.told, m.serving = append(m.told[:0], other.told...), append(m.serving[:0], other.serving...)
-	m.changes, m.owners = append(m.changes[:0], other.changes...), append(m.owners[:0], other.owners...)
+	m.changes, m.owners = append(m.changes[:0], other.changes...),
+		append(m.owners[:0], other.owners...)
 }
 
-// state does not hold which changes a server that lags behind has not applied: the state of the ensemble tells.
+// state does not hold which changes a server that lags behind has not applied: the state of the
+// ensemble tells.
 func (m *watchMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.watches {
 		w := &m.watches[i]
-		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.told, 3) | bit(w.heard, 4) | bit(w.answered, 5) |
+		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.told, 3) | bit(w.heard,
+			4) | bit(w.answered, 5) |
 			bit(w.request == 0, 6) | bit(w.owed != 0, 7)
-		h := fold(fold(xxhash.Sum64String(w.path), uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags), xxhash.Sum64String(w.kind))
+		h := fold(fold(xxhash.Sum64String(w.path),
+			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags), xxhash.Sum64String(w.kind))
 		h = fold(h, xxhash.Sum64String(w.name))
 		if w.fired {
 			h = fold(h, uint64(w.zxid)<<1|bit(m.late(w), 0))
@@ -165,8 +180,10 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 		m.due, m.changed = triggerApplied(m.watches, e), e.Zxid
 	case WatchArmed:
 		m.watches = withoutGone(m.watches, e)
-		w := watch{path: e.Path, kind: e.Name, number: e.Watch,
-			process: e.Process, request: e.Request, server: e.Server, index: i}
+		w := watch{
+			path: e.Path, kind: e.Name, number: e.Watch,
+			process: e.Process, request: e.Request, server: e.Server, index: i,
+		}
 		w.owed = firstUnapplied(log[:i], &w, e)
 		m.watches = append(m.watches, w)
 	case Serve:
@@ -189,9 +206,13 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// late reports whether the event of a watch that has fired will come after one of a later change. Those of changes to come cannot.
+// late reports whether the event of a watch that has fired will come after one of a later change.
+// Those of changes to come cannot.
 func (m *watchMonitor) late(w *watch) bool {
-	return slices.ContainsFunc(m.told, func(t toldOf) bool { return t.process == w.process && w.zxid < t.zxid })
+	return slices.ContainsFunc(m.told, func(t toldOf) bool {
+		return t.process == w.process &&
+			w.zxid < t.zxid
+	})
 }
 
 func (m *watchMonitor) owner(process int32) *watchOwner {
@@ -204,7 +225,8 @@ func (m *watchMonitor) owner(process int32) *watchOwner {
 	return &m.owners[len(m.owners)-1]
 }
 
-// change takes note of a change to a znode, which is one of its parent's children too if it is a creation or a deletion.
+// change takes note of a change to a znode, which is one of its parent's children too if it is a
+// creation or a deletion.
 func (m *watchMonitor) change(e *Event) {
 	c := m.changesOf(e.Path)
 	switch e.Kind {
@@ -235,7 +257,8 @@ func (m *watchMonitor) changesOf(path string) *pathChanges {
 	return &m.changes[len(m.changes)-1]
 }
 
-// cause returns the transaction of the first change that could have fired the watch, 0 if there was none.
+// cause returns the transaction of the first change that could have fired the watch, 0 if there was
+// none.
 func (m *watchMonitor) cause(w *watch) (zxid int64) {
 	earliest := func(ways ...int64) {
 		for _, at := range ways {
@@ -292,7 +315,10 @@ func (m *watchMonitor) deliver(log []Event, i int) *Violation {
 
 // reply takes note of a reply that has reached its process, by event number i.
 func (m *watchMonitor) reply(e *Event, i int) *Violation {
-	served := slices.IndexFunc(m.serving, func(r serving) bool { return r.process == e.Process && r.request == e.Request })
+	served := slices.IndexFunc(m.serving, func(r serving) bool {
+		return r.process == e.Process &&
+			r.request == e.Request
+	})
 	since := i
 	if served >= 0 {
 		since = int(m.serving[served].index)
@@ -323,7 +349,8 @@ type toldOf struct {
 	zxid    int64
 }
 
-// inOrder notes that an event was delivered, and tells whether it comes after that of a later change.
+// inOrder notes that an event was delivered, and tells whether it comes after that of a later
+// change.
 func inOrder(told []toldOf, e *Event) ([]toldOf, bool) {
 	if e.Zxid == 0 {
 		return told, false // The client library itself tells that a watch is gone.
@@ -365,8 +392,8 @@ func trigger(watches []watch, e *Event) int {
 	return due
 }
 
-// triggerApplied marks the watches that must fire now that their server has applied a change, and returns how many they
-// are.
+// triggerApplied marks the watches that must fire now that their server has applied a change, and
+// returns how many they are.
 func triggerApplied(watches []watch, e *Event) int {
 	due := 0
 	for n := range watches {
@@ -392,8 +419,8 @@ func typeOf(e *Event, w *watch) string {
 	return "changed"
 }
 
-// firstUnapplied returns the zxid of the first change that the watch's server had not applied when the watch was armed,
-// though it was agreed on, and that concerns the watch; 0 if there is none.
+// firstUnapplied returns the zxid of the first change that the watch's server had not applied when
+// the watch was armed, though it was agreed on, and that concerns the watch; 0 if there is none.
 func firstUnapplied(before []Event, w *watch, armed *Event) int64 {
 	if armed.Server == 0 {
 		return 0
@@ -415,7 +442,8 @@ func triggers(e *Event, w *watch) bool {
 		return e.Kind == NodeCreated && e.Path == w.path
 	case "child":
 		return e.Kind == NodeDeleted && e.Path == w.path ||
-			(e.Kind == NodeCreated || e.Kind == NodeDeleted) && e.Path != w.path && directory(e.Path) == w.path
+			(e.Kind == NodeCreated || e.Kind == NodeDeleted) && e.Path != w.path &&
+				directory(e.Path) == w.path
 	}
 	return false
 }
@@ -433,8 +461,8 @@ func notFired(watches []watch, i int, zxid int64) *Violation {
 	return watchViolation(i, reason, watches[n].number, watches[n].process, watches[n].path)
 }
 
-// judgeFired returns what is wrong with a firing of watch w, which is -1 if no such watch is known. The events before it say only
-// what became of the watch.
+// judgeFired returns what is wrong with a firing of watch w, which is -1 if no such watch is known.
+// The events before it say only what became of the watch.
 func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 	switch {
 	case w < 0 && hasWatch(before, WatchGone, e.Watch), w >= 0 && m.watches[w].gone:
@@ -454,8 +482,9 @@ func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 	return ""
 }
 
-// judgeDelivered returns what is wrong with the delivery of an event of watch w, which is -1 if no such watch is known.
-// An event "not-watching" may carry the number 0, because the client does not know all watches that the server had.
+// judgeDelivered returns what is wrong with the delivery of an event of watch w, which is -1 if no
+// such watch is known. An event "not-watching" may carry the number 0, because the client does not
+// know all watches that the server had.
 func judgeDelivered(before []Event, watches []watch, w int, e *Event) string {
 	switch {
 	case w >= 0 && watches[w].told, w < 0 && e.Watch != 0 && hasWatch(before, WatchEvent, e.Watch):
@@ -477,8 +506,8 @@ func hasWatch(events []Event, kind Kind, number int32) bool {
 	return false
 }
 
-// endWatch marks a watch as gone, or drops it if nobody needs to be told: because the owner was told already, or never
-// had the reply that would have told it of the watch.
+// endWatch marks a watch as gone, or drops it if nobody needs to be told: because the owner was
+// told already, or never had the reply that would have told it of the watch.
 func endWatch(watches []watch, e *Event, i int) []watch {
 	w := findWatch(watches, e.Watch)
 	if w < 0 {
@@ -491,34 +520,38 @@ func endWatch(watches []watch, e *Event, i int) []watch {
 	return watches
 }
 
-// hear marks the watches of which the server has told nothing, and their owner's client library has by the event of another one.
+// hear marks the watches of which the server has told nothing, and their owner's client library has
+// by the event of another one.
 func hear(watches []watch, e *Event) {
 	if e.Name == notWatching {
 		return
 	}
 	for n := range watches {
 		w := &watches[n]
-		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) && (w.request == 0 || w.answered) {
+		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) &&
+			(w.request == 0 || w.answered) {
 			w.heard = true
 		}
 	}
 }
 
-// expectAgain takes note of a request that waits for what a watch of the same client stands for at the server already: that watch is
-// the request's too, and is armed no second time.
+// expectAgain takes note of a request that waits for what a watch of the same client stands for at
+// the server already: that watch is the request's too, and is armed no second time.
 func expectAgain(watches []watch, e *Event) {
 	if !strings.HasSuffix(e.Op, "+watch") || e.Err != "" {
 		return
 	}
 	children := strings.HasPrefix(e.Op, "children")
 	for n := range watches {
-		if w := &watches[n]; w.heard && !w.fired && w.process == e.Process && w.path == e.Path && (w.kind == "child") == children {
+		if w := &watches[n]; w.heard && !w.fired && w.process == e.Process && w.path == e.Path &&
+			(w.kind == "child") == children {
 			w.request, w.answered, w.heard = e.Request, false, false
 		}
 	}
 }
 
-// waitsFor tells whether an event of that type concerns the watch: it ends all watches of a node that is gone.
+// waitsFor tells whether an event of that type concerns the watch: it ends all watches of a node
+// that is gone.
 func waitsFor(w *watch, name string) bool {
 	switch name {
 	case "created":
@@ -531,8 +564,9 @@ func waitsFor(w *watch, name string) bool {
 	return true
 }
 
-// deliver settles the watch that the event is of. One that is not gone when its owner is told "not-watching" is kept,
-// for the client may know of a lost connection before the server does, and until then the server may fire the watch.
+// deliver settles the watch that the event is of. One that is not gone when its owner is told
+// "not-watching" is kept, for the client may know of a lost connection before the server does, and
+// until then the server may fire the watch.
 func deliver(watches []watch, w int, e *Event) []watch {
 	if e.Name != notWatching {
 		return append(watches[:w], watches[w+1:]...)
@@ -564,13 +598,15 @@ func findWatch(watches []watch, number int32) int {
 	return -1
 }
 
-// findOvertaken returns a watch whose event ought to have come before the reply, or -1. A reply that was never sent by
-// a server, such as the error of a lost connection, has no zxid and overtakes nothing, nor does one to a request that was served,
-// as the given event, before the watch fired.
+// findOvertaken returns a watch whose event ought to have come before the reply, or -1. A reply
+// that was never sent by a server, such as the error of a lost connection, has no zxid and
+// overtakes nothing, nor does one to a request that was served, as the given event, before the
+// watch fired.
 func findOvertaken(watches []watch, e *Event, served int) int {
 	for n := range watches {
 		w := &watches[n]
-		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 && e.Zxid >= w.zxid && served >= w.index {
+		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 && e.Zxid >= w.zxid &&
+			served >= w.index {
 			return n
 		}
 	}

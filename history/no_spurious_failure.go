@@ -10,11 +10,12 @@ const reasonRefused = "Lock failed for a process that still wanted the lock"
 // cancelName is the name of the Fault by which a process gives up its attempt.
 const cancelName = "cancel"
 
-// CheckNoSpuriousFailure decides [NoSpuriousFailure]: a lock that is asked for is granted, however often the connection or the session
-// is lost meanwhile.
+// CheckNoSpuriousFailure decides [NoSpuriousFailure]: a lock that is asked for is granted, however
+// often the connection or the session is lost meanwhile.
 //
-// The property holds if Lock returns an error only to a process that has given up that attempt, which a Fault named
-// "cancel" records. Together with [CheckProgress] it says that whoever asks for the lock and does not give up gets it.
+// The property holds if Lock returns an error only to a process that has given up that attempt,
+// which a Fault named "cancel" records. Together with [CheckProgress] it says that whoever asks for
+// the lock and does not give up gets it.
 //
 // It takes time linear in the events, times the number of processes that have given up.
 func CheckNoSpuriousFailure(events []Event) *Violation {
@@ -46,8 +47,10 @@ func (m *failureMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	case e.Kind == Fault && e.Name == cancelName:
 		m.withdrawn = append(withoutProcess(m.withdrawn, e.Process), e.Process)
 	case e.Kind == LockReturn && e.Err != "" && !slices.Contains(m.withdrawn, e.Process):
-		return &Violation{Property: NoSpuriousFailure, Event: i, Reason: reasonRefused,
-			Detail: fmt.Sprintf("c%d was told %q in attempt %d", e.Process, e.Err, e.Attempt)}
+		return &Violation{
+			Property: NoSpuriousFailure, Event: i, Reason: reasonRefused,
+			Detail: fmt.Sprintf("c%d was told %q in attempt %d", e.Process, e.Err, e.Attempt),
+		}
 	}
 	return nil
 }

@@ -21,10 +21,19 @@ func TestNoRefusal(t *testing.T) {
 		{name: "nothing"},
 		{name: "granted", events: events{call(1, 1), granted}},
 		{name: "refused", reason: refused, event: 1, events: events{call(1, 1), fails(1, 1)}},
-		{name: "refused after a cut", reason: refused, event: 2, events: events{call(1, 1), cut, fails(1, 1)}},
+		{name: "refused after a cut", reason: refused, event: 2, events: events{
+			call(1, 1), cut,
+			fails(1, 1),
+		}},
 		{name: "given up", events: events{call(1, 1), cancelled(1), fails(1, 1)}},
-		{name: "another gave up", reason: refused, event: 2, events: events{call(1, 1), cancelled(2), fails(1, 1)}},
-		{name: "given up once", reason: refused, event: 4, events: events{call(1, 1), cancelled(1), fails(1, 1), call(1, 2), fails(1, 2)}},
+		{name: "another gave up", reason: refused, event: 2, events: events{
+			call(1, 1), cancelled(2),
+			fails(1, 1),
+		}},
+		{name: "given up once", reason: refused, event: 4, events: events{
+			call(1, 1), cancelled(1),
+			fails(1, 1), call(1, 2), fails(1, 2),
+		}},
 		{name: "given up, and granted all the same", events: events{call(1, 1), cancelled(1), granted}},
 	})
 }

@@ -10,12 +10,14 @@ const reasonStarved = "a process that had queued was overtaken more often than t
 
 // A queuePlace is that of a process which waits.
 type queuePlace struct {
-	process   int32
-	queued    int    // the index of the event since which overtakings count, 0 if they do not yet
-	node      string // by which it has queued
-	made      bool   // it has made a node in this attempt, and its connection has kept its state since
-	late      int    // so many of the next nodes may be those of attempts before, which were given up before they had made one
-	withdrawn bool   // the process has given this attempt up, and need not get the lock any more
+	process int32
+	queued  int    // the index of the event since which overtakings count, 0 if they do not yet
+	node    string // by which it has queued
+	made    bool   // it has made a node in this attempt, and its connection has kept its state since
+	// so many of the next nodes may be those of attempts before, which were given up before they had
+	// made one
+	late      int
+	withdrawn bool // the process has given this attempt up, and need not get the lock any more
 	overtaken int
 }
 
@@ -26,12 +28,14 @@ func (p *queuePlace) lost() queuePlace {
 
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
 //
-// It is judged from the Liveness event on, for before it the order may be unfair. A process has queued when it has made an
-// ephemeral node while it waits for the lock; its place counts anew whenever the state of its connection changes or its session
-// ends, and where it has lost its node before the order became fair. Not for its own are taken the nodes that attempts before may have asked for,
-// which were given up without one. Once the order is fair one that leaves the queue keeps its claim to a place. It is
-// overtaken when the lock is granted to a process that called Lock after it had queued. The property holds if nobody is
-// overtaken more often than Bounds.Overtakings before it has the lock, gives up, its call fails, or it crashes.
+// It is judged from the Liveness event on, for before it the order may be unfair. A process has
+// queued when it has made an ephemeral node while it waits for the lock; its place counts anew
+// whenever the state of its connection changes or its session ends, and where it has lost its node
+// before the order became fair. Not for its own are taken the nodes that attempts before may have
+// asked for, which were given up without one. Once the order is fair one that leaves the queue
+// keeps its claim to a place. It is overtaken when the lock is granted to a process that called
+// Lock after it had queued. The property holds if nobody is overtaken more often than
+// Bounds.Overtakings before it has the lock, gives up, its call fails, or it crashes.
 //
 // It takes time linear in the events, times the number of processes that wait.
 func CheckNoStarvation(events []Event, bounds Limits) *Violation {
@@ -53,8 +57,8 @@ func (m *starvationMonitor) copy(from monitor) {
 
 func (m *starvationMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds of a place not since when it counts: until the Liveness event comes no overtaking counts, and from then on those count that
-// have begun later.
+// state holds of a place not since when it counts: until the Liveness event comes no overtaking
+// counts, and from then on those count that have begun later.
 func (m *starvationMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.places {
@@ -68,7 +72,8 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 	s.fold(sum, bit(m.fair, 0))
 }
 
-// visible: before the Liveness event nobody is overtaken, and places depend on what each process does itself.
+// visible: before the Liveness event nobody is overtaken, and places depend on what each process
+// does itself.
 func (m *starvationMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -96,13 +101,17 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 		if p >= 0 && m.places[p].node == e.Path && !m.fair {
 			m.places[p] = m.places[p].lost()
 		}
-	case SessionExpired, SessionClosed: // A pause that began before the Liveness event can cost the session after it.
+	// A pause that began before the Liveness event can cost the session after it.
+	case SessionExpired, SessionClosed:
 		if p >= 0 {
 			m.places[p] = m.places[p].lost()
 		}
 	case SessionState:
 		if p >= 0 {
-			m.places[p] = queuePlace{process: e.Process, late: m.places[p].late, withdrawn: m.places[p].withdrawn}
+			m.places[p] = queuePlace{
+				process: e.Process, late: m.places[p].late,
+				withdrawn: m.places[p].withdrawn,
+			}
 		}
 	case Fault:
 		if p >= 0 && e.Name == cancelName {
@@ -120,9 +129,11 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 // returned takes note of an attempt that has ended.
 func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
 	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.bounds.Overtakings {
-		return &Violation{Property: NoStarvation, Event: i, Reason: reasonStarved,
+		return &Violation{
+			Property: NoStarvation, Event: i, Reason: reasonStarved,
 			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, now by c%d",
-				p.process, p.queued, p.overtaken, e.Process)}
+				p.process, p.queued, p.overtaken, e.Process),
+		}
 	}
 	if !m.fair {
 		for p := range m.places {
@@ -145,7 +156,8 @@ func (p *queuePlace) queue(e *Event, index int) {
 	p.made = true
 }
 
-// left returns the places without that of a process whose call has returned, unless a node that it has asked for may yet come.
+// left returns the places without that of a process whose call has returned, unless a node that it
+// has asked for may yet come.
 func left(places []queuePlace, e *Event) []queuePlace {
 	if p := findPlace(places, e.Process); p >= 0 && e.Err != "" && !places[p].made {
 		places[p] = queuePlace{process: e.Process, late: places[p].late + 1}
@@ -154,8 +166,8 @@ func left(places []queuePlace, e *Event) []queuePlace {
 	return withoutPlace(places, e.Process)
 }
 
-// overtake counts a grant against all whom it overtakes, and returns the one that was overtaken most often, or nil. Nobody queues
-// before its own call.
+// overtake counts a grant against all whom it overtakes, and returns the one that was overtaken
+// most often, or nil. Nobody queues before its own call.
 func overtake(places []queuePlace, q *queue, e *Event) *queuePlace {
 	o := q.opening(e.Process)
 	if e.Err != "" || o < 0 {

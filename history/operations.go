@@ -9,8 +9,9 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// A ModelOperations is a model that a recorded history can be checked against, and how the history becomes operations for it. In
-// all of them what a client was not told of is taken from the events of the ensemble, so that every operation has an end.
+// A ModelOperations is a model that a recorded history can be checked against, and how the history
+// becomes operations for it. In all of them what a client was not told of is taken from the events
+// of the ensemble, so that every operation has an end.
 type ModelOperations struct {
 	Name       string
 	Model      porcupine.Model
@@ -18,8 +19,9 @@ type ModelOperations struct {
 	Besides    func([]Event) *Violation // what else must hold, nil for nothing
 }
 
-// Models returns the models that histories can be checked against. A history says nothing of how many places a semaphore
-// has nor of who reads and who writes, so [models.Semaphore] and [models.ReadWrite] are not among them.
+// Models returns the models that histories can be checked against. A history says nothing of how
+// many places a semaphore has nor of who reads and who writes, so [models.Semaphore] and
+// [models.ReadWrite] are not among them.
 func Models() []ModelOperations {
 	return []ModelOperations{
 		{"mutex", models.Mutex, LockOperations, nil},
@@ -32,10 +34,11 @@ func Models() []ModelOperations {
 	}
 }
 
-// NestedOperations returns operations for [models.Reentrant]: those of LockOperations and those of what a holder takes once
-// more. A ReenterReturn without an error is an acquire since its ReenterCall, an Exited is a release at some time since the
-// process's event before it. Where a hold ends before its last Exited, because its session does, what it had taken once
-// more is released with it.
+// NestedOperations returns operations for [models.Reentrant]: those of LockOperations and those of
+// what a holder takes once more. A ReenterReturn without an error is an acquire since its
+// ReenterCall, an Exited is a release at some time since the process's event before it. Where a
+// hold ends before its last Exited, because its session does, what it had taken once more is
+// released with it.
 func NestedOperations(events []Event) []porcupine.Operation {
 	var c LinearizableChecker
 	c.build(events)
@@ -69,24 +72,37 @@ func nested(events []Event, g *grant) []interval {
 			asked = i
 		case e.Kind == ReenterReturn && e.Err == "":
 			depth++
-			spans = append(spans, interval{models.Input{Process: g.process, Verb: models.Acquire}, models.Output{}, asked * slots, i * slots})
+			spans = append(spans, interval{
+				models.Input{Process: g.process, Verb: models.Acquire},
+				models.Output{},
+				asked * slots, i * slots,
+			})
 		case e.Kind == Exited && depth > 0:
 			depth--
-			spans = append(spans, interval{models.Input{Process: g.process, Verb: models.Release}, models.Output{}, last * slots, i * slots})
+			spans = append(spans, interval{
+				models.Input{Process: g.process, Verb: models.Release},
+				models.Output{},
+				last * slots, i * slots,
+			})
 		}
 		last = i
 	}
 	for lost && depth > 0 {
 		depth--
-		spans = append(spans, interval{models.Input{Process: g.process, Verb: models.Release}, models.Output{}, last * slots, end*slots + slotReleased})
+		spans = append(spans, interval{
+			models.Input{Process: g.process, Verb: models.Release},
+			models.Output{},
+			last * slots, end*slots + slotReleased,
+		})
 	}
 	return spans
 }
 
-// QueueOperations returns operations for [models.Queue]. A process enters when its ephemeral node is created while it asks
-// for the lock, is granted the lock between that and the return of Lock, and leaves between the call of Unlock, or the
-// failure of Lock, and the deletion of its node; where the node is deleted sooner, then. A node of a process that has
-// another in the queue is left out, as is one by which nobody was ever granted the lock after it was deleted.
+// QueueOperations returns operations for [models.Queue]. A process enters when its ephemeral node
+// is created while it asks for the lock, is granted the lock between that and the return of Lock,
+// and leaves between the call of Unlock, or the failure of Lock, and the deletion of its node;
+// where the node is deleted sooner, then. A node of a process that has another in the queue is left
+// out, as is one by which nobody was ever granted the lock after it was deleted.
 func QueueOperations(events []Event) []porcupine.Operation {
 	var spans []interval
 	var q queue
@@ -106,7 +122,11 @@ func QueueOperations(events []Event) []porcupine.Operation {
 			from = m.left
 		}
 		m.done = true
-		spans = append(spans, interval{models.Input{Process: m.process, Verb: models.Leave}, models.Output{}, from*slots + slotRelease, to*slots + slotReleased})
+		spans = append(spans, interval{
+			models.Input{Process: m.process, Verb: models.Leave},
+			models.Output{},
+			from*slots + slotRelease, to*slots + slotReleased,
+		})
 	}
 	for i := range events {
 		e := &events[i]
@@ -117,19 +137,28 @@ func QueueOperations(events []Event) []porcupine.Operation {
 		switch {
 		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && q.opening(e.Process) >= 0:
 			members = append(members, member{process: e.Process, created: i})
-			spans = append(spans, interval{models.Input{Process: e.Process, Verb: models.Enter}, models.Output{}, i * slots, i * slots})
+			spans = append(spans, interval{
+				models.Input{Process: e.Process, Verb: models.Enter},
+				models.Output{},
+				i * slots, i * slots,
+			})
 		case e.Kind == LockReturn && e.Err != "" && m >= 0:
 			members[m].left = i
 		case e.Kind == LockReturn && m >= 0:
 			if n := q.granted(e); n >= 0 && q.nodes[n].created == members[m].created {
 				members[m].attempt = e.Attempt
-				spans = append(spans, interval{models.Input{Process: e.Process, Verb: models.Grant}, models.Output{}, members[m].created * slots, i * slots})
+				spans = append(spans, interval{
+					models.Input{Process: e.Process, Verb: models.Grant},
+					models.Output{},
+					members[m].created * slots, i * slots,
+				})
 			}
 		case e.Kind == UnlockCall && m >= 0 && members[m].left == 0:
 			members[m].left = i
 		case e.Kind == NodeDeleted:
 			if n := q.live(e.Path); n >= 0 {
-				if m := slices.IndexFunc(members, func(m member) bool { return m.created == q.nodes[n].created && !m.done }); m >= 0 {
+				if m := slices.IndexFunc(members,
+					func(m member) bool { return m.created == q.nodes[n].created && !m.done }); m >= 0 {
 					leave(&members[m], i)
 				}
 			}
@@ -144,9 +173,10 @@ func QueueOperations(events []Event) []porcupine.Operation {
 	return timed(spans)
 }
 
-// ResourceOperations returns operations for [models.Register] of the uses of the resource that is no znode. They take
-// effect where they stand in the history, and the token is that of the process's last grant. Versions that the history
-// does not begin with count from the first that is read.
+// ResourceOperations returns operations for [models.Register] of the uses of the resource that is
+// no znode. They take effect where they stand in the history, and the token is that of the
+// process's last grant. Versions that the history does not begin with count from the first that is
+// read.
 func ResourceOperations(events []Event) []porcupine.Operation {
 	var spans []interval
 	tokens := make(map[int32]int64)
@@ -166,8 +196,11 @@ func ResourceOperations(events []Event) []porcupine.Operation {
 			continue
 		}
 		if e.Path == "" {
-			spans = append(spans, interval{models.Input{Process: e.Process, Verb: verb, Token: tokens[e.Process]},
-				models.Output{Version: e.Zxid, Refused: e.Err != ""}, i * slots, i * slots})
+			spans = append(spans, interval{
+				models.Input{Process: e.Process, Verb: verb, Token: tokens[e.Process]},
+				models.Output{Version: e.Zxid, Refused: e.Err != ""},
+				i * slots, i * slots,
+			})
 		}
 	}
 	return timed(spans)
@@ -184,8 +217,10 @@ type interval struct {
 func timed(spans []interval) []porcupine.Operation {
 	operations := make([]porcupine.Operation, len(spans))
 	for i, s := range spans {
-		operations[i] = porcupine.Operation{ClientId: max(0, int(s.input.Process)-1), Input: s.input, Output: s.output,
-			Call: int64(s.from), Return: int64(s.to)}
+		operations[i] = porcupine.Operation{
+			ClientId: max(0, int(s.input.Process)-1), Input: s.input, Output: s.output,
+			Call: int64(s.from), Return: int64(s.to),
+		}
 	}
 	return operations
 }
@@ -200,7 +235,10 @@ type operationWithin struct {
 func withTimes(all []operationWithin) []porcupine.Operation {
 	operations := make([]porcupine.Operation, len(all))
 	for i, o := range all {
-		operations[i] = porcupine.Operation{ClientId: max(0, int(o.input.Process)-1), Input: o.input, Call: int64(o.from), Return: int64(o.till)}
+		operations[i] = porcupine.Operation{
+			ClientId: max(0, int(o.input.Process)-1), Input: o.input,
+			Call: int64(o.from), Return: int64(o.till),
+		}
 	}
 	return operations
 }

@@ -47,17 +47,26 @@ func TestModelsHold(t *testing.T) {
 func TestOperations(t *testing.T) {
 	type events = []history.Event
 	once := func(rest ...history.Event) events {
-		return append(events{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), reenter(1, 1), reentered(1, 1)}, rest...)
+		return append(events{
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), reenter(1, 1),
+			reentered(1, 1),
+		}, rest...)
 	}
 	next := events{lockCall(2, 1), created(2, "/l/b", 3), lockOK(2, 1, "/l/b")}
 	serve := func(p, request int32, op, path, err string, zxid int64) history.Event {
-		return history.Event{Kind: history.Serve, Process: p, Request: request, Op: op, Path: path, Err: err, Zxid: zxid}
+		return history.Event{
+			Kind: history.Serve, Process: p, Request: request, Op: op, Path: path,
+			Err: err, Zxid: zxid,
+		}
 	}
 	send := func(p, request int32, op, path string) history.Event {
 		return history.Event{Kind: history.Send, Process: p, Request: request, Op: op, Path: path}
 	}
 	answer := func(p, request int32, op, path, err string) history.Event {
-		return history.Event{Kind: history.Reply, Process: p, Request: request, Op: op, Path: path, Err: err}
+		return history.Event{
+			Kind: history.Reply, Process: p, Request: request, Op: op, Path: path,
+			Err: err,
+		}
 	}
 	opened := on(history.SessionOpened, 1)
 	applied := history.Event{Kind: history.Applied, Server: 2}
@@ -66,41 +75,100 @@ func TestOperations(t *testing.T) {
 		events      events
 		want        models.Verdict
 	}{
-		{"reentrant", "given back twice", append(once(exited(1, 1), unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)), next...), models.Holds},
-		{"reentrant", "kept", append(once(exited(1, 1), unlockCall(1, 1), unlockFailed(1, 1)), next...), models.Violated},
-		{"reentrant", "lost while it had it twice", append(once(deleted(1, "/l/a", 2), exited(1, 1)), next...), models.Holds},
-		{"reentrant", "never given back once", append(once(unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)), next...), models.Violated},
+		{
+			"reentrant", "given back twice",
+			append(once(exited(1, 1), unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)), next...),
+			models.Holds,
+		},
+		{
+			"reentrant", "kept", append(once(exited(1, 1), unlockCall(1, 1), unlockFailed(1, 1)), next...),
+			models.Violated,
+		},
+		{"reentrant", "lost while it had it twice", append(once(deleted(1, "/l/a", 2), exited(1, 1)),
+			next...), models.Holds},
+		{
+			"reentrant", "never given back once",
+			append(once(unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)), next...), models.Violated,
+		},
 
 		{"fenced", "no token", contention(2), models.Violated},
 
-		{"queue", "the second first", events{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")}, models.Violated},
-		{"queue", "the first gives up", events{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockFailed(1, 1), lockOK(2, 1, "")}, models.Holds},
-		{"queue", "the first goes", events{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), deleted(1, "/l/a", 3), lockOK(2, 1, "")}, models.Holds},
-		{"queue", "the first has it", events{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")}, models.Violated},
+		{"queue", "the second first", events{
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
+			created(2, "/l/b", 2), lockOK(2, 1, ""),
+		}, models.Violated},
+		{"queue", "the first gives up", events{
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
+			created(2, "/l/b", 2), lockFailed(1, 1), lockOK(2, 1, ""),
+		}, models.Holds},
+		{"queue", "the first goes", events{
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
+			created(2, "/l/b", 2), deleted(1, "/l/a", 3), lockOK(2, 1, ""),
+		}, models.Holds},
+		{"queue", "the first has it", events{
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""),
+			lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, ""),
+		}, models.Violated},
 
-		{"register", "in turn", events{token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 6), read(2, 1, 1), wrote(2, 1, 2)}, models.Holds},
-		{"register", "an older token", events{token(1, 1, 5), token(2, 1, 6), read(2, 1, 0), wrote(1, 1, 1)}, models.Violated},
-		{"register", "an older token is refused", events{token(1, 1, 5), token(2, 1, 6), read(2, 1, 0), refused(wrote(1, 1, 0))}, models.Holds},
+		{"register", "in turn", events{
+			token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 6),
+			read(2, 1, 1), wrote(2, 1, 2),
+		}, models.Holds},
+		{"register", "an older token", events{
+			token(1, 1, 5), token(2, 1, 6), read(2, 1, 0),
+			wrote(1, 1, 1),
+		}, models.Violated},
+		{"register", "an older token is refused", events{
+			token(1, 1, 5), token(2, 1, 6), read(2, 1, 0),
+			refused(wrote(1, 1, 0)),
+		}, models.Holds},
 
-		{"tree", "a read of the past", events{send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1), answer(1, 1, "create", "/a", ""),
-			send(2, 1, "exists", "/a"), serve(2, 1, "exists", "/a", "no node", 0), answer(2, 1, "exists", "/a", "no node")}, models.Violated},
-		{"tree", "a read of the past of a follower", events{applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1), answer(1, 1, "create", "/a", ""),
-			send(2, 1, "exists", "/a"), serve(2, 1, "exists", "/a", "no node", 0), answer(2, 1, "exists", "/a", "no node")}, models.Holds},
-		{"tree", "a synced read of the past of a follower", events{applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1), answer(1, 1, "create", "/a", ""),
-			send(2, 1, "sync", "/"), serve(2, 1, "sync", "/", "", 1), send(2, 2, "exists", "/a"), serve(2, 2, "exists", "/a", "no node", 0), answer(2, 2, "exists", "/a", "no node")}, models.Violated},
-		{"tree", "a session sees the past after the present", events{applied, created(2, "/a", 1),
-			serve(1, 1, "exists", "/a", "", 1), serve(1, 2, "exists", "/a", "no node", 0)}, models.Violated},
-		{"tree", "a new session sees the past", events{applied, created(2, "/a", 1),
-			serve(1, 1, "exists", "/a", "", 1), opened, serve(1, 2, "exists", "/a", "no node", 0)}, models.Holds},
-		{"tree", "a session does not see what it wrote", events{applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
-			send(1, 2, "exists", "/a"), serve(1, 2, "exists", "/a", "no node", 0)}, models.Violated},
-		{"tree", "two znodes in their order", events{applied, created(2, "/a", 1), created(2, "/b", 2),
-			serve(1, 1, "exists", "/a", "", 1), serve(1, 2, "exists", "/b", "no node", 1)}, models.Holds},
-		{"tree", "two znodes against their order", events{applied, created(2, "/a", 1), created(2, "/b", 2),
-			serve(1, 1, "exists", "/b", "", 2), serve(1, 2, "exists", "/a", "no node", 1)}, models.Violated},
-		{"tree", "a write that was never answered, gone before its state is", events{created(1, "/a", 1), deleted(2, "/a", 2),
-			send(1, 2, "connect", ""), serve(1, 2, "connect", "", "", 1)}, models.Holds},
-		{"tree", "there before the history", events{send(1, 1, "exists", "/a"), serve(1, 1, "exists", "/a", "", 1), answer(1, 1, "exists", "/a", "")}, models.Holds},
+		{"tree", "a read of the past", events{
+			send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
+			answer(1, 1, "create", "/a", ""),
+			send(2, 1, "exists", "/a"), serve(2, 1, "exists", "/a", "no node", 0),
+			answer(2, 1, "exists", "/a", "no node"),
+		}, models.Violated},
+		{"tree", "a read of the past of a follower", events{
+			applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
+			answer(1, 1, "create", "/a", ""),
+			send(2, 1, "exists", "/a"), serve(2, 1, "exists", "/a", "no node", 0),
+			answer(2, 1, "exists", "/a", "no node"),
+		}, models.Holds},
+		{"tree", "a synced read of the past of a follower", events{
+			applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
+			answer(1, 1, "create", "/a", ""),
+			send(2, 1, "sync", "/"), serve(2, 1, "sync", "/", "", 1), send(2, 2, "exists", "/a"),
+			serve(2, 2, "exists", "/a", "no node", 0), answer(2, 2, "exists", "/a", "no node"),
+		}, models.Violated},
+		{"tree", "a session sees the past after the present", events{
+			applied, created(2, "/a", 1),
+			serve(1, 1, "exists", "/a", "", 1), serve(1, 2, "exists", "/a", "no node", 0),
+		}, models.Violated},
+		{"tree", "a new session sees the past", events{
+			applied, created(2, "/a", 1),
+			serve(1, 1, "exists", "/a", "", 1), opened, serve(1, 2, "exists", "/a", "no node", 0),
+		}, models.Holds},
+		{"tree", "a session does not see what it wrote", events{
+			applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
+			send(1, 2, "exists", "/a"), serve(1, 2, "exists", "/a", "no node", 0),
+		}, models.Violated},
+		{"tree", "two znodes in their order", events{
+			applied, created(2, "/a", 1), created(2, "/b", 2),
+			serve(1, 1, "exists", "/a", "", 1), serve(1, 2, "exists", "/b", "no node", 1),
+		}, models.Holds},
+		{"tree", "two znodes against their order", events{
+			applied, created(2, "/a", 1), created(2, "/b", 2),
+			serve(1, 1, "exists", "/b", "", 2), serve(1, 2, "exists", "/a", "no node", 1),
+		}, models.Violated},
+		{"tree", "a write that was never answered, gone before its state is", events{
+			created(1, "/a", 1), deleted(2, "/a", 2),
+			send(1, 2, "connect", ""), serve(1, 2, "connect", "", "", 1),
+		}, models.Holds},
+		{"tree", "there before the history", events{
+			send(1, 1, "exists", "/a"),
+			serve(1, 1, "exists", "/a", "", 1), answer(1, 1, "exists", "/a", ""),
+		}, models.Holds},
 	} {
 		t.Run(test.model+": "+test.name, func(t *testing.T) {
 			if got := modelled(t, test.model, test.events); got != test.want {
@@ -120,23 +188,30 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
-// crowded returns a history of ten clients that have the lock 500 times, and of as many that crash: half of them while
-// they ask for it, so that nobody knows whether they got it, and half while they have it. The ensemble ends their sessions.
+// crowded returns a history of ten clients that have the lock 500 times, and of as many that crash:
+// half of them while they ask for it, so that nobody knows whether they got it, and half while they
+// have it. The ensemble ends their sessions.
 func crowded() []history.Event {
 	var log []history.Event
 	zxid := int64(0)
 	node := func(kind history.Kind, p int32, n int) history.Event {
 		zxid++
-		return history.Event{Kind: kind, Process: p, Path: fmt.Sprintf("/lock/%d-%d", p, n), Zxid: zxid, Session: session(p)}
+		return history.Event{
+			Kind: kind, Process: p, Path: fmt.Sprintf("/lock/%d-%d", p, n), Zxid: zxid,
+			Session: session(p),
+		}
 	}
 	for n := range 500 {
 		p := int32(n%10) + 1
 		log = append(log, lockCall(p, int32(n)), node(history.NodeCreated, p, n))
-		if n%50 == 25 { // A client that crashes overlaps all that comes after it, unless the ensemble's log tells its end.
+		// A client that crashes overlaps all that comes after it, unless the ensemble's log tells its
+		// end.
+		if n%50 == 25 {
 			c := int32(n/50) + 11
 			log = append(log, lockCall(c, 1), node(history.NodeCreated, c, n), crash(c))
 		}
-		log = append(log, lockOK(p, int32(n), ""), unlockCall(p, int32(n)), node(history.NodeDeleted, p, n), unlockOK(p, int32(n)))
+		log = append(log, lockOK(p, int32(n), ""), unlockCall(p, int32(n)),
+			node(history.NodeDeleted, p, n), unlockOK(p, int32(n)))
 		if n%50 == 25 {
 			c := int32(n/50) + 11
 			if n%100 == 25 {
@@ -148,8 +223,8 @@ func crowded() []history.Event {
 	return log
 }
 
-// naive returns operations for the same history as clients alone know it: a client that has crashed may have acquired the
-// lock at any time since, and may have lost it at any time since.
+// naive returns operations for the same history as clients alone know it: a client that has crashed
+// may have acquired the lock at any time since, and may have lost it at any time since.
 func naive(events []history.Event) []porcupine.Operation {
 	never := int64(len(events)) + 1
 	operations := history.LockOperations(nil)
@@ -160,12 +235,21 @@ func naive(events []history.Event) []porcupine.Operation {
 		case e.Kind == history.LockCall, e.Kind == history.UnlockCall:
 			calls[e.Process] = at
 		case e.Kind == history.LockReturn && e.Process <= 10:
-			operations = append(operations, porcupine.Operation{Input: in, Call: calls[e.Process], Return: at})
+			operations = append(operations, porcupine.Operation{
+				Input: in, Call: calls[e.Process],
+				Return: at,
+			})
 		case e.Kind == history.UnlockReturn:
 			in.Verb = models.Release
-			operations = append(operations, porcupine.Operation{Input: in, Call: calls[e.Process], Return: at})
+			operations = append(operations, porcupine.Operation{
+				Input: in, Call: calls[e.Process],
+				Return: at,
+			})
 		case e.Kind == history.Crashed:
-			operations = append(operations, porcupine.Operation{Input: in, Call: calls[e.Process], Return: never})
+			operations = append(operations, porcupine.Operation{
+				Input: in, Call: calls[e.Process],
+				Return: never,
+			})
 			in.Verb = models.Release
 			operations = append(operations, porcupine.Operation{Input: in, Call: at, Return: never})
 		}
@@ -180,8 +264,9 @@ func TestCrowdedIsLinearizable(t *testing.T) {
 	}
 }
 
-// BenchmarkCrashedClients checks 1,000 operations of ten clients beside ten that crash. What the clients do not know is
-// taken from the ensemble's log, or else left open: then it takes a long time to find out that two clients have the lock at the end.
+// BenchmarkCrashedClients checks 1,000 operations of ten clients beside ten that crash. What the
+// clients do not know is taken from the ensemble's log, or else left open: then it takes a long
+// time to find out that two clients have the lock at the end.
 func BenchmarkCrashedClients(b *testing.B) {
 	events := crowded()
 	b.Run("resolved", func(b *testing.B) {

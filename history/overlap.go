@@ -6,12 +6,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// An overlapMonitor decides [Linearizable] event by event, so that a search knows which memory tells states apart. The verdict on a
-// history is [LinearizableChecker]'s; a test holds the two to each other.
+// An overlapMonitor decides [Linearizable] event by event, so that a search knows which memory
+// tells states apart. The verdict on a history is [LinearizableChecker]'s; a test holds the two to
+// each other.
 //
-// A history of the operations that [LinearizableChecker.Check] states is one of a lock that processes have one at a time if and only
-// if their shortest possible stays are disjoint: an acquire takes effect as late, and a release as early, as it can. So a grant has
-// the lock
+// A history of the operations that [LinearizableChecker.Check] states is one of a lock that
+// processes have one at a time if and only if their shortest possible stays are disjoint: an
+// acquire takes effect as late, and a release as early, as it can. So a grant has the lock
 //   - from the return of Lock until its node is deleted or Unlock is called, whichever comes first;
 //   - for ever, if its node is known and never deleted, even if Unlock is called;
 //   - at the instant at which its node is deleted, if that comes before Lock returns.
@@ -28,15 +29,17 @@ type lockStay struct {
 	node             int    // the index of the creation of its node, -1 if none is known
 	path             string // of that node
 	renounced        bool   // Unlock was called; the stay is over if the node is deleted yet
-	overlapped       bool   // another grant had the lock since, which is wrong if the node is never deleted
+	// another grant had the lock since, which is wrong if the node is never deleted
+	overlapped bool
 }
 
-// A glimpse is a node that was deleted while the attempt that created it was open. If that attempt is granted the lock by it, it had
-// the lock at that instant alone.
+// A glimpse is a node that was deleted while the attempt that created it was open. If that attempt
+// is granted the lock by it, it had the lock at that instant alone.
 type glimpse struct {
-	node      int
-	excluded  bool  // another grant had the lock then
-	renounced []int // the nodes of grants that had been renounced then, by the indexes of their creations
+	node     int
+	excluded bool // another grant had the lock then
+	// the nodes of grants that had been renounced then, by the indexes of their creations
+	renounced []int
 }
 
 func (m *overlapMonitor) reset() { m.stays, m.glimpses = m.stays[:0], m.glimpses[:0] }
@@ -51,7 +54,8 @@ func (m *overlapMonitor) state(q *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.stays {
 		t := &m.stays[i]
-		h := fold(uint64(uint32(t.process))<<32|uint64(uint32(t.attempt)), bit(t.renounced, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2))
+		h := fold(uint64(uint32(t.process))<<32|uint64(uint32(t.attempt)),
+			bit(t.renounced, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2))
 		sum += fold(h, xxhash.Sum64String(t.path))
 	}
 	s.fold(sum, 0)
@@ -94,7 +98,10 @@ func (m *overlapMonitor) observe(q *queue, log []Event, i int) *Violation {
 }
 
 func (m *overlapMonitor) violation(i int) *Violation {
-	return &Violation{Property: Linearizable, Event: i, Reason: reasonNoOrder, Detail: "two grants had the lock at once"}
+	return &Violation{
+		Property: Linearizable, Event: i, Reason: reasonNoOrder,
+		Detail: "two grants had the lock at once",
+	}
 }
 
 // grant takes note of a grant, and reports whether nobody else had the lock when it had it.
@@ -106,7 +113,8 @@ func (m *overlapMonitor) grant(q *queue, e *Event) bool {
 			return false
 		}
 		for t := range m.stays {
-			m.stays[t].overlapped = m.stays[t].overlapped || slices.Contains(m.glimpses[g].renounced, m.stays[t].node)
+			m.stays[t].overlapped = m.stays[t].overlapped ||
+				slices.Contains(m.glimpses[g].renounced, m.stays[t].node)
 		}
 		return true
 	}
@@ -127,7 +135,10 @@ func (m *overlapMonitor) grant(q *queue, e *Event) bool {
 // forget drops the glimpses of the process's attempt, which has returned.
 func (m *overlapMonitor) forget(q *queue, process int32) {
 	m.glimpses = slices.DeleteFunc(m.glimpses, func(g glimpse) bool {
-		return slices.ContainsFunc(q.nodes, func(n node) bool { return n.created == g.node && n.process == process })
+		return slices.ContainsFunc(q.nodes, func(n node) bool {
+			return n.created == g.node &&
+				n.process == process
+		})
 	})
 }
 

@@ -17,8 +17,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// A recorder writes what a process of a service does with its lock as a history, one event a line. It is an observer of the
-// lock, which tells it when a contender has queued and when a lease was lost; the rest it writes where it happens.
+// A recorder writes what a process of a service does with its lock as a history, one event a line.
+// It is an observer of the lock, which tells it when a contender has queued and when a lease was
+// lost; the rest it writes where it happens.
 type recorder struct {
 	process int32 // another number in every process
 	mutex   *lock.Mutex
@@ -93,7 +94,10 @@ func (r *recorder) do(ctx context.Context, work func(context.Context) error) err
 		r.write(history.Event{Kind: history.LockReturn, Attempt: attempt, Err: err.Error()})
 		return err
 	}
-	r.write(history.Event{Kind: history.LockReturn, Attempt: attempt, Path: lease.Node(), Zxid: lease.Token()})
+	r.write(history.Event{
+		Kind: history.LockReturn, Attempt: attempt, Path: lease.Node(),
+		Zxid: lease.Token(),
+	})
 	failed := lease.Err() // A process that was paused here stays out.
 	if failed == nil {
 		r.write(history.Event{Kind: history.Enter, Attempt: attempt})
@@ -113,8 +117,8 @@ func (r *recorder) do(ctx context.Context, work func(context.Context) error) err
 	return err
 }
 
-// Two processes of a service use a lock and record what they do. Their clocks are the same one here; let them be off by up to
-// 50 ms.
+// Two processes of a service use a lock and record what they do. Their clocks are the same one
+// here; let them be off by up to 50 ms.
 func Example_production() {
 	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
 	if err != nil {
@@ -154,8 +158,12 @@ func Example_production() {
 	}
 	clocks := history.Clocks{Default: 50 * time.Millisecond, Pause: 200 * time.Millisecond}
 	events := history.Merge(logs...).Events()
-	for _, property := range []history.Property{history.ClientMutualExclusion, history.FIFO, history.MonotonicToken, history.Linearizable} {
-		violation, decided := history.CheckWithin(property, events, clocks, models.Limits{Time: time.Minute})
+	for _, property := range []history.Property{
+		history.ClientMutualExclusion, history.FIFO,
+		history.MonotonicToken, history.Linearizable,
+	} {
+		violation, decided := history.CheckWithin(property, events, clocks,
+			models.Limits{Time: time.Minute})
 		fmt.Println(property, violation == nil && decided)
 	}
 	// Output:

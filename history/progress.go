@@ -18,16 +18,19 @@ type pending struct {
 	index   int
 }
 
-// CheckProgress decides [Progress]: once no faults come any more, every process gets an answer. Whether the answer
-// is the lock, [CheckNoSpuriousFailure] decides.
+// CheckProgress decides [Progress]: once no faults come any more, every process gets an answer.
+// Whether the answer is the lock, [CheckNoSpuriousFailure] decides.
 //
-// The property holds if the history has no Liveness event, for then nothing was promised, or if at its end every call of
-// Lock and of Unlock by a process that has not crashed has returned. The history must have been run until nothing
-// could happen any more; of one that was cut short the checker would speak too soon. A violation names the oldest call
-// that is left.
+// The property holds if the history has no Liveness event, for then nothing was promised, or if at
+// its end every call of Lock and of Unlock by a process that has not crashed has returned. The
+// history must have been run until nothing could happen any more; of one that was cut short the
+// checker would speak too soon. A violation names the oldest call that is left.
 //
 // It takes time linear in the events, times the number of calls that are open at once.
-func CheckProgress(events []Event) *Violation { return decide(Progress, new(progressMonitor), events) }
+func CheckProgress(events []Event) *Violation {
+	return decide(Progress, new(progressMonitor),
+		events)
+}
 
 type progressMonitor struct {
 	calls   []pending // that have not returned, the oldest first
@@ -41,7 +44,8 @@ func (m *progressMonitor) reset() {
 
 func (m *progressMonitor) copy(from monitor) {
 	other := from.(*progressMonitor)
-	m.calls, m.judged, m.crashed = append(m.calls[:0], other.calls...), other.judged, append(m.crashed[:0], other.crashed...)
+	m.calls, m.judged, m.crashed = append(m.calls[:0], other.calls...), other.judged,
+		append(m.crashed[:0], other.crashed...)
 }
 
 // state does not depend on which call is the oldest: that decides which one a violation names.

@@ -34,6 +34,6 @@ type Violation struct {
 	Guarantee error // of [NoLostWatch]: which of the named guarantees is broken, such as [ErrUnique]
 }
 
-// Signature returns what two histories have in common that fail in the same way. It serves to tell new failures from
-// known ones.
+// Signature returns what two histories have in common that fail in the same way. It serves to tell
+// new failures from known ones.
 func (v *Violation) Signature() string { return string(v.Property) + ": " + v.Reason }

@@ -9,16 +9,17 @@ import (
 type property struct {
 	name Property
 
-	// monitor makes what decides the property event by event, and knows what it remembers. It is nil where only a checker of
-	// whole histories is known.
+	// monitor makes what decides the property event by event, and knows what it remembers. It is nil
+	// where only a checker of whole histories is known.
 	monitor func(*rule) monitor
 	kinds   uint64 // the kinds of events that the monitor observes
 
 	// check decides the property of a whole history, where that is not the monitor's matter.
 	check func(c *Checker, events []Event) *Violation
 
-	atEnd     bool // it is decided, at least in part, by how a history ends
-	fair      bool // it is decided, at least in part, by what happens in the fair phase; see [FairPhase]
+	atEnd bool // it is decided, at least in part, by how a history ends
+	// it is decided, at least in part, by what happens in the fair phase; see [FairPhase]
+	fair      bool
 	cacheable bool // see [CacheableVerdict]
 }
 
@@ -32,36 +33,87 @@ const (
 
 // propertyTable holds the properties in their canonical order.
 var propertyTable = [...]property{
-	{name: ServerMutualExclusion, monitor: func(*rule) monitor { return serverExclusionMonitor{} }, kinds: 1 << LockReturn, cacheable: true},
-	{name: ClientMutualExclusion, monitor: func(*rule) monitor { return new(clientExclusionMonitor) }, kinds: 1<<Enter | 1<<Leave | 1<<Lost | 1<<Crashed, cacheable: true},
-	{name: Fencing, monitor: func(*rule) monitor { return new(fencingMonitor) }, kinds: 1<<LockReturn | writing | 1<<NodeCreated | 1<<NodeChanged, cacheable: true},
-	{name: NoLostUpdate, monitor: func(*rule) monitor { return new(updateMonitor) }, kinds: writing | 1<<NodeCreated | 1<<NodeChanged, cacheable: true},
-	{name: FIFO, monitor: func(r *rule) monitor { return fifoMonitor{rule: r} }, kinds: 1 << LockReturn, cacheable: true},
-	{name: NoLostWatch, monitor: func(*rule) monitor { return new(watchMonitor) }, kinds: everyKind, atEnd: true, fair: true},
-	{name: Progress, monitor: func(*rule) monitor { return new(progressMonitor) }, kinds: granting | 1<<FairPhase | 1<<Crashed,
-		atEnd: true, fair: true, cacheable: true},
-	{name: NoStarvation, monitor: func(r *rule) monitor { return &starvationMonitor{bounds: &r.limits} },
+	{
+		name: ServerMutualExclusion, monitor: func(*rule) monitor { return serverExclusionMonitor{} },
+		kinds: 1 << LockReturn, cacheable: true,
+	},
+	{
+		name: ClientMutualExclusion, monitor: func(*rule) monitor { return new(clientExclusionMonitor) },
+		kinds: 1<<Enter | 1<<Leave | 1<<Lost | 1<<Crashed, cacheable: true,
+	},
+	{
+		name: Fencing, monitor: func(*rule) monitor { return new(fencingMonitor) },
+		kinds: 1<<LockReturn | writing | 1<<NodeCreated | 1<<NodeChanged, cacheable: true,
+	},
+	{
+		name: NoLostUpdate, monitor: func(*rule) monitor { return new(updateMonitor) },
+		kinds: writing | 1<<NodeCreated | 1<<NodeChanged, cacheable: true,
+	},
+	{
+		name: FIFO, monitor: func(r *rule) monitor { return fifoMonitor{rule: r} },
+		kinds: 1 << LockReturn, cacheable: true,
+	},
+	{
+		name: NoLostWatch, monitor: func(*rule) monitor { return new(watchMonitor) }, kinds: everyKind,
+		atEnd: true, fair: true,
+	},
+	{
+		name: Progress, monitor: func(*rule) monitor { return new(progressMonitor) },
+		kinds: granting | 1<<FairPhase | 1<<Crashed,
+		atEnd: true, fair: true, cacheable: true,
+	},
+	{
+		name: NoStarvation, monitor: func(r *rule) monitor { return &starvationMonitor{bounds: &r.limits} },
 		kinds: 1<<FairPhase | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<SessionExpired | 1<<SessionClosed |
-			1<<Fault | 1<<Crashed | 1<<LockReturn, fair: true, cacheable: true},
-	{name: NoLivelock, monitor: func(r *rule) monitor { return &livelockMonitor{bounds: &r.limits} },
-		kinds: 1<<FairPhase | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send, fair: true},
-	{name: NoSpuriousFailure, monitor: func(*rule) monitor { return new(failureMonitor) }, kinds: 1<<LockCall | 1<<Fault | 1<<LockReturn, cacheable: true},
-	{name: NoLeakedNodes, monitor: func(*rule) monitor { return new(leakedNodeMonitor) }, atEnd: true, fair: true, cacheable: true,
-		kinds: granting | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed},
-	{name: LossNotification, monitor: func(*rule) monitor { return new(lossMonitor) }, cacheable: true,
-		kinds: holding | contention | 1<<ReenterReturn | 1<<Enter},
-	{name: SessionLoss, monitor: func(r *rule) monitor { return &sessionMonitor{bounds: &r.limits} }, kinds: everyKind},
-	{name: Reentrancy, monitor: func(*rule) monitor { return new(reentrancyMonitor) }, kinds: everyKind, cacheable: true},
-	{name: NoHerd, monitor: func(r *rule) monitor { return &herdMonitor{bounds: &r.limits} },
+			1<<Fault | 1<<Crashed | 1<<LockReturn, fair: true, cacheable: true,
+	},
+	{
+		name: NoLivelock, monitor: func(r *rule) monitor { return &livelockMonitor{bounds: &r.limits} },
+		kinds: 1<<FairPhase | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send, fair: true,
+	},
+	{
+		name: NoSpuriousFailure, monitor: func(*rule) monitor { return new(failureMonitor) },
+		kinds: 1<<LockCall | 1<<Fault | 1<<LockReturn, cacheable: true,
+	},
+	{
+		name: NoLeakedNodes, monitor: func(*rule) monitor { return new(leakedNodeMonitor) }, atEnd: true,
+		fair: true, cacheable: true,
+		kinds: granting | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed,
+	},
+	{
+		name: LossNotification, monitor: func(*rule) monitor { return new(lossMonitor) }, cacheable: true,
+		kinds: holding | contention | 1<<ReenterReturn | 1<<Enter,
+	},
+	{
+		name: SessionLoss, monitor: func(r *rule) monitor { return &sessionMonitor{bounds: &r.limits} },
+		kinds: everyKind,
+	},
+	{
+		name: Reentrancy, monitor: func(*rule) monitor { return new(reentrancyMonitor) },
+		kinds: everyKind, cacheable: true,
+	},
+	{
+		name: NoHerd, monitor: func(r *rule) monitor { return &herdMonitor{bounds: &r.limits} },
 		kinds: contention | 1<<Tick | 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<WatchFired |
-			1<<WatchArmed | 1<<WatchGone | 1<<Applied},
-	{name: MonotonicToken, monitor: func(r *rule) monitor { return &tokenMonitor{rule: r} }, kinds: 1 << LockReturn, cacheable: true},
-	{name: Linearizable, monitor: func(*rule) monitor { return new(overlapMonitor) }, kinds: 1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
-		check: func(c *Checker, events []Event) *Violation { return c.checkLinearizable(events) }, cacheable: true},
+			1<<WatchArmed | 1<<WatchGone | 1<<Applied,
+	},
+	{
+		name: MonotonicToken, monitor: func(r *rule) monitor { return &tokenMonitor{rule: r} },
+		kinds: 1 << LockReturn, cacheable: true,
+	},
+	{
+		name: Linearizable, monitor: func(*rule) monitor { return new(overlapMonitor) },
+		kinds:     1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
+		check:     func(c *Checker, events []Event) *Violation { return c.checkLinearizable(events) },
+		cacheable: true,
+	},
 }
 
 // ensembleProperty is apart from the table, because no lock claims it.
-var consistencyProperty = property{name: ZooKeeperConsistency, monitor: func(*rule) monitor { return &consistencyMonitor{strict: true} }, kinds: everyKind}
+var consistencyProperty = property{
+	name:    ZooKeeperConsistency,
+	monitor: func(*rule) monitor { return &consistencyMonitor{strict: true} }, kinds: everyKind,
+}
 
 // find returns what the package knows of a property, nil if nothing.
 func find(p Property) *property {
@@ -99,20 +151,22 @@ func JudgedAtEnd(p Property) bool {
 	return known != nil && known.atEnd
 }
 
-// JudgedInFairPhase reports whether a property is decided, at least in part, by what happens once no fault strikes and the order is
-// fair: it says what must happen in the end.
+// JudgedInFairPhase reports whether a property is decided, at least in part, by what happens once
+// no fault strikes and the order is fair: it says what must happen in the end.
 func JudgedInFairPhase(p Property) bool {
 	known := find(p)
 	return known != nil && known.fair
 }
 
-// A Checker checks any property, and remembers what is expensive to compute twice. The zero value is ready for use. It is
-// not safe for concurrent use: each worker has its own.
+// A Checker checks any property, and remembers what is expensive to compute twice. The zero value
+// is ready for use. It is not safe for concurrent use: each worker has its own.
 type Checker struct {
-	Limits    Limits // that [NoStarvation], [NoLivelock] and [NoHerd] are judged by; [DefaultSeverity] unless set
-	Exclusive bool   // the lock claims [ServerMutualExclusion], which [FIFO] depends on
+	// that [NoStarvation], [NoLivelock] and [NoHerd] are judged by; [DefaultSeverity] unless set
+	Limits    Limits
+	Exclusive bool // the lock claims [ServerMutualExclusion], which [FIFO] depends on
 
-	Cut bool // the histories are beginnings of longer ones, so that a release that is under way may still come
+	// the histories are beginnings of longer ones, so that a release that is under way may still come
+	Cut bool
 
 	linearizable LinearizableChecker
 	monitors     map[Property]monitor
@@ -122,8 +176,9 @@ type Checker struct {
 	memory       verdictKeys
 }
 
-// Check returns how the events break the property, which may be [ZooKeeperConsistency] too, or nil if they do not. The answer depends on the
-// events alone, not on what was checked before. It panics if there is no such property.
+// Check returns how the events break the property, which may be [ZooKeeperConsistency] too, or nil
+// if they do not. The answer depends on the events alone, not on what was checked before. It panics
+// if there is no such property.
 func (c *Checker) Check(name Property, events []Event) *Violation {
 	if found := c.CheckAll([]Property{name}, events); len(found) > 0 {
 		return found[0]
@@ -131,7 +186,8 @@ func (c *Checker) Check(name Property, events []Event) *Violation {
 	return nil
 }
 
-// CheckAll does so for several properties in one pass over the events, and returns the violations in the order of the properties.
+// CheckAll does so for several properties in one pass over the events, and returns the violations
+// in the order of the properties.
 func (c *Checker) CheckAll(names []Property, events []Event) []*Violation {
 	c.rule = rule{limits: c.limits(), exclusive: c.Exclusive}
 	c.pass = c.pass[:0]
@@ -177,7 +233,8 @@ func (c *Checker) checkLinearizable(events []Event) *Violation {
 	return c.linearizable.Check(events)
 }
 
-// Undecided reports whether the last check of [Linearizable] has reached its limits before it came to a verdict.
+// Undecided reports whether the last check of [Linearizable] has reached its limits before it came
+// to a verdict.
 func (c *Checker) Undecided() bool { return c.linearizable.Undecided() }
 
 func (c *Checker) limits() Limits {

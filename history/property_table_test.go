@@ -14,9 +14,12 @@ import (
 
 func TestProperties(t *testing.T) {
 	want := []history.Property{
-		history.ServerMutualExclusion, history.ClientMutualExclusion, history.Fencing, history.NoLostUpdate, history.FIFO,
-		history.NoLostWatch, history.Progress, history.NoStarvation, history.NoLivelock, history.NoSpuriousFailure, history.NoLeakedNodes,
-		history.LossNotification, history.SessionLoss, history.Reentrancy, history.NoHerd, history.MonotonicToken, history.Linearizable,
+		history.ServerMutualExclusion, history.ClientMutualExclusion, history.Fencing,
+		history.NoLostUpdate, history.FIFO,
+		history.NoLostWatch, history.Progress, history.NoStarvation, history.NoLivelock,
+		history.NoSpuriousFailure, history.NoLeakedNodes,
+		history.LossNotification, history.SessionLoss, history.Reentrancy, history.NoHerd,
+		history.MonotonicToken, history.Linearizable,
 	}
 	got := history.Properties()
 	if !slices.Equal(got, want) {
@@ -33,7 +36,8 @@ func TestProperties(t *testing.T) {
 	}
 	for _, name := range []string{"", "FIFO", "watches"} {
 		_, err := history.ParseProperty(name)
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", name)) || !strings.Contains(err.Error(), "no-leaked-nodes") {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", name)) ||
+			!strings.Contains(err.Error(), "no-leaked-nodes") {
 			t.Errorf("parsing %q gives error %v", name, err)
 		}
 	}
@@ -43,24 +47,54 @@ func TestCheckerDispatches(t *testing.T) {
 	var c history.Checker
 	violations := map[history.Property][]history.Event{
 		history.ServerMutualExclusion: {
-			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, ""),
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), lockCall(2, 1), created(2, "/l/b", 2),
+			lockOK(2, 1, ""),
 		},
 		history.ClientMutualExclusion: {on(history.Enter, 1), on(history.Enter, 2)},
-		history.FIFO:                  {lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")},
-		history.NoLostWatch:           {armed(1, 1, "/l/a", "data"), deleted(2, "/l/a", 1), on(history.Tick, 0)},
-		history.Progress:              {lockCall(1, 1), on(history.FairPhase, 0)},
-		history.NoSpuriousFailure:     {lockCall(1, 1), lockFailed(1, 1)},
-		history.Fencing:               {token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 4), wrote(2, 1, 2)},
-		history.NoLostUpdate:          {read(1, 1, 0), read(2, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2)},
-		history.NoStarvation:          {on(history.FairPhase, 0), lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, "")},
-		history.NoLivelock:            append([]history.Event{on(history.FairPhase, 0)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 31)...),
-		history.LossNotification:      {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2), unlockCall(1, 1), unlockOK(1, 1)},
-		history.SessionLoss:           {lockCall(1, 1), lockOK(1, 1, "/l/a"), sessionOver(1, "/l/a"), enter(1, 1)},
-		history.Reentrancy:            {lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), deleted(1, "/l/a", 2)},
-		history.NoHerd:                append(append([]history.Event{lockCall(1, 1)}, slices.Repeat([]history.Event{on(history.Send, 1)}, 9)...), lockOK(1, 1, "")),
-		history.NoLeakedNodes:         {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
-		history.MonotonicToken:        {{Kind: history.LockReturn, Process: 1, Zxid: 2}, {Kind: history.LockReturn, Process: 2, Zxid: 2}},
-		history.Linearizable:          {lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")},
+		history.FIFO: {
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
+			created(2, "/l/b", 2), lockOK(2, 1, ""),
+		},
+		history.NoLostWatch: {
+			armed(1, 1, "/l/a", "data"), deleted(2, "/l/a", 1),
+			on(history.Tick, 0),
+		},
+		history.Progress:          {lockCall(1, 1), on(history.FairPhase, 0)},
+		history.NoSpuriousFailure: {lockCall(1, 1), lockFailed(1, 1)},
+		history.Fencing: {
+			token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 4),
+			wrote(2, 1, 2),
+		},
+		history.NoLostUpdate: {read(1, 1, 0), read(2, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2)},
+		history.NoStarvation: {
+			on(history.FairPhase, 0), lockCall(1, 1), created(1, "/l/a", 1),
+			lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, ""),
+		},
+		history.NoLivelock: append([]history.Event{on(history.FairPhase, 0)},
+			slices.Repeat([]history.Event{on(history.Send, 1)}, 31)...),
+		history.LossNotification: {
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""),
+			deleted(1, "/l/a", 2), unlockCall(1, 1), unlockOK(1, 1),
+		},
+		history.SessionLoss: {
+			lockCall(1, 1), lockOK(1, 1, "/l/a"), sessionOver(1, "/l/a"),
+			enter(1, 1),
+		},
+		history.Reentrancy: {
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""),
+			deleted(1, "/l/a", 2),
+		},
+		history.NoHerd: append(append([]history.Event{lockCall(1, 1)},
+			slices.Repeat([]history.Event{on(history.Send, 1)}, 9)...), lockOK(1, 1, "")),
+		history.NoLeakedNodes: {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
+		history.MonotonicToken: {
+			{Kind: history.LockReturn, Process: 1, Zxid: 2},
+			{Kind: history.LockReturn, Process: 2, Zxid: 2},
+		},
+		history.Linearizable: {
+			lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1),
+			lockOK(2, 1, ""),
+		},
 	}
 	for _, p := range history.Properties() {
 		v := c.Check(p, violations[p])
@@ -94,8 +128,8 @@ func TestCheckerAllocates(t *testing.T) {
 	}
 }
 
-// A contest is a model of a fair lock that writes the history of its use. Its processes queue by their nodes, and each
-// watches the node before its own.
+// A contest is a model of a fair lock that writes the history of its use. Its processes queue by
+// their nodes, and each watches the node before its own.
 type contest struct {
 	events  []history.Event
 	zxid    int64
@@ -122,8 +156,11 @@ const (
 )
 
 func newContest(processes int) *contest {
-	return &contest{phase: make([]phase, processes+1), tries: make([]int32, processes+1), watches: make([]int32, processes+1),
-		zxids: make([]int64, processes+1)}
+	return &contest{
+		phase: make([]phase, processes+1), tries: make([]int32, processes+1),
+		watches: make([]int32, processes+1),
+		zxids:   make([]int64, processes+1),
+	}
 }
 
 func (c *contest) log(events ...history.Event) { c.events = append(c.events, events...) }
@@ -144,10 +181,12 @@ func (c *contest) step(p int32) bool {
 		}
 		granted := lockOK(p, c.tries[p], "")
 		granted.Zxid = c.zxids[p]
-		c.log(granted, enter(p, c.tries[p]), read(p, c.tries[p], c.version), reenter(p, c.tries[p]), reentered(p, c.tries[p]))
+		c.log(granted, enter(p, c.tries[p]), read(p, c.tries[p], c.version), reenter(p, c.tries[p]),
+			reentered(p, c.tries[p]))
 	case holding:
 		c.version++
-		c.log(wrote(p, c.tries[p], c.version), exited(p, c.tries[p]), on(history.Leave, p), unlockCall(p, c.tries[p]))
+		c.log(wrote(p, c.tries[p], c.version), exited(p, c.tries[p]), on(history.Leave, p),
+			unlockCall(p, c.tries[p]))
 	case unlocking:
 		c.delete(p)
 	case unlocked:
@@ -196,7 +235,8 @@ func (c *contest) delete(p int32) {
 		return // it has crashed
 	}
 	c.watches[next] = 0
-	c.log(fired(next, w, c.path(p), c.zxid), delivered(next, w, c.path(p), c.zxid), reply(next, c.zxid))
+	c.log(fired(next, w, c.path(p), c.zxid), delivered(next, w, c.path(p), c.zxid),
+		reply(next, c.zxid))
 	if n > 0 {
 		c.watch++
 		c.watches[next] = c.watch
@@ -215,7 +255,8 @@ func (c *contest) crash(p int32) {
 	}
 }
 
-// play draws who does what and, if they may, who crashes, and returns the contest in the middle of it.
+// play draws who does what and, if they may, who crashes, and returns the contest in the middle of
+// it.
 func play(t *rapid.T, crashes bool) *contest {
 	processes := rapid.IntRange(2, 4).Draw(t, "processes")
 	c := newContest(processes)
@@ -260,7 +301,8 @@ func TestLegalHistories(t *testing.T) {
 	})
 }
 
-// queueAll brings every process to where it waits for the lock or holds it, and lets the first in the queue hold it.
+// queueAll brings every process to where it waits for the lock or holds it, and lets the first in
+// the queue hold it.
 func (c *contest) queueAll() {
 	for p := int32(1); int(p) < len(c.phase); p++ {
 		for c.phase[p] != queued && c.phase[p] != holding {
@@ -272,8 +314,8 @@ func (c *contest) queueAll() {
 	}
 }
 
-// TestIllegalGrants plays by the rules until one process holds the lock and all others wait, and then grants it to one
-// that waits.
+// TestIllegalGrants plays by the rules until one process holds the lock and all others wait, and
+// then grants it to one that waits.
 func TestIllegalGrants(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
@@ -282,7 +324,10 @@ func TestIllegalGrants(t *testing.T) {
 		place := rapid.IntRange(1, len(contest.queue)-1).Draw(t, "place")
 		p, at := contest.queue[place], len(contest.events)
 		contest.log(lockOK(p, contest.tries[p], ""), on(history.Enter, p))
-		want := map[history.Property]int{history.ServerMutualExclusion: at, history.Linearizable: at, history.ClientMutualExclusion: at + 1}
+		want := map[history.Property]int{
+			history.ServerMutualExclusion: at, history.Linearizable: at,
+			history.ClientMutualExclusion: at + 1,
+		}
 		if place > 1 {
 			want[history.FIFO] = at
 		}
@@ -290,21 +335,25 @@ func TestIllegalGrants(t *testing.T) {
 			v := c.Check(property, contest.events)
 			event, wanted := want[property]
 			if (v != nil) != wanted || wanted && v.Event != event {
-				t.Fatalf("%s: %+v, want a violation: %v, at %d in\n%v", property, v, wanted, event, contest.events)
+				t.Fatalf("%s: %+v, want a violation: %v, at %d in\n%v", property, v, wanted, event,
+					contest.events)
 			}
 		}
 	})
 }
 
-// TestExclusionsAgree checks on arbitrary interleavings of attempts that two checkers which have nothing in common but
-// the recognition of grants, and a search over all orders of the operations, come to the same verdict. They must, as
-// long as no node is deleted before its grant: then each grant has a moment at which the lock must be free.
+// TestExclusionsAgree checks on arbitrary interleavings of attempts that two checkers which have
+// nothing in common but the recognition of grants, and a search over all orders of the operations,
+// come to the same verdict. They must, as long as no node is deleted before its grant: then each
+// grant has a moment at which the lock must be free.
 func TestExclusionsAgree(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
 		events := interleave(t, drawScripts(t))
-		served, linearizable := c.Check(history.ServerMutualExclusion, events), c.Check(history.Linearizable, events)
-		if (served == nil) != (linearizable == nil) || served != nil && served.Event != linearizable.Event {
+		served, linearizable := c.Check(history.ServerMutualExclusion, events),
+			c.Check(history.Linearizable, events)
+		if (served == nil) != (linearizable == nil) || served != nil &&
+			served.Event != linearizable.Event {
 			t.Fatalf("server-mutual-exclusion: %+v, linearizable: %+v in\n%v", served, linearizable, events)
 		}
 		if orderExists(events) != (linearizable == nil) {
@@ -351,11 +400,15 @@ func interleave(t *rapid.T, scripts [][]history.Event) []history.Event {
 	return events
 }
 
-// orderExists decides linearizability in the plainest way, from the definition of the intervals and by trying every
-// order of the grants. It knows of the histories that each process has one attempt and that every granted node goes.
+// orderExists decides linearizability in the plainest way, from the definition of the intervals and
+// by trying every order of the grants. It knows of the histories that each process has one attempt
+// and that every granted node goes.
 func orderExists(events []history.Event) bool {
 	index := func(kind history.Kind, p int32) int {
-		return slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == kind && e.Process == p })
+		return slices.IndexFunc(events, func(e history.Event) bool {
+			return e.Kind == kind &&
+				e.Process == p
+		})
 	}
 	var turns [][4]int // the bounds of the acquire and of the release
 	for _, e := range events {
@@ -368,13 +421,17 @@ func orderExists(events []history.Event) bool {
 		} else if back := index(history.UnlockReturn, e.Process); back > to && events[back].Err == "" {
 			to = back
 		}
-		turns = append(turns, [4]int{index(history.LockCall, e.Process), index(history.LockReturn, e.Process), from, to})
+		turns = append(turns, [4]int{
+			index(history.LockCall, e.Process),
+			index(history.LockReturn, e.Process), from, to,
+		})
 	}
 	return canFollow(turns, 0)
 }
 
-// canFollow reports whether the turns can come one after the other in some order, all after the instant now. It takes
-// each operation at the earliest instant that it can, which leaves most room to the others.
+// canFollow reports whether the turns can come one after the other in some order, all after the
+// instant now. It takes each operation at the earliest instant that it can, which leaves most room
+// to the others.
 func canFollow(turns [][4]int, now int) bool {
 	if len(turns) == 0 {
 		return true
@@ -390,8 +447,8 @@ func canFollow(turns [][4]int, now int) bool {
 	return false
 }
 
-// A change makes one event of a history that is right say something else, and tells which property that must break. It
-// returns no history where there is no event to change.
+// A change makes one event of a history that is right say something else, and tells which property
+// that must break. It returns no history where there is no event to change.
 type change struct {
 	name     string
 	property history.Property
@@ -412,7 +469,8 @@ func pick(t *rapid.T, events []history.Event, fits func(i int, e history.Event) 
 	return rapid.SampledFrom(fitting).Draw(t, "event")
 }
 
-// of returns a condition for pick: an event of that kind, which is not the first of its kind where later is set.
+// of returns a condition for pick: an event of that kind, which is not the first of its kind where
+// later is set.
 func of(kind history.Kind, later bool) func(int, history.Event) bool {
 	first := true
 	return func(_ int, e history.Event) bool {
@@ -426,7 +484,9 @@ func of(kind history.Kind, later bool) func(int, history.Event) bool {
 }
 
 // edited returns a change that edits one event of a kind.
-func edited(name string, property history.Property, kind history.Kind, later bool, edit func(*history.Event)) change {
+func edited(name string, property history.Property, kind history.Kind, later bool,
+	edit func(*history.Event),
+) change {
 	return change{name, property, func(t *rapid.T, events []history.Event) []history.Event {
 		i := pick(t, events, of(kind, later))
 		if i < 0 {
@@ -460,7 +520,9 @@ func doubled(name string, property history.Property, kind history.Kind) change {
 }
 
 // inserted returns a change that inserts events behind one of a kind.
-func inserted(name string, property history.Property, kind history.Kind, what func(history.Event) []history.Event) change {
+func inserted(name string, property history.Property, kind history.Kind,
+	what func(history.Event) []history.Event,
+) change {
 	return change{name, property, func(t *rapid.T, events []history.Event) []history.Event {
 		i := pick(t, events, of(kind, false))
 		if i < 0 {
@@ -471,55 +533,80 @@ func inserted(name string, property history.Property, kind history.Kind, what fu
 }
 
 var changes = []change{
-	edited("a token is that of the first grant", history.MonotonicToken, history.LockReturn, true, func(e *history.Event) { e.Zxid = 1 }),
-	edited("a write rests on nothing", history.NoLostUpdate, history.ResourceRead, true, func(e *history.Event) { e.Zxid = 0 }),
-	edited("a grant fails", history.NoSpuriousFailure, history.LockReturn, false, func(e *history.Event) { e.Err = "no" }),
+	edited("a token is that of the first grant", history.MonotonicToken, history.LockReturn, true,
+		func(e *history.Event) { e.Zxid = 1 }),
+	edited("a write rests on nothing", history.NoLostUpdate, history.ResourceRead, true,
+		func(e *history.Event) { e.Zxid = 0 }),
+	edited("a grant fails", history.NoSpuriousFailure, history.LockReturn, false,
+		func(e *history.Event) { e.Err = "no" }),
 	without("an event of a watch is not delivered", history.NoLostWatch, history.WatchEvent),
 	without("a watch does not fire", history.NoLostWatch, history.WatchFired),
 	doubled("a watch fires twice", history.NoLostWatch, history.WatchFired),
 	doubled("an event of a watch is delivered twice", history.NoLostWatch, history.WatchEvent),
 	without("Unlock does not return", history.Progress, history.UnlockReturn),
 	without("Lock does not return", history.Progress, history.LockReturn),
-	inserted("another enters", history.ClientMutualExclusion, history.Enter, func(e history.Event) []history.Event {
-		return []history.Event{enter(e.Process+1, 1)}
-	}),
-	inserted("another is granted the same node", history.ServerMutualExclusion, history.Enter, func(e history.Event) []history.Event {
-		return []history.Event{lockCall(9, 1), created(9, "/lock/x", 1_000_000), lockOK(9, 1, "")}
-	}),
-	inserted("another has the lock too", history.Linearizable, history.Enter, func(e history.Event) []history.Event {
-		return []history.Event{lockCall(9, 1), lockOK(9, 1, ""), unlockCall(9, 1), unlockOK(9, 1)}
-	}),
-	inserted("one that came before another waits still", history.FIFO, history.LockCall, func(e history.Event) []history.Event {
-		return []history.Event{lockCall(9, 1), created(9, "/lock/x", -1)}
-	}),
-	inserted("the holder's node goes unnoticed", history.LossNotification, history.LockReturn, func(e history.Event) []history.Event {
-		return []history.Event{deleted(8, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
-	}),
-	inserted("the holder hears that its session is over, and stays", history.SessionLoss, history.Enter, func(e history.Event) []history.Event {
-		return []history.Event{sessionOver(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt)), on(history.Tick, 0)}
-	}),
-	inserted("the holder gives the lock back too soon", history.Reentrancy, history.LockReturn, func(e history.Event) []history.Event {
-		return []history.Event{deleted(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
-	}),
-	inserted("a node is left", history.NoLeakedNodes, history.UnlockReturn, func(e history.Event) []history.Event {
-		return []history.Event{{Kind: history.NodeCreated, Process: e.Process, Path: "/lock/x", Session: 77}}
-	}),
-	inserted("an older holder writes", history.Fencing, history.ResourceWrite, func(e history.Event) []history.Event {
-		return []history.Event{token(9, 1, 0), {Kind: history.LockReturn, Process: 9, Attempt: 2, Zxid: -5}, wrote(9, 2, e.Zxid)}
-	}),
-	inserted("a process asks without end", history.NoLivelock, history.FairPhase, func(history.Event) []history.Event {
-		return slices.Repeat([]history.Event{on(history.Send, 9)}, 31)
-	}),
-	inserted("a process is overtaken", history.NoStarvation, history.FairPhase, func(history.Event) []history.Event {
-		return []history.Event{lockCall(8, 1), created(8, "/m/x", 1), lockCall(9, 1), lockOK(9, 1, "")}
-	}),
-	inserted("an acquire is expensive", history.NoHerd, history.FairPhase, func(history.Event) []history.Event {
-		sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)
-		return slices.Concat([]history.Event{lockCall(9, 1)}, sends, []history.Event{lockOK(9, 1, "")})
-	}),
+	inserted("another enters", history.ClientMutualExclusion, history.Enter,
+		func(e history.Event) []history.Event {
+			return []history.Event{enter(e.Process+1, 1)}
+		}),
+	inserted("another is granted the same node", history.ServerMutualExclusion, history.Enter,
+		func(e history.Event) []history.Event {
+			return []history.Event{lockCall(9, 1), created(9, "/lock/x", 1_000_000), lockOK(9, 1, "")}
+		}),
+	inserted("another has the lock too", history.Linearizable, history.Enter,
+		func(e history.Event) []history.Event {
+			return []history.Event{lockCall(9, 1), lockOK(9, 1, ""), unlockCall(9, 1), unlockOK(9, 1)}
+		}),
+	inserted("one that came before another waits still", history.FIFO, history.LockCall,
+		func(e history.Event) []history.Event {
+			return []history.Event{lockCall(9, 1), created(9, "/lock/x", -1)}
+		}),
+	inserted("the holder's node goes unnoticed", history.LossNotification, history.LockReturn,
+		func(e history.Event) []history.Event {
+			return []history.Event{deleted(8, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
+		}),
+	inserted("the holder hears that its session is over, and stays", history.SessionLoss,
+		history.Enter, func(e history.Event) []history.Event {
+			return []history.Event{
+				sessionOver(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt)),
+				on(history.Tick, 0),
+			}
+		}),
+	inserted("the holder gives the lock back too soon", history.Reentrancy, history.LockReturn,
+		func(e history.Event) []history.Event {
+			return []history.Event{deleted(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
+		}),
+	inserted("a node is left", history.NoLeakedNodes, history.UnlockReturn,
+		func(e history.Event) []history.Event {
+			return []history.Event{{
+				Kind: history.NodeCreated, Process: e.Process, Path: "/lock/x",
+				Session: 77,
+			}}
+		}),
+	inserted("an older holder writes", history.Fencing, history.ResourceWrite,
+		func(e history.Event) []history.Event {
+			return []history.Event{token(9, 1, 0), {
+				Kind: history.LockReturn, Process: 9, Attempt: 2,
+				Zxid: -5,
+			}, wrote(9, 2, e.Zxid)}
+		}),
+	inserted("a process asks without end", history.NoLivelock, history.FairPhase,
+		func(history.Event) []history.Event {
+			return slices.Repeat([]history.Event{on(history.Send, 9)}, 31)
+		}),
+	inserted("a process is overtaken", history.NoStarvation, history.FairPhase,
+		func(history.Event) []history.Event {
+			return []history.Event{lockCall(8, 1), created(8, "/m/x", 1), lockCall(9, 1), lockOK(9, 1, "")}
+		}),
+	inserted("an acquire is expensive", history.NoHerd, history.FairPhase,
+		func(history.Event) []history.Event {
+			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)
+			return slices.Concat([]history.Event{lockCall(9, 1)}, sends, []history.Event{lockOK(9, 1, "")})
+		}),
 }
 
-// TestChangedHistories changes one step of a history that is right so that it breaks a property, which must be found.
+// TestChangedHistories changes one step of a history that is right so that it breaks a property,
+// which must be found.
 func TestChangedHistories(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
@@ -541,19 +628,23 @@ func TestChangedHistories(t *testing.T) {
 	}
 }
 
-// TestArbitraryEvents feeds the checkers what no simulation produces: they must not panic, must name an event that there
-// is, and must say the same twice.
+// TestArbitraryEvents feeds the checkers what no simulation produces: they must not panic, must
+// name an event that there is, and must say the same twice.
 func TestArbitraryEvents(t *testing.T) {
 	var c history.Checker
 	event := rapid.Custom(func(t *rapid.T) history.Event {
 		small := rapid.Int32Range(0, 3)
 		return history.Event{
 			Kind:    history.Kind(rapid.Uint8Range(0, uint8(history.FairPhase)+1).Draw(t, "kind")),
-			Process: small.Draw(t, "process"), Attempt: small.Draw(t, "attempt"), Watch: small.Draw(t, "watch"),
-			Zxid: int64(small.Draw(t, "zxid")), Session: int64(small.Draw(t, "session")),
+			Process: small.Draw(t, "process"), Attempt: small.Draw(t, "attempt"),
+			Watch: small.Draw(t, "watch"),
+			Zxid:  int64(small.Draw(t, "zxid")), Session: int64(small.Draw(t, "session")),
 			Path: rapid.SampledFrom([]string{"", "/", "l", "/l", "/l/a", "/l/b", "/l/a/x"}).Draw(t, "path"),
-			Name: rapid.SampledFrom([]string{"", "data", "exist", "child", "has-session", "not-watching"}).Draw(t, "name"),
-			Err:  rapid.SampledFrom([]string{"", "", "timeout"}).Draw(t, "err"),
+			Name: rapid.SampledFrom([]string{
+				"", "data", "exist", "child", "has-session",
+				"not-watching",
+			}).Draw(t, "name"),
+			Err: rapid.SampledFrom([]string{"", "", "timeout"}).Draw(t, "err"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {

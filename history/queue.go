@@ -30,17 +30,18 @@ func (q *queue) copy(from *queue) {
 
 // A node is a znode by which processes contend: who made it, and who was granted the lock by it.
 type node struct {
-	path          string
-	zxid          int64 // of its creation
-	process       int32 // its creator
-	ephemeral     bool
-	waiting       bool  // the creator's attempt during which it was created has not returned
-	holder        int32 // the process that was granted the lock by this node, 0 for none
-	attempt       int32 // the attempt of the holder
-	renounced     bool  // the holder has called Unlock for that attempt
-	created       int   // the index of the event that created it, which tells two nodes of one path apart
-	deleted       int   // the index of the event that deleted it, 0 while it is live
-	directoryEnds int   // path[:directoryEnds] is its parent
+	path      string
+	zxid      int64 // of its creation
+	process   int32 // its creator
+	ephemeral bool
+	waiting   bool  // the creator's attempt during which it was created has not returned
+	holder    int32 // the process that was granted the lock by this node, 0 for none
+	attempt   int32 // the attempt of the holder
+	renounced bool  // the holder has called Unlock for that attempt
+	// the index of the event that created it, which tells two nodes of one path apart
+	created       int
+	deleted       int // the index of the event that deleted it, 0 while it is live
+	directoryEnds int // path[:directoryEnds] is its parent
 }
 
 // An opening is an attempt that has been called and has not returned. A process has one at a time.
@@ -87,11 +88,12 @@ func (q *queue) observe(e *Event, i int) {
 // granted returns the index of the node by which a LockReturn grants the lock, or -1 if it grants
 // nothing or its node is not known.
 //
-// A path that the lock names is looked for among the process's own nodes first: where the contenders
-// of a lock share one path, the process's own node may be deleted while another process has made one
-// of the same path. Only a process that never made such a node has taken over somebody else's. Without
-// a path it is the last ephemeral node that the process made in this attempt. A live one goes before
-// a deleted one, because a lock that made two by a retry deletes the one that it does not use.
+// A path that the lock names is looked for among the process's own nodes first: where the
+// contenders of a lock share one path, the process's own node may be deleted while another process
+// has made one of the same path. Only a process that never made such a node has taken over somebody
+// else's. Without a path it is the last ephemeral node that the process made in this attempt. A
+// live one goes before a deleted one, because a lock that made two by a retry deletes the one that
+// it does not use.
 func (q *queue) granted(e *Event) int {
 	if e.Kind != LockReturn || e.Err != "" || e.Process == 0 {
 		return -1
@@ -119,8 +121,9 @@ func (q *queue) granted(e *Event) int {
 	return found
 }
 
-// settled reports whether the node by which a LockReturn grants the lock, if any, is the same whatever other processes do
-// before it. A node that the process has not made in this attempt may come and go.
+// settled reports whether the node by which a LockReturn grants the lock, if any, is the same
+// whatever other processes do before it. A node that the process has not made in this attempt may
+// come and go.
 func (q *queue) settled(e *Event) bool {
 	if e.Err != "" {
 		return true
@@ -191,11 +194,12 @@ func (q *queue) endWaiting(process int32) {
 	q.nodes = kept
 }
 
-// dropUnobserved drops the nodes of a process of which no event of the ensemble tells, and by which the
-// holder has the lock in that attempt. A holder 0 stands for nobody.
+// dropUnobserved drops the nodes of a process of which no event of the ensemble tells, and by which
+// the holder has the lock in that attempt. A holder 0 stands for nobody.
 func (q *queue) dropUnobserved(process, holder, attempt int32) {
 	q.nodes = slices.DeleteFunc(q.nodes, func(n node) bool {
-		return n.zxid == 0 && !n.ephemeral && n.process == process && n.holder == holder && n.attempt == attempt
+		return n.zxid == 0 && !n.ephemeral && n.process == process && n.holder == holder &&
+			n.attempt == attempt
 	})
 }
 
@@ -218,9 +222,9 @@ func withoutOpening(open []opening, process int32) []opening {
 	return open
 }
 
-// state folds the queue into the state of the properties that are decided by it. Where a node stands
-// among the others says which is older. What processes that have ended waited for, or were granted by
-// nodes that are gone, decides nothing any more.
+// state folds the queue into the state of the properties that are decided by it. Where a node
+// stands among the others says which is older. What processes that have ended waited for, or were
+// granted by nodes that are gone, decides nothing any more.
 func (q *queue) state(s *State) {
 	for n := range q.nodes {
 		m := &q.nodes[n]

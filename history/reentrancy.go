@@ -8,17 +8,20 @@ const (
 	reasonRefusal = "a holder was refused the lock that it has"
 )
 
-// CheckReentrancy decides [Reentrancy]: as many unlocks as locks give the lock back, no sooner and no later.
+// CheckReentrancy decides [Reentrancy]: as many unlocks as locks give the lock back, no sooner and
+// no later.
 //
-// A process that has the lock takes it once more by a ReenterCall, and gives that back by what an Exited records; the
-// last of its unlocks is the one that UnlockCall and UnlockReturn record. The property holds if
-//   - the holder's node is not deleted by the holder's own request before UnlockCall, unless it was told before that the
-//     lock is lost;
+// A process that has the lock takes it once more by a ReenterCall, and gives that back by what an
+// Exited records; the last of its unlocks is the one that UnlockCall and UnlockReturn record. The
+// property holds if
+//   - the holder's node is not deleted by the holder's own request before UnlockCall, unless it was
+//     told before that the lock is lost;
 //   - it is deleted when UnlockReturn reports success;
-//   - a ReenterReturn reports no failure to a holder whose node stands, unless it is told right then that the lock is lost.
+//   - a ReenterReturn reports no failure to a holder whose node stands, unless it is told right
+//     then that the lock is lost.
 //
-// A node that goes with its session, or that somebody else deletes, is a matter of [LossNotification]. Holds whose node is not
-// known are not judged.
+// A node that goes with its session, or that somebody else deletes, is a matter of
+// [LossNotification]. Holds whose node is not known are not judged.
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
 func CheckReentrancy(events []Event) *Violation {
@@ -26,9 +29,10 @@ func CheckReentrancy(events []Event) *Violation {
 }
 
 type reentrancyMonitor struct {
-	holds   holdList
-	suspect *Violation // a holder has deleted its node too soon, unless the same transaction ends its session
-	zxid    int64      // of that transaction
+	holds holdList
+	// a holder has deleted its node too soon, unless the same transaction ends its session
+	suspect *Violation
+	zxid    int64 // of that transaction
 }
 
 func (m *reentrancyMonitor) reset() { m.holds, m.suspect = m.holds[:0], nil }
@@ -45,7 +49,8 @@ func (m *reentrancyMonitor) state(_ *queue, s *State) {
 	s.fold(bit(m.suspect != nil, 0), 0)
 }
 
-// visible: to return from a call sooner, while the node stands, is to keep the lock for too long, or to be refused what one has.
+// visible: to return from a call sooner, while the node stands, is to keep the lock for too long,
+// or to be refused what one has.
 func (m *reentrancyMonitor) visible(q *queue, e *Event) bool {
 	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
 }
@@ -67,7 +72,8 @@ func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
 		return v
 	}
 	m.holds.observe(q, e)
-	if h := m.holds.find(e.Process); h >= 0 && e.Kind == ReenterReturn && e.Err != "" && !m.holds[h].freed && !m.holds[h].told {
+	if h := m.holds.find(e.Process); h >= 0 && e.Kind == ReenterReturn && e.Err != "" &&
+		!m.holds[h].freed && !m.holds[h].told {
 		m.holds[h].refusedAt = i
 	}
 	return nil
@@ -81,8 +87,11 @@ func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
 	}
 	had := &m.holds[h]
 	violation := func(reason string, at int) *Violation {
-		return &Violation{Property: Reentrancy, Event: at, Reason: reason,
-			Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process, had.attempt, had.node)}
+		return &Violation{
+			Property: Reentrancy, Event: at, Reason: reason,
+			Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process, had.attempt,
+				had.node),
+		}
 	}
 	switch {
 	case had.refusedAt != 0 && e.Kind != Lost && e.Kind != Crashed && e.Kind != NodeDeleted:

@@ -1,6 +1,7 @@
 package history
 
-// A resource is what the lock protects, as the checkers follow it: its last version and who made it.
+// A resource is what the lock protects, as the checkers follow it: its last version and who made
+// it.
 type resource struct {
 	path    string
 	version int64
@@ -14,9 +15,9 @@ type reading struct {
 	version int64
 }
 
-// accepted returns the resource that the event writes to, or -1. A resource in the ensemble, which its readings name by
-// its path, is written to when its znode is created or changed: so a write of which the process never heard counts too.
-// Any other is written to when it says so.
+// accepted returns the resource that the event writes to, or -1. A resource in the ensemble, which
+// its readings name by its path, is written to when its znode is created or changed: so a write of
+// which the process never heard counts too. Any other is written to when it says so.
 func accepted(resources []resource, e *Event) int {
 	switch e.Kind {
 	case ResourceWrite:
@@ -38,7 +39,8 @@ func accepted(resources []resource, e *Event) int {
 	return -1
 }
 
-// withResource returns the resources with that of a reading, whose version is taken from it if the resource is new.
+// withResource returns the resources with that of a reading, whose version is taken from it if the
+// resource is new.
 func withResource(resources []resource, e *Event) []resource {
 	for r := range resources {
 		if resources[r].path == e.Path {

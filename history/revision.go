@@ -95,8 +95,10 @@ func lostByVersion(events []Event) *Violation {
 				detail := fmt.Sprintf("c%d made version %d of version %d, "+
 					"and overwrote version %d of c%d", events[w.event].Process, w.version, w.base,
 					before.version, events[before.event].Process)
-				return &Violation{Property: NoLostUpdate, Event: w.event, Reason: reasonLostUpdate,
-					Detail: detail}
+				return &Violation{
+					Property: NoLostUpdate, Event: w.event, Reason: reasonLostUpdate,
+					Detail: detail,
+				}
 			}
 		}
 	}
@@ -113,8 +115,10 @@ func lateByVersion(events []Event) *Violation {
 			if w.token < newest.token {
 				detail := fmt.Sprintf("c%d wrote with token %d, after c%d with %d",
 					events[w.event].Process, w.token, events[newest.event].Process, newest.token)
-				return &Violation{Property: Fencing, Event: w.event,
-					Reason: reasonLateWrite, Detail: detail}
+				return &Violation{
+					Property: Fencing, Event: w.event,
+					Reason: reasonLateWrite, Detail: detail,
+				}
 			}
 			newest = w
 		}

@@ -15,14 +15,17 @@ const (
 	expiredError = "zk: session has been expired by the server"
 )
 
-// CheckSessionLoss decides [SessionLoss]: no lease stands once the client library has said that its session is over.
+// CheckSessionLoss decides [SessionLoss]: no lease stands once the client library has said that its
+// session is over.
 //
-// A lease stands from a grant until its process is told of the loss, calls Unlock or crashes. The client library says
-// that the session is over by a WatchEvent with that error on the node by which the lock was granted, and, to a lock that
-// [Bounds.Listens], by the state "expired". The property holds if such a lease ends before anything else happens: the
-// next event that is neither a word of that client library nor an answer to that process must not find the lease standing.
+// A lease stands from a grant until its process is told of the loss, calls Unlock or crashes. The
+// client library says that the session is over by a WatchEvent with that error on the node by which
+// the lock was granted, and, to a lock that [Bounds.Listens], by the state "expired". The property
+// holds if such a lease ends before anything else happens: the next event that is neither a word of
+// that client library nor an answer to that process must not find the lease standing.
 //
-// A client whose node is not watched is told nothing, so nothing is demanded of its lease, unless the lock listens.
+// A client whose node is not watched is told nothing, so nothing is demanded of its lease, unless
+// the lock listens.
 //
 // It takes time linear in the events, times the number of leases that stand at once.
 func CheckSessionLoss(events []Event, listens bool) *Violation {
@@ -62,8 +65,8 @@ func (m *sessionMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: a lease whose session is over stands for longer if what ends it comes later. A grant without a path is by a node
-// that others can delete before.
+// visible: a lease whose session is over stands for longer if what ends it comes later. A grant
+// without a path is by a node that others can delete before.
 func (m *sessionMonitor) visible(q *queue, e *Event) bool {
 	switch e.Kind {
 	case Lost, UnlockCall:
@@ -80,8 +83,10 @@ func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	if m.over > 0 {
 		for l := range m.leases {
 			if one := &m.leases[l]; one.over && !sameStep(one.process, e) {
-				return &Violation{Property: SessionLoss, Event: i, Reason: reasonOutlived,
-					Detail: fmt.Sprintf("the lease of c%d stood when this happened", one.process)}
+				return &Violation{
+					Property: SessionLoss, Event: i, Reason: reasonOutlived,
+					Detail: fmt.Sprintf("the lease of c%d stood when this happened", one.process),
+				}
 			}
 		}
 	}
@@ -102,8 +107,9 @@ func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// sameStep reports whether an event can belong to the step in which the client library has told the process, before the end of
-// its lease is known: what the library says and sends besides, and what calls that it answers return.
+// sameStep reports whether an event can belong to the step in which the client library has told the
+// process, before the end of its lease is known: what the library says and sends besides, and what
+// calls that it answers return.
 func sameStep(process int32, e *Event) bool {
 	const before = 1<<SessionState | 1<<WatchEvent | 1<<WatchGone | 1<<Reply | 1<<Send | 1<<ReenterReturn | 1<<Exited |
 		1<<UnlockCall | 1<<Lost | 1<<Crashed
@@ -138,8 +144,8 @@ func (m *sessionMonitor) end(process int32) {
 	m.leases = slices.Delete(m.leases, l, l+1)
 }
 
-// tell takes note that the client library has said that the process's session is over, by the watch on a node or, where the path
-// is empty, by its state.
+// tell takes note that the client library has said that the process's session is over, by the watch
+// on a node or, where the path is empty, by its state.
 func (m *sessionMonitor) tell(process int32, path string) {
 	l := m.find(process)
 	if l < 0 || m.leases[l].over || path != "" && path != m.leases[l].path {

@@ -1,7 +1,8 @@
 package history
 
-// A Sometimes is something that must happen in some run, or else the runs have not tested what they are meant to test. A
-// campaign of which no run reaches a goal is not green, however many of them there were.
+// A Sometimes is something that must happen in some run, or else the runs have not tested what they
+// are meant to test. A campaign of which no run reaches a goal is not green, however many of them
+// there were.
 //
 // Source: the sometimes properties of Stateright and Antithesis.
 type Sometimes struct {
@@ -16,61 +17,81 @@ type Sometimes struct {
 // The goals of a lock in which processes queue by ephemeral nodes.
 var (
 	// Contention is reached when the lock is granted to a process that has waited for another.
-	Contention = Sometimes{Name: "a process gets the lock that had to wait for it", Clients: 2,
+	Contention = Sometimes{
+		Name: "a process gets the lock that had to wait for it", Clients: 2,
 		Reached: func(events []Event) bool {
 			return visit(events, func(q *queue, e *Event) bool {
 				n := q.live(e.Path)
 				return e.Kind == NodeDeleted && n >= 0 && q.nodes[n].holder != 0 && q.behind(n) > 0
 			})
-		}}
+		},
+	}
 
 	// ExpiredHolder is reached when the session of a holder ends behind which two others wait.
-	ExpiredHolder = Sometimes{Name: "two wait behind a holder whose session expires", Clients: 3, Fault: "expire",
-		Reached: func(events []Event) bool { return expires(events, true, 2) }}
+	ExpiredHolder = Sometimes{
+		Name: "two wait behind a holder whose session expires", Clients: 3, Fault: "expire",
+		Reached: func(events []Event) bool { return expires(events, true, 2) },
+	}
 
 	// ExpiredWaiter is reached when the session of a process ends that waits before another.
-	ExpiredWaiter = Sometimes{Name: "one waits behind a waiter whose session expires", Clients: 3, Fault: "expire",
-		Reached: func(events []Event) bool { return expires(events, false, 1) }}
+	ExpiredWaiter = Sometimes{
+		Name: "one waits behind a waiter whose session expires", Clients: 3, Fault: "expire",
+		Reached: func(events []Event) bool { return expires(events, false, 1) },
+	}
 
-	// LostCreate is reached when the reply to the request that makes a contender's node is lost, and the node made.
-	LostCreate = Sometimes{Name: "a node is made and the reply to it lost", Clients: 1, Fault: "lose-reply", Reached: losesCreate}
+	// LostCreate is reached when the reply to the request that makes a contender's node is lost, and
+	// the node made.
+	LostCreate = Sometimes{
+		Name: "a node is made and the reply to it lost", Clients: 1,
+		Fault: "lose-reply", Reached: losesCreate,
+	}
 
 	// CrashedHolder is reached when a holder stops for good while another process waits.
-	CrashedHolder = Sometimes{Name: "a holder crashes behind which another waits", Clients: 2, Fault: "crash",
+	CrashedHolder = Sometimes{
+		Name: "a holder crashes behind which another waits", Clients: 2, Fault: "crash",
 		Reached: func(events []Event) bool {
 			return visit(events, func(q *queue, e *Event) bool {
 				if e.Kind != Crashed {
 					return false
 				}
 				for n := range q.nodes {
-					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced && q.nodes[n].deleted == 0 && q.behind(n) > 0 {
+					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced && q.nodes[n].deleted == 0 &&
+						q.behind(n) > 0 {
 						return true
 					}
 				}
 				return false
 			})
-		}}
+		},
+	}
 
 	// AbandonedPlace is reached when a process that waits before another gives up.
-	AbandonedPlace = Sometimes{Name: "a process gives up behind which another waits", Clients: 3, Fault: cancelName,
+	AbandonedPlace = Sometimes{
+		Name: "a process gives up behind which another waits", Clients: 3, Fault: cancelName,
 		Reached: func(events []Event) bool {
 			return visit(events, func(q *queue, e *Event) bool {
 				if e.Kind != Fault || e.Name != cancelName {
 					return false
 				}
 				for n := range q.nodes {
-					if q.nodes[n].process == e.Process && q.nodes[n].waiting && q.nodes[n].deleted == 0 && q.behind(n) > 0 {
+					if q.nodes[n].process == e.Process && q.nodes[n].waiting && q.nodes[n].deleted == 0 &&
+						q.behind(n) > 0 {
 						return true
 					}
 				}
 				return false
 			})
-		}}
+		},
+	}
 )
 
-// QueueSometimes returns the goals of a lock in which processes queue by ephemeral nodes. The slice is the caller's.
+// QueueSometimes returns the goals of a lock in which processes queue by ephemeral nodes. The slice
+// is the caller's.
 func QueueSometimes() []Sometimes {
-	return []Sometimes{Contention, ExpiredHolder, ExpiredWaiter, LostCreate, CrashedHolder, AbandonedPlace}
+	return []Sometimes{
+		Contention, ExpiredHolder, ExpiredWaiter, LostCreate, CrashedHolder,
+		AbandonedPlace,
+	}
 }
 
 // visit calls reached for each event, with the queue before it, until that returns true.
@@ -95,7 +116,8 @@ func (q *queue) behind(n int) int {
 	count := 0
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.waiting && other.deleted == 0 && other.holder == 0 && other.ephemeral && other.process != q.nodes[n].process &&
+		if other.waiting && other.deleted == 0 && other.holder == 0 && other.ephemeral &&
+			other.process != q.nodes[n].process &&
 			other.zxid > q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
 			count++
 		}
@@ -103,8 +125,8 @@ func (q *queue) behind(n int) int {
 	return count
 }
 
-// endsSession reports whether the deletion, which is event number i, came with the end of the session that owned the
-// node: then the end follows, with the same transaction.
+// endsSession reports whether the deletion, which is event number i, came with the end of the
+// session that owned the node: then the end follows, with the same transaction.
 func endsSession(events []Event, i int) bool {
 	for j := i + 1; j < len(events) && events[j].Zxid == events[i].Zxid; j++ {
 		if k := events[j].Kind; k == SessionExpired || k == SessionClosed {
@@ -114,7 +136,8 @@ func endsSession(events []Event, i int) bool {
 	return false
 }
 
-// expires tells whether a session ends and with it the node of a holder, or of one that waits, with so many behind it.
+// expires tells whether a session ends and with it the node of a holder, or of one that waits, with
+// so many behind it.
 func expires(events []Event, holder bool, waiters int) bool {
 	i := -1
 	return visit(events, func(q *queue, e *Event) bool {
@@ -133,7 +156,8 @@ func expires(events []Event, holder bool, waiters int) bool {
 	})
 }
 
-// losesCreate tells whether a request for a node is answered by no server, though the node was made.
+// losesCreate tells whether a request for a node is answered by no server, though the node was
+// made.
 func losesCreate(events []Event) bool {
 	for i := range events {
 		e := &events[i]

@@ -34,8 +34,10 @@ func insideTogether(events []Event, clocks *Clocks) *Violation {
 				}
 				detail := fmt.Sprintf("c%d and c%d, which entered at event %d, "+
 					"were both inside for at least %v", v.process, o.process, o.enter, both)
-				return &Violation{Property: ClientMutualExclusion, Event: i, Reason: reasonTwoInside,
-					Detail: detail}
+				return &Violation{
+					Property: ClientMutualExclusion, Event: i, Reason: reasonTwoInside,
+					Detail: detail,
+				}
 			}
 			visits = append(visits, v)
 		}

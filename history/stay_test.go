@@ -29,44 +29,87 @@ func TestPausedHolder(t *testing.T) {
 		without bool // it would be if the lock had to stand all pauses
 	}{
 		{"not paused", [][]history.Event{inside(1, 0, 9000), other}, true, true},
-		{"paused and leaves", [][]history.Event{inside(1, 0, 9000), paused(1, 100, 8990), other},
-			false, true},
-		{"leaves before it notices", [][]history.Event{inside(1, 0, 8980), paused(1, 100, 8990),
-			other}, false, true},
-		{"paused and is told", [][]history.Event{later(0, enter(1, 1)), later(9000, lost(1, 1)),
-			paused(1, 100, 8990), other}, false, true},
-		{"paused and unlocks", [][]history.Event{later(0, enter(1, 1)),
-			later(9000, unlockCall(1, 1)), paused(1, 100, 8990), other}, false, true},
-		{"leaves just in time", [][]history.Event{inside(1, 0, 5700), paused(1, 100, 5500), other},
-			false, true},
-		{"stays, and nobody tells it", [][]history.Event{inside(1, 0, 5701), paused(1, 100, 5500),
-			other}, true, true},
-		{"paused for no longer than it stands", [][]history.Event{inside(1, 0, 9000),
-			paused(1, 5000, 5200), other}, true, true},
-		{"paused after the other has entered", [][]history.Event{inside(1, 0, 9000),
-			paused(1, 5001, 8990), other}, true, true},
-		{"the other process was paused", [][]history.Event{inside(1, 0, 9000), paused(3, 100, 8990),
-			other}, true, true},
-		{"paused before", [][]history.Event{inside(1, 4000, 9000), paused(1, 100, 3900), other},
-			true, true},
-		{"paused on its way in", [][]history.Event{inside(1, 5500, 5600), paused(1, 100, 5490),
-			other}, false, true},
-		{"paused twice", [][]history.Event{inside(1, 0, 9000), paused(1, 100, 5400),
-			paused(1, 5500, 8990), other}, false, true},
-		{"awake for long between two pauses", [][]history.Event{inside(1, 0, 9000),
-			paused(1, 100, 5300), paused(1, 5600, 8990), other}, true, true},
-		{"the end of the pause is not recorded", [][]history.Event{inside(1, 0, 9000),
-			later(100, history.Event{Kind: history.Fault, Process: 1, Name: "pause"}), other},
-			false, true},
-		{"another fault", [][]history.Event{inside(1, 0, 9000),
+		{
+			"paused and leaves",
+			[][]history.Event{inside(1, 0, 9000), paused(1, 100, 8990), other},
+			false, true,
+		},
+		{"leaves before it notices", [][]history.Event{
+			inside(1, 0, 8980), paused(1, 100, 8990),
+			other,
+		}, false, true},
+		{"paused and is told", [][]history.Event{
+			later(0, enter(1, 1)), later(9000, lost(1, 1)),
+			paused(1, 100, 8990), other,
+		}, false, true},
+		{"paused and unlocks", [][]history.Event{
+			later(0, enter(1, 1)),
+			later(9000, unlockCall(1, 1)), paused(1, 100, 8990), other,
+		}, false, true},
+		{
+			"leaves just in time",
+			[][]history.Event{inside(1, 0, 5700), paused(1, 100, 5500), other},
+			false, true,
+		},
+		{"stays, and nobody tells it", [][]history.Event{
+			inside(1, 0, 5701), paused(1, 100, 5500),
+			other,
+		}, true, true},
+		{"paused for no longer than it stands", [][]history.Event{
+			inside(1, 0, 9000),
+			paused(1, 5000, 5200), other,
+		}, true, true},
+		{"paused after the other has entered", [][]history.Event{
+			inside(1, 0, 9000),
+			paused(1, 5001, 8990), other,
+		}, true, true},
+		{"the other process was paused", [][]history.Event{
+			inside(1, 0, 9000), paused(3, 100, 8990),
+			other,
+		}, true, true},
+		{
+			"paused before",
+			[][]history.Event{inside(1, 4000, 9000), paused(1, 100, 3900), other},
+			true, true,
+		},
+		{"paused on its way in", [][]history.Event{
+			inside(1, 5500, 5600), paused(1, 100, 5490),
+			other,
+		}, false, true},
+		{"paused twice", [][]history.Event{
+			inside(1, 0, 9000), paused(1, 100, 5400),
+			paused(1, 5500, 8990), other,
+		}, false, true},
+		{"awake for long between two pauses", [][]history.Event{
+			inside(1, 0, 9000),
+			paused(1, 100, 5300), paused(1, 5600, 8990), other,
+		}, true, true},
+		{
+			"the end of the pause is not recorded",
+			[][]history.Event{
+				inside(1, 0, 9000),
+				later(100, history.Event{Kind: history.Fault, Process: 1, Name: "pause"}), other,
+			},
+			false, true,
+		},
+		{"another fault", [][]history.Event{
+			inside(1, 0, 9000),
 			later(100, history.Event{Kind: history.Fault, Process: 1, Name: "cut"}),
-			later(8990, on(history.Resumed, 1)), other}, true, true},
-		{"both are paused", [][]history.Event{inside(1, 0, 9000), paused(1, 100, 8990), other,
-			paused(2, 5100, 5990)}, false, true},
-		{"the one that enters later is paused", [][]history.Event{inside(1, 0, 5900),
-			inside(2, 5000, 9000), paused(2, 5000, 8990)}, false, true},
-		{"nothing overlaps", [][]history.Event{inside(1, 0, 4000), paused(1, 100, 3000), other},
-			false, false},
+			later(8990, on(history.Resumed, 1)), other,
+		}, true, true},
+		{"both are paused", [][]history.Event{
+			inside(1, 0, 9000), paused(1, 100, 8990), other,
+			paused(2, 5100, 5990),
+		}, false, true},
+		{"the one that enters later is paused", [][]history.Event{
+			inside(1, 0, 5900),
+			inside(2, 5000, 9000), paused(2, 5000, 8990),
+		}, false, true},
+		{
+			"nothing overlaps",
+			[][]history.Event{inside(1, 0, 4000), paused(1, 100, 3000), other},
+			false, false,
+		},
 	} {
 		var logs []*history.Log
 		for _, events := range test.events {
@@ -97,8 +140,10 @@ func TestPausedHolderWithinClocks(t *testing.T) {
 			later(100, history.Event{Kind: history.Fault, Process: 1, Name: "pause"}),
 			later(5000, on(history.Resumed, 1)), later(5400, leave(1, 1)),
 			later(4000, enter(2, 1)), later(6000, leave(2, 1))))).Events()
-		clocks := history.Clocks{Default: time.Duration(uncertainty) * time.Millisecond,
-			Pause: 299 * time.Millisecond}
+		clocks := history.Clocks{
+			Default: time.Duration(uncertainty) * time.Millisecond,
+			Pause:   299 * time.Millisecond,
+		}
 		v, _ := history.CheckWithin(history.ClientMutualExclusion, events, clocks, models.Limits{})
 		if (v != nil) != broken {
 			t.Errorf("within %d ms: %+v", uncertainty, v)

@@ -16,9 +16,10 @@ import (
 const DecisiveLines = 24
 
 const (
-	columnMax    = 52 // runes; a longer text is cut, for one long error must not push all columns off the screen
-	contextLines = 3  // events shown ahead of a call that never returned
-	minimumLines = 3  // one line, and that there is more ahead of it and after it
+	// runes; a longer text is cut, for one long error must not push all columns off the screen
+	columnMax    = 52
+	contextLines = 3 // events shown ahead of a call that never returned
+	minimumLines = 3 // one line, and that there is more ahead of it and after it
 )
 
 // legend explains the signs of a timeline to someone who sees one for the first time.
@@ -26,8 +27,8 @@ const legend = `Each line: number of the event, virtual time since the start, an
 !  a property is broken here   ✂  a fault lands   →  a request leaves   ←  its reply arrives   …  shortened
 `
 
-// A Timeline renders a history as text for people: a line per event, a column for the ensemble and one per process.
-// Equal timelines are rendered to equal bytes.
+// A Timeline renders a history as text for people: a line per event, a column for the ensemble and
+// one per process. Equal timelines are rendered to equal bytes.
 type Timeline struct {
 	Title      string       // the first line; none where it is empty
 	Events     []Event      // the history
@@ -35,8 +36,8 @@ type Timeline struct {
 	Violations []*Violation // what is wrong with the history, the most important first
 }
 
-// Write writes the whole timeline under a header that explains it. A violation whose event is not in the history
-// stands at the end.
+// Write writes the whole timeline under a header that explains it. A violation whose event is not
+// in the history stands at the end.
 func (t *Timeline) Write(w io.Writer) error {
 	rows := make([]row, len(t.Events))
 	for i := range rows {
@@ -49,14 +50,17 @@ func (t *Timeline) Write(w io.Writer) error {
 	return t.write(w, head+legend+"\n", rows)
 }
 
-// Decisive writes, without title and legend, the few lines that explain the first violation: at most so many lines of
-// events and of "⋮", which stands for events left out. Faults that would be left out, what a process that waits for ever
-// last said and heard, the heads of the columns and the violations themselves come on top. Less than 1 means [DecisiveLines]; it cannot do with less than 3.
+// Decisive writes, without title and legend, the few lines that explain the first violation: at
+// most so many lines of events and of "⋮", which stands for events left out. Faults that would be
+// left out, what a process that waits for ever last said and heard, the heads of the columns and
+// the violations themselves come on top. Less than 1 means [DecisiveLines]; it cannot do with less
+// than 3.
 //
-// The lines end with the event of the violation, except that those for [Progress] begin shortly before the call that
-// never returned and go on to the end of the history, for there the reason is what did not happen after the call.
-// Without a violation they end with the history. Requests and their replies give way first, then what else does not
-// belong to the life of a lock, then what is long past; faults never do.
+// The lines end with the event of the violation, except that those for [Progress] begin shortly
+// before the call that never returned and go on to the end of the history, for there the reason is
+// what did not happen after the call. Without a violation they end with the history. Requests and
+// their replies give way first, then what else does not belong to the life of a lock, then what is
+// long past; faults never do.
 func (t *Timeline) Decisive(w io.Writer, lines int) error {
 	if lines < 1 {
 		lines = DecisiveLines
@@ -101,8 +105,8 @@ func (s *span) withFaults(keep []bool) []bool {
 	return keep
 }
 
-// withContacts adds the last request of a process that waits for ever, the last answer that it got and the last watch event:
-// why it waits lies in what it knew.
+// withContacts adds the last request of a process that waits for ever, the last answer that it got
+// and the last watch event: why it waits lies in what it knew.
 func (s *span) withContacts(keep []bool) []bool {
 	if !s.waits {
 		return keep
@@ -132,7 +136,8 @@ func rankOf(k Kind) int {
 	switch k {
 	case Send, Serve, Reply, WatchArmed, Tick, Logged, Applied:
 		return plumbing
-	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall, ReenterCall, ReenterReturn, Exited, ResourceWrite,
+	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall, ReenterCall, ReenterReturn, Exited,
+		ResourceWrite,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
 		SessionExpired, SessionClosed, Leading, Fault, Resumed, Crashed, FairPhase:
 		return telling
@@ -147,9 +152,9 @@ type span struct {
 	waits             bool // the pinned event is a call that never returned
 }
 
-// latest chooses the last events of the span that have at least the rank, so many that they fit on the lines together
-// with the gaps between them. It tells which of the events up to the end of the span it chose, and whether these are
-// all of that rank.
+// latest chooses the last events of the span that have at least the rank, so many that they fit on
+// the lines together with the gaps between them. It tells which of the events up to the end of the
+// span it chose, and whether these are all of that rank.
 func (s *span) latest(lines, rank int) (keep []bool, all bool) {
 	keep = make([]bool, s.end)
 	keep[s.pinned] = true
@@ -168,7 +173,8 @@ func (s *span) latest(lines, rank int) (keep []bool, all bool) {
 	return keep, true
 }
 
-// reserve returns how many lines are needed ahead of event i if nothing but the pinned event is chosen there.
+// reserve returns how many lines are needed ahead of event i if nothing but the pinned event is
+// chosen there.
 func (s *span) reserve(i int) int {
 	if i <= s.pinned {
 		return gapLine(0, i)
@@ -179,8 +185,8 @@ func (s *span) reserve(i int) int {
 // gapLine returns the number of lines that leaving out the events in [from, end) takes.
 func gapLine(from, end int) int { return min(end-from, 1) }
 
-// rowsOf returns a row per event that is kept, and a gap for each run of others. A single event is shown nevertheless:
-// its gap would take as much room and say less.
+// rowsOf returns a row per event that is kept, and a gap for each run of others. A single event is
+// shown nevertheless: its gap would take as much room and say less.
 func rowsOf(keep []bool) []row {
 	var rows []row
 	for i := 0; i < len(keep); {
@@ -233,7 +239,8 @@ func (t *Timeline) violationsAt(event int) []*Violation {
 	return found
 }
 
-// A table knows the texts of its cells and, from them, how wide its columns are. Widths are in runes.
+// A table knows the texts of its cells and, from them, how wide its columns are. Widths are in
+// runes.
 type table struct {
 	events  []Event
 	texts   []string // by row; empty for a gap
@@ -243,7 +250,10 @@ type table struct {
 }
 
 func newTable(t *Timeline, rows []row) *table {
-	b := &table{events: t.Events, texts: make([]string, len(rows)), columns: make([]int, 1+t.processes())}
+	b := &table{
+		events: t.Events, texts: make([]string, len(rows)),
+		columns: make([]int, 1+t.processes()),
+	}
 	for i := range b.columns {
 		b.columns[i] = utf8.RuneCountInString(columnName(i))
 	}
@@ -280,7 +290,8 @@ func columnName(column int) string {
 	return fmt.Sprintf("c%d", column)
 }
 
-// column returns the column of the one to whom the event happens. A process that has no column is the ensemble's guest.
+// column returns the column of the one to whom the event happens. A process that has no column is
+// the ensemble's guest.
 func (b *table) column(e *Event) int {
 	if e.Kind >= Serve && e.Kind <= Leading || e.Process < 1 || int(e.Process) >= len(b.columns) {
 		return 0
@@ -315,7 +326,8 @@ func (b *table) line(row, event int, violates bool) []byte {
 	return endLine(line)
 }
 
-// violation returns the lines that say what is wrong. They are never cut: they are what the reader came for.
+// violation returns the lines that say what is wrong. They are never cut: they are what the reader
+// came for.
 func (b *table) violation(v *Violation) []byte {
 	detail := v.Detail
 	if detail == "" {
@@ -336,8 +348,8 @@ func (b *table) margin() int { return 2 + b.number + 2 + b.clock }
 // endLine ends a line without the blanks that only padded its last cells.
 func endLine(line []byte) []byte { return append(bytes.TrimRight(line, " "), '\n') }
 
-// clock renders virtual time in seconds, and from an hour on with hours. Milliseconds are enough, since the order of the lines
-// tells the rest.
+// clock renders virtual time in seconds, and from an hour on with hours. Milliseconds are enough,
+// since the order of the lines tells the rest.
 func clock(at time.Duration) string {
 	if at >= time.Hour {
 		return "+" + at.Truncate(time.Millisecond).String()
@@ -353,7 +365,8 @@ func cut(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// cell returns the text of an event. Outside the column of its process, it begins with the process's name.
+// cell returns the text of an event. Outside the column of its process, it begins with the
+// process's name.
 func cell(e *Event, column int) string {
 	text := printable(phrase(e))
 	if column == 0 && e.Process > 0 {
@@ -362,8 +375,8 @@ func cell(e *Event, column int) string {
 	return text
 }
 
-// printable replaces what would break the table or reach the terminal as a command, for a history may have been read
-// from a file.
+// printable replaces what would break the table or reach the terminal as a command, for a history
+// may have been read from a file.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -492,7 +505,8 @@ func ensemblePhrase(e *Event) string {
 	return e.Kind.String()
 }
 
-// zxidName returns a transaction's number, which after an election is the leader's epoch and a count.
+// zxidName returns a transaction's number, which after an election is the leader's epoch and a
+// count.
 func zxidName(zxid int64) string {
 	if epoch := zxid >> 32; epoch > 0 {
 		return fmt.Sprintf("%d:%d", epoch, zxid&(1<<32-1))
@@ -550,7 +564,8 @@ func failure(e *Event) string {
 // guid matches the unique part of a node's name, with or without the dashes.
 var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
 
-// nodeName returns the last element of a path, with no more of a GUID than tells it from the others of a run.
+// nodeName returns the last element of a path, with no more of a GUID than tells it from the others
+// of a run.
 func nodeName(path string) string {
 	last := path[strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1:]
 	return guid.ReplaceAllStringFunc(last, func(id string) string { return id[:4] + "…" })

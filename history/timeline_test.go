@@ -21,7 +21,8 @@ const (
 // ms numbers the events' times in milliseconds, so that the tables of events below stay narrow.
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// paused is a history in which c1 stays in its critical section while its session expires, and c2 enters.
+// paused is a history in which c1 stays in its critical section while its session expires, and c2
+// enters.
 func paused() *Timeline {
 	return &Timeline{
 		Title:     "paused holder",
@@ -30,7 +31,10 @@ func paused() *Timeline {
 			{At: ms(0), Kind: SessionOpened, Process: 1, Session: 0x1a, Zxid: 1},
 			{At: ms(0), Kind: SessionOpened, Process: 2, Session: 0x1b, Zxid: 2},
 			{At: ms(1), Kind: LockCall, Process: 1, Attempt: 1},
-			{At: ms(1), Kind: Send, Process: 1, Request: 1, Op: "create", Path: "/locks/a/_c_3f9a0c11d2e84b5f9a7766554433221f-lock-"},
+			{
+				At: ms(1), Kind: Send, Process: 1, Request: 1, Op: "create",
+				Path: "/locks/a/_c_3f9a0c11d2e84b5f9a7766554433221f-lock-",
+			},
 			{At: ms(2), Kind: Serve, Process: 1, Request: 1, Op: "create", Path: firstNode, Zxid: 3},
 			{At: ms(2), Kind: NodeCreated, Process: 1, Path: firstNode, Zxid: 3, Session: 0x1a},
 			{At: ms(3), Kind: Reply, Process: 1, Request: 1, Op: "create", Path: firstNode, Zxid: 3},
@@ -45,8 +49,14 @@ func paused() *Timeline {
 			{At: ms(6009), Kind: Tick},
 			{At: ms(6009), Kind: SessionExpired, Process: 1, Session: 0x1a, Zxid: 4},
 			{At: ms(6009), Kind: NodeDeleted, Process: 1, Path: firstNode, Zxid: 4, Session: 0x1a},
-			{At: ms(6009), Kind: WatchFired, Process: 2, Watch: 1, Path: firstNode, Zxid: 4, Name: "deleted"},
-			{At: ms(6010), Kind: WatchEvent, Process: 2, Watch: 1, Path: firstNode, Zxid: 4, Name: "deleted"},
+			{
+				At: ms(6009), Kind: WatchFired, Process: 2, Watch: 1, Path: firstNode, Zxid: 4,
+				Name: "deleted",
+			},
+			{
+				At: ms(6010), Kind: WatchEvent, Process: 2, Watch: 1, Path: firstNode, Zxid: 4,
+				Name: "deleted",
+			},
 			{At: ms(6010), Kind: LockReturn, Process: 2, Attempt: 2, Path: secondNode, Zxid: 5},
 			{At: ms(6010), Kind: Enter, Process: 2, Attempt: 2},
 			{At: ms(6011), Kind: Lost, Process: 1, Attempt: 1},
@@ -137,22 +147,26 @@ func TestTimelineDecisiveProgress(t *testing.T) {
 // stuck is a history in which the lock gets free and c2 is never told.
 func stuck() *Timeline {
 	events := paused().Events[:18]
-	events = append(events, Event{At: ms(6010), Kind: FairPhase}, Event{At: ms(6010), Kind: Healed, Process: 1})
+	events = append(events, Event{At: ms(6010), Kind: FairPhase}, Event{
+		At: ms(6010), Kind: Healed,
+		Process: 1,
+	})
 	for i := range 20 {
 		events = append(events, Event{At: ms(6011 + i), Kind: Tick})
 	}
 	events = append(events, Event{At: ms(6031), Kind: Finished, Process: 1})
 	return &Timeline{Processes: 2, Events: events, Violations: []*Violation{{
-		Property: Progress, Event: 9, Reason: "never returned", Detail: "c2 waits for the lock, which nobody holds",
+		Property: Progress, Event: 9, Reason: "never returned",
+		Detail: "c2 waits for the lock, which nobody holds",
 	}}}
 }
 
 // bodyLine matches the beginning of a line of an event or a gap.
 var bodyLine = regexp.MustCompile(`(?m)^([! ] +[0-9]+  +\+|  ⋮ )`)
 
-// The lines that Decisive may use are a bound, whatever the history: two more for the one fault, which splits a gap, and for
-// each of what a process that waits for ever last said and heard, here a request and its answer. All of these are among
-// them, and so is the event of the violation.
+// The lines that Decisive may use are a bound, whatever the history: two more for the one fault,
+// which splits a gap, and for each of what a process that waits for ever last said and heard, here
+// a request and its answer. All of these are among them, and so is the event of the violation.
 func TestTimelineDecisiveBound(t *testing.T) {
 	for _, timeline := range []*Timeline{paused(), stuck()} {
 		on, waits := 2, timeline.Violations[0].Property == Progress
@@ -164,7 +178,8 @@ func TestTimelineDecisiveBound(t *testing.T) {
 			if n := len(bodyLine.FindAllString(got, -1)); n > lines+on {
 				t.Errorf("Decisive(%d) wrote %d lines:\n%s", lines, n, got)
 			}
-			if waits && (!strings.Contains(got, "exists → _c_3f9a") || !strings.Contains(got, "exists ← _c_3f9a")) {
+			if waits && (!strings.Contains(got, "exists → _c_3f9a") ||
+				!strings.Contains(got, "exists ← _c_3f9a")) {
 				t.Errorf("Decisive(%d) does not show what c2 last said and heard:\n%s", lines, got)
 			}
 			if !strings.Contains(got, "✂ cut") {
@@ -180,7 +195,8 @@ func TestTimelineDecisiveBound(t *testing.T) {
 // Every bar stands below that of the head, also where signs take several bytes.
 func TestTimelineAlignment(t *testing.T) {
 	lines := strings.Split(render(t, decisive(paused(), 50)), "\n")
-	for _, line := range lines[1 : len(lines)-3] { // The last three are those of the violation, and what is behind it.
+	// The last three are those of the violation, and what is behind it.
+	for _, line := range lines[1 : len(lines)-3] {
 		for bar := range 3 {
 			if got, want := barAt(line, bar), barAt(lines[0], bar); got != want {
 				t.Errorf("bar %d stands at %d, want %d: %q", bar, got, want, line)
@@ -194,7 +210,10 @@ func TestTimelineTruncation(t *testing.T) {
 		{Kind: LockReturn, Process: 1, Err: strings.Repeat("é", 100)},
 		{Kind: Reply, Process: 1, Op: "get", Path: "/a", Err: "escape \x1b[31m\n"},
 		{Kind: Serve, Process: 1, Op: "children", Path: "/"},
-		{Kind: NodeCreated, Process: 1, Path: "/locks/0f8fad5b-d9cb-469f-a165-70867728950e0000000007", Zxid: 9},
+		{
+			Kind: NodeCreated, Process: 1, Path: "/locks/0f8fad5b-d9cb-469f-a165-70867728950e0000000007",
+			Zxid: 9,
+		},
 		{Kind: NodeDeleted, Path: "/locks/", Zxid: 10},
 	}}
 	expect(t, decisive(timeline, 0), `
@@ -241,7 +260,8 @@ func TestTimelineKnowsKinds(t *testing.T) {
 	for kind := Kind(1); !strings.HasPrefix(kind.String(), "kind("); kind++ {
 		timeline := &Timeline{Events: []Event{{Kind: kind, Process: 1}}}
 		got := render(t, decisive(timeline, 0))
-		if strings.Contains(got, "│ "+kind.String()+"\n") || strings.Contains(got, "c1: "+kind.String()+" ") {
+		if strings.Contains(got, "│ "+kind.String()+"\n") ||
+			strings.Contains(got, "c1: "+kind.String()+" ") {
 			t.Errorf("%v has no phrase:\n%s", kind, got)
 		}
 	}
@@ -262,7 +282,8 @@ func render(t *testing.T, write func(io.Writer) error) string {
 
 func expect(t *testing.T, write func(io.Writer) error, want string) {
 	t.Helper()
-	if got := render(t, write); got != want[1:] { // The first line break only keeps the golden text in one block.
+	// The first line break only keeps the golden text in one block.
+	if got := render(t, write); got != want[1:] {
 		t.Errorf("got\n%s\nwant%s", got, want)
 	}
 }

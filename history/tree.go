@@ -20,20 +20,30 @@ type served struct {
 	send, serve, reply int // 0 where there is none
 	event              *Event
 	changes            []int // the events of what it has changed
-	synced             int   // the index at which the sync was sent that the process's request before this one was, 0 if it was none
+	// the index at which the sync was sent that the process's request before this one was, 0 if it was
+	// none
+	synced int
 }
 
-// TreeOperations returns operations for [models.Tree]: the writes, and the reads that cannot be stale, which are all where
-// there is one server, and those that follow a sync of the same process where there are several. What a write has changed
-// is taken from the ensemble's events, so that a write whose reply was lost is no question: it ends when it took effect.
-// The end of a session deletes its nodes. Of reads a history tells only whether the znode exists. Requests that were
+// TreeOperations returns operations for [models.Tree]: the writes, and the reads that cannot be
+// stale, which are all where there is one server, and those that follow a sync of the same process
+// where there are several. What a write has changed is taken from the ensemble's events, so that a
+// write whose reply was lost is no question: it ends when it took effect. The end of a session
+// deletes its nodes. Of reads a history tells only whether the znode exists. Requests that were
 // refused for any other reason than its existence are left out, as are those for lists of children.
 func TreeOperations(events []Event) []porcupine.Operation {
 	var spans []interval
 	add := func(process int32, verb models.Verb, path string, out models.Output, from, to int) {
-		spans = append(spans, interval{models.Input{Process: process, Verb: verb, Path: path}, out, from * slots, to * slots})
+		spans = append(spans, interval{
+			models.Input{Process: process, Verb: verb, Path: path},
+			out,
+			from * slots, to * slots,
+		})
 	}
-	several := slices.ContainsFunc(events, func(e Event) bool { return e.Server > 1 || e.Kind == Applied })
+	several := slices.ContainsFunc(events, func(e Event) bool {
+		return e.Server > 1 ||
+			e.Kind == Applied
+	})
 	owned := make(map[int]bool) // the changes that a request has made
 	for _, r := range requests(events) {
 		back := r.reply
@@ -70,7 +80,8 @@ func verbOf(k Kind) models.Verb {
 	return models.Write
 }
 
-// judgeRequest returns what a request says of its znode other than by what it has changed, and since when; -1 if nothing.
+// judgeRequest returns what a request says of its znode other than by what it has changed, and
+// since when; -1 if nothing.
 func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
 	refused := models.Output{Refused: true}
 	switch e := r.event; e.Op {
@@ -103,7 +114,8 @@ func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
 	return 0, models.Output{}, -1
 }
 
-// sees returns whether a request that reads a znode has found it, and false if it is no such request or tells nothing.
+// sees returns whether a request that reads a znode has found it, and false if it is no such
+// request or tells nothing.
 func sees(e *Event) (exists, ok bool) {
 	switch e.Op {
 	case "exists", "exists+watch", "get", "get+watch":
@@ -112,7 +124,8 @@ func sees(e *Event) (exists, ok bool) {
 	return false, false
 }
 
-// writes tells whether an operation changes znodes. Any other may be answered by the state of the process's last write.
+// writes tells whether an operation changes znodes. Any other may be answered by the state of the
+// process's last write.
 func writes(op string) bool {
 	switch op {
 	case "create", "createContainer", "createTTL", "delete", "set", "multi", "close":
@@ -127,7 +140,8 @@ func requests(events []Event) []served {
 	sent, all := make(map[key]int), []served(nil)
 	place := make(map[key]int) // among all, by what it answers
 	synced := make(map[int32]int)
-	changes := make(map[int64][]int) // by their transaction, until the request that made them is served
+	// by their transaction, until the request that made them is served
+	changes := make(map[int64][]int)
 	for i := range events {
 		e := &events[i]
 		k := key{e.Process, e.Request}
@@ -140,7 +154,8 @@ func requests(events []Event) []served {
 			delete(changes, e.Zxid)
 		case Serve:
 			r := served{send: sent[k], serve: i, event: e, synced: synced[e.Process]}
-			if made := changes[e.Zxid]; len(made) > 0 && events[made[0]].Process == e.Process && e.Err == "" && writes(e.Op) {
+			if made := changes[e.Zxid]; len(made) > 0 && events[made[0]].Process == e.Process &&
+				e.Err == "" && writes(e.Op) {
 				r.changes = made
 				delete(changes, e.Zxid)
 			}
@@ -185,10 +200,11 @@ func existing(events []Event) []string {
 
 const reasonBackwards = "a session has seen states of the tree that are no states in their order"
 
-// CheckSessionReads decides that every session sees the states of the tree in their order, however old they may be: there
-// are states, one for each read of the session, none older than the one before nor than what the session has written
-// itself, in each of which that read's znode exists or does not, as the read has found. A session that is new may begin
-// with any state. It is a part of the check against the model of the tree, and no property of a lock.
+// CheckSessionReads decides that every session sees the states of the tree in their order, however
+// old they may be: there are states, one for each read of the session, none older than the one
+// before nor than what the session has written itself, in each of which that read's znode exists or
+// does not, as the read has found. A session that is new may begin with any state. It is a part of
+// the check against the model of the tree, and no property of a lock.
 //
 // Source: the single system image of the ZooKeeper Programmer's Guide.
 //
@@ -221,7 +237,8 @@ func CheckSessionReads(events []Event) *Violation {
 				continue
 			}
 			all := changes[e.Path]
-			// The states of the znode are: absent until the first change, then as each change made it until the next.
+			// The states of the znode are: absent until the first change, then as each change made it until
+			// the next.
 			now, found := -1, false
 			for n := -1; n < len(all) && !found; n++ {
 				until, state, from := i, false, -1
@@ -236,8 +253,11 @@ func CheckSessionReads(events []Event) *Violation {
 				}
 			}
 			if !found {
-				return &Violation{Property: "tree", Event: i, Reason: reasonBackwards,
-					Detail: fmt.Sprintf("c%d: %s %s finds %v, after it has seen the change of event %d", e.Process, e.Op, e.Path, exists, seen[e.Process])}
+				return &Violation{
+					Property: "tree", Event: i, Reason: reasonBackwards,
+					Detail: fmt.Sprintf("c%d: %s %s finds %v, after it has seen the change of event %d", e.Process,
+						e.Op, e.Path, exists, seen[e.Process]),
+				}
 			}
 			seen[e.Process] = now
 		}

@@ -2,8 +2,9 @@ package history
 
 import "slices"
 
-// An Vacuity counts how often histories have put properties to the test: a property that holds where nothing tested it
-// says nothing. What counts as a test of each property stands in [Vacuity.Add].
+// An Vacuity counts how often histories have put properties to the test: a property that holds
+// where nothing tested it says nothing. What counts as a test of each property stands in
+// [Vacuity.Add].
 type Vacuity struct{ counts [32]int }
 
 // Of returns how often the property was tested.
@@ -45,9 +46,12 @@ const (
 )
 
 // Add counts the tests in a history:
-//   - server-mutual-exclusion, fifo: grants by a live node while another process has, or waits by, a node in the same directory;
-//   - client-mutual-exclusion: processes that enter while another asks for the lock, has it or has not given it back, or is inside;
-//   - fencing: writes to the resource, accepted or refused, of another process than that of the write before;
+//   - server-mutual-exclusion, fifo: grants by a live node while another process has, or waits by,
+//     a node in the same directory;
+//   - client-mutual-exclusion: processes that enter while another asks for the lock, has it or has
+//     not given it back, or is inside;
+//   - fencing: writes to the resource, accepted or refused, of another process than that of the
+//     write before;
 //   - no-lost-update: writes that the resource accepts of a process that has read it;
 //   - watch: watches that fire;
 //   - progress: calls of Lock and Unlock that are open at the Liveness event or made after it;
@@ -55,9 +59,10 @@ const (
 //   - no-livelock: requests after the Liveness event;
 //   - no-spurious-failure: attempts during which a fault other than giving up strikes the process;
 //   - no-leaked-nodes: attempts that ended, by a failure of Lock or the return of Unlock;
-//   - loss-notification: holds whose node is deleted before Unlock is called, and holders that are told of their loss;
-//   - session-loss: processes that have been granted the lock and not given it back when their client library says that the
-//     session is over;
+//   - loss-notification: holds whose node is deleted before Unlock is called, and holders that are
+//     told of their loss;
+//   - session-loss: processes that have been granted the lock and not given it back when their
+//     client library says that the session is over;
 //   - reentrancy: locks that their holder was granted once more;
 //   - herd: releases for which another process waits;
 //   - token: grants with a token after another grant with a token;
@@ -68,7 +73,10 @@ func (x *Vacuity) Add(events []Event) {
 	var nodeSpace [12]node
 	var openSpace [12]opening
 	var struckSpace, insideSpace, workingSpace [16]int32
-	c := contentionCounter{Vacuity: x, struck: struckSpace[:0], inside: insideSpace[:0], working: workingSpace[:0]}
+	c := contentionCounter{
+		Vacuity: x, struck: struckSpace[:0], inside: insideSpace[:0],
+		working: workingSpace[:0],
+	}
 	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {
 		e := &events[i]
@@ -150,7 +158,8 @@ func (c *contentionCounter) grant(q *queue, e *Event) {
 	}
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.process != e.Process && other.deleted == 0 && (other.waiting || other.holder != 0) && sameDirectory(other, &q.nodes[n]) {
+		if other.process != e.Process && other.deleted == 0 && (other.waiting || other.holder != 0) &&
+			sameDirectory(other, &q.nodes[n]) {
 			c.counts[xServerExclusion]++
 			c.counts[xFIFO]++
 			if c.fair {
@@ -176,7 +185,8 @@ func (c *contentionCounter) count(open []opening, e *Event) {
 		}
 	case Enter:
 		other := func(p int32) bool { return p != e.Process }
-		if len(open) > 0 || slices.ContainsFunc(c.inside, other) || slices.ContainsFunc(c.working, other) {
+		if len(open) > 0 || slices.ContainsFunc(c.inside, other) ||
+			slices.ContainsFunc(c.working, other) {
 			c.counts[xClientExclusion]++
 		}
 		if !slices.Contains(c.working, e.Process) {
@@ -189,7 +199,8 @@ func (c *contentionCounter) count(open []opening, e *Event) {
 	case Lost:
 		c.counts[xLoss]++
 	case Fault:
-		if e.Name != cancelName && findOpening(open, e.Process) >= 0 && !slices.Contains(c.struck, e.Process) {
+		if e.Name != cancelName && findOpening(open, e.Process) >= 0 &&
+			!slices.Contains(c.struck, e.Process) {
 			c.struck = append(c.struck, e.Process)
 		}
 	case ReenterReturn:

@@ -6,9 +6,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// CacheableVerdict tells whether a property depends on the outline of a history alone: on what the processes asked of the lock and
-// were told, on what became of nodes and sessions, and on the order of all that. What passed between the clients and the
-// ensemble, and at what times, is no part of it.
+// CacheableVerdict tells whether a property depends on the outline of a history alone: on what the
+// processes asked of the lock and were told, on what became of nodes and sessions, and on the order
+// of all that. What passed between the clients and the ensemble, and at what times, is no part of
+// it.
 func CacheableVerdict(p Property) bool {
 	known := find(p)
 	return known != nil && known.cacheable
@@ -24,23 +25,25 @@ func verdictCache(k Kind) bool {
 // outlinesMax is how many outlines a checker remembers, which takes 512 KB.
 const verdictsMax = 1 << 16
 
-// A verdictKeys is the outlines of histories that keep their properties, each as 64 bits. Where two would have the same place the
-// newer one has it.
+// A verdictKeys is the outlines of histories that keep their properties, each as 64 bits. Where two
+// would have the same place the newer one has it.
 type verdictKeys struct {
 	kept  []uint64 // outlinesMax; 0 where there is none
 	asked uint64   // of the last call of Familiar
 }
 
-// VerdictCached tells whether a history keeps those of the properties that are [CacheableVerdict], because one with the same outline did,
-// for which [Checker.CacheVerdict] was called. Histories with different outlines are taken for one with a probability of about
-// n²/2^65 after n of them. It takes time linear in the events.
+// VerdictCached tells whether a history keeps those of the properties that are [CacheableVerdict],
+// because one with the same outline did, for which [Checker.CacheVerdict] was called. Histories
+// with different outlines are taken for one with a probability of about n²/2^65 after n of them. It
+// takes time linear in the events.
 func (c *Checker) VerdictCached(properties []Property, events []Event) bool {
 	m := &c.memory
 	m.asked = c.verdictKey(properties, events) | 1
 	return m.kept != nil && m.kept[m.asked>>1%verdictsMax] == m.asked
 }
 
-// CacheVerdict notes that the history that [Checker.VerdictCached] was last asked about keeps the properties.
+// CacheVerdict notes that the history that [Checker.VerdictCached] was last asked about keeps the
+// properties.
 func (c *Checker) CacheVerdict() {
 	m := &c.memory
 	if m.kept == nil {
@@ -49,7 +52,8 @@ func (c *Checker) CacheVerdict() {
 	m.kept[m.asked>>1%verdictsMax] = m.asked
 }
 
-// verdictKey returns 64 bits over the verdictKey of a history and over what else the verdicts on it depend on.
+// verdictKey returns 64 bits over the verdictKey of a history and over what else the verdicts on it
+// depend on.
 func (c *Checker) verdictKey(properties []Property, events []Event) uint64 {
 	h := uint64(len(properties))
 	for _, p := range properties {
@@ -69,9 +73,11 @@ func (c *Checker) verdictKey(properties []Property, events []Event) uint64 {
 
 // timeless returns 64 bits over all of an event but its time.
 func (e *Event) timeless() uint64 {
-	h := fold(uint64(e.Kind)<<32|uint64(uint32(e.Process)), uint64(uint32(e.Attempt))<<32|uint64(uint32(e.Server)))
+	h := fold(uint64(e.Kind)<<32|uint64(uint32(e.Process)),
+		uint64(uint32(e.Attempt))<<32|uint64(uint32(e.Server)))
 	if e.Request|e.Watch|e.Bytes|int32(e.Peer) != 0 {
-		h = fold(fold(h, uint64(uint32(e.Request))<<32|uint64(uint32(e.Watch))), uint64(uint32(e.Bytes))<<8|uint64(e.Peer))
+		h = fold(fold(h, uint64(uint32(e.Request))<<32|uint64(uint32(e.Watch))),
+			uint64(uint32(e.Bytes))<<8|uint64(e.Peer))
 	}
 	h = fold(h, uint64(e.Zxid))
 	h = fold(h, uint64(e.Session))

@@ -12,14 +12,22 @@ import (
 )
 
 // traffic is the kinds of events that are no part of an outline.
-var traffic = []history.Kind{history.Send, history.Reply, history.WatchEvent, history.Serve, history.WatchArmed, history.WatchFired,
-	history.WatchGone, history.Logged, history.Applied, history.Leading, history.Healed, history.Resumed, history.Tick}
+var traffic = []history.Kind{
+	history.Send, history.Reply, history.WatchEvent, history.Serve, history.WatchArmed,
+	history.WatchFired,
+	history.WatchGone, history.Logged, history.Applied, history.Leading, history.Healed,
+	history.Resumed, history.Tick,
+}
 
-// anything draws an event of one of the kinds, of few processes and nodes, so that histories hang together by chance.
+// anything draws an event of one of the kinds, of few processes and nodes, so that histories hang
+// together by chance.
 func anything(r *rand.Rand, kinds []history.Kind) history.Event {
-	e := history.Event{Kind: kinds[r.IntN(len(kinds))], Process: 1 + r.Int32N(3), Attempt: 1 + r.Int32N(2), Zxid: r.Int64N(10),
-		At: time.Duration(r.IntN(4)) * time.Second, Path: fmt.Sprintf("/lock/%d", 1+r.IntN(4)),
-		Name: []string{"", "cancel", "expired"}[r.IntN(3)]}
+	e := history.Event{
+		Kind: kinds[r.IntN(len(kinds))], Process: 1 + r.Int32N(3), Attempt: 1 + r.Int32N(2),
+		Zxid: r.Int64N(10),
+		At:   time.Duration(r.IntN(4)) * time.Second, Path: fmt.Sprintf("/lock/%d", 1+r.IntN(4)),
+		Name: []string{"", "cancel", "expired"}[r.IntN(3)],
+	}
 	if r.IntN(4) == 0 {
 		e.Err = "failed"
 	}
@@ -40,7 +48,8 @@ func ofOutline() []history.Kind {
 	return kinds
 }
 
-// Neither traffic nor the time changes what is said of a property that depends on the outline alone.
+// Neither traffic nor the time changes what is said of a property that depends on the outline
+// alone.
 func TestOutlineDecides(t *testing.T) {
 	var c history.Checker
 	kinds, verdicts, r := ofOutline(), map[string]bool{}, rand.New(rand.NewPCG(1, 1))
@@ -67,16 +76,21 @@ func TestOutlineDecides(t *testing.T) {
 		}
 	}
 	for _, p := range history.Properties() {
-		if history.CacheableVerdict(p) && !(verdicts[fmt.Sprint(p, true)] && verdicts[fmt.Sprint(p, false)]) {
+		if history.CacheableVerdict(p) && !(verdicts[fmt.Sprint(p, true)] &&
+			verdicts[fmt.Sprint(p, false)]) {
 			t.Errorf("%s: histories of one verdict only", p)
 		}
 	}
 }
 
-// A history is familiar if and only if one was remembered that differs in nothing but traffic and time.
+// A history is familiar if and only if one was remembered that differs in nothing but traffic and
+// time.
 func TestFamiliar(t *testing.T) {
 	all := history.Properties()
-	events := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)}
+	events := []history.Event{
+		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"),
+		unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1),
+	}
 	var c history.Checker
 	if c.VerdictCached(all, events) {
 		t.Fatal("the first history is familiar")
@@ -127,13 +141,17 @@ func alter(field reflect.Value) {
 	}
 }
 
-// Nothing is familiar by a verdict on other properties, within other bounds, or on a whole history in the place of a
-// beginning.
+// Nothing is familiar by a verdict on other properties, within other bounds, or on a whole history
+// in the place of a beginning.
 func TestFamiliarOfWhat(t *testing.T) {
 	events := []history.Event{lockCall(1, 1), created(1, "/l/a", 1)}
 	fifo := []history.Property{history.FIFO}
 	for name, change := range map[string]func(*history.Checker, *[]history.Property){
-		"another property": func(_ *history.Checker, p *[]history.Property) { *p = []history.Property{history.MonotonicToken} },
+		"another property": func(_ *history.Checker,
+			p *[]history.Property,
+		) {
+			*p = []history.Property{history.MonotonicToken}
+		},
 		"one more": func(_ *history.Checker, p *[]history.Property) {
 			*p = []history.Property{history.FIFO, history.MonotonicToken}
 		},

@@ -10,27 +10,29 @@ import (
 
 // WithinClocks are the properties that [CheckWithin] can judge. The others need what only a
 // simulation knows: the events of the ensemble, or a time from which no fault strikes.
-var WithinClocks = []Property{ClientMutualExclusion, Fencing, NoLostUpdate, FIFO, LossNotification,
-	MonotonicToken, Linearizable}
+var WithinClocks = []Property{
+	ClientMutualExclusion, Fencing, NoLostUpdate, FIFO, LossNotification,
+	MonotonicToken, Linearizable,
+}
 
 // CheckWithin decides a property of a history whose events have times of clocks that may be off. It
 // returns a violation only if the property is broken whatever the clocks really said within their
 // bounds:
-//   - [ClientMutualExclusion]: two processes were inside at the same time even if each entered as late,
-//     and left or was told of its loss as early, as its clock allows. If the history has no end of
-//     a stay, the stay ends with the last event of its attempt.
+//   - [ClientMutualExclusion]: two processes were inside at the same time even if each entered as
+//     late, and left or was told of its loss as early, as its clock allows. If the history has no
+//     end of a stay, the stay ends with the last event of its attempt.
 //   - [FIFO]: a process had surely queued, by a NodeCreated, before another was granted the lock,
 //     was surely granted it after that, and has the lower token. A grant that was lost is not
 //     compared, for it may have come late.
-//   - [MonotonicToken]: two grants have the same token, or a lower one was asked for when a higher one had
-//     surely been granted.
+//   - [MonotonicToken]: two grants have the same token, or a lower one was asked for when a higher
+//     one had surely been granted.
 //   - [Linearizable]: no order of the acquires and releases is possible if each may have taken
 //     effect at any time from the earliest at which it can have been called to the latest at which
 //     it can have returned. A lock that was lost may have been released at any time since it was
 //     granted.
-//   - [Fencing] and [NoLostUpdate] go by the versions that the ResourceRead and
-//     ResourceWrite events of a resource tell, and [LossNotification] by what the process of each attempt
-//     was told, in its own order: none of them depends on clocks.
+//   - [Fencing] and [NoLostUpdate] go by the versions that the ResourceRead and ResourceWrite
+//     events of a resource tell, and [LossNotification] by what the process of each attempt was
+//     told, in its own order: none of them depends on clocks.
 //
 // A lock was lost if a Lost event says so, or an error of Unlock.
 //
@@ -56,7 +58,8 @@ var WithinClocks = []Property{ClientMutualExclusion, Fencing, NoLostUpdate, FIFO
 // the same time; but [Linearizable] is as [models.Check], and takes memory quadratic in the
 // acquires of a lock.
 func CheckWithin(property Property, events []Event, clocks Clocks,
-	limits models.Limits) (v *Violation, decided bool) {
+	limits models.Limits,
+) (v *Violation, decided bool) {
 	switch property {
 	case LossNotification:
 		return toldOtherwise(events), true
@@ -79,7 +82,8 @@ func CheckWithin(property Property, events []Event, clocks Clocks,
 
 // checkLockWithin decides a property of the history of one lock.
 func checkLockWithin(property Property, events []Event, clocks *Clocks,
-	limits models.Limits) (v *Violation, decided bool) {
+	limits models.Limits,
+) (v *Violation, decided bool) {
 	switch property {
 	case ClientMutualExclusion:
 		return insideTogether(events, clocks), true
@@ -174,8 +178,10 @@ func overtakenSurely(events []Event, clocks *Clocks) *Violation {
 				detail := fmt.Sprintf("c%d was granted the lock with token %d, "+
 					"while c%d waited with %d", granted.Process, granted.Zxid,
 					waited.Process, waited.Zxid)
-				return &Violation{Property: FIFO, Event: g.granted, Reason: reasonOvertaken,
-					Detail: detail}
+				return &Violation{
+					Property: FIFO, Event: g.granted, Reason: reasonOvertaken,
+					Detail: detail,
+				}
 			}
 		}
 	}
@@ -217,15 +223,18 @@ func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
 }
 
 func tokenFell(before, after *Event, event int) *Violation {
-	return &Violation{Property: MonotonicToken, Event: event, Reason: reasonTokenFell,
+	return &Violation{
+		Property: MonotonicToken, Event: event, Reason: reasonTokenFell,
 		Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d",
-			after.Process, after.Zxid, before.Process, before.Zxid)}
+			after.Process, after.Zxid, before.Process, before.Zxid),
+	}
 }
 
 // notLinearizableWithin uses the model of a lock that its owner may take again, because attempts of
 // one process are not judged against each other.
 func notLinearizableWithin(events []Event, clocks *Clocks,
-	limits models.Limits) (v *Violation, decided bool) {
+	limits models.Limits,
+) (v *Violation, decided bool) {
 	of := make(map[attemptKey][]int) // the events of an attempt
 	for i := range events {
 		key := attemptKey{events[i].Process, events[i].Attempt}
@@ -244,8 +253,10 @@ func notLinearizableWithin(events []Event, clocks *Clocks,
 	case models.Violated:
 		detail := fmt.Sprintf("%d acquires and releases of c%d and others", len(spans),
 			spans[0].input.Process)
-		return &Violation{Property: Linearizable, Event: len(events) - 1, Reason: reasonNoOrder,
-			Detail: detail}, true
+		return &Violation{
+			Property: Linearizable, Event: len(events) - 1, Reason: reasonNoOrder,
+			Detail: detail,
+		}, true
 	}
 	return nil, true
 }
@@ -255,10 +266,14 @@ func notLinearizableWithin(events []Event, clocks *Clocks,
 // before; otherwise it may have taken effect at any time since the grant.
 func spansWithin(events []Event, of []int, granted *Event, clocks *Clocks) []operationWithin {
 	const end = time.Duration(1<<63 - 1)
-	acquire := operationWithin{from: -end, till: clocks.latest(granted),
-		input: models.Input{Process: granted.Process, Verb: models.Acquire}}
-	release := operationWithin{from: clocks.earliest(granted), till: end,
-		input: models.Input{Process: granted.Process, Verb: models.Release}}
+	acquire := operationWithin{
+		from: -end, till: clocks.latest(granted),
+		input: models.Input{Process: granted.Process, Verb: models.Acquire},
+	}
+	release := operationWithin{
+		from: clocks.earliest(granted), till: end,
+		input: models.Input{Process: granted.Process, Verb: models.Release},
+	}
 	from, till, lost := release.from, end, false
 	for _, i := range of {
 		switch e := &events[i]; e.Kind {
@@ -280,8 +295,8 @@ func spansWithin(events []Event, of []int, granted *Event, clocks *Clocks) []ope
 	return []operationWithin{acquire, release}
 }
 
-// toldOtherwise decides [LossNotification] by what the process of each attempt was told since it was
-// granted the lock.
+// toldOtherwise decides [LossNotification] by what the process of each attempt was told since it
+// was granted the lock.
 func toldOtherwise(events []Event) *Violation {
 	type hold struct {
 		told   int // the index of the Lost event, 0 if there is none
@@ -316,8 +331,10 @@ func toldOtherwise(events []Event) *Violation {
 			}
 		}
 		if reason != "" && h.told != 0 {
-			return &Violation{Property: LossNotification, Event: i, Reason: reason,
-				Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt)}
+			return &Violation{
+				Property: LossNotification, Event: i, Reason: reason,
+				Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+			}
 		}
 	}
 	return nil

@@ -6,42 +6,51 @@ import (
 	"time"
 )
 
-// Ensemble is the property of a history that the ensemble in it kept ZooKeeper's promises, whatever the lock did. A lock that
-// fails where it is broken was not at fault; a run in which it holds says something about a simulator too.
+// Ensemble is the property of a history that the ensemble in it kept ZooKeeper's promises, whatever
+// the lock did. A lock that fails where it is broken was not at fault; a run in which it holds says
+// something about a simulator too.
 const ZooKeeperConsistency Property = "zookeeper-consistency"
 
 // CheckZooKeeperConsistency decides [ZooKeeperConsistency]. It holds if
-//   - the server handles a client's requests in the order in which they were sent, and the client gets the answers in that
-//     order;
-//   - an answer never tells of an older state than one before it in the same session (single system image);
-//   - an answer to a sync, while no server is cut off, tells of no older state than was committed when it was asked for;
-//   - transactions are committed in the order of their numbers, by a majority of the servers, each of which has logged it,
-//     or by an election; no server applies one before it is committed, and every server applies them in that order;
+//   - the server handles a client's requests in the order in which they were sent, and the client
+//     gets the answers in that order;
+//   - an answer never tells of an older state than one before it in the same session (single system
+//     image);
+//   - an answer to a sync, while no server is cut off, tells of no older state than was committed
+//     when it was asked for;
+//   - transactions are committed in the order of their numbers, by a majority of the servers, each
+//     of which has logged it, or by an election; no server applies one before it is committed, and
+//     every server applies them in that order;
 //   - a create is answered with success only if it was committed, and is carried out once;
-//   - a session does not expire before its time while nothing is known of clocks or connections that are not as they should be;
-//   - with a session all its ephemeral nodes are deleted, in the same transaction; later it owns none, and nothing is done
-//     in its name.
+//   - a session does not expire before its time while nothing is known of clocks or connections
+//     that are not as they should be;
+//   - with a session all its ephemeral nodes are deleted, in the same transaction; later it owns
+//     none, and nothing is done in its name.
 //
-// See "Consistency Guarantees" and "ZooKeeper Sessions" in the ZooKeeper programmer's guide, and Junqueira, Reed and
-// Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN 2011. What is promised of watches [NoLostWatch]
-// decides.
+// See "Consistency Guarantees" and "ZooKeeper Sessions" in the ZooKeeper programmer's guide, and
+// Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN
+// 2011. What is promised of watches [NoLostWatch] decides.
 //
 // It takes time linear in the events, times the number of ephemeral nodes that are live at once.
 //
-// No lock decides it: it is a check on the ensemble, in every history that is looked at. A search that merges states does not tell them
-// apart by it.
+// No lock decides it: it is a check on the ensemble, in every history that is looked at. A search
+// that merges states does not tell them apart by it.
 func CheckZooKeeperConsistency(events []Event) *Violation {
 	return decide(ZooKeeperConsistency, &consistencyMonitor{strict: true}, events)
 }
 
 func (c *consistencyMonitor) reset() {
-	*c = consistencyMonitor{clients: c.clients[:0], sessions: c.sessions[:0], ephemerals: c.ephemerals[:0], strict: true}
+	*c = consistencyMonitor{
+		clients: c.clients[:0], sessions: c.sessions[:0],
+		ephemerals: c.ephemerals[:0], strict: true,
+	}
 }
 
 func (c *consistencyMonitor) copy(from monitor) {
 	other, old := from.(*consistencyMonitor), *c
 	*c = *other
-	c.clients, c.sessions = append(old.clients[:0], other.clients...), append(old.sessions[:0], other.sessions...)
+	c.clients, c.sessions = append(old.clients[:0], other.clients...),
+		append(old.sessions[:0], other.sessions...)
 	c.ephemerals = append(old.ephemerals[:0], other.ephemerals...)
 }
 
@@ -64,10 +73,11 @@ type clientView struct {
 	asked                 int64 // what was committed when a sync was asked for
 	sync                  int32 // the request by which it was, 0 while none is under way
 	session               int64
-	created, creates      int           // nodes that it has created, and creates that were answered with success
-	heard                 time.Duration // when a server last answered a request
-	read                  time.Duration // when one last answered a read of the process while it lived
-	crashed               bool
+	// nodes that it has created, and creates that were answered with success
+	created, creates int
+	heard            time.Duration // when a server last answered a request
+	read             time.Duration // when one last answered a read of the process while it lived
+	crashed          bool
 }
 
 type sessionView struct {
@@ -94,15 +104,21 @@ type consistencyMonitor struct {
 	servers    int   // the highest number of a server so far
 	committed  int64 // the last transaction
 	early      int64 // the last transaction that a server has applied
-	begun      bool  // something other than a session's beginning has happened; what comes before a run is committed at once
-	strict     bool  // nothing has happened yet to clocks, or to what servers hear of each other and of clients
+	// something other than a session's beginning has happened; what comes before a run is committed at
+	// once
+	begun bool
+	// nothing has happened yet to clocks, or to what servers hear of each other and of clients
+	strict bool
 }
 
 // maxServers is more than any history has servers.
 const maxServers = 64
 
 func (c *consistencyMonitor) fail(reason, format string, values ...any) {
-	c.violation = &Violation{Property: ZooKeeperConsistency, Event: c.event, Reason: reason, Detail: fmt.Sprintf(format, values...)}
+	c.violation = &Violation{
+		Property: ZooKeeperConsistency, Event: c.event, Reason: reason,
+		Detail: fmt.Sprintf(format, values...),
+	}
 }
 
 func (c *consistencyMonitor) client(process int32) *clientView {
@@ -134,7 +150,8 @@ func (c *consistencyMonitor) check(e *Event) {
 		c.client(e.Process).crashed = true
 	case WatchArmed:
 		if s := c.session(e.Session); s != nil && s.over && e.Server == 0 {
-			c.fail("something was done in the name of a session that has ended", "c%d set watch %d in session %#x", e.Process, e.Watch, e.Session)
+			c.fail("something was done in the name of a session that has ended",
+				"c%d set watch %d in session %#x", e.Process, e.Watch, e.Session)
 		}
 	}
 }
@@ -160,15 +177,18 @@ func (c *consistencyMonitor) checkRequest(e *Event, client *clientView) {
 
 func (c *consistencyMonitor) checkServe(e *Event, client *clientView) {
 	client.heard = e.At
-	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") || strings.HasPrefix(e.Op, "children")) {
+	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") ||
+		strings.HasPrefix(e.Op, "children")) {
 		client.read = e.At
 	}
 	switch {
 	case e.Request <= client.served || e.Request > client.sent:
-		c.fail("a client's requests were handled out of order", "c%d's request %d was handled after its request %d", e.Process, e.Request, client.served)
+		c.fail("a client's requests were handled out of order",
+			"c%d's request %d was handled after its request %d", e.Process, e.Request, client.served)
 	case e.Op == "create" && e.Err == "":
 		if client.creates++; client.creates > client.created {
-			c.fail("a create was answered with success and never committed", "c%d's request %d, transaction %s", e.Process, e.Request, zxidName(e.Zxid))
+			c.fail("a create was answered with success and never committed",
+				"c%d's request %d, transaction %s", e.Process, e.Request, zxidName(e.Zxid))
 		}
 	case e.Op == "create":
 		client.created = client.creates // What other requests have created does not count.
@@ -186,14 +206,18 @@ func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
 	}
 	switch {
 	case e.Request <= client.replied:
-		c.fail("a client got its answers out of order", "c%d got the answer to its request %d after that to its request %d", e.Process, e.Request, client.replied)
+		c.fail("a client got its answers out of order",
+			"c%d got the answer to its request %d after that to its request %d", e.Process, e.Request,
+			client.replied)
 	case e.Op == "connect" || e.Op == "auth": // These tell the client of no transaction.
 		client.replied = e.Request
 		return
 	case e.Zxid < client.seen:
-		c.fail("a client saw an older state than before", "c%d saw transaction %s after it had seen %s", e.Process, zxidName(e.Zxid), zxidName(client.seen))
+		c.fail("a client saw an older state than before", "c%d saw transaction %s after it had seen %s",
+			e.Process, zxidName(e.Zxid), zxidName(client.seen))
 	case synced && e.Err == "" && c.strict && e.Zxid < client.asked:
-		c.fail("a sync was answered from an old state", "c%d asked when transaction %s was committed, and the answer tells of %s",
+		c.fail("a sync was answered from an old state",
+			"c%d asked when transaction %s was committed, and the answer tells of %s",
 			e.Process, zxidName(client.asked), zxidName(e.Zxid))
 	}
 	client.replied, client.seen = e.Request, e.Zxid
@@ -211,10 +235,12 @@ func (c *consistencyMonitor) session(id int64) *sessionView {
 func (c *consistencyMonitor) checkCommit(e *Event) {
 	switch {
 	case e.Zxid < c.committed:
-		c.fail("transactions were committed out of order", "transaction %s after %s", zxidName(e.Zxid), zxidName(c.committed))
+		c.fail("transactions were committed out of order", "transaction %s after %s", zxidName(e.Zxid),
+			zxidName(c.committed))
 		return
 	case e.Zxid > c.committed && e.Zxid <= c.early:
-		c.fail("a server applied a transaction before it was committed", "transaction %s", zxidName(e.Zxid))
+		c.fail("a server applied a transaction before it was committed", "transaction %s",
+			zxidName(e.Zxid))
 		return
 	case e.Zxid > c.committed && c.begun && !c.agreed(e.Zxid):
 		c.fail("a transaction was committed without a majority", "transaction %s", zxidName(e.Zxid))
@@ -224,7 +250,10 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 	switch e.Kind {
 	case SessionOpened:
 		timeout, _ := time.ParseDuration(e.Name)
-		c.sessions = append(c.sessions, sessionView{id: e.Session, process: e.Process, timeout: timeout, opened: e.At})
+		c.sessions = append(c.sessions, sessionView{
+			id: e.Session, process: e.Process, timeout: timeout,
+			opened: e.At,
+		})
 		c.client(e.Process).session = e.Session
 	case SessionExpired, SessionClosed:
 		c.checkEnd(e)
@@ -241,8 +270,8 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 	}
 }
 
-// agreed tells whether a majority of the servers has logged a transaction, the leader being one of them. How many servers there
-// are shows only as they do something.
+// agreed tells whether a majority of the servers has logged a transaction, the leader being one of
+// them. How many servers there are shows only as they do something.
 func (c *consistencyMonitor) agreed(zxid int64) bool {
 	if c.servers < 2 {
 		return true
@@ -262,7 +291,8 @@ func (c *consistencyMonitor) checkCreated(e *Event) {
 		return
 	}
 	if s := c.session(e.Session); s != nil && s.over {
-		c.fail("something was done in the name of a session that has ended", "c%d created %s in session %#x", e.Process, e.Path, e.Session)
+		c.fail("something was done in the name of a session that has ended",
+			"c%d created %s in session %#x", e.Process, e.Path, e.Session)
 		return
 	}
 	for i := range c.ephemerals {
@@ -277,7 +307,8 @@ func (c *consistencyMonitor) checkCreated(e *Event) {
 func (c *consistencyMonitor) checkEnd(e *Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
-			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d", c.ephemerals[i].path, e.Session, e.Process)
+			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d",
+				c.ephemerals[i].path, e.Session, e.Process)
 			return
 		}
 	}
@@ -289,8 +320,9 @@ func (c *consistencyMonitor) checkEnd(e *Event) {
 	client := c.client(s.process)
 	heard := client.heard
 	if c.servers > 0 {
-		// Other requests may have been heard long before they are answered, and those of a process that has crashed and handshakes
-		// answered when the session's end was proposed already. That may be the first that shows that there are several servers.
+		// Other requests may have been heard long before they are answered, and those of a process that
+		// has crashed and handshakes answered when the session's end was proposed already. That may be
+		// the first that shows that there are several servers.
 		heard = client.read
 		if heard <= s.opened {
 			return // When it was asked for does not show.
@@ -298,7 +330,8 @@ func (c *consistencyMonitor) checkEnd(e *Event) {
 	}
 	heard = max(s.opened, heard)
 	if e.Kind == SessionExpired && c.strict && client.session == s.id && e.At < heard+s.timeout {
-		c.fail("a session expired before its time", "session %#x of c%d ended %v after the server had heard of it, and its timeout is %v",
+		c.fail("a session expired before its time", "session %#x of c%d ended %v after the server had "+
+			"heard of it, and its timeout is %v",
 			s.id, s.process, e.At-heard, s.timeout)
 	}
 }
@@ -312,7 +345,8 @@ func (c *consistencyMonitor) checkServer(e *Event) {
 		return
 	}
 	if e.Zxid <= c.applied[e.Server] {
-		c.fail("a server applied transactions out of order", "s%d applied transaction %s after %s", e.Server, zxidName(e.Zxid), zxidName(c.applied[e.Server]))
+		c.fail("a server applied transactions out of order", "s%d applied transaction %s after %s",
+			e.Server, zxidName(e.Zxid), zxidName(c.applied[e.Server]))
 		return
 	}
 	c.applied[e.Server] = e.Zxid

@@ -36,7 +36,8 @@ var backends = []backend{
 // behaviourTimeout is long enough for a busy machine to confirm a lease within a third of it.
 const behaviourTimeout = 12 * time.Second
 
-// shortTimeout is for a session whose end is waited for: the shortest that a server with a tick of two seconds grants.
+// shortTimeout is for a session whose end is waited for: the shortest that a server with a tick of
+// two seconds grants.
 const shortTimeout = 4 * time.Second
 
 // patience is how long a test waits for what must happen.
@@ -218,7 +219,8 @@ var behaviours = []struct {
 		s.unlock(s.take(s.mutex(s.session(), "/owner")))
 	}},
 	{"readers together, a writer alone, and a writer that becomes a reader", func(s *stage) {
-		a, b := must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout)), must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout))
+		a, b := must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout)),
+			must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout))
 		first, second := s.take(a.RLocker()), s.take(b.RLocker())
 		_, err := a.TryLock(s.context())
 		s.wantError(err, lock.ErrNotAcquired)
@@ -240,7 +242,8 @@ var behaviours = []struct {
 		s.unlock(writer)
 	}},
 	{"so many places", func(s *stage) {
-		a, b := must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout)), must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout))
+		a, b := must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout)),
+			must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout))
 		first, second := s.take(a), s.take(b)
 		_, err := a.TryLock(s.context())
 		s.wantError(err, lock.ErrNotAcquired)
@@ -267,10 +270,16 @@ var behaviours = []struct {
 		_, err := admin.Create("/data", []byte("0"), 0, zk.WorldACL(zk.PermAll))
 		s.wantError(err, nil)
 		lease := s.take(s.mutex(client, "/guarded"))
-		_, err = lease.Write(s.context(), &zk.SetDataRequest{Path: "/data", Data: []byte("1"), Version: -1})
+		_, err = lease.Write(s.context(), &zk.SetDataRequest{
+			Path: "/data", Data: []byte("1"),
+			Version: -1,
+		})
 		s.wantError(err, nil)
 		s.wantError(admin.Delete(lease.Node(), -1), nil)
-		_, err = lease.Write(s.context(), &zk.SetDataRequest{Path: "/data", Data: []byte("2"), Version: -1})
+		_, err = lease.Write(s.context(), &zk.SetDataRequest{
+			Path: "/data", Data: []byte("2"),
+			Version: -1,
+		})
 		s.wantError(err, lock.ErrNotHeld)
 		data, _, err := admin.Get("/data")
 		s.wantError(err, nil)
@@ -280,12 +289,14 @@ var behaviours = []struct {
 		s.await("the loss", lease.Done())
 	}},
 	{"asked for, and seen by others", func(s *stage) {
-		mine, theirs := s.mutex(s.session(), "/asked", lock.WithMetadata("me")), s.mutex(s.session(), "/asked")
+		mine, theirs := s.mutex(s.session(), "/asked", lock.WithMetadata("me")),
+			s.mutex(s.session(), "/asked")
 		s.wantError(theirs.Revoke(s.context()), lock.ErrNotHeld)
 		lease := s.take(mine)
 		s.wantError(theirs.Revoke(s.context()), nil)
 		s.await("the request", lease.Revoked())
-		if p := s.participants(theirs); len(p) != 1 || p[0].Metadata != "me" || !p[0].Turn || !p[0].Revoked || p[0].Created < lease.Token() {
+		if p := s.participants(theirs); len(p) != 1 || p[0].Metadata != "me" || !p[0].Turn ||
+			!p[0].Revoked || p[0].Created < lease.Token() {
 			s.Errorf("%+v", p)
 		}
 		s.unlock(lease)
@@ -339,7 +350,8 @@ var behaviours = []struct {
 	}},
 	{"a short cut is survived", func(s *stage) {
 		if simzk.RaceDetector {
-			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls that waited, see " +
+			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls that " +
+				"waited, see " +
 				"https://github.com/go-zookeeper/zk/pull/35; run this test without -race too")
 		}
 		network := new(cable)

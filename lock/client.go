@@ -6,9 +6,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Client is what the locks need of ZooKeeper. *zk.Conn of github.com/go-zookeeper/zk satisfies it. Several
-// goroutines call its methods at the same time. Two locks are taken to be on the same connection if their clients are equal.
-// Any other client must return the errors that *zk.Conn does, and zk.ErrNoServer only for a request that was never sent.
+// Client is what the locks need of ZooKeeper. *zk.Conn of github.com/go-zookeeper/zk satisfies it.
+// Several goroutines call its methods at the same time. Two locks are taken to be on the same
+// connection if their clients are equal. Any other client must return the errors that *zk.Conn
+// does, and zk.ErrNoServer only for a request that was never sent.
 type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	Delete(path string, version int32) error
@@ -22,11 +23,12 @@ type Client interface {
 	State() zk.State
 }
 
-// refused tells whether ZooKeeper has said no, so that trying again is useless. Every other error leaves open whether
-// the request was carried out.
+// refused tells whether ZooKeeper has said no, so that trying again is useless. Every other error
+// leaves open whether the request was carried out.
 func refused(err error) bool {
 	for _, final := range [...]error{
-		zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrInvalidPath, zk.ErrBadArguments, zk.ErrInvalidFlags,
+		zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrInvalidPath, zk.ErrBadArguments,
+		zk.ErrInvalidFlags,
 		zk.ErrNoChildrenForEphemerals, zk.ErrClosing,
 	} {
 		if errors.Is(err, final) {

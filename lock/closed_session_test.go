@@ -14,8 +14,9 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// closeSession closes the client's session as another connection does, and stops in the step in which the client is told that
-// it is over. The server to which the client then turns is slow to answer, if so said.
+// closeSession closes the client's session as another connection does, and stops in the step in
+// which the client is told that it is over. The server to which the client then turns is slow to
+// answer, if so said.
 func (w *world) closeSession(client int, slow time.Duration) {
 	w.t.Helper()
 	w.flow()
@@ -73,7 +74,8 @@ func (w *world) toldOfExpiry(client int) bool {
 	})
 }
 
-// wantLostSession wants the channel that a lease has given before to be closed, and the lease to say why.
+// wantLostSession wants the channel that a lease has given before to be closed, and the lease to
+// say why.
 func (w *world) wantLostSession(lease *lock.Lease, done <-chan struct{}) {
 	w.t.Helper()
 	synctest.Wait()
@@ -87,8 +89,9 @@ func (w *world) wantLostSession(lease *lock.Lease, done <-chan struct{}) {
 	}
 }
 
-// A lease ends in the step in which the client says that its session is over, whatever its holder is doing then. With one
-// server the client pauses before it connects again, and then fails what has waited; with three it does neither.
+// A lease ends in the step in which the client says that its session is over, whatever its holder
+// is doing then. With one server the client pauses before it connects again, and then fails what
+// has waited; with three it does neither.
 func TestSessionClosedByOthers(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -126,7 +129,8 @@ func TestSessionClosedByOthers(t *testing.T) {
 				// Others have the lock by then, and keep it.
 				other := w.acquire(w.mutex(2))
 				w.pass(3 * time.Second)
-				if err := w.do(func() error { return lease.Unlock(background) }); !errors.Is(err, lock.ErrLost) {
+				if err := w.do(func() error { return lease.Unlock(background) }); !errors.Is(err,
+					lock.ErrLost) {
 					t.Errorf("Unlock: %v", err)
 				}
 				if other.Err() != nil {
@@ -137,8 +141,8 @@ func TestSessionClosedByOthers(t *testing.T) {
 	}
 }
 
-// Who has had the lock for less than a twentieth of the session timeout does not watch its node. A client that is no Session tells it
-// nothing then, but whoever looks is told.
+// Who has had the lock for less than a twentieth of the session timeout does not watch its node. A
+// client that is no Session tells it nothing then, but whoever looks is told.
 func TestSessionClosedByOthersUnwatched(t *testing.T) {
 	for _, look := range []struct {
 		name string
@@ -175,7 +179,8 @@ func TestSessionClosedByOthersUnwatched(t *testing.T) {
 	})
 }
 
-// A Session ends the lease of each session that the client has one after the other, and no lease of another client.
+// A Session ends the lease of each session that the client has one after the other, and no lease of
+// another client.
 func TestSessionClosedTwice(t *testing.T) {
 	inEnsemble(t, 3, 2, func(w *world) {
 		session := w.session(1)

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A tap listens to the connections of a client: for the password of its session, and for the answer to its first read with a
-// watch.
+// A tap listens to the connections of a client: for the password of its session, and for the answer
+// to its first read with a watch.
 type tap struct {
 	mu       sync.Mutex
 	asked    bool          // for a watch
@@ -37,7 +37,8 @@ func (p *tap) dial(network, address string, timeout time.Duration) (net.Conn, er
 
 func (c *tapped) Write(b []byte) (int, error) {
 	const header = 12 // the length, the request's number and its operation
-	if len(b) > header && wire.Op(binary.BigEndian.Uint32(b[8:])) == wire.OpGetData && b[len(b)-1] == 1 {
+	if len(b) > header && wire.Op(binary.BigEndian.Uint32(b[8:])) == wire.OpGetData &&
+		b[len(b)-1] == 1 {
 		c.tap.mu.Lock()
 		c.tap.asked = true
 		c.tap.mu.Unlock()
@@ -74,10 +75,14 @@ func closeSessionAt(t *testing.T, address string, session int64, password []byte
 	}
 	defer conn.Close()
 	for _, frame := range [][]byte{
-		wire.AppendConnectRequest(nil, &wire.ConnectRequest{SessionID: session, Password: password, TimeoutMillis: 10_000}),
+		wire.AppendConnectRequest(nil, &wire.ConnectRequest{
+			SessionID: session, Password: password,
+			TimeoutMillis: 10_000,
+		}),
 		wire.AppendRequest(nil, &wire.Request{Xid: 1, Op: wire.OpCloseSession}),
 	} {
-		if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)); err != nil {
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))),
+			frame...)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.Read(make([]byte, 1024)); err != nil {
@@ -86,8 +91,9 @@ func closeSessionAt(t *testing.T, address string, session int64, password []byte
 	}
 }
 
-// On a real server: another connection takes the session over, with its id and password, and closes it. The client pauses for a second
-// after it was told so, and by the time it connects again the lease has long ended, by that word and not by the clock.
+// On a real server: another connection takes the session over, with its id and password, and closes
+// it. The client pauses for a second after it was told so, and by the time it connects again the
+// lease has long ended, by that word and not by the clock.
 func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 	address := startZooKeeper(t)
 	const timeout = 12 * time.Second
@@ -96,9 +102,12 @@ func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 			watched := make(chan struct{})
 			tap := &tap{watched: watched}
 			held := make(chan (<-chan struct{}), 1) // receives the channel of the lease
-			stands := make(chan bool, 1)            // receives whether the lease stands when the client connects again
+			// receives whether the lease stands when the client connects again
+			stands := make(chan bool, 1)
 			expired := false
-			session := must(lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event, error) {
+			session := must(lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn,
+				<-chan zk.Event, error,
+			) {
 				return zk.Connect([]string{address}, timeout, zk.WithLogger(silent{}), zk.WithDialer(tap.dial),
 					zk.WithEventCallback(func(e zk.Event) {
 						callback(e)

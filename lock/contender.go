@@ -11,8 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A contender is one attempt at a lock. Only one goroutine at a time makes, watches and removes the attempt's node, first
-// [contender.obtain] and then [contender.hold], so that no exit can leave the node behind.
+// A contender is one attempt at a lock. Only one goroutine at a time makes, watches and removes the
+// attempt's node, first [contender.obtain] and then [contender.hold], so that no exit can leave the
+// node behind.
 type contender struct {
 	*queue
 	ctx  context.Context // of the call, without its end; it is for observers
@@ -25,10 +26,11 @@ type contender struct {
 
 	unwanted    chan struct{} // closed when the lock is no longer wanted: cancelled or unlocked
 	dismissOnce sync.Once
-	dismissal   error         // why it is not; good once unwanted is closed
-	demoted     chan struct{} // closed when the lock is to be held no longer alone, but shared; nil unless it is a writer's
-	demoteOnce  sync.Once
-	gone        chan struct{} // closed when the node has been removed
+	dismissal   error // why it is not; good once unwanted is closed
+	// closed when the lock is to be held no longer alone, but shared; nil unless it is a writer's
+	demoted    chan struct{}
+	demoteOnce sync.Once
+	gone       chan struct{} // closed when the node has been removed
 
 	standing
 	registry  map[string]watch // that were set and have not fired, by the name of the node
@@ -41,8 +43,10 @@ type contender struct {
 	muteLast  time.Time        // when it was last
 	waited    bool             // somebody stood before it
 	granted   bool             // it had its turn
-	deleting  int64            // the session in which a request to delete the node was first sent, 0 while none was
-	removal   error            // why the node could not be removed, or was gone before; good once gone is closed
+	// the session in which a request to delete the node was first sent, 0 while none was
+	deleting int64
+	// why the node could not be removed, or was gone before; good once gone is closed
+	removal error
 }
 
 // A standing is what a contender knows of its node.
@@ -57,7 +61,8 @@ type standing struct {
 	own  <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
 	line uint64          // the connection over which own was asked for
 
-	along <-chan listing // the answer to a listing that was sent along with the request for the node; nil once it was used
+	// the answer to a listing that was sent along with the request for the node; nil once it was used
+	along <-chan listing
 }
 
 // A listing is what [queue.list] returns.
@@ -74,8 +79,9 @@ var (
 	errAgain    = errors.New("lock: again") // the contenders are to be listed again
 )
 
-// retryPause is the time between two tries of a request that failed, to which each contender adds up to 66 ms of its
-// own: those that a lost connection has failed together shall not come back together.
+// retryPause is the time between two tries of a request that failed, to which each contender adds
+// up to 66 ms of its own: those that a lost connection has failed together shall not come back
+// together.
 const retryPause = 100 * time.Millisecond
 
 func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
@@ -84,7 +90,8 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 		return nil, err
 	}
 	c := &contender{
-		queue: q, ctx: context.WithoutCancel(ctx), rule: r, predecessorHint: m, prefix: q.at(namePrefix + m.guid + nameInfixes[r.kind]), started: time.Now(),
+		queue: q, ctx: context.WithoutCancel(ctx), rule: r, predecessorHint: m,
+		prefix: q.at(namePrefix + m.guid + nameInfixes[r.kind]), started: time.Now(),
 		hinting:    m.ahead != "" && m.trust >= trusted,
 		retryAfter: retryPause + time.Duration(m.draw())*time.Microsecond,
 		unwanted:   make(chan struct{}), gone: make(chan struct{}),
@@ -114,7 +121,8 @@ func (c *contender) why(err error) error {
 // demote tells the contender to let readers in beside it.
 func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
 
-// obtain goes through the queue. If the lock is granted, its caller must see to it that [contender.hold] is called.
+// obtain goes through the queue. If the lock is granted, its caller must see to it that
+// [contender.hold] is called.
 func (c *contender) obtain() (*leaseKeeper, error) {
 	vigil, err := c.acquire()
 	for name, one := range c.registry {
@@ -124,8 +132,8 @@ func (c *contender) obtain() (*leaseKeeper, error) {
 	if err != nil {
 		defer close(c.gone)
 		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
-		// The node goes first: a caller that hears of the failure may try again at once, and would queue behind it.
-		// One that has stopped waiting is not kept.
+		// The node goes first: a caller that hears of the failure may try again at once, and would queue
+		// behind it. One that has stopped waiting is not kept.
 		c.remove()
 		return nil, err
 	}
@@ -140,7 +148,10 @@ func (c *contender) hold(v *leaseKeeper) {
 	began := time.Now()
 	v.keep()
 	c.spoilt = c.spoilt || v.grant.writes()
-	c.observe(Event{Kind: Ended, Token: v.grant.token, Elapsed: time.Since(began), Err: v.grant.loss()})
+	c.observe(Event{
+		Kind: Ended, Token: v.grant.token, Elapsed: time.Since(began),
+		Err: v.grant.loss(),
+	})
 	c.remove()
 }
 
@@ -163,7 +174,8 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 	}
 }
 
-// attempt goes as far as it can without an error. What it has reached, a node, is kept for the next attempt.
+// attempt goes as far as it can without an error. What it has reached, a node, is kept for the next
+// attempt.
 func (c *contender) attempt() (*leaseKeeper, error) {
 	if c.node == "" {
 		if err := c.create(); err != nil {
@@ -194,14 +206,16 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 	return c.confirmKeeper()
 }
 
-// alive tells whether the session to which the node belongs must still live. The node was made by a request that was
-// answered, so the leader has agreed to it while the session lived; that must not be long ago. And the client's session
-// has not changed since before the node was made. No read proves as much, as a server that lags behind answers it.
+// alive tells whether the session to which the node belongs must still live. The node was made by a
+// request that was answered, so the leader has agreed to it while the session lived; that must not
+// be long ago. And the client's session has not changed since before the node was made. No read
+// proves as much, as a server that lags behind answers it.
 func (c *contender) alive() bool {
 	return c.owner != 0 && c.owner == c.client.SessionID() && time.Since(c.created) < c.validity/2
 }
 
-// create makes the contender's node, or finds the one that an earlier request made whose reply was lost.
+// create makes the contender's node, or finds the one that an earlier request made whose reply was
+// lost.
 func (c *contender) create() error {
 	if c.wanted() != nil {
 		return errUnwanted
@@ -219,13 +233,16 @@ func (c *contender) create() error {
 	if !c.hinting {
 		c.along = c.listAlong()
 	}
-	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(), zk.FlagEphemeral|zk.FlagSequence, c.acl)
+	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(),
+		zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
 	case err == nil:
-		// The name alone counts: a client that puts a prefix before every path may return it with or without.
+		// The name alone counts: a client that puts a prefix before every path may return it with or
+		// without.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
 		c.created, c.seen = asked, asked
-		c.owner = session // If the client's session is still this one, the node was made in it: no session comes back.
+		// If the client's session is still this one, the node was made in it: no session comes back.
+		c.owner = session
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain, c.hinting = false, false
 		return c.createParents(c.path)
@@ -237,9 +254,10 @@ func (c *contender) create() error {
 	return err
 }
 
-// listAlong lists the contenders while the caller goes on to ask for its node. Sent one after the other, without waiting in
-// between, the two take no more time than one: a server handles the requests of a connection in the order in which they come.
-// Should they be sent the other way round, the node will not be in the listing.
+// listAlong lists the contenders while the caller goes on to ask for its node. Sent one after the
+// other, without waiting in between, the two take no more time than one: a server handles the
+// requests of a connection in the order in which they come. Should they be sent the other way
+// round, the node will not be in the listing.
 func (c *contender) listAlong() <-chan listing {
 	answer := make(chan listing, 1)
 	go func() {
@@ -251,11 +269,12 @@ func (c *contender) listAlong() <-chan listing {
 	return answer
 }
 
-// createParents makes the directory of the lock. It returns an error that makes the attempt start over even where
-// nothing failed, because the node itself is still to be made.
+// createParents makes the directory of the lock. It returns an error that makes the attempt start
+// over even where nothing failed, because the node itself is still to be made.
 func (c *contender) createParents(directory string) error {
 	err := c.createDirectory(directory)
-	if parent := directory[:strings.LastIndexByte(directory, '/')]; errors.Is(err, zk.ErrNoNode) && parent != "" {
+	if parent := directory[:strings.LastIndexByte(directory, '/')]; errors.Is(err, zk.ErrNoNode) &&
+		parent != "" {
 		if err := c.createParents(parent); err != errAgain {
 			return err
 		}
@@ -281,9 +300,9 @@ func (c *contender) createDirectory(directory string) error {
 	return err
 }
 
-// find looks for nodes that hold the contender's GUID. One that belongs to the current session becomes the
-// contender's; all others are removed. What was sent before is settled first, because a server that lags may not know the
-// node yet.
+// find looks for nodes that hold the contender's GUID. One that belongs to the current session
+// becomes the contender's; all others are removed. What was sent before is settled first, because a
+// server that lags may not know the node yet.
 func (c *contender) find() error {
 	if err := c.settle(); err != nil {
 		return err
@@ -313,8 +332,8 @@ func (c *contender) find() error {
 	return nil
 }
 
-// remove makes sure that no node of the contender is left. It goes on until ZooKeeper has confirmed it, or has refused
-// it, or the client was closed: then the session is over, or soon will be.
+// remove makes sure that no node of the contender is left. It goes on until ZooKeeper has confirmed
+// it, or has refused it, or the client was closed: then the session is over, or soon will be.
 func (c *contender) remove() {
 	for c.node != "" || c.uncertain {
 		err := c.removeOnce()
@@ -341,7 +360,8 @@ func (c *contender) removeOnce() error {
 	err := c.releaseNode()
 	switch {
 	case isNoNode(err) && (first || c.client.SessionID() != c.deleting):
-		// In a later session nothing tells whether an earlier request has removed the node, or the end of its session.
+		// In a later session nothing tells whether an earlier request has removed the node, or the end of
+		// its session.
 		c.removal = errNodeGone
 	case err != nil && !isNoNode(err):
 		c.spoilt = true
@@ -357,13 +377,15 @@ func (c *contender) removeOnce() error {
 	return nil
 }
 
-// releaseNode deletes the node. That of a Mutex is changed before, in the same transaction, so that the event which wakes the
-// contender behind it tells that nobody is left before it: of the two events only the first reaches a watch. Whoever has not
-// had its turn, or has lost its session, leaves without that sign. So does one that did not have to wait itself, because
-// most likely nobody waits for it either, and the sign has its price.
+// releaseNode deletes the node. That of a Mutex is changed before, in the same transaction, so that
+// the event which wakes the contender behind it tells that nobody is left before it: of the two
+// events only the first reaches a watch. Whoever has not had its turn, or has lost its session,
+// leaves without that sign. So does one that did not have to wait itself, because most likely
+// nobody waits for it either, and the sign has its price.
 func (c *contender) releaseNode() error {
 	if client, ok := c.client.(multiClient); ok && c.granted && c.waited && c.rule.kind == exclusive {
-		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1}, &zk.DeleteRequest{Path: c.node, Version: -1})
+		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1},
+			&zk.DeleteRequest{Path: c.node, Version: -1})
 		if !errors.Is(err, zk.ErrNoAuth) { // It takes one right more than to delete.
 			return err
 		}
@@ -407,10 +429,10 @@ func (c *contender) pause(err error) error {
 	return c.wanted() // Both may have been ready.
 }
 
-// closed tells whether the client was closed by its owner. go-zookeeper/zk says so to watches only: calls fail with
-// ErrConnectionClosed, as after a lost connection. But a client that is open tries to connect again at once, and its
-// calls wait for that. So one whose every call fails at once, for longer than any session lasts, has been closed. A
-// [Session] knows.
+// closed tells whether the client was closed by its owner. go-zookeeper/zk says so to watches only:
+// calls fail with ErrConnectionClosed, as after a lost connection. But a client that is open tries
+// to connect again at once, and its calls wait for that. So one whose every call fails at once, for
+// longer than any session lasts, has been closed. A [Session] knows.
 func (c *contender) closed(err error) bool {
 	if c.shut || c.session != nil {
 		return c.shut || c.session.isClosed()

@@ -25,9 +25,13 @@ type defect struct {
 	test    func(w *world)
 }
 
-var allDefects = [][]defect{createDefects, cleanupDefects, watchDefects, orderDefects, sessionDefects, localDefects}
+var allDefects = [][]defect{
+	createDefects, cleanupDefects, watchDefects, orderDefects,
+	sessionDefects, localDefects,
+}
 
-// Defects that other locks have had, or still have. Each test fails if the defect is put into this lock.
+// Defects that other locks have had, or still have. Each test fails if the defect is put into this
+// lock.
 func TestDefects(t *testing.T) {
 	for _, list := range allDefects {
 		for _, d := range list {
@@ -164,7 +168,8 @@ var createDefects = []defect{
 	}},
 }
 
-// loseCreate has the first client take the lock, and loses the reply to its create. It returns the path of the node.
+// loseCreate has the first client take the lock, and loses the reply to its create. It returns the
+// path of the node.
 func (w *world) loseCreate(client lock.Client) (*call, string) {
 	w.t.Helper()
 	c := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
@@ -196,7 +201,8 @@ func (u *unsearchable) Children(path string) ([]string, *zk.Stat, error) {
 	return u.Conn.Children(path)
 }
 
-// prefixed is a client that puts a prefix before every path, and takes it away from what Create returns, or not.
+// prefixed is a client that puts a prefix before every path, and takes it away from what Create
+// returns, or not.
 type prefixed struct {
 	lock.Client
 	prefix string
@@ -229,8 +235,8 @@ func (p prefixed) Children(path string) ([]string, *zk.Stat, error) {
 
 func (p prefixed) Sync(path string) (string, error) { return p.Client.Sync(p.prefix + path) }
 
-// lagging is a client on a server that knows of nothing until it has taken part in a transaction. It may answer a sync without
-// that, as a leader does that has been deposed.
+// lagging is a client on a server that knows of nothing until it has taken part in a transaction.
+// It may answer a sync without that, as a leader does that has been deposed.
 type lagging struct {
 	*simzk.Conn
 	agreed atomic.Bool
@@ -269,7 +275,8 @@ var cleanupDefects = []defect{
 		w.cluster.Isolate(w.client(1).Link)
 		go lease.Unlock(background)
 		rival := w.start(background, w.mutex(2))
-		for waited := time.Duration(0); waited < 2*sessionTimeout && !rival.returned(); waited += 100 * time.Millisecond {
+		for waited := time.Duration(0); waited < 2*sessionTimeout &&
+			!rival.returned(); waited += 100 * time.Millisecond {
 			w.pass(100 * time.Millisecond)
 		}
 		w.wantGranted(rival)
@@ -364,7 +371,8 @@ type unlisted struct{ *simzk.Conn }
 
 func (unlisted) Children(string) ([]string, *zk.Stat, error) { return nil, nil, zk.ErrNoAuth }
 
-// unlistedAtFirst is one that may from the second attempt on: two listings are asked for in the first.
+// unlistedAtFirst is one that may from the second attempt on: two listings are asked for in the
+// first.
 type unlistedAtFirst struct {
 	*simzk.Conn
 	listings atomic.Int32
@@ -427,7 +435,8 @@ var watchDefects = []defect{
 			w.t.Errorf("%d requests until it waited, want 3, and %d since", before, after-before)
 		}
 	}},
-	{"B33", "one that finds its predecessor gone goes back to the end of the queue, or takes the lock without a node", 3, func(w *world) {
+	{"B33", "one that finds its predecessor gone goes back to the end of the queue, or takes the " +
+		"lock without a node", 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		for range 2 { // create, list
@@ -446,20 +455,24 @@ var watchDefects = []defect{
 			w.t.Error("it holds the lock without a node")
 		}
 	}},
-	{"B36", "the session expires while a request is tried again, and nothing moves any more", 2, func(w *world) {
-		holder := w.acquire(w.mutex(1))
-		m := must(lock.NewMutex(newUnsearchable(w.client(2), 30), "/lock", sessionTimeout))
-		c := w.start(background, m)
-		w.pass(time.Second)
-		w.cluster.Expire(w.client(2).SessionID())
-		w.pass(5 * time.Second)
-		w.unlock(holder)
-		w.pass(time.Second)
-		w.wantGranted(c)
-		w.wantNodes(1)
-	}},
+	{
+		"B36", "the session expires while a request is tried again, and nothing moves any more", 2,
+		func(w *world) {
+			holder := w.acquire(w.mutex(1))
+			m := must(lock.NewMutex(newUnsearchable(w.client(2), 30), "/lock", sessionTimeout))
+			c := w.start(background, m)
+			w.pass(time.Second)
+			w.cluster.Expire(w.client(2).SessionID())
+			w.pass(5 * time.Second)
+			w.unlock(holder)
+			w.pass(time.Second)
+			w.wantGranted(c)
+			w.wantNodes(1)
+		},
+	},
 	{"B37", "a control: news that are none, or come before anybody waits for them", 2, func(w *world) {
-		holder := w.take(background, w.rwmutex(1).Lock) // A Mutex changes its node only to give the lock back.
+		// A Mutex changes its node only to give the lock back.
+		holder := w.take(background, w.rwmutex(1).Lock)
 		c := w.begin(background, w.rwmutex(2).Lock)
 		w.flow()
 		for range 3 {
@@ -505,7 +518,8 @@ var watchDefects = []defect{
 
 // guid returns a mutex whose first contender has a GUID of that one digit.
 func (w *world) guid(client, digit int) *lock.Mutex {
-	return w.mutex(client, lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digit * 17)}, 16))))
+	return w.mutex(client,
+		lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digit * 17)}, 16))))
 }
 
 // Contenders are put into the wrong order, or readers and writers into each other's way.
@@ -556,16 +570,18 @@ var orderDefects = []defect{
 		w.wantGranted(writer)
 	}},
 	{"B45 D20", "what else stands in the directory is taken for a contender", 1, func(w *world) {
-		for _, name := range []string{"0", "config", "-1", "n-0000000000", "_c_x-lock-0000000000",
-			"_c_0123456789abcdef0123456789abcdeg-lock-0000000000"} {
+		for _, name := range []string{
+			"0", "config", "-1", "n-0000000000", "_c_x-lock-0000000000",
+			"_c_0123456789abcdef0123456789abcdeg-lock-0000000000",
+		} {
 			w.create("/lock/"+name, 0, 0)
 		}
 		w.acquire(w.mutex(1))
 	}},
 }
 
-// wrapped makes nodes of other contenders with numbers around the end of the counter, one after the other, and sets the
-// counter. Their names stand behind those of all others.
+// wrapped makes nodes of other contenders with numbers around the end of the counter, one after the
+// other, and sets the counter. Their names stand behind those of all others.
 func (w *world) wrapped(next int32, numbers ...string) {
 	for i, number := range numbers {
 		w.create(fmt.Sprintf("/lock/_c_ffffffff%024x-lock-%s", 15-i, number), zk.FlagEphemeral, 77)
@@ -641,20 +657,23 @@ var sessionDefects = []defect{
 		w.wantGranted(rival)
 		w.wantWaiting(c)
 	}},
-	{"B51 D11", "granted without a node of one's own, just after the session's end", 3, func(w *world) {
-		holder := w.acquire(w.mutex(1))
-		c := w.start(background, w.mutex(2))
-		w.flow()
-		w.cluster.Cut(w.client(2).Link) // It does not hear of the end, and then only of the holder's.
-		w.cluster.Expire(w.client(2).SessionID())
-		rival := w.start(background, w.mutex(3))
-		w.wantWaiting(c, rival)
-		w.cluster.Heal(w.client(2).Link)
-		w.unlock(holder)
-		w.wantGranted(rival)
-		w.pass(2 * time.Second)
-		w.wantWaiting(c)
-	}},
+	{
+		"B51 D11", "granted without a node of one's own, just after the session's end", 3,
+		func(w *world) {
+			holder := w.acquire(w.mutex(1))
+			c := w.start(background, w.mutex(2))
+			w.flow()
+			w.cluster.Cut(w.client(2).Link) // It does not hear of the end, and then only of the holder's.
+			w.cluster.Expire(w.client(2).SessionID())
+			rival := w.start(background, w.mutex(3))
+			w.wantWaiting(c, rival)
+			w.cluster.Heal(w.client(2).Link)
+			w.unlock(holder)
+			w.wantGranted(rival)
+			w.pass(2 * time.Second)
+			w.wantWaiting(c)
+		},
+	},
 	{"B53", "a late release takes the lock from the next holder", 2, func(w *world) {
 		lost := w.acquire(w.mutex(1))
 		w.cluster.Expire(w.client(1).SessionID())
@@ -765,14 +784,17 @@ var localDefects = []defect{
 		w.unlock(lease)      // in another goroutine than that which has locked
 		w.wantGranted(other)
 	}},
-	{"D23", "re-entered after an attempt that failed, and one release is not enough", 1, func(w *world) {
-		owner := lock.WithOwner(background)
-		failing := &unlistedAtFirst{Conn: w.client(1)}
-		m := must(lock.NewMutex(failing, "/lock", sessionTimeout))
-		w.wantError(w.start(owner, m), zk.ErrNoAuth)
-		w.unlock(w.take(owner, m.Lock))
-		w.wantNodes(0)
-	}},
+	{
+		"D23", "re-entered after an attempt that failed, and one release is not enough", 1,
+		func(w *world) {
+			owner := lock.WithOwner(background)
+			failing := &unlistedAtFirst{Conn: w.client(1)}
+			m := must(lock.NewMutex(failing, "/lock", sessionTimeout))
+			w.wantError(w.start(owner, m), zk.ErrNoAuth)
+			w.unlock(w.take(owner, m.Lock))
+			w.wantNodes(0)
+		},
+	},
 	{"D24", "several locks on one session, and not all are told of its end", 2, func(w *world) {
 		var leases []*lock.Lease
 		for _, path := range []string{"/lock/a", "/lock/b", "/lock/c"} {

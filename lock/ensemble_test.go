@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// cutOff runs a test for each way in which a server can be cut off from the others, be it a follower or the leader, who goes on
-// answering reads and syncs for longer than any session lasts.
+// cutOff runs a test for each way in which a server can be cut off from the others, be it a
+// follower or the leader, who goes on answering reads and syncs for longer than any session lasts.
 func cutOff(t *testing.T, test func(w *world, server int, part func())) {
 	for _, server := range []int{1, 3} { // a follower, and the leader
 		for _, way := range []struct {
@@ -27,8 +27,8 @@ func cutOff(t *testing.T, test func(w *world, server int, part func())) {
 	}
 }
 
-// A server that is cut off confirms no lease: its client knows that it has lost the lock after a third of the session
-// timeout, and before another has it.
+// A server that is cut off confirms no lease: its client knows that it has lost the lock after a
+// third of the session timeout, and before another has it.
 func TestLeaseWhenServerIsCutOff(t *testing.T) {
 	cutOff(t, func(w *world, server int, part func()) {
 		lease := w.acquireBy(server)
@@ -39,7 +39,8 @@ func TestLeaseWhenServerIsCutOff(t *testing.T) {
 			w.t.Fatalf("lost before anything happened: %v", lease.Err())
 		}
 		part()
-		for parted := time.Now(); !rival.returned() && time.Since(parted) < 15*sessionTimeout; w.pass(100 * time.Millisecond) {
+		for parted := time.Now(); !rival.returned() &&
+			time.Since(parted) < 15*sessionTimeout; w.pass(100 * time.Millisecond) {
 			if lease.Err() == nil && time.Since(parted) > sessionTimeout/3 {
 				w.t.Fatalf("believes in the lock %v after its server was cut off", time.Since(parted))
 			}
@@ -65,7 +66,11 @@ func TestSessionWhenServerIsCutOff(t *testing.T) {
 	cutOff(t, func(w *world, server int, part func()) {
 		session := w.session(server)
 		var standing context.Context
-		if err := w.do(func() (err error) { standing, err = session.Context(background); return err }); err != nil {
+		if err := w.do(func() (err error) {
+			standing,
+				err = session.Context(background)
+			return err
+		}); err != nil {
 			w.t.Fatal(err)
 		}
 		w.pass(sessionTimeout)

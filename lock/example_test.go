@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// ensemble stands in for a ZooKeeper of your own. It returns a way to connect to it, as zk.Connect does, and one to shut
-// it down.
+// ensemble stands in for a ZooKeeper of your own. It returns a way to connect to it, as zk.Connect
+// does, and one to shut it down.
 func ensemble() (connect func() *zk.Conn, shut func()) {
 	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
 	if err != nil {
@@ -63,7 +63,8 @@ func Example() {
 	// Output: in the critical section
 }
 
-// A job that one process runs at a time, for as long as it is the leader. Its context ends when the lock is lost.
+// A job that one process runs at a time, for as long as it is the leader. Its context ends when the
+// lock is lost.
 func ExampleLease_Context() {
 	connect, shut := ensemble()
 	defer shut()
@@ -91,7 +92,8 @@ func ExampleLease_Context() {
 	// lost: true
 }
 
-// A database row that is fenced: it keeps the highest token that it has seen, and refuses lower ones. In SQL:
+// A database row that is fenced: it keeps the highest token that it has seen, and refuses lower
+// ones. In SQL:
 //
 //	UPDATE account SET balance = ?, token = ? WHERE id = ? AND token <= ?
 type row struct {
@@ -242,7 +244,8 @@ func ExampleWithOwner() {
 	// still held: true
 }
 
-// A transfer needs both accounts, or none. Two transfers in opposite directions do not wait for each other.
+// A transfer needs both accounts, or none. Two transfers in opposite directions do not wait for
+// each other.
 func ExampleMulti() {
 	connect, shut := ensemble()
 	defer shut()

@@ -14,16 +14,17 @@ type multiClient interface {
 	Multi(operations ...any) ([]zk.MultiResponse, error)
 }
 
-// Write carries out operations on ZooKeeper, all or none, and only if the lease stands at that moment as ZooKeeper's
-// leader sees it. So not even a holder that was paused, or cut off, or whose session has expired without its knowing,
-// can write over what a later holder has written. It costs one request. The operations are those of zk.Conn.Multi:
-// *zk.CreateRequest, *zk.SetDataRequest, *zk.DeleteRequest and *zk.CheckVersionRequest; with none, it asks whether the
-// lease stands.
+// Write carries out operations on ZooKeeper, all or none, and only if the lease stands at that
+// moment as ZooKeeper's leader sees it. So not even a holder that was paused, or cut off, or whose
+// session has expired without its knowing, can write over what a later holder has written. It costs
+// one request. The operations are those of zk.Conn.Multi: *zk.CreateRequest, *zk.SetDataRequest,
+// *zk.DeleteRequest and *zk.CheckVersionRequest; with none, it asks whether the lease stands.
 //
-// It returns the result of each operation. Whatever error it returns, nothing was written and nothing will be, unless
-// the error wraps [ErrUncertain]. One that wraps [ErrNotHeld] says that the lease had ended, or that ZooKeeper has found
-// that it is lost; then it ends now. Errors of the operations are those of the client, the first of them is returned. A
-// client without a method Multi gives an error too, and so does an operation that would change or delete the lease's own
+// It returns the result of each operation. Whatever error it returns, nothing was written and
+// nothing will be, unless the error wraps [ErrUncertain]. One that wraps [ErrNotHeld] says that the
+// lease had ended, or that ZooKeeper has found that it is lost; then it ends now. Errors of the
+// operations are those of the client, the first of them is returned. A client without a method
+// Multi gives an error too, and so does an operation that would change or delete the lease's own
 // node: that would tell the next contender that the lock is free.
 func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
 	if err := context.Cause(l.ctx); err != nil {
@@ -34,10 +35,11 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.tenure.contender.client)
 	}
 	if slices.ContainsFunc(operations, l.harms) {
-		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to", l.Node())
+		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to",
+			l.Node())
 	}
-	// The name holds a GUID, so that a node of this name is the lease's. Its version is no matter: it changes with a
-	// downgrade, and when somebody asks for the lock back.
+	// The name holds a GUID, so that a node of this name is the lease's. Its version is no matter: it
+	// changes with a downgrade, and when somebody asks for the lock back.
 	guarded := append([]any{&zk.CheckVersionRequest{Path: l.Node(), Version: -1}}, operations...)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -53,7 +55,8 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		return responses, err
 	})
 	if ctx.Err() != nil && len(responses) == 0 {
-		err = ctx.Err() // Not its cause: that may be the end of the lease, which says that nothing was written.
+		// Not its cause: that may be the end of the lease, which says that nothing was written.
+		err = ctx.Err()
 	}
 	if len(responses) == 0 {
 		return nil, undecided(err)
@@ -81,10 +84,13 @@ func (l *Lease) harms(operation any) bool {
 	return false
 }
 
-// undecided returns the error of a request that was not answered, which wraps ErrUncertain unless it is clear that
-// nothing was done.
+// undecided returns the error of a request that was not answered, which wraps ErrUncertain unless
+// it is clear that nothing was done.
 func undecided(err error) error {
-	for _, answer := range [...]error{zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoServer} {
+	for _, answer := range [...]error{
+		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty,
+		zk.ErrNoServer,
+	} {
 		if errors.Is(err, answer) {
 			return err
 		}

@@ -15,8 +15,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// leading is a client whose multis reach the leader at once, whatever becomes of the connection that the client has for
-// the rest: so it is with a write of a holder that was paused, when it arrives at last.
+// leading is a client whose multis reach the leader at once, whatever becomes of the connection
+// that the client has for the rest: so it is with a write of a holder that was paused, when it
+// arrives at last.
 type leading struct {
 	*simzk.Conn
 	cluster *simzk.Cluster
@@ -31,7 +32,10 @@ func (l *leading) Multi(operations ...any) ([]zk.MultiResponse, error) {
 		case *zk.CheckVersionRequest:
 			write.Ops = append(write.Ops, wire.Request{Op: wire.OpCheck, Path: o.Path, Version: o.Version})
 		case *zk.SetDataRequest:
-			write.Ops = append(write.Ops, wire.Request{Op: wire.OpSetData, Path: o.Path, Data: o.Data, Version: o.Version})
+			write.Ops = append(write.Ops, wire.Request{
+				Op: wire.OpSetData, Path: o.Path, Data: o.Data,
+				Version: o.Version,
+			})
 		}
 	}
 	result := l.cluster.Tree().Apply(&write)
@@ -97,7 +101,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("Write of nothing: %v", err)
 		}
 		w.unlock(lease)
-		if _, err := lease.Write(background, set("c")); !errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
+		if _, err := lease.Write(background, set("c")); !errors.Is(err, lock.ErrNotHeld) ||
+			errors.Is(err, lock.ErrLost) {
 			t.Errorf("Write after Unlock: %v, want ErrNotHeld and not ErrLost", err)
 		}
 		w.wantData("b")
@@ -143,10 +148,13 @@ func TestWriteWhileRevoked(t *testing.T) {
 func TestWriteFails(t *testing.T) {
 	inGuardedWorld(t, func(w *world, client *leading, lease *lock.Lease) {
 		responses, err := lease.Write(background, set("a"), &zk.SetDataRequest{Path: "/data", Version: 7})
-		if !errors.Is(err, zk.ErrBadVersion) || len(responses) != 2 || responses[1].Error != zk.ErrBadVersion || lease.Err() != nil {
-			t.Errorf("Write: %v, error %v, lease %v, want ErrBadVersion of the second", responses, err, lease.Err())
+		if !errors.Is(err, zk.ErrBadVersion) || len(responses) != 2 ||
+			responses[1].Error != zk.ErrBadVersion || lease.Err() != nil {
+			t.Errorf("Write: %v, error %v, lease %v, want ErrBadVersion of the second", responses, err,
+				lease.Err())
 		}
-		if _, err := lease.Write(background, &zk.SetDataRequest{Path: "/nosuch"}); !errors.Is(err, zk.ErrNoNode) || lease.Err() != nil {
+		if _, err := lease.Write(background, &zk.SetDataRequest{Path: "/nosuch"}); !errors.Is(err,
+			zk.ErrNoNode) || lease.Err() != nil {
 			t.Errorf("Write: error %v, lease %v, want ErrNoNode", err, lease.Err())
 		}
 		w.wantData("")
@@ -159,13 +167,20 @@ func TestWriteIsUncertain(t *testing.T) {
 		err       error
 		uncertain bool
 	}{
-		{zk.ErrConnectionClosed, true}, {zk.ErrSessionExpired, true}, {zk.ErrClosing, true}, {errors.New("write: broken pipe"), true},
-		{zk.ErrNoServer, false}, {zk.ErrNoAuth, false}, {zk.ErrNoNode, false}, {zk.ErrBadVersion, false},
+		{zk.ErrConnectionClosed, true},
+		{zk.ErrSessionExpired, true},
+		{zk.ErrClosing, true},
+		{errors.New("write: broken pipe"), true},
+		{zk.ErrNoServer, false},
+		{zk.ErrNoAuth, false},
+		{zk.ErrNoNode, false},
+		{zk.ErrBadVersion, false},
 	} {
 		inGuardedWorld(t, func(w *world, client *leading, lease *lock.Lease) {
 			client.err = tc.err
 			_, err := lease.Write(background, set("a"))
-			if !errors.Is(err, tc.err) || errors.Is(err, lock.ErrUncertain) != tc.uncertain || lease.Err() != nil {
+			if !errors.Is(err, tc.err) || errors.Is(err, lock.ErrUncertain) != tc.uncertain ||
+				lease.Err() != nil {
 				t.Errorf("%v: Write returned %v, lease %v", tc.err, err, lease.Err())
 			}
 		})
@@ -176,7 +191,8 @@ func TestWriteIsCancelled(t *testing.T) {
 	inGuardedWorld(t, func(w *world, client *leading, lease *lock.Lease) {
 		ctx, cancel := context.WithCancel(background)
 		cancel()
-		if _, err := lease.Write(ctx, set("a")); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrUncertain) {
+		if _, err := lease.Write(ctx, set("a")); !errors.Is(err, context.Canceled) ||
+			errors.Is(err, lock.ErrUncertain) {
 			t.Errorf("Write with a context that has ended: %v", err)
 		}
 		w.wantData("")
@@ -184,7 +200,8 @@ func TestWriteIsCancelled(t *testing.T) {
 		defer close(client.mute)
 		ctx, cancel = context.WithTimeout(background, time.Second)
 		defer cancel()
-		if _, err := lease.Write(ctx, set("b")); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lock.ErrUncertain) {
+		if _, err := lease.Write(ctx, set("b")); !errors.Is(err, context.DeadlineExceeded) ||
+			!errors.Is(err, lock.ErrUncertain) {
 			t.Errorf("Write without a reply: %v, want ErrUncertain", err)
 		}
 		w.send() // waits for the goroutine that still waits for the reply
@@ -216,7 +233,10 @@ func TestWriteToOwnNode(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
 		waiter := w.start(background, w.mutex(2))
-		for _, operation := range []any{&zk.SetDataRequest{Path: lease.Node(), Version: -1}, &zk.DeleteRequest{Path: lease.Node(), Version: -1}} {
+		for _, operation := range []any{
+			&zk.SetDataRequest{Path: lease.Node(), Version: -1},
+			&zk.DeleteRequest{Path: lease.Node(), Version: -1},
+		} {
 			err := w.do(func() error { _, err := lease.Write(background, operation); return err })
 			if err == nil || !strings.Contains(err.Error(), lease.Node()) {
 				t.Errorf("%T: %v, want an error that names the node", operation, err)

@@ -19,17 +19,19 @@ type Lease struct {
 	wrote   bool // it was exclusive; likewise
 }
 
-// Done returns a channel that is closed when the lease has ended, because it was lost or unlocked. Whoever works
-// under the lock should stop then. Done and Err go by the clock as well: a process that was paused, and calls one of them first
-// thing after that, is told if the lease has run out meanwhile.
+// Done returns a channel that is closed when the lease has ended, because it was lost or unlocked.
+// Whoever works under the lock should stop then. Done and Err go by the clock as well: a process
+// that was paused, and calls one of them first thing after that, is told if the lease has run out
+// meanwhile.
 func (l *Lease) Done() <-chan struct{} {
 	l.tenure.look()
 	return l.ctx.Done()
 }
 
-// Context returns a context that ends with the lease or with its parent, whichever ends first. [context.Cause] says
-// which: after a loss it returns an error that wraps [ErrLost], after Unlock one that wraps [ErrNotHeld]. It can end a
-// moment after the channel of Done is closed. It holds on to nothing once the lease has ended.
+// Context returns a context that ends with the lease or with its parent, whichever ends first.
+// [context.Cause] says which: after a loss it returns an error that wraps [ErrLost], after Unlock
+// one that wraps [ErrNotHeld]. It can end a moment after the channel of Done is closed. It holds on
+// to nothing once the lease has ended.
 func (l *Lease) Context(parent context.Context) context.Context {
 	l.tenure.look()
 	ctx, cancel := context.WithCancelCause(parent)
@@ -38,8 +40,8 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// Err returns nil while the lease stands or after it was unlocked in time, and why it was lost otherwise: an error
-// that wraps [ErrLost].
+// Err returns nil while the lease stands or after it was unlocked in time, and why it was lost
+// otherwise: an error that wraps [ErrLost].
 func (l *Lease) Err() error {
 	l.tenure.look()
 	if err := context.Cause(l.ctx); err != errUnlocked {
@@ -48,36 +50,43 @@ func (l *Lease) Err() error {
 	return nil
 }
 
-// Token returns the fencing token. Tokens follow the order of the queue: an exclusive lease has a higher token than all
-// leases on the same path that were granted before it, and a lower one than all that are granted after it, also where the
-// directory is removed and made again, and where sequence numbers have come to their end. (Readers that read together, and
-// the places of a semaphore, may be granted in another order than that of their tokens.) A resource that remembers the
-// highest token that it has seen, and refuses lower ones, is safe even from a holder that does not know yet that it has
-// lost the lock. Leases of one owner that are held at the same time have the same token.
+// Token returns the fencing token. Tokens follow the order of the queue: an exclusive lease has a
+// higher token than all leases on the same path that were granted before it, and a lower one than
+// all that are granted after it, also where the directory is removed and made again, and where
+// sequence numbers have come to their end. (Readers that read together, and the places of a
+// semaphore, may be granted in another order than that of their tokens.) A resource that remembers
+// the highest token that it has seen, and refuses lower ones, is safe even from a holder that does
+// not know yet that it has lost the lock. Leases of one owner that are held at the same time have
+// the same token.
 //
-// The token is the id of the transaction that made the lock's directory, plus one, plus the sequence number of the
-// contender's node; or the id of the transaction that made the node, where sequence numbers do not tell the order. That
-// it rises across directories rests on each child's having been made by a transaction of its own: so nobody should make
-// many children of a lock's directory in one multi.
+// The token is the id of the transaction that made the lock's directory, plus one, plus the
+// sequence number of the contender's node; or the id of the transaction that made the node, where
+// sequence numbers do not tell the order. That it rises across directories rests on each child's
+// having been made by a transaction of its own: so nobody should make many children of a lock's
+// directory in one multi.
 func (l *Lease) Token() int64 { return l.tenure.token }
 
-// Node returns the path of the contender's node. Leases of one owner that are held at the same time share it. Its data are the
-// lock's own: not even the holder may change them, as whoever waits behind a [Mutex] takes that for the end of the lease.
+// Node returns the path of the contender's node. Leases of one owner that are held at the same time
+// share it. Its data are the lock's own: not even the holder may change them, as whoever waits
+// behind a [Mutex] takes that for the end of the lease.
 func (l *Lease) Node() string { return l.tenure.node }
 
-// Revoked returns a channel that is closed when somebody has asked for the lock back, with Revoke. The lease goes on;
-// it is the holder's part to unlock soon.
+// Revoked returns a channel that is closed when somebody has asked for the lock back, with Revoke.
+// The lease goes on; it is the holder's part to unlock soon.
 func (l *Lease) Revoked() <-chan struct{} { return l.tenure.revoked }
 
-// Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that wraps [ErrLost] if
-// the lease was lost before, or if that cannot be told because the session ended before an answer came, and the client's error if the node could not be removed because ZooKeeper refused that.
-// When the context ends first it returns the context's cause, and the removal goes on in the
-// background; with a context that does not end, it waits for as long as ZooKeeper cannot be reached. After the client was closed
-// it returns the error for that: see [Mutex.Lock] for when. Unlock may be called again: a lease counts once, and once the node is
-// gone the result is always the same.
+// Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that
+// wraps [ErrLost] if the lease was lost before, or if that cannot be told because the session ended
+// before an answer came, and the client's error if the node could not be removed because ZooKeeper
+// refused that. When the context ends first it returns the context's cause, and the removal goes on
+// in the background; with a context that does not end, it waits for as long as ZooKeeper cannot be
+// reached. After the client was closed it returns the error for that: see [Mutex.Lock] for when.
+// Unlock may be called again: a lease counts once, and once the node is gone the result is always
+// the same.
 //
-// Where the owner has further leases on the lock, the lock stays with it, and Unlock sends nothing. But if this was the
-// last that was exclusive, and the others are shared, the lock becomes shared too, as by Downgrade.
+// Where the owner has further leases on the lock, the lock stays with it, and Unlock sends nothing.
+// But if this was the last that was exclusive, and the others are shared, the lock becomes shared
+// too, as by Downgrade.
 func (l *Lease) Unlock(ctx context.Context) error {
 	l.tenure.look()
 	l.cancel(errUnlocked)
@@ -97,15 +106,17 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	case <-l.tenure.contender.gone:
 		return l.result()
 	case <-ctx.Done():
-		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.Node(), context.Cause(ctx))
+		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.Node(),
+			context.Cause(ctx))
 	}
 }
 
-// Downgrade turns an exclusive lease of an [RWMutex] into a shared one: other readers get in, and no writer comes
-// between. The lease keeps its node, its token and its place. It costs one request and waits until ZooKeeper has
-// confirmed it; when the context ends first it returns the context's cause, and the downgrade goes on in the background.
-// It returns an error that wraps [ErrNotHeld] if the lease has ended, and the client's error where ZooKeeper refuses:
-// then nobody else gets in. To downgrade a lease that is not exclusive does nothing.
+// Downgrade turns an exclusive lease of an [RWMutex] into a shared one: other readers get in, and
+// no writer comes between. The lease keeps its node, its token and its place. It costs one request
+// and waits until ZooKeeper has confirmed it; when the context ends first it returns the context's
+// cause, and the downgrade goes on in the background. It returns an error that wraps [ErrNotHeld]
+// if the lease has ended, and the client's error where ZooKeeper refuses: then nobody else gets in.
+// To downgrade a lease that is not exclusive does nothing.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	if err := context.Cause(l.ctx); err != nil {
 		return err

@@ -26,11 +26,12 @@ type leaseKeeper struct {
 	timer    *time.Timer   // for the next confirmation
 }
 
-// newLeaseKeeper grants the lock. The confirmation that it begins with counts from the moment in which the request was sent:
-// the server heard of the session no earlier.
+// newLeaseKeeper grants the lock. The confirmation that it begins with counts from the moment in
+// which the request was sent: the server heard of the session no earlier.
 func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
 	v := &leaseKeeper{
-		contender: c, grant: newTenure(c, c.token), demoted: c.demoted, deadline: confirmed.Add(c.validity),
+		contender: c, grant: newTenure(c, c.token), demoted: c.demoted,
+		deadline: confirmed.Add(c.validity),
 		// Those that were granted together shall not ask together ever after.
 		every: c.timeout/confirmations - min(c.retryAfter-retryPause, c.timeout/confirmations/2),
 	}
@@ -38,7 +39,8 @@ func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
 	return v
 }
 
-// confirmKeeper verifies that the contender's own node stands and belongs to the current session, and grants the lock.
+// confirmKeeper verifies that the contender's own node stands and belongs to the current session,
+// and grants the lock.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	confirmed, confirm := c.created, c.confirmNode
 	if !c.alive() {
@@ -53,8 +55,8 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	return c.newLeaseKeeper(confirmed), nil
 }
 
-// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives: see [agree]. It may ask for
-// more to be so, and returns zk.ErrBadVersion where that is not.
+// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives:
+// see [agree]. It may ask for more to be so, and returns zk.ErrBadVersion where that is not.
 func (c *contender) prove(more ...any) error {
 	client, ok := c.client.(multiClient)
 	if !ok {
@@ -64,11 +66,13 @@ func (c *contender) prove(more ...any) error {
 		return c.confirmNode()
 	}
 	if c.owner == 0 || c.owner != c.client.SessionID() {
-		if err := c.standsWatched(); err != nil { // It may have been made in a session that is newer than was known.
+		// It may have been made in a session that is newer than was known.
+		if err := c.standsWatched(); err != nil {
 			return err
 		}
 	}
-	_, err := client.Multi(append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}}, more...)...)
+	_, err := client.Multi(append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}},
+		more...)...)
 	switch {
 	case isNoNode(err):
 		return errDisowned
@@ -78,7 +82,8 @@ func (c *contender) prove(more ...any) error {
 	return err
 }
 
-// confirmNode verifies that the node stands and belongs to the current session, and that it is watched.
+// confirmNode verifies that the node stands and belongs to the current session, and that it is
+// watched.
 func (c *contender) confirmNode() error {
 	if c.own == nil {
 		return c.standsWatched()
@@ -90,8 +95,8 @@ func (c *contender) confirmNode() error {
 // A lock that is held is confirmed so many times in a session timeout, or up to twice as often.
 const confirmations = 6
 
-// watchAfter is which part of the session timeout a lock is held before its node is watched, if it is not yet. Locks
-// that are held for a moment only need no watch.
+// watchAfter is which part of the session timeout a lock is held before its node is watched, if it
+// is not yet. Locks that are held for a moment only need no watch.
 const watchAfter = 20
 
 // keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off.
@@ -139,8 +144,9 @@ func (v *leaseKeeper) hear(watch *<-chan zk.Event, event zk.Event) {
 	v.shut = v.shut || event.Err == zk.ErrClosing
 }
 
-// heeding sends requests and listens to the watch on the node meanwhile: while the connection is down a request can wait for
-// longer than the client takes to learn that the session is over. Any other news it leaves in the place of the watch.
+// heeding sends requests and listens to the watch on the node meanwhile: while the connection is
+// down a request can wait for longer than the client takes to learn that the session is over. Any
+// other news it leaves in the place of the watch.
 func (v *leaseKeeper) heeding(requests func() error) error {
 	own := v.own
 	if own == nil {
@@ -167,7 +173,8 @@ func (v *leaseKeeper) heeding(requests func() error) error {
 	return requests()
 }
 
-// notice takes note of what else has happened by now, so that it makes no difference which of several was heard first.
+// notice takes note of what else has happened by now, so that it makes no difference which of
+// several was heard first.
 func (v *leaseKeeper) notice() {
 	select {
 	case <-v.demoted:
@@ -199,8 +206,8 @@ func (v *leaseKeeper) patience() time.Duration {
 	return v.every
 }
 
-// takeWatch goes on with a watch on the directory that an earlier holder has left, if there is one. Nobody has been asked for
-// the lock since, or the proof that follows will tell.
+// takeWatch goes on with a watch on the directory that an earlier holder has left, if there is one.
+// Nobody has been asked for the lock since, or the proof that follows will tell.
 func (v *leaseKeeper) takeWatch() bool {
 	left, ok := v.left.take(v.path)
 	v.posted, v.version = left.events, left.version
@@ -280,7 +287,8 @@ func (v *leaseKeeper) ask() error {
 	}
 }
 
-// share marks the node of an exclusive lock as shared. Those behind that read are woken by the change.
+// share marks the node of an exclusive lock as shared. Those behind that read are woken by the
+// change.
 func (v *leaseKeeper) share() error {
 	stat, err := v.client.Set(v.node, record{Metadata: v.metadata, Shared: true}.encode(), -1)
 	switch {
@@ -296,8 +304,8 @@ func (v *leaseKeeper) share() error {
 		return errDisowned
 	}
 	v.demoting = false
-	// The watch has told of this change by now. To hear of it only when the caller goes on would be a race with what the
-	// caller does next.
+	// The watch has told of this change by now. To hear of it only when the caller goes on would be a
+	// race with what the caller does next.
 	v.notice()
 	v.grant.shared(nil)
 	return nil
@@ -311,7 +319,8 @@ func (v *leaseKeeper) read() error {
 	}
 	v.posted, v.version = events, stat.Version
 	asked, _ := readRevocation(data) // What somebody else has put there asks nobody.
-	if slices.ContainsFunc(asked.Revoked, func(name string) bool { return v.at(name) == v.node }) && v.grant.revoke() {
+	if slices.ContainsFunc(asked.Revoked, func(name string) bool { return v.at(name) == v.node }) &&
+		v.grant.revoke() {
 		v.observe(Event{Kind: Revoked, Token: v.grant.token})
 	}
 	return nil

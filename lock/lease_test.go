@@ -23,7 +23,8 @@ func TestLeaseContext(t *testing.T) {
 		}
 		w.unlock(unlocked)
 		<-under.Done()
-		if cause := context.Cause(under); !errors.Is(cause, lock.ErrNotHeld) || errors.Is(cause, lock.ErrLost) {
+		if cause := context.Cause(under); !errors.Is(cause, lock.ErrNotHeld) ||
+			errors.Is(cause, lock.ErrLost) {
 			t.Errorf("after Unlock: %v, want ErrNotHeld and not ErrLost", cause)
 		}
 		lost := w.acquire(m)
@@ -50,7 +51,8 @@ func TestLeaseContext(t *testing.T) {
 	})
 }
 
-// Whoever looks at a lease when its time is over sees that, even if the timers that tell so have not run yet, as after a pause.
+// Whoever looks at a lease when its time is over sees that, even if the timers that tell so have
+// not run yet, as after a pause.
 func TestLeaseGoesByTheClock(t *testing.T) {
 	const looks = 100 // They wake at the instant at which the timers fire, and all go in no order.
 	for name, over := range map[string]func(*lock.MultiLease) bool{
@@ -66,9 +68,14 @@ func TestLeaseGoesByTheClock(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				told := make(chan bool, looks)
 				for i := range looks {
-					multi := must(lock.NewMulti(must(lock.NewMutex(w.client(1), fmt.Sprint("/lock/", i), sessionTimeout))))
+					multi := must(lock.NewMulti(must(lock.NewMutex(w.client(1), fmt.Sprint("/lock/", i),
+						sessionTimeout))))
 					var leases *lock.MultiLease
-					if err := w.do(func() (err error) { leases, err = multi.Lock(background); return err }); err != nil {
+					if err := w.do(func() (err error) {
+						leases,
+							err = multi.Lock(background)
+						return err
+					}); err != nil {
 						t.Fatal(err)
 					}
 					go func() {

@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A machine has many clients use one lock, and does what a list of numbers says: let a message through, start an
-// attempt, cancel, unlock, downgrade, break a connection, expire a session, let time pass. After each step it checks who
-// holds what.
+// A machine has many clients use one lock, and does what a list of numbers says: let a message
+// through, start an attempt, cancel, unlock, downgrade, break a connection, expire a session, let
+// time pass. After each step it checks who holds what.
 type machine struct {
 	*world
 	takes    [][]take // what each client can do, all with the same number of ways
@@ -54,9 +54,12 @@ const (
 
 // The kinds of steps. The frequent ones stand more than once.
 var machineSteps = []func(*machine, int){
-	(*machine).serve1, (*machine).serve1, (*machine).serve1, (*machine).deliver1, (*machine).deliver1, (*machine).deliver1,
-	(*machine).flowAll, (*machine).startOne, (*machine).startOne, (*machine).startTwo, (*machine).unlockOne, (*machine).unlockOne,
-	(*machine).downgradeOne, (*machine).cancelOne, (*machine).cut, (*machine).heal, (*machine).loseReply, (*machine).expire,
+	(*machine).serve1, (*machine).serve1, (*machine).serve1, (*machine).deliver1, (*machine).deliver1,
+	(*machine).deliver1,
+	(*machine).flowAll, (*machine).startOne, (*machine).startOne, (*machine).startTwo,
+	(*machine).unlockOne, (*machine).unlockOne,
+	(*machine).downgradeOne, (*machine).cancelOne, (*machine).cut, (*machine).heal,
+	(*machine).loseReply, (*machine).expire,
 	(*machine).wait, (*machine).isolate,
 }
 
@@ -130,7 +133,10 @@ func (m *machine) ask(c, way int) {
 	}
 	ctx, cancel := context.WithCancel(background)
 	t := &m.takes[c-1][way]
-	m.attempts = append(m.attempts, &attempt{call: m.begin(ctx, t.lock), client: c, take: t, cancel: cancel, shared: t.shared})
+	m.attempts = append(m.attempts, &attempt{
+		call: m.begin(ctx, t.lock), client: c, take: t,
+		cancel: cancel, shared: t.shared,
+	})
 }
 
 // pick returns the client's first attempt that is so.
@@ -160,11 +166,17 @@ func (m *machine) unlockOne(c int) {
 
 func (m *machine) unlockAttempt(a *attempt) {
 	a.unlocked = true
-	a.ended = m.begin(background, func(ctx context.Context) (*lock.Lease, error) { return nil, a.lease.Unlock(ctx) })
+	a.ended = m.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+		return nil,
+			a.lease.Unlock(ctx)
+	})
 }
 
 func (m *machine) downgradeOne(c int) {
-	if a := m.pick(c, func(a *attempt) bool { return a.holds() && !a.shared && !a.take.shared }); a != nil {
+	if a := m.pick(c, func(a *attempt) bool {
+		return a.holds() && !a.shared &&
+			!a.take.shared
+	}); a != nil {
 		a.shared = true
 		go a.lease.Downgrade(background)
 	}
@@ -202,12 +214,14 @@ func (m *machine) checkTogether(what string, holders []*attempt) {
 	}
 	for _, a := range holders {
 		if !a.shared && len(holders) > 1 {
-			m.fail("%d %s, one of which, c%d with %s, is a writer", len(holders), what, a.client, a.lease.Node())
+			m.fail("%d %s, one of which, c%d with %s, is a writer", len(holders), what, a.client,
+				a.lease.Node())
 		}
 	}
 }
 
-// checkTurn wants a lease that is new to have been granted in turn: nobody stands before it that it must wait for.
+// checkTurn wants a lease that is new to have been granted in turn: nobody stands before it that it
+// must wait for.
 func (m *machine) checkTurn(a *attempt) {
 	before := 0
 	own, _ := m.cluster.Tree().Stat(a.lease.Node())
@@ -230,7 +244,10 @@ func (m *machine) checkTurn(a *attempt) {
 // reads tells whether a node is that of a reader, or of a writer that has become one.
 func (m *machine) reads(path string) bool {
 	return strings.Contains(path, "-read-") ||
-		slices.ContainsFunc(m.attempts, func(a *attempt) bool { return a.returned() && a.err == nil && a.lease.Node() == path && a.shared })
+		slices.ContainsFunc(m.attempts, func(a *attempt) bool {
+			return a.returned() && a.err == nil &&
+				a.lease.Node() == path && a.shared
+		})
 }
 
 func (m *machine) fail(format string, arguments ...any) {
@@ -239,7 +256,8 @@ func (m *machine) fail(format string, arguments ...any) {
 	}
 }
 
-// finish heals everything and lets all who hold the lock give it back: then everybody must get it, and nothing be left.
+// finish heals everything and lets all who hold the lock give it back: then everybody must get it,
+// and nothing be left.
 func (m *machine) finish() {
 	for c := range m.clients {
 		m.heal(c + 1)
@@ -278,7 +296,8 @@ func (m *machine) over() bool {
 	})
 }
 
-// goRound has all clients queue, and so many times the first of them give the lock back and queue again.
+// goRound has all clients queue, and so many times the first of them give the lock back and queue
+// again.
 func (m *machine) goRound(turns int) {
 	if turns == 0 {
 		return
@@ -297,8 +316,11 @@ func (m *machine) goRound(turns int) {
 	}
 }
 
-// runMachine performs the steps in a bubble, after so many turns in which nothing goes wrong, and returns what did.
-func runMachine(t *testing.T, places, turns int, steps []int, open func(client *simzk.Conn, random lock.Option) []take) string {
+// runMachine performs the steps in a bubble, after so many turns in which nothing goes wrong, and
+// returns what did.
+func runMachine(t *testing.T, places, turns int, steps []int, open func(client *simzk.Conn,
+	random lock.Option) []take,
+) string {
 	failure := ""
 	inOldWorld(t, machineClients, 1000, func(w *world) { // In a new directory few guess.
 		m := &machine{world: w, places: places}
@@ -320,10 +342,13 @@ func runMachine(t *testing.T, places, turns int, steps []int, open func(client *
 }
 
 // checkMachine performs random steps, after so many turns.
-func checkMachine(t *testing.T, places, turns int, open func(client *simzk.Conn, random lock.Option) []take) {
+func checkMachine(t *testing.T, places, turns int, open func(client *simzk.Conn,
+	random lock.Option) []take,
+) {
 	rapid.Check(t, func(r *rapid.T) {
 		length := rapid.IntRange(0, 300).Draw(r, "length")
-		steps := rapid.SliceOfN(rapid.IntRange(0, machineClients*len(machineSteps)-1), length, length).Draw(r, "steps")
+		steps := rapid.SliceOfN(rapid.IntRange(0, machineClients*len(machineSteps)-1), length,
+			length).Draw(r, "steps")
 		if failure := runMachine(t, places, turns, steps, open); failure != "" {
 			r.Fatal(failure)
 		}

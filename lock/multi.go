@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// A Locker is a lock that a [Multi] can take: a *[Mutex], an *[RWMutex], what its RLocker returns, or a *[Semaphore].
+// A Locker is a lock that a [Multi] can take: a *[Mutex], an *[RWMutex], what its RLocker returns,
+// or a *[Semaphore].
 type Locker interface {
 	Lock(context.Context) (*Lease, error)
 	TryLock(context.Context) (*Lease, error)
@@ -23,13 +24,15 @@ type element struct {
 	rule  rule
 }
 
-// A Multi takes several locks, all or none. Two of them that have locks in common never wait for each other, because
-// each takes its locks in the order of their paths; of locks on the same path through different clients, in the order
-// in which they were given. Its methods may be called by any number of goroutines.
+// A Multi takes several locks, all or none. Two of them that have locks in common never wait for
+// each other, because each takes its locks in the order of their paths; of locks on the same path
+// through different clients, in the order in which they were given. Its methods may be called by
+// any number of goroutines.
 type Multi struct{ lockers []Locker }
 
-// NewMulti returns the locks as one. The same lock may be given more than once, also for reading and for writing; but a
-// semaphore may not, because those who each have the first of two places would wait for each other.
+// NewMulti returns the locks as one. The same lock may be given more than once, also for reading
+// and for writing; but a semaphore may not, because those who each have the first of two places
+// would wait for each other.
 func NewMulti(lockers ...Locker) (*Multi, error) {
 	if len(lockers) == 0 {
 		return nil, errors.New("lock: a multi needs at least one lock")
@@ -37,27 +40,38 @@ func NewMulti(lockers ...Locker) (*Multi, error) {
 	sorted := slices.Clone(lockers)
 	slices.SortStableFunc(sorted, func(a, b Locker) int {
 		// On the same path the writer comes first: it may read too, but not the other way round.
-		return cmp.Or(cmp.Compare(a.Path(), b.Path()), cmp.Compare(a.element().rule.kind, b.element().rule.kind))
+		return cmp.Or(cmp.Compare(a.Path(), b.Path()), cmp.Compare(a.element().rule.kind,
+			b.element().rule.kind))
 	})
 	for i, locker := range sorted {
 		for _, other := range sorted[i+1:] {
 			a, b := locker.element(), other.element()
-			if a.queue.path == b.queue.path && a.queue.identity == b.queue.identity && (a.rule.kind == slot || b.rule.kind == slot) {
-				return nil, fmt.Errorf("lock: a multi can not take two places of the semaphore %s", locker.Path())
+			if a.queue.path == b.queue.path && a.queue.identity == b.queue.identity &&
+				(a.rule.kind == slot || b.rule.kind == slot) {
+				return nil, fmt.Errorf("lock: a multi can not take two places of the semaphore %s",
+					locker.Path())
 			}
 		}
 	}
 	return &Multi{sorted}, nil
 }
 
-// Lock waits until it holds all of the locks. The context's deadline is one for all. If one can not be had, those that
-// it has by then are given back, in the background if need be, and it returns that one's error, as its Lock returns it.
+// Lock waits until it holds all of the locks. The context's deadline is one for all. If one can not
+// be had, those that it has by then are given back, in the background if need be, and it returns
+// that one's error, as its Lock returns it.
 func (m *Multi) Lock(ctx context.Context) (*MultiLease, error) { return m.take(ctx, Locker.Lock) }
 
-// TryLock takes the locks if all of them are free, and returns [ErrNotAcquired] if not: see [Mutex.TryLock].
-func (m *Multi) TryLock(ctx context.Context) (*MultiLease, error) { return m.take(ctx, Locker.TryLock) }
+// TryLock takes the locks if all of them are free, and returns [ErrNotAcquired] if not: see
+// [Mutex.TryLock].
+func (m *Multi) TryLock(ctx context.Context) (*MultiLease,
+	error,
+) {
+	return m.take(ctx, Locker.TryLock)
+}
 
-func (m *Multi) take(ctx context.Context, lock func(Locker, context.Context) (*Lease, error)) (*MultiLease, error) {
+func (m *Multi) take(ctx context.Context, lock func(Locker, context.Context) (*Lease,
+	error),
+) (*MultiLease, error) {
 	if ownerOf(ctx) == nil {
 		// The same lock may be among the elements twice.
 		ctx = WithOwner(ctx)
@@ -75,8 +89,8 @@ func (m *Multi) take(ctx context.Context, lock func(Locker, context.Context) (*L
 	return taken, nil
 }
 
-// A MultiLease is the leases of a [Multi]. It ends when the first of them ends. Its methods may be called by any number
-// of goroutines.
+// A MultiLease is the leases of a [Multi]. It ends when the first of them ends. Its methods may be
+// called by any number of goroutines.
 type MultiLease struct {
 	leases []*Lease
 
@@ -89,12 +103,13 @@ type MultiLease struct {
 func (m *MultiLease) begin() {
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	for _, lease := range m.leases {
-		m.stops = append(m.stops, context.AfterFunc(lease.ctx, func() { m.cancel(context.Cause(lease.ctx)) }))
+		m.stops = append(m.stops,
+			context.AfterFunc(lease.ctx, func() { m.cancel(context.Cause(lease.ctx)) }))
 	}
 }
 
-// Leases returns the leases in the order in which they were taken, which is that of their paths. Each has a token of
-// its own.
+// Leases returns the leases in the order in which they were taken, which is that of their paths.
+// Each has a token of its own.
 func (m *MultiLease) Leases() []*Lease { return slices.Clone(m.leases) }
 
 // Done returns a channel that is closed when one of the leases has ended: see [Lease.Done].
@@ -116,8 +131,8 @@ func (m *MultiLease) Context(parent context.Context) context.Context {
 	return parent
 }
 
-// Err returns nil while all leases stand or after they were unlocked in time, and why the first of them was lost
-// otherwise.
+// Err returns nil while all leases stand or after they were unlocked in time, and why the first of
+// them was lost otherwise.
 func (m *MultiLease) Err() error {
 	for _, lease := range m.leases {
 		if err := lease.Err(); err != nil {
@@ -127,9 +142,9 @@ func (m *MultiLease) Err() error {
 	return nil
 }
 
-// Unlock gives all locks back, the last that was taken first, and waits until ZooKeeper has confirmed it. It returns
-// what was wrong with any of them, joined: see [Lease.Unlock]. When the context ends first, what is left is done in the
-// background.
+// Unlock gives all locks back, the last that was taken first, and waits until ZooKeeper has
+// confirmed it. It returns what was wrong with any of them, joined: see [Lease.Unlock]. When the
+// context ends first, what is left is done in the background.
 func (m *MultiLease) Unlock(ctx context.Context) error {
 	m.cancel(errUnlocked)
 	for _, stop := range m.stops {
@@ -144,7 +159,8 @@ func (m *MultiLease) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// giveBack gives back what was taken when the rest can not be had. The error of an unlock would hide why.
+// giveBack gives back what was taken when the rest can not be had. The error of an unlock would
+// hide why.
 func (m *MultiLease) giveBack(ctx context.Context) {
 	for _, lease := range slices.Backward(m.leases) {
 		_ = lease.Unlock(ctx)

@@ -37,10 +37,14 @@ func TestMulti(t *testing.T) {
 		if !slices.Equal(paths, []string{"/a", "/b", "/c"}) {
 			t.Errorf("taken in the order %v", paths)
 		}
-		rivals := []*call{w.start(background, w.at(2, "/a")), w.start(background, w.at(2, "/b")), w.start(background, w.at(2, "/c"))}
+		rivals := []*call{
+			w.start(background, w.at(2, "/a")), w.start(background, w.at(2, "/b")),
+			w.start(background, w.at(2, "/c")),
+		}
 		w.wantWaiting(rivals...)
 		for range 2 {
-			if err := w.do(func() error { return leases.Unlock(background) }); err != nil || leases.Err() != nil {
+			if err := w.do(func() error { return leases.Unlock(background) }); err != nil ||
+				leases.Err() != nil {
 				t.Errorf("Unlock: %v, then %v", err, leases.Err())
 			}
 		}
@@ -62,7 +66,11 @@ func TestMultiIsAllOrNone(t *testing.T) {
 		w.unlock(w.take(background, w.at(2, "/a").TryLock))
 		ctx, cancel := context.WithTimeout(background, time.Second)
 		defer cancel()
-		c := w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) { _, err := m.Lock(ctx); return nil, err })
+		c := w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) {
+			_,
+				err := m.Lock(ctx)
+			return nil, err
+		})
 		w.pass(1100 * time.Millisecond)
 		w.wantError(c, context.DeadlineExceeded)
 		w.unlock(w.take(background, w.at(2, "/a").TryLock))
@@ -109,7 +117,8 @@ func TestMultiLoses(t *testing.T) {
 		w.flow()
 		<-leases.Done()
 		<-ctx.Done()
-		if err := leases.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(context.Cause(ctx), lock.ErrLost) {
+		if err := leases.Err(); !errors.Is(err, lock.ErrLost) ||
+			!errors.Is(context.Cause(ctx), lock.ErrLost) {
 			t.Errorf("Err %v, context %v, want ErrLost", err, context.Cause(ctx))
 		}
 		err = w.do(func() error { return leases.Unlock(background) })
@@ -169,7 +178,8 @@ func TestNewMultiRefuses(t *testing.T) {
 	}
 	client := &identified{}
 	s := must(lock.NewSemaphore(client, "/s", 2, time.Second))
-	if _, err := lock.NewMulti(s, must(lock.NewMutex(client, "/m", time.Second)), s); err == nil || !strings.Contains(err.Error(), "/s") {
+	if _, err := lock.NewMulti(s, must(lock.NewMutex(client, "/m", time.Second)), s); err == nil ||
+		!strings.Contains(err.Error(), "/s") {
 		t.Errorf("two places of a semaphore: %v", err)
 	}
 	if _, err := lock.NewMulti(s, must(lock.NewMutex(client, "/m", time.Second))); err != nil {

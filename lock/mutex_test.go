@@ -41,8 +41,10 @@ func TestNewMutexRefuses(t *testing.T) {
 		{(*zk.Conn)(nil), "/lock", time.Second, "client is nil"},
 		{(*lock.Session)(nil), "/lock", time.Second, "client is nil"},
 	} {
-		if _, err := lock.NewMutex(tc.client, tc.path, tc.timeout); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("NewMutex(%T, %q, %v): error %v, want one that contains %q", tc.client, tc.path, tc.timeout, err, tc.want)
+		if _, err := lock.NewMutex(tc.client, tc.path, tc.timeout); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
+			t.Errorf("NewMutex(%T, %q, %v): error %v, want one that contains %q", tc.client, tc.path,
+				tc.timeout, err, tc.want)
 		}
 	}
 }
@@ -61,7 +63,8 @@ func TestUncontendedCosts(t *testing.T) {
 	})
 }
 
-// The second waits for the first and the third for the second, in the order in which they came, with rising tokens.
+// The second waits for the first and the third for the second, in the order in which they came,
+// with rising tokens.
 func TestQueue(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		first := w.acquire(w.mutex(1))
@@ -81,7 +84,8 @@ func TestQueue(t *testing.T) {
 			t.Fatal("the third was not granted")
 		}
 		if first.Token() >= second.lease.Token() || second.lease.Token() >= third.lease.Token() {
-			t.Errorf("tokens %d, %d, %d do not rise", first.Token(), second.lease.Token(), third.lease.Token())
+			t.Errorf("tokens %d, %d, %d do not rise", first.Token(), second.lease.Token(),
+				third.lease.Token())
 		}
 		// Create, list, watch and delete, how many ever stood before it.
 		w.unlock(third.lease)
@@ -152,7 +156,8 @@ func TestCostsAfterALongWait(t *testing.T) {
 		w.wantGranted(second)
 		w.unlock(second.lease)
 		w.wantGranted(third)
-		for client, want := range map[int]struct{ requests, multis int }{2: {5, 2}, 3: {4, 1}} { // the second's release among them
+		// the second's release among them
+		for client, want := range map[int]struct{ requests, multis int }{2: {5, 2}, 3: {4, 1}} {
 			if got := w.requests(client, ""); got != want.requests {
 				t.Errorf("c%d sent %d requests, want %d", client, got, want.requests)
 			}
@@ -163,8 +168,8 @@ func TestCostsAfterALongWait(t *testing.T) {
 	})
 }
 
-// The one right before gives up between the listing and the watch: the next one before it is watched, and not just any that
-// stands before, who would wake two.
+// The one right before gives up between the listing and the watch: the next one before it is
+// watched, and not just any that stands before, who would wake two.
 func TestPredecessorGivesUpBeforeTheWatch(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		first := w.acquire(w.guid(1, 9))
@@ -227,7 +232,8 @@ func TestCancelledBefore(t *testing.T) {
 		c := w.start(ctx, w.mutex(1))
 		w.flow()
 		if c.err != context.Canceled || w.requests(1, "") != 0 {
-			t.Errorf("error %v after %d requests, want context.Canceled after none", c.err, w.requests(1, ""))
+			t.Errorf("error %v after %d requests, want context.Canceled after none", c.err,
+				w.requests(1, ""))
 		}
 	})
 }
@@ -276,7 +282,8 @@ func TestUnlockWhileDown(t *testing.T) {
 	})
 }
 
-// Calls that have run out of time while ZooKeeper could not be reached leave nothing to do, neither then nor once it is back.
+// Calls that have run out of time while ZooKeeper could not be reached leave nothing to do, neither
+// then nor once it is back.
 func TestTimeoutsInAnOutage(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m := w.mutex(1)
@@ -328,7 +335,8 @@ func TestLostBeforeExpiry(t *testing.T) {
 	})
 }
 
-// Somebody deletes the node of one that has only just got the lock: it is told when it begins to watch it.
+// Somebody deletes the node of one that has only just got the lock: it is told when it begins to
+// watch it.
 func TestNodeRemovedEarly(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -387,7 +395,8 @@ func TestWaiterExpires(t *testing.T) {
 		w.pass(10 * time.Second)
 		w.unlock(first)
 		if !third.returned() || second.returned() {
-			t.Fatalf("granted: second %v, third %v, want the third only", second.returned(), third.returned())
+			t.Fatalf("granted: second %v, third %v, want the third only", second.returned(),
+				third.returned())
 		}
 		w.unlock(third.lease)
 		if !second.returned() || second.err != nil {
@@ -412,15 +421,19 @@ func TestParentsAreMade(t *testing.T) {
 // What else stands in the lock's directory takes no part, whatever it is called.
 func TestForeignNodes(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		for _, name := range []string{"config", "-1", "_c_", "_c_00000000000000000000000000000000-n-0000000000",
-			"_c_0123456789abcdef0123456789abcdeg-lock-0000000000", "_c_0123456789abcdef0123456789abcdef-lock-x"} {
+		for _, name := range []string{
+			"config", "-1", "_c_", "_c_00000000000000000000000000000000-n-0000000000",
+			"_c_0123456789abcdef0123456789abcdeg-lock-0000000000",
+			"_c_0123456789abcdef0123456789abcdef-lock-x",
+		} {
 			w.create("/lock/"+name, 0, 0)
 		}
 		w.unlock(w.acquire(w.mutex(1)))
 	})
 }
 
-// The counter of sequence numbers ends at 2^31-1 and stays there: every later contender has the same number.
+// The counter of sequence numbers ends at 2^31-1 and stays there: every later contender has the
+// same number.
 func TestSequenceWraps(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32-1)
@@ -458,8 +471,9 @@ func (w *world) converse(client int) {
 	}
 }
 
-// Where all numbers are the same, a contender that loses its session comes back under the same name, behind those that knew
-// it before them. They do not wait for it, or they would wait for each other.
+// Where all numbers are the same, a contender that loses its session comes back under the same
+// name, behind those that knew it before them. They do not wait for it, or they would wait for each
+// other.
 func TestSameNameBehind(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
@@ -488,8 +502,9 @@ func TestSameNameBehind(t *testing.T) {
 	})
 }
 
-// There the one before, which has lost its session, can have come back under its name while the connection was down. To a watch
-// that is set again over the reconnect, that is the same as a node that was changed, and no release.
+// There the one before, which has lost its session, can have come back under its name while the
+// connection was down. To a watch that is set again over the reconnect, that is the same as a node
+// that was changed, and no release.
 func TestSameNameAfterReconnect(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
@@ -512,8 +527,9 @@ func TestSameNameAfterReconnect(t *testing.T) {
 	})
 }
 
-// There a contender that comes back under its name can find that name in a listing from before its new node: the listing that
-// is sent along with the request for the node, answered by a server that does not know yet of the end of the old session.
+// There a contender that comes back under its name can find that name in a listing from before its
+// new node: the listing that is sent along with the request for the node, answered by a server that
+// does not know yet of the end of the old session.
 func TestSameNameInAnEarlyListing(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
@@ -549,8 +565,9 @@ func (l *listsThePast) Children(path string) ([]string, *zk.Stat, error) {
 	return names, stat, err
 }
 
-// Where the directory is removed and made again, as containers are, a contender's next node can have the name of its last one. A
-// watch that one who gave up has left on the last tells then of the next as of a change, over a reconnect, and of no release.
+// Where the directory is removed and made again, as containers are, a contender's next node can
+// have the name of its last one. A watch that one who gave up has left on the last tells then of
+// the next as of a change, over a reconnect, and of no release.
 func TestSameNameInANewDirectory(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		mutex, other := w.mutex(1), w.mutex(2)
@@ -581,7 +598,8 @@ func TestSameNameInANewDirectory(t *testing.T) {
 func TestDuplicateIsRemoved(t *testing.T) {
 	guid := bytes.Repeat([]byte{0xab}, 16)
 	inWorld(t, 1, func(w *world) {
-		w.create("/lock/_c_"+strings.Repeat("ab", 16)+"-lock-", zk.FlagEphemeralSequential, w.client(1).SessionID())
+		w.create("/lock/_c_"+strings.Repeat("ab", 16)+"-lock-", zk.FlagEphemeralSequential,
+			w.client(1).SessionID())
 		lease := w.acquire(w.mutex(1, lock.WithRandom(bytes.NewReader(guid))))
 		w.wantNodes(1)
 		w.unlock(lease)
@@ -630,7 +648,8 @@ func TestClientClosed(t *testing.T) {
 	})
 }
 
-// A holder whose client is closed has lost the lock, and hears so at once if its node is watched, or the client is a session.
+// A holder whose client is closed has lost the lock, and hears so at once if its node is watched,
+// or the client is a session.
 func TestClientClosedByHolder(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -655,11 +674,13 @@ func TestClientClosedByHolder(t *testing.T) {
 				w.flow()
 				w.wantNodes(0)
 				w.pass(tc.told)
-				if err := lease.Err(); !errors.Is(err, lock.ErrLost) || tc.told == 0 && !errors.Is(err, zk.ErrClosing) {
+				if err := lease.Err(); !errors.Is(err, lock.ErrLost) || tc.told == 0 &&
+					!errors.Is(err, zk.ErrClosing) {
 					t.Fatalf("the lease says %v", err)
 				}
 				w.pass(3 * sessionTimeout)
-				if err := w.do(func() error { return lease.Unlock(background) }); !errors.Is(err, lock.ErrLost) {
+				if err := w.do(func() error { return lease.Unlock(background) }); !errors.Is(err,
+					lock.ErrLost) {
 					t.Errorf("Unlock: %v", err)
 				}
 			})
@@ -688,7 +709,8 @@ func TestCutsFarApart(t *testing.T) {
 			w.cluster.Cut(w.client(2).Link)
 			w.cluster.Heal(w.client(2).Link)
 			w.pass(3 * sessionTimeout)
-			go w.client(2).Get("/") // a request in flight, whose failure is seen while the state is disconnected
+			// a request in flight, whose failure is seen while the state is disconnected
+			go w.client(2).Get("/")
 			w.send()
 		}
 		if waiter.returned() {
@@ -716,7 +738,8 @@ func TestCutsFarApart(t *testing.T) {
 	})
 }
 
-// A holder whose node was gone before it unlocked had lost the lock, even if the news is still on its way.
+// A holder whose node was gone before it unlocked had lost the lock, even if the news is still on
+// its way.
 func TestUnlockOfLost(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -838,13 +861,15 @@ func TestLostOnSilence(t *testing.T) {
 		}()
 		<-lease.Done()
 		if after := time.Since(began); after >= sessionTimeout || !errors.Is(lease.Err(), lock.ErrLost) {
-			t.Errorf("the lease ended after %v with %v, want ErrLost before %v", after, lease.Err(), sessionTimeout)
+			t.Errorf("the lease ended after %v with %v, want ErrLost before %v", after, lease.Err(),
+				sessionTimeout)
 		}
 		<-finished
 	})
 }
 
-// A create that was taken for lost is carried out when the contender has its node already: both nodes must go.
+// A create that was taken for lost is carried out when the contender has its node already: both
+// nodes must go.
 func TestLateDuplicate(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m, err := lock.NewMutex(&lateCreate{Conn: w.client(1)}, "/lock", sessionTimeout)
@@ -862,7 +887,8 @@ func TestLateDuplicate(t *testing.T) {
 	})
 }
 
-// Whoever waits behind that second node does not take its end for a release: it stood at the end of the queue.
+// Whoever waits behind that second node does not take its end for a release: it stood at the end of
+// the queue.
 func TestLateDuplicateIsNoRelease(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		late := &lateCreate{Conn: w.client(1), proceed: make(chan struct{})}
@@ -887,8 +913,8 @@ func TestLateDuplicateIsNoRelease(t *testing.T) {
 	})
 }
 
-// lateCreate loses the first create, and carries it out right before the first node is removed. The next removal has to wait,
-// if there is something to wait for.
+// lateCreate loses the first create, and carries it out right before the first node is removed. The
+// next removal has to wait, if there is something to wait for.
 type lateCreate struct {
 	*simzk.Conn
 	lost    string
@@ -949,8 +975,8 @@ func TestLostDeleteReply(t *testing.T) {
 	})
 }
 
-// The session ends with the answer to the deletion still out: nobody knows which of the two has removed the node, and Unlock does
-// not say that the lease had lasted.
+// The session ends with the answer to the deletion still out: nobody knows which of the two has
+// removed the node, and Unlock does not say that the lease had lasted.
 func TestExpiredWhileUnlocking(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -982,8 +1008,8 @@ func TestForeignOwner(t *testing.T) {
 	})
 }
 
-// foreignOwner is a client that gets a new session right after it has made its first node, on a server that does not know
-// yet that the old one is over.
+// foreignOwner is a client that gets a new session right after it has made its first node, on a
+// server that does not know yet that the old one is over.
 type foreignOwner struct {
 	*simzk.Conn
 	first string
@@ -1021,7 +1047,8 @@ func TestClosedSlowly(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, err := m.Lock(background); !errors.Is(err, zk.ErrClosing) || time.Since(began) > 3*sessionTimeout {
+		if _, err := m.Lock(background); !errors.Is(err, zk.ErrClosing) ||
+			time.Since(began) > 3*sessionTimeout {
 			t.Errorf("Lock returned %v after %v, want ErrClosing", err, time.Since(began))
 		}
 	})

@@ -12,21 +12,26 @@ import (
 type kind uint8
 
 const (
-	exclusive kind = iota // it waits for everybody, and its node's data are changed when it gives the lock back, and never else
-	writer                // it waits for everybody, and can become shared
-	shared                // it does not wait for those of its kind
-	slot                  // of a semaphore
+	// it waits for everybody, and its node's data are changed when it gives the lock back, and never
+	// else
+	exclusive kind = iota
+	writer         // it waits for everybody, and can become shared
+	shared         // it does not wait for those of its kind
+	slot           // of a semaphore
 	kinds
 )
 
-// A contender's node is named "_c_" GUID infix number, and the infix tells the kind. The prefix is that of protected
-// nodes in Curator and go-zookeeper/zk; the number is ZooKeeper's.
+// A contender's node is named "_c_" GUID infix number, and the infix tells the kind. The prefix is
+// that of protected nodes in Curator and go-zookeeper/zk; the number is ZooKeeper's.
 const (
 	namePrefix = "_c_"
 	guidLength = 32
 )
 
-var nameInfixes = [kinds]string{exclusive: "-lock-", writer: "-write-", shared: "-read-", slot: "-slot-"}
+var nameInfixes = [kinds]string{
+	exclusive: "-lock-", writer: "-write-", shared: "-read-",
+	slot: "-slot-",
+}
 
 // alone tells whether one of this kind holds the lock alone.
 func (k kind) alone() bool { return k == exclusive || k == writer }
@@ -40,8 +45,8 @@ type entry struct {
 	czxid  int64 // only where numbers do not tell the order
 }
 
-// parseEntry takes a name apart, and tells whether it is that of a contender. Other nodes may well stand in the
-// directory; they take no part.
+// parseEntry takes a name apart, and tells whether it is that of a contender. Other nodes may well
+// stand in the directory; they take no part.
 func parseEntry(name string) (entry, bool) {
 	rest, ok := strings.CutPrefix(name, namePrefix)
 	if !ok || len(rest) < guidLength {
@@ -64,18 +69,21 @@ func parseEntry(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// numbersTell tells whether the numbers of the entries give the order in which their nodes were created. They do not
-// once the counter has come to its end: then servers hand out the last number again, or negative ones.
+// numbersTell tells whether the numbers of the entries give the order in which their nodes were
+// created. They do not once the counter has come to its end: then servers hand out the last number
+// again, or negative ones.
 func numbersTell(entries []entry) bool {
 	return !slices.ContainsFunc(entries, func(e entry) bool { return !countsChildren(e.number) })
 }
 
-// countsChildren tells whether the number of a node is the count of those that its directory has had before.
+// countsChildren tells whether the number of a node is the count of those that its directory has
+// had before.
 func countsChildren(number int32) bool { return number >= 0 && number < math.MaxInt32 }
 
 // compareEntries tells which of two contenders stands before the other.
 func compareEntries(a, b *entry) int {
-	return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(a.number, b.number), cmp.Compare(a.name, b.name))
+	return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(a.number, b.number),
+		cmp.Compare(a.name, b.name))
 }
 
 func sortEntries(entries []entry) {

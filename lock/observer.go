@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// An Observer is told what becomes of a lock's contenders. It is what metrics and traces hang on. Observe is called by
-// the goroutine that does what the event says, and holds it up; it must not call the lock, nor panic: most of those goroutines are
-// the lock's own, where nobody can recover. Goroutines of several contenders call it at the same time.
+// An Observer is told what becomes of a lock's contenders. It is what metrics and traces hang on.
+// Observe is called by the goroutine that does what the event says, and holds it up; it must not
+// call the lock, nor panic: most of those goroutines are the lock's own, where nobody can recover.
+// Goroutines of several contenders call it at the same time.
 type Observer interface {
 	Observe(Event)
 }
@@ -19,14 +20,19 @@ type Event struct {
 	Path string // of the lock
 	Node string // the contender's, empty while it has none
 
-	// Context is that of the call that sent the contender, with its values but without its end. Traces find their
-	// parent there.
+	// Context is that of the call that sent the contender, with its values but without its end. Traces
+	// find their parent there.
 	Context context.Context
 
-	Token   int64         // of Granted, Ended and Revoked
-	Ahead   int           // of Waiting: how many contenders it waits for, 0 where it has not looked for more than the nearest: see [Mutex.Lock]
-	Elapsed time.Duration // of Granted and Failed: since Lock was called; of Ended: since the lock was granted
-	Err     error         // of Retried and Abandoned: what failed; of Failed: why; of Ended: why the lock was lost, nil if it was unlocked
+	Token int64 // of Granted, Ended and Revoked
+	// of Waiting: how many contenders it waits for, 0 where it has not looked for more than the
+	// nearest: see [Mutex.Lock]
+	Ahead int
+	// of Granted and Failed: since Lock was called; of Ended: since the lock was granted
+	Elapsed time.Duration
+	// of Retried and Abandoned: what failed; of Failed: why; of Ended: why the lock was lost, nil if
+	// it was unlocked
+	Err error
 }
 
 // An EventKind says what became of a contender.
@@ -34,10 +40,11 @@ type EventKind string
 
 // The kinds of events, in the order in which they mostly happen.
 const (
-	Queued    EventKind = "queued"    // its node was made
-	Waiting   EventKind = "waiting"   // it waits, having looked for those before it
-	Granted   EventKind = "granted"   // it has its turn
-	Failed    EventKind = "failed"    // it will not have its turn: it was cancelled or refused, or tried in vain
+	Queued  EventKind = "queued"  // its node was made
+	Waiting EventKind = "waiting" // it waits, having looked for those before it
+	Granted EventKind = "granted" // it has its turn
+	// it will not have its turn: it was cancelled or refused, or tried in vain
+	Failed    EventKind = "failed"
 	Revoked   EventKind = "revoked"   // somebody has asked for the lock
 	Ended     EventKind = "ended"     // the lock was unlocked or lost
 	Retried   EventKind = "retried"   // a request failed and is tried again

@@ -42,8 +42,8 @@ func (s slow) Observe(e lock.Event) {
 	}
 }
 
-// An observer that holds up the grant for longer than it is good for holds up the news of that too: so the lease has ended by the
-// time that the caller has it.
+// An observer that holds up the grant for longer than it is good for holds up the news of that too:
+// so the lease has ended by the time that the caller has it.
 func TestSlowObserver(t *testing.T) {
 	for _, canEnd := range []bool{true, false} {
 		inWorld(t, 1, func(w *world) {
@@ -85,7 +85,10 @@ func TestObserver(t *testing.T) {
 		w.do(func() error { return w.mutex(1).Revoke(background) })
 		go w.client(1).Delete(c.lease.Node(), -1)
 		w.flow()
-		if got := waiting.kinds()[3:]; !slices.Equal(got, []lock.EventKind{lock.Revoked, lock.Ended, lock.Removed}) {
+		if got := waiting.kinds()[3:]; !slices.Equal(got, []lock.EventKind{
+			lock.Revoked, lock.Ended,
+			lock.Removed,
+		}) {
 			t.Errorf("events %v", got)
 		}
 		if e := waiting.events[4]; e.Err == nil {
@@ -105,7 +108,8 @@ func TestObserverOfFailures(t *testing.T) {
 		w.wantGranted(c)
 		seen.want(t, lock.Retried, lock.Queued, lock.Granted)
 		refused := &witness{}
-		m := must(lock.NewMutex(refusing{w.client(1)}, "/other", sessionTimeout, lock.WithObserver(refused)))
+		m := must(lock.NewMutex(refusing{w.client(1)}, "/other", sessionTimeout,
+			lock.WithObserver(refused)))
 		lease := w.acquire(m)
 		go lease.Unlock(background)
 		w.flow()
@@ -125,12 +129,14 @@ func TestObserverOfAttemptsInVain(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		seen.events = nil
-		ctx, cancel := context.WithTimeoutCause(context.WithValue(background, contextKey{}, 7), time.Second, errors.New("no time"))
+		ctx, cancel := context.WithTimeoutCause(context.WithValue(background, contextKey{}, 7),
+			time.Second, errors.New("no time"))
 		defer cancel()
 		w.begin(ctx, m.Lock)
 		w.pass(1500 * time.Millisecond)
 		seen.want(t, lock.Queued, lock.Waiting, lock.Failed, lock.Removed)
-		if e := seen.events[2]; e.Err == nil || e.Err.Error() != "no time" || e.Elapsed != time.Second || e.Context.Value(contextKey{}) != 7 || e.Context.Err() != nil {
+		if e := seen.events[2]; e.Err == nil || e.Err.Error() != "no time" || e.Elapsed != time.Second ||
+			e.Context.Value(contextKey{}) != 7 || e.Context.Err() != nil {
 			t.Errorf("%+v", e)
 		}
 	})

@@ -11,7 +11,8 @@ type owner struct {
 	places map[placeKey]*acquisition
 }
 
-// A placeKey tells locks apart: two handles on the same path through the same client are the same lock.
+// A placeKey tells locks apart: two handles on the same path through the same client are the same
+// lock.
 type placeKey struct {
 	connection any
 	path       string
@@ -25,14 +26,15 @@ type acquisition struct {
 
 type ownerKey struct{}
 
-// WithOwner returns a context that stands for an owner of locks, a new one with each call. Whoever takes a lock with
-// such a context, or one derived from it, takes it again without waiting where that owner holds it, even through another
-// handle on the same path and client; the lock is free when each of the leases was unlocked. This makes [Mutex] and
-// [RWMutex] reentrant; an owner that writes may read too, but not the other way round: see [ErrUpgrade]. A [Semaphore]
-// gives out a place each time.
+// WithOwner returns a context that stands for an owner of locks, a new one with each call. Whoever
+// takes a lock with such a context, or one derived from it, takes it again without waiting where
+// that owner holds it, even through another handle on the same path and client; the lock is free
+// when each of the leases was unlocked. This makes [Mutex] and [RWMutex] reentrant; an owner that
+// writes may read too, but not the other way round: see [ErrUpgrade]. A [Semaphore] gives out a
+// place each time.
 //
-// An owner is whatever passes the context on, be it one goroutine or many: they share the lock. Goroutines have no
-// identity here, and a context without an owner shares with nobody.
+// An owner is whatever passes the context on, be it one goroutine or many: they share the lock.
+// Goroutines have no identity here, and a context without an owner shares with nobody.
 func WithOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ownerKey{}, &owner{places: make(map[placeKey]*acquisition)})
 }
@@ -42,8 +44,8 @@ func ownerOf(ctx context.Context) *owner {
 	return o
 }
 
-// lock takes a lock that the owner may hold already. One of its goroutines at a time stands in the queue; the others
-// wait for how that goes, and the next takes its place if it gives up.
+// lock takes a lock that the owner may hold already. One of its goroutines at a time stands in the
+// queue; the others wait for how that goes, and the next takes its place if it gives up.
 func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
 	key := placeKey{q.identity, q.path}
 	for {
@@ -70,7 +72,9 @@ func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
 }
 
 // first takes the lock when the owner has no part in it yet.
-func (o *owner) first(ctx context.Context, key placeKey, p *acquisition, q *queue, r rule) (*Lease, error) {
+func (o *owner) first(ctx context.Context, key placeKey, p *acquisition, q *queue, r rule) (*Lease,
+	error,
+) {
 	defer close(p.ready)
 	g, err := q.contend(ctx, r)
 	if err != nil {

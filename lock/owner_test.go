@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// An owner takes the lock as often as it likes, through any handle, for no request; it is free after as many unlocks.
+// An owner takes the lock as often as it likes, through any handle, for no request; it is free
+// after as many unlocks.
 func TestReentrant(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -26,7 +27,8 @@ func TestReentrant(t *testing.T) {
 		for i, lease := range leases {
 			w.wantWaiting(waiter)
 			if lease.Token() != leases[0].Token() || lease.Err() != nil {
-				t.Errorf("lease %d: token %d, error %v, want token %d", i, lease.Token(), lease.Err(), leases[0].Token())
+				t.Errorf("lease %d: token %d, error %v, want token %d", i, lease.Token(), lease.Err(),
+					leases[0].Token())
 			}
 			w.unlock(lease)
 			w.unlock(lease) // counts once
@@ -47,7 +49,10 @@ func TestOwnersAreApart(t *testing.T) {
 		owner := lock.WithOwner(background)
 		lease := w.take(owner, m.Lock)
 		var others []*call
-		for _, ctx := range []context.Context{background, lock.WithOwner(background), lock.WithOwner(owner)} {
+		for _, ctx := range []context.Context{
+			background, lock.WithOwner(background),
+			lock.WithOwner(owner),
+		} {
 			others = append(others, w.start(ctx, m))
 			w.wantWaiting(others...)
 		}

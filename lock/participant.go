@@ -8,9 +8,11 @@ import (
 
 // A Participant is somebody who holds a lock or waits for it, as ZooKeeper saw it a moment ago.
 type Participant struct {
-	Node     string // the path of its node
-	Session  int64  // of the client that made the node
-	Created  int64  // the transaction that made the node; its fencing token is no higher, those of all behind it are higher than that token
+	Node    string // the path of its node
+	Session int64  // of the client that made the node
+	// the transaction that made the node; its fencing token is no higher, those of all behind it are
+	// higher than that token
+	Created  int64
 	Metadata string // as given by WithMetadata
 	Shared   bool   // it reads, or has a place in a semaphore
 	Turn     bool   // it has its turn: it holds the lock, or is about to learn so
@@ -24,8 +26,9 @@ func (q *queue) participants(ctx context.Context, r rule) ([]Participant, error)
 	})
 }
 
-// listParticipants asks for all participants, and for what stands in the directory, in the opposite order: who is named there and is no
-// participant is gone, and not yet to come. Those that leave meanwhile are left out.
+// listParticipants asks for all participants, and for what stands in the directory, in the opposite
+// order: who is named there and is no participant is gone, and not yet to come. Those that leave
+// meanwhile are left out.
 func (q *queue) listParticipants(r rule) ([]Participant, revocation, error) {
 	if err := q.sync(); err != nil {
 		return nil, revocation{}, err
@@ -62,8 +65,11 @@ func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participa
 			return nil, err
 		}
 		content := parseRecord(data)
-		p := Participant{Node: q.at(e.name), Session: stat.EphemeralOwner, Created: stat.Czxid, Metadata: content.Metadata,
-			Shared: !e.kind.alone() || content.Shared, Revoked: slices.Contains(asked.Revoked, e.name)}
+		p := Participant{
+			Node: q.at(e.name), Session: stat.EphemeralOwner, Created: stat.Czxid,
+			Metadata: content.Metadata,
+			Shared:   !e.kind.alone() || content.Shared, Revoked: slices.Contains(asked.Revoked, e.name),
+		}
 		p.Turn = len(participants) <= r.spare || p.Shared && e.kind != slot && !writers
 		writers = writers || !p.Shared
 		participants = append(participants, p)

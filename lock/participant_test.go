@@ -21,7 +21,8 @@ func (w *world) participants(ask func(context.Context) ([]lock.Participant, erro
 		participants, err := ask(background)
 		for i, p := range participants {
 			stat, ok := w.cluster.Tree().Stat(p.Node)
-			if !ok || stat.EphemeralOwner != p.Session || stat.Czxid != p.Created || i > 0 && p.Created <= participants[i-1].Created {
+			if !ok || stat.EphemeralOwner != p.Session || stat.Czxid != p.Created || i > 0 &&
+				p.Created <= participants[i-1].Created {
 				w.t.Errorf("%+v is not %+v", p, stat)
 			}
 			found = append(found, fmt.Sprintf("%s shared=%v turn=%v", p.Metadata, p.Shared, p.Turn))
@@ -34,7 +35,9 @@ func (w *world) participants(ask func(context.Context) ([]lock.Participant, erro
 	return found
 }
 
-func (w *world) wantParticipants(ask func(context.Context) ([]lock.Participant, error), want ...string) {
+func (w *world) wantParticipants(ask func(context.Context) ([]lock.Participant, error),
+	want ...string,
+) {
 	w.t.Helper()
 	if got := w.participants(ask); fmt.Sprint(got) != fmt.Sprint(want) {
 		w.t.Errorf("participants %q, want %q", got, want)
@@ -45,24 +48,31 @@ func TestParticipants(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		var locks []*lock.RWMutex
 		for i := range 4 {
-			locks = append(locks, must(lock.NewRWMutex(w.client(i+1), "/lock", sessionTimeout, lock.WithMetadata(fmt.Sprintf("host %d", i+1)))))
+			locks = append(locks, must(lock.NewRWMutex(w.client(i+1), "/lock", sessionTimeout,
+				lock.WithMetadata(fmt.Sprintf("host %d", i+1)))))
 		}
 		w.wantParticipants(locks[0].Participants)
 		lease := w.take(background, locks[0].Lock)
-		for _, take := range []func(context.Context) (*lock.Lease, error){locks[1].RLock, locks[2].Lock, locks[3].RLock} {
+		for _, take := range []func(context.Context) (*lock.Lease, error){
+			locks[1].RLock, locks[2].Lock,
+			locks[3].RLock,
+		} {
 			w.begin(background, take)
 			w.flow()
 		}
 		w.create("/lock/config", 0, 0)
-		w.wantParticipants(locks[3].Participants, "host 1 shared=false turn=true", "host 2 shared=true turn=false",
+		w.wantParticipants(locks[3].Participants, "host 1 shared=false turn=true",
+			"host 2 shared=true turn=false",
 			"host 3 shared=false turn=false", "host 4 shared=true turn=false")
 		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
 			t.Fatal(err)
 		}
-		w.wantParticipants(locks[3].Participants, "host 1 shared=true turn=true", "host 2 shared=true turn=true",
+		w.wantParticipants(locks[3].Participants, "host 1 shared=true turn=true",
+			"host 2 shared=true turn=true",
 			"host 3 shared=false turn=false", "host 4 shared=true turn=false")
 		w.unlock(lease)
-		w.wantParticipants(locks[3].Participants, "host 2 shared=true turn=true", "host 3 shared=false turn=false", "host 4 shared=true turn=false")
+		w.wantParticipants(locks[3].Participants, "host 2 shared=true turn=true",
+			"host 3 shared=false turn=false", "host 4 shared=true turn=false")
 	})
 }
 
@@ -72,7 +82,8 @@ func TestParticipantsOfASemaphore(t *testing.T) {
 			w.begin(background, w.semaphore(client, 2).Lock)
 			w.flow()
 		}
-		w.wantParticipants(w.semaphore(1, 2).Participants, " shared=true turn=true", " shared=true turn=true", " shared=true turn=false")
+		w.wantParticipants(w.semaphore(1, 2).Participants, " shared=true turn=true",
+			" shared=true turn=true", " shared=true turn=false")
 	})
 }
 
@@ -81,7 +92,11 @@ func TestForeignData(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
 		for _, data := range []string{"shared", `{"shared":`, `{"shared":1}`, `[]`, `{}`} {
-			if err := w.do(func() error { _, err := w.client(2).Set(lease.Node(), []byte(data), -1); return err }); err != nil {
+			if err := w.do(func() error {
+				_, err := w.client(2).Set(lease.Node(), []byte(data),
+					-1)
+				return err
+			}); err != nil {
 				t.Fatal(err)
 			}
 			w.wantParticipants(w.mutex(2).Participants, " shared=false turn=true")
@@ -127,7 +142,10 @@ func TestRevoke(t *testing.T) {
 // All who read are asked, and not the one that waits.
 func TestRevokeReaders(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
-		readers := []*lock.Lease{w.take(background, w.rwmutex(1).RLock), w.take(background, w.rwmutex(2).RLock)}
+		readers := []*lock.Lease{
+			w.take(background, w.rwmutex(1).RLock),
+			w.take(background, w.rwmutex(2).RLock),
+		}
 		writer := w.begin(background, w.rwmutex(3).Lock)
 		w.watch()
 		if err := w.do(func() error { return w.rwmutex(3).Revoke(background) }); err != nil {
@@ -206,7 +224,8 @@ func TestParticipantsIsCancelled(t *testing.T) {
 	})
 }
 
-// Data that somebody else has put into the directory stay as they are: nobody is asked, and nothing else is disturbed.
+// Data that somebody else has put into the directory stay as they are: nobody is asked, and nothing
+// else is disturbed.
 func TestForeignDataInTheDirectory(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -226,7 +245,8 @@ func TestForeignDataInTheDirectory(t *testing.T) {
 	})
 }
 
-// Two ask at the same time, and one of them saw the queue when the other's holder was not yet in it.
+// Two ask at the same time, and one of them saw the queue when the other's holder was not yet in
+// it.
 func TestRevokedByTwo(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		before := w.acquire(w.mutex(1))
@@ -276,7 +296,8 @@ func TestRevokedAreForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			data := w.cluster.Tree().Get("/lock", nil).Data
-			if want := `{"revoked":["` + strings.TrimPrefix(lease.Node(), "/lock/") + `"]}`; string(data) != want {
+			if want := `{"revoked":["` + strings.TrimPrefix(lease.Node(), "/lock/") +
+				`"]}`; string(data) != want {
 				t.Errorf("the directory holds %s, want %s", data, want)
 			}
 			w.unlock(lease)
@@ -284,7 +305,8 @@ func TestRevokedAreForgotten(t *testing.T) {
 	})
 }
 
-// The watch on the directory that a holder leaves behind is the next holder's, who hears of a revocation by it.
+// The watch on the directory that a holder leaves behind is the next holder's, who hears of a
+// revocation by it.
 func TestWatchOfTheDirectoryIsKept(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		m := w.mutex(1)

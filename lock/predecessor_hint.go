@@ -10,21 +10,24 @@ import (
 	"time"
 )
 
-// A predecessorHint is what a contender leaves to the next one that its process sends into the queue: its GUID, and behind whom it has
-// waited. Where all contenders come back as soon as they have given the lock back, they come back in the same order. So one that
-// knows behind whom the one before it has waited can guess the name of the node right before its own, and need not list the
+// A predecessorHint is what a contender leaves to the next one that its process sends into the
+// queue: its GUID, and behind whom it has waited. Where all contenders come back as soon as they
+// have given the lock back, they come back in the same order. So one that knows behind whom the one
+// before it has waited can guess the name of the node right before its own, and need not list the
 // contenders. It is a guess only: what a contender goes by is what it finds under that name.
 type predecessorHint struct {
-	guid    string
-	ahead   string // the name, without its number, of the node behind which was waited; empty if none is known
-	made    int64  // the transaction that made the directory of that node
-	existed int64  // a later one, at which that directory stood
-	trust   int    // see trusted
+	guid string
+	// the name, without its number, of the node behind which was waited; empty if none is known
+	ahead   string
+	made    int64 // the transaction that made the directory of that node
+	existed int64 // a later one, at which that directory stood
+	trust   int   // see trusted
 }
 
-// A memory is guessed from if it is trusted. It is trusted more each time that it was right, up to a bound, and much less each
-// time that it was wrong. A right guess saves a request and a wrong one costs one, so that guesses cost next to nothing where the
-// order of contenders is up to chance; and where it repeats, two that have changed places do not end them.
+// A memory is guessed from if it is trusted. It is trusted more each time that it was right, up to
+// a bound, and much less each time that it was wrong. A right guess saves a request and a wrong one
+// costs one, so that guesses cost next to nothing where the order of contenders is up to chance;
+// and where it repeats, two that have changed places do not end them.
 const (
 	trusted   = 2
 	trustMost = 8
@@ -59,8 +62,8 @@ func (m *predecessorHints) take() (predecessorHint, bool) {
 	return one, true
 }
 
-// usesHint tells whether a contender can go by a guess: it waits for everybody, so that the node right before its own is what
-// it waits for, and it does wait.
+// usesHint tells whether a contender can go by a guess: it waits for everybody, so that the node
+// right before its own is what it waits for, and it does wait.
 func (r *rule) usesHint() bool { return r.kind == exclusive && !r.try }
 
 // takeHint returns the memory for a contender, a new one if none was left.
@@ -80,9 +83,10 @@ func (q *queue) takeHint(r rule) (predecessorHint, error) {
 	return predecessorHint{guid: hex.EncodeToString(guid[:]), trust: trusted}, nil
 }
 
-// leaveHint leaves the contender's memory to the next one, when ZooKeeper has confirmed that its node is removed. Not if the GUID
-// is spoilt: two nodes with the same GUID must never stand at the same time, and nothing that was meant for one may reach
-// another. Nor where numbers are handed out again, as the name would be the same.
+// leaveHint leaves the contender's memory to the next one, when ZooKeeper has confirmed that its
+// node is removed. Not if the GUID is spoilt: two nodes with the same GUID must never stand at the
+// same time, and nothing that was meant for one may reach another. Nor where numbers are handed out
+// again, as the name would be the same.
 func (c *contender) leaveHint() {
 	if c.spoilt || !c.rule.usesHint() || !countsChildren(numberOf(c.node)) {
 		return
@@ -93,7 +97,8 @@ func (c *contender) leaveHint() {
 	c.hints.leave(c.predecessorHint)
 }
 
-// confirmHint takes from a listing behind whom the contender waits, and whether a guess would have told so.
+// confirmHint takes from a listing behind whom the contender waits, and whether a guess would have
+// told so.
 func (c *contender) confirmHint(before []entry, found *listing) {
 	if len(before) == 0 {
 		c.ahead, c.trust = "", 0
@@ -103,7 +108,8 @@ func (c *contender) confirmHint(before []entry, found *listing) {
 	ahead := nearest.name[:len(nearest.name)-numberLength]
 	switch {
 	case c.ahead == "": // Nothing was known.
-	case ahead == c.ahead && nearest.number == numberOf(c.node)-1 && c.proves(found.changed, numberOf(c.node)):
+	case ahead == c.ahead && nearest.number == numberOf(c.node)-1 &&
+		c.proves(found.changed, numberOf(c.node)):
 		c.right()
 	default:
 		c.wrong()
@@ -111,11 +117,12 @@ func (c *contender) confirmHint(before []entry, found *listing) {
 	c.ahead, c.made, c.existed = ahead, found.made, found.changed
 }
 
-// tryHint returns the contenders that this one waits for, nil if they must be listed. It looks for the node that the memory
-// names, with the number before the contender's own. If that stands nobody can be between the two, and whether others stand
-// before it is no matter until it ends: see awaitEvent. The only other thing that a listing tells is the fencing token. That is
-// known if the directory is; and it must be no higher than the transaction that made the contender's node, which comes after
-// the one that made the node before: see learnToken.
+// tryHint returns the contenders that this one waits for, nil if they must be listed. It looks for
+// the node that the memory names, with the number before the contender's own. If that stands nobody
+// can be between the two, and whether others stand before it is no matter until it ends: see
+// awaitEvent. The only other thing that a listing tells is the fencing token. That is known if the
+// directory is; and it must be no higher than the transaction that made the contender's node, which
+// comes after the one that made the node before: see learnToken.
 func (c *contender) tryHint() ([]entry, error) {
 	number := numberOf(c.node)
 	if !countsChildren(number) || number == 0 {
@@ -142,9 +149,10 @@ func (c *contender) tryHint() ([]entry, error) {
 	return []entry{unknown, nearest}, nil
 }
 
-// proves tells whether a directory must be the one that is remembered, by a transaction no earlier than the one that made
-// one of its nodes, and by how many nodes had come into it with that one. Had it been made since, it was by a
-// transaction after the one at which the remembered directory stood, and each of those nodes took one more.
+// proves tells whether a directory must be the one that is remembered, by a transaction no earlier
+// than the one that made one of its nodes, and by how many nodes had come into it with that one.
+// Had it been made since, it was by a transaction after the one at which the remembered directory
+// stood, and each of those nodes took one more.
 func (m *predecessorHint) proves(czxid int64, nodes int32) bool {
 	return czxid <= m.existed+int64(nodes)
 }
@@ -158,7 +166,8 @@ func (m *predecessorHint) draw() uint16 {
 	return binary.BigEndian.Uint16(drawn[:])
 }
 
-// unknown stands in a list of blockers for those of whom nothing is known, not even whether there are any.
+// unknown stands in a list of blockers for those of whom nothing is known, not even whether there
+// are any.
 var unknown = entry{}
 
 // numberLength is how many digits a number has that is not negative.

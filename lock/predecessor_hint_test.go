@@ -42,8 +42,9 @@ type turn struct {
 	cancel context.CancelFunc
 }
 
-// inRing runs a test in a world with so many clients, of which the first have gone round so often that each knows who comes before
-// it. In the lock's directory as many nodes as past says have come and gone before.
+// inRing runs a test in a world with so many clients, of which the first have gone round so often
+// that each knows who comes before it. In the lock's directory as many nodes as past says have come
+// and gone before.
 func inRing(t *testing.T, clients, contenders int, past int32, test func(r *ring)) {
 	inOldWorld(t, clients, past, func(w *world) {
 		r := &ring{world: w, mutexes: make(map[int]*lock.Mutex), had: make(map[string]bool)}
@@ -72,7 +73,8 @@ func (r *ring) come(client int) {
 	r.queue = append(r.queue, turn{r.start(ctx, r.mutexes[client]), client, cancel})
 }
 
-// leave lets the first give the lock back, which it must have by now and nobody beside it, and returns which client that was.
+// leave lets the first give the lock back, which it must have by now and nobody beside it, and
+// returns which client that was.
 func (r *ring) leave() (client int) {
 	r.t.Helper()
 	first := r.queue[0]
@@ -80,7 +82,8 @@ func (r *ring) leave() (client int) {
 	r.wantGranted(first.call)
 	for _, other := range r.queue {
 		if other.returned() {
-			r.t.Fatalf("c%d returned, error %v, while c%d holds the lock", other.client, other.err, first.client)
+			r.t.Fatalf("c%d returned, error %v, while c%d holds the lock", other.client, other.err,
+				first.client)
 		}
 	}
 	if r.last != nil && first.lease.Token() <= r.last.Token() {
@@ -112,7 +115,8 @@ func (r *ring) wantListings(client, want int, while func()) {
 	}
 }
 
-// Contenders that come back in the same order do not list each other, neither in a new directory nor in an old one.
+// Contenders that come back in the same order do not list each other, neither in a new directory
+// nor in an old one.
 func TestGuess(t *testing.T) {
 	for _, past := range []int32{0, 1000, math.MaxInt32 - 100} {
 		inRing(t, 3, 3, past, func(r *ring) {
@@ -124,7 +128,8 @@ func TestGuess(t *testing.T) {
 			for range 6 {
 				r.enter(r.leave())
 			}
-			for client := 1; client <= 3; client++ { // Each has given the lock back twice, and asked for it as often.
+			// Each has given the lock back twice, and asked for it as often.
+			for client := 1; client <= 3; client++ {
 				if got := r.requests(client, "") - before[client]; got != 2*3 {
 					t.Errorf("past %d: c%d took %d requests for each turn, want 3", past, client, got/2)
 				}
@@ -213,10 +218,15 @@ func TestGuessIsWrong(t *testing.T) {
 		{"numbers leap, as somebody has made many nodes at once", 3, 1000, func(r *ring) {
 			var leap []any
 			for range 100 {
-				leap = append(leap, &zk.CreateRequest{Path: "/lock/other", Acl: zk.WorldACL(zk.PermAll)}, &zk.DeleteRequest{Path: "/lock/other", Version: -1})
+				leap = append(leap, &zk.CreateRequest{Path: "/lock/other", Acl: zk.WorldACL(zk.PermAll)},
+					&zk.DeleteRequest{Path: "/lock/other", Version: -1})
 			}
 			client := r.leave()
-			if err := r.do(func() error { _, err := r.client(client).Multi(leap...); return err }); err != nil {
+			if err := r.do(func() error {
+				_,
+					err := r.client(client).Multi(leap...)
+				return err
+			}); err != nil {
 				r.t.Fatal(err)
 			}
 			r.enter(client)
@@ -266,7 +276,8 @@ func (r *ring) nodesOf(suffix string) int {
 	return n
 }
 
-// Two that have changed places are known to each other and to the one behind them from the next time on.
+// Two that have changed places are known to each other and to the one behind them from the next
+// time on.
 func TestGuessAfterASwap(t *testing.T) {
 	inRing(t, 3, 3, 1000, func(r *ring) {
 		for range 12 {
@@ -295,7 +306,8 @@ func TestGuessNoMore(t *testing.T) {
 		for round := range rounds {
 			lease := w.acquire(mutexes[4])
 			var waiters []*call
-			for _, i := range [][]int{{0, 1, 2, 3}, {1, 3, 0, 2}, {2, 0, 3, 1}, {3, 2, 1, 0}}[round%4] { // each behind another every time
+			// each behind another every time
+			for _, i := range [][]int{{0, 1, 2, 3}, {1, 3, 0, 2}, {2, 0, 3, 1}, {3, 2, 1, 0}}[round%4] {
 				waiters = append(waiters, w.start(background, mutexes[i]))
 				w.flow()
 			}
@@ -308,8 +320,10 @@ func TestGuessNoMore(t *testing.T) {
 			w.unlock(lease)
 		}
 		for client := 1; client <= 4; client++ {
-			if lists, watches := w.requests(client, "children"), w.requests(client, "get+watch"); lists != rounds || watches != rounds+1 {
-				t.Errorf("c%d sent %d requests to list and %d to watch, want %d and %d", client, lists, watches, rounds, rounds+1)
+			if lists, watches := w.requests(client, "children"),
+				w.requests(client, "get+watch"); lists != rounds || watches != rounds+1 {
+				t.Errorf("c%d sent %d requests to list and %d to watch, want %d and %d", client, lists, watches,
+					rounds, rounds+1)
 			}
 		}
 	})
@@ -395,7 +409,8 @@ func TestGUIDAgain(t *testing.T) {
 				lease := w.acquire(m)
 				prefix := first[:len(first)-len("0123456789")]
 				if again := strings.HasPrefix(lease.Node(), prefix); again != tc.again {
-					t.Errorf("%s after %s: the GUID is used again: %v, want %v", lease.Node(), first, again, tc.again)
+					t.Errorf("%s after %s: the GUID is used again: %v, want %v", lease.Node(), first, again,
+						tc.again)
 				}
 				w.unlock(lease)
 			})

@@ -14,8 +14,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A queue is a directory of ZooKeeper in which contenders make their nodes, and how this process does so. Every lock
-// of the package is one, with rules of its own about who waits for whom.
+// A queue is a directory of ZooKeeper in which contenders make their nodes, and how this process
+// does so. Every lock of the package is one, with rules of its own about who waits for whom.
 type queue struct {
 	client     Client
 	session    *Session // as which the client was given, or nil
@@ -45,7 +45,9 @@ type rule struct {
 // blockedBy tells whether the contender waits for one that stands before it.
 func (r *rule) blockedBy(e *entry) bool { return r.kind != shared || e.kind != shared }
 
-func newQueue(client Client, path string, sessionTimeout time.Duration, options []Option) (*queue, error) {
+func newQueue(client Client, path string, sessionTimeout time.Duration, options []Option) (*queue,
+	error,
+) {
 	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
 		return nil, fmt.Errorf("lock: path %q must begin with a slash and not end in one", path)
 	}
@@ -92,7 +94,8 @@ func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Done() == nil { // Nothing can call the attempt off, so that it need not go on without the caller.
+	// Nothing can call the attempt off, so that it need not go on without the caller.
+	if ctx.Done() == nil {
 		v, err := c.obtain()
 		if err != nil {
 			return nil, err
@@ -128,7 +131,8 @@ func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 	}
 }
 
-// list returns the contenders in the directory, in no order. A directory that is not there has none.
+// list returns the contenders in the directory, in no order. A directory that is not there has
+// none.
 func (q *queue) list() (listing, error) {
 	names, stat, err := q.client.Children(q.path)
 	if isNoNode(err) {
@@ -149,7 +153,8 @@ func (q *queue) list() (listing, error) {
 // sync makes sure that what is read next is no older than what was committed before the call.
 func (q *queue) sync() error { return syncWith(q.client, q.path) }
 
-// settle makes sure that what was sent before in this session is decided, and that what is read next shows it.
+// settle makes sure that what was sent before in this session is decided, and that what is read
+// next shows it.
 func (q *queue) settle() error { return agree(q.client, q.path) }
 
 func syncWith(client Client, path string) error {
@@ -159,24 +164,27 @@ func syncWith(client Client, path string) error {
 	return nil
 }
 
-// agree has ZooKeeper's servers agree on a write that changes nothing. The leader takes it only if the session lives, and
-// it is answered only when a majority has logged it, and when the server that answers has come so far. A read shows none of
-// that, and neither does a sync: a leader that has been deposed and does not know it yet answers one by itself
-// (ProposalRequestProcessor). A client without a method Multi has to make do with a sync.
+// agree has ZooKeeper's servers agree on a write that changes nothing. The leader takes it only if
+// the session lives, and it is answered only when a majority has logged it, and when the server
+// that answers has come so far. A read shows none of that, and neither does a sync: a leader that
+// has been deposed and does not know it yet answers one by itself (ProposalRequestProcessor). A
+// client without a method Multi has to make do with a sync.
 func agree(client Client, path string) error {
 	multi, ok := client.(multiClient)
 	if !ok {
 		return syncWith(client, path)
 	}
 	_, err := multi.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
-	if err != nil && !isNoNode(err) && !errors.Is(err, zk.ErrNoAuth) { // These two are what the leader has found as well.
+	// These two are what the leader has found as well.
+	if err != nil && !isNoNode(err) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
 	return nil
 }
 
-// ordered makes sure that the entries tell in which order their nodes were created. Where their numbers do not, it asks for
-// the transaction that created each node, and leaves out those that are gone by now.
+// ordered makes sure that the entries tell in which order their nodes were created. Where their
+// numbers do not, it asks for the transaction that created each node, and leaves out those that are
+// gone by now.
 func (q *queue) ordered(entries []entry) ([]entry, error) {
 	if numbersTell(entries) {
 		return entries, nil

@@ -9,13 +9,15 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A revocation is what stands in the data of a lock's directory, as JSON: which contenders are asked to give the lock back.
-// It is not in their nodes, as the contender behind one would take the change for a release: see giveWay.
+// A revocation is what stands in the data of a lock's directory, as JSON: which contenders are
+// asked to give the lock back. It is not in their nodes, as the contender behind one would take the
+// change for a release: see giveWay.
 type revocation struct {
 	Revoked []string `json:"revoked"` // the names of their nodes
 }
 
-// readRevocation returns what stands in a directory. Data that somebody else has put there are an error.
+// readRevocation returns what stands in a directory. Data that somebody else has put there are an
+// error.
 func readRevocation(data []byte) (revocation, error) {
 	var n revocation
 	if len(data) == 0 {

@@ -52,7 +52,8 @@ func TestMutexBesideReaders(t *testing.T) {
 	})
 }
 
-// A writer becomes a reader for one request: readers get in, no writer does, and node and token stay.
+// A writer becomes a reader for one request: readers get in, no writer does, and node and token
+// stay.
 func TestDowngrade(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
@@ -71,9 +72,11 @@ func TestDowngrade(t *testing.T) {
 		}
 		w.wantGranted(reader)
 		w.wantWaiting(writer)
-		w.wantError(w.begin(background, w.rwmutex(4).TryRLock), lock.ErrNotAcquired) // The writer waits before it.
+		// The writer waits before it.
+		w.wantError(w.begin(background, w.rwmutex(4).TryRLock), lock.ErrNotAcquired)
 		if lease.Node() != node || lease.Token() != token || lease.Err() != nil {
-			t.Errorf("after the downgrade: node %s, token %d, error %v", lease.Node(), lease.Token(), lease.Err())
+			t.Errorf("after the downgrade: node %s, token %d, error %v", lease.Node(), lease.Token(),
+				lease.Err())
 		}
 		w.pass(2 * sessionTimeout)
 		if lease.Err() != nil {
@@ -86,8 +89,8 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// A writer whose node is watched has heard of its own change when Downgrade returns: it asks for nothing more just then,
-// whatever its caller does next.
+// A writer whose node is watched has heard of its own change when Downgrade returns: it asks for
+// nothing more just then, whatever its caller does next.
 func TestDowngradeIsOneRequest(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
@@ -106,7 +109,8 @@ func TestDowngradeIsOneRequest(t *testing.T) {
 	})
 }
 
-// An owner that writes and reads keeps reading when it has done writing, and nobody writes in between.
+// An owner that writes and reads keeps reading when it has done writing, and nobody writes in
+// between.
 func TestUnlockTheWriter(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -147,9 +151,11 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-// A downgrade whose reply is lost has been made all the same, and one that was lost itself is made again.
+// A downgrade whose reply is lost has been made all the same, and one that was lost itself is made
+// again.
 func TestDowngradeOverALostConnection(t *testing.T) {
-	for name, lose := range map[string]func(*simzk.Cluster, *simzk.Link){"reply": (*simzk.Cluster).LoseReply, "request": (*simzk.Cluster).Cut} {
+	for name, lose := range map[string]func(*simzk.Cluster,
+		*simzk.Link){"reply": (*simzk.Cluster).LoseReply, "request": (*simzk.Cluster).Cut} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 2, func(w *world) {
 				lease := w.take(background, w.rwmutex(1).Lock)
@@ -181,14 +187,16 @@ func TestDowngradeEnds(t *testing.T) {
 		w.flow() // It goes on in the background.
 		reader := w.take(background, w.rwmutex(2).RLock)
 		w.unlock(lease)
-		if err := lease.Downgrade(background); !errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
+		if err := lease.Downgrade(background); !errors.Is(err, lock.ErrNotHeld) ||
+			errors.Is(err, lock.ErrLost) {
 			t.Errorf("Downgrade after Unlock: %v, want ErrNotHeld and not ErrLost", err)
 		}
 		w.unlock(reader)
 		lost := w.take(background, w.rwmutex(1).Lock)
 		go w.client(2).Delete(lost.Node(), -1)
 		w.serve(2)
-		if err := w.do(func() error { return lost.Downgrade(background) }); !errors.Is(err, lock.ErrLost) {
+		if err := w.do(func() error { return lost.Downgrade(background) }); !errors.Is(err,
+			lock.ErrLost) {
 			t.Errorf("Downgrade of what is lost: %v, want ErrLost", err)
 		}
 	})
@@ -206,7 +214,8 @@ func TestDowngradeRefused(t *testing.T) {
 		lease := w.take(background, m.Lock)
 		reader := w.begin(background, w.rwmutex(2).RLock)
 		w.flow()
-		if err := w.do(func() error { return lease.Downgrade(background) }); !errors.Is(err, zk.ErrNoAuth) {
+		if err := w.do(func() error { return lease.Downgrade(background) }); !errors.Is(err,
+			zk.ErrNoAuth) {
 			t.Errorf("Downgrade: %v, want ErrNoAuth", err)
 		}
 		w.pass(2 * sessionTimeout)
@@ -219,7 +228,8 @@ func TestDowngradeRefused(t *testing.T) {
 	})
 }
 
-// deafToData is a client that never hears of changed data, as go-zookeeper/zk may not after a reconnect.
+// deafToData is a client that never hears of changed data, as go-zookeeper/zk may not after a
+// reconnect.
 type deafToData struct{ *simzk.Conn }
 
 func (d deafToData) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {

@@ -1,10 +1,11 @@
 //go:build ignore
 
-// This program puts defects into package lock, one after the other, and demands that the test of each fails then, which passes
-// without. The defects stand in testdata/defects.txt, which says how it is to be read. It changes no file: the compiler is
-// given the edited text in the place of the file's. With -search it is interlock check that searches for the published ones, by no more than
-// the locks' names, and the program says how many it finds.
-// Usage, in the directory of the module: go run lock/sabotage.go [-search] [PATTERN], with a pattern for some of the names.
+// This program puts defects into package lock, one after the other, and demands that the test of
+// each fails then, which passes without. The defects stand in testdata/defects.txt, which says how
+// it is to be read. It changes no file: the compiler is given the edited text in the place of the
+// file's. With -search it is interlock check that searches for the published ones, by no more than
+// the locks' names, and the program says how many it finds. Usage, in the directory of the module:
+// go run lock/sabotage.go [-search] [PATTERN], with a pattern for some of the names.
 package main
 
 import (
@@ -31,7 +32,8 @@ const defectsPath = "lock/testdata/defects.txt"
 const (
 	// timeLimit is how long a test may take. Nearly all take a second or less.
 	timeLimit = 30 * time.Second
-	// buildLimit is how long other commands may take, and searchLimit one of the searches of search, which has no other limit.
+	// buildLimit is how long other commands may take, and searchLimit one of the searches of search,
+	// which has no other limit.
 	buildLimit, searchLimit = 4 * timeLimit, 20 * timeLimit
 )
 
@@ -107,7 +109,8 @@ func search(directory string, names *regexp.Regexp) error {
 		return err
 	}
 	defects = slices.DeleteFunc(defects, func(d defect) bool {
-		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" || !names.MatchString(d.name)
+		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" ||
+			!names.MatchString(d.name)
 	})
 	found := 0
 	for _, result := range each(directory, defects, defect.search) {
@@ -122,9 +125,11 @@ func search(directory string, names *regexp.Regexp) error {
 	return nil
 }
 
-// each does the work for all defects, on all processors, each in a directory of its own, and prints and yields the results in the
-// order of the defects.
-func each(directory string, defects []defect, work func(d defect, directory string) string) iter.Seq2[defect, string] {
+// each does the work for all defects, on all processors, each in a directory of its own, and prints
+// and yields the results in the order of the defects.
+func each(directory string, defects []defect,
+	work func(d defect, directory string) string,
+) iter.Seq2[defect, string] {
 	results := make([]chan string, len(defects))
 	workers := make(chan struct{}, runtime.NumCPU())
 	for i, d := range defects {
@@ -186,18 +191,21 @@ func parse(content string) ([]defect, error) {
 			last.old += line[1:] + "\n"
 			last.new += line[1:] + "\n"
 		default:
-			return nil, fmt.Errorf("%s:%d: %q is neither a keyword nor part of an edit", defectsPath, number, line)
+			return nil, fmt.Errorf("%s:%d: %q is neither a keyword nor part of an edit", defectsPath, number,
+				line)
 		}
 	}
 	for _, d := range defects {
 		if (d.kind == "control") != (len(d.edits) == 0) {
-			return nil, fmt.Errorf("%s:%d: a control has no edits, and every other entry has some", defectsPath, d.line)
+			return nil, fmt.Errorf("%s:%d: a control has no edits, and every other entry has some",
+				defectsPath, d.line)
 		}
 	}
 	return defects, nil
 }
 
-// passWithout demands that all tests pass as long as no defect is put in, and that none of TestDefects is left out.
+// passWithout demands that all tests pass as long as no defect is put in, and that none of
+// TestDefects is left out.
 func passWithout(directory string, defects []defect) error {
 	program := filepath.Join(directory, "sound")
 	if output, err := command("go", "test", "-c", "-o", program, "./lock"); err != nil {
@@ -245,7 +253,8 @@ func (d defect) try(directory string) string {
 		if err != nil {
 			return "WRONG: " + err.Error()
 		}
-		return d.judge(commandIn(directory, buildLimit, program, append([]string{"check"}, strings.Fields(d.name)...)...))
+		return d.judge(commandIn(directory, buildLimit, program,
+			append([]string{"check"}, strings.Fields(d.name)...)...))
 	}
 	program, err := d.build(directory, "test", "-c", "./lock")
 	if err != nil {
@@ -254,10 +263,13 @@ func (d defect) try(directory string) string {
 	return d.judge(testing(program, "-test.run="+pattern(d.name)))
 }
 
-// Where interlock check searches for a defect: with each of the locks that are made of package lock, on one server and on three, with
-// the default faults.
+// Where interlock check searches for a defect: with each of the locks that are made of package
+// lock, on one server and on three, with the default faults.
 var (
-	searched = [...]string{"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session", "no-deadline", "deadline-retry", "pair", "aged-directory", "sequence-overflow"}
+	searched = [...]string{
+		"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded",
+		"session", "no-deadline", "deadline-retry", "pair", "aged-directory", "sequence-overflow",
+	}
 	searches = [...]string{"--servers=1 --schedules=2000", "--servers=3 --schedules=1500"}
 )
 
@@ -273,25 +285,29 @@ func (d defect) search(directory string) string {
 	}
 	for _, bounds := range searches {
 		for _, lock := range searched {
-			arguments := append([]string{"check", "--workers=1", "--lock=" + lock}, strings.Fields(bounds)...)
+			arguments := append([]string{"check", "--workers=1", "--lock=" + lock},
+				strings.Fields(bounds)...)
 			output, err := commandIn(directory, searchLimit, program, arguments...)
 			var exit *exec.ExitError
 			switch violated := first(`\nVIOLATION ([a-z-]+)`, output); {
 			case violated != "":
-				return fmt.Sprintf("violates %s, %s, schedule %s of %s", violated, lock, first(`\nfound by schedule (\d+)`, output), bounds)
+				return fmt.Sprintf("violates %s, %s, schedule %s of %s", violated, lock,
+					first(`\nfound by schedule (\d+)`, output), bounds)
 			case strings.Contains("\n"+output, "\npanic: "):
 				return fmt.Sprintf("panics, %s, %s", lock, bounds)
 			case err != nil && !errors.As(err, &exit):
 				return fmt.Sprintf("stands still, %s, %s", lock, bounds)
 			case err != nil:
-				return fmt.Sprintf("fails, %s, %s: %s", lock, bounds, output[strings.LastIndexByte(strings.TrimSpace(output), '\n')+1:])
+				return fmt.Sprintf("fails, %s, %s: %s", lock, bounds,
+					output[strings.LastIndexByte(strings.TrimSpace(output), '\n')+1:])
 			}
 		}
 	}
 	return unfound
 }
 
-// build makes a directory, builds the program in which the defect is, and returns where that stands.
+// build makes a directory, builds the program in which the defect is, and returns where that
+// stands.
 func (d defect) build(directory string, arguments ...string) (program string, err error) {
 	if err := os.Mkdir(directory, 0o755); err != nil {
 		return "", err
@@ -302,14 +318,16 @@ func (d defect) build(directory string, arguments ...string) (program string, er
 	}
 	program = filepath.Join(directory, "program")
 	// The packages come last.
-	arguments = slices.Insert(arguments, len(arguments)-1, "-overlay", overlay, "-ldflags=-s -w", "-o", program)
+	arguments = slices.Insert(arguments, len(arguments)-1, "-overlay", overlay, "-ldflags=-s -w", "-o",
+		program)
 	if output, err := command("go", arguments...); err != nil {
 		return "", fmt.Errorf("%s:%d: it does not compile: %v\n%s", defectsPath, d.line, err, output)
 	}
 	return program, nil
 }
 
-// overlay writes down what the compiler is to take in the place of which file, and returns the path of that.
+// overlay writes down what the compiler is to take in the place of which file, and returns the path
+// of that.
 func (d defect) overlay(directory string) (string, error) {
 	replaced := make(map[string]string)
 	texts := make(map[string]string)
@@ -322,7 +340,8 @@ func (d defect) overlay(directory string) (string, error) {
 			texts[e.file] = "\n" + string(content)
 		}
 		if n := strings.Count(texts[e.file], "\n"+e.old); n != 1 || e.old == "" {
-			return "", fmt.Errorf("%s:%d: the old lines stand %d times in %s, and should once", defectsPath, e.line, n, e.file)
+			return "", fmt.Errorf("%s:%d: the old lines stand %d times in %s, and should once", defectsPath,
+				e.line, n, e.file)
 		}
 		texts[e.file] = strings.Replace(texts[e.file], "\n"+e.old, "\n"+e.new, 1)
 	}
@@ -347,14 +366,16 @@ func (d defect) overlay(directory string) (string, error) {
 // judge says what became of a test or a search with the defect put in.
 func (d defect) judge(output string, err error) string {
 	var exit *exec.ExitError
-	switch timedOut := errors.Is(err, context.DeadlineExceeded) || strings.Contains(output, "panic: test timed out"); {
+	switch timedOut := errors.Is(err, context.DeadlineExceeded) ||
+		strings.Contains(output, "panic: test timed out"); {
 	case timedOut && d.hangs:
 		return "hangs"
 	case timedOut:
 		return fmt.Sprintf("WRONG: hangs, which %s:%d does not say", defectsPath, d.line)
 	case err == nil:
 		return "WRONG: the defect is not found"
-	case !errors.As(err, &exit) || strings.Contains("\n"+output, "\npanic: ") || strings.Contains("\n"+output, "\nfatal error: "):
+	case !errors.As(err, &exit) || strings.Contains("\n"+output, "\npanic: ") ||
+		strings.Contains("\n"+output, "\nfatal error: "):
 		return fmt.Sprintf("WRONG: it crashes: %v\n%s", err, output)
 	case d.kind == "check" && !strings.Contains(output, "\nVIOLATION "):
 		return fmt.Sprintf("WRONG: %v\n%s", err, output)
@@ -381,14 +402,17 @@ func pattern(name string) string {
 
 // testing runs tests that were compiled, in the directory of their package.
 func testing(program string, arguments ...string) (string, error) {
-	return commandIn("lock", buildLimit, program, append(arguments, "-test.timeout="+timeLimit.String())...)
+	return commandIn("lock", buildLimit, program,
+		append(arguments, "-test.timeout="+timeLimit.String())...)
 }
 
 func command(name string, arguments ...string) (string, error) {
 	return commandIn("", buildLimit, name, arguments...)
 }
 
-func commandIn(directory string, limit time.Duration, name string, arguments ...string) (string, error) {
+func commandIn(directory string, limit time.Duration, name string, arguments ...string) (string,
+	error,
+) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, name, arguments...)

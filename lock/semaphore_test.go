@@ -45,7 +45,8 @@ func TestSemaphoreKnowsNoOwner(t *testing.T) {
 		s := w.semaphore(1, 2)
 		first, second := w.take(owner, s.Lock), w.take(owner, s.Lock)
 		if first.Node() == second.Node() || first.Token() >= second.Token() {
-			t.Errorf("nodes %s and %s, tokens %d and %d", first.Node(), second.Node(), first.Token(), second.Token())
+			t.Errorf("nodes %s and %s, tokens %d and %d", first.Node(), second.Node(), first.Token(),
+				second.Token())
 		}
 		w.wantError(w.begin(owner, s.TryLock), lock.ErrNotAcquired)
 	})
@@ -98,8 +99,13 @@ func TestNewSemaphoreRefuses(t *testing.T) {
 		path   string
 		places int
 		want   string
-	}{{"/lock", 0, "at least one place"}, {"/lock", -1, "at least one place"}, {"lock", 1, `path "lock"`}} {
-		if _, err := lock.NewSemaphore(&identified{}, tc.path, tc.places, time.Second); err == nil || !strings.Contains(err.Error(), tc.want) {
+	}{
+		{"/lock", 0, "at least one place"},
+		{"/lock", -1, "at least one place"},
+		{"lock", 1, `path "lock"`},
+	} {
+		if _, err := lock.NewSemaphore(&identified{}, tc.path, tc.places, time.Second); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("NewSemaphore(%q, %d): %v", tc.path, tc.places, err)
 		}
 	}

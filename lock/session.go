@@ -12,15 +12,17 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrSessionLost is the error of whatever needs a session that is over, or may be. What wraps it says why.
+// ErrSessionLost is the error of whatever needs a session that is over, or may be. What wraps it
+// says why.
 var ErrSessionLost = errors.New("lock: session lost")
 
 // The reasons for which a session is lost.
 var (
 	errSessionExpired = fmt.Errorf("%w: ZooKeeper says that it has expired", ErrSessionLost)
 	errSessionNew     = fmt.Errorf("%w: the client has opened another", ErrSessionLost)
-	errSessionSilent  = fmt.Errorf("%w: ZooKeeper could not be reached for so long that it may be over", ErrSessionLost)
-	errSessionClosed  = fmt.Errorf("%w: %w", ErrSessionLost, zk.ErrClosing)
+	errSessionSilent  = fmt.Errorf("%w: ZooKeeper could not be reached for so long that it may be "+
+		"over", ErrSessionLost)
+	errSessionClosed = fmt.Errorf("%w: %w", ErrSessionLost, zk.ErrClosing)
 )
 
 // A SessionStatus says how a session is.
@@ -30,7 +32,8 @@ type SessionStatus string
 const (
 	SessionConnected SessionStatus = "connected" // ZooKeeper has answered, and the session lives
 	SessionSuspended SessionStatus = "suspended" // the connection is lost, the session may come back
-	SessionLost      SessionStatus = "lost"      // it is over, or may be: whatever depended on it must stop
+	// it is over, or may be: whatever depended on it must stop
+	SessionLost SessionStatus = "lost"
 )
 
 // A SessionEvent is a change of a session's status.
@@ -40,24 +43,26 @@ type SessionEvent struct {
 	Err    error // of SessionLost: why, an error that wraps [ErrSessionLost]
 }
 
-// A Session is a [Client] that knows how its session is. It takes the place of the client wherever a lock is made, and
-// there saves whoever waits for a lock the request right before it is granted. Its methods may be called by any number of
-// goroutines.
+// A Session is a [Client] that knows how its session is. It takes the place of the client wherever
+// a lock is made, and there saves whoever waits for a lock the request right before it is granted.
+// Its methods may be called by any number of goroutines.
 //
-// It takes over what go-zookeeper/zk tells of its state, which is easily missed: the client's channel holds six events and
-// drops the rest, and after an expiry the client opens a new session without a word. Whoever wants to know calls [Session.Events]
-// or [Session.Context], as often as needed; nobody misses anything, and nobody holds up anybody.
+// It takes over what go-zookeeper/zk tells of its state, which is easily missed: the client's
+// channel holds six events and drops the rest, and after an expiry the client opens a new session
+// without a word. Whoever wants to know calls [Session.Events] or [Session.Context], as often as
+// needed; nobody misses anything, and nobody holds up anybody.
 //
-// A session counts as lost as soon as ZooKeeper says so, as the client has opened another, or as a third of its timeout has
-// passed since the last request was sent that ZooKeeper has confirmed: see the bound on clocks in the
-// documentation of this package. A session that was taken for lost only for the last of these can come back. To know all
-// that, a session has ZooKeeper agree on an empty write in each sixth of its timeout, from the first call of Events or
-// Context on.
+// A session counts as lost as soon as ZooKeeper says so, as the client has opened another, or as a
+// third of its timeout has passed since the last request was sent that ZooKeeper has confirmed: see
+// the bound on clocks in the documentation of this package. A session that was taken for lost only
+// for the last of these can come back. To know all that, a session has ZooKeeper agree on an empty
+// write in each sixth of its timeout, from the first call of Events or Context on.
 type Session struct {
 	Client
 	timeout time.Duration
-	asks    chan chan struct{} // for the goroutine that reads the client's channel; nil with a callback
-	ended   chan struct{}      // closed once the client is closed
+	// for the goroutine that reads the client's channel; nil with a callback
+	asks  chan chan struct{}
+	ended chan struct{} // closed once the client is closed
 
 	mu       sync.Mutex
 	early    []zk.Event // that came before the client was known
@@ -94,15 +99,18 @@ func (c *sessionChange) await(ctx context.Context) bool {
 	}
 }
 
-// validity is how long a session, and what belongs to it, stands for sure after a write was sent that was answered. Why
-// it is no more than a third of the timeout is said in the documentation of this package.
+// validity is how long a session, and what belongs to it, stands for sure after a write was sent
+// that was answered. Why it is no more than a third of the timeout is said in the documentation of
+// this package.
 func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 
-// NewSession returns the session of a client that was connected with that timeout, and takes over its channel of events,
-// which nobody else may read. [OpenSession] is better where there is the choice, as it misses nothing by itself: from a
-// channel that was full something may be missing, so that a session then asks anew.
+// NewSession returns the session of a client that was connected with that timeout, and takes over
+// its channel of events, which nobody else may read. [OpenSession] is better where there is the
+// choice, as it misses nothing by itself: from a channel that was full something may be missing, so
+// that a session then asks anew.
 //
-// The timeout must be positive, or else no lock can be made on the session. It ends with the client: when the channel is closed.
+// The timeout must be positive, or else no lock can be made on the session. It ends with the
+// client: when the channel is closed.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
 	s.asks = make(chan chan struct{})
@@ -111,15 +119,17 @@ func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *S
 	return s
 }
 
-// OpenSession connects a client and returns its session. The function must call zk.Connect with that timeout and the
-// callback, and may give it any other option:
+// OpenSession connects a client and returns its session. The function must call zk.Connect with
+// that timeout and the callback, and may give it any other option:
 //
 //	session, err := lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event, error) {
 //		return zk.Connect(servers, timeout, zk.WithEventCallback(callback))
 //	})
 //
 // It returns the function's error. It does not wait for the connection.
-func OpenSession(timeout time.Duration, connect func(zk.EventCallback) (*zk.Conn, <-chan zk.Event, error)) (*Session, error) {
+func OpenSession(timeout time.Duration, connect func(zk.EventCallback) (*zk.Conn, <-chan zk.Event,
+	error),
+) (*Session, error) {
 	s := newSession(timeout)
 	conn, events, err := connect(s.handle)
 	if err != nil {
@@ -136,7 +146,8 @@ func OpenSession(timeout time.Duration, connect func(zk.EventCallback) (*zk.Conn
 
 func newSession(timeout time.Duration) *Session {
 	return &Session{timeout: timeout, ended: make(chan struct{}), latest: &sessionChange{
-		SessionEvent: SessionEvent{Status: SessionSuspended}, ready: make(chan struct{})}}
+		SessionEvent: SessionEvent{Status: SessionSuspended}, ready: make(chan struct{}),
+	}}
 }
 
 // Timeout returns the session's timeout.
@@ -260,7 +271,8 @@ func (s *Session) lose(why error) {
 	}
 }
 
-// enlist lets a grant end as soon as the client says that its session is over. The client may have said so before.
+// enlist lets a grant end as soon as the client says that its session is over. The client may have
+// said so before.
 func (s *Session) enlist(g *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +289,10 @@ func (s *Session) delist(g *tenure) {
 
 // change tells everybody of the session's new status. The caller holds the lock.
 func (s *Session) change(status SessionStatus, err error) {
-	next := &sessionChange{SessionEvent: SessionEvent{Status: status, ID: s.id, Err: err}, ready: make(chan struct{})}
+	next := &sessionChange{
+		SessionEvent: SessionEvent{Status: status, ID: s.id, Err: err},
+		ready:        make(chan struct{}),
+	}
 	s.latest.next = next
 	close(s.latest.ready)
 	s.latest = next
@@ -297,9 +312,9 @@ func (s *Session) end() {
 	}
 }
 
-// line returns a number for the connection that the client has. As long as it stays the same, all that ZooKeeper had to
-// tell has come over one connection, in the order in which it happened. It knows of all that the client has told before
-// the call.
+// line returns a number for the connection that the client has. As long as it stays the same, all
+// that ZooKeeper had to tell has come over one connection, in the order in which it happened. It
+// knows of all that the client has told before the call.
 func (s *Session) line() uint64 {
 	if s.asks != nil {
 		answer := make(chan struct{})
@@ -328,8 +343,9 @@ func (s *Session) observe() *sessionChange {
 	return s.latest
 }
 
-// beatNow puts the next request forward. The caller holds the lock. Timers that end at once will not do: under the race detector Go
-// 1.26 crashes where several goroutines of a synctest bubble start some together.
+// beatNow puts the next request forward. The caller holds the lock. Timers that end at once will
+// not do: under the race detector Go 1.26 crashes where several goroutines of a synctest bubble
+// start some together.
 func (s *Session) beatNow() {
 	s.beats.Stop()
 	go s.beat()
@@ -378,19 +394,22 @@ func (s *Session) expire() {
 	}
 }
 
-// Events returns what becomes of the session, beginning with how it is at the moment. The sequence ends when the context
-// does, or when the client was closed. However late the caller comes for the next event, none is missing.
+// Events returns what becomes of the session, beginning with how it is at the moment. The sequence
+// ends when the context does, or when the client was closed. However late the caller comes for the
+// next event, none is missing.
 func (s *Session) Events(ctx context.Context) iter.Seq[SessionEvent] {
 	return func(yield func(SessionEvent) bool) {
-		for at := s.observe(); yield(at.SessionEvent) && at.Err != errSessionClosed && at.await(ctx); at = at.next {
+		for at := s.observe(); yield(at.SessionEvent) && at.Err != errSessionClosed &&
+			at.await(ctx); at = at.next {
 		}
 	}
 }
 
-// Context waits until the session is connected, and returns a context that ends when that session is lost, or with its
-// parent. [context.Cause] says why: after a loss it returns an error that wraps [ErrSessionLost]. A context that has
-// ended stays so, also where the session comes back. Context returns the parent's cause if that ends first, and an error
-// that wraps [ErrSessionLost] and zk.ErrClosing if the client was closed. Until the returned context ends a goroutine waits for
+// Context waits until the session is connected, and returns a context that ends when that session
+// is lost, or with its parent. [context.Cause] says why: after a loss it returns an error that
+// wraps [ErrSessionLost]. A context that has ended stays so, also where the session comes back.
+// Context returns the parent's cause if that ends first, and an error that wraps [ErrSessionLost]
+// and zk.ErrClosing if the client was closed. Until the returned context ends a goroutine waits for
 // that: give it a parent that ends when the context is not needed any more.
 func (s *Session) Context(parent context.Context) (context.Context, error) {
 	at := s.observe()
@@ -412,12 +431,13 @@ func (s *Session) Context(parent context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// Do calls a function that sends requests, and tells whether all of them were carried out under one session, the one whose
-// id the function is given. A request that go-zookeeper/zk cannot send at once waits for the next connection, even if by
-// then the session is another: an ephemeral node can so come to belong to a session that its maker knows nothing of, and
-// what was read before can be out of date. Do returns the function's error, joined with one that wraps [ErrSessionLost] if
-// there was no session when it began, or it is another by the end: then any of the requests may have been carried out under
-// either. Do sends nothing by itself.
+// Do calls a function that sends requests, and tells whether all of them were carried out under one
+// session, the one whose id the function is given. A request that go-zookeeper/zk cannot send at
+// once waits for the next connection, even if by then the session is another: an ephemeral node can
+// so come to belong to a session that its maker knows nothing of, and what was read before can be
+// out of date. Do returns the function's error, joined with one that wraps [ErrSessionLost] if
+// there was no session when it began, or it is another by the end: then any of the requests may
+// have been carried out under either. Do sends nothing by itself.
 func (s *Session) Do(requests func(id int64) error) error {
 	before := s.Client.SessionID()
 	err := requests(before)

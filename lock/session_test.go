@@ -79,7 +79,8 @@ func TestSessionExpires(t *testing.T) {
 		w.cluster.Expire(old)
 		w.pass(3 * time.Second)
 		events := l.events
-		l.want(t, lock.SessionSuspended, lock.SessionConnected, lock.SessionSuspended, lock.SessionLost, lock.SessionConnected)
+		l.want(t, lock.SessionSuspended, lock.SessionConnected, lock.SessionSuspended, lock.SessionLost,
+			lock.SessionConnected)
 		if lost := events[3]; lost.ID != old || !errors.Is(lost.Err, lock.ErrSessionLost) {
 			t.Errorf("lost: %+v, want session %#x and why", lost, old)
 		}
@@ -107,11 +108,13 @@ func muffled(events <-chan zk.Event, dropped func(zk.Event) bool) <-chan zk.Even
 	return out
 }
 
-// A new session is noticed although the client's channel has dropped all that would have told of it.
+// A new session is noticed although the client's channel has dropped all that would have told of
+// it.
 func TestSessionOpenedSilently(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		deaf := false
-		s := lock.NewSession(w.client(1), muffled(w.client(1).Events(), func(zk.Event) bool { return deaf }), sessionTimeout)
+		s := lock.NewSession(w.client(1), muffled(w.client(1).Events(),
+			func(zk.Event) bool { return deaf }), sessionTimeout)
 		l := w.listen(s)
 		w.flow()
 		deaf = true
@@ -121,7 +124,8 @@ func TestSessionOpenedSilently(t *testing.T) {
 		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrSessionLost) {
 			t.Errorf("the context of the old session: %v", cause)
 		}
-		if last := l.events[len(l.events)-1]; last.Status != lock.SessionConnected || last.ID != w.client(1).SessionID() {
+		if last := l.events[len(l.events)-1]; last.Status != lock.SessionConnected ||
+			last.ID != w.client(1).SessionID() {
 			t.Errorf("at last %+v, want the new session", last)
 		}
 	})
@@ -139,8 +143,9 @@ func (w *world) sessionContext(s *lock.Session) context.Context {
 	return standing
 }
 
-// Whoever is cut off knows by its own clock, before an ephemeral node of the session can go, that the session may be over,
-// whenever in the life of the session that happens and however slowly messages come through.
+// Whoever is cut off knows by its own clock, before an ephemeral node of the session can go, that
+// the session may be over, whenever in the life of the session that happens and however slowly
+// messages come through.
 func TestSessionIsLostBeforeItEnds(t *testing.T) {
 	for cut := range 40 {
 		t.Run(fmt.Sprint(cut), func(t *testing.T) {
@@ -166,12 +171,18 @@ func TestSessionIsLostBeforeItEnds(t *testing.T) {
 // It is no matter whether the client may read the node that is asked for.
 func TestSessionWithoutPermission(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.cluster.Tree().Apply(&tree.Write{Op: wire.OpSetACL, Path: "/zookeeper", Version: -1,
-			ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "ip", ID: "192.0.2.1"}}})
+		w.cluster.Tree().Apply(&tree.Write{
+			Op: wire.OpSetACL, Path: "/zookeeper", Version: -1,
+			ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "ip", ID: "192.0.2.1"}},
+		})
 		if ctx := w.sessionContext(w.session(1)); ctx.Err() != nil {
 			t.Error(ctx.Err())
 		}
-		if err := w.do(func() error { _, _, err := w.client(1).Get("/zookeeper"); return err }); !errors.Is(err, zk.ErrNoAuth) {
+		if err := w.do(func() error {
+			_, _,
+				err := w.client(1).Get("/zookeeper")
+			return err
+		}); !errors.Is(err, zk.ErrNoAuth) {
 			t.Errorf("the node can be read: %v", err)
 		}
 	})
@@ -192,7 +203,8 @@ func TestSessionComesBack(t *testing.T) {
 		w.pass(1200 * time.Millisecond)
 		l.want(t, lock.SessionConnected)
 		if old.Err() == nil || w.client(1).SessionID() != id {
-			t.Errorf("old context %v, session %#x of before, %#x now", old.Err(), id, w.client(1).SessionID())
+			t.Errorf("old context %v, session %#x of before, %#x now", old.Err(), id,
+				w.client(1).SessionID())
 		}
 		if again := w.sessionContext(s); again.Err() != nil {
 			t.Error(again.Err())
@@ -212,7 +224,8 @@ func TestSessionOfAClosedClient(t *testing.T) {
 		l.events = nil
 		go w.client(1).Close()
 		w.flow()
-		if last := l.events[len(l.events)-1]; last.Status != lock.SessionLost || !errors.Is(last.Err, zk.ErrClosing) {
+		if last := l.events[len(l.events)-1]; last.Status != lock.SessionLost ||
+			!errors.Is(last.Err, zk.ErrClosing) {
 			t.Errorf("at last %+v", last)
 		}
 		if cause := context.Cause(ctx); !errors.Is(cause, zk.ErrClosing) {
@@ -234,14 +247,23 @@ type identified struct {
 
 func (c *identified) SessionID() int64 { return c.id }
 
-// A request that was queued under one session and may have been carried out under the next is found out.
+// A request that was queued under one session and may have been carried out under the next is found
+// out.
 func TestSessionDo(t *testing.T) {
 	failed := errors.New("failed")
 	for _, tc := range []struct {
 		before, after int64
 		err           error
 		lost          bool
-	}{{7, 7, nil, false}, {7, 7, failed, false}, {7, 8, nil, true}, {7, 8, failed, true}, {7, 0, nil, true}, {0, 8, nil, true}, {0, 0, nil, true}} {
+	}{
+		{7, 7, nil, false},
+		{7, 7, failed, false},
+		{7, 8, nil, true},
+		{7, 8, failed, true},
+		{7, 0, nil, true},
+		{0, 8, nil, true},
+		{0, 0, nil, true},
+	} {
 		client := &identified{id: tc.before}
 		s := lock.NewSession(client, nil, sessionTimeout)
 		err := s.Do(func(id int64) error {
@@ -251,13 +273,15 @@ func TestSessionDo(t *testing.T) {
 			client.id = tc.after
 			return tc.err
 		})
-		if errors.Is(err, lock.ErrSessionLost) != tc.lost || tc.err != nil && !errors.Is(err, tc.err) || err != nil && !tc.lost && tc.err == nil {
+		if errors.Is(err, lock.ErrSessionLost) != tc.lost || tc.err != nil && !errors.Is(err, tc.err) ||
+			err != nil && !tc.lost && tc.err == nil {
 			t.Errorf("%+v: %v", tc, err)
 		}
 	}
 }
 
-// With a session, whoever waits right behind the holder needs to ask nothing when its turn has come.
+// With a session, whoever waits right behind the holder needs to ask nothing when its turn has
+// come.
 func TestSessionSparesTheConfirmation(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -283,7 +307,8 @@ func TestSessionSparesTheConfirmation(t *testing.T) {
 	})
 }
 
-// Not so where the contender's own node may be gone, or the news of it may come after that of the holder's end.
+// Not so where the contender's own node may be gone, or the news of it may come after that of the
+// holder's end.
 func TestSessionConfirms(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -326,7 +351,8 @@ func TestSessionConfirms(t *testing.T) {
 				go holder.Unlock(background)
 				w.pass(2 * time.Second)
 				w.wantGranted(c)
-				if stat, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands || stat.EphemeralOwner != w.client(2).SessionID() {
+				if stat, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands ||
+					stat.EphemeralOwner != w.client(2).SessionID() {
 					t.Errorf("granted by %s, which stands: %v", c.lease.Node(), stands)
 				}
 				if made := w.requests(2, "create"); made != tc.nodes {
@@ -337,8 +363,8 @@ func TestSessionConfirms(t *testing.T) {
 	}
 }
 
-// After a reconnect the news of the holder's end may come before that of one's own. Here the session timeout is so long that the
-// session needs no proof.
+// After a reconnect the news of the holder's end may come before that of one's own. Here the
+// session timeout is so long that the session needs no proof.
 func TestSessionNewsOutOfOrder(t *testing.T) {
 	const timeout = 10 * sessionTimeout
 	for _, digits := range [][2]int{{1, 9}, {9, 1}} {
@@ -347,7 +373,8 @@ func TestSessionNewsOutOfOrder(t *testing.T) {
 			session := lock.NewSession(w.client(2), w.client(2).Events(), timeout)
 			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)}, 16)))
 			c := w.begin(background, must(lock.NewMutex(session, "/lock", timeout, random)).Lock)
-			w.pass(timeout/10 + 100*time.Millisecond) // It watches its node, and has not looked at it lately.
+			// It watches its node, and has not looked at it lately.
+			w.pass(timeout/10 + 100*time.Millisecond)
 			w.wantWaiting(c)
 			w.wantNodes(2)
 			w.cluster.Cut(w.client(2).Link)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A tenure is the turn of a contender. The leases on it belong to one owner; it ends with the last of them, or when the
-// lock is lost.
+// A tenure is the turn of a contender. The leases on it belong to one owner; it ends with the last
+// of them, or when the lock is lost.
 type tenure struct {
 	contender *contender
 	node      string
@@ -32,15 +32,19 @@ type tenure struct {
 
 func newTenure(c *contender, token int64) *tenure {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	g := &tenure{contender: c, node: c.node, token: token, session: c.owner, forget: func() {}, ctx: ctx, cancel: cancel,
-		revoked: make(chan struct{}), reading: !c.rule.kind.alone()}
+	g := &tenure{
+		contender: c, node: c.node, token: token, session: c.owner, forget: func() {}, ctx: ctx,
+		cancel:  cancel,
+		revoked: make(chan struct{}), reading: !c.rule.kind.alone(),
+	}
 	if c.rule.kind == writer {
 		g.marked = make(chan struct{})
 	}
 	return g
 }
 
-// enter returns a lease on the grant, or errEnded if the grant has ended. A reader must not become a writer.
+// enter returns a lease on the grant, or errEnded if the grant has ended. A reader must not become
+// a writer.
 func (g *tenure) enter(shared bool) (*Lease, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,7 +62,8 @@ func (g *tenure) enter(shared bool) (*Lease, error) {
 	return &Lease{tenure: g, shared: shared, ctx: ctx, cancel: cancel}, nil
 }
 
-// leave ends a lease's part in the grant. It tells whether the lease was the last, and whether it was exclusive.
+// leave ends a lease's part in the grant. It tells whether the lease was the last, and whether it
+// was exclusive.
 func (g *tenure) leave(l *Lease) (last, wrote bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,8 +111,8 @@ func (g *tenure) demote(l *Lease) {
 	g.read(l)
 }
 
-// read takes note that a lease is exclusive no longer. The last to be so lets other readers in, unless the lock is a
-// Mutex: that is shared by nobody but those who have its owner.
+// read takes note that a lease is exclusive no longer. The last to be so lets other readers in,
+// unless the lock is a Mutex: that is shared by nobody but those who have its owner.
 func (g *tenure) read(l *Lease) {
 	if l.shared {
 		return
@@ -171,9 +176,9 @@ func (g *tenure) extend(until time.Time) {
 	g.until = until
 }
 
-// look ends the grant if its time is over, or its session as the client knows. A timer does the former too, but where the
-// process was paused it may not have fired yet. The client has another session, or none, only once it was told that this one
-// is over.
+// look ends the grant if its time is over, or its session as the client knows. A timer does the
+// former too, but where the process was paused it may not have fired yet. The client has another
+// session, or none, only once it was told that this one is over.
 func (g *tenure) look() {
 	g.mu.Lock()
 	over := !time.Now().Before(g.until)

@@ -96,7 +96,8 @@ func TestOneDeadline(t *testing.T) {
 		}
 		w.pass(1100 * time.Millisecond)
 		if !c.returned() || !errors.Is(c.err, context.DeadlineExceeded) {
-			t.Errorf("after %v: returned %v with %v, want the deadline of 3 s", time.Since(began), c.returned(), c.err)
+			t.Errorf("after %v: returned %v with %v, want the deadline of 3 s", time.Since(began),
+				c.returned(), c.err)
 		}
 	})
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// blockers returns the contenders that stand before this one and that it waits for, the nearest of them last.
+// blockers returns the contenders that stand before this one and that it waits for, the nearest of
+// them last.
 func (c *contender) blockers() ([]entry, error) {
 	if c.hinting {
 		c.hinting = false
@@ -20,7 +21,8 @@ func (c *contender) blockers() ([]entry, error) {
 	return c.listBlockers()
 }
 
-// listBlockers lists them. Whoever comes later stands behind, so none need be looked for that is not in this list.
+// listBlockers lists them. Whoever comes later stands behind, so none need be looked for that is
+// not in this list.
 func (c *contender) listBlockers() ([]entry, error) {
 	found, err := c.listOwn()
 	if err != nil {
@@ -43,7 +45,8 @@ func (c *contender) listBlockers() ([]entry, error) {
 		switch e := &entries[i]; {
 		case e.name == mine.name:
 		case e.guid == c.guid:
-			// A second node of this contender: a request that was taken for lost has been carried out after all.
+			// A second node of this contender: a request that was taken for lost has been carried out after
+			// all.
 			if err := c.delete(c.at(e.name)); err != nil {
 				return nil, err
 			}
@@ -61,14 +64,18 @@ func (c *contender) isOwn(e entry) bool {
 	return e.guid == c.guid && strings.HasSuffix(c.node, e.name)
 }
 
-// listOwn lists the contenders, with this one among them unless its node is gone. The listing that was sent along with the
-// request for the node will do, if the server has handled it after that request: it shows the node then, and before it only
-// an older node of the same name, where numbers are handed out again.
+// listOwn lists the contenders, with this one among them unless its node is gone. The listing that
+// was sent along with the request for the node will do, if the server has handled it after that
+// request: it shows the node then, and before it only an older node of the same name, where numbers
+// are handed out again.
 func (c *contender) listOwn() (listing, error) {
 	if c.along != nil {
 		first := <-c.along
 		c.along = nil
-		if slices.ContainsFunc(first.entries, func(e entry) bool { return c.isOwn(e) && countsChildren(e.number) }) {
+		if slices.ContainsFunc(first.entries, func(e entry) bool {
+			return c.isOwn(e) &&
+				countsChildren(e.number)
+		}) {
 			return first, nil
 		}
 	}
@@ -80,12 +87,13 @@ func (c *contender) listOwn() (listing, error) {
 	return found, err
 }
 
-// learnToken takes the fencing token from a listing, without asking for more. The number of a node counts the children
-// that its directory has had before, and each of those took a transaction of its own after the one that made the directory.
-// So their sum is no higher than the transaction that created the node, and grows from node to node; and whoever makes the
-// directory again does so by a later transaction. A node whose number is no such count, because the counter had come to its
-// end, has the transaction that created it for its token. So has one whose sum is higher than any transaction of the
-// directory, as where somebody has made many children in one.
+// learnToken takes the fencing token from a listing, without asking for more. The number of a node
+// counts the children that its directory has had before, and each of those took a transaction of
+// its own after the one that made the directory. So their sum is no higher than the transaction
+// that created the node, and grows from node to node; and whoever makes the directory again does so
+// by a later transaction. A node whose number is no such count, because the counter had come to its
+// end, has the transaction that created it for its token. So has one whose sum is higher than any
+// transaction of the directory, as where somebody has made many children in one.
 func (c *contender) learnToken(mine *entry, made, changed int64) error {
 	c.czxid = mine.czxid
 	sum := made + 1 + int64(mine.number)
@@ -105,10 +113,10 @@ func (c *contender) learnToken(mine *entry, made, changed int64) error {
 	return nil
 }
 
-// waitFor waits until so few of the blockers stand that the contender has its turn. It watches the nearest, as many as
-// may stand and one more: by the time that few enough are left, one of those must have gone. When one goes and there
-// are still too many for all that it knows, the contender lists again: one that gives up does not make way for those
-// behind it, only for the one before.
+// waitFor waits until so few of the blockers stand that the contender has its turn. It watches the
+// nearest, as many as may stand and one more: by the time that few enough are left, one of those
+// must have gone. When one goes and there are still too many for all that it knows, the contender
+// lists again: one that gives up does not make way for those behind it, only for the one before.
 func (c *contender) waitFor(blockers []entry) error {
 	for len(blockers) > c.rule.spare {
 		if c.wanted() != nil {
@@ -154,9 +162,10 @@ func (c *contender) nearest(blockers []entry) []entry {
 	return blockers[len(blockers)-1-c.rule.spare:]
 }
 
-// watchNearest sets the watches that are not set yet. It returns the blockers without those that turn out to be gone, and
-// none to a reader behind a writer that has become a reader: it had its turn, so that those before it are gone. Where
-// numbers do not tell the order, a contender whose session was lost may have come back under the same name.
+// watchNearest sets the watches that are not set yet. It returns the blockers without those that
+// turn out to be gone, and none to a reader behind a writer that has become a reader: it had its
+// turn, so that those before it are gone. Where numbers do not tell the order, a contender whose
+// session was lost may have come back under the same name.
 func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 	nearest := c.nearest(blockers)
 	standing := blockers[:len(blockers)-len(nearest)]
@@ -170,7 +179,8 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			standing = append(standing, blocker)
 			continue
 		}
-		// Get and not Exists, which would leave a watch behind on a node that is gone and never comes back.
+		// Get and not Exists, which would leave a watch behind on a node that is gone and never comes
+		// back.
 		data, stat, events, err := c.client.GetW(c.at(blocker.name))
 		if isNoNode(err) {
 			continue
@@ -179,7 +189,8 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			return nil, err
 		}
 		if c.czxid != 0 && stat.Czxid > c.czxid {
-			continue // Another node of the same name, which was made since the listing, behind this contender.
+			// Another node of the same name, which was made since the listing, behind this contender.
+			continue
 		}
 		if c.rule.kind == shared && parseRecord(data).Shared {
 			return nil, nil
@@ -197,11 +208,12 @@ func (c *contender) watch(blocker entry, one watch) {
 	c.registry[blocker.name] = one
 }
 
-// takeWatch returns a watch on a blocker that another contender of this process has left behind. It will not do where more is to
-// be known of the node than that it stands, nor for longer than a session timeout: a watch that go-zookeeper/zk has lost over a
-// reconnect shall not be handed on for ever. Nor will one do that was set before the directory was removed and made again: a
-// GUID that is used again makes the same name there, and a watch that is set again over a reconnect tells of the new node as of a
-// change, which would pass for the end of its lease.
+// takeWatch returns a watch on a blocker that another contender of this process has left behind. It
+// will not do where more is to be known of the node than that it stands, nor for longer than a
+// session timeout: a watch that go-zookeeper/zk has lost over a reconnect shall not be handed on
+// for ever. Nor will one do that was set before the directory was removed and made again: a GUID
+// that is used again makes the same name there, and a watch that is set again over a reconnect
+// tells of the new node as of a change, which would pass for the end of its lease.
 func (c *contender) takeWatch(blocker *entry) (watch, bool) {
 	if c.rule.kind == shared || !countsChildren(blocker.number) {
 		return watch{}, false
@@ -210,7 +222,8 @@ func (c *contender) takeWatch(blocker *entry) (watch, bool) {
 	return left, ok && time.Since(left.set) < c.timeout && left.made == c.made
 }
 
-// awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers that are left.
+// awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers
+// that are left.
 func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	which, event, err := c.nextEvent(blockers)
 	switch {
@@ -237,9 +250,11 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	}
 	blocker := &blockers[which]
 	delete(c.registry, blocker.name)
-	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive && countsChildren(blocker.number) {
-		// It had the lock, so that nobody stood before it, and has given it back: see giveWay. Where numbers are handed out again,
-		// the event may as well be about another node of the same name, which came behind while the connection was down.
+	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive &&
+		countsChildren(blocker.number) {
+		// It had the lock, so that nobody stood before it, and has given it back: see giveWay. Where
+		// numbers are handed out again, the event may as well be about another node of the same name,
+		// which came behind while the connection was down.
 		return blockers[which+1:], nil
 	}
 	if event.Type != zk.EventNodeDeleted {
@@ -257,8 +272,8 @@ const (
 	nobody = -2 // it is time to look again
 )
 
-// nextEvent waits for an event on one of the nearest blockers, or on the contender's own node, and returns what it is about
-// with it.
+// nextEvent waits for an event on one of the nearest blockers, or on the contender's own node, and
+// returns what it is about with it.
 func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	if c.rule.spare > 0 {
 		return c.nextOfMany(blockers)
@@ -288,10 +303,10 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	return nobody, zk.Event{}, c.wanted()
 }
 
-// patience returns when to look again without an event, 0 for never, and whether at the blocker: else it is at the
-// contender's own node, which a [Session] watches once it was not seen lately. A reader looks at the blocker once in a
-// session timeout: the news that a writer has become a reader is one that go-zookeeper/zk can lose over a reconnect, other
-// than that of its end.
+// patience returns when to look again without an event, 0 for never, and whether at the blocker:
+// else it is at the contender's own node, which a [Session] watches once it was not seen lately. A
+// reader looks at the blocker once in a session timeout: the news that a writer has become a reader
+// is one that go-zookeeper/zk can lose over a reconnect, other than that of its end.
 func (c *contender) patience() (patience time.Duration, again bool) {
 	switch {
 	case c.session != nil && c.own == nil:
@@ -302,7 +317,8 @@ func (c *contender) patience() (patience time.Duration, again bool) {
 	return 0, false
 }
 
-// after returns a channel that receives once the duration has passed, never if it is 0, and a function that stops the timer.
+// after returns a channel that receives once the duration has passed, never if it is 0, and a
+// function that stops the timer.
 func after(d time.Duration) (<-chan time.Time, func() bool) {
 	if d == 0 {
 		return nil, func() bool { return false }
@@ -336,8 +352,8 @@ func (c *contender) nextOfMany(blockers []entry) (int, zk.Event, error) {
 	return len(blockers) - len(nearest) + chosen - 3, received.Interface().(zk.Event), c.wanted()
 }
 
-// watchOwn watches the contender's own node while it waits, if the client is a [Session]: the end of the last blocker is
-// then all that it has to hear of.
+// watchOwn watches the contender's own node while it waits, if the client is a [Session]: the end
+// of the last blocker is then all that it has to hear of.
 func (c *contender) watchOwn() error {
 	if c.session == nil || c.own != nil || c.seenLately() {
 		return nil
@@ -350,13 +366,14 @@ func (c *contender) watchOwn() error {
 	return nil
 }
 
-// seenLately tells whether the contender's node has been seen so lately that it need not be looked at again: as a node that
-// is held is not watched at first, neither is one that waits.
+// seenLately tells whether the contender's node has been seen so lately that it need not be looked
+// at again: as a node that is held is not watched at first, neither is one that waits.
 func (c *contender) seenLately() bool { return time.Since(c.seen) < c.timeout/watchAfter }
 
-// unharmed tells whether it is certain enough, without asking, that the contender's node stood when its last blocker went.
-// That is so if it was seen lately, or where the news of both come over the same connection, in the order in which they
-// happened: had somebody deleted the node before, that would be known by now. After a reconnect news come in any order.
+// unharmed tells whether it is certain enough, without asking, that the contender's node stood when
+// its last blocker went. That is so if it was seen lately, or where the news of both come over the
+// same connection, in the order in which they happened: had somebody deleted the node before, that
+// would be known by now. After a reconnect news come in any order.
 func (c *contender) unharmed() (bool, error) {
 	select {
 	case event := <-c.own:

@@ -16,9 +16,9 @@ type watch struct {
 	made    int64 // the transaction that made the directory of a contender's node
 }
 
-// watchRegistry are those that contenders have left behind when they gave up, or gave the lock back. The client keeps a watch until
-// its node changes, and cannot take it back. So the next contender that needs one on the same node takes
-// one of these, instead of adding to them.
+// watchRegistry are those that contenders have left behind when they gave up, or gave the lock
+// back. The client keeps a watch until its node changes, and cannot take it back. So the next
+// contender that needs one on the same node takes one of these, instead of adding to them.
 type watchRegistry struct {
 	mu   sync.Mutex
 	left map[string][]watch // by the path of the node
@@ -44,8 +44,8 @@ func (w *watchRegistry) leave(path string, one watch) {
 	w.left[path] = append(w.left[path], one)
 }
 
-// take returns a watch on the node, if one was left that has not fired. The node stands then, as it did when the watch was set,
-// or the news of its end is under way.
+// take returns a watch on the node, if one was left that has not fired. The node stands then, as it
+// did when the watch was set, or the news of its end is under way.
 func (w *watchRegistry) take(path string) (watch, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,5 +63,6 @@ func (w *watchRegistry) take(path string) (watch, bool) {
 	return watch{}, false
 }
 
-// fired tells whether the watch has fired: the client has put an event into its channel, the only one that ever comes.
+// fired tells whether the watch has fired: the client has put an event into its channel, the only
+// one that ever comes.
 func (w watch) fired() bool { return len(w.events) > 0 }

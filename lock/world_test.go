@@ -36,7 +36,8 @@ func inWorld(t *testing.T, clients int, test func(w *world)) {
 	inOldWorld(t, clients, 0, test)
 }
 
-// inOldWorld runs a test in such a world, where as many nodes as past says have come into the directory and gone before.
+// inOldWorld runs a test in such a world, where as many nodes as past says have come into the
+// directory and gone before.
 func inOldWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 	inEnsemble(t, 1, 0, func(w *world) {
 		w.create("/lock", 0, 0)
@@ -48,13 +49,14 @@ func inOldWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 	})
 }
 
-// inEnsemble runs a test in a world with so many servers, of which the last leads, and clients, which are connected to the
-// servers in turn.
+// inEnsemble runs a test in a world with so many servers, of which the last leads, and clients,
+// which are connected to the servers in turn.
 func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(history.Log)
 		w := &world{t: t, log: log, began: time.Now(), servers: servers, cluster: simzk.New(simzk.Config{
-			SessionTimeout: sessionTimeout, Settle: synctest.Wait, Servers: servers, Lag: servers > 1}, log)}
+			SessionTimeout: sessionTimeout, Settle: synctest.Wait, Servers: servers, Lag: servers > 1,
+		}, log)}
 		for range clients {
 			w.clients = append(w.clients, w.cluster.Connect())
 		}
@@ -75,7 +77,10 @@ func (w *world) client(number int) *simzk.Conn { return w.clients[number-1] }
 
 // create makes a node that belongs to a session, or to none.
 func (w *world) create(path string, flags int32, owner int64) {
-	w.cluster.Tree().Apply(&tree.Write{Op: wire.OpCreate, Path: path, ACL: tree.Open, Flags: flags, Session: owner})
+	w.cluster.Tree().Apply(&tree.Write{
+		Op: wire.OpCreate, Path: path, ACL: tree.Open, Flags: flags,
+		Session: owner,
+	})
 }
 
 func (w *world) mutex(client int, options ...lock.Option) *lock.Mutex {
@@ -87,7 +92,8 @@ func (w *world) mutex(client int, options ...lock.Option) *lock.Mutex {
 	return m
 }
 
-// flow lets every message through, oldest client first, until nothing moves any more. No time passes.
+// flow lets every message through, oldest client first, until nothing moves any more. No time
+// passes.
 func (w *world) flow() {
 	for moved := true; moved; {
 		synctest.Wait()
@@ -145,7 +151,8 @@ func (w *world) pass(duration time.Duration) {
 	w.flow()
 }
 
-// reconnect heals the client's link and lets it have its session again. What it sends then is not served.
+// reconnect heals the client's link and lets it have its session again. What it sends then is not
+// served.
 func (w *world) reconnect(client int) {
 	w.t.Helper()
 	conn := w.client(client)
@@ -201,7 +208,9 @@ func (w *world) acquire(m *lock.Mutex) *lock.Lease {
 }
 
 // take takes a lock that is free.
-func (w *world) take(ctx context.Context, take func(context.Context) (*lock.Lease, error)) *lock.Lease {
+func (w *world) take(ctx context.Context, take func(context.Context) (*lock.Lease,
+	error),
+) *lock.Lease {
 	w.t.Helper()
 	c := w.begin(ctx, take)
 	w.flow()

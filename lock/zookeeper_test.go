@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 
-// startZooKeeper starts a real ZooKeeper server and returns its address. Where there is none to start the test is
-// skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
+// startZooKeeper starts a real ZooKeeper server and returns its address. Where there is none to
+// start the test is skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
 func startZooKeeper(tb testing.TB) string {
 	tb.Helper()
 	address, stop, err := conform.StartReal(context.Background(), tb.TempDir())
@@ -35,15 +35,22 @@ func startZooKeeper(tb testing.TB) string {
 	return address
 }
 
-// clientBuffer is enough for what the tests send; the client's default would cost 3 MB for each connection.
+// clientBuffer is enough for what the tests send; the client's default would cost 3 MB for each
+// connection.
 const clientBuffer = 64 << 10
 
 // openSession connects a client that is closed with the test, and returns its session.
-func openSession(tb testing.TB, address string, timeout time.Duration, dialer zk.Dialer) *lock.Session {
+func openSession(tb testing.TB, address string, timeout time.Duration,
+	dialer zk.Dialer,
+) *lock.Session {
 	tb.Helper()
-	session, err := lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event, error) {
-		return zk.Connect([]string{address}, timeout, zk.WithEventCallback(callback), zk.WithDialer(dialer),
-			zk.WithLogger(silent{}), zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
+	session, err := lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn,
+		<-chan zk.Event, error,
+	) {
+		return zk.Connect([]string{address}, timeout, zk.WithEventCallback(callback),
+			zk.WithDialer(dialer),
+			zk.WithLogger(silent{}), zk.WithMaxBufferSize(clientBuffer),
+			zk.WithMaxConnBufferSize(clientBuffer))
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -84,7 +91,8 @@ func (c *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A rival is a kind of lock that is measured, with a contender for each of its functions, each with a session of its own.
+// A rival is a kind of lock that is measured, with a contender for each of its functions, each with
+// a session of its own.
 type rival struct {
 	name string
 	meter
@@ -120,17 +128,20 @@ func (r *rival) report(b *testing.B) {
 	b.ReportMetric(float64(r.bytes.Load())/float64(r.taken), r.name+"-bytes")
 }
 
-// turns is how often the locks that are compared take turns. In one of them each contender should have the lock many times, as
-// they come back in the same order only after a while.
+// turns is how often the locks that are compared take turns. In one of them each contender should
+// have the lock many times, as they come back in the same order only after a while.
 const turns = 21
 
 // benchmarkTimeout is long enough for a machine that is busy with other work.
 const benchmarkTimeout = 30 * time.Second
 
-func newMutexRival(b *testing.B, name, path, address string, contenders int, ctx context.Context) *rival {
+func newMutexRival(b *testing.B, name, path, address string, contenders int,
+	ctx context.Context,
+) *rival {
 	r := &rival{name: name}
 	for range contenders {
-		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, r.dial), path, benchmarkTimeout))
+		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, r.dial), path,
+			benchmarkTimeout))
 		r.handOffs = append(r.handOffs, func() error {
 			lease, err := mutex.Lock(ctx)
 			if err != nil {
@@ -157,39 +168,41 @@ func newLockRival(b *testing.B, address string, contenders int) *rival {
 	return r
 }
 
-// BenchmarkZooKeeper compares Mutex with the lock of go-zookeeper/zk on a real ZooKeeper server: hand-offs per second, and
-// requests and bytes for each, the release among them. The critical section is empty. Mutex is measured with a context that
-// cannot end, as zk.Lock knows none, and with one that can. They take turns, and each goes first in every third one, as the
-// speed of a machine that is shared varies from moment to moment.
+// BenchmarkZooKeeper compares Mutex with the lock of go-zookeeper/zk on a real ZooKeeper server:
+// hand-offs per second, and requests and bytes for each, the release among them. The critical
+// section is empty. Mutex is measured with a context that cannot end, as zk.Lock knows none, and
+// with one that can. They take turns, and each goes first in every third one, as the speed of a
+// machine that is shared varies from moment to moment.
 func BenchmarkZooKeeper(b *testing.B) {
 	address := startZooKeeper(b)
 	for _, contenders := range []int{1, 8, 64} {
-		b.Run(map[int]string{1: "1-contender", 8: "8-contenders", 64: "64-contenders"}[contenders], func(b *testing.B) {
-			ctx, cancel := context.WithCancel(background)
-			defer cancel()
-			mutex := newMutexRival(b, "Mutex", "/mutex", address, contenders, background)
-			cancellable := newMutexRival(b, "cancellable", "/cancellable", address, contenders, ctx)
-			theirs := newLockRival(b, address, contenders)
-			rivals := []*rival{mutex, cancellable, theirs}
-			for _, r := range rivals {
-				r.run(b, 2*contenders) // connect, and make the directory
-				r.taken, r.elapsed = 0, 0
-				r.requests.Store(0)
-				r.bytes.Store(0)
-			}
-			b.ResetTimer()
-			for turn := range turns {
-				times := b.N*(turn+1)/turns - b.N*turn/turns
-				for i := range rivals {
-					rivals[(turn+i)%len(rivals)].run(b, times)
+		b.Run(map[int]string{1: "1-contender", 8: "8-contenders", 64: "64-contenders"}[contenders],
+			func(b *testing.B) {
+				ctx, cancel := context.WithCancel(background)
+				defer cancel()
+				mutex := newMutexRival(b, "Mutex", "/mutex", address, contenders, background)
+				cancellable := newMutexRival(b, "cancellable", "/cancellable", address, contenders, ctx)
+				theirs := newLockRival(b, address, contenders)
+				rivals := []*rival{mutex, cancellable, theirs}
+				for _, r := range rivals {
+					r.run(b, 2*contenders) // connect, and make the directory
+					r.taken, r.elapsed = 0, 0
+					r.requests.Store(0)
+					r.bytes.Store(0)
 				}
-			}
-			b.StopTimer()
-			mutex.report(b)
-			theirs.report(b)
-			b.ReportMetric(theirs.elapsed.Seconds()/mutex.elapsed.Seconds(), "×")
-			b.ReportMetric(theirs.elapsed.Seconds()/cancellable.elapsed.Seconds(), "×cancellable")
-			b.ReportMetric(0, "ns/op")
-		})
+				b.ResetTimer()
+				for turn := range turns {
+					times := b.N*(turn+1)/turns - b.N*turn/turns
+					for i := range rivals {
+						rivals[(turn+i)%len(rivals)].run(b, times)
+					}
+				}
+				b.StopTimer()
+				mutex.report(b)
+				theirs.report(b)
+				b.ReportMetric(theirs.elapsed.Seconds()/mutex.elapsed.Seconds(), "×")
+				b.ReportMetric(theirs.elapsed.Seconds()/cancellable.elapsed.Seconds(), "×cancellable")
+				b.ReportMetric(0, "ns/op")
+			})
 	}
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// An automaton is a lock by ZooKeeper's recipe that keeps a state of its own over all its attempts. What it sees of the queue moves it from state to
-// state, and in one of them, in one place, it errs. Nobody can see the state until then.
+// An automaton is a lock by ZooKeeper's recipe that keeps a state of its own over all its attempts.
+// What it sees of the queue moves it from state to state, and in one of them, in one place, it
+// errs. Nobody can see the state until then.
 type automaton struct {
 	Next    [states][sights]int // by the state and what was seen
 	State   int                 // in which it errs
@@ -101,7 +102,8 @@ func (l *automatonLock) see(what int) {
 }
 
 func (l *automatonLock) create() error {
-	path, err := l.p.Client.Create(l.p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	path, err := l.p.Client.Create(l.p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
+		zk.WorldACL(zk.PermAll))
 	l.path = path
 	return err
 }
@@ -251,11 +253,15 @@ func (l *automatonLock) hold() (*scenarios.Hold, error) {
 
 func drawAutomaton(t *rapid.T) *automaton {
 	a := &automaton{
-		State: rapid.IntRange(0, states-1).Draw(t, "state"), Place: place(rapid.IntRange(0, int(places)-1).Draw(t, "place")),
+		State:   rapid.IntRange(0, states-1).Draw(t, "state"),
+		Place:   place(rapid.IntRange(0, int(places)-1).Draw(t, "place")),
 		Defect:  defect(rapid.IntRange(0, int(defects)-1).Draw(t, "defect")),
-		Attempt: rapid.IntRange(0, 1).Draw(t, "attempt"), Looks: rapid.Bool().Draw(t, "looks"), Watches: rapid.Bool().Draw(t, "watches"),
-		Token: rapid.IntRange(0, 2).Draw(t, "token"), Idle: rapid.Bool().Draw(t, "idle"), Silent: rapid.Bool().Draw(t, "silent"),
-		Clock: rapid.IntRange(0, 3).Draw(t, "clock") == 3, Sleeps: rapid.IntRange(0, 3).Draw(t, "sleeps") == 3,
+		Attempt: rapid.IntRange(0, 1).Draw(t, "attempt"), Looks: rapid.Bool().Draw(t, "looks"),
+		Watches: rapid.Bool().Draw(t, "watches"),
+		Token:   rapid.IntRange(0, 2).Draw(t, "token"), Idle: rapid.Bool().Draw(t, "idle"),
+		Silent: rapid.Bool().Draw(t, "silent"),
+		Clock:  rapid.IntRange(0, 3).Draw(t, "clock") == 3, Sleeps: rapid.IntRange(0, 3).Draw(t,
+			"sleeps") == 3,
 	}
 	for s := range a.Next {
 		for o := range a.Next[s] {
@@ -277,17 +283,26 @@ func verdictsOf(t *testing.T, e scenarios.Exhaustive) (map[string]bool, *scenari
 	return found, e.Run(context.Background(), t)
 }
 
-// Whatever a lock remembers of its past, a search to which pasts are one finds what one finds which tells them apart, and what
-// one finds that runs the code in every schedule and leaves nothing out.
+// Whatever a lock remembers of its past, a search to which pasts are one finds what one finds which
+// tells them apart, and what one finds that runs the code in every schedule and leaves nothing out.
 func TestAutomataLoseNothing(t *testing.T) {
 	wrong := 0
 	for seed := range 12 {
 		a := rapid.Custom(drawAutomaton).Example(seed)
-		e := scenarios.Exhaustive{Scenario: planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2, Symmetry: seed%5 == 4}
+		e := scenarios.Exhaustive{
+			Scenario: planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2,
+			Symmetry: seed%5 == 4,
+		}
 		e.Scenario.Subject.Guard = scenarios.Unguarded
-		e.Scenario.Subject.Limits = history.Limits{WakeUps: 1, Requests: 7, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
+		e.Scenario.Subject.Limits = history.Limits{
+			WakeUps: 1, Requests: 7, RequestsPerChange: 3,
+			Overtakings: 0, RequestsPerSecond: 30,
+		}
 		if seed%4 == 0 {
-			e.Scenario.Subject.Claims = []history.Property{history.MonotonicToken, history.NoHerd, history.FIFO}
+			e.Scenario.Subject.Claims = []history.Property{
+				history.MonotonicToken, history.NoHerd,
+				history.FIFO,
+			}
 		}
 		got, merged := verdictsOf(t, e)
 		e.NoMerge = true
@@ -301,7 +316,8 @@ func TestAutomataLoseNothing(t *testing.T) {
 			maps.Copy(want, whole)
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("%+v: found %v, want %v", a, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			t.Errorf("%+v: found %v, want %v", a, slices.Sorted(maps.Keys(got)),
+				slices.Sorted(maps.Keys(want)))
 		}
 		wrong += len(got)
 	}

@@ -15,9 +15,10 @@ type delivery struct {
 	last, before uint64
 }
 
-// behaviour appends what a run has shown of the order of deliveries: for each answer, watch event and change of the
-// connection that has reached a process, 64 bits over that, the two before it that have reached the process, and the last
-// that has reached another. It takes time linear in the events, times the number of processes.
+// behaviour appends what a run has shown of the order of deliveries: for each answer, watch event
+// and change of the connection that has reached a process, 64 bits over that, the two before it
+// that have reached the process, and the last that has reached another. It takes time linear in the
+// events, times the number of processes.
 func behaviour(shown []uint64, events []history.Event) []uint64 {
 	var space [12]delivery
 	processes := space[:0]

@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// BenchmarkSchedule is one schedule of the production lock: 3 processes that take it once each, a random walk without
-// faults, with the history and all checkers. It alternates with the bare floor and reports the ratio of the two.
+// BenchmarkSchedule is one schedule of the production lock: 3 processes that take it once each, a
+// random walk without faults, with the history and all checkers. It alternates with the bare floor
+// and reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
 	inTest(b, func(t *testing.T) {
@@ -50,7 +51,10 @@ func BenchmarkSchedule(b *testing.B) {
 
 // BenchmarkScheduleWithFaults is what interlock check does by default, on one core.
 func BenchmarkScheduleWithFaults(b *testing.B) {
-	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Default()}
+	scenario := &scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
+		Faults: faults.Default(),
+	}
 	inTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		steps := 0
@@ -64,9 +68,10 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 	})
 }
 
-// BenchmarkRehearsed is the schedules of BenchmarkSchedule with processes' code remembered by its past, as an exhaustive search
-// does it, in turns with running it: what a schedule costs so as a multiple of what it costs when it is run, and how many pasts
-// each of the last half of the schedules still adds.
+// BenchmarkRehearsed is the schedules of BenchmarkSchedule with processes' code remembered by its
+// past, as an exhaustive search does it, in turns with running it: what a schedule costs so as a
+// multiple of what it costs when it is run, and how many pasts each of the last half of the
+// schedules still adds.
 func BenchmarkRehearsed(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
 	inTest(b, func(t *testing.T) {
@@ -93,8 +98,8 @@ func BenchmarkRehearsed(b *testing.B) {
 	})
 }
 
-// BenchmarkServers is the default schedule on one server, on three and on five, in turns: what a step costs on several, as a
-// multiple of what it costs on one.
+// BenchmarkServers is the default schedule on one server, on three and on five, in turns: what a
+// step costs on several, as a multiple of what it costs on one.
 func BenchmarkServers(b *testing.B) {
 	sizes := [...]int{1, 3, 5}
 	inTest(b, func(t *testing.T) {
@@ -103,7 +108,10 @@ func BenchmarkServers(b *testing.B) {
 		var steps [len(sizes)]int
 		for i := range b.N {
 			for size, servers := range sizes {
-				scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Default(), Servers: servers}
+				scenario := &scenarios.Scenario{
+					Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
+					Faults: faults.Default(), Servers: servers,
+				}
 				began := time.Now()
 				steps[size] += runner.Run(scenario, scenarios.NewRandom(1, i)).Steps
 				spent[size] += time.Since(began)
@@ -120,8 +128,9 @@ func BenchmarkServers(b *testing.B) {
 	})
 }
 
-// wakeUps counts how often a run has woken a goroutine: by a reply, by an event, at a gate, by the passing of time, and
-// when the lock hands a grant, a release and its confirmation from one of its goroutines to another.
+// wakeUps counts how often a run has woken a goroutine: by a reply, by an event, at a gate, by the
+// passing of time, and when the lock hands a grant, a release and its confirmation from one of its
+// goroutines to another.
 func wakeUps(result *scenarios.Result) int {
 	wakes := 0
 	for _, e := range result.Events {
@@ -134,8 +143,8 @@ func wakeUps(result *scenarios.Result) int {
 	return wakes
 }
 
-// bareBubble is the floor under a schedule: a bubble with as many goroutines, each process's and one that works for
-// it, which are woken as often, one at a time.
+// bareBubble is the floor under a schedule: a bubble with as many goroutines, each process's and
+// one that works for it, which are woken as often, one at a time.
 func bareBubble(t *testing.T, processes, wakes int) {
 	synctest.Test(t, func(*testing.T) {
 		channels := make([]chan struct{}, 2*processes)
@@ -157,7 +166,8 @@ func bareBubble(t *testing.T, processes, wakes int) {
 	})
 }
 
-// inTest runs f on one core and with the stacks that a campaign holds, with the *testing.T that a bubble of virtual time needs and a benchmark does not have.
+// inTest runs f on one core and with the stacks that a campaign holds, with the *testing.T that a
+// bubble of virtual time needs and a benchmark does not have.
 func inTest(b *testing.B, f func(*testing.T)) {
 	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)

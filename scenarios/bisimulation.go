@@ -9,17 +9,20 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A state is what a search knows of one that it has entered: to which pasts the processes had come, and where all ways on from
-// there have led.
+// A state is what a search knows of one that it has entered: to which pasts the processes had come,
+// and where all ways on from there have led.
 //
-// By its key a state is known by what can be seen from outside: the ensemble, and of each process what it does and waits for,
-// but not by what the process has lived through. So a process may come to a state that was entered by another past. Then the
-// search need not enter it again if that makes no difference to what the process's code does. Whether it does is not guessed, it is
-// tried: the code is run after the one past upon everything that has come up after the other, on all ways on from the state, and
-// must do the same. If all processes do, whatever can happen in the state has happened where it was entered: each schedule that
-// goes on from it has a counterpart there in which the ensemble and all processes do the same. This is what Hopcroft and Karp ("A
-// Linear Algorithm for Testing Equivalence of Finite Automata", 1971) do to decide whether two states of an automaton can be told
-// apart, for each process by itself and on that part of the automaton that comes up.
+// By its key a state is known by what can be seen from outside: the ensemble, and of each process
+// what it does and waits for, but not by what the process has lived through. So a process may come
+// to a state that was entered by another past. Then the search need not enter it again if that
+// makes no difference to what the process's code does. Whether it does is not guessed, it is tried:
+// the code is run after the one past upon everything that has come up after the other, on all ways
+// on from the state, and must do the same. If all processes do, whatever can happen in the state
+// has happened where it was entered: each schedule that goes on from it has a counterpart there in
+// which the ensemble and all processes do the same. This is what Hopcroft and Karp ("A Linear
+// Algorithm for Testing Equivalence of Finite Automata", 1971) do to decide whether two states of
+// an automaton can be told apart, for each process by itself and on that part of the automaton that
+// comes up.
 //
 // Where a process does not do the same the state is entered as another one with the same key.
 type state struct {
@@ -48,7 +51,8 @@ type states struct {
 	count int
 }
 
-// same tells whether what the processes do in a state after these pasts is what they do after its own.
+// same tells whether what the processes do in a state after these pasts is what they do after its
+// own.
 func (x *dfs) same(s *state, pasts []*localHistory) bool {
 	if mutated == byAppearance {
 		return true
@@ -61,8 +65,8 @@ func (x *dfs) same(s *state, pasts []*localHistory) bool {
 	return true
 }
 
-// without tells whether a process, counted from 0, is known to have crashed. From the 65th on none is, which makes a search tell more
-// states apart and nothing else.
+// without tells whether a process, counted from 0, is known to have crashed. From the 65th on none
+// is, which makes a search tell more states apart and nothing else.
 func (s *state) without(process int) bool { return s.crashed>>process&1 != 0 }
 
 // crashedKey returns the processes that have crashedKey, as in a [state].
@@ -75,7 +79,8 @@ func (l *loop) crashedKey() (mask uint64) {
 	return mask
 }
 
-// equivalent tells whether a process does the same, on all ways on from a state, after its past there and after another one.
+// equivalent tells whether a process does the same, on all ways on from a state, after its past
+// there and after another one.
 func (t *replayCache) equivalent(s *state, process int, p *localHistory) bool {
 	own := s.pasts[process]
 	if own == p {
@@ -117,14 +122,16 @@ func (t *replayCache) equivalentAfter(w *continuation, process int, own, p *loca
 	return t.equivalent(w.to, process, p)
 }
 
-// actEquivalently tells whether a process does the same by itself after two pasts, as far as was asked after the first.
+// actEquivalently tells whether a process does the same by itself after two pasts, as far as was
+// asked after the first.
 func (t *replayCache) actEquivalently(known, p *localHistory) bool {
 	if known.outside != p.outside {
 		return false
 	}
 	within := known.predictedUntil
 	t.predictTimers(p, within)
-	return known.actsAfter == actsWithin(p.actsAfter, within) && known.lostAfter == actsWithin(p.lostAfter, within)
+	return known.actsAfter == actsWithin(p.actsAfter, within) &&
+		known.lostAfter == actsWithin(p.lostAfter, within)
 }
 
 func actsWithin(at, within time.Duration) time.Duration {
@@ -134,12 +141,15 @@ func actsWithin(at, within time.Duration) time.Duration {
 	return at
 }
 
-// computeHashes computes by what pasts are told apart: how the process looks from outside, with all that it waits for, and
-// what it has done last.
+// computeHashes computes by what pasts are told apart: how the process looks from outside, with all
+// that it waits for, and what it has done last.
 func (p *localHistory) computeHashes() {
 	r := &p.reaction
 	flags := uint64(0)
-	for i, flag := range [...]bool{r.waits, r.cancelled, r.holds, r.ownResource, r.lost, r.over, r.closed, p.dead} {
+	for i, flag := range [...]bool{
+		r.waits, r.cancelled, r.holds, r.ownResource, r.lost, r.over,
+		r.closed, p.dead,
+	} {
 		if flag {
 			flags |= 1 << i
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A picture is what can be seen of all processes and the ensemble at one moment: what each has last done with its lock, what
-// it waits for and is about to be told, and which nodes there are.
+// A picture is what can be seen of all processes and the ensemble at one moment: what each has last
+// done with its lock, what it waits for and is about to be told, and which nodes there are.
 type picture struct {
 	doing   map[int32]string
 	waiting map[string]string
@@ -30,8 +30,10 @@ type picture struct {
 func (p *picture) see(e *history.Event) {
 	request := fmt.Sprintf("c%d %d", e.Process, e.Request)
 	switch e.Kind {
-	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.UnlockCall, history.UnlockReturn,
-		history.Finished, history.ResourceRead, history.ResourceWrite, history.ReenterReturn, history.Exited:
+	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.UnlockCall,
+		history.UnlockReturn,
+		history.Finished, history.ResourceRead, history.ResourceWrite, history.ReenterReturn,
+		history.Exited:
 		p.doing[e.Process] = fmt.Sprintf("%v %d %s %d %s", e.Kind, e.Attempt, e.Path, e.Zxid, e.Err)
 	case history.Send:
 		p.waiting[request] = e.Op + e.Path
@@ -79,7 +81,9 @@ func (p *picture) String() string {
 }
 
 // pictures returns all that can be seen in the runs of a search, and the verdicts.
-func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bool, r *scenarios.Report) {
+func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bool,
+	r *scenarios.Report,
+) {
 	t.Helper()
 	all, verdicts = make(map[string]bool), make(map[string]bool)
 	e.Each = func(result *scenarios.Result) {
@@ -104,8 +108,9 @@ func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bo
 	return all, verdicts, r
 }
 
-// remembers is a lock whose code looks the same while it waits, whatever it has seen before it queued, and gives the lock
-// back in another way if it then sees as many contenders as it saw at first.
+// remembers is a lock whose code looks the same while it waits, whatever it has seen before it
+// queued, and gives the lock back in another way if it then sees as many contenders as it saw at
+// first.
 func remembers() scenarios.Subject {
 	return subject("remembers", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -136,8 +141,8 @@ func remembers() scenarios.Subject {
 	})
 }
 
-// A search that does not enter a state again where processes do the same after other pasts comes to see all that one sees which
-// tells pasts apart, and finds the same.
+// A search that does not enter a state again where processes do the same after other pasts comes to
+// see all that one sees which tells pasts apart, and finds the same.
 func TestLikenessLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -173,33 +178,43 @@ func TestLikenessLosesNothing(t *testing.T) {
 		{named(t, "clock-token"), 2, 1, 1, "crash=1"},
 		{remembers(), 2, 1, 1, "crash:c1=1"},
 	} {
-		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
-			e.Scenario.Servers = tc.servers
-			e.NoReduction = tc.plan != "none" // What is left out depends on the way to a state, and so do pictures.
-			got, verdicts, r := pictures(t, e)
-			e.NoMerge = true
-			want, wantVerdicts, apart := pictures(t, e)
-			if !maps.Equal(verdicts, wantVerdicts) {
-				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)), slices.Sorted(maps.Keys(wantVerdicts)))
-			}
-			if !maps.Equal(got, want) {
-				t.Errorf("%d pictures, want %d", len(got), len(want))
-			}
-			if r.States > apart.States+apart.States/10 || r.LocalHistories > apart.LocalHistories+apart.LocalHistories/10 { // A memory knows of other processes too.
-				t.Errorf("%d states and %d pasts, and %d and %d where all pasts are told apart", r.States, r.LocalHistories, apart.States, apart.LocalHistories)
-			}
-		})
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
+			func(t *testing.T) {
+				e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
+				e.Scenario.Servers = tc.servers
+				// What is left out depends on the way to a state, and so do pictures.
+				e.NoReduction = tc.plan != "none"
+				got, verdicts, r := pictures(t, e)
+				e.NoMerge = true
+				want, wantVerdicts, apart := pictures(t, e)
+				if !maps.Equal(verdicts, wantVerdicts) {
+					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
+						slices.Sorted(maps.Keys(wantVerdicts)))
+				}
+				if !maps.Equal(got, want) {
+					t.Errorf("%d pictures, want %d", len(got), len(want))
+				}
+				// A memory knows of other processes too.
+				if r.States > apart.States+apart.States/10 || r.LocalHistories > apart.LocalHistories+
+					apart.LocalHistories/10 {
+					t.Errorf("%d states and %d pasts, and %d and %d where all pasts are told apart", r.States,
+						r.LocalHistories, apart.States, apart.LocalHistories)
+				}
+			})
 	}
 }
 
-// sleepsAsSeen makes a node after so many seconds as it has seen nodes when it began. The second process has one while it sleeps.
+// sleepsAsSeen makes a node after so many seconds as it has seen nodes when it began. The second
+// process has one while it sleeps.
 func sleepsAsSeen(seconds [2]time.Duration) scenarios.Subject {
 	return subject("sleeps-as-seen", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(name string) *scenarios.Hold {
 			path := p.Directory + "/" + name
 			p.Client.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			return &scenarios.Hold{Node: path, Unlock: func(context.Context) error { return p.Client.Delete(path, -1) }}
+			return &scenarios.Hold{
+				Node:   path,
+				Unlock: func(context.Context) error { return p.Client.Delete(path, -1) },
+			}
 		}
 		return func(ctx context.Context) (*scenarios.Hold, error) {
 			if p.Number == 2 {
@@ -233,7 +248,8 @@ func TestTimeTellsApart(t *testing.T) {
 	}
 }
 
-// A search of a lock that leaves a goroutine behind in every attempt, up to the end of the run, does not leave one behind for every past.
+// A search of a lock that leaves a goroutine behind in every attempt, up to the end of the run,
+// does not leave one behind for every past.
 func TestSearchesLeaveFewGoroutines(t *testing.T) {
 	listens := subject("listens-on", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -253,7 +269,10 @@ func TestSearchesLeaveFewGoroutines(t *testing.T) {
 		}
 	})
 	listens.Claims = nil
-	e := scenarios.Exhaustive{Scenario: planned(t, listens, 2, 2, "crash=1"), Each: func(*scenarios.Result) {}}
+	e := scenarios.Exhaustive{
+		Scenario: planned(t, listens, 2, 2, "crash=1"),
+		Each:     func(*scenarios.Result) {},
+	}
 	before := runtime.NumGoroutine()
 	r := e.Run(context.Background(), t)
 	if left := runtime.NumGoroutine() - before; !r.Complete || left > 220 {
@@ -272,7 +291,10 @@ func TestEndlessSearchIsNotComplete(t *testing.T) {
 			}}, nil
 		}
 	})
-	e := &scenarios.Exhaustive{Scenario: planned(t, polls, 1, 1, "none"), Each: func(*scenarios.Result) {}}
+	e := &scenarios.Exhaustive{
+		Scenario: planned(t, polls, 1, 1, "none"),
+		Each:     func(*scenarios.Result) {},
+	}
 	if r := e.Run(context.Background(), t); r.Complete || r.CutOff == 0 {
 		t.Errorf("complete %v, %d schedules cut off", r.Complete, r.CutOff)
 	}

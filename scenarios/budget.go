@@ -19,15 +19,16 @@ func (c *planLimit) spend(kind faults.Kind, phase faults.Phase, at faults.Place)
 	c.spent.Add(c.remaining.Spend(kind, phase, at))
 }
 
-// phaseOf returns what the process does that the step strikes; of a server or a link between two, the first process that is
-// connected to it.
+// phaseOf returns what the process does that the step strikes; of a server or a link between two,
+// the first process that is connected to it.
 func (l *loop) phaseOf(step Step) faults.Phase {
 	if step.Process > 0 {
 		return l.processes[step.Process-1].phase()
 	}
 	one, other := int(-step.Process)-1, int(step.Peer)-1
 	for _, p := range l.processes {
-		if server := p.link.ServerIndex(); p.link.Connected() && (server == one || server == other) && !p.done() {
+		if server := p.link.ServerIndex(); p.link.Connected() && (server == one || server == other) &&
+			!p.done() {
 			return p.phase()
 		}
 	}
@@ -87,7 +88,8 @@ func (l *loop) spent() {
 		return
 	}
 	for kind := range faults.Kinds {
-		l.allowed[kind] = l.budget.Allows(kind) && (l.planLimit == nil || l.planLimit.remaining.Allows(kind))
+		l.allowed[kind] = l.budget.Allows(kind) &&
+			(l.planLimit == nil || l.planLimit.remaining.Allows(kind))
 	}
 	l.budgetKey = budgetKey(&l.budget)
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A cachedExecutor performs runs with what is known of the processes' code in the place of their goroutines, and now and then
-// one for real, to see that it comes to the same: every run in which something is wrong, every one that a goroutine outlives,
-// the first ones, and one in so many of the others.
+// A cachedExecutor performs runs with what is known of the processes' code in the place of their
+// goroutines, and now and then one for real, to see that it comes to the same: every run in which
+// something is wrong, every one that a goroutine outlives, the first ones, and one in so many of
+// the others.
 type cachedExecutor struct {
 	scenario  *Scenario
 	cache     *replayCache
@@ -21,8 +22,8 @@ type cachedExecutor struct {
 	mismatch  *Nondeterminism // what was different for real
 }
 
-// How many runs there are for one that is performed for real without a reason: so many that those cost little beside the others.
-// The first ones are all performed.
+// How many runs there are for one that is performed for real without a reason: so many that those
+// cost little beside the others. The first ones are all performed.
 const (
 	validationInterval = 512
 	firstValidated     = 64
@@ -33,7 +34,9 @@ func newCachedExecutor(scenario *Scenario, t *testing.T) *cachedExecutor {
 }
 
 // run performs a run, from a snapshot on unless that is nil, and abandons it when the context ends.
-func (h *cachedExecutor) run(ctx context.Context, runner *Runner, strategy Strategy, from *snapshot) *Result {
+func (h *cachedExecutor) run(ctx context.Context, runner *Runner, strategy Strategy,
+	from *snapshot,
+) *Result {
 	result := runner.runCached(ctx, h.scenario, strategy, h.cache, from)
 	h.runs++
 	if result.cancelled || !h.samples(result) {
@@ -54,7 +57,8 @@ func (h *cachedExecutor) run(ctx context.Context, runner *Runner, strategy Strat
 	if played.TraceHash != result.TraceHash {
 		h.mismatch = differenceOf(slices.Clone(result.Events), played.Events)
 	}
-	result.Violations, result.Panic, result.PanicProcess, result.Leak = played.Violations, played.Panic, played.PanicProcess, played.Leak
+	result.Violations, result.Panic, result.PanicProcess, result.Leak = played.Violations,
+		played.Panic, played.PanicProcess, played.Leak
 	return result
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A cachedProcess is what stands in for a process's goroutines where it is known what its code does: see [past].
+// A cachedProcess is what stands in for a process's goroutines where it is known what its code
+// does: see [past].
 type cachedProcess struct {
 	cache  *replayCache
 	at     *localHistory
@@ -26,7 +27,10 @@ func (l *loop) useCache(known *replayCache) {
 // attachCached puts a attachCached into the place of a process, from now on.
 func (l *loop) attachCached(p *process) {
 	conn := p.Client.(*simzk.Conn)
-	begins := initialState{number: p.Number, cycles: p.cycles, session: conn.SessionID(), state: conn.State(), at: l.cluster.Now()}
+	begins := initialState{
+		number: p.Number, cycles: p.cycles, session: conn.SessionID(),
+		state: conn.State(), at: l.cluster.Now(),
+	}
 	p.cached = &cachedProcess{cache: l.cache, client: conn.Stub()}
 	p.moveTo(l.cache.root(begins), l.cluster.Now())
 }
@@ -116,7 +120,8 @@ func (l *loop) nextAct(by time.Duration) time.Duration {
 	return at
 }
 
-// pass lets time pass, as long as tick says, and what processes do by themselves then. It reports whether one has done anything.
+// pass lets time pass, as long as tick says, and what processes do by themselves then. It reports
+// whether one has done anything.
 func (l *loop) pass(pause time.Duration) (now time.Duration, acted bool) {
 	now = l.cluster.Now() + max(pause, 0)
 	if at := l.nextAct(now); at <= now {

@@ -13,26 +13,30 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Campaign is many runs of a scenario with strategies that draw their schedules. It ends at the first schedule that
-// breaks a property.
+// A Campaign is many runs of a scenario with strategies that draw their schedules. It ends at the
+// first schedule that breaks a property.
 //
-// Which schedules run, and all that is counted, depends on the seed and the bounds alone and not on the number of
-// workers: results are merged in the order of the schedules' numbers, and what was run beyond the last that counts is
-// thrown away. A bound by time is the exception, as it decides how many schedules there are. A schedule that is under way when the
-// time is over, or the context ends, is abandoned and counts nowhere.
+// Which schedules run, and all that is counted, depends on the seed and the bounds alone and not on
+// the number of workers: results are merged in the order of the schedules' numbers, and what was
+// run beyond the last that counts is thrown away. A bound by time is the exception, as it decides
+// how many schedules there are. A schedule that is under way when the time is over, or the context
+// ends, is abandoned and counts nowhere.
 type Campaign struct {
 	Scenario  Scenario
 	Seed      uint64
 	Schedules int           // how many at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
-	States    int           // end, with the chunk under way, once there are so many distinct states, up to StatesMax; 0 for no bound
-	Workers   int           // how many run at the same time; 0 for 1
-	Strategy  string        // one of [StrategyNames]; [PortfolioStrategy] unless set
+	// end, with the chunk under way, once there are so many distinct states, up to StatesMax; 0 for no
+	// bound
+	States   int
+	Workers  int    // how many run at the same time; 0 for 1
+	Strategy string // one of [StrategyNames]; [PortfolioStrategy] unless set
 
-	RequiredCoverage []faults.CoverageCell // where faults must have landed for the campaign to say anything
+	// where faults must have landed for the campaign to say anything
+	RequiredCoverage []faults.CoverageCell
 
-	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at a time and
-	// must not keep the report.
+	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at
+	// a time and must not keep the report.
 	Progress func(*Report)
 
 	factory StrategyFactory
@@ -43,22 +47,26 @@ type Campaign struct {
 
 // A Report is what a campaign has found.
 type Report struct {
-	Schedules  int
-	Steps      int
-	States     int    // distinct state keys; of an exhaustive search those that it has stored
-	Depth      int    // of the longest schedule, in decisions
-	Histories  int    // of a campaign: distinct ones, counted up to 2^17
-	Digest     uint64 // over the trace hashes of all schedules, in order
-	Coverage   FaultCoverage
-	Targeted   TargetCoverage
-	Elapsed    time.Duration
-	Strategies []StrategyStats // of a campaign: how many schedules each strategy has drawn, in the order of their first turns
+	Schedules int
+	Steps     int
+	States    int    // distinct state keys; of an exhaustive search those that it has stored
+	Depth     int    // of the longest schedule, in decisions
+	Histories int    // of a campaign: distinct ones, counted up to 2^17
+	Digest    uint64 // over the trace hashes of all schedules, in order
+	Coverage  FaultCoverage
+	Targeted  TargetCoverage
+	Elapsed   time.Duration
+	// of a campaign: how many schedules each strategy has drawn, in the order of their first turns
+	Strategies []StrategyStats
 
-	Totals                 Totals   // of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
-	OutOfContract          *Failure // the first schedule that broke what the lock does not promise there: see [Scenario.OutOfContract]
-	OutOfContractSchedules int      // how many schedules have
-	Unsettled              int      // schedules that ended at a bound of time or steps while requests were under way; see [Result]
-	Effort                 Effort
+	// of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
+	Totals Totals
+	// the first schedule that broke what the lock does not promise there: see [Scenario.OutOfContract]
+	OutOfContract          *Failure
+	OutOfContractSchedules int // how many schedules have
+	// schedules that ended at a bound of time or steps while requests were under way; see [Result]
+	Unsettled int
+	Effort    Effort
 
 	StatesCapped     bool            // there were more states than were counted
 	Interrupted      bool            // the context ended before the bounds were reached
@@ -76,32 +84,37 @@ type Report struct {
 	MemoryExhausted bool   // the bound by memory was reached
 	Unsaved         error  // why the checkpoint could not be written or removed
 	Transitions     int    // steps from one state to another
-	Deviations      int    // all schedules were run that deviate from the default policy at most so often; of a search by deviations
-	Untried         int    // steps that are known and have not been tried
-	CutOff          int    // schedules that were too long to be followed to their end
+	// all schedules were run that deviate from the default policy at most so often; of a search by
+	// deviations
+	Deviations int
+	Untried    int // steps that are known and have not been tried
+	CutOff     int // schedules that were too long to be followed to their end
 }
 
 // A StrategyStats is the part of a campaign that one strategy had.
 type StrategyStats struct {
-	Strategy   string `json:"strategy"`
-	Schedules  int    `json:"schedules"`
-	Behaviours int    `json:"behaviours"` // that none of the schedules before has shown; only of a portfolio
-	Failed     bool   `json:"found"`      // the schedule that failed
+	Strategy  string `json:"strategy"`
+	Schedules int    `json:"schedules"`
+	// that none of the schedules before has shown; only of a portfolio
+	Behaviours int  `json:"behaviours"`
+	Failed     bool `json:"found"` // the schedule that failed
 }
 
 // A Failure is a schedule that breaks a property.
 type Failure struct {
-	Schedule      int    // its number in the campaign
-	Strategy      string // the name of the strategy that drew it
-	Deviations    []Deviation
-	Violations    []*history.Violation
-	OutOfContract []*history.Violation // those of them that the lock does not promise to prevent there; see [Scenario.OutOfContract]
+	Schedule   int    // its number in the campaign
+	Strategy   string // the name of the strategy that drew it
+	Deviations []Deviation
+	Violations []*history.Violation
+	// those of them that the lock does not promise to prevent there; see [Scenario.OutOfContract]
+	OutOfContract []*history.Violation
 }
 
 const (
 	// chunkSchedules is how many schedules a worker takes at a time.
 	chunkSchedules = 64
-	// StatesMax is how many states a campaign counts, which bounds the memory that it takes for that to 16 MB.
+	// StatesMax is how many states a campaign counts, which bounds the memory that it takes for that
+	// to 16 MB.
 	StatesMax = 1 << 20
 	// historiesMax bounds the memory that counting distinct histories takes, to 2 MB.
 	historiesMax = 1 << 17
@@ -136,8 +149,10 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	defer end()
 	c.prepare(bounded, t)
 	report := &Report{}
-	merger := &merger{campaign: c, report: report, waiting: make(map[int]*chunk),
-		states: newStateSet(StatesMax), traces: newStateSet(historiesMax)}
+	merger := &merger{
+		campaign: c, report: report, waiting: make(map[int]*chunk),
+		states: newStateSet(StatesMax), traces: newStateSet(historiesMax),
+	}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -174,8 +189,9 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	return report
 }
 
-// prepare looks the strategy up, which must be one of those that there are, and runs the scenario once to profile it. If the context
-// ends meanwhile there is no profile, and no time for a schedule.
+// prepare looks the strategy up, which must be one of those that there are, and runs the scenario
+// once to profile it. If the context ends meanwhile there is no profile, and no time for a
+// schedule.
 func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if c.Strategy == "" {
 		c.Strategy = PortfolioStrategy
@@ -208,8 +224,8 @@ func (c *Campaign) strategyName(schedule int) string {
 	return c.Strategy
 }
 
-// runChunk runs the schedules from the first on, up to the first that fails or the end of the context. Of the chunks
-// after one that ended early nothing counts.
+// runChunk runs the schedules from the first on, up to the first that fails or the end of the
+// context. Of the chunks after one that ended early nothing counts.
 func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chunk {
 	outcome := &chunk{first: first}
 	runner.noKeys = c.capped.Load()
@@ -242,7 +258,8 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		failed := c.judge(outcome, schedule, result)
 		switch {
 		case failed: // What was found is made sure of, however little time is left.
-			outcome.nondet = runner.again(context.Background(), &c.Scenario, schedule, c.strategy(schedule), result)
+			outcome.nondet = runner.again(context.Background(), &c.Scenario, schedule, c.strategy(schedule),
+				result)
 		case schedule == first:
 			outcome.nondet = runner.again(ctx, &c.Scenario, schedule, c.strategy(schedule), result)
 		}
@@ -259,8 +276,11 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed b
 		return false
 	}
 	failed = c.Scenario.Fails(result)
-	failure := &Failure{Schedule: schedule, Strategy: c.strategyName(schedule), Deviations: slices.Clone(result.Deviations),
-		Violations: result.Violations, OutOfContract: c.Scenario.outOfContract(result)}
+	failure := &Failure{
+		Schedule: schedule, Strategy: c.strategyName(schedule),
+		Deviations: slices.Clone(result.Deviations),
+		Violations: result.Violations, OutOfContract: c.Scenario.outOfContract(result),
+	}
 	if failed {
 		outcome.failure = failure
 		return true
@@ -300,11 +320,13 @@ func (m *merger) add(outcome *chunk) bool {
 	return true
 }
 
-// salvage takes in the outcomes among those that wait in which something was found, up to the first failure. There are some only where
-// time has ended the campaign, and a schedule before was abandoned.
+// salvage takes in the outcomes among those that wait in which something was found, up to the first
+// failure. There are some only where time has ended the campaign, and a schedule before was
+// abandoned.
 func (m *merger) salvage() {
 	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
-		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil || found.outOfContract != nil) {
+		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil ||
+			found.outOfContract != nil) {
 			m.merge(found)
 		}
 	}
@@ -350,7 +372,8 @@ func (m *merger) merge(next *chunk) {
 		r.OutOfContract = next.outOfContract
 	}
 	r.Failure, r.Nondeterministic = next.failure, next.nondet
-	m.done = next.failure != nil || next.nondet != nil || m.campaign.States > 0 && r.States >= m.campaign.States
+	m.done = next.failure != nil || next.nondet != nil || m.campaign.States > 0 &&
+		r.States >= m.campaign.States
 	if next.failure != nil {
 		r.statsOf(next.failure.Strategy).Failed = true
 	}
@@ -367,8 +390,11 @@ func (r *Report) statsOf(strategy string) *StrategyStats {
 	return &r.Strategies[len(r.Strategies)-1]
 }
 
-// again runs a schedule a second time and compares it, event by event, with the first, unless the context ends before.
-func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, strategy Strategy, first *Result) *Nondeterminism {
+// again runs a schedule a second time and compares it, event by event, with the first, unless the
+// context ends before.
+func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, strategy Strategy,
+	first *Result,
+) *Nondeterminism {
 	events := slices.Clone(first.Events)
 	hash := first.TraceHash
 	second := r.runWithin(ctx, scenario, strategy)

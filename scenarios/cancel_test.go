@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// inCall returns a context that ends in the given call of the subject's Lock or Unlock, the subject, and how many calls there have been.
+// inCall returns a context that ends in the given call of the subject's Lock or Unlock, the
+// subject, and how many calls there have been.
 func inCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject, *atomic.Int64) {
 	ctx, end := context.WithCancel(context.Background())
 	calls := new(atomic.Int64)
@@ -53,13 +54,15 @@ func bubbled() int {
 
 // outcomeOf is all that a campaign has counted.
 func outcomeOf(r *scenarios.Report) string {
-	return fmt.Sprint(r.Schedules, r.Steps, r.States, r.Depth, r.Histories, r.Digest, r.Coverage, r.Targeted, r.Totals, r.Strategies, r.Failure, r.Nondeterministic)
+	return fmt.Sprint(r.Schedules, r.Steps, r.States, r.Depth, r.Histories, r.Digest, r.Coverage,
+		r.Targeted, r.Totals, r.Strategies, r.Failure, r.Nondeterministic)
 }
 
 // A campaign whose context ends within a schedule is what it would be without that schedule.
 func TestCampaignEndsWithinASchedule(t *testing.T) {
 	const clients, cycles = 3, 20
-	const calls = 2 * clients * cycles // of a run: the profile is the first one, and the first schedule of all is run twice
+	// of a run: the profile is the first one, and the first schedule of all is run twice
+	const calls = 2 * clients * cycles
 	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		if client == scenarios.Real && simzk.RaceDetector {
 			continue
@@ -95,7 +98,8 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 					t.Errorf("the campaign came to\n%s, want\n%s", got, want)
 				}
 				if !r.Interrupted || r.Schedules != tc.schedules {
-					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted, r.Schedules, tc.schedules)
+					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted, r.Schedules,
+						tc.schedules)
 				}
 				if left := bubbled() - before; left != 0 {
 					t.Errorf("%d goroutines are left", left)
@@ -113,7 +117,8 @@ func TestAbandonedRunsEnd(t *testing.T) {
 		}
 		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 			c := &scenarios.Campaign{Scenario: *scenario(s, 3, 2, 2), Seed: 1}
-			if c.Scenario.Client = client; c.Scenario.Validate() != nil || client == scenarios.Real && simzk.RaceDetector {
+			if c.Scenario.Client = client; c.Scenario.Validate() != nil || client == scenarios.Real &&
+				simzk.RaceDetector {
 				continue
 			}
 			t.Run(fmt.Sprint(s.Name, " ", client), func(t *testing.T) {
@@ -137,7 +142,8 @@ func TestAbandonedRunsEnd(t *testing.T) {
 func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	const ahead = 64 // is where the second worker begins
 	first := 0       // gets the lock
-	c := &scenarios.Campaign{Scenario: *scenario(granting(func(process int) { first = process }), 2, 1, 0), Workers: 2, Strategy: scenarios.RandomStrategy}
+	c := &scenarios.Campaign{Scenario: *scenario(granting(func(process int) { first = process }), 2, 1,
+		0), Workers: 2, Strategy: scenarios.RandomStrategy}
 	winner := func(schedule int) int {
 		scenarios.NewRunner(t).Run(&c.Scenario, scenarios.NewRandom(c.Seed, schedule))
 		return first
@@ -182,12 +188,14 @@ func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 			return unlock(ctx)
 		}
 	})
-	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Schedules != 0 || !r.Interrupted {
+	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Schedules != 0 ||
+		!r.Interrupted {
 		t.Errorf("interrupted %v after %d schedules", r.Interrupted, r.Schedules)
 	}
 }
 
-// What was found before counts: that a process has panicked is known when its verdicts are not there yet.
+// What was found before counts: that a process has panicked is known when its verdicts are not
+// there yet.
 func TestPanicBeforeTheVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
@@ -199,7 +207,8 @@ func TestPanicBeforeTheVerdict(t *testing.T) {
 			panic("on purpose")
 		}
 	})
-	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Failure == nil || r.Schedules != 1 {
+	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Failure == nil ||
+		r.Schedules != 1 {
 		t.Errorf("failure %v after %d schedules", r.Failure, r.Schedules)
 	}
 }
@@ -217,7 +226,8 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 				return nil
 			}
 		})
-		s.Sometimes = []history.Sometimes{{Name: "none", Reached: func([]history.Event) bool { // It is asked when the schedule has been judged.
+		// It is asked when the schedule has been judged.
+		s.Sometimes = []history.Sometimes{{Name: "none", Reached: func([]history.Event) bool {
 			if unlocks.Load() == 2 {
 				cancel()
 			}
@@ -225,8 +235,10 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 		}}}
 		s.Claims = []history.Property{history.ServerMutualExclusion}
 		r := (&scenarios.Campaign{Scenario: *scenario(s, 1, 1, 0)}).Run(ctx, t)
-		if r.Failure == nil || always == (r.Nondeterministic != nil) || r.Schedules != 1 || !always && unlocks.Load() != 3 {
-			t.Errorf("always %v: failure %+v, nondeterminism %v in %d schedules", always, r.Failure, r.Nondeterministic, r.Schedules)
+		if r.Failure == nil || always == (r.Nondeterministic != nil) || r.Schedules != 1 || !always &&
+			unlocks.Load() != 3 {
+			t.Errorf("always %v: failure %+v, nondeterminism %v in %d schedules", always, r.Failure,
+				r.Nondeterministic, r.Schedules)
 		}
 	}
 	e := scenarios.Exhaustive{Scenario: *scenario(noLock(), 2, 1, 0)}
@@ -236,7 +248,8 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 		t.Fatal("the search finds nothing")
 	}
 	var ctx context.Context
-	ctx, e.Scenario.Subject, _ = inCall(noLock(), calls.Load()) // The last call, in the run that makes sure.
+	// The last call, in the run that makes sure.
+	ctx, e.Scenario.Subject, _ = inCall(noLock(), calls.Load())
 	if r := e.Run(ctx, t); r.Failure == nil {
 		t.Errorf("interrupted %v, and nothing is found any more", r.Interrupted)
 	}
@@ -247,9 +260,11 @@ func TestShrinkEndsWithinARun(t *testing.T) {
 	const clients, cycles, call = 3, 20, 60
 	ctx, subject, calls := inCall(noLock(), call)
 	s := scenario(subject, clients, cycles, 0)
-	signature := scenarios.NewRunner(t).Run(scenario(noLock(), clients, cycles, 0), &scenarios.Replay{}).Violations[0].Signature()
+	signature := scenarios.NewRunner(t).Run(scenario(noLock(), clients, cycles, 0),
+		&scenarios.Replay{}).Violations[0].Signature()
 	shrunk, deviations := scenarios.NewRunner(t).Shrink(ctx, *s, nil, signature)
-	if calls.Load() >= call+clients || shrunk.Clients != clients || shrunk.Cycles != cycles || len(deviations) != 0 {
+	if calls.Load() >= call+clients || shrunk.Clients != clients || shrunk.Cycles != cycles ||
+		len(deviations) != 0 {
 		t.Errorf("%d calls, shrunk to %v with %d deviations", calls.Load(), &shrunk, len(deviations))
 	}
 }
@@ -275,7 +290,10 @@ func granting(granted func(process int)) scenarios.Subject {
 func TestCheckpointWithinASchedule(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		t.Run(fmt.Sprint("live ", live), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), NoMerge: true, NoReplayCache: live}
+			e := scenarios.Exhaustive{
+				Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
+				NoMerge:  true, NoReplayCache: live,
+			}
 			whole := e.Run(context.Background(), t)
 			runs, interrupted := 0, 0
 			e.Each = func(*scenarios.Result) { runs++ }
@@ -306,8 +324,10 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 			if interrupted < 3 || runs != whole.Schedules {
 				t.Errorf("interrupted %d times in %d runs, want %d", interrupted, runs, whole.Schedules)
 			}
-			if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps || r.States != whole.States ||
-				r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage || r.Scope != whole.Scope {
+			if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps ||
+				r.States != whole.States ||
+				r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage ||
+				r.Scope != whole.Scope {
 				t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
 			}
 		})

@@ -20,36 +20,41 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// The variables that Check reads from the environment. They are not flags, because go test ./... would hand those to
-// every package.
+// The variables that Check reads from the environment. They are not flags, because go test ./...
+// would hand those to every package.
 const (
 	schedulesVariable = "INTERLOCK_SCHEDULES" // how many schedules are run; 2000 unless set
-	seedVariable      = "INTERLOCK_SEED"      // where chance comes from; taken from the test's name unless set
-	strategyVariable  = "INTERLOCK_STRATEGY"  // one of StrategyNames, or exhaustive
-	replayVariable    = "INTERLOCK_REPLAY"    // a counterexample's directory: it is replayed, and nothing else is done
+	// where chance comes from; taken from the test's name unless set
+	seedVariable     = "INTERLOCK_SEED"
+	strategyVariable = "INTERLOCK_STRATEGY" // one of StrategyNames, or exhaustive
+	// a counterexample's directory: it is replayed, and nothing else is done
+	replayVariable = "INTERLOCK_REPLAY"
 )
 
 const defaultSchedules = 2000
 
-// Check searches the schedules of a lock for one that breaks a property that it claims. It does in a test what the
-// command interlock check does: random schedules from a seed, on all processors, a sample of them twice. The first that
-// fails is shortened and written to a directory below testdata/interlock, and the test fails with the decisive part of
-// its timeline and the command that replays it.
+// Check searches the schedules of a lock for one that breaks a property that it claims. It does in
+// a test what the command interlock check does: random schedules from a seed, on all processors, a
+// sample of them twice. The first that fails is shortened and written to a directory below
+// testdata/interlock, and the test fails with the decisive part of its timeline and the command
+// that replays it.
 //
-// What stands below testdata/interlock for the test, from earlier failures, is replayed before the search. A schedule
-// names steps, and one that cannot happen any more is skipped, so it goes on to be a regression test when the lock has
-// been mended.
+// What stands below testdata/interlock for the test, from earlier failures, is replayed before the
+// search. A schedule names steps, and one that cannot happen any more is skipped, so it goes on to
+// be a regression test when the lock has been mended.
 //
-// The environment variables INTERLOCK_SCHEDULES and INTERLOCK_SEED, a number or the word random, set how many schedules
-// are run and which; INTERLOCK_STRATEGY is how they are chosen, one of [StrategyNames], or exhaustive for all that there are, see
-// [Exhaustive]; INTERLOCK_REPLAY replays the counterexample in a directory and does nothing else. With a random seed
-// give go test the flag -count=1, or it may answer from its cache.
+// The environment variables INTERLOCK_SCHEDULES and INTERLOCK_SEED, a number or the word random,
+// set how many schedules are run and which; INTERLOCK_STRATEGY is how they are chosen, one of
+// [StrategyNames], or exhaustive for all that there are, see [Exhaustive]; INTERLOCK_REPLAY replays
+// the counterexample in a directory and does nothing else. With a random seed give go test the flag
+// -count=1, or it may answer from its cache.
 //
-// What the lock does not promise, because the scenario's bounds go beyond its own, is shortened too, and fails the test only if it
-// turns out to break the same within them.
+// What the lock does not promise, because the scenario's bounds go beyond its own, is shortened
+// too, and fails the test only if it turns out to break the same within them.
 //
-// Where nothing fails, but a check has reached its limits, or 5000 schedules or more have never reached a goal of the lock that
-// they could have reached, or where nobody has ever had the lock, the test fails too: it says too little.
+// Where nothing fails, but a check has reached its limits, or 5000 schedules or more have never
+// reached a goal of the lock that they could have reached, or where nobody has ever had the lock,
+// the test fails too: it says too little.
 //
 // go test -v shows how much was run, and which claims and faults have not come up.
 //
@@ -72,12 +77,15 @@ func Check(t *testing.T, scenario Scenario) {
 		t.Fatal(err)
 	}
 	for _, entry := range recorded {
-		if !strings.HasPrefix(entry.Name(), ".") { // A draft of a counterexample, or what an editor or a file manager has left.
+		// A draft of a counterexample, or what an editor or a file manager has left.
+		if !strings.HasPrefix(entry.Name(), ".") {
 			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()))
 		}
 	}
-	campaign := &Campaign{Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
-		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable)}
+	campaign := &Campaign{
+		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
+		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
+	}
 	report := search(t, campaign)
 	if report.Nondeterministic != nil {
 		t.Fatal(report.Nondeterministic)
@@ -91,39 +99,49 @@ func Check(t *testing.T, scenario Scenario) {
 	case report.Failure != nil:
 		failWith(t, campaign, report.Failure, short, corpus)
 	case report.Interrupted:
-		t.Fatalf("%v, seed %d: the test may not take longer; nothing was found in the %d schedules until now: ask for less, or give go test a longer -timeout",
+		t.Fatalf("%v, seed %d: the test may not take longer; nothing was found in the %d schedules "+
+			"until now: ask for less, or give go test a longer -timeout",
 			&campaign.Scenario, campaign.Seed, report.Schedules)
 	case report.Totals.Unknown > 0:
-		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable", &campaign.Scenario, campaign.Seed, report.Totals.Unknown)
+		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable",
+			&campaign.Scenario, campaign.Seed, report.Totals.Unknown)
 	case len(campaign.NeverReached(report)) > 0:
-		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the lock: %s", &campaign.Scenario, campaign.Seed,
+		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the lock: %s",
+			&campaign.Scenario, campaign.Seed,
 			strings.Join(campaign.NeverReached(report), "; "))
 	}
 	if why := neverHad(t, campaign, report); why != "" {
-		t.Fatalf("%v, seed %d: nobody has had the lock in any of %d schedules, so this says nothing of it: %s", &campaign.Scenario, campaign.Seed,
+		t.Fatalf("%v, seed %d: nobody has had the lock in any of %d schedules, so this says nothing of "+
+			"it: %s", &campaign.Scenario, campaign.Seed,
 			report.Schedules, why)
 	}
 	if report.OutOfContractSchedules > 0 {
-		t.Logf("%v: %d of %d schedules broke %s, for which the lock does not vouch beyond %v; the first is %d of seed %d, "+
-			"shortened to %v %s", &scenario, report.OutOfContractSchedules, report.Schedules, report.OutOfContract.OutOfContract[0].Property, scenario.DescribeContract(),
-			report.OutOfContract.Schedule, campaign.Seed, &short.Scenario, stepList(short.Recording.Deviations))
+		t.Logf("%v: %d of %d schedules broke %s, for which the lock does not vouch beyond %v; the "+
+			"first is %d of seed %d, "+
+			"shortened to %v %s", &scenario, report.OutOfContractSchedules, report.Schedules,
+			report.OutOfContract.OutOfContract[0].Property, scenario.DescribeContract(),
+			report.OutOfContract.Schedule, campaign.Seed, &short.Scenario,
+			stepList(short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, report))
 }
 
-// demandSound ends a test that makes no sense: the scenario is not valid, or it cannot run in this program.
+// demandSound ends a test that makes no sense: the scenario is not valid, or it cannot run in this
+// program.
 func demandSound(t testing.TB, scenario *Scenario) {
 	t.Helper()
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	if scenario.Client == Real && simzk.RaceDetector {
-		t.Skip("the real client does not do the same twice under the race detector: run this test without -race")
+		t.Skip("the real client does not do the same twice under the race detector: run this test " +
+			"without -race")
 	}
 }
 
-// inTime returns a context that ends shortly before go test would end the test: what was found until then would be lost with it. Of
-// what a search leaves, shortening what it has found leaves some in turn, for that to be written down.
+// inTime returns a context that ends shortly before go test would end the test: what was found
+// until then would be lost with it. Of what a search leaves, shortening what it has found leaves
+// some in turn, for that to be written down.
 func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 	deadline, ok := t.Deadline()
 	if !ok {
@@ -133,7 +151,8 @@ func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), left-min(left/4, 30*time.Second))
 }
 
-// search runs the campaign, or the exhaustive search that is asked for in its place, for as long as there is time.
+// search runs the campaign, or the exhaustive search that is asked for in its place, for as long as
+// there is time.
 func search(t *testing.T, c *Campaign) *Report {
 	t.Helper()
 	ctx, end := inTime(t)
@@ -146,16 +165,22 @@ func search(t *testing.T, c *Campaign) *Report {
 		return c.Run(ctx, t)
 	}
 	if c.Scenario.Client == Real {
-		t.Fatalf("%s: an exhaustive search needs to know what state a client is in, so it cannot be done with the real client", strategyVariable)
+		t.Fatalf("%s: an exhaustive search needs to know what state a client is in, so it cannot be "+
+			"done with the real client", strategyVariable)
 	}
-	exhaustive := &Exhaustive{Scenario: c.Scenario, Schedules: c.Schedules, MemoryLimit: DefaultMemoryLimit()}
+	exhaustive := &Exhaustive{
+		Scenario: c.Scenario, Schedules: c.Schedules,
+		MemoryLimit: DefaultMemoryLimit(),
+	}
 	return exhaustive.Run(ctx, t)
 }
 
-// neverHad says why nobody has had the lock in any schedule of a search that has found nothing, by what becomes of the first who
-// asks for it where nothing disturbs him. It returns nothing if somebody has.
+// neverHad says why nobody has had the lock in any schedule of a search that has found nothing, by
+// what becomes of the first who asks for it where nothing disturbs him. It returns nothing if
+// somebody has.
 func neverHad(t *testing.T, c *Campaign, r *Report) string {
-	if r.Granted || r.Totals.Vacuity.Of(history.Linearizable) > 0 { // A campaign counts whoever has it.
+	// A campaign counts whoever has it.
+	if r.Granted || r.Totals.Vacuity.Of(history.Linearizable) > 0 {
 		return ""
 	}
 	for _, e := range NewRunner(t).Run(&c.Scenario, &Replay{}).Events {
@@ -170,15 +195,18 @@ func neverHad(t *testing.T, c *Campaign, r *Report) string {
 func summary(c *Campaign, r *Report) string {
 	if r.Exhaustive {
 		if r.Complete {
-			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s", r.Schedules, r.Scope, r.reaches(&c.Scenario.Subject))
+			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s", r.Schedules,
+				r.Scope, r.reaches(&c.Scenario.Subject))
 		}
-		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is not complete", &c.Scenario, r.Schedules)
+		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is not "+
+			"complete", &c.Scenario, r.Schedules)
 		if r.MemoryExhausted {
 			text += ": it held as much memory as it may, which GOMEMLIMIT sets"
 		}
 		return text + unsettled(r)
 	}
-	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario, c.Seed, r.Schedules, r.Steps)
+	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario, c.Seed,
+		r.Schedules, r.Steps)
 	var untested []string
 	for _, p := range history.Properties() {
 		// Where no call was open when progress was judged, all calls had returned before.
@@ -195,28 +223,34 @@ func summary(c *Campaign, r *Report) string {
 	return text + unsettled(r)
 }
 
-// unsettled says how many schedules ended before the processes had come to rest, and nothing if all have.
+// unsettled says how many schedules ended before the processes had come to rest, and nothing if all
+// have.
 func unsettled(r *Report) string {
 	if r.Unsettled == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\n%d schedules ended, by a bound of time or steps, while requests were still under way", r.Unsettled)
+	return fmt.Sprintf("\n%d schedules ended, by a bound of time or steps, while requests were "+
+		"still under way", r.Unsettled)
 }
 
 // failWith writes down a schedule that has failed, in its short form, and ends the test.
-func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexample, corpus string) {
+func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexample,
+	corpus string,
+) {
 	t.Helper()
 	scenario := c.Scenario
 	c.ReplayBy = func(directory string) string {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^")
-		return replayVariable + "='" + strings.ReplaceAll(directory, "'", `'\''`) + "' go test -count=1 -run '^" + pattern + "$' ."
+		return replayVariable + "='" + strings.ReplaceAll(directory, "'", `'\''`) +
+			"' go test -count=1 -run '^" + pattern + "$' ."
 	}
 	directory, err := c.Write(corpus)
 	if err != nil {
 		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario), err)
 	}
 	t.Fatalf("%v, seed %d: schedule %d fails; shortened to %v %s\n%s\ncounterexample %s\nreplay %s",
-		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario, stepList(c.Recording.Deviations), c.Result.Describe(&scenario),
+		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario, stepList(c.Recording.Deviations),
+		c.Result.Describe(&scenario),
 		directory, c.ReplayBy(directory))
 }
 
@@ -233,8 +267,9 @@ func stepList(deviations []Deviation) string {
 	return text.String()
 }
 
-// replayInTest replays a recorded schedule for the scenario's lock, twice, and fails the test if a property breaks or the
-// second run differs. It returns false if there are decisions in the schedule and none of them could happen.
+// replayInTest replays a recorded schedule for the scenario's lock, twice, and fails the test if a
+// property breaks or the second run differs. It returns false if there are decisions in the
+// schedule and none of them could happen.
 func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	t.Helper()
 	recording, err := ReadRecording(path)
@@ -242,7 +277,8 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 		t.Fatal(err)
 	}
 	if recording.Lock != scenario.Subject.Name {
-		t.Fatalf("%s is a schedule of the lock %q, and this is %q", path, recording.Lock, scenario.Subject.Name)
+		t.Fatalf("%s is a schedule of the lock %q, and this is %q", path, recording.Lock,
+			scenario.Subject.Name)
 	}
 	recorded, err := recording.Scenario(scenario.Subject)
 	if err != nil {
@@ -250,7 +286,8 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	}
 	replay := &Replay{Deviations: recording.Deviations}
 	result := NewRunner(t).Run(recorded, replay)
-	if difference := NewRunner(t).again(context.Background(), recorded, recording.Schedule, replay, result); difference != nil {
+	if difference := NewRunner(t).again(context.Background(), recorded, recording.Schedule, replay,
+		result); difference != nil {
 		t.Fatalf("%s: %v", path, difference)
 	}
 	for _, d := range replay.Skipped {
@@ -285,8 +322,8 @@ func numberFrom(t *testing.T, variable string, unset int) int {
 	return number
 }
 
-// seedFrom reads the seed from the environment. Unless one is set it depends on the test's name, so that a new test
-// does not change the schedules of the others.
+// seedFrom reads the seed from the environment. Unless one is set it depends on the test's name, so
+// that a new test does not change the schedules of the others.
 func seedFrom(t *testing.T) uint64 {
 	t.Helper()
 	text := os.Getenv(seedVariable)

@@ -16,9 +16,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// brokenVariable makes TestChecked test another lock, or in another way: a broken one, one that hangs, one with a goal that is
-// never reached, one for too long to judge it, one that breaks in a schedule which goes beyond its bounds, and would without
-// that. The tests below run it so, in a process of its own.
+// brokenVariable makes TestChecked test another lock, or in another way: a broken one, one that
+// hangs, one with a goal that is never reached, one for too long to judge it, one that breaks in a
+// schedule which goes beyond its bounds, and would without that. The tests below run it so, in a
+// process of its own.
 const brokenVariable = "INTERLOCK_TEST_BROKEN"
 
 func TestChecked(t *testing.T) {
@@ -28,9 +29,15 @@ func TestChecked(t *testing.T) {
 	case "1":
 		s.Subject = subjects.ExistsThenWait()
 	case "goal":
-		s.Subject.Sometimes = []history.Sometimes{{Name: "never", Clients: 1, Reached: func([]history.Event) bool { return false }}}
+		s.Subject.Sometimes = []history.Sometimes{{
+			Name: "never", Clients: 1,
+			Reached: func([]history.Event) bool { return false },
+		}}
 	case "late":
-		s = &scenarios.Scenario{Subject: named(t, "late-notice"), Clients: 3, Cycles: 2, Severity: faults.Severity{Pause: 10 * time.Second, Drift: 5}}
+		s = &scenarios.Scenario{
+			Subject: named(t, "late-notice"), Clients: 3, Cycles: 2,
+			Severity: faults.Severity{Pause: 10 * time.Second, Drift: 5},
+		}
 		s.Faults.Of[faults.Expire], s.Faults.Of[faults.Pause] = 1, 1
 	case "refuses":
 		s.Subject = misplaced()
@@ -82,7 +89,8 @@ func TestCheck(t *testing.T) {
 	if passed {
 		t.Fatalf("the broken lock passes:\n%s", first)
 	}
-	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "exists-then-wait-progress-*"))
+	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*",
+		"exists-then-wait-progress-*"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("counterexamples %v, error %v, want one; the test printed\n%s", found, err, first)
 	}
@@ -91,8 +99,10 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"progress: a process waits for the lock for ever", "these decisions:\n", "enter c1", "asks for the lock",
-		"replay INTERLOCK_REPLAY='" + relative + "' go test -count=1 -run '^TestChecked$/^lock\\[1\\]$' .",
+		"progress: a process waits for the lock for ever", "these decisions:\n", "enter c1",
+		"asks for the lock",
+		"replay INTERLOCK_REPLAY='" + relative +
+			"' go test -count=1 -run '^TestChecked$/^lock\\[1\\]$' .",
 	} {
 		if !strings.Contains(first, want) {
 			t.Errorf("the first failure does not say %q:\n%s", want, first)
@@ -105,9 +115,12 @@ func TestCheck(t *testing.T) {
 	// No run of that lock has so many decisions.
 	past := regexp.MustCompile(`"index": (\d+)`).ReplaceAll(recorded, []byte(`"index": 9000$1`))
 	for path, content := range map[string][]byte{
-		filepath.Join(directory, "past.json"):               past,
-		filepath.Join(directory, "other.json"):              regexp.MustCompile(`("trace_hash": ".*).{4}"`).ReplaceAll(recorded, []byte(`${1}0000"`)),
-		filepath.Join(filepath.Dir(found[0]), ".left-over"): nil, // by an editor, say; it is no counterexample
+		filepath.Join(directory, "past.json"): past,
+		filepath.Join(directory,
+			"other.json"): regexp.MustCompile(`("trace_hash": ".*).{4}"`).ReplaceAll(recorded,
+			[]byte(`${1}0000"`)),
+		// by an editor, say; it is no counterexample
+		filepath.Join(filepath.Dir(found[0]), ".left-over"): nil,
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
@@ -119,22 +132,73 @@ func TestCheck(t *testing.T) {
 		want        string
 	}{
 		"found again by the corpus": {[]string{broken}, false, " fails as recorded:\n"},
-		"replayed":                  {[]string{broken, "INTERLOCK_REPLAY=" + relative}, false, relative + " fails as recorded:\n"},
-		"mended":                    {nil, true, "nothing found in 2000 schedules of "},
-		"not exercised":             {[]string{"INTERLOCK_SCHEDULES=1"}, true, "claimed and not exercised: "},
-		"mended and replayed":       {[]string{"INTERLOCK_REPLAY=" + relative}, true, relative + ": nothing is broken; recorded was progress: a process waits for the lock for ever\n"},
-		"replayed otherwise":        {[]string{broken, "INTERLOCK_REPLAY=other.json"}, false, "other.json fails otherwise than recorded, which was progress: a process waits for the lock for ever:\n"},
-		"replayed past its end":     {[]string{"INTERLOCK_REPLAY=past.json"}, false, "past.json: none of its decisions can happen any more"},
-		"nobody has the lock":       {[]string{brokenVariable + "=refuses", "INTERLOCK_SCHEDULES=20"}, false, `nobody has had the lock in any of 20 schedules, so this says nothing of it: Lock returns the error "zk: node does not exist"`},
-		"a goal is never reached":   {[]string{brokenVariable + "=goal", "INTERLOCK_SCHEDULES=5000"}, false, "no schedule has reached a goal, so this says too little of the lock: never"},
-		"a verdict is unknown":      {[]string{brokenVariable + "=long", "INTERLOCK_SCHEDULES=1"}, false, "of 1 schedules it is unknown whether they are linearizable"},
-		"a run stands still":        {[]string{brokenVariable + "=hangs"}, false, "  sync.Mutex.Lock in scenarios_test."},
-		"a pause excuses nothing":   {[]string{brokenVariable + "=late", "INTERLOCK_SCHEDULES=100", "INTERLOCK_SEED=5"}, false, "faults expire=1, pauses up to 10s"},
-		"bad number of schedules":   {[]string{"INTERLOCK_SCHEDULES=0"}, false, `INTERLOCK_SCHEDULES is "0", not a number of at least 1`},
-		"bad seed":                  {[]string{"INTERLOCK_SEED=x"}, false, `INTERLOCK_SEED: "x" is neither a number`},
-		"bad replay":                {[]string{"INTERLOCK_REPLAY=nosuch"}, false, "INTERLOCK_REPLAY, which counts from the directory of the package: stat nosuch: no such file"},
+		"replayed": {
+			[]string{broken, "INTERLOCK_REPLAY=" + relative},
+			false,
+			relative + " fails as recorded:\n",
+		},
+		"mended": {nil, true, "nothing found in 2000 schedules of "},
+		"not exercised": {
+			[]string{"INTERLOCK_SCHEDULES=1"},
+			true,
+			"claimed and not exercised: ",
+		},
+		"mended and replayed": {
+			[]string{"INTERLOCK_REPLAY=" + relative},
+			true,
+			relative + ": nothing is broken; recorded was progress: a process waits for the lock for ever\n",
+		},
+		"replayed otherwise": {
+			[]string{broken, "INTERLOCK_REPLAY=other.json"},
+			false,
+			"other.json fails otherwise than recorded, which was progress: a process waits for the lock " +
+				"for ever:\n",
+		},
+		"replayed past its end": {
+			[]string{"INTERLOCK_REPLAY=past.json"},
+			false,
+			"past.json: none of its decisions can happen any more",
+		},
+		"nobody has the lock": {
+			[]string{brokenVariable + "=refuses", "INTERLOCK_SCHEDULES=20"},
+			false, `nobody has had the lock in any of 20 schedules, so this says nothing of it: Lock returns the error "zk: node does not exist"`,
+		},
+		"a goal is never reached": {
+			[]string{brokenVariable + "=goal", "INTERLOCK_SCHEDULES=5000"},
+			false, "no schedule has reached a goal, so this says too little of the lock: never",
+		},
+		"a verdict is unknown": {
+			[]string{brokenVariable + "=long", "INTERLOCK_SCHEDULES=1"},
+			false,
+			"of 1 schedules it is unknown whether they are linearizable",
+		},
+		"a run stands still": {
+			[]string{brokenVariable + "=hangs"},
+			false,
+			"  sync.Mutex.Lock in scenarios_test.",
+		},
+		"a pause excuses nothing": {[]string{
+			brokenVariable + "=late", "INTERLOCK_SCHEDULES=100",
+			"INTERLOCK_SEED=5",
+		}, false, "faults expire=1, pauses up to 10s"},
+		"bad number of schedules": {
+			[]string{"INTERLOCK_SCHEDULES=0"},
+			false,
+			`INTERLOCK_SCHEDULES is "0", not a number of at least 1`,
+		},
+		"bad seed": {
+			[]string{"INTERLOCK_SEED=x"},
+			false,
+			`INTERLOCK_SEED: "x" is neither a number`,
+		},
+		"bad replay": {
+			[]string{"INTERLOCK_REPLAY=nosuch"},
+			false,
+			"INTERLOCK_REPLAY, which counts from the directory of the package: stat nosuch: no such file",
+		},
 	} {
-		if printed, passed := checked(t, directory, tc.environment...); passed != tc.passes || !strings.Contains(printed, tc.want) {
+		if printed, passed := checked(t, directory, tc.environment...); passed != tc.passes ||
+			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want, printed)
 		}
 	}
@@ -147,19 +211,52 @@ func TestCheckStrategy(t *testing.T) {
 		passes      bool
 		want        string
 	}{
-		"all schedules":            {[]string{exhaustive, brokenVariable + "=alone"}, true, " which are complete: all schedules of 1 clients × 1 cycles with at most these faults: any=1"},
-		"not all schedules":        {[]string{exhaustive, "INTERLOCK_SCHEDULES=50"}, true, "nothing found in 50 schedules of an exhaustive search, which is not complete"},
-		"all schedules, one fails": {[]string{exhaustive, brokenVariable + "=pair"}, false, "progress: a process waits for the lock for ever"},
-		"not all come to rest":     {[]string{exhaustive, brokenVariable + "=unsettled"}, true, "which is not complete\n        1 schedules ended, by a bound of time or steps, while requests were still under way"},
-		"not all, by chance":       {[]string{brokenVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"}, true, "20 schedules ended, by a bound"},
-		"all, of the real client":  {[]string{exhaustive, brokenVariable + "=real"}, false, "so it cannot be done with the real client"},
-		"another strategy":         {[]string{"INTERLOCK_STRATEGY=pct", "INTERLOCK_SCHEDULES=20"}, true, "nothing found in 20 schedules of "},
-		"no strategy":              {[]string{"INTERLOCK_STRATEGY=luck"}, false, `INTERLOCK_STRATEGY: unknown strategy "luck"; known are random`},
+		"all schedules": {
+			[]string{exhaustive, brokenVariable + "=alone"},
+			true,
+			" which are complete: all schedules of 1 clients × 1 cycles with at most these faults: any=1",
+		},
+		"not all schedules": {
+			[]string{exhaustive, "INTERLOCK_SCHEDULES=50"},
+			true,
+			"nothing found in 50 schedules of an exhaustive search, which is not complete",
+		},
+		"all schedules, one fails": {
+			[]string{exhaustive, brokenVariable + "=pair"},
+			false,
+			"progress: a process waits for the lock for ever",
+		},
+		"not all come to rest": {
+			[]string{exhaustive, brokenVariable + "=unsettled"},
+			true,
+			"which is not complete\n        1 schedules ended, by a bound of time or steps, while " +
+				"requests were still under way",
+		},
+		"not all, by chance": {
+			[]string{brokenVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},
+			true, "20 schedules ended, by a bound",
+		},
+		"all, of the real client": {
+			[]string{exhaustive, brokenVariable + "=real"},
+			false,
+			"so it cannot be done with the real client",
+		},
+		"another strategy": {
+			[]string{"INTERLOCK_STRATEGY=pct", "INTERLOCK_SCHEDULES=20"},
+			true,
+			"nothing found in 20 schedules of ",
+		},
+		"no strategy": {
+			[]string{"INTERLOCK_STRATEGY=luck"},
+			false,
+			`INTERLOCK_STRATEGY: unknown strategy "luck"; known are random`,
+		},
 	} {
 		if name == "all, of the real client" && simzk.RaceDetector {
 			continue // It is skipped before that.
 		}
-		if printed, passed := checked(t, t.TempDir(), tc.environment...); passed != tc.passes || !strings.Contains(printed, tc.want) {
+		if printed, passed := checked(t, t.TempDir(), tc.environment...); passed != tc.passes ||
+			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want, printed)
 		}
 	}
@@ -169,8 +266,10 @@ func TestCheckStrategy(t *testing.T) {
 func TestCheckShortensInTime(t *testing.T) {
 	directory := t.TempDir()
 	printed, passed := checkedFor(t, "6s", directory, brokenVariable+"=slow to shorten")
-	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "exists-then-wait-no-panic-*"))
-	if err != nil || passed || len(found) != 1 || !strings.Contains(printed, "no-panic: a process panicked") {
+	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*",
+		"exists-then-wait-no-panic-*"))
+	if err != nil || passed || len(found) != 1 ||
+		!strings.Contains(printed, "no-panic: a process panicked") {
 		t.Errorf("passed %v, error %v, counterexamples %v:\n%s", passed, err, found, printed)
 	}
 }
@@ -178,7 +277,8 @@ func TestCheckShortensInTime(t *testing.T) {
 // A search ends before go test ends the test, and says how far it came.
 func TestCheckEndsInTime(t *testing.T) {
 	printed, passed := checkedFor(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
-	if want := "ask for less, or give go test a longer -timeout"; passed || !strings.Contains(printed, want) {
+	if want := "ask for less, or give go test a longer -timeout"; passed ||
+		!strings.Contains(printed, want) {
 		t.Errorf("passed %v, want a failure that says %q:\n%s", passed, want, printed)
 	}
 }

@@ -17,27 +17,32 @@ import (
 	"time"
 )
 
-// A checkpoint is how far an exhaustive search has come: the way that it is on, what is to be tried there yet, and the
-// states that it has seen. It is good for the same search by the same program only.
+// A checkpoint is how far an exhaustive search has come: the way that it is on, what is to be tried
+// there yet, and the states that it has seen. It is good for the same search by the same program
+// only.
 type checkpoint struct {
-	Format                 string               `json:"format"` // always checkpointFormat
-	Version                int                  `json:"version"`
-	Search                 string               `json:"search"`      // what is searched
-	Program                string               `json:"program"`     // a hash of the executable file
-	Fingerprint            TraceHash            `json:"fingerprint"` // of the run under the default policy, which is another if code has changed
-	Schedules              int                  `json:"schedules"`
-	Steps                  int                  `json:"steps"`
-	Transitions            int                  `json:"transitions"`
-	Depth                  int                  `json:"depth"`
-	CutOff                 int                  `json:"cut_off"`
-	Unsettled              int                  `json:"unsettled,omitempty"`
-	Digest                 uint64               `json:"digest"`
-	Coverage               FaultCoverage        `json:"coverage"`
-	Targeted               TargetCoverage       `json:"targeted"`
-	ElapsedNs              int64                `json:"elapsed_ns"`
-	Unknown                int                  `json:"unknown,omitempty"`                   // schedules; see Survey
-	Granted                bool                 `json:"granted"`                             // see Report
-	OutOfContractSchedules int                  `json:"out_of_contract_schedules,omitempty"` // schedules; see Report
+	Format  string `json:"format"` // always checkpointFormat
+	Version int    `json:"version"`
+	Search  string `json:"search"`  // what is searched
+	Program string `json:"program"` // a hash of the executable file
+	// of the run under the default policy, which is another if code has changed
+	Fingerprint TraceHash      `json:"fingerprint"`
+	Schedules   int            `json:"schedules"`
+	Steps       int            `json:"steps"`
+	Transitions int            `json:"transitions"`
+	Depth       int            `json:"depth"`
+	CutOff      int            `json:"cut_off"`
+	Unsettled   int            `json:"unsettled,omitempty"`
+	Digest      uint64         `json:"digest"`
+	Coverage    FaultCoverage  `json:"coverage"`
+	Targeted    TargetCoverage `json:"targeted"`
+	ElapsedNs   int64          `json:"elapsed_ns"`
+	// schedules; see Survey
+	Unknown int `json:"unknown,omitempty"`
+	// see Report
+	Granted bool `json:"granted"`
+	// schedules; see Report
+	OutOfContractSchedules int                  `json:"out_of_contract_schedules,omitempty"`
 	OutOfContract          *outOfContractRecord `json:"out_of_contract,omitempty"`
 	Path                   []frameRecord        `json:"path"`
 	Seen                   encodedKeys          `json:"seen"`
@@ -50,7 +55,8 @@ const (
 	checkpointEvery = time.Minute
 )
 
-// A outOfContractRecord is the first schedule that broke what the lock does not promise, as it stands in a file.
+// A outOfContractRecord is the first schedule that broke what the lock does not promise, as it
+// stands in a file.
 type outOfContractRecord struct {
 	Schedule   int         `json:"schedule"`
 	Deviations []Deviation `json:"deviations"`
@@ -97,16 +103,17 @@ func (k *encodedKeys) UnmarshalText(text []byte) error {
 
 // description says what is searched, as far as a search depends on it.
 func (e *Exhaustive) description() string {
-	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry, e.IdleTicks, e.NoReduction, e.NoReplayCache)
+	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry,
+		e.IdleTicks, e.NoReduction, e.NoReplayCache)
 	if e.FairSuffixes {
 		text += ", fair"
 	}
 	return text
 }
 
-// Resume makes the next Run go on from where an earlier one has written the Checkpoint; without such a file it begins at
-// the beginning. It returns an error that names the file if that cannot be read, is no checkpoint of this search by this program,
-// or could not be written later.
+// Resume makes the next Run go on from where an earlier one has written the Checkpoint; without
+// such a file it begins at the beginning. It returns an error that names the file if that cannot be
+// read, is no checkpoint of this search by this program, or could not be written later.
 func (e *Exhaustive) Resume(t *testing.T) error {
 	var err error
 	if e.program, err = programHash(); err != nil {
@@ -129,7 +136,8 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 	}
 	var c checkpoint
 	if err := json.Unmarshal(content, &c); err != nil {
-		return fmt.Errorf("%s is not a checkpoint of Interlock, or not a whole one: %w", e.Checkpoint, err)
+		return fmt.Errorf("%s is not a checkpoint of Interlock, or not a whole one: %w", e.Checkpoint,
+			err)
 	}
 	if err := e.fits(&c); err != nil {
 		return err
@@ -142,15 +150,20 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 func (e *Exhaustive) fits(c *checkpoint) error {
 	switch {
 	case c.Format != checkpointFormat:
-		return fmt.Errorf("%s is not a checkpoint of Interlock: its format is %q, not %q", e.Checkpoint, c.Format, checkpointFormat)
+		return fmt.Errorf("%s is not a checkpoint of Interlock: its format is %q, not %q", e.Checkpoint,
+			c.Format, checkpointFormat)
 	case c.Version != checkpointVersion:
-		return fmt.Errorf("%s: version %d of the format, and this program reads only version %d", e.Checkpoint, c.Version, checkpointVersion)
+		return fmt.Errorf("%s: version %d of the format, and this program reads only version %d",
+			e.Checkpoint, c.Version, checkpointVersion)
 	case c.Search != e.description():
-		return fmt.Errorf("%s is of another search: %s. This one is: %s", e.Checkpoint, c.Search, e.description())
+		return fmt.Errorf("%s is of another search: %s. This one is: %s", e.Checkpoint, c.Search,
+			e.description())
 	case c.Fingerprint != e.fingerprint:
-		return fmt.Errorf("%s was written with another version of the lock or of Interlock: the same schedule runs differently now", e.Checkpoint)
+		return fmt.Errorf("%s was written with another version of the lock or of Interlock: the same "+
+			"schedule runs differently now", e.Checkpoint)
 	case c.Program != e.program:
-		return fmt.Errorf("%s was written by another build of the program, whose lock may have been another", e.Checkpoint)
+		return fmt.Errorf("%s was written by another build of the program, whose lock may have been "+
+			"another", e.Checkpoint)
 	}
 	return nil
 }
@@ -164,8 +177,11 @@ func (e *Exhaustive) recall(t *testing.T, b *outOfContractRecord) error {
 	if len(result.Violations) == 0 {
 		return fmt.Errorf("%s: schedule %d breaks nothing", e.Checkpoint, b.Schedule)
 	}
-	e.outOfContract = &Failure{Schedule: b.Schedule, Strategy: ExhaustiveStrategy, Deviations: b.Deviations, Violations: result.Violations,
-		OutOfContract: e.Scenario.outOfContract(result)}
+	e.outOfContract = &Failure{
+		Schedule: b.Schedule, Strategy: ExhaustiveStrategy, Deviations: b.Deviations,
+		Violations:    result.Violations,
+		OutOfContract: e.Scenario.outOfContract(result),
+	}
 	return nil
 }
 
@@ -193,15 +209,20 @@ func (x *dfs) resume(c *checkpoint, r *Report) {
 		x.seen.add(key)
 	}
 	for _, w := range c.Path {
-		x.path = append(x.path, frame{key: w.Key, visit: w.Visit, step: w.Step, defaultStep: w.Default, rest: w.Rest, deferred: w.Deferred, idleTicks: w.IdleTicks,
-			wasteful: w.Wasteful, stored: w.Stored, unstored: w.Unstored})
+		x.path = append(x.path, frame{
+			key: w.Key, visit: w.Visit, step: w.Step, defaultStep: w.Default, rest: w.Rest,
+			deferred: w.Deferred, idleTicks: w.IdleTicks,
+			wasteful: w.Wasteful, stored: w.Stored, unstored: w.Unstored,
+		})
 	}
 	x.transitions = c.Transitions
-	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions, c.Depth, c.CutOff
+	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions,
+		c.Depth, c.CutOff
 	r.Unsettled = c.Unsettled
 	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.count
 	r.Untried = x.open() + 1 // The last step of the way is the next to be tried.
-	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted, c.OutOfContractSchedules, x.search.outOfContract
+	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
+		c.OutOfContractSchedules, x.search.outOfContract
 }
 
 // save writes a checkpoint. Where the file stands there is a whole one at any time.
@@ -209,8 +230,10 @@ func (x *dfs) save(r *Report) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
 		Program: x.search.program, Fingerprint: x.search.fingerprint,
-		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth, CutOff: r.CutOff, Unsettled: r.Unsettled,
-		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed), Seen: x.known(),
+		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth,
+		CutOff: r.CutOff, Unsettled: r.Unsettled,
+		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed),
+		Seen:    x.known(),
 		Unknown: r.Totals.Unknown, Granted: r.Granted, OutOfContractSchedules: r.OutOfContractSchedules,
 	}
 	if b := r.OutOfContract; b != nil {
@@ -218,8 +241,11 @@ func (x *dfs) save(r *Report) error {
 	}
 	for i := range x.path {
 		b := &x.path[i]
-		c.Path = append(c.Path, frameRecord{Key: b.key, Visit: b.visit, Step: b.step, Default: b.defaultStep, Rest: b.rest, Deferred: b.deferred, IdleTicks: b.idleTicks,
-			Wasteful: b.wasteful, Stored: b.stored, Unstored: b.unstored})
+		c.Path = append(c.Path, frameRecord{
+			Key: b.key, Visit: b.visit, Step: b.step, Default: b.defaultStep, Rest: b.rest,
+			Deferred: b.deferred, IdleTicks: b.idleTicks,
+			Wasteful: b.wasteful, Stored: b.stored, Unstored: b.unstored,
+		})
 	}
 	content, err := json.Marshal(&c)
 	if err != nil {

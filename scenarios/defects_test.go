@@ -16,8 +16,10 @@ import (
 
 // subject makes a lock under test of a function that opens it. It claims everything.
 func subject(name string, open func(*scenarios.Process) scenarios.LockerFunc) scenarios.Subject {
-	return scenarios.Subject{Name: name, Summary: name, Claims: history.Properties(),
-		Open: func(p *scenarios.Process) (scenarios.Locker, error) { return open(p), nil }}
+	return scenarios.Subject{
+		Name: name, Summary: name, Claims: history.Properties(),
+		Open: func(p *scenarios.Process) (scenarios.Locker, error) { return open(p), nil },
+	}
 }
 
 func free(context.Context) error { return nil }
@@ -25,7 +27,10 @@ func free(context.Context) error { return nil }
 // noLock lets everybody in.
 func noLock() scenarios.Subject {
 	return subject("no-lock", func(*scenarios.Process) scenarios.LockerFunc {
-		return func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Unlock: free}, nil }
+		return func(context.Context) (*scenarios.Hold, error) {
+			return &scenarios.Hold{Unlock: free},
+				nil
+		}
 	})
 }
 
@@ -38,13 +43,17 @@ func neverFree() scenarios.Subject {
 func unlockFails() scenarios.Subject {
 	return withLock("unlock-fails", func(hold *scenarios.Hold) {
 		unlock := hold.Unlock
-		hold.Unlock = func(ctx context.Context) error { return errors.Join(unlock(ctx), errors.New("no")) }
+		hold.Unlock = func(ctx context.Context) error {
+			return errors.Join(unlock(ctx),
+				errors.New("no"))
+		}
 	})
 }
 
 // panics panics when the lock is given back.
 func panics() scenarios.Subject {
-	return withLock("panics", func(hold *scenarios.Hold) { hold.Unlock = func(context.Context) error { panic("on purpose") } })
+	return withLock("panics",
+		func(hold *scenarios.Hold) { hold.Unlock = func(context.Context) error { panic("on purpose") } })
 }
 
 // panicsLate panics when a process asks for the lock for the given time.

@@ -2,13 +2,13 @@ package scenarios
 
 import "slices"
 
-// Delay is delay-bounded search: the default policy, but at a few random places of the schedule the step that it would
-// take is put back behind all that waits by then. Few delays reach most bugs (Emmi, Qadeer and Rakamarić, "Delay-Bounded
-// Scheduling", POPL 2011).
+// Delay is delay-bounded search: the default policy, but at a few random places of the schedule the
+// step that it would take is put back behind all that waits by then. Few delays reach most bugs
+// (Emmi, Qadeer and Rakamarić, "Delay-Bounded Scheduling", POPL 2011).
 //
-// It deviates from the paper in this: it samples the schedules with so many delays instead of going through all, with
-// places drawn over the length of a trial run; and faults and time beyond what the default policy lets pass come by
-// chance, see [chances].
+// It deviates from the paper in this: it samples the schedules with so many delays instead of going
+// through all, with places drawn over the length of a trial run; and faults and time beyond what
+// the default policy lets pass come by chance, see [chances].
 type Delay struct {
 	faultSampler
 	places    []int // the decisions at which something is delayed, ascending
@@ -17,7 +17,8 @@ type Delay struct {
 	options   []EnabledStep // with the ages that the delays have given them
 }
 
-// NewDelay returns the strategy with so many delays that belongs to the seed and the schedule's number.
+// NewDelay returns the strategy with so many delays that belongs to the seed and the schedule's
+// number.
 func NewDelay(profile *Profile, delays int, seed uint64, schedule int) *Delay {
 	d := &Delay{faultSampler: newFaultSampler(seed, schedule)}
 	for range delays {
@@ -56,7 +57,10 @@ func (d *Delay) usual(enabled []EnabledStep) int {
 	}
 	for i := range d.options {
 		o := &d.options[i]
-		if at := slices.IndexFunc(d.delayed, func(past EnabledStep) bool { return past.Step == o.Step && past.Age == o.Age }); at >= 0 {
+		if at := slices.IndexFunc(d.delayed, func(past EnabledStep) bool {
+			return past.Step == o.Step &&
+				past.Age == o.Age
+		}); at >= 0 {
 			o.Age = newest + 1 + uint64(at)
 		}
 	}

@@ -2,23 +2,33 @@ package scenarios
 
 import "github.com/interlock-sim/interlock/faults"
 
-// listEnabled lists what can happen next, in canonical order: by kind and then by process, with the faults last.
+// listEnabled lists what can happen next, in canonical order: by kind and then by process, with the
+// faults last.
 func (l *loop) listEnabled() {
 	enabled := l.enabled[:0]
 	links := l.cluster.Links()
 	for _, link := range links {
 		if age, ok := link.Servable(); ok {
-			enabled = append(enabled, EnabledStep{Step: Step{Kind: Serve, Process: int32(link.Process())}, Age: age})
+			enabled = append(enabled, EnabledStep{
+				Step: Step{Kind: Serve, Process: int32(link.Process())},
+				Age:  age,
+			})
 		}
 	}
 	for _, link := range links {
 		if age, ok := link.Deliverable(); ok {
-			enabled = append(enabled, EnabledStep{Step: Step{Kind: Deliver, Process: int32(link.Process())}, Age: age})
+			enabled = append(enabled, EnabledStep{
+				Step: Step{Kind: Deliver, Process: int32(link.Process())},
+				Age:  age,
+			})
 		}
 	}
 	for _, p := range l.processes {
 		if p.waiting && !p.link.Crashed() && !p.link.Paused() {
-			enabled = append(enabled, EnabledStep{Step: Step{Kind: p.gate, Process: int32(p.Number)}, Age: p.age})
+			enabled = append(enabled, EnabledStep{
+				Step: Step{Kind: p.gate, Process: int32(p.Number)},
+				Age:  p.age,
+			})
 		}
 	}
 	for _, link := range links {
@@ -52,7 +62,8 @@ func (l *loop) appendServers(enabled []EnabledStep) []EnabledStep {
 		if age, ok := l.cluster.Applicable(server); ok {
 			enabled = append(enabled, EnabledStep{Step: onServer(Apply, server), Age: age})
 		}
-		// Once there are no more faults a majority is healed; a server that is down and not needed may stay so.
+		// Once there are no more faults a majority is healed; a server that is down and not needed may
+		// stay so.
 		if !l.cluster.Up(server) && !(l.fair && l.cluster.HasLeader()) || l.cluster.Partitioned(server) {
 			enabled = append(enabled, EnabledStep{Step: onServer(Heal, server)})
 		}
@@ -77,7 +88,8 @@ func (l *loop) appendFaults(enabled []EnabledStep) []EnabledStep {
 			if kind == faults.Restart && len(l.processes) >= ClientsMax {
 				break
 			}
-			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking && !p.cancelled && !p.link.Paused()) {
+			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking &&
+				!p.cancelled && !p.link.Paused()) {
 				enabled = l.appendFault(enabled, Step{Kind: Fault, Fault: kind, Process: int32(p.Number)})
 			}
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A nodeLock is the lock of some team: whoever creates the node has the lock, everybody else waits for its end.
+// A nodeLock is the lock of some team: whoever creates the node has the lock, everybody else waits
+// for its end.
 type nodeLock struct {
 	client interface { // of *zk.Conn, what the lock needs
 		Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
@@ -39,14 +40,17 @@ func (l *nodeLock) Lock() error {
 
 func (l *nodeLock) Unlock() error { return l.client.Delete(l.path, -1) }
 
-// nodeLockScenario tells Interlock how to use the lock, and what it promises. It is no queue, so it is not fair; and
-// it gives up where a connection breaks, so it is tested without faults.
+// nodeLockScenario tells Interlock how to use the lock, and what it promises. It is no queue, so it
+// is not fair; and it gives up where a connection breaks, so it is tested without faults.
 func nodeLockScenario() scenarios.Scenario {
 	return scenarios.Scenario{
 		Clients: 3, Cycles: 2, Faults: faults.Plan{},
 		Subject: scenarios.Subject{
-			Name:   "node-lock",
-			Claims: []history.Property{history.ServerMutualExclusion, history.ClientMutualExclusion, history.Progress, history.NoLeakedNodes},
+			Name: "node-lock",
+			Claims: []history.Property{
+				history.ServerMutualExclusion, history.ClientMutualExclusion,
+				history.Progress, history.NoLeakedNodes,
+			},
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 				lock := &nodeLock{client: p.Client, path: p.Directory + "/node"}
 				return scenarios.LockerFunc(func(context.Context) (*scenarios.Hold, error) {

@@ -15,69 +15,87 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// An Exhaustive search goes through all schedules of a scenario, within what is said below, and ends when it has seen
-// them all or one breaks a property. It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking
-// for Programming Languages using VeriSoft", POPL 1997): no state of a running lock can be saved, so the way to it is
-// run again, from the last [snapshot] where it is known what the lock does. Unlike VeriSoft it remembers the keys of the states that it has seen, and goes no further where it meets
-// one again.
+// An Exhaustive search goes through all schedules of a scenario, within what is said below, and
+// ends when it has seen them all or one breaks a property. It is a depth-first search by
+// re-execution, as in VeriSoft (Godefroid, "Model Checking for Programming Languages using
+// VeriSoft", POPL 1997): no state of a running lock can be saved, so the way to it is run again,
+// from the last [snapshot] where it is known what the lock does. Unlike VeriSoft it remembers the
+// keys of the states that it has seen, and goes no further where it meets one again.
 //
 // # What is searched
 //
-// In every state the search tries all steps: every request that can be served, every message that can be delivered, every gate
-// of a critical section, every link that can be healed, and every fault that the scenario's plan still allows. Time is
-// the exception. It could pass at any moment and in any portion; here it passes
+// In every state the search tries all steps: every request that can be served, every message that
+// can be delivered, every gate of a critical section, every link that can be healed, and every
+// fault that the scenario's plan still allows. Time is the exception. It could pass at any moment
+// and in any portion; here it passes
 //
 //   - where nothing else can happen;
-//   - once a fault has struck, also where no message is under way that could arrive, nobody is on the way into its critical
-//     section, and an effect of the fault waits for time: a session is going to expire, or a client whose link is up to dial.
-//     So critical sections last for as long as one likes once a fault has struck, and messages take no time while
-//     their connection holds. A process's own timer is not such an effect: while another process is in its critical section, it
-//     fires only if a fault lets time pass. Slack lets a schedule deviate from this so many times;
-//   - in leaps to the next instant at which something happens: a transaction, a process's timer, a new step.
+//   - once a fault has struck, also where no message is under way that could arrive, nobody is on
+//     the way into its critical section, and an effect of the fault waits for time: a session is
+//     going to expire, or a client whose link is up to dial. So critical sections last for as long
+//     as one likes once a fault has struck, and messages take no time while their connection holds.
+//     A process's own timer is not such an effect: while another process is in its critical
+//     section, it fires only if a fault lets time pass. Slack lets a schedule deviate from this so
+//     many times;
+//   - in leaps to the next instant at which something happens: a transaction, a process's timer, a
+//     new step.
 //
 // A process that does nothing for 100 hours of virtual time is taken to wait for ever.
 //
-// What must happen once faults are over and the order is fair is judged at the end of each run, where that is so in any case. With
-// Fair it is judged from every state on. [Report.Reach] says of each property how far a complete search has shown it.
+// What must happen once faults are over and the order is fair is judged at the end of each run,
+// where that is so in any case. With Fair it is judged from every state on. [Report.Reach] says of
+// each property how far a complete search has shown it.
 //
 // # What is left out
 //
-// A step that brings a process an answer or an event and nothing else commutes with all that other processes and the
-// server do, unless what it lets the process say matters to what a property remembers; see reduce. Unreduced switches this
-// off, and the leaps.
+// A step that brings a process an answer or an event and nothing else commutes with all that other
+// processes and the server do, unless what it lets the process say matters to what a property
+// remembers; see reduce. Unreduced switches this off, and the leaps.
 //
-// Two states are one if the system and the processes are in the same state and each property remembers the same of the way. A
-// property that cannot say what it remembers switches this off: then all ways are told apart by all that was recorded.
+// Two states are one if the system and the processes are in the same state and each property
+// remembers the same of the way. A property that cannot say what it remembers switches this off:
+// then all ways are told apart by all that was recorded.
 //
-// The times in a node's stat are in no key, so that code which decides by them is searched whole only with Live.
+// The times in a node's stat are in no key, so that code which decides by them is searched whole
+// only with Live.
 //
-// Two states with equal keys are taken for one. With n states, two that differ share a key with a probability of about
-// n²/2^65: 3 in 100 million for a million states.
+// Two states with equal keys are taken for one. With n states, two that differ share a key with a
+// probability of about n²/2^65: 3 in 100 million for a million states.
 type Exhaustive struct {
-	Scenario      Scenario
-	NoReduction   bool
-	Symmetry      bool          // processes are alike; see symmetric
-	NoMerge       bool          // tell apart all pasts of processes' code, even those after which it does the same; see state
-	NoReplayCache bool          // run the processes' code in every run, even where it is known what it does
-	FairSuffixes  bool          // try in every state that the fair phase begins, in which progress, starvation and livelock are judged
-	IdleTicks     int           // how often time may pass in a schedule where nothing waits for it
-	Schedules     int           // how many runs at most; 0 for no bound
-	Budget        time.Duration // for how long at most; 0 for no bound
-	States        int           // end, with the run under way, once so many states are stored; 0 for no bound
-	MemoryLimit   int64         // end, with one of the next runs, once the program's heap and stacks hold so many bytes, as [DefaultMemoryLimit] returns; 0 for no bound
+	Scenario    Scenario
+	NoReduction bool
+	Symmetry    bool // processes are alike; see symmetric
+	// tell apart all pasts of processes' code, even those after which it does the same; see state
+	NoMerge bool
+	// run the processes' code in every run, even where it is known what it does
+	NoReplayCache bool
+	// try in every state that the fair phase begins, in which progress, starvation and livelock are
+	// judged
+	FairSuffixes bool
+	IdleTicks    int           // how often time may pass in a schedule where nothing waits for it
+	Schedules    int           // how many runs at most; 0 for no bound
+	Budget       time.Duration // for how long at most; 0 for no bound
+	// end, with the run under way, once so many states are stored; 0 for no bound
+	States int
+	// end, with one of the next runs, once the program's heap and stacks hold so many bytes, as
+	// [DefaultMemoryLimit] returns; 0 for no bound
+	MemoryLimit int64
 
-	// Deviations, if set, makes this a search of another sort, for where all schedules are too many: of all that deviate from
-	// the default policy at most so many times, first those that do once, then twice, and so on. Time may then pass at any
-	// moment, and nothing is left out: a policy goes by the order in which messages were sent, which no key tells.
+	// Deviations, if set, makes this a search of another sort, for where all schedules are too many:
+	// of all that deviate from the default policy at most so many times, first those that do once,
+	// then twice, and so on. Time may then pass at any moment, and nothing is left out: a policy goes
+	// by the order in which messages were sent, which no key tells.
 	MaxDeviations int
 
 	// Checkpoint, if set, is the file in which a search notes how far it is; see Resume.
 	Checkpoint string
 
-	// Doubt is how many runs there are for one that is performed for real without a reason; 512 unless set. See rehearsal.
+	// Doubt is how many runs there are for one that is performed for real without a reason; 512 unless
+	// set. See rehearsal.
 	ValidationInterval int
 
-	// Each, if set, is told of every run, and a run that fails does not end the search. It must not keep the result.
+	// Each, if set, is told of every run, and a run that fails does not end the search. It must not
+	// keep the result.
 	Each func(*Result)
 
 	// Progress, if set, is told now and then how far the search is. It must not keep the report.
@@ -93,18 +111,22 @@ type Exhaustive struct {
 	outOfContract  *Failure // of the checkpoint
 }
 
-// Run searches until it has seen everything, has found something, a bound is reached or the context ends. A schedule that is under way
-// when the time is over, or the context ends, is abandoned and counts nowhere. With a Checkpoint
-// it writes down now and then how far it is, and once more when it ends before it has seen everything; a search that has
-// come to its end, or has found something, removes the file.
+// Run searches until it has seen everything, has found something, a bound is reached or the context
+// ends. A schedule that is under way when the time is over, or the context ends, is abandoned and
+// counts nowhere. With a Checkpoint it writes down now and then how far it is, and once more when
+// it ends before it has seen everything; a search that has come to its end, or has found something,
+// removes the file.
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	bounded, end := within(ctx, e.Budget)
 	defer end()
-	x := &dfs{search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(), monitor: e.newMonitor(),
-		unknown: len(history.Unmonitored(e.properties())) > 0}
+	x := &dfs{
+		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(), monitor: e.newMonitor(),
+		unknown: len(history.Unmonitored(e.properties())) > 0,
+	}
 	report, runner := &Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, NewRunner(t)
-	if !e.NoReplayCache && e.MaxDeviations == 0 { // Where few steps are tried in a long schedule, what processes' code does comes up but once.
+	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
+	if !e.NoReplayCache && e.MaxDeviations == 0 {
 		x.cachedExecutor = newCachedExecutor(&e.Scenario, t)
 		defer x.cache.close()
 		if e.merges() {
@@ -149,16 +171,20 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	}
 }
 
-// merges tells whether states are known by what can be seen from outside. A checkpoint does not hold what is needed for that. And
-// where a fault that has struck can excuse what breaks later, it must not be forgotten.
+// merges tells whether states are known by what can be seen from outside. A checkpoint does not
+// hold what is needed for that. And where a fault that has struck can excuse what breaks later, it
+// must not be forgotten.
 func (e *Exhaustive) merges() bool {
 	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
-		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) || e.Scenario.Subject.Claimed(history.Reentrancy))
-	return !e.NoMerge && e.Checkpoint == "" && e.Scenario.severity().Within(e.Scenario.Contract()) && !closes &&
+		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) ||
+			e.Scenario.Subject.Claimed(history.Reentrancy))
+	return !e.NoMerge && e.Checkpoint == "" && e.Scenario.severity().Within(e.Scenario.Contract()) &&
+		!closes &&
 		len(history.Unmonitored(e.properties())) == 0
 }
 
-// next moves on to what is to be tried next, and tells whether the search ends. If its time is next the next run is abandoned.
+// next moves on to what is to be tried next, and tells whether the search ends. If its time is next
+// the next run is abandoned.
 func (e *Exhaustive) next(x *dfs, r *Report) bool {
 	left := false
 	switch {
@@ -166,7 +192,8 @@ func (e *Exhaustive) next(x *dfs, r *Report) bool {
 	case x.backtrack(), x.raiseBound():
 		r.Deviations = max(0, x.bound-1)
 		r.MemoryExhausted = x.memoryExhausted(r.Schedules)
-		left = r.MemoryExhausted || e.Schedules > 0 && r.Schedules >= e.Schedules || e.States > 0 && r.States >= e.States
+		left = r.MemoryExhausted || e.Schedules > 0 && r.Schedules >= e.Schedules || e.States > 0 &&
+			r.States >= e.States
 		if !left {
 			return false
 		}
@@ -193,7 +220,8 @@ func (e *Exhaustive) scope() string {
 	if plan := e.Scenario.Faults.String(); plan != "none" {
 		faults = "with at most these faults: " + plan
 	}
-	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients, e.Scenario.Cycles, faults)
+	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients,
+		e.Scenario.Cycles, faults)
 	if e.MaxDeviations > 0 {
 		text += fmt.Sprintf("that deviate from the default policy at most %d times", e.MaxDeviations)
 		if e.FairSuffixes {
@@ -203,7 +231,8 @@ func (e *Exhaustive) scope() string {
 	}
 	text += "in which time passes where nothing else can happen"
 	if plan := e.Scenario.Faults.String(); plan != "none" {
-		text += " and, once a fault has struck, where no message is under way, nobody is on the way in and an effect of the fault waits for time"
+		text += " and, once a fault has struck, where no message is under way, nobody is on the way in " +
+			"and an effect of the fault waits for time"
 	}
 	if e.IdleTicks > 0 {
 		text += fmt.Sprintf(", and %d times besides", e.IdleTicks)
@@ -217,8 +246,8 @@ func (e *Exhaustive) scope() string {
 	return text
 }
 
-// An dfs is the strategy of an exhaustive search: it follows the way to the state where it wants to do something
-// new, and from there always takes the first of the steps that it has to try.
+// An dfs is the strategy of an exhaustive search: it follows the way to the state where it wants to
+// do something new, and from there always takes the first of the steps that it has to try.
 type dfs struct {
 	search   *Exhaustive
 	loop     *loop
@@ -276,7 +305,8 @@ type frame struct {
 // join begins a run.
 func (x *dfs) join(l *loop) { x.loop, x.events, x.diverged, x.jump.active = l, 0, false, false }
 
-// settledSteps returns the steps of the way but for the last, which need no choice where processes do what they are known to do.
+// settledSteps returns the steps of the way but for the last, which need no choice where processes
+// do what they are known to do.
 func (x *dfs) settledSteps(steps int) []frame {
 	if x.cachedExecutor == nil || len(x.path) == 0 {
 		return nil
@@ -293,7 +323,10 @@ func (x *dfs) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	}
 	x.observeStep(events)
 	if x.jump.continues(x.loop, enabled, events) {
-		x.path = append(x.path, frame{step: Step{Kind: Tick}, defaultStep: enabled[defaultIndex].Step, idleTicks: x.idleTicks()})
+		x.path = append(x.path, frame{
+			step: Step{Kind: Tick}, defaultStep: enabled[defaultIndex].Step,
+			idleTicks: x.idleTicks(),
+		})
 		return tickOf(enabled)
 	}
 	key := x.loop.lastKey()
@@ -316,7 +349,8 @@ func (x *dfs) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 
 // properties returns those claims of the lock that are decided by the events of a run.
 func (e *Exhaustive) properties() []history.Property {
-	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims), func(p history.Property) bool { return p == NoPanic || p == NoGoroutineLeak })
+	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims),
+		func(p history.Property) bool { return p == NoPanic || p == NoGoroutineLeak })
 }
 
 // newMonitor returns a monitor of these.
@@ -324,9 +358,9 @@ func (e *Exhaustive) newMonitor() *history.Monitor {
 	return history.NewMonitor(e.properties(), e.Scenario.Subject.limits())
 }
 
-// visitKey returns the key by which the search recognizes the state that it has reached. What is tried in a state may depend on the
-// step that led there, and on which processes are untouched. Which continuations break a property depends on what the property
-// remembers of the way.
+// visitKey returns the key by which the search recognizes the state that it has reached. What is
+// tried in a state may depend on the step that led there, and on which processes are untouched.
+// Which continuations break a property depends on what the property remembers of the way.
 func (x *dfs) visitKey(key uint64) uint64 {
 	x.monitor.Observe(x.loop.log.Events())
 	if mutated != withoutMonitorState {
@@ -341,7 +375,8 @@ func (x *dfs) visitKey(key uint64) uint64 {
 	return key
 }
 
-// ended reports whether a process will never do anything again, nor be told anything, and nothing that it has asked for is under way.
+// ended reports whether a process will never do anything again, nor be told anything, and nothing
+// that it has asked for is under way.
 func (x *dfs) ended(number int32) bool {
 	p := x.loop.processes[number-1]
 	if mutated == holdersOnly {
@@ -384,8 +419,9 @@ func (x *dfs) take(index int, enabled []EnabledStep) int {
 	return prune
 }
 
-// observeStep looks at what the step before has done, of which the events from the given one on tell. If it was taken to
-// be of no interest to others and is not, those steps have to be tried as well that were to be left out.
+// observeStep looks at what the step before has done, of which the events from the given one on
+// tell. If it was taken to be of no interest to others and is not, those steps have to be tried as
+// well that were to be left out.
 func (x *dfs) observeStep(from int) {
 	if len(x.path) == 0 {
 		return
@@ -404,7 +440,8 @@ func (x *dfs) observeStep(from int) {
 	}
 }
 
-// backtrack goes back to the last state where something is left to be tried, and returns false if there is none.
+// backtrack goes back to the last state where something is left to be tried, and returns false if
+// there is none.
 func (x *dfs) backtrack() bool {
 	for n := len(x.path); n > 0; n-- {
 		if b := &x.path[n-1]; len(b.rest) > 0 {
@@ -435,7 +472,9 @@ func (x *dfs) account(r *Report, result *Result) {
 	}
 	r.Depth = max(r.Depth, len(x.path))
 	r.Untried = x.open()
-	r.Granted = r.Granted || slices.ContainsFunc(result.Events, func(e history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" })
+	r.Granted = r.Granted ||
+		slices.ContainsFunc(result.Events,
+			func(e history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" })
 	if result.CutOff {
 		r.CutOff++
 	}
@@ -446,8 +485,11 @@ func (x *dfs) account(r *Report, result *Result) {
 		r.Totals.Unknown++
 	}
 	if len(result.Violations) > 0 {
-		failure := &Failure{Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy, Deviations: slices.Clone(result.Deviations),
-			Violations: result.Violations, OutOfContract: x.search.Scenario.outOfContract(result)}
+		failure := &Failure{
+			Schedule: r.Schedules - 1, Strategy: ExhaustiveStrategy,
+			Deviations: slices.Clone(result.Deviations),
+			Violations: result.Violations, OutOfContract: x.search.Scenario.outOfContract(result),
+		}
 		if x.search.Scenario.Fails(result) {
 			r.Failure = failure
 		} else if r.OutOfContractSchedules++; r.OutOfContract == nil {
@@ -473,7 +515,8 @@ func (x *dfs) open() (steps int) {
 	return steps
 }
 
-// raiseBound begins to search schedules with one more deviation, and returns false if there are to be no more.
+// raiseBound begins to search schedules with one more deviation, and returns false if there are to
+// be no more.
 func (x *dfs) raiseBound() bool {
 	if x.bound >= x.search.MaxDeviations {
 		return false
@@ -559,10 +602,10 @@ func (x *dfs) idleTicks() int {
 	return b.idleTicks
 }
 
-// visible reports whether a step that the way takes has done, with the events from the given one on, something that could break a
-// property if others moved first. Then the step is not enough in a state: the steps of others are tried before it too. What the
-// ensemble still does in the name of a process whose request waits for an answer may come before or after all that the process
-// does.
+// visible reports whether a step that the way takes has done, with the events from the given one
+// on, something that could break a property if others moved first. Then the step is not enough in a
+// state: the steps of others are tried before it too. What the ensemble still does in the name of a
+// process whose request waits for an answer may come before or after all that the process does.
 func (x *dfs) visible(step Step, from int) bool {
 	events := x.loop.log.Events()
 	x.monitor.Observe(events)
@@ -570,7 +613,8 @@ func (x *dfs) visible(step Step, from int) bool {
 		return false
 	}
 	if x.unknown || step.Process > 0 && x.loop.processes[step.Process-1].link.Delayed() {
-		return slices.ContainsFunc(events[from:], func(e history.Event) bool { return history.OfLock(e.Kind) })
+		return slices.ContainsFunc(events[from:],
+			func(e history.Event) bool { return history.OfLock(e.Kind) })
 	}
 	return x.monitor.VisibleSince(from)
 }

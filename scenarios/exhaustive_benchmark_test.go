@@ -12,8 +12,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// BenchmarkExhaustive searches all schedules of the production lock, as interlock check --strategy exhaustive does: on one
-// processor, with a heap that grows to three times what lives. MB-heap is the most that the heap was found to take, twice a second.
+// BenchmarkExhaustive searches all schedules of the production lock, as interlock check --strategy
+// exhaustive does: on one processor, with a heap that grows to three times what lives. MB-heap is
+// the most that the heap was found to take, twice a second.
 func BenchmarkExhaustive(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	for _, tc := range []struct {
@@ -38,7 +39,10 @@ func BenchmarkExhaustive(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := scenarios.Scenario{Subject: subjects.Mutex(), Clients: tc.clients, Cycles: tc.cycles, Faults: plan}
+			s := scenarios.Scenario{
+				Subject: subjects.Mutex(), Clients: tc.clients, Cycles: tc.cycles,
+				Faults: plan,
+			}
 			if tc.servers > 1 {
 				s.Servers = tc.servers
 			}

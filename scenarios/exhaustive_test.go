@@ -19,7 +19,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-func planned(t *testing.T, subject scenarios.Subject, clients, cycles int, plan string) scenarios.Scenario {
+func planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
+	plan string,
+) scenarios.Scenario {
 	t.Helper()
 	parsed, err := faults.Parse(plan)
 	if err != nil {
@@ -37,8 +39,9 @@ func named(t *testing.T, name string) scenarios.Subject {
 	return subject
 }
 
-// How many states a search stores changes only with the lock, the simulated server, or what a search takes to be the
-// same or leaves out; whoever changes one of these should know that they did.
+// How many states a search stores changes only with the lock, the simulated server, or what a
+// search takes to be the same or leaves out; whoever changes one of these should know that they
+// did.
 func TestStateCounts(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -59,13 +62,17 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Herd(), 2, 1, "none", false, 21, 14},
 		{subjects.Mutex(), 3, 1, "none", false, 1015, 1764},
 	} {
-		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), Symmetry: tc.symmetry}
+		e := &scenarios.Exhaustive{
+			Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+			Symmetry: tc.symmetry,
+		}
 		r := e.Run(context.Background(), t)
 		if !r.Complete || r.Failure != nil {
 			t.Errorf("%v: complete %v, failure %+v", &e.Scenario, r.Complete, r.Failure)
 		}
 		if r.States != tc.states || r.Schedules != tc.runs {
-			t.Errorf("%v, symmetry %v: %d states in %d runs, want %d in %d", &e.Scenario, tc.symmetry, r.States, r.Schedules, tc.states, tc.runs)
+			t.Errorf("%v, symmetry %v: %d states in %d runs, want %d in %d", &e.Scenario, tc.symmetry,
+				r.States, r.Schedules, tc.states, tc.runs)
 		}
 	}
 }
@@ -115,13 +122,15 @@ func TestBrokenLocksAreFound(t *testing.T) {
 			if r.Failure == nil {
 				t.Fatalf("nothing found in %v: complete %v after %d states", &e.Scenario, r.Complete, r.States)
 			}
-			if !slices.ContainsFunc(r.Failure.Violations, func(v *history.Violation) bool { return string(v.Property) == tc.want }) {
+			if !slices.ContainsFunc(r.Failure.Violations,
+				func(v *history.Violation) bool { return string(v.Property) == tc.want }) {
 				t.Errorf("%v, want %s", r.Failure.Violations, tc.want)
 			}
 			if r.Complete {
 				t.Error("a search that ended at a violation calls itself complete")
 			}
-			replayed := scenarios.NewRunner(t).Run(&e.Scenario, &scenarios.Replay{Deviations: r.Failure.Deviations})
+			replayed := scenarios.NewRunner(t).Run(&e.Scenario,
+				&scenarios.Replay{Deviations: r.Failure.Deviations})
 			if len(replayed.Violations) == 0 {
 				t.Error("the schedule does not fail when it is replayed")
 			}
@@ -129,9 +138,10 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	}
 }
 
-// ends returns what each process has lived through up to the end of a run, or until it has finished: the run ends with the
-// last of them, so whether an event still reaches one that has finished before is a matter of who is the last. Runs that
-// differ only in the order of steps that commute have this in common.
+// ends returns what each process has lived through up to the end of a run, or until it has
+// finished: the run ends with the last of them, so whether an event still reaches one that has
+// finished before is a matter of who is the last. Runs that differ only in the order of steps that
+// commute have this in common.
 func ends(events []history.Event, processes int) string {
 	lives := make([]strings.Builder, processes+2*scenarios.CyclesMax)
 	finished := make([]bool, len(lives))
@@ -143,8 +153,10 @@ func ends(events []history.Event, processes int) string {
 		switch e := events[i]; e.Kind {
 		case history.FairPhase:
 			return join(lives)
-		case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall,
-			history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent, history.Fault, history.Crashed:
+		case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
+			history.UnlockCall,
+			history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent,
+			history.Fault, history.Crashed:
 			if e.Process == 0 {
 				e.Op = "" // In what phase a process is when a server is struck is no part of its life.
 			}
@@ -180,13 +192,15 @@ func search(t *testing.T, e scenarios.Exhaustive) outcome {
 		}
 	}
 	if o.report = e.Run(context.Background(), t); !o.report.Complete {
-		t.Fatalf("%v: not complete after %d states, %v", &e.Scenario, o.report.States, o.report.Nondeterministic)
+		t.Fatalf("%v: not complete after %d states, %v", &e.Scenario, o.report.States,
+			o.report.Nondeterministic)
 	}
 	return o
 }
 
-// What the reduction leaves out is nothing new: without it the same histories, up to steps that commute, and the same
-// verdicts. The scenarios are those in which no time passes for anybody who goes on.
+// What the reduction leaves out is nothing new: without it the same histories, up to steps that
+// commute, and the same verdicts. The scenarios are those in which no time passes for anybody who
+// goes on.
 func TestReductionLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -206,13 +220,18 @@ func TestReductionLosesNothing(t *testing.T) {
 		{noLock(), 3, 1, "none"},
 	} {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
-			// A live search tells all pasts of all processes apart, so that it comes to the end of every history.
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), NoReplayCache: true}
+			// A live search tells all pasts of all processes apart, so that it comes to the end of every
+			// history.
+			e := scenarios.Exhaustive{
+				Scenario:      planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+				NoReplayCache: true,
+			}
 			reduced := search(t, e)
 			e.NoReduction = true
 			whole := search(t, e)
 			if !maps.Equal(reduced.verdicts, whole.verdicts) {
-				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(reduced.verdicts)), slices.Sorted(maps.Keys(whole.verdicts)))
+				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(reduced.verdicts)),
+					slices.Sorted(maps.Keys(whole.verdicts)))
 			}
 			if !maps.Equal(reduced.histories, whole.histories) {
 				t.Errorf("%d histories, want %d", len(reduced.histories), len(whole.histories))
@@ -224,9 +243,11 @@ func TestReductionLosesNothing(t *testing.T) {
 	}
 }
 
-// locals returns all that single processes have lived through in the runs of a search, up to any moment. What the client
-// asks for by itself, and how it is answered, does not reach the process.
-func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bool, r *scenarios.Report) {
+// locals returns all that single processes have lived through in the runs of a search, up to any
+// moment. What the client asks for by itself, and how it is answered, does not reach the process.
+func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bool,
+	r *scenarios.Report,
+) {
 	t.Helper()
 	lives, verdicts = make(map[string]bool), make(map[string]bool)
 	e.Each = func(result *scenarios.Result) {
@@ -243,9 +264,12 @@ func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bo
 				continue
 			}
 			switch e.Kind {
-			case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall,
-				history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent, history.SessionState:
-				so[e.Process] += fmt.Sprintf("%v %v %d %s %s %s %s;", e.At, e.Kind, e.Request, e.Op, e.Path, e.Name, e.Err)
+			case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
+				history.UnlockCall,
+				history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent,
+				history.SessionState:
+				so[e.Process] += fmt.Sprintf("%v %v %d %s %s %s %s;", e.At, e.Kind, e.Request, e.Op, e.Path,
+					e.Name, e.Err)
 				lives[fmt.Sprint(e.Process, so[e.Process])] = true
 			}
 		}
@@ -256,9 +280,10 @@ func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bo
 	return lives, verdicts, r
 }
 
-// A search that remembers what the processes' code does misses nothing of what a search that runs it in every schedule
-// finds, though that tells all pasts of all processes apart: whatever can happen to a process does, and the same
-// properties break. Every single run is performed for real besides, and must come to the same, event by event.
+// A search that remembers what the processes' code does misses nothing of what a search that runs
+// it in every schedule finds, though that tells all pasts of all processes apart: whatever can
+// happen to a process does, and the same properties break. Every single run is performed for real
+// besides, and must come to the same, event by event.
 func TestRehearsalLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -289,26 +314,32 @@ func TestRehearsalLosesNothing(t *testing.T) {
 		{named(t, "unguarded"), 2, 1, "pause=1"},
 		{named(t, "clock-token"), 2, 1, "none"},
 	} {
-		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), ValidationInterval: 1, NoMerge: true}
-			lives, verdicts, r := locals(t, e)
-			e.NoReplayCache = true
-			wantLives, wantVerdicts, want := locals(t, e)
-			if !maps.Equal(verdicts, wantVerdicts) {
-				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)), slices.Sorted(maps.Keys(wantVerdicts)))
-			}
-			if !maps.Equal(lives, wantLives) {
-				t.Errorf("%d lives of processes, want %d", len(lives), len(wantLives))
-			}
-			if r.Validated != r.Schedules || r.States > want.States {
-				t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live search", r.Validated, r.Schedules, r.States, want.States)
-			}
-		})
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
+			func(t *testing.T) {
+				e := scenarios.Exhaustive{
+					Scenario:           planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					ValidationInterval: 1, NoMerge: true,
+				}
+				lives, verdicts, r := locals(t, e)
+				e.NoReplayCache = true
+				wantLives, wantVerdicts, want := locals(t, e)
+				if !maps.Equal(verdicts, wantVerdicts) {
+					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
+						slices.Sorted(maps.Keys(wantVerdicts)))
+				}
+				if !maps.Equal(lives, wantLives) {
+					t.Errorf("%d lives of processes, want %d", len(lives), len(wantLives))
+				}
+				if r.Validated != r.Schedules || r.States > want.States {
+					t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live search",
+						r.Validated, r.Schedules, r.States, want.States)
+				}
+			})
 	}
 }
 
-// Of several servers the ones that lag behind are a part of the search: a lock that takes what a follower says for the
-// truth is found.
+// Of several servers the ones that lag behind are a part of the search: a lock that takes what a
+// follower says for the truth is found.
 func TestExhaustiveOnSeveralServers(t *testing.T) {
 	for _, tc := range []struct {
 		subject             scenarios.Subject
@@ -323,7 +354,10 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 		{subjects.NoGUID(), 1, "lose-reply=1", 63, 50, 0},
 	} {
 		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan), ValidationInterval: 1, NoMerge: true}
+			e := scenarios.Exhaustive{
+				Scenario:           planned(t, tc.subject, tc.clients, 1, tc.plan),
+				ValidationInterval: 1, NoMerge: true,
+			}
 			e.Scenario.Servers = 3
 			lives, verdicts, r := locals(t, e)
 			if r.States != tc.states || r.Schedules != tc.runs {
@@ -334,13 +368,16 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 			for life := range lives {
 				delete(wantLives, life)
 			}
-			if len(wantLives) > 0 || tc.lives > 0 && len(lives) != tc.lives || !maps.Equal(verdicts, wantVerdicts) {
-				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(lives), verdicts, tc.lives, wantVerdicts, len(wantLives))
+			if len(wantLives) > 0 || tc.lives > 0 && len(lives) != tc.lives ||
+				!maps.Equal(verdicts, wantVerdicts) {
+				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(lives), verdicts, tc.lives,
+					wantVerdicts, len(wantLives))
 			}
 			reduced := search(t, e)
 			e.NoReduction = true
 			whole := search(t, e)
-			if !maps.Equal(reduced.verdicts, whole.verdicts) || !maps.Equal(reduced.histories, whole.histories) {
+			if !maps.Equal(reduced.verdicts, whole.verdicts) ||
+				!maps.Equal(reduced.histories, whole.histories) {
 				t.Errorf("reduced, %d histories and verdicts %v, want %d and %v",
 					len(reduced.histories), reduced.verdicts, len(whole.histories), whole.verdicts)
 			}
@@ -348,15 +385,18 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 	}
 }
 
-// A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are told apart.
+// A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are
+// told apart.
 func TestCheckpoint(t *testing.T) {
 	for _, fair := range []bool{false, true} {
-		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"), FairSuffixes: fair})
+		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1,
+			"cancel=1"), FairSuffixes: fair})
 	}
 	testCheckpoint(t, 7, scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")})
 }
 
-// testCheckpoint compares a search that is broken off after so many schedules, over and over, with one that is not.
+// testCheckpoint compares a search that is broken off after so many schedules, over and over, with
+// one that is not.
 func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 	t.Helper()
 	search.NoMerge = true
@@ -380,8 +420,10 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 	if parts < 3 || runs != whole.Schedules {
 		t.Errorf("%d runs in %d parts, want %d", runs, parts, whole.Schedules)
 	}
-	if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps || r.States != whole.States ||
-		r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage || r.Scope != whole.Scope {
+	if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps ||
+		r.States != whole.States ||
+		r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage ||
+		r.Scope != whole.Scope {
 		t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -392,7 +434,10 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 // Nobody goes on from what is no checkpoint of the same search.
 func TestCheckpointsThatDoNotFit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "checkpoint")
-	other := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Schedules: 5, Checkpoint: file}
+	other := &scenarios.Exhaustive{
+		Scenario:  planned(t, subjects.Textbook(), 2, 1, "none"),
+		Schedules: 5, Checkpoint: file,
+	}
 	if err := other.Resume(t); err != nil {
 		t.Fatal(err)
 	}
@@ -407,30 +452,49 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		want          string
 	}{
 		{"of another search", string(written), subjects.Herd(), "is of another search"},
-		{"of one that begins the fair phase", strings.Replace(string(written), "live false", "live false, fair", 1), subjects.Textbook(), "is of another search"},
+		{"of one that begins the fair phase", strings.Replace(string(written), "live false",
+			"live false, fair", 1), subjects.Textbook(), "is of another search"},
 		{"of other code", string(written), renamed(subjects.Herd(), "textbook"), "another version"},
-		{"of another build", regexp.MustCompile(`"program":"[0-9a-f]{64}"`).ReplaceAllString(string(written), `"program":"0"`), subjects.Textbook(), "another build"},
+		{
+			"of another build",
+			regexp.MustCompile(`"program":"[0-9a-f]{64}"`).ReplaceAllString(string(written),
+				`"program":"0"`), subjects.Textbook(), "another build",
+		},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "not a whole one"},
-		{"of a later version", strings.Replace(string(written), `"version":4`, `"version":5`, 1), subjects.Textbook(), "version 5"},
-		{"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`, 1), subjects.Textbook(), "not whole"},
-		{"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`, 1), subjects.Textbook(), "not whole"},
+		{
+			"of a later version", strings.Replace(string(written), `"version":4`, `"version":5`, 1),
+			subjects.Textbook(), "version 5",
+		},
+		{
+			"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`, 1),
+			subjects.Textbook(), "not whole",
+		},
+		{
+			"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`, 1),
+			subjects.Textbook(), "not whole",
+		},
 		{"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(), "not a checkpoint"},
 	} {
 		if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 2, 1, "none"), Checkpoint: file}
-		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), file) {
+		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v, want an error that names the file and says %q", tc.name, err, tc.want)
 		}
 	}
 }
 
-// A search that begins the fair phase in every state is another one, and what cannot be read is none.
+// A search that begins the fair phase in every state is another one, and what cannot be read is
+// none.
 func TestCheckpointsOfOtherSearches(t *testing.T) {
 	directory := t.TempDir()
 	file := filepath.Join(directory, "checkpoint")
-	plain := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), Schedules: 5, Checkpoint: file}
+	plain := &scenarios.Exhaustive{
+		Scenario:  planned(t, subjects.Textbook(), 2, 1, "none"),
+		Schedules: 5, Checkpoint: file,
+	}
 	if err := plain.Resume(t); err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +514,8 @@ func renamed(s scenarios.Subject, name string) scenarios.Subject {
 	return s
 }
 
-// With faults after which time passes, histories differ in when things happened, but not in whether they were right.
+// With faults after which time passes, histories differ in when things happened, but not in whether
+// they were right.
 func TestReductionKeepsVerdicts(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
@@ -479,27 +544,35 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		e.NoReduction = true
 		whole := search(t, e)
 		if !maps.Equal(reduced.verdicts, whole.verdicts) {
-			t.Errorf("%v: verdicts %v, want %v", &e.Scenario, slices.Sorted(maps.Keys(reduced.verdicts)), slices.Sorted(maps.Keys(whole.verdicts)))
+			t.Errorf("%v: verdicts %v, want %v", &e.Scenario, slices.Sorted(maps.Keys(reduced.verdicts)),
+				slices.Sorted(maps.Keys(whole.verdicts)))
 		}
 	}
 }
 
 // Time that passes where nothing waits for it changes nothing for a lock that looks at no clock.
 func TestSlackChangesNothing(t *testing.T) {
-	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.ExistsThenWait(), subjects.NameOrder()} {
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.ExistsThenWait(),
+		subjects.NameOrder(),
+	} {
 		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none"), NoMerge: true}
 		want := search(t, e)
 		e.IdleTicks = 2
 		got := search(t, e)
 		if !maps.Equal(got.verdicts, want.verdicts) || !maps.Equal(got.histories, want.histories) {
-			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name, len(got.histories), got.verdicts, len(want.histories), want.verdicts)
+			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name, len(got.histories),
+				got.verdicts, len(want.histories), want.verdicts)
 		}
 	}
 }
 
 // What is found does not depend on which process is which.
 func TestSymmetryKeepsVerdicts(t *testing.T) {
-	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.ExistsThenWait(), subjects.NoGUID(), subjects.DeafToExpiry(), noLock()} {
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.ExistsThenWait(),
+		subjects.NoGUID(), subjects.DeafToExpiry(), noLock(),
+	} {
 		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "lose-reply=1")}
 		want := search(t, e)
 		e.Symmetry = true
@@ -509,11 +582,14 @@ func TestSymmetryKeepsVerdicts(t *testing.T) {
 	}
 }
 
-// A search by deviations runs each schedule with so few deviations once, deepens only when it has them all, and finds what
-// whole searches have no end of.
+// A search by deviations runs each schedule with so few deviations once, deepens only when it has
+// them all, and finds what whole searches have no end of.
 func TestExhaustiveByDeviations(t *testing.T) {
 	ran := make(map[string]int)
-	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "none"), MaxDeviations: 2}
+	e := &scenarios.Exhaustive{
+		Scenario:      planned(t, subjects.Textbook(), 2, 1, "none"),
+		MaxDeviations: 2,
+	}
 	e.Each = func(r *scenarios.Result) {
 		if len(r.Deviations) > 2 {
 			t.Errorf("%d deviations", len(r.Deviations))
@@ -526,7 +602,8 @@ func TestExhaustiveByDeviations(t *testing.T) {
 	}
 	// The one without any and those with one are run with each bound.
 	if repeated := r.Schedules - len(ran); ran["[]"] != 2 || repeated < 10 || repeated > len(ran)/4 {
-		t.Errorf("%d different schedules in %d, the default policy %d times", len(ran), r.Schedules, ran["[]"])
+		t.Errorf("%d different schedules in %d, the default policy %d times", len(ran), r.Schedules,
+			ran["[]"])
 	}
 	e.Schedules, e.Each = r.Schedules/2, nil
 	if r := e.Run(context.Background(), t); r.Complete || r.Deviations != 1 {
@@ -546,8 +623,10 @@ func TestExhaustiveBounds(t *testing.T) {
 	}
 	runtime.GC() // Or else nobody might know yet what the heap holds.
 	e.Schedules, e.MemoryLimit = 0, 1
-	if r := e.Run(context.Background(), t); !r.MemoryExhausted || r.Complete || r.Schedules == 0 || r.Schedules > 100 || r.Untried == 0 {
-		t.Errorf("full %v, complete %v after %d schedules with %d steps open", r.MemoryExhausted, r.Complete, r.Schedules, r.Untried)
+	if r := e.Run(context.Background(), t); !r.MemoryExhausted || r.Complete || r.Schedules == 0 ||
+		r.Schedules > 100 || r.Untried == 0 {
+		t.Errorf("full %v, complete %v after %d schedules with %d steps open", r.MemoryExhausted,
+			r.Complete, r.Schedules, r.Untried)
 	}
 	e.MemoryLimit = math.MaxInt64
 	if r := e.Run(context.Background(), t); r.MemoryExhausted || !r.Complete {
@@ -557,14 +636,19 @@ func TestExhaustiveBounds(t *testing.T) {
 
 // The same search goes the same way.
 func TestExhaustiveIsDeterministic(t *testing.T) {
-	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, "any=1"), Schedules: 1000}
+	e := &scenarios.Exhaustive{
+		Scenario:  planned(t, subjects.Textbook(), 2, 1, "any=1"),
+		Schedules: 1000,
+	}
 	first, second := e.Run(context.Background(), t), e.Run(context.Background(), t)
 	if first.Digest != second.Digest || first.States != second.States {
-		t.Errorf("digests %x and %x, %d and %d states", first.Digest, second.Digest, first.States, second.States)
+		t.Errorf("digests %x and %x, %d and %d states", first.Digest, second.Digest, first.States,
+			second.States)
 	}
 }
 
-// A lock that does not run the same way twice is noticed by the way to a state, which does not lead there again.
+// A lock that does not run the same way twice is noticed by the way to a state, which does not lead
+// there again.
 func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, fickle(), 2, 1, "none"), NoReplayCache: live}
@@ -575,7 +659,8 @@ func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 	}
 }
 
-// first takes the first option, and so decides by the state alone, where the default policy looks at ages too.
+// first takes the first option, and so decides by the state alone, where the default policy looks
+// at ages too.
 type first struct {
 	replay scenarios.Replay
 	from   int // the index of the first decision of its own
@@ -588,8 +673,11 @@ func (f *first) Choose(index int, options []scenarios.EnabledStep, usual int) in
 	return 0
 }
 
-// future returns what a run comes to that goes on by itself from a decision on, and the state key at that decision.
-func future(runner *scenarios.Runner, s *scenarios.Scenario, deviations []scenarios.Deviation, from int) (string, uint64) {
+// future returns what a run comes to that goes on by itself from a decision on, and the state key
+// at that decision.
+func future(runner *scenarios.Runner, s *scenarios.Scenario, deviations []scenarios.Deviation,
+	from int,
+) (string, uint64) {
 	result := runner.Run(s, &first{replay: scenarios.Replay{Deviations: deviations}, from: from})
 	text := ends(result.Events, s.Clients)
 	for _, v := range result.Violations {
@@ -604,7 +692,10 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 		deviations []scenarios.Deviation
 		steps      int
 	}
-	for _, subject := range []scenarios.Subject{subjects.Textbook(), subjects.Mutex(), subjects.RetryProtected()} {
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.Mutex(),
+		subjects.RetryProtected(),
+	} {
 		runner, pairs := scenarios.NewRunner(t), 0
 		s := planned(t, subject, 2, 1, "any=1")
 		seen := make(map[uint64]state)
@@ -632,7 +723,8 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 					continue // The liveness phase had begun.
 				}
 				if one != two {
-					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations, now.deviations, one, two)
+					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations, now.deviations,
+						one, two)
 				}
 			}
 		}

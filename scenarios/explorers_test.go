@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// The strategies are tried on small programs of SCTBench, the benchmark of systematic concurrency testing (Thomson,
-// Donaldson and Betts, "Concurrency Testing Using Controlled Schedulers: An Empirical Study", TOPC 2016), written down
-// here from what they are known to do. They hold accesses to shared variables, locks, and the starting of threads, and
-// nothing else; the published figures are of instrumented C programs, in which local variables are steps too.
+// The strategies are tried on small programs of SCTBench, the benchmark of systematic concurrency
+// testing (Thomson, Donaldson and Betts, "Concurrency Testing Using Controlled Schedulers: An
+// Empirical Study", TOPC 2016), written down here from what they are known to do. They hold
+// accesses to shared variables, locks, and the starting of threads, and nothing else; the published
+// figures are of instrumented C programs, in which local variables are steps too.
 
 // An operation is an atomic step of a thread.
 type operation struct {
@@ -41,12 +42,17 @@ func access(object int, do func(m *machine, t *programThread)) operation {
 }
 
 func acquire(lock int) operation {
-	return operation{locksFrom + lock, func(m *machine) bool { return m.variables[lock] == 0 },
-		func(m *machine, _ *programThread) { m.variables[lock] = 1 }}
+	return operation{
+		locksFrom + lock, func(m *machine) bool { return m.variables[lock] == 0 },
+		func(m *machine, _ *programThread) { m.variables[lock] = 1 },
+	}
 }
 
 func release(lock int) operation {
-	return operation{locksFrom + lock, nil, func(m *machine, _ *programThread) { m.variables[lock] = 0 }}
+	return operation{
+		locksFrom + lock, nil,
+		func(m *machine, _ *programThread) { m.variables[lock] = 0 },
+	}
 }
 
 func set(variable, value int) operation {
@@ -58,11 +64,15 @@ func add(variable, value int) operation {
 }
 
 func load(variable, local int) operation {
-	return access(variable, func(m *machine, t *programThread) { t.local[local] = m.variables[variable] })
+	return access(variable,
+		func(m *machine, t *programThread) { t.local[local] = m.variables[variable] })
 }
 
 func require(variable int, holds func(value int, t *programThread) bool) operation {
-	return access(variable, func(m *machine, t *programThread) { m.failed = m.failed || !holds(m.variables[variable], t) })
+	return access(variable, func(m *machine, t *programThread) {
+		m.failed = m.failed ||
+			!holds(m.variables[variable], t)
+	})
 }
 
 // started makes a program: a first thread starts the others one after the other.
@@ -70,8 +80,10 @@ func started(threads ...[]operation) []programThread {
 	main := programThread{started: true}
 	all := make([]programThread, 1, len(threads)+1)
 	for i, operations := range threads {
-		main.operations = append(main.operations, operation{object: -1 - i,
-			do: func(m *machine, _ *programThread) { m.threads[i+1].started = true }})
+		main.operations = append(main.operations, operation{
+			object: -1 - i,
+			do:     func(m *machine, _ *programThread) { m.threads[i+1].started = true },
+		})
 		all = append(all, programThread{operations: operations})
 	}
 	all[0] = main
@@ -99,12 +111,15 @@ func reorder(setters int) []programThread {
 	return started(append(repeat(setters, []operation{set(0, 1), set(1, -1)}), check)...)
 }
 
-// twostage sets two variables under two locks; a reader sees the first set and the second not. With 20 threads, half of
-// them readers: the published figures do not say how they are divided, but with one reader SURW needs 50 schedules, and with
-// ten the 6 that it is said to need.
+// twostage sets two variables under two locks; a reader sees the first set and the second not. With
+// 20 threads, half of them readers: the published figures do not say how they are divided, but with
+// one reader SURW needs 50 schedules, and with ten the 6 that it is said to need.
 func twostage(writers, readers int) []programThread {
 	const lockA, lockB = 6, 7
-	write := []operation{acquire(lockA), set(0, 1), release(lockA), acquire(lockB), set(1, 2), release(lockB)}
+	write := []operation{
+		acquire(lockA), set(0, 1), release(lockA), acquire(lockB), set(1, 2),
+		release(lockB),
+	}
 	read := []operation{
 		acquire(lockA), load(0, 0), release(lockA),
 		acquire(lockB),
@@ -117,8 +132,11 @@ func twostage(writers, readers int) []programThread {
 // wronglock protects one variable by two locks.
 func wronglock(others int) []programThread {
 	const lockA, lockB = 6, 7
-	one := []operation{acquire(lockA), load(0, 0), add(0, 1),
-		require(0, func(value int, t *programThread) bool { return value == t.local[0]+1 }), release(lockA)}
+	one := []operation{
+		acquire(lockA), load(0, 0), add(0, 1),
+		require(0, func(value int, t *programThread) bool { return value == t.local[0]+1 }),
+		release(lockA),
+	}
 	other := []operation{acquire(lockB), add(0, 1), release(lockB)}
 	return started(append([][]operation{one}, repeat(others, other)...)...)
 }
@@ -131,18 +149,23 @@ func deadlock() []programThread {
 		[]operation{acquire(lockB), acquire(lockA), add(0, 1), release(lockA), release(lockB)})
 }
 
-// account checks a balance when both a deposit and a withdrawal are done, and expects the wrong one.
+// account checks a balance when both a deposit and a withdrawal are done, and expects the wrong
+// one.
 func account() []programThread {
 	const lock = 7
 	return started(
 		[]operation{acquire(lock), add(0, 1), set(1, 1), release(lock)},
 		[]operation{acquire(lock), add(0, -1), set(2, 1), release(lock)},
-		[]operation{acquire(lock), load(1, 0), load(2, 1),
-			require(0, func(_ int, t *programThread) bool { return t.local[0] == 0 || t.local[1] == 0 }), release(lock)})
+		[]operation{
+			acquire(lock), load(1, 0), load(2, 1),
+			require(0, func(_ int, t *programThread) bool { return t.local[0] == 0 || t.local[1] == 0 }),
+			release(lock),
+		})
 }
 
-// bluetooth is a driver that is stopped while its first thread adds a request: between that thread's look at the stopping flag
-// and its count of the pending requests, which begins at 1 and stands here as how far it is from that.
+// bluetooth is a driver that is stopped while its first thread adds a request: between that
+// thread's look at the stopping flag and its count of the pending requests, which begins at 1 and
+// stands here as how far it is from that.
 func bluetooth() []programThread {
 	const stopping, pending, event, stopped, lock = 0, 1, 2, 3, 7
 	// What a thread does no longer once its second local variable is set.
@@ -155,18 +178,22 @@ func bluetooth() []programThread {
 		}
 		return o
 	}
-	leave := []operation{acquire(lock), add(pending, -1), load(pending, 0), release(lock),
+	leave := []operation{
+		acquire(lock), add(pending, -1), load(pending, 0), release(lock),
 		access(event, func(m *machine, t *programThread) {
 			if t.local[0] == -1 {
 				m.variables[event] = 1
 			}
-		})}
+		}),
+	}
 	stop := slices.Concat([]operation{set(stopping, 1)}, leave, []operation{
 		access(event, func(m *machine, t *programThread) { t.local[1] = 1 - m.variables[event] }),
-		unless(set(stopped, 1))})
+		unless(set(stopped, 1)),
+	})
 	all := started(stop)
 	all[0].operations = slices.Concat(all[0].operations, []operation{
-		load(stopping, 1), unless(access(pending, func(m *machine, _ *programThread) { m.variables[pending]++ })),
+		load(stopping, 1), unless(access(pending,
+			func(m *machine, _ *programThread) { m.variables[pending]++ })),
 		unless(require(stopped, func(value int, _ *programThread) bool { return value == 0 })),
 	}, leave)
 	return all
@@ -187,7 +214,10 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 			}
 			left++
 			if o := &t.operations[t.at]; t.started && (o.free == nil || o.free(m)) {
-				enabled = append(enabled, EnabledStep{Step: Step{Kind: Serve, Process: int32(i + 1)}, Age: uint64(t.at + 1)})
+				enabled = append(enabled, EnabledStep{
+					Step: Step{Kind: Serve, Process: int32(i + 1)},
+					Age:  uint64(t.at + 1),
+				})
 			}
 		}
 		if len(enabled) == 0 {
@@ -207,7 +237,9 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 func (m *machine) of(o *EnabledStep) *operation { return &m.threads[o.Process-1].operations[o.Age-1] }
 
 // explorers returns the strategies that are compared, for programs.
-func explorers(program func() []programThread, seed uint64, schedule int) map[string]func(*machine) Strategy {
+func explorers(program func() []programThread, seed uint64,
+	schedule int,
+) map[string]func(*machine) Strategy {
 	profile := new(Profile)
 	run(program, func(*machine) Strategy { return new(Replay) }, profile)
 	return map[string]func(*machine) Strategy{
@@ -220,7 +252,8 @@ func explorers(program func() []programThread, seed uint64, schedule int) map[st
 			p.races = func(a, b *EnabledStep) bool { return m.of(a).object == m.of(b).object }
 			return p
 		},
-		// As in the paper, what is interesting are the accesses to one variable or lock, drawn for each schedule.
+		// As in the paper, what is interesting are the accesses to one variable or lock, drawn for each
+		// schedule.
 		"surw": func(m *machine) Strategy {
 			var objects []int
 			for _, t := range m.threads {
@@ -246,20 +279,42 @@ func explorers(program func() []programThread, seed uint64, schedule int) map[st
 	}
 }
 
-// programs are the subjects, with the published mean numbers of schedules until a strategy finds the bug (Zhao et al.,
-// ASPLOS 2025, from their raw data; 20 runs each), 0 where it does not in 10,000.
+// programs are the subjects, with the published mean numbers of schedules until a strategy finds
+// the bug (Zhao et al., ASPLOS 2025, from their raw data; 20 runs each), 0 where it does not in
+// 10,000.
 var programs = []struct {
 	name      string
 	make      func() []programThread
 	published map[string]float64
 }{
-	{"reorder_3", func() []programThread { return reorder(2) }, map[string]float64{"surw": 7, "pct": 185, "pct10": 148, "pos": 86}},
-	{"reorder_10", func() []programThread { return reorder(9) }, map[string]float64{"surw": 17, "pct": 3225, "pct10": 4462}},
-	{"twostage", func() []programThread { return twostage(1, 1) }, map[string]float64{"surw": 8, "pct": 13, "pct10": 9, "pos": 15, "random": 464}},
-	{"twostage_20", func() []programThread { return twostage(10, 10) }, map[string]float64{"surw": 6, "pct": 159, "pct10": 101, "pos": 156}},
-	{"bluetooth_driver", bluetooth, map[string]float64{"surw": 70, "pct": 112, "pct10": 83, "pos": 36, "random": 215}},
-	{"wronglock_3", func() []programThread { return wronglock(3) }, map[string]float64{"surw": 9, "pct": 58, "pct10": 14, "pos": 11, "random": 36}},
-	{"deadlock01", deadlock, map[string]float64{"surw": 2, "pct": 13, "pct10": 7, "pos": 4, "random": 3}},
+	{"reorder_3", func() []programThread { return reorder(2) }, map[string]float64{
+		"surw": 7,
+		"pct":  185, "pct10": 148, "pos": 86,
+	}},
+	{"reorder_10", func() []programThread { return reorder(9) }, map[string]float64{
+		"surw": 17,
+		"pct":  3225, "pct10": 4462,
+	}},
+	{"twostage", func() []programThread { return twostage(1, 1) }, map[string]float64{
+		"surw": 8,
+		"pct":  13, "pct10": 9, "pos": 15, "random": 464,
+	}},
+	{"twostage_20", func() []programThread { return twostage(10, 10) }, map[string]float64{
+		"surw": 6,
+		"pct":  159, "pct10": 101, "pos": 156,
+	}},
+	{"bluetooth_driver", bluetooth, map[string]float64{
+		"surw": 70, "pct": 112, "pct10": 83, "pos": 36,
+		"random": 215,
+	}},
+	{"wronglock_3", func() []programThread { return wronglock(3) }, map[string]float64{
+		"surw": 9,
+		"pct":  58, "pct10": 14, "pos": 11, "random": 36,
+	}},
+	{"deadlock01", deadlock, map[string]float64{
+		"surw": 2, "pct": 13, "pct10": 7, "pos": 4,
+		"random": 3,
+	}},
 	{"account", account, map[string]float64{"surw": 6, "pct": 4, "pct10": 4, "pos": 4, "random": 18}},
 }
 

@@ -19,8 +19,9 @@ func (r *Runner) Keyless() *Runner {
 	return r
 }
 
-// Rehearser returns a function that performs a run with what is known of the processes' code by their pasts, as an
-// exhaustive search does, and returns its trace hash and how many pasts are known by then.
+// Rehearser returns a function that performs a run with what is known of the processes' code by
+// their pasts, as an exhaustive search does, and returns its trace hash and how many pasts are
+// known by then.
 func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
 	runner, known := NewRunner(t), newReplayCache(scenario, t)
 	t.Cleanup(known.close)
@@ -53,7 +54,8 @@ func (e *Exhaustive) Unsparing() *Exhaustive {
 	return e
 }
 
-// Mutate makes searches break by the mutation of that number until the function that it returns is called.
+// Mutate makes searches break by the mutation of that number until the function that it returns is
+// called.
 func Mutate(which int) (restore func()) {
 	mutated = mutation(which)
 	return func() { mutated = unmutated }
@@ -88,7 +90,8 @@ type Sighting struct {
 	Steps []Step
 }
 
-// Sightings returns the states of a run, by the keys that an exhaustive search has that tells local histories apart.
+// Sightings returns the states of a run, by the keys that an exhaustive search has that tells local
+// histories apart.
 func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	known := newReplayCache(scenario, t)
 	defer known.close()
@@ -110,7 +113,7 @@ type keyed struct {
 	steps []Step
 }
 
-func (k *keyed) join(l *loop)        { k.x.loop = l }
+func (k *keyed) join(l *loop)             { k.x.loop = l }
 func (k *keyed) settledSteps(int) []frame { return nil }
 
 func (k *keyed) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
@@ -120,9 +123,11 @@ func (k *keyed) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	return i
 }
 
-// GoOn takes the steps and then lets the strategy decide, in a run of the processes' code. It returns the result, and how many events
-// there were before the strategy decided.
-func GoOn(t *testing.T, scenario *Scenario, steps []Step, strategy Strategy) (result *Result, before int) {
+// GoOn takes the steps and then lets the strategy decide, in a run of the processes' code. It
+// returns the result, and how many events there were before the strategy decided.
+func GoOn(t *testing.T, scenario *Scenario, steps []Step, strategy Strategy) (result *Result,
+	before int,
+) {
 	s := &staged{steps: steps, Strategy: strategy}
 	return NewRunner(t).Run(scenario, s), s.before
 }
@@ -134,7 +139,7 @@ type staged struct {
 	before int
 }
 
-func (s *staged) join(l *loop)        { s.loop = l }
+func (s *staged) join(l *loop)             { s.loop = l }
 func (s *staged) settledSteps(int) []frame { return nil }
 
 func (s *staged) Choose(index int, enabled []EnabledStep, defaultIndex int) int {

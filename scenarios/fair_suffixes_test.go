@@ -15,8 +15,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A lock that starves a process breaks its promise in schedules alone in which the order becomes fair while one waits and another
-// asks again later. A search that begins the fair phase nowhere but at the end does not find it.
+// A lock that starves a process breaks its promise in schedules alone in which the order becomes
+// fair while one waits and another asks again later. A search that begins the fair phase nowhere
+// but at the end does not find it.
 func TestFairPhaseFindsStarvation(t *testing.T) {
 	e := &scenarios.Exhaustive{Scenario: planned(t, named(t, "retry-loop"), 2, 2, "none")}
 	if r := e.Run(context.Background(), t); !r.Complete || strings.Contains(r.Scope, "fair") {
@@ -32,7 +33,8 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := c.Recording.Deviations; len(d) != 1 || d[0].Step != (scenarios.Step{Kind: scenarios.Fair}) {
+	if d := c.Recording.Deviations; len(d) != 1 ||
+		d[0].Step != (scenarios.Step{Kind: scenarios.Fair}) {
 		t.Errorf("shortened to %v", d)
 	}
 	c.ReplayBy = func(directory string) string { return directory }
@@ -46,16 +48,22 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 	}
 	replay := &scenarios.Replay{Deviations: recording.Deviations}
 	again := scenarios.NewRunner(t).Run(&c.Scenario, replay)
-	if again.TraceHash != uint64(recording.TraceHash) || again.Violations[0].Signature() != recording.Signature || len(replay.Skipped) > 0 {
-		t.Errorf("replayed: hash %x and %v, want %v and %s; skipped %v", again.TraceHash, again.Violations, recording.TraceHash,
+	if again.TraceHash != uint64(recording.TraceHash) ||
+		again.Violations[0].Signature() != recording.Signature || len(replay.Skipped) > 0 {
+		t.Errorf("replayed: hash %x and %v, want %v and %s; skipped %v", again.TraceHash,
+			again.Violations, recording.TraceHash,
 			recording.Signature, replay.Skipped)
 	}
 }
 
 // Beginning the fair phase is a deviation like any other.
 func TestFairPhaseByDeviations(t *testing.T) {
-	e := &scenarios.Exhaustive{Scenario: planned(t, named(t, "retry-loop"), 2, 2, "none"), FairSuffixes: true, MaxDeviations: 1}
-	if r := e.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
+	e := &scenarios.Exhaustive{
+		Scenario:     planned(t, named(t, "retry-loop"), 2, 2, "none"),
+		FairSuffixes: true, MaxDeviations: 1,
+	}
+	if r := e.Run(context.Background(), t); r.Failure == nil ||
+		r.Failure.Violations[0].Property != history.NoStarvation {
 		t.Errorf("failure %+v, complete %v", r.Failure, r.Complete)
 	}
 	fair := 0
@@ -79,7 +87,8 @@ func TestFairPhaseInEveryState(t *testing.T) {
 	for _, name := range []string{"retry-loop-mended", "mutex"} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, named(t, name), 2, 2, "none"), FairSuffixes: true}
 		r := e.Run(context.Background(), t)
-		if !r.Complete || r.Failure != nil || !strings.HasSuffix(r.Scope, ", with the fair phase begun in every state") {
+		if !r.Complete || r.Failure != nil ||
+			!strings.HasSuffix(r.Scope, ", with the fair phase begun in every state") {
 			t.Errorf("%s: complete %v, %q, failure %+v", name, r.Complete, r.Scope, r.Failure)
 		}
 	}
@@ -90,22 +99,28 @@ func TestFairStep(t *testing.T) {
 	s := scenario(subjects.Mutex(), 3, 1, 2)
 	usual := slices.Clone(scenarios.NewRunner(t).Run(s, &scenarios.Replay{}).Events)
 	for index := range 20 {
-		replay := &scenarios.Replay{Deviations: []scenarios.Deviation{{Index: index, Step: scenarios.Step{Kind: scenarios.Fair}},
-			{Index: index + 1, Step: scenarios.Step{Kind: scenarios.Tick}}}}
+		replay := &scenarios.Replay{Deviations: []scenarios.Deviation{
+			{Index: index, Step: scenarios.Step{Kind: scenarios.Fair}},
+			{Index: index + 1, Step: scenarios.Step{Kind: scenarios.Tick}},
+		}}
 		r := scenarios.NewRunner(t).Run(s, replay)
 		if !slices.Equal(r.Deviations, replay.Deviations[:1]) || len(r.Keys) != r.Steps {
-			t.Errorf("step %d: the schedule was %v, with %d keys in %d steps", index, r.Deviations, len(r.Keys), r.Steps)
+			t.Errorf("step %d: the schedule was %v, with %d keys in %d steps", index, r.Deviations,
+				len(r.Keys), r.Steps)
 		}
 		fair := func(e history.Event) bool { return e.Kind == history.FairPhase }
 		began := slices.IndexFunc(r.Events, fair)
-		if !slices.Equal(r.Events[:began], usual[:began]) || slices.ContainsFunc(r.Events[began+1:], fair) || len(r.Violations) > 0 {
-			t.Errorf("step %d: not what happens under the default policy until the fair phase, which begins once", index)
+		if !slices.Equal(r.Events[:began], usual[:began]) ||
+			slices.ContainsFunc(r.Events[began+1:], fair) || len(r.Violations) > 0 {
+			t.Errorf("step %d: not what happens under the default policy until the fair phase, which "+
+				"begins once", index)
 		}
 	}
 }
 
-// A search that tells no pasts apart after which processes do the same begins the fair phase in states that stand for others, and
-// finds what one finds that tells all apart, or leaves nothing out, or spares no state. All its schedules do the same for real.
+// A search that tells no pasts apart after which processes do the same begins the fair phase in
+// states that stand for others, and finds what one finds that tells all apart, or leaves nothing
+// out, or spares no state. All its schedules do the same for real.
 func TestFairPhaseLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -124,7 +139,10 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 		{noLock(), 2, 2, "none"},
 		{givesUpEarly([2]int32{0, zk.FlagEphemeral}), 2, 2, "none"},
 	} {
-		e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), FairSuffixes: true, ValidationInterval: 1}
+		e := scenarios.Exhaustive{
+			Scenario:     planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+			FairSuffixes: true, ValidationInterval: 1,
+		}
 		got := verdictsWith(t, e)
 		e.NoMerge, e.ValidationInterval = true, 0
 		if want := verdictsWith(t, e); !slices.Equal(got, want) {
@@ -141,9 +159,10 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 	}
 }
 
-// givesUpEarly is a lock whose first process gives up its first attempt, after it has made a node and deleted it, and then does
-// much before it queues. That first node is ephemeral or not, as the process has seen one of the other process before. The other
-// one asks again when the first has given up, and gets the lock at once: it overtakes the first only where that one has hurried.
+// givesUpEarly is a lock whose first process gives up its first attempt, after it has made a node
+// and deleted it, and then does much before it queues. That first node is ephemeral or not, as the
+// process has seen one of the other process before. The other one asks again when the first has
+// given up, and gets the lock at once: it overtakes the first only where that one has hurried.
 func givesUpEarly(flags [2]int32) scenarios.Subject {
 	s := subject("gives-up-early", func(p *scenarios.Process) scenarios.LockerFunc {
 		attempt := 0
@@ -153,7 +172,10 @@ func givesUpEarly(flags [2]int32) scenarios.Subject {
 				p.Client.Exists(p.Directory)
 			}
 		}
-		create := func(name string, flags int32) { p.Client.Create(path(name), nil, flags, zk.WorldACL(zk.PermAll)) }
+		create := func(name string, flags int32) {
+			p.Client.Create(path(name), nil, flags,
+				zk.WorldACL(zk.PermAll))
+		}
 		first := func() {
 			if attempt == 1 {
 				children, _, _ := p.Client.Children(p.Directory)
@@ -193,7 +215,10 @@ func givesUpEarly(flags [2]int32) scenarios.Subject {
 // Whether a process is judged by the next node that it makes tells states apart.
 func TestClaimsAreToldApart(t *testing.T) {
 	for _, flags := range [][2]int32{{0, zk.FlagEphemeral}, {zk.FlagEphemeral, 0}} {
-		e := scenarios.Exhaustive{Scenario: planned(t, givesUpEarly(flags), 2, 2, "none"), FairSuffixes: true}
+		e := scenarios.Exhaustive{
+			Scenario:     planned(t, givesUpEarly(flags), 2, 2, "none"),
+			FairSuffixes: true,
+		}
 		got := verdictsWith(t, e)
 		e.NoMerge = true
 		if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
@@ -202,10 +227,13 @@ func TestClaimsAreToldApart(t *testing.T) {
 	}
 }
 
-// A campaign lets the fair phase begin early in some schedules, so that what must happen in the end is put to the test while there
-// are processes to which it has yet to happen.
+// A campaign lets the fair phase begin early in some schedules, so that what must happen in the end
+// is put to the test while there are processes to which it has yet to happen.
 func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
-	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 1), Seed: 1, Schedules: 320, Workers: 2}
+	c := &scenarios.Campaign{
+		Scenario: *scenario(subjects.Mutex(), 3, 2, 1), Seed: 1, Schedules: 320,
+		Workers: 2,
+	}
 	r := c.Run(context.Background(), t)
 	if r.Failure != nil {
 		t.Fatal(r.Failure.Violations[0])
@@ -215,8 +243,12 @@ func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
 			t.Errorf("%d schedules have never put %s to the test", r.Schedules, p)
 		}
 	}
-	c = &scenarios.Campaign{Scenario: *scenario(named(t, "retry-loop"), 3, 2, 1), Seed: 1, Schedules: 320, Workers: 1}
-	if r = c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
+	c = &scenarios.Campaign{
+		Scenario: *scenario(named(t, "retry-loop"), 3, 2, 1), Seed: 1,
+		Schedules: 320, Workers: 1,
+	}
+	if r = c.Run(context.Background(), t); r.Failure == nil ||
+		r.Failure.Violations[0].Property != history.NoStarvation {
 		t.Errorf("found %+v in %d schedules, want %s", r.Failure, r.Schedules, history.NoStarvation)
 	}
 }

@@ -59,7 +59,8 @@ func (l *FaultCoverage) Total(kind faults.Kind) int {
 	return total
 }
 
-// TargetCoverage counts the faults that have struck a target that the plan names, in the order of the plan.
+// TargetCoverage counts the faults that have struck a target that the plan names, in the order of
+// the plan.
 type TargetCoverage [faults.TargetedFaultsMax]int
 
 // Add adds the counts of other.
@@ -69,8 +70,9 @@ func (a *TargetCoverage) Add(other *TargetCoverage) {
 	}
 }
 
-// NeverCovered returns what was planned and has never landed, by the names that it has in a plan: kinds of faults, kinds in
-// phases, and kinds with a target. A campaign that a failure has cut short has not come to them.
+// NeverCovered returns what was planned and has never landed, by the names that it has in a plan:
+// kinds of faults, kinds in phases, and kinds with a target. A campaign that a failure has cut
+// short has not come to them.
 func (c *Campaign) NeverCovered(r *Report) []string {
 	if !r.finished() {
 		return nil
@@ -97,7 +99,8 @@ func (c *Campaign) NeverCovered(r *Report) []string {
 	return never
 }
 
-// MissingCoverage returns those of the required cells in which nothing has landed, though the campaign has come to its end.
+// MissingCoverage returns those of the required cells in which nothing has landed, though the
+// campaign has come to its end.
 func (c *Campaign) MissingCoverage(r *Report) []faults.CoverageCell {
 	var lacking []faults.CoverageCell
 	for _, cell := range c.RequiredCoverage {

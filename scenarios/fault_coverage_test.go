@@ -17,7 +17,10 @@ func TestRequiredPlaces(t *testing.T) {
 	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 300}
 	c.Scenario.Faults.Of[faults.Cut] = 1
 	c.Scenario.Faults.At[faults.Crash][faults.Asking] = 1
-	c.RequiredCoverage = []faults.CoverageCell{{Kind: faults.Cut, Phase: faults.CreateInFlight}, {Kind: faults.Cut, Phase: faults.Idle}}
+	c.RequiredCoverage = []faults.CoverageCell{
+		{Kind: faults.Cut, Phase: faults.CreateInFlight},
+		{Kind: faults.Cut, Phase: faults.Idle},
+	}
 	r := c.Run(context.Background(), t)
 	if lacking := c.MissingCoverage(r); len(lacking) != 1 || lacking[0] != c.RequiredCoverage[1] {
 		t.Errorf("lacking %v", lacking)
@@ -28,33 +31,41 @@ func TestRequiredPlaces(t *testing.T) {
 	}
 }
 
-// A process that is paused for longer than its lock can stand may believe that it holds what it has lost. That is beyond
-// what the lock promises, and what it promises there holds.
+// A process that is paused for longer than its lock can stand may believe that it holds what it has
+// lost. That is beyond what the lock promises, and what it promises there holds.
 func TestPausedTooLong(t *testing.T) {
-	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000, Workers: 2}
+	c := &scenarios.Campaign{
+		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000,
+		Workers: 2,
+	}
 	c.Scenario.Faults.Of[faults.Pause] = 2
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
 	r := c.Run(context.Background(), t)
 	if r.Failure != nil {
 		t.Fatal(r.Failure.Violations[0])
 	}
-	if r.OutOfContractSchedules == 0 || r.OutOfContract.Violations[0].Property != history.ClientMutualExclusion {
-		t.Errorf("%d schedules broke what is not promised, first %v", r.OutOfContractSchedules, r.OutOfContract)
+	if r.OutOfContractSchedules == 0 ||
+		r.OutOfContract.Violations[0].Property != history.ClientMutualExclusion {
+		t.Errorf("%d schedules broke what is not promised, first %v", r.OutOfContractSchedules,
+			r.OutOfContract)
 	}
 	if r.Totals.Vacuity.Of(history.Fencing) == 0 {
 		t.Error("fencing was not put to the test")
 	}
-	// It holds because the resource checks tokens: a process that goes on after its pause writes all the same.
+	// It holds because the resource checks tokens: a process that goes on after its pause writes all
+	// the same.
 	unguarded := *c
 	unguarded.Scenario.Subject.Guard = scenarios.Unguarded
 	if r := unguarded.Run(context.Background(), t); r.Failure == nil {
 		t.Error("nobody writes late")
-	} else if v := r.Failure.Violations[0]; v.Property != history.Fencing && v.Property != history.NoLostUpdate {
+	} else if v := r.Failure.Violations[0]; v.Property != history.Fencing &&
+		v.Property != history.NoLostUpdate {
 		t.Error(v)
 	}
 	// A lock that says that it can stand as much has failed.
 	c.Scenario.Subject.Severity = c.Scenario.Severity
-	if r := c.Run(context.Background(), t); r.Failure == nil || r.Failure.Violations[0].Property != history.ClientMutualExclusion {
+	if r := c.Run(context.Background(), t); r.Failure == nil ||
+		r.Failure.Violations[0].Property != history.ClientMutualExclusion {
 		t.Errorf("not found: %v", r.Failure)
 	}
 }
@@ -85,7 +96,8 @@ func TestPausedTooLongWithinClocks(t *testing.T) {
 	}
 }
 
-// Only a pause that has lasted for too long by then, or a clock that goes wrong by too much, excuses a lock.
+// Only a pause that has lasted for too long by then, or a clock that goes wrong by too much,
+// excuses a lock.
 func TestExcuses(t *testing.T) {
 	paused := func(at time.Duration, process int32) history.Event {
 		return history.Event{At: at, Kind: history.Fault, Process: process, Name: faults.Pause.String()}
@@ -104,17 +116,35 @@ func TestExcuses(t *testing.T) {
 		property history.Property
 		excused  bool
 	}{
-		"nothing":             {events: []history.Event{broken(0)}},
-		"short":               {events: []history.Event{paused(0, 1), resumed(short, 1), broken(time.Minute)}},
-		"long":                {events: []history.Event{paused(0, 1), resumed(long, 1), broken(time.Minute)}, excused: true},
-		"of another property": {events: []history.Event{paused(0, 1), resumed(long, 1), broken(time.Minute)}, property: history.Fencing},
-		"still paused":        {events: []history.Event{paused(0, 1), broken(long)}, excused: true},
-		"not for long yet":    {events: []history.Event{paused(0, 1), broken(short), resumed(time.Minute, 1)}},
-		"another resumed":     {events: []history.Event{paused(0, 1), resumed(short, 2), broken(long)}, excused: true},
-		"two short ones":      {events: []history.Event{paused(0, 1), resumed(short, 1), paused(short, 1), resumed(2*short, 1), broken(time.Minute)}},
-		"clock in bounds":     {events: []history.Event{broken(0)}, clock: true, drift: 5},
-		"clock":               {events: []history.Event{broken(0)}, clock: true, drift: 6, excused: true},
-		"no clock":            {events: []history.Event{broken(0)}, drift: 6},
+		"nothing": {events: []history.Event{broken(0)}},
+		"short": {events: []history.Event{
+			paused(0, 1), resumed(short, 1),
+			broken(time.Minute),
+		}},
+		"long": {events: []history.Event{
+			paused(0, 1), resumed(long, 1),
+			broken(time.Minute),
+		}, excused: true},
+		"of another property": {events: []history.Event{
+			paused(0, 1), resumed(long, 1),
+			broken(time.Minute),
+		}, property: history.Fencing},
+		"still paused": {events: []history.Event{paused(0, 1), broken(long)}, excused: true},
+		"not for long yet": {events: []history.Event{
+			paused(0, 1), broken(short),
+			resumed(time.Minute, 1),
+		}},
+		"another resumed": {
+			events:  []history.Event{paused(0, 1), resumed(short, 2), broken(long)},
+			excused: true,
+		},
+		"two short ones": {events: []history.Event{
+			paused(0, 1), resumed(short, 1), paused(short, 1),
+			resumed(2*short, 1), broken(time.Minute),
+		}},
+		"clock in bounds": {events: []history.Event{broken(0)}, clock: true, drift: 5},
+		"clock":           {events: []history.Event{broken(0)}, clock: true, drift: 6, excused: true},
+		"no clock":        {events: []history.Event{broken(0)}, drift: 6},
 	} {
 		s := scenario(subjects.Mutex(), 3, 2, 0)
 		s.Severity = faults.Severity{Pause: time.Minute, Drift: tc.drift}

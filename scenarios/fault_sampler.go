@@ -1,8 +1,8 @@
 package scenarios
 
-// faultSampler decides in a schedule when a fault strikes and when time passes, for strategies that order the steps of
-// threads and have nothing to say of either. It does so as a random walk would, with faultSampler that are drawn anew for
-// each schedule; see [Random].
+// faultSampler decides in a schedule when a fault strikes and when time passes, for strategies that
+// order the steps of threads and have nothing to say of either. It does so as a random walk would,
+// with faultSampler that are drawn anew for each schedule; see [Random].
 type faultSampler struct {
 	*Random
 	buffer []int
@@ -16,8 +16,8 @@ func newFaultSampler(seed uint64, schedule int) faultSampler {
 	return faultSampler{Random: NewRandom(seed, schedule), buffer: make([]int, 0, threadsExpected)}
 }
 
-// sample returns the index of a fault, or of the tick, if it is the turn of either now; and the tick where nothing
-// else can happen but faults.
+// sample returns the index of a fault, or of the tick, if it is the turn of either now; and the
+// tick where nothing else can happen but faults.
 func (c *faultSampler) sample(enabled []EnabledStep, defaultIndex int) (index int, ok bool) {
 	first, tick, total := len(enabled), -1, uint64(0)
 	for i := range enabled {

@@ -15,8 +15,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// leaksWhereSecond is the textbook lock with a goroutine that waits for the end of its process. Where there are others in the queue when a
-// process asks for the lock, it leaves another goroutine behind, that nothing can wake.
+// leaksWhereSecond is the textbook lock with a goroutine that waits for the end of its process.
+// Where there are others in the queue when a process asks for the lock, it leaves another goroutine
+// behind, that nothing can wake.
 func leaksWhereSecond() scenarios.Subject {
 	return subject("leaks-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -37,23 +38,29 @@ func leaksWhereSecond() scenarios.Subject {
 	})
 }
 
-// epochs tells its processes no more than a number: that of the node which each of them makes. All go on at once.
+// epochs tells its processes no more than a number: that of the node which each of them makes. All
+// go on at once.
 func epochs() scenarios.Subject {
 	s := subject("epochs", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
-			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
+				zk.WorldACL(zk.PermAll))
 			if err != nil {
 				return nil, err
 			}
 			number := int64(path[len(path)-1] - '0' + 1)
-			return &scenarios.Hold{Node: path, Token: number, Unlock: func(context.Context) error { return p.Client.Delete(path, -1) }}, nil
+			return &scenarios.Hold{
+				Node: path, Token: number,
+				Unlock: func(context.Context) error { return p.Client.Delete(path, -1) },
+			}, nil
 		}
 	})
 	s.Claims = []history.Property{history.MonotonicToken}
 	return s
 }
 
-// tooSoonWhereSecond gives the lock back before its last unlock, where its process was not alone when it asked for it.
+// tooSoonWhereSecond gives the lock back before its last unlock, where its process was not alone
+// when it asked for it.
 func tooSoonWhereSecond() scenarios.Subject {
 	s := subject("too-soon-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -91,7 +98,8 @@ func tooSoonWhereSecond() scenarios.Subject {
 	return s
 }
 
-// tooSoonBefore gives the lock back before its last unlock, where it was the first and sees so many in the queue.
+// tooSoonBefore gives the lock back before its last unlock, where it was the first and sees so many
+// in the queue.
 func tooSoonBefore(contenders int) scenarios.Subject {
 	s := subject("too-soon-before", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -108,7 +116,8 @@ func tooSoonBefore(contenders int) scenarios.Subject {
 			hold.Reenter = func(context.Context) (*scenarios.Hold, error) {
 				return &scenarios.Hold{Unlock: func(ctx context.Context) error {
 					children, _, err := p.Client.Children(p.Directory)
-					if gone = len(children) == contenders && strings.HasSuffix(hold.Node, "0"); err != nil || !gone {
+					if gone = len(children) == contenders && strings.HasSuffix(hold.Node, "0"); err != nil ||
+						!gone {
 						return err
 					}
 					return unlock(ctx)
@@ -132,11 +141,15 @@ func asksWhenLate() scenarios.Subject {
 	s := subject("asks-when-late", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			began := time.Now()
-			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
+				zk.WorldACL(zk.PermAll))
 			if err != nil {
 				return nil, err
 			}
-			hold := &scenarios.Hold{Node: path, Unlock: func(context.Context) error { return p.Client.Delete(path, -1) }}
+			hold := &scenarios.Hold{
+				Node:   path,
+				Unlock: func(context.Context) error { return p.Client.Delete(path, -1) },
+			}
 			if strings.HasSuffix(path, "0") {
 				return hold, nil
 			}
@@ -154,7 +167,10 @@ func asksWhenLate() scenarios.Subject {
 		}
 	})
 	s.Claims = []history.Property{history.NoHerd}
-	s.Limits = history.Limits{WakeUps: 1, Requests: 4, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 30}
+	s.Limits = history.Limits{
+		WakeUps: 1, Requests: 4, RequestsPerChange: 1, Overtakings: 0,
+		RequestsPerSecond: 30,
+	}
 	return s
 }
 
@@ -174,15 +190,22 @@ func TestNothingForgottenMatters(t *testing.T) {
 		{asksWhenLate(), 2, 1, 1, "no-herd"},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, "none"), IdleTicks: tc.slack}
+			e := scenarios.Exhaustive{
+				Scenario:  planned(t, tc.subject, tc.clients, tc.cycles, "none"),
+				IdleTicks: tc.slack,
+			}
 			merged, _ := verdictsOf(t, e)
 			e.NoMerge = true
 			apart, _ := verdictsOf(t, e)
 			e.NoReplayCache = true
 			e.NoReduction = tc.want != "reentrancy" && tc.slack == 0
 			live, _ := verdictsOf(t, e)
-			for how, found := range map[string]map[string]bool{"merged": merged, "apart": apart, "live": live} {
-				if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(s string) bool { return strings.HasPrefix(s, tc.want) }) {
+			for how, found := range map[string]map[string]bool{
+				"merged": merged, "apart": apart,
+				"live": live,
+			} {
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(found)),
+					func(s string) bool { return strings.HasPrefix(s, tc.want) }) {
 					t.Errorf("%s: %v, want %s", how, slices.Sorted(maps.Keys(found)), tc.want)
 				}
 			}

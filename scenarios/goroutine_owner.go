@@ -11,14 +11,16 @@ import (
 	"sync/atomic"
 )
 
-// Owners tell which process a goroutine belongs to that a run has left behind. They are profiler labels, which a goroutine
-// inherits from the one that starts it. A goroutine that a timer or the end of a context starts has none, so its process is
-// not known.
+// Owners tell which process a goroutine belongs to that a run has left behind. They are profiler
+// labels, which a goroutine inherits from the one that starts it. A goroutine that a timer or the
+// end of a context starts has none, so its process is not known.
 //
-// Only a run in which a process has crashed needs them. The goroutines of that process end at their next call to the
-// client, so others of the same process may wait for them for good, and that is no leak.
+// Only a run in which a process has crashed needs them. The goroutines of that process end at their
+// next call to the client, so others of the same process may wait for them for good, and that is no
+// leak.
 type owners struct {
-	run    string            // differs between all runs of the program that have left goroutines behind
+	// differs between all runs of the program that have left goroutines behind
+	run    string
 	labels []context.Context // by the number of the process
 }
 
@@ -43,8 +45,8 @@ func (o *owners) prepare(processes int) {
 	}
 }
 
-// left says where goroutines stand that processes have left behind for which judged returns true. It is empty if there are
-// none.
+// left says where goroutines stand that processes have left behind for which judged returns true.
+// It is empty if there are none.
 func (o *owners) left(judged func(process int) bool) string {
 	var profile bytes.Buffer
 	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.
@@ -58,7 +60,8 @@ func (o *owners) left(judged func(process int) bool) string {
 			continue
 		}
 		times, _ := strconv.Atoi(profiledCount.FindStringSubmatch(record)[1])
-		found = append(found, slices.Repeat([]string{"goroutine" + standing(profiledFrame, record)}, times)...)
+		found = append(found, slices.Repeat([]string{"goroutine" + standing(profiledFrame, record)},
+			times)...)
 	}
 	slices.Sort(found)
 	return strings.Join(found, "; ")
@@ -67,6 +70,7 @@ func (o *owners) left(judged func(process int) bool) string {
 // What a goroutine profile in text form says of goroutines with the same stack and the same labels.
 var (
 	profiledCount = regexp.MustCompile(`(?m)^(\d+) @`)
-	profiledOwner = regexp.MustCompile(`(?m)^# labels: .*"` + processLabel + `":"(\d+)", .*"` + runLabel + `":"(\d+)"`)
+	profiledOwner = regexp.MustCompile(`(?m)^# labels: .*"` + processLabel + `":"(\d+)", .*"` +
+		runLabel + `":"(\d+)"`)
 	profiledFrame = regexp.MustCompile(`(?m)^#\t0x[0-9a-f]+\t(\S+)\+0x[0-9a-f]+\t+.*/([^/\s]+:\d+)$`)
 )

@@ -36,7 +36,8 @@ func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
 // heads returns the report of a search that ended with a schedule for which the function returns
 // true.
 func heads(t *testing.T, s *scenarios.Scenario,
-	wanted func(*scenarios.Result) bool) *scenarios.Report {
+	wanted func(*scenarios.Result) bool,
+) *scenarios.Report {
 	t.Helper()
 	runner := scenarios.NewRunner(t)
 	for i := range 40_000 {
@@ -45,8 +46,10 @@ func heads(t *testing.T, s *scenarios.Scenario,
 		if !wanted(r) {
 			continue
 		}
-		failure := &scenarios.Failure{Schedule: i, Deviations: slices.Clone(r.Deviations),
-			Violations: r.Violations}
+		failure := &scenarios.Failure{
+			Schedule: i, Deviations: slices.Clone(r.Deviations),
+			Violations: r.Violations,
+		}
 		if failed {
 			return &scenarios.Report{Schedules: i + 1, Failure: failure}
 		}
@@ -247,7 +250,8 @@ func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
 			t.Fatal("the first run is to fail")
 		}
 		return &scenarios.Report{Failure: &scenarios.Failure{
-			Deviations: slices.Clone(result.Deviations), Violations: result.Violations}}
+			Deviations: slices.Clone(result.Deviations), Violations: result.Violations,
+		}}
 	}
 	runs := int64(0)
 	count := func(run int64) bool { runs = run; return true }

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// What can interfere with the step that a reduced search puts first: each test has a lock that breaks only where that step is not the
-// first.
+// What can interfere with the step that a reduced search puts first: each test has a lock that
+// breaks only where that step is not the first.
 
 // keepsVerdicts compares what a search finds with what one does that leaves nothing out.
 func keepsVerdicts(t *testing.T, e scenarios.Exhaustive) {
@@ -26,8 +26,8 @@ func keepsVerdicts(t *testing.T, e scenarios.Exhaustive) {
 	}
 }
 
-// trusting is a lock of which one process takes it that a node was not made if the connection broke before it was told so, and panics
-// if it was. The others close their clients.
+// trusting is a lock of which one process takes it that a node was not made if the connection broke
+// before it was told so, and panics if it was. The others close their clients.
 func trusting(made int) scenarios.Subject {
 	s := subject("trusting", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
@@ -36,7 +36,8 @@ func trusting(made int) scenarios.Subject {
 				return nil, errTaken
 			}
 			node := p.Directory + "/made"
-			if _, err := p.Client.Create(node, nil, 0, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrConnectionClosed) {
+			if _, err := p.Client.Create(node, nil, 0, zk.WorldACL(zk.PermAll)); !errors.Is(err,
+				zk.ErrConnectionClosed) {
 				return nil, errors.Join(err, errTaken)
 			}
 			if there, _, err := p.Client.Exists(node); err == nil && there {
@@ -49,23 +50,31 @@ func trusting(made int) scenarios.Subject {
 	return s
 }
 
-// Where time may pass at will, a client whose pings are not answered can give its connection up before a message reaches it that the
-// server has sent.
+// Where time may pass at will, a client whose pings are not answered can give its connection up
+// before a message reaches it that the server has sent.
 func TestReductionKeepsRepliesThatAreLostInTime(t *testing.T) {
-	keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, trusting(1), 1, 1, "stall-requests=1"), IdleTicks: 1})
+	keepsVerdicts(t, scenarios.Exhaustive{
+		Scenario:  planned(t, trusting(1), 1, 1, "stall-requests=1"),
+		IdleTicks: 1,
+	})
 }
 
-// So can a leader that is cut off: in time it finds that out, and drops what it has sent to its clients.
+// So can a leader that is cut off: in time it finds that out, and drops what it has sent to its
+// clients.
 func TestReductionKeepsRepliesThatAreLostWithALeader(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, trusting(3), 3, 1, "partition-server:s3=1"), IdleTicks: 1}
+	e := scenarios.Exhaustive{
+		Scenario:  planned(t, trusting(3), 3, 1, "partition-server:s3=1"),
+		IdleTicks: 1,
+	}
 	e.Scenario.Servers = 3
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Errorf("nothing found: complete %v after %d states", r.Complete, r.States)
 	}
 }
 
-// partlyTold is a lock whose last process makes two nodes at once, and panics if it learns of the first just when a cut-off leader is
-// replaced, and then loses the connection, but not its session, before it learns of the second.
+// partlyTold is a lock whose last process makes two nodes at once, and panics if it learns of the
+// first just when a cut-off leader is replaced, and then loses the connection, but not its session,
+// before it learns of the second.
 func partlyTold() scenarios.Subject {
 	s := subject("partly-told", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(name string) error {
@@ -85,7 +94,8 @@ func partlyTold() scenarios.Subject {
 			if err := <-second; !errors.Is(err, zk.ErrConnectionClosed) {
 				return nil, errTaken
 			}
-			if there, _, err := p.Client.Exists(p.Directory + "/second"); err == nil && there && p.Client.SessionID() == session {
+			if there, _, err := p.Client.Exists(p.Directory + "/second"); err == nil && there &&
+				p.Client.SessionID() == session {
 				panic("made after all")
 			}
 			return nil, errTaken
@@ -96,17 +106,20 @@ func partlyTold() scenarios.Subject {
 	return s
 }
 
-// A leader that has been replaced and does not know it drops what it has sent as soon as it is healed.
+// A leader that has been replaced and does not know it drops what it has sent as soon as it is
+// healed.
 func TestReductionKeepsRepliesThatAreLostByHealing(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, partlyTold(), 3, 1, "pause:c3=1,partition-server:s3=1")}
+	e := scenarios.Exhaustive{Scenario: planned(t, partlyTold(), 3, 1,
+		"pause:c3=1,partition-server:s3=1")}
 	e.Scenario.Servers, e.Scenario.Severity = 3, e.Scenario.Subject.Severity
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Errorf("nothing found: complete %v after %d states", r.Complete, r.States)
 	}
 }
 
-// looksBack is a lock whose holder looks, when it gives the lock back, whether its node still stands, and says that all is well if so.
-// The other process takes the node away at the same instant. If asked to, the holder looks only where it has no connection.
+// looksBack is a lock whose holder looks, when it gives the lock back, whether its node still
+// stands, and says that all is well if so. The other process takes the node away at the same
+// instant. If asked to, the holder looks only where it has no connection.
 func looksBack(unconnected bool) scenarios.Subject {
 	s := subject("looks-back", func(p *scenarios.Process) scenarios.LockerFunc {
 		node := p.Directory + "/held"
@@ -132,7 +145,12 @@ func looksBack(unconnected bool) scenarios.Subject {
 				time.Sleep(time.Second)
 				return nil
 			}
-			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: exit}, nil }
+			again := func(context.Context) (*scenarios.Hold, error) {
+				return &scenarios.Hold{
+					Node:   node,
+					Unlock: exit,
+				}, nil
+			}
 			return &scenarios.Hold{Node: node, Unlock: unlock, Reenter: again}, nil
 		}
 	})
@@ -141,8 +159,8 @@ func looksBack(unconnected bool) scenarios.Subject {
 	return s
 }
 
-// A process that is paused can come to its server with a request as soon as it goes on, or connect to it, before the server applies
-// what it is about to.
+// A process that is paused can come to its server with a request as soon as it goes on, or connect
+// to it, before the server applies what it is about to.
 func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 	for plan, unconnected := range map[string]bool{"pause:c1=1": false, "pause:c1=1,cut:c1=1": true} {
 		e := scenarios.Exhaustive{Scenario: planned(t, looksBack(unconnected), 2, 1, plan)}
@@ -151,8 +169,9 @@ func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 	}
 }
 
-// hasty is a lock that lets in whoever finds no node. The second process makes one, and is let in too if that took no time. The first
-// looks for it later; the number that it is given is lower then.
+// hasty is a lock that lets in whoever finds no node. The second process makes one, and is let in
+// too if that took no time. The first looks for it later; the number that it is given is lower
+// then.
 func hasty() scenarios.Subject {
 	s := subject("hasty", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
@@ -175,16 +194,18 @@ func hasty() scenarios.Subject {
 	return s
 }
 
-// Where time may pass at will, a server can lag behind for so long that somebody asks it who did not before.
+// Where time may pass at will, a server can lag behind for so long that somebody asks it who did
+// not before.
 func TestReductionKeepsServersThatLagInTime(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, hasty(), 2, 1, "none"), IdleTicks: 1}
 	e.Scenario.Servers = 2
 	keepsVerdicts(t, e)
 }
 
-// writesAtLength is a lock whose holder says in its critical section that it writes, and waits then: for a second, while it learns of
-// its loss as soon as its node is gone; or for just that, and for a second more before it gives the lock back. The other process
-// deletes the node once the holder writes, and has the lock then.
+// writesAtLength is a lock whose holder says in its critical section that it writes, and waits
+// then: for a second, while it learns of its loss as soon as its node is gone; or for just that,
+// and for a second more before it gives the lock back. The other process deletes the node once the
+// holder writes, and has the lock then.
 func writesAtLength(tellsLoss bool) scenarios.Subject {
 	s := subject("writes-at-length", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, writes := p.Directory+"/held", p.Directory+"/writes"
@@ -192,7 +213,10 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 			time.Sleep(time.Second)
 			return nil
 		}
-		again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Unlock: second}, nil }
+		again := func(context.Context) (*scenarios.Hold, error) {
+			return &scenarios.Hold{Unlock: second},
+				nil
+		}
 		read := func(context.Context) (int64, error) { return 1, nil }
 		return func(ctx context.Context) (*scenarios.Hold, error) {
 			if p.Number == 2 {
@@ -233,9 +257,11 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 	return s
 }
 
-// A delivery upon which a process is told of its loss, or leaves its critical section, is not put before what others do alone.
+// A delivery upon which a process is told of its loss, or leaves its critical section, is not put
+// before what others do alone.
 func TestReductionKeepsLateLossesAndLeavings(t *testing.T) {
 	for _, tellsLoss := range []bool{true, false} {
-		keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, writesAtLength(tellsLoss), 2, 1, "none")})
+		keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, writesAtLength(tellsLoss), 2, 1,
+			"none")})
 	}
 }

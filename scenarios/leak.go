@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// leakedGoroutines says where the goroutines stand that a run has left behind. They are those of the newest bubble
-// that has no loop any more. Goroutine numbers and addresses are left out: they differ from run to run.
+// leakedGoroutines says where the goroutines stand that a run has left behind. They are those of
+// the newest bubble that has no loop any more. Goroutine numbers and addresses are left out: they
+// differ from run to run.
 func leakedGoroutines() string {
 	dump := allStacks()
 	stacks := make(map[int][]string)
@@ -24,7 +25,8 @@ func leakedGoroutines() string {
 		if strings.Contains(stack, "scenarios.(*loop).run(") {
 			looping[bubble] = true
 		}
-		stacks[bubble] = append(stacks[bubble], strings.TrimSuffix(header[1], " (durable)")+standing(stackFrame, stack))
+		stacks[bubble] = append(stacks[bubble], strings.TrimSuffix(header[1], " (durable)")+
+			standing(stackFrame, stack))
 	}
 	for bubble := range stacks {
 		if !looping[bubble] {
@@ -55,8 +57,8 @@ func allStacks() string {
 // stacksMax is how many bytes of stacks are looked at.
 const stacksMax = 64 << 20
 
-// standing names the innermost function of a stack that belongs neither to the runtime nor to the simulator. A frame matches
-// the expression, whose groups are the function and the line.
+// standing names the innermost function of a stack that belongs neither to the runtime nor to the
+// simulator. A frame matches the expression, whose groups are the function and the line.
 func standing(frames *regexp.Regexp, stack string) string {
 	for _, frame := range frames.FindAllStringSubmatch(stack, -1) {
 		if !ofRuntime(frame[1]) {
@@ -69,7 +71,8 @@ func standing(frames *regexp.Regexp, stack string) string {
 // simulator is how the names of the functions of package simzk begin.
 const simulator = "github.com/interlock-sim/interlock/simzk."
 
-// ofRuntime tells whether a function belongs to the runtime, or to what stands between it and those who wait.
+// ofRuntime tells whether a function belongs to the runtime, or to what stands between it and those
+// who wait.
 func ofRuntime(function string) bool {
 	for _, prefix := range []string{"runtime.", "time.", "sync.", "internal/", simulator} {
 		if strings.HasPrefix(function, prefix) {

@@ -116,16 +116,21 @@ func leaked(result *scenarios.Result) bool {
 	return false
 }
 
-// A goroutine that goes on for ever after its process's last unlock is a leak, whether it pauses or not, and by whatever client and
-// search it is run. One that ends, by itself or by what the end of the run tells it, is none.
+// A goroutine that goes on for ever after its process's last unlock is a leak, whether it pauses or
+// not, and by whatever client and search it is run. One that ends, by itself or by what the end of
+// the run tells it, is none.
 func TestEndlessRequestsAreLeaks(t *testing.T) {
 	for _, tc := range []struct {
 		subject  scenarios.Subject
 		leaks    bool
 		complete bool
 	}{
-		{polls(time.Second), true, false}, {polls(40 * time.Second), true, false}, {deletes(), true, false},
-		{deletesUntilClosed(), false, false}, {deletesTwice(), false, true}, {renews(), false, true},
+		{polls(time.Second), true, false},
+		{polls(40 * time.Second), true, false},
+		{deletes(), true, false},
+		{deletesUntilClosed(), false, false},
+		{deletesTwice(), false, true},
+		{renews(), false, true},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			runner := scenarios.NewRunner(t)
@@ -133,7 +138,9 @@ func TestEndlessRequestsAreLeaks(t *testing.T) {
 				s := scenario(tc.subject, 2, 1, 1)
 				s.Client = client
 				for schedule := range 5 {
-					if result := runner.Run(s, scenarios.NewRandom(1, schedule)); result.Coverage.Total(faults.Crash) == 0 && leaked(result) != tc.leaks {
+					if result := runner.Run(s,
+						scenarios.NewRandom(1, schedule)); result.Coverage.Total(faults.Crash) == 0 &&
+						leaked(result) != tc.leaks {
 						t.Fatalf("client %v: leak %q", client, result.Leak)
 					}
 				}
@@ -156,21 +163,28 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 		unsettled bool
 	}{{deletesUntilClosed(), true}, {deletesTwice(), false}, {renews(), false}} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none")}
-		if r := e.Run(context.Background(), t); r.Unsettled > 0 != tc.unsettled || r.Complete == tc.unsettled || r.Failure != nil {
-			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v", tc.subject.Name, r.Unsettled, r.Complete, r.Failure)
+		if r := e.Run(context.Background(), t); r.Unsettled > 0 != tc.unsettled ||
+			r.Complete == tc.unsettled || r.Failure != nil {
+			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v", tc.subject.Name,
+				r.Unsettled, r.Complete, r.Failure)
 		}
-		c := &scenarios.Campaign{Scenario: planned(t, tc.subject, 2, 1, "none"), Schedules: 20, Workers: 1}
+		c := &scenarios.Campaign{
+			Scenario: planned(t, tc.subject, 2, 1, "none"), Schedules: 20,
+			Workers: 1,
+		}
 		want := 0
 		if tc.unsettled {
 			want = 20
 		}
 		if r := c.Run(context.Background(), t); r.Unsettled != want || r.Failure != nil {
-			t.Errorf("%s, campaign: %d schedules unsettled of %d, failure %v", tc.subject.Name, r.Unsettled, r.Schedules, r.Failure)
+			t.Errorf("%s, campaign: %d schedules unsettled of %d, failure %v", tc.subject.Name, r.Unsettled,
+				r.Schedules, r.Failure)
 		}
 	}
 }
 
-// What a crashed process leaves behind is no leak: its goroutines end at their next request, and others may wait for them.
+// What a crashed process leaves behind is no leak: its goroutines end at their next request, and
+// others may wait for them.
 func TestCrashedProcessesDoNotLeak(t *testing.T) {
 	for _, plan := range []string{"crash=1", "restart=1"} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, asksAside(), 2, 1, plan)}
@@ -210,7 +224,9 @@ func TestCrashHidesNoLeak(t *testing.T) {
 		t.Error("no process has crashed")
 	}
 	e := &scenarios.Exhaustive{Scenario: planned(t, leaks(), 2, 1, "crash:c1=1")}
-	if r := e.Run(context.Background(), t); r.Failure == nil || !slices.ContainsFunc(r.Failure.Violations, func(v *history.Violation) bool { return v.Property == scenarios.NoGoroutineLeak }) {
+	if r := e.Run(context.Background(), t); r.Failure == nil ||
+		!slices.ContainsFunc(r.Failure.Violations,
+			func(v *history.Violation) bool { return v.Property == scenarios.NoGoroutineLeak }) {
 		t.Errorf("failure %v", r.Failure)
 	}
 }

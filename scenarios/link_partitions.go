@@ -8,14 +8,16 @@ import (
 // usesLinkFaults tells whether faults can strike single links, those of which servers are an end.
 func (l *loop) usesLinkFaults() bool {
 	for kind := range faults.Kinds {
-		if victim := kind.Strikes(); l.allowed[kind] && (victim == faults.LinkToServer || victim == faults.LinkOfServers) {
+		if victim := kind.Strikes(); l.allowed[kind] && (victim == faults.LinkToServer ||
+			victim == faults.LinkOfServers) {
 			return true
 		}
 	}
 	return false
 }
 
-// appendLinkHeals adds the healing of single links: of a client's to a server, and of each direction between two servers.
+// appendLinkHeals adds the healing of single links: of a client's to a server, and of each
+// direction between two servers.
 func (l *loop) appendLinkHeals(enabled []EnabledStep) []EnabledStep {
 	servers := l.cluster.Servers()
 	for _, link := range l.cluster.Links() {

@@ -9,9 +9,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// An liveProcess is the code of one process that runs by itself, in a bubble of its own, through a past. When it has come to
-// one it waits to be told how to go on, and no time passes: whoever waits for something from outside of a bubble keeps its
-// clock from going on. So a past that follows on the one to which the code has come costs no more than what comes last.
+// An liveProcess is the code of one process that runs by itself, in a bubble of its own, through a
+// past. When it has come to one it waits to be told how to go on, and no time passes: whoever waits
+// for something from outside of a bubble keeps its clock from going on. So a past that follows on
+// the one to which the code has come costs no more than what comes last.
 type liveProcess struct {
 	at       *localHistory // to which it has come
 	isolated *isolatedProcess
@@ -22,8 +23,8 @@ type liveProcess struct {
 	judged   bool                        // it matters at the end whether a goroutine is left
 }
 
-// liveBefore returns an enactment that has liveBefore so far that the next past can be lived through: to its parent, or if it has
-// none, to the beginning.
+// liveBefore returns an enactment that has liveBefore so far that the next past can be lived
+// through: to its parent, or if it has none, to the beginning.
 func (t *replayCache) liveBefore(parent, next *localHistory) *liveProcess {
 	if parent == nil {
 		t.discard(next.initial.number)
@@ -36,7 +37,8 @@ func (t *replayCache) liveBefore(parent, next *localHistory) *liveProcess {
 	return t.restart(parent)
 }
 
-// liveAt returns an enactment that has come to the past, and after which no more time has passed than what is foreseen.
+// liveAt returns an enactment that has come to the past, and after which no more time has passed
+// than what is foreseen.
 func (t *replayCache) liveAt(p *localHistory) *liveProcess {
 	if e := t.liveProcesses[p.initial.number]; e != nil && e.at == p {
 		return e
@@ -61,7 +63,10 @@ func (t *replayCache) restart(p *localHistory) *liveProcess {
 
 // begin lets a process begin.
 func (t *replayCache) begin(begins *initialState) *liveProcess {
-	e := &liveProcess{orders: make(chan func(*isolatedProcess)), done: make(chan struct{}), ended: make(chan bool, 1)}
+	e := &liveProcess{
+		orders: make(chan func(*isolatedProcess)), done: make(chan struct{}),
+		ended: make(chan bool, 1),
+	}
 	var l *loop
 	if last := len(t.spareLoops) - 1; last >= 0 {
 		l, t.spareLoops = t.spareLoops[last], t.spareLoops[:last]
@@ -103,8 +108,8 @@ func (e *liveProcess) do(order func(*isolatedProcess)) {
 	<-e.done
 }
 
-// end ends an enactment, and tells whether a goroutine is left. It can leave all of them to themselves then, and not make them
-// end.
+// end ends an enactment, and tells whether a goroutine is left. It can leave all of them to
+// themselves then, and not make them end.
 func (t *replayCache) end(e *liveProcess, abandon bool) (left bool) {
 	e.orphan, e.judged = abandon, true
 	return t.finish(e)
@@ -188,10 +193,12 @@ func (s *isolatedProcess) reaction() reaction {
 	process := s.process
 	calls, kept, closed := s.client.Reaction()
 	r := reaction{
-		events: append([]history.Event(nil), process.pending...), calls: calls, kept: kept, closed: closed,
-		stage: process.stage, attempt: process.attempt, gate: process.gate, waits: process.waiting,
+		events: append([]history.Event(nil), process.pending...), calls: calls, kept: kept,
+		closed: closed,
+		stage:  process.stage, attempt: process.attempt, gate: process.gate, waits: process.waiting,
 		cancelled: process.cancelled, holds: process.hold != nil,
-		ownResource: process.ownsResource(), lost: process.lost, over: process.over, panics: process.panics,
+		ownResource: process.ownsResource(), lost: process.lost, over: process.over,
+		panics:   process.panics,
 		register: *process.register,
 	}
 	process.pending = process.pending[:0]
@@ -211,7 +218,8 @@ func (s *isolatedProcess) loses() bool {
 	}
 }
 
-// predictTimers notes what the process will do by itself within that time after the past to which it has come.
+// predictTimers notes what the process will do by itself within that time after the past to which
+// it has come.
 func (s *isolatedProcess) predictTimers(p *localHistory, within time.Duration) {
 	began := time.Now().Add(-s.elapsed)
 	activity := s.loop.cluster.Activity()

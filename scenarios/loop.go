@@ -14,11 +14,12 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A loop is one run inside its bubble: it asks the strategy for a step, performs it, waits until every process is
-// blocked again, and goes on until the processes have finished.
+// A loop is one run inside its bubble: it asks the strategy for a step, performs it, waits until
+// every process is blocked again, and goes on until the processes have finished.
 //
-// At most one stimulus is in flight at a time, so the Go scheduler has nothing to decide. Time is the exception: when
-// it passes, timers of several processes may fire at once. What they then do is put into a canonical order.
+// At most one stimulus is in flight at a time, so the Go scheduler has nothing to decide. Time is
+// the exception: when it passes, timers of several processes may fire at once. What they then do is
+// put into a canonical order.
 type loop struct {
 	result    *Result
 	log       *history.Log
@@ -59,7 +60,8 @@ type loop struct {
 	woken        bool          // the loop itself has woken a process since the last barrier
 }
 
-// reset makes the loop one for another run, in the memory of the run before, of which nothing may be left.
+// reset makes the loop one for another run, in the memory of the run before, of which nothing may
+// be left.
 func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cluster, processes, space, enabled, scratch, turns, above := l.cluster, l.processes[:0], l.space,
@@ -68,8 +70,9 @@ func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
 		budget: scenario.Faults, planLimit: above, bounds: scenario.severity(),
 		cancel: cancel, began: time.Now(), fairStepsMax: scenario.fairSteps(),
-		cluster: cluster, processes: processes, space: space, enabled: enabled, scratch: scratch, progress: turns,
-		jumps: scenario.Client == Model, // The real client would send its pings all the time.
+		cluster: cluster, processes: processes, space: space, enabled: enabled, scratch: scratch,
+		progress: turns,
+		jumps:    scenario.Client == Model, // The real client would send its pings all the time.
 	}
 	if above != nil {
 		above.begin()
@@ -80,7 +83,10 @@ func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	if l.progress == nil {
 		l.progress = new(atomic.Int64)
 	}
-	l.cluster.Reset(simzk.Config{Settle: l.barrier, Servers: scenario.Servers, Lag: scenario.Servers > 1}, log)
+	l.cluster.Reset(simzk.Config{
+		Settle: l.barrier, Servers: scenario.Servers,
+		Lag: scenario.Servers > 1,
+	}, log)
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	if scenario.Subject.Sequence != 0 {
 		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
@@ -108,7 +114,8 @@ func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 			Number: link.Process(), Client: client, Directory: lockDirectory,
 			SessionTimeout: l.cluster.SessionTimeout(), Random: &p.random,
 		},
-		link: link, progress: l.progress, resume: make(chan struct{}, 1), random: randomBytes{state: uint64(link.Process() - 1)},
+		link: link, progress: l.progress, resume: make(chan struct{}, 1),
+		random: randomBytes{state: uint64(link.Process() - 1)},
 	}
 	p.pending = p.space[:0]
 }
@@ -121,8 +128,8 @@ func (l *loop) own(o *owners) {
 	}
 }
 
-// replace lets another process take the place of one that has crashed, for the attempts that are left to it. It is one more
-// process, with the next number.
+// replace lets another process take the place of one that has crashed, for the attempts that are
+// left to it. It is one more process, with the next number.
 func (l *loop) replace(crashed *process) {
 	p := l.newcomer(max(1, crashed.cycles-int(crashed.attempt)))
 	if l.cache != nil {
@@ -138,7 +145,8 @@ func (l *loop) newcomer(cycles int) *process {
 	conn, first := l.cluster.Join(), l.processes[0]
 	p := new(process)
 	l.prepare(p, conn, conn.Link)
-	p.ctx, p.subject, p.cancellable, p.register = first.ctx, first.subject, first.cancellable, first.register
+	p.ctx, p.subject, p.cancellable, p.register = first.ctx, first.subject, first.cancellable,
+		first.register
 	if p.owners = first.owners; p.owners != nil {
 		p.owners.prepare(p.Number)
 	}
@@ -147,7 +155,8 @@ func (l *loop) newcomer(cycles int) *process {
 	return p
 }
 
-// run performs the whole run, unless it is abandoned. The strategy may panic to end it early; the processes are torn down all the same.
+// run performs the whole run, unless it is abandoned. The strategy may panic to end it early; the
+// processes are torn down all the same.
 func (l *loop) run() {
 	ended := false
 	defer func() { l.tearDown(ended) }()
@@ -215,11 +224,13 @@ func (l *loop) take(step Step, deviates bool) {
 	}
 }
 
-// decided tells whether the rest of the run is one of a search, in which nobody chooses any more nor asks what state it is in.
+// decided tells whether the rest of the run is one of a search, in which nobody chooses any more
+// nor asks what state it is in.
 func (l *loop) decided() bool { return l.fair && l.cache != nil }
 
-// unnoticed tells whether a step that has been performed has reached no process: a request was served, and the server has not
-// hung up upon it, or a client's link was healed. When a server is healed there may be an election, which ends connections.
+// unnoticed tells whether a step that has been performed has reached no process: a request was
+// served, and the server has not hung up upon it, or a client's link was healed. When a server is
+// healed there may be an election, which ends connections.
 func (l *loop) unnoticed(step Step) bool {
 	_, onServer := step.server()
 	switch {
@@ -312,8 +323,9 @@ func (l *loop) exhausted(now time.Duration) bool {
 	return l.fair && (now-l.fairFrom > fairPhaseMax || l.steps-l.fairStep > l.fairStepsMax)
 }
 
-// beginFairPhase lets the liveness phase begin: from now on no fault strikes, and the default policy decides. It goes by ages, which begin
-// anew, so that what it does depends on the state alone and not on the way to it.
+// beginFairPhase lets the liveness phase begin: from now on no fault strikes, and the default
+// policy decides. It goes by ages, which begin anew, so that what it does depends on the state
+// alone and not on the way to it.
 func (l *loop) beginFairPhase() {
 	l.cluster.RenumberAges()
 	for _, p := range l.processes {
@@ -346,16 +358,18 @@ func (l *loop) quiet() bool {
 	return l.cluster.Converged()
 }
 
-// busy reports whether a living process has a request, an answer or an event under way. What a crashed process has sent may
-// stay where it is for good.
+// busy reports whether a living process has a request, an answer or an event under way. What a
+// crashed process has sent may stay where it is for good.
 func (l *loop) busy() bool {
 	return slices.ContainsFunc(l.processes, func(p *process) bool {
-		return !p.link.Crashed() && (p.link.Pending() != nil || p.link.Unserved() > 0 || p.link.Undelivered() > 0)
+		return !p.link.Crashed() && (p.link.Pending() != nil || p.link.Unserved() > 0 ||
+			p.link.Undelivered() > 0)
 	})
 }
 
-// tearDown makes every goroutine of the run end. If the run is to be judged, the processes that have finished get to know first
-// that all is over, as by a client that was closed: what goes on all the same is a leak. All others end at their next call.
+// tearDown makes every goroutine of the run end. If the run is to be judged, the processes that
+// have finished get to know first that all is over, as by a client that was closed: what goes on
+// all the same is a leak. All others end at their next call.
 func (l *loop) tearDown(judged bool) {
 	if l.cache != nil {
 		l.cancel()

@@ -6,29 +6,36 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A mutation breaks the exhaustive search: it leaves out what it must not, or takes states for one that are not. Tests see by it that
-// such a defect would be noticed. It is none in every program: only this package's own tests can set it.
+// A mutation breaks the exhaustive search: it leaves out what it must not, or takes states for one
+// that are not. Tests see by it that such a defect would be noticed. It is none in every program:
+// only this package's own tests can set it.
 type mutation uint8
 
 const (
-	unmutated            mutation = iota
-	nothingVisible                // no step is visible
-	entryBeforeToken              // an entry is put first where a resource checks tokens
-	overRequest                   // a delivery is put first though a request of its process waits to be served
-	withoutFaults                 // the faults that strike a process are left out where a delivery to it is put first
-	afterDelivery                 // others are left out after a delivery, as they are after a leaving
-	ignoreTimeouts                // no server of several is taken to drop what is under way
-	withoutMonitorState           // what properties remember is in no key
-	untimedCache                  // a process is taken to react to the same in the same way whenever it comes
-	withoutLastStep               // on which step what is tried in a state depends is in no key
-	byAppearance                  // local histories after which processes look the same are taken for one
-	holdersOnly                   // what properties remember of processes that do not hold the lock is in no key
-	withoutContinuations          // where ways on from a state have led is forgotten
-	grantsInvisible               // no delivery upon which Lock returns is visible
-	releasesInvisible             // no delivery upon which Unlock is called is visible
-	withoutBudget                 // which faults are left is in no key
-	leavingAmongHolders           // others are left out after a leaving though one of them has the lock
-	mutations                     // how many there are, with unmutated
+	unmutated        mutation = iota
+	nothingVisible            // no step is visible
+	entryBeforeToken          // an entry is put first where a resource checks tokens
+	// a delivery is put first though a request of its process waits to be served
+	overRequest
+	// the faults that strike a process are left out where a delivery to it is put first
+	withoutFaults
+	afterDelivery       // others are left out after a delivery, as they are after a leaving
+	ignoreTimeouts      // no server of several is taken to drop what is under way
+	withoutMonitorState // what properties remember is in no key
+	// a process is taken to react to the same in the same way whenever it comes
+	untimedCache
+	withoutLastStep // on which step what is tried in a state depends is in no key
+	// local histories after which processes look the same are taken for one
+	byAppearance
+	// what properties remember of processes that do not hold the lock is in no key
+	holdersOnly
+	withoutContinuations // where ways on from a state have led is forgotten
+	grantsInvisible      // no delivery upon which Lock returns is visible
+	releasesInvisible    // no delivery upon which Unlock is called is visible
+	withoutBudget        // which faults are left is in no key
+	// others are left out after a leaving though one of them has the lock
+	leavingAmongHolders
+	mutations // how many there are, with unmutated
 )
 
 // mutated is what searches do.
@@ -36,7 +43,11 @@ var mutated = unmutated
 
 // hides reports whether a mutation takes events that a step has brought about for invisible.
 func (m mutation) hides(events []history.Event) bool {
-	hidden := map[mutation]history.Kind{grantsInvisible: history.LockReturn, releasesInvisible: history.UnlockCall}
+	hidden := map[mutation]history.Kind{
+		grantsInvisible:   history.LockReturn,
+		releasesInvisible: history.UnlockCall,
+	}
 	kind, ok := hidden[m]
-	return m == nothingVisible || ok && slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == kind })
+	return m == nothingVisible || ok &&
+		slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == kind })
 }

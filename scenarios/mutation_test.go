@@ -10,10 +10,12 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-var mutationLocks = flag.Int("mutation-locks", 0, "let the referee look for the first lock of so many that shows a mutation of the search; 0 to judge the known ones")
+var mutationLocks = flag.Int("mutation-locks", 0,
+	"let the referee look for the first lock of so many that shows a mutation of the search; 0 to "+
+		"judge the known ones")
 
-// witnesses are the seeds of the first random locks by which the referee notices a mutation of the search. They change with what is
-// drawn from a seed; make mutations finds them again.
+// witnesses are the seeds of the first random locks by which the referee notices a mutation of the
+// search. They change with what is drawn from a seed; make mutations finds them again.
 var witnesses = map[string]uint64{
 	"others left out after a delivery":             2,
 	"grants that are invisible":                    39,
@@ -27,8 +29,8 @@ var witnesses = map[string]uint64{
 	"keys with the memory of holders only":         1174,
 }
 
-// The referee notices when the search leaves out what it must not, or takes two states for one. So its agreement about
-// random locks says something about the search.
+// The referee notices when the search leaves out what it must not, or takes two states for one. So
+// its agreement about random locks says something about the search.
 func TestMutationsOfTheSearchAreNoticed(t *testing.T) {
 	if len(witnesses) < 10 {
 		t.Errorf("%d mutations have a witness, want 10", len(witnesses))
@@ -39,7 +41,8 @@ func TestMutationsOfTheSearchAreNoticed(t *testing.T) {
 		if verdict, _, _ := r.Judge(t, l); verdict == referee.Loss || verdict == referee.FalseAlarm {
 			t.Errorf("lock %d: %v without any mutation", witnesses[name], verdict)
 		}
-		if verdict := judgeMutated(t, r, l, name); verdict != referee.Loss && verdict != referee.FalseAlarm {
+		if verdict := judgeMutated(t, r, l, name); verdict != referee.Loss &&
+			verdict != referee.FalseAlarm {
 			t.Errorf("%s: lock %d does not show it: %v", name, witnesses[name], verdict)
 		}
 	}
@@ -55,7 +58,8 @@ func TestFindWitnesses(t *testing.T) {
 	for seed := range uint64(*mutationLocks) {
 		l := r.Draw(seed)
 		for _, name := range slices.Sorted(maps.Keys(unnoticed)) {
-			if verdict := judgeMutated(t, r, l, name); verdict == referee.Loss || verdict == referee.FalseAlarm {
+			if verdict := judgeMutated(t, r, l, name); verdict == referee.Loss ||
+				verdict == referee.FalseAlarm {
 				t.Logf("%q: %d, // %v", name, seed, verdict)
 				delete(unnoticed, name)
 			}
@@ -69,7 +73,9 @@ func TestFindWitnesses(t *testing.T) {
 	}
 }
 
-func judgeMutated(t *testing.T, r *referee.Referee, l *referee.Lock, mutation string) referee.Verdict {
+func judgeMutated(t *testing.T, r *referee.Referee, l *referee.Lock,
+	mutation string,
+) referee.Verdict {
 	defer scenarios.Mutate(scenarios.Mutations[mutation])()
 	verdict, _, _ := r.Judge(t, l)
 	return verdict

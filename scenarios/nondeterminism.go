@@ -6,9 +6,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Nondeterminism is a schedule that did not run the same way twice. Either the lock under test decides something
-// that the harness does not control, or the harness has a defect; nothing that it says about the lock can be trusted
-// until that is mended.
+// A Nondeterminism is a schedule that did not run the same way twice. Either the lock under test
+// decides something that the harness does not control, or the harness has a defect; nothing that it
+// says about the lock can be trusted until that is mended.
 type Nondeterminism struct {
 	Schedule int            // the number of the schedule in its campaign
 	Event    int            // the index of the first event that differs
@@ -38,7 +38,12 @@ func describe(e *history.Event) string {
 		text += fmt.Sprintf(" of c%d", e.Process)
 	}
 	text += fmt.Sprintf(" at %v", e.At)
-	for _, field := range []struct{ name, value string }{{"op", e.Op}, {"path", e.Path}, {"name", e.Name}, {"error", e.Err}} {
+	for _, field := range []struct{ name, value string }{
+		{"op", e.Op},
+		{"path", e.Path},
+		{"name", e.Name},
+		{"error", e.Err},
+	} {
 		if field.value != "" {
 			text += fmt.Sprintf(", %s %q", field.name, field.value)
 		}

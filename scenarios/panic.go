@@ -10,8 +10,8 @@ import (
 // callsMax is how many calls of a lock are named at most that led to where something went wrong.
 const callsMax = 8
 
-// panicked returns the violation of a run in which a process panicked. It stands at the last thing that the process did or
-// was told, and names the calls of the lock's code that led to it.
+// panicked returns the violation of a run in which a process panicked. It stands at the last thing
+// that the process did or was told, and names the calls of the lock's code that led to it.
 func panicked(result *Result) *history.Violation {
 	message, stack, _ := strings.Cut(result.Panic, "\n")
 	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
@@ -19,12 +19,14 @@ func panicked(result *Result) *history.Violation {
 	if calls := lockCalls(stack); len(calls) > 0 {
 		detail += " in " + strings.Join(calls, ", called by ")
 	}
-	return &history.Violation{Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
-		Reason: "a process panicked", Detail: detail}
+	return &history.Violation{
+		Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
+		Reason: "a process panicked", Detail: detail,
+	}
 }
 
-// lockCalls returns the calls of the lock's code on a stack, the innermost first, up to where the harness called it. Goroutine
-// numbers and addresses are left out: they differ from run to run.
+// lockCalls returns the calls of the lock's code on a stack, the innermost first, up to where the
+// harness called it. Goroutine numbers and addresses are left out: they differ from run to run.
 func lockCalls(stack string) (calls []string) {
 	for _, frame := range stackFrame.FindAllStringSubmatch(stack, -1) {
 		name := frame[1][strings.LastIndexByte(frame[1], '/')+1:]
@@ -38,8 +40,8 @@ func lockCalls(stack string) (calls []string) {
 	return calls
 }
 
-// lastActionOf returns the index of the last event that the process's own code was the author of or was told of, or the last
-// event of all if there is none.
+// lastActionOf returns the index of the last event that the process's own code was the author of or
+// was told of, or the last event of all if there is none.
 func lastActionOf(events []history.Event, process int32) int {
 	for i := len(events) - 1; i >= 0; i-- {
 		if e := &events[i]; e.Process == process && ofCode(e.Kind) {
@@ -52,8 +54,10 @@ func lastActionOf(events []history.Event, process int32) int {
 // ofCode tells whether events of that kind are a process's own code's, or reach it.
 func ofCode(k history.Kind) bool {
 	switch k {
-	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost, history.UnlockCall, history.UnlockReturn,
-		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall, history.ReenterReturn, history.Exited,
+	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
+		history.UnlockCall, history.UnlockReturn,
+		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall,
+		history.ReenterReturn, history.Exited,
 		history.ResourceRead, history.ResourceWrite:
 		return true
 	}

@@ -2,25 +2,32 @@ package scenarios
 
 import "slices"
 
-// PCT is probabilistic concurrency testing: threads have random priorities, the first that can run does, and at a few
-// random places of the schedule the thread that would run falls behind all others. A bug that needs d steps in a certain
-// order is found by one schedule with a probability of at least 1/(n·k^(d-1)), for n threads and k steps (Burckhardt,
-// Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010).
+// PCT is probabilistic concurrency testing: threads have random priorities, the first that can run
+// does, and at a few random places of the schedule the thread that would run falls behind all
+// others. A bug that needs d steps in a certain order is found by one schedule with a probability
+// of at least 1/(n·k^(d-1)), for n threads and k steps (Burckhardt, Kothari, Musuvathi and
+// Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS
+// 2010).
 //
-// It deviates from the paper in this: what a thread is, [Profile] says; k is that of a trial run, so that the places of
-// a schedule with faults all lie in its first part; and faults and time, for which the paper has nothing, come by
-// chance, so that the bound holds only for bugs that need neither.
+// It deviates from the paper in this: what a thread is, [Profile] says; k is that of a trial run,
+// so that the places of a schedule with faults all lie in its first part; and faults and time, for
+// which the paper has nothing, come by chance, so that the bound holds only for bugs that need
+// neither.
 type PCT struct {
 	faultSampler
-	priorities []uint64 // by thread, drawn when the thread is first met; those that have fallen are below depth
-	changes    []int    // decisions at which a thread falls, ascending
+	// by thread, drawn when the thread is first met; those that have fallen are below depth
+	priorities []uint64
+	changes    []int // decisions at which a thread falls, ascending
 	depth      int
 	decisions  int
 }
 
 // NewPCT returns the strategy of that depth which belongs to the seed and the schedule's number.
 func NewPCT(profile *Profile, depth int, seed uint64, schedule int) *PCT {
-	p := &PCT{faultSampler: newFaultSampler(seed, schedule), depth: depth, changes: make([]int, 0, max(0, depth-1))}
+	p := &PCT{
+		faultSampler: newFaultSampler(seed, schedule), depth: depth,
+		changes: make([]int, 0, max(0, depth-1)),
+	}
 	for range depth - 1 {
 		p.changes = append(p.changes, int(p.below(uint64(max(1, profile.Decisions)))))
 	}
@@ -36,7 +43,8 @@ func (p *PCT) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	heads := p.heads(enabled)
 	first := p.first(enabled, heads)
 	for len(p.changes) > 0 && p.changes[0] <= p.decisions {
-		// The later a thread falls, the lower: priorities that have fallen are depth-1, depth-2 and so on.
+		// The later a thread falls, the lower: priorities that have fallen are depth-1, depth-2 and so
+		// on.
 		p.priorities[enabled[first].thread()] = uint64(len(p.changes))
 		p.changes = p.changes[1:]
 		first = p.first(enabled, heads)

@@ -58,8 +58,10 @@ func (l *loop) performOn(step Step, p *process) {
 // strike lets a fault strike a process or its client.
 func (l *loop) strike(step Step, p *process) {
 	phase := l.spend(step)
-	l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
-		Name: step.Fault.String(), Op: phase.String(), Relaxes: step.Fault.Relaxes()})
+	l.log.Append(history.Event{
+		At: l.cluster.Now(), Kind: history.Fault, Process: step.Process,
+		Name: step.Fault.String(), Op: phase.String(), Relaxes: step.Fault.Relaxes(),
+	})
 	faults.Apply(step.Fault, l.bounds, l.cluster, p.link)
 	switch {
 	case step.Fault == faults.Restart:
@@ -87,14 +89,17 @@ func (l *loop) performAt(step Step, server int) {
 		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Healed, Server: int32(server + 1)})
 	case Fault:
 		phase := l.spend(step)
-		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
-			Op: phase.String(), Relaxes: step.Fault.Relaxes()})
+		l.log.Append(history.Event{
+			At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
+			Op: phase.String(), Relaxes: step.Fault.Relaxes(),
+		})
 		faults.ApplyAt(step.Fault, l.bounds, l.cluster, server)
 	}
 }
 
-// tick lets time pass until the cluster's next deadline, or until a process acts by itself, but not for long: whoever
-// decides shall have a say while time passes. By then a process that was paused has come to itself; see process.write.
+// tick lets time pass until the cluster's next deadline, or until a process acts by itself, but not
+// for long: whoever decides shall have a say while time passes. By then a process that was paused
+// has come to itself; see process.write.
 func (l *loop) tick() {
 	for _, p := range l.processes {
 		p.resuming = p.resuming && p.link.Paused()
@@ -158,7 +163,8 @@ func (l *loop) sleep(pause time.Duration) (now time.Duration, acted bool) {
 	}
 	synctest.Wait()
 	select {
-	case <-l.cluster.Activity(): // At the moment at which the pause ends, which of the two comes first is a matter of chance.
+	// At the moment at which the pause ends, which of the two comes first is a matter of chance.
+	case <-l.cluster.Activity():
 		acted = true
 	default:
 	}

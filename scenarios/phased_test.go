@@ -8,13 +8,20 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A fault of a server that is bound to a phase of the lock can strike only until the first process is told something. The
-// reduction, which lets a process be told first elsewhere, loses no history of them.
+// A fault of a server that is bound to a phase of the lock can strike only until the first process
+// is told something. The reduction, which lets a process be told first elsewhere, loses no history
+// of them.
 func TestReductionKeepsPhases(t *testing.T) {
-	for _, plan := range []string{"slow-clock@watch=1", "slow-clock:s1@watch=1", "slow-clock@create=1", "slow-clock@list=1", "slow-clock@wait=1", "slow-clock@woken=1",
-		"slow-clock@hold=1", "slow-clock@release=1", "slow-clock@ask=1", "slow-clock@idle=1"} {
+	for _, plan := range []string{
+		"slow-clock@watch=1", "slow-clock:s1@watch=1", "slow-clock@create=1", "slow-clock@list=1",
+		"slow-clock@wait=1", "slow-clock@woken=1",
+		"slow-clock@hold=1", "slow-clock@release=1", "slow-clock@ask=1", "slow-clock@idle=1",
+	} {
 		t.Run(plan, func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1, plan), NoReplayCache: true}
+			e := scenarios.Exhaustive{
+				Scenario:      planned(t, subjects.Textbook(), 2, 1, plan),
+				NoReplayCache: true,
+			}
 			reduced := search(t, e)
 			e.NoReduction = true
 			whole := search(t, e)

@@ -6,17 +6,20 @@ import (
 	"sync"
 )
 
-// Portfolio is the strategy whose turn it is in a portfolio that knows nothing of what the strategies have found: no strategy
-// is the best on all bugs, and which one is, nobody knows beforehand. In a [Campaign] the turns follow what they find; see
-// turns.
+// Portfolio is the strategy whose turn it is in a portfolio that knows nothing of what the
+// strategies have found: no strategy is the best on all bugs, and which one is, nobody knows
+// beforehand. In a [Campaign] the turns follow what they find; see turns.
 type Portfolio struct {
 	Strategy
 	name string
 }
 
-// portfolio is whose turn it is at first, over and over. PCT stands in it with two depths: a bug that needs a greater one is
-// rare, but a small depth never finds it.
-var portfolio = [...]string{RandomStrategy, PCTStrategy, POSStrategy, SURWStrategy, RandomStrategy, "pct10", DelayStrategy, URWStrategy}
+// portfolio is whose turn it is at first, over and over. PCT stands in it with two depths: a bug
+// that needs a greater one is rare, but a small depth never finds it.
+var portfolio = [...]string{
+	RandomStrategy, PCTStrategy, POSStrategy, SURWStrategy, RandomStrategy,
+	"pct10", DelayStrategy, URWStrategy,
+}
 
 // NewPortfolio returns the strategy whose turn it is in the schedule of that number.
 func NewPortfolio(profile *Profile, seed uint64, schedule int) *Portfolio {
@@ -36,18 +39,22 @@ func named(strategy string) StrategyFactory {
 func (p *Portfolio) Name() string { return p.name }
 
 const (
-	// roundSchedules is for how many schedules a turn table holds: some chunks, so that workers seldom wait.
+	// roundSchedules is for how many schedules a turn table holds: some chunks, so that workers seldom
+	// wait.
 	roundSchedules = 16 * chunkSchedules
-	// roundsAhead is how many rounds may begin before the first of them is over, so that workers need not wait for each other.
+	// roundsAhead is how many rounds may begin before the first of them is over, so that workers need
+	// not wait for each other.
 	roundsAhead = 2
 )
 
-// rounds say whose turn it is in each schedule of a campaign with a portfolio: in the first rounds everybody's, later more
-// often that of strategies whose schedules go on to show behaviour that no schedule before them has shown (as in Fest, the
-// feedback strategy of Fray; what behaviour is, see [behaviour]). Half of the schedules are always dealt out evenly, as a
-// strategy that shows nothing new may yet be the one that finds the bug.
+// rounds say whose turn it is in each schedule of a campaign with a portfolio: in the first rounds
+// everybody's, later more often that of strategies whose schedules go on to show behaviour that no
+// schedule before them has shown (as in Fest, the feedback strategy of Fray; what behaviour is, see
+// [behaviour]). Half of the schedules are always dealt out evenly, as a strategy that shows nothing
+// new may yet be the one that finds the bug.
 //
-// What a round depends on is what happened up to the round before the last one, so it is the same for any number of workers.
+// What a round depends on is what happened up to the round before the last one, so it is the same
+// for any number of workers.
 type rounds struct {
 	mu     sync.Mutex
 	rounds []allocation  // by round
@@ -89,7 +96,8 @@ func newRounds() *rounds {
 	return t
 }
 
-// await waits until it is known whose turn it is in a schedule, and returns false if the context ends before.
+// await waits until it is known whose turn it is in a schedule, and returns false if the context
+// ends before.
 func (t *rounds) await(ctx context.Context, schedule int) bool {
 	for {
 		t.mu.Lock()
@@ -116,7 +124,8 @@ func (t *rounds) round(schedule int) int {
 // strategy returns the name of the strategy whose turn it is. The schedule must have been awaited.
 func (t *rounds) strategy(schedule int) string { return t.scores[t.round(schedule)].name }
 
-// count takes note of what a schedule has shown, and returns how much of it is new. Schedules are counted in order.
+// count takes note of what a schedule has shown, and returns how much of it is new. Schedules are
+// counted in order.
 func (t *rounds) count(schedule int, shown []uint64) int {
 	fresh := 0
 	for _, b := range shown {
@@ -147,8 +156,8 @@ func (t *rounds) deal() {
 	}
 }
 
-// allot deals out half of a table evenly and the other half by how much a schedule of each strategy has shown that was new.
-// The turns of a strategy are spread over the table.
+// allot deals out half of a table evenly and the other half by how much a schedule of each strategy
+// has shown that was new. The turns of a strategy are spread over the table.
 func allot(scores []strategyScore) allocation {
 	weights, total := make([]float64, len(scores)), 0.0
 	for i, s := range scores {

@@ -23,8 +23,8 @@ const (
 	finished
 )
 
-// A process runs the script of a scenario: lock, enter, leave, unlock. Its fields belong to its own goroutine while
-// that runs, and to the loop while it is blocked.
+// A process runs the script of a scenario: lock, enter, leave, unlock. Its fields belong to its own
+// goroutine while that runs, and to the loop while it is blocked.
 type process struct {
 	Process
 	link    *simzk.Link
@@ -38,9 +38,10 @@ type process struct {
 	cancel      context.CancelFunc // ends the context of the attempt
 	cancelled   bool               // that was done
 
-	// turns is shared by the loop and all processes. Whoever is about to touch the fields below, or has done so, adds to
-	// it. Only one of them runs at a time; this is what tells the race detector, where a timer woke the process and
-	// nothing else stands between what the loop has read and what the process writes.
+	// turns is shared by the loop and all processes. Whoever is about to touch the fields below, or
+	// has done so, adds to it. Only one of them runs at a time; this is what tells the race detector,
+	// where a timer woke the process and nothing else stands between what the loop has read and what
+	// the process writes.
 	progress *atomic.Int64
 
 	pending  []history.Event // what happened since the loop last looked
@@ -51,8 +52,8 @@ type process struct {
 	woken    bool // a watch event has reached the process, and it has not gone back to waiting
 	resuming bool // in its critical section, and paused or so until a moment ago: see write
 
-	// bereft tells of a process that re-enters or gives back its lock whether it had no node any more when it began to: then it
-	// must not be told that all is well.
+	// bereft tells of a process that re-enters or gives back its lock whether it had no node any more
+	// when it began to: then it must not be told that all is well.
 	nodeGone bool
 
 	gate       StepKind // Enter or Leave: what the process waits for permission to do
@@ -179,8 +180,8 @@ func outcome(kind history.Kind, err error) history.Event {
 	return history.Event{Kind: kind, Err: err.Error()}
 }
 
-// record notes an event for the loop to put into the log. A process that has crashed records nothing more: its
-// goroutine ends here.
+// record notes an event for the loop to put into the log. A process that has crashed records
+// nothing more: its goroutine ends here.
 func (p *process) record(e history.Event, next stage) {
 	if p.link.Crashed() {
 		runtime.Goexit()
@@ -192,7 +193,8 @@ func (p *process) record(e history.Event, next stage) {
 	p.publish()
 }
 
-// publish lets the loop know that the process has done something. Nobody looks at what a crashed process does.
+// publish lets the loop know that the process has done something. Nobody looks at what a crashed
+// process does.
 func (p *process) publish() {
 	p.progress.Add(1)
 	if !p.link.Crashed() {
@@ -222,7 +224,8 @@ func (p *process) ownsResource() bool {
 	return p.hold != nil && p.hold.Resource != nil
 }
 
-// checkLoss records that the process has been told that its lock is lost, if its hold says so by now.
+// checkLoss records that the process has been told that its lock is lost, if its hold says so by
+// now.
 func (p *process) checkLoss() {
 	if p.hold == nil || p.lost || p.link.Crashed() {
 		return
@@ -230,13 +233,16 @@ func (p *process) checkLoss() {
 	select {
 	case <-p.hold.Done:
 		p.lost = true
-		p.pending = append(p.pending, history.Event{Kind: history.Lost, Process: int32(p.Number), Attempt: p.attempt})
+		p.pending = append(p.pending, history.Event{
+			Kind: history.Lost, Process: int32(p.Number),
+			Attempt: p.attempt,
+		})
 	default:
 	}
 }
 
-// growStack makes the goroutine's stack as large as lock code mostly needs, while there is next to nothing on it.
-// Growing it step by step from deep within that code shows in BenchmarkSchedule.
+// growStack makes the goroutine's stack as large as lock code mostly needs, while there is next to
+// nothing on it. Growing it step by step from deep within that code shows in BenchmarkSchedule.
 //
 //go:noinline
 func growStack(i int) byte {

@@ -2,14 +2,15 @@ package scenarios
 
 import "context"
 
-// A Profile is what some strategies have to know of a scenario before the first schedule: how many steps to expect. It is
-// taken from one trial run under the default policy, as Shuttle takes the counts for its uniform random walk; schedules
-// with faults take more steps than it says.
+// A Profile is what some strategies have to know of a scenario before the first schedule: how many
+// steps to expect. It is taken from one trial run under the default policy, as Shuttle takes the
+// counts for its uniform random walk; schedules with faults take more steps than it says.
 //
-// To a strategy, the steps of a run are those of threads. Thread p is process p with its connection: the server handles
-// p's next request, p gets its next message, p enters or leaves its critical section, p's link works again. Of the steps
-// that thread p can take at one time the oldest is its next; a connection is FIFO both ways, so that hides nothing but
-// the order among a request, a message and a gate of the same process. What is no thread's is the passing of time and
+// To a strategy, the steps of a run are those of threads. Thread p is process p with its
+// connection: the server handles p's next request, p gets its next message, p enters or leaves its
+// critical section, p's link works again. Of the steps that thread p can take at one time the
+// oldest is its next; a connection is FIFO both ways, so that hides nothing but the order among a
+// request, a message and a gate of the same process. What is no thread's is the passing of time and
 // the faults; see [chances].
 type Profile struct {
 	Decisions   int   // how many decisions belong to a thread
@@ -17,8 +18,8 @@ type Profile struct {
 	Interesting []int // how many of those are interesting; see [Interesting]
 }
 
-// Interesting tells whether the order of a step among the others of its sort is what a lock depends on: the server
-// handles a request. It is what [SURW] is uniform over.
+// Interesting tells whether the order of a step among the others of its sort is what a lock depends
+// on: the server handles a request. It is what [SURW] is uniform over.
 func Interesting(o *EnabledStep) bool { return o.Kind == Serve }
 
 // Add counts a decision.
@@ -56,8 +57,9 @@ func (r *Runner) profileWithin(ctx context.Context, scenario *Scenario) *Profile
 	return &strategy.profile
 }
 
-// heads returns the next step of each thread that can take one, in the order of the options: the indexes of the oldest
-// options of each process. Time and faults are left out. The slice that is given is used again.
+// heads returns the next step of each thread that can take one, in the order of the options: the
+// indexes of the oldest options of each process. Time and faults are left out. The slice that is
+// given is used again.
 func heads(enabled []EnabledStep, space []int) []int {
 	found := space[:0]
 next:

@@ -8,30 +8,37 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// Random is a random walk: every step that can happen has its chance. How great it is, is drawn anew for every run: in
-// some runs critical sections are long, in some time flies, in some faults strike early or hardly at all (swarm testing:
-// Groce et al., "Swarm Testing", ISSTA 2012). A walk with the same chances in all runs would all but never let a session
-// expire while somebody else holds the lock, which takes several ticks during one critical section.
+// Random is a random walk: every step that can happen has its chance. How great it is, is drawn
+// anew for every run: in some runs critical sections are long, in some time flies, in some faults
+// strike early or hardly at all (swarm testing: Groce et al., "Swarm Testing", ISSTA 2012). A walk
+// with the same chances in all runs would all but never let a session expire while somebody else
+// holds the lock, which takes several ticks during one critical section.
 type Random struct {
 	source    *rand.PCG
 	faultOdds uint64 // a fault is considered in one of so many decisions
 	weights   [Fault]uint64
 	kinds     [faults.Kinds]uint64 // the weights of the faults
-	tick      uint64               // the weight of a tick once a fault has struck; time that passes before matters little
+	// the weight of a tick once a fault has struck; time that passes before matters little
+	tick uint64
 }
 
-// NewRandom returns the random walk that belongs to the seed and the schedule's number in the campaign.
+// NewRandom returns the random walk that belongs to the seed and the schedule's number in the
+// campaign.
 func NewRandom(seed uint64, schedule int) *Random {
 	r := &Random{source: rand.NewPCG(seed, uint64(schedule))}
 	r.faultOdds = 4 << r.below(5)
-	gate, heal, tick := uint64(16)>>(2*r.below(3)), uint64(16)>>(2*r.below(3)), uint64(1)<<(2*r.below(3))
-	r.weights = [Fault]uint64{Serve: 16, Deliver: 16, Enter: gate, Leave: gate, Heal: heal, Tick: 1,
+	gate, heal, tick := uint64(16)>>(2*r.below(3)), uint64(16)>>(2*r.below(3)),
+		uint64(1)<<(2*r.below(3))
+	r.weights = [Fault]uint64{
+		Serve: 16, Deliver: 16, Enter: gate, Leave: gate, Heal: heal, Tick: 1,
 		Log: 16, Apply: 16 >> (2 * (schedule % 3)), // In some runs servers lag far behind.
-		Resume: 1 << (2 * (schedule % 2))}
+		Resume: 1 << (2 * (schedule % 2)),
+	}
 	for kind := range faults.Unreachable {
 		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[r.below(4)]
 	}
-	// What has come later has a source of its own, so that the schedules without it are what they were.
+	// What has come later has a source of its own, so that the schedules without it are what they
+	// were.
 	var later rand.PCG
 	later.Seed(seed, ^uint64(schedule))
 	for kind := faults.Unreachable; kind < faults.Kinds; kind++ {
@@ -64,8 +71,8 @@ func (r *Random) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return defaultIndex
 }
 
-// fault draws one of the faults, the first of which has that index. In every run some kinds are rare, and some do not occur
-// unless there is no other.
+// fault draws one of the faults, the first of which has that index. In every run some kinds are
+// rare, and some do not occur unless there is no other.
 func (r *Random) fault(enabled []EnabledStep, first int) int {
 	r.weights[Tick] = r.tick
 	total := uint64(0)
@@ -85,7 +92,8 @@ func (r *Random) fault(enabled []EnabledStep, first int) int {
 	}
 }
 
-// below draws a number less than n. The bias of the remainder is far below anything that a search could notice.
+// below draws a number less than n. The bias of the remainder is far below anything that a search
+// could notice.
 func (r *Random) below(n uint64) uint64 { return r.source.Uint64() % n }
 
 // ParseSeed reads a seed: a number, or the word random for a fresh one.

@@ -54,8 +54,8 @@ func (h *TraceHash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ReadRecording reads a recorded schedule from a file, or from the directory of a counterexample. The error names the
-// file, and what is wrong with it where it is not a schedule.
+// ReadRecording reads a recorded schedule from a file, or from the directory of a counterexample.
+// The error names the file, and what is wrong with it where it is not a schedule.
 func ReadRecording(path string) (*Recording, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, recordingName)
@@ -76,10 +76,12 @@ func ReadRecording(path string) (*Recording, error) {
 
 func (r *Recording) validate() error {
 	if r.Format != recordingFormat {
-		return fmt.Errorf("not a schedule of Interlock: its format is %q, not %q", r.Format, recordingFormat)
+		return fmt.Errorf("not a schedule of Interlock: its format is %q, not %q", r.Format,
+			recordingFormat)
 	}
 	if r.Version != recordingVersion {
-		return fmt.Errorf("version %d of the format, and this program reads only version %d", r.Version, recordingVersion)
+		return fmt.Errorf("version %d of the format, and this program reads only version %d", r.Version,
+			recordingVersion)
 	}
 	if r.Property == "" || r.Signature == "" {
 		return errors.New("it records no violation: property and signature must not be empty")
@@ -94,12 +96,16 @@ func (r *Recording) validate() error {
 
 // Scenario returns the scenario that the schedule belongs to, for the lock that is given.
 func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
-	s := &Scenario{Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults, Severity: r.Severity, Client: r.Client,
-		Servers: r.Servers}
+	s := &Scenario{
+		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults, Severity: r.Severity,
+		Client:  r.Client,
+		Servers: r.Servers,
+	}
 	return s, s.Validate()
 }
 
-// columns returns how many processes there were: so many at first, and those that took the place of others.
+// columns returns how many processes there were: so many at first, and those that took the place of
+// others.
 func columns(events []history.Event, clients int) int {
 	for i := range events {
 		clients = max(clients, int(events[i].Process))
@@ -120,7 +126,8 @@ type Counterexample struct {
 // something else goes first, NewCounterexample returns an error: the schedule does not fail, or the
 // lock does not do the same twice. The result is good until the runner's next run.
 func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, signature string,
-	seed uint64, schedule int) (*Counterexample, error) {
+	seed uint64, schedule int,
+) (*Counterexample, error) {
 	result := r.Run(&scenario, &Replay{Deviations: deviations})
 	scenario.Lead(result, signature)
 	if len(result.Violations) == 0 {
@@ -132,10 +139,12 @@ func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, si
 	}
 	c := &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
-		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles, Faults: scenario.Faults, Client: scenario.Client,
+		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
+		Faults: scenario.Faults, Client: scenario.Client,
 		Severity: scenario.Severity, Servers: scenario.Servers,
-		Seed: seed, Schedule: schedule, Deviations: result.Deviations, TraceHash: TraceHash(result.TraceHash),
-		Property: string(first.Property), Signature: first.Signature(),
+		Seed: seed, Schedule: schedule, Deviations: result.Deviations,
+		TraceHash: TraceHash(result.TraceHash),
+		Property:  string(first.Property), Signature: first.Signature(),
 	}}
 	if c.Recording.Deviations == nil {
 		c.Recording.Deviations = []Deviation{}
@@ -176,10 +185,12 @@ type reportedViolation struct {
 	Event     int              `json:"event"`
 }
 
-// Write writes the counterexample into a directory of its own below the one that is given, and returns its path. The
-// directory appears whole or not at all. It holds report.json, schedule.json, trace.jsonl and timeline.txt.
+// Write writes the counterexample into a directory of its own below the one that is given, and
+// returns its path. The directory appears whole or not at all. It holds report.json, schedule.json,
+// trace.jsonl and timeline.txt.
 func (c *Counterexample) Write(below string) (string, error) {
-	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock, c.Recording.Property, c.Recording.TraceHash))
+	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock, c.Recording.Property,
+		c.Recording.TraceHash))
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err
 	}

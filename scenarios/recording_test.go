@@ -51,7 +51,8 @@ func TestWriteAndReplay(t *testing.T) {
 		}
 		for i := range 20 {
 			again := scenarios.NewRunner(t).Run(s, &scenarios.Replay{Deviations: recording.Deviations})
-			if again.TraceHash != uint64(recording.TraceHash) || again.Violations[0].Signature() != recording.Signature {
+			if again.TraceHash != uint64(recording.TraceHash) ||
+				again.Violations[0].Signature() != recording.Signature {
 				t.Fatalf("replay %d has trace hash %x and breaks %v", i, again.TraceHash, again.Violations)
 			}
 		}
@@ -63,7 +64,8 @@ func TestWriteAndReplay(t *testing.T) {
 	defer traceFile.Close()
 	trace, err := history.Read(traceFile)
 	if err != nil || trace.Hash() != uint64(c.Recording.TraceHash) {
-		t.Errorf("the written trace has hash %x, error %v, want %v", trace.Hash(), err, c.Recording.TraceHash)
+		t.Errorf("the written trace has hash %x, error %v, want %v", trace.Hash(), err,
+			c.Recording.TraceHash)
 	}
 	var report struct{ Replay string }
 	content, err := os.ReadFile(filepath.Join(directory, "report.json"))
@@ -106,10 +108,14 @@ func TestReadRecordingRefuses(t *testing.T) {
 		{"unknown step", replaced(`"step":"`, `"step":"dance `), "is not the name of a step"},
 		{"unordered", replaced(`"index":`, `"index":9999`), "is not greater than the one before"},
 		{"bad plan", replaced(`"faults":"none"`, `"faults":"x"`), `"x" is not of the form`},
-		{"no property", replaced(`"property":"progress"`, `"property":""`),
-			"property and signature must not be empty"},
-		{"no signature", replaced(`"signature":"`, `"signed":"`),
-			"property and signature must not be empty"},
+		{
+			"no property", replaced(`"property":"progress"`, `"property":""`),
+			"property and signature must not be empty",
+		},
+		{
+			"no signature", replaced(`"signature":"`, `"signed":"`),
+			"property and signature must not be empty",
+		},
 		{"bad hash", replaced(`"trace_hash":"`, `"trace_hash":"x`), "is not a trace hash"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -118,7 +124,8 @@ func TestReadRecordingRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := scenarios.ReadRecording(path)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+			if err == nil || !strings.Contains(err.Error(), tc.want) ||
+				!strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one that contains %q and the path", err, tc.want)
 			}
 		})

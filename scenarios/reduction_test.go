@@ -32,13 +32,14 @@ func verdictsWith(t *testing.T, e scenarios.Exhaustive) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// tellsTooSoon is a lock whose holder tells the next one that the lock is free before it begins to give it back: with the
-// last unlock but one.
+// tellsTooSoon is a lock whose holder tells the next one that the lock is free before it begins to
+// give it back: with the last unlock but one.
 func tellsTooSoon() scenarios.Subject {
 	s := subject("tells-too-soon", func(p *scenarios.Process) scenarios.LockerFunc {
 		free := p.Directory + "-free"
 		return func(ctx context.Context) (*scenarios.Hold, error) {
-			node, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			node, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
+				zk.WorldACL(zk.PermAll))
 			if err != nil {
 				return nil, err
 			}
@@ -52,7 +53,12 @@ func tellsTooSoon() scenarios.Subject {
 				_, err := p.Client.Create(free, nil, 0, zk.WorldACL(zk.PermAll))
 				return err
 			}
-			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: tell}, nil }
+			again := func(context.Context) (*scenarios.Hold, error) {
+				return &scenarios.Hold{
+					Node:   node,
+					Unlock: tell,
+				}, nil
+			}
 			return &scenarios.Hold{Node: node, Unlock: unlock, Reenter: again}, nil
 		}
 	})
@@ -70,8 +76,9 @@ func TestReductionKeepsLateUnlocks(t *testing.T) {
 	}
 }
 
-// cutShort is a lock whose holder asks for something before it unlocks, and says that all is well only if its connection breaks then and
-// it has not yet heard what the other process has done. That one takes its node away meanwhile.
+// cutShort is a lock whose holder asks for something before it unlocks, and says that all is well
+// only if its connection breaks then and it has not yet heard what the other process has done. That
+// one takes its node away meanwhile.
 func cutShort() scenarios.Subject {
 	s := subject("cut-short", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, heard, asked := p.Directory+"/held", p.Directory+"/heard", p.Directory+"/asked"
@@ -83,7 +90,8 @@ func cutShort() scenarios.Subject {
 			if p.Number == 2 {
 				create(heard, 0)
 				_, later, err := p.Client.Exists(asked)
-				if _, sooner, none := p.Client.Exists(heard); err == nil && none == nil && sooner.Czxid < later.Czxid {
+				if _, sooner, none := p.Client.Exists(heard); err == nil && none == nil &&
+					sooner.Czxid < later.Czxid {
 					p.Client.Delete(node, -1)
 				}
 				return nil, errors.New("taken")
@@ -103,16 +111,24 @@ func cutShort() scenarios.Subject {
 				}
 				return err
 			}
-			again := func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Node: node, Unlock: ask}, nil }
-			return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return told }, Reenter: again}, nil
+			again := func(context.Context) (*scenarios.Hold, error) {
+				return &scenarios.Hold{
+					Node:   node,
+					Unlock: ask,
+				}, nil
+			}
+			return &scenarios.Hold{
+				Node: node, Unlock: func(context.Context) error { return told },
+				Reenter: again,
+			}, nil
 		}
 	})
 	s.Claims = []history.Property{history.LossNotification}
 	return s
 }
 
-// What comes of a fault that strikes a process while a message to it is under way depends on what others do before, though nobody but
-// the process takes notice of the message.
+// What comes of a fault that strikes a process while a message to it is under way depends on what
+// others do before, though nobody but the process takes notice of the message.
 func TestReductionKeepsLateFaults(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")}
 	got := verdictsWith(t, e)
@@ -122,7 +138,8 @@ func TestReductionKeepsLateFaults(t *testing.T) {
 	}
 }
 
-// asksIfSlow is a lock of which one process sends many requests if somebody was held up when it began.
+// asksIfSlow is a lock of which one process sends many requests if somebody was held up when it
+// began.
 func asksIfSlow(busy int) scenarios.Subject {
 	s := subject("asks-if-slow", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(ctx context.Context) (*scenarios.Hold, error) {
@@ -134,7 +151,8 @@ func asksIfSlow(busy int) scenarios.Subject {
 			if time.Since(began) > 0 {
 				name = "/slow-"
 			}
-			if _, err := p.Client.Create(p.Directory+name, nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+			if _, err := p.Client.Create(p.Directory+name, nil, zk.FlagSequence,
+				zk.WorldACL(zk.PermAll)); err != nil {
 				return nil, err
 			}
 			time.Sleep(8*time.Second - time.Since(began))
@@ -159,7 +177,10 @@ func asksIfSlow(busy int) scenarios.Subject {
 // Whether something has disturbed an attempt, so that its cost is not judged, tells states apart.
 func TestDisturbedAttemptsAreToldApart(t *testing.T) {
 	for _, busy := range []int{1, 2} {
-		e := scenarios.Exhaustive{Scenario: planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"), NoReduction: true}
+		e := scenarios.Exhaustive{
+			Scenario:    planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"),
+			NoReduction: true,
+		}
 		got := verdictsWith(t, e)
 		e.NoMerge = true
 		if want := verdictsWith(t, e); !slices.Equal(got, want) {
@@ -168,8 +189,8 @@ func TestDisturbedAttemptsAreToldApart(t *testing.T) {
 	}
 }
 
-// takesAway is a lock whose second process deletes the node of the first once that has begun to leave. The first notices
-// nothing.
+// takesAway is a lock whose second process deletes the node of the first once that has begun to
+// leave. The first notices nothing.
 func takesAway() scenarios.Subject {
 	s := subject("takes-away", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, leaves := p.Directory+"/held", p.Directory+"/leaves"
@@ -194,7 +215,10 @@ func takesAway() scenarios.Subject {
 				return nil
 			}
 			again := func(context.Context) (*scenarios.Hold, error) {
-				return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return create(leaves, 0) }}, nil
+				return &scenarios.Hold{Node: node, Unlock: func(context.Context) error {
+					return create(leaves,
+						0)
+				}}, nil
 			}
 			return &scenarios.Hold{Node: node, Unlock: unlock, Reenter: again}, nil
 		}
@@ -205,16 +229,22 @@ func takesAway() scenarios.Subject {
 
 // Whether a node went before or after its holder began to give the lock back tells states apart.
 func TestEarlyLossIsToldApart(t *testing.T) {
-	for _, e := range []scenarios.Exhaustive{{}, {NoReduction: true}, {NoMerge: true}, {NoReplayCache: true}} {
+	for _, e := range []scenarios.Exhaustive{
+		{},
+		{NoReduction: true},
+		{NoMerge: true},
+		{NoReplayCache: true},
+	} {
 		e.Scenario = planned(t, takesAway(), 2, 1, "none")
 		if found := verdictsWith(t, e); len(found) == 0 {
-			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.NoReduction, e.NoMerge, e.NoReplayCache)
+			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.NoReduction, e.NoMerge,
+				e.NoReplayCache)
 		}
 	}
 }
 
-// On several servers a search comes to all that can happen to a process, and when, though it leaves out orders of steps that
-// commute.
+// On several servers a search comes to all that can happen to a process, and when, though it leaves
+// out orders of steps that commute.
 func TestReductionOnSeveralServers(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -233,28 +263,34 @@ func TestReductionOnSeveralServers(t *testing.T) {
 		{subjects.Textbook(), 2, 1, "cancel=1"},
 		{subjects.NoGUID(), 1, 1, "lose-reply=1"},
 	} {
-		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), NoMerge: true}
-			e.Scenario.Servers = 3
-			got, verdicts, r := locals(t, e)
-			want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
-			maps.DeleteFunc(got, goesOn)
-			maps.DeleteFunc(want, goesOn)
-			if !maps.Equal(got, want) {
-				t.Errorf("%d lives, want %d", len(got), len(want))
-			}
-			if !maps.Equal(verdicts, wantVerdicts) {
-				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)), slices.Sorted(maps.Keys(wantVerdicts)))
-			}
-			if 2*r.States > whole.States {
-				t.Errorf("%d states, and %d with nothing left out", r.States, whole.States)
-			}
-		})
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
+			func(t *testing.T) {
+				e := scenarios.Exhaustive{
+					Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					NoMerge:  true,
+				}
+				e.Scenario.Servers = 3
+				got, verdicts, r := locals(t, e)
+				want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
+				maps.DeleteFunc(got, goesOn)
+				maps.DeleteFunc(want, goesOn)
+				if !maps.Equal(got, want) {
+					t.Errorf("%d lives, want %d", len(got), len(want))
+				}
+				if !maps.Equal(verdicts, wantVerdicts) {
+					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
+						slices.Sorted(maps.Keys(wantVerdicts)))
+				}
+				if 2*r.States > whole.States {
+					t.Errorf("%d states, and %d with nothing left out", r.States, whole.States)
+				}
+			})
 	}
 }
 
-// asksForLong is a lock of which the first process watches for a node that the second one makes and then asks for a write, which
-// waits for as long as its server is cut off from the others: in the end until its session is over.
+// asksForLong is a lock of which the first process watches for a node that the second one makes and
+// then asks for a write, which waits for as long as its server is cut off from the others: in the
+// end until its session is over.
 func asksForLong() scenarios.Subject {
 	s := subject("asks-for-long", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(path string) error {
@@ -277,10 +313,13 @@ func asksForLong() scenarios.Subject {
 	return s
 }
 
-// A server that is about to apply the end of a session drops what is under way to its client, so what the client does before is not
-// left out, though it waits for an answer.
+// A server that is about to apply the end of a session drops what is under way to its client, so
+// what the client does before is not left out, though it waits for an answer.
 func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, asksForLong(), 2, 1, "partition-server=1"), NoMerge: true}
+	e := scenarios.Exhaustive{
+		Scenario: planned(t, asksForLong(), 2, 1, "partition-server=1"),
+		NoMerge:  true,
+	}
 	e.Scenario.Servers = 3
 	got, _, _ := locals(t, e)
 	want, _, _ := locals(t, *e.LeapsOnly())
@@ -292,7 +331,8 @@ func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
 	}
 }
 
-// goesOn tells whether something is in a life of a process after it has finished, which nobody takes note of.
+// goesOn tells whether something is in a life of a process after it has finished, which nobody
+// takes note of.
 func goesOn(life string, _ bool) bool {
 	_, after, finished := strings.Cut(life, history.Finished.String())
 	return finished && strings.Count(after, ";") > 1

@@ -41,12 +41,14 @@ func exists(p *scenarios.Process, name string) bool {
 	return err == nil && there
 }
 
-// firstComeFirstWrites is a lock whose first attempts can all write, with tokens 1 and 3, but only the first write is accepted.
-// When both are over, the process that had token 1 writes with token 2. What they write to is the znode that the first makes, or is not
-// said to be one.
+// firstComeFirstWrites is a lock whose first attempts can all write, with tokens 1 and 3, but only
+// the first write is accepted. When both are over, the process that had token 1 writes with token
+// 2. What they write to is the znode that the first makes, or is not said to be one.
 func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 	return func(twice int) scenarios.Subject {
-		return scripted(history.Fencing, func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
+		return scripted(history.Fencing, func(p *scenarios.Process, attempt int) (*scenarios.Hold,
+			error,
+		) {
 			hold := &scenarios.Hold{Unlock: free, Resource: &scenarios.Resource{
 				Path: znode,
 				Read: func(context.Context) (int64, error) { return 0, nil },
@@ -78,10 +80,13 @@ func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 	}
 }
 
-// grantsLate is a lock of which one process is granted the lock with token 5 by a node that the other one deletes, before the
-// grant or after it. When that is over the other one is granted the lock with token 4.
+// grantsLate is a lock of which one process is granted the lock with token 5 by a node that the
+// other one deletes, before the grant or after it. When that is over the other one is granted the
+// lock with token 4.
 func grantsLate(deletes int) scenarios.Subject {
-	return scripted(history.MonotonicToken, func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
+	return scripted(history.MonotonicToken, func(p *scenarios.Process, attempt int) (*scenarios.Hold,
+		error,
+	) {
 		switch {
 		case p.Number == deletes && attempt == 1:
 			return nil, errors.Join(p.Client.Delete(p.Directory+"-node", -1), errTaken)
@@ -94,31 +99,45 @@ func grantsLate(deletes int) scenarios.Subject {
 			return nil, err
 		}
 		exists(p, "node") // While it asks the node may go.
-		return &scenarios.Hold{Node: p.Directory + "-node", Token: 5, Unlock: func(context.Context) error {
-			if exists(p, "node") {
-				return errTaken
-			}
-			return create(p, "over", 0)
-		}}, nil
+		return &scenarios.Hold{
+			Node: p.Directory + "-node", Token: 5,
+			Unlock: func(context.Context) error {
+				if exists(p, "node") {
+					return errTaken
+				}
+				return create(p, "over", 0)
+			},
+		}, nil
 	})
 }
 
-// What the checkers of tokens and of fencing remember of processes that have gone on tells states apart.
+// What the checkers of tokens and of fencing remember of processes that have gone on tells states
+// apart.
 func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 	for name, lock := range map[string]func(int) scenarios.Subject{
-		"newest writer": firstComeFirstWrites(""), "newest writer of a znode": firstComeFirstWrites("/lock-written"), "highest token": grantsLate,
+		"newest writer":            firstComeFirstWrites(""),
+		"newest writer of a znode": firstComeFirstWrites("/lock-written"), "highest token": grantsLate,
 	} {
 		for process := 1; process <= 2; process++ {
 			t.Run(fmt.Sprintf("%s c%d", name, process), func(t *testing.T) {
-				e := scenarios.Exhaustive{Scenario: planned(t, lock(process), 2, 2, "none"), NoReplayCache: true, NoReduction: true}
+				e := scenarios.Exhaustive{
+					Scenario:      planned(t, lock(process), 2, 2, "none"),
+					NoReplayCache: true, NoReduction: true,
+				}
 				want := verdictsWith(t, e)
 				if len(want) == 0 {
 					t.Fatal("nothing can be found")
 				}
-				for _, e := range []scenarios.Exhaustive{{}, {NoReduction: true}, {NoMerge: true}, {NoReplayCache: true}} {
+				for _, e := range []scenarios.Exhaustive{
+					{},
+					{NoReduction: true},
+					{NoMerge: true},
+					{NoReplayCache: true},
+				} {
 					e.Scenario = planned(t, lock(process), 2, 2, "none")
 					if got := verdictsWith(t, e); !slices.Equal(got, want) {
-						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q", e.NoReduction, e.NoMerge, e.NoReplayCache, got, want)
+						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q", e.NoReduction, e.NoMerge,
+							e.NoReplayCache, got, want)
 					}
 				}
 			})
@@ -126,11 +145,14 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 	}
 }
 
-// answersTwice is a lock whose first process makes its node by a multi and looks at the answer later. The second process makes a node
-// by a multi or without one, of which the first learns only then.
+// answersTwice is a lock whose first process makes its node by a multi and looks at the answer
+// later. The second process makes a node by a multi or without one, of which the first learns only
+// then.
 func answersTwice() scenarios.Subject {
 	open := zk.WorldACL(zk.PermAll)
-	return scripted(history.LossNotification, func(p *scenarios.Process, _ int) (*scenarios.Hold, error) {
+	return scripted(history.LossNotification, func(p *scenarios.Process, _ int) (*scenarios.Hold,
+		error,
+	) {
 		multi := func(name string) string {
 			answers, err := p.Client.(interface {
 				Multi(...any) ([]zk.MultiResponse, error)
@@ -158,11 +180,15 @@ func answersTwice() scenarios.Subject {
 		if node != p.Directory+"/first" {
 			panic("answered " + node)
 		}
-		return &scenarios.Hold{Node: node, Unlock: func(context.Context) error { return p.Client.Delete(node, -1) }}, nil
+		return &scenarios.Hold{
+			Node:   node,
+			Unlock: func(context.Context) error { return p.Client.Delete(node, -1) },
+		}, nil
 	})
 }
 
-// What a multi was answered stays what it was for code that is run again, though the memory of the answer is used for others.
+// What a multi was answered stays what it was for code that is run again, though the memory of the
+// answer is used for others.
 func TestAnswersOfMultisStay(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, answersTwice(), 2, 1, "none"), NoReduction: true}
 	if found := verdictsWith(t, *e.Rooted()); len(found) > 0 {

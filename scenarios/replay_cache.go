@@ -13,9 +13,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A localHistory is all that has reached a process's code so far, each thing at its time, and what the process has done upon the
-// last of it. Lock code is deterministic, so one localHistory has one outcome: once the code has been run to find it out, nobody
-// need run it again. The pasts of a process are a tree, whose root is its start.
+// A localHistory is all that has reached a process's code so far, each thing at its time, and what
+// the process has done upon the last of it. Lock code is deterministic, so one localHistory has one
+// outcome: once the code has been run to find it out, nobody need run it again. The pasts of a
+// process are a tree, whose root is its start.
 type localHistory struct {
 	parent  *localHistory
 	after   time.Duration // how long after the parent
@@ -62,12 +63,14 @@ type reaction struct {
 	openCalls                  uint64 // what is open between the process and its client
 	unanswered, unfiredWatches int    // of that, the calls and the watches
 
-	actsAfter      time.Duration // when it will do something by itself, if nothing reaches it before; see pasts.foresee
+	// when it will do something by itself, if nothing reaches it before; see pasts.foresee
+	actsAfter      time.Duration
 	lostAfter      time.Duration // when its hold tells that it is lost, likewise
 	predictedUntil time.Duration // up to when these are known
 	dead           bool          // its goroutines have ended, all of them
 	probed         bool          // it is known
-	leaks          bool          // whether one of its goroutines would not end if the run did; see pasts.tear
+	// whether one of its goroutines would not end if the run did; see pasts.tear
+	leaks bool
 }
 
 // never is later than any run lasts.
@@ -75,10 +78,11 @@ const never = time.Duration(math.MaxInt64)
 
 // A input is one thing that reaches a process's code.
 type input struct {
-	kind     inputKind
-	client   simzk.Input // of fromClient
-	register register    // of resume: what the process finds, which uses the register only between its gates
-	dazed    bool        // of resume: the process is
+	kind   inputKind
+	client simzk.Input // of fromClient
+	// of resume: what the process finds, which uses the register only between its gates
+	register register
+	dazed    bool // of resume: the process is
 }
 
 type inputKind uint8
@@ -126,7 +130,8 @@ func stepOf(after time.Duration, stimuli []input) uint64 {
 }
 
 func (o *initialState) hash() uint64 {
-	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)), uint64(o.at)<<8|uint64(o.state))
+	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)),
+		uint64(o.at)<<8|uint64(o.state))
 }
 
 // path returns the pasts from the root to this one.
@@ -140,12 +145,13 @@ func (p *localHistory) path() []*localHistory {
 
 // Pasts is what is known of the code of a scenario's processes.
 type replayCache struct {
-	scenario      *Scenario
-	t             *testing.T
-	roots         map[initialState]*localHistory
-	count         int
-	last          []*localHistory              // to which the processes of the last run have come
-	endless       bool                         // goroutines of the lock outlive its use, so that no process is ever dead
+	scenario *Scenario
+	t        *testing.T
+	roots    map[initialState]*localHistory
+	count    int
+	last     []*localHistory // to which the processes of the last run have come
+	// goroutines of the lock outlive its use, so that no process is ever dead
+	endless       bool
 	outlived      int                          // how often goroutines were found to
 	merges        bool                         // see state
 	liveProcesses [ClientsMax + 1]*liveProcess // under way, by the number of the process
@@ -168,14 +174,18 @@ func (t *replayCache) root(begins initialState) *localHistory {
 	return root
 }
 
-// extend returns the past that follows on p when the stimuli come. If it has not come up yet the process's code is run.
+// extend returns the past that follows on p when the stimuli come. If it has not come up yet the
+// process's code is run.
 func (t *replayCache) extend(p *localHistory, after time.Duration, stimuli []input) *localHistory {
 	step := stepOf(after, stimuli)
 	if next := p.find(step); next != nil {
 		return next
 	}
-	next := &localHistory{parent: p, after: after, inputs: retained(stimuli), hash: mix(p.hash, step), step: step, depth: p.depth + 1,
-		initial: p.initial}
+	next := &localHistory{
+		parent: p, after: after, inputs: retained(stimuli), hash: mix(p.hash, step), step: step,
+		depth:   p.depth + 1,
+		initial: p.initial,
+	}
 	t.execute(next)
 	p.next = append(p.next, next)
 	return next
@@ -227,23 +237,27 @@ func (t *replayCache) probeDeath(p *localHistory) {
 	if left {
 		t.outlived++
 	}
-	t.endless = left && (p.unfiredWatches == 0 || t.outlived >= outlivedMax) // Or else what is left may end with the watch for which it waits.
+	// Or else what is left may end with the watch for which it waits.
+	t.endless = left && (p.unfiredWatches == 0 || t.outlived >= outlivedMax)
 }
 
-// outlivedMax is how often goroutines may be found to outlive the use of a lock: nobody can end these.
+// outlivedMax is how often goroutines may be found to outlive the use of a lock: nobody can end
+// these.
 const outlivedMax = 100
 
 // horizon is how long a process is left to itself to see when it acts.
 const predictionHorizon = 10 * time.Minute
 
-// predictTimers finds out what the process will do by itself within that time after the past, if nothing reaches it.
+// predictTimers finds out what the process will do by itself within that time after the past, if
+// nothing reaches it.
 func (t *replayCache) predictTimers(p *localHistory, within time.Duration) {
 	if p.actsAfter == never && p.predictedUntil < within {
 		t.liveAt(p).do(func(s *isolatedProcess) { s.predictTimers(p, within) })
 	}
 }
 
-// probeLeak finds out whether a goroutine of the process would be left if the run ended after the past.
+// probeLeak finds out whether a goroutine of the process would be left if the run ended after the
+// past.
 func (t *replayCache) probeLeak(p *localHistory) bool {
 	if !p.probed {
 		p.leaks, p.probed = t.end(t.liveAt(p), false), true

@@ -17,31 +17,43 @@ type Result struct {
 	Events     []history.Event // good until the runner's next run
 	Steps      int             // decisions
 	Deviations []Deviation     // the schedule: where the decisions differ from the default policy's
-	Keys       []uint64        // the state key after each step, in a search only of those in which it chooses; good until the runner's next run
-	Coverage   FaultCoverage   // the faults that struck
-	Targeted   TargetCoverage  // those of them that struck a target that the plan names
-	TraceHash  uint64          // over all events
-	CutOff     bool            // the strategy decided as often as it may in one run; what it would have done next is not known
-	Unsettled  bool            // requests of living processes were still under way when the run reached its last bound; what would have come of them is not known
-	Pruned     bool            // the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
+	// the state key after each step, in a search only of those in which it chooses; good until the
+	// runner's next run
+	Keys      []uint64
+	Coverage  FaultCoverage  // the faults that struck
+	Targeted  TargetCoverage // those of them that struck a target that the plan names
+	TraceHash uint64         // over all events
+	// the strategy decided as often as it may in one run; what it would have done next is not known
+	CutOff bool
+	// requests of living processes were still under way when the run reached its last bound; what
+	// would have come of them is not known
+	Unsettled bool
+	// the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
+	Pruned bool
 
 	Panic        string // what a process panicked with, and where; empty if none did
 	PanicProcess int
 	Leak         string // what the runtime says of goroutines that never ended; empty if all did
 
-	VerdictCached bool            // to most properties: they were not checked, as a run with the same outline kept them; see [history.Outlined]
-	Undecided     bool            // whether the lock is linearizable was not found out within the limits
-	Vacuity       history.Vacuity // how often the run has put each property to the test
-	Cost          history.Cost    // of locks and releases
-	Reached       []bool          // which of the subject's goals the run has reached
+	// to most properties: they were not checked, as a run with the same outline kept them; see
+	// [history.Outlined]
+	VerdictCached bool
+	// whether the lock is linearizable was not found out within the limits
+	Undecided bool
+	Vacuity   history.Vacuity // how often the run has put each property to the test
+	Cost      history.Cost    // of locks and releases
+	Reached   []bool          // which of the subject's goals the run has reached
 
-	cancelled bool // the run's context ended before the run did, or before it was judged: nothing else in the result is good
+	// the run's context ended before the run did, or before it was judged: nothing else in the result
+	// is good
+	cancelled bool
 
-	Violations []*history.Violation // in the order of [Properties], at most one for each property that the lock claims
+	// in the order of [Properties], at most one for each property that the lock claims
+	Violations []*history.Violation
 }
 
-// A Runner performs runs, one after the other, and keeps their memory from one to the next. It is not safe for
-// concurrent use; each worker has its own.
+// A Runner performs runs, one after the other, and keeps their memory from one to the next. It is
+// not safe for concurrent use; each worker has its own.
 type Runner struct {
 	t         *testing.T
 	loop      *loop // the last one, in whose memory the next one is made; nil if there is none
@@ -53,7 +65,8 @@ type Runner struct {
 	claims    []history.Property // in the run under way
 
 	watchdog watchdog
-	watched  bool // a standstill is looked out for: a test that may take for ever may stand in a debugger
+	// a standstill is looked out for: a test that may take for ever may stand in a debugger
+	watched bool
 
 	owners owners // of the goroutines of the run under way
 
@@ -63,15 +76,15 @@ type Runner struct {
 	checker  history.Checker
 }
 
-// NewRunner returns a runner. A bubble of virtual time needs the *testing.T of a test that is running; outside go
-// test, [Main] provides one.
+// NewRunner returns a runner. A bubble of virtual time needs the *testing.T of a test that is
+// running; outside go test, [Main] provides one.
 func NewRunner(t *testing.T) *Runner {
 	_, watched := t.Deadline()
 	return &Runner{t: t, watched: watched}
 }
 
-// Run performs one run of the scenario and checks all properties that the lock claims. If the strategy panics, so
-// does Run, after the run has been torn down.
+// Run performs one run of the scenario and checks all properties that the lock claims. If the
+// strategy panics, so does Run, after the run has been torn down.
 func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 	return r.runWithin(context.Background(), scenario, strategy)
 }
@@ -106,9 +119,12 @@ func (r *Runner) run(ctx context.Context, scenario *Scenario, strategy Strategy,
 	r.checking += time.Since(began)
 }
 
-// runCached performs a run as runWithin does, with what is known of the processes' code in the place of their goroutines. It goes on
-// from a snapshot of the runner's last run, unless that is nil. All of the result is good until the runner's next run.
-func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Strategy, known *replayCache, from *snapshot) *Result {
+// runCached performs a run as runWithin does, with what is known of the processes' code in the
+// place of their goroutines. It goes on from a snapshot of the runner's last run, unless that is
+// nil. All of the result is good until the runner's next run.
+func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Strategy,
+	known *replayCache, from *snapshot,
+) *Result {
 	result := &r.cachedResult
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	l := r.loop
@@ -131,9 +147,11 @@ func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Str
 	return result
 }
 
-// bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic must not cross
-// the edge of the bubble: the testing package would end the program.
-func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) (thrown any) {
+// bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic
+// must not cross the edge of the bubble: the testing package would end the program.
+func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strategy,
+	result *Result,
+) (thrown any) {
 	if r.watched {
 		defer r.watchdog.watch()()
 	}
@@ -166,8 +184,8 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	return thrown
 }
 
-// leak says where the goroutines stand that a run has left behind, other than those of processes that have crashed. It is
-// empty if there are none.
+// leak says where the goroutines stand that a run has left behind, other than those of processes
+// that have crashed. It is empty if there are none.
 func (r *Runner) leak(l *loop) string {
 	crashed := func(p *process) bool { return p.link.Crashed() }
 	if !slices.ContainsFunc(l.processes, crashed) {
@@ -176,9 +194,11 @@ func (r *Runner) leak(l *loop) string {
 	return r.owners.left(func(process int) bool { return !crashed(l.processes[process-1]) })
 }
 
-// newLoop returns the loop of a run. It is made in the memory of the last run, if nothing of that is left: r.loop is set
-// only once all goroutines of a run have ended.
-func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) *loop {
+// newLoop returns the loop of a run. It is made in the memory of the last run, if nothing of that
+// is left: r.loop is set only once all goroutines of a run have ended.
+func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strategy,
+	result *Result,
+) *loop {
 	l := r.loop
 	if l == nil {
 		l = &loop{progress: &r.watchdog.progress}
@@ -235,7 +255,8 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
 	var herd *history.Violation
 	result.Cost, herd = history.Measure(result.Events, subject.limits())
-	if result.cancelled = ctx.Err() != nil && result.Panic == "" && result.Leak == ""; result.cancelled {
+	if result.cancelled = ctx.Err() != nil && result.Panic == "" &&
+		result.Leak == ""; result.cancelled {
 		return
 	}
 	claims := r.toJudge(subject, result)
@@ -243,7 +264,8 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
 		return p == history.NoHerd || result.VerdictCached && history.CacheableVerdict(p)
 	})
-	result.Violations = append(result.Violations, r.checker.CheckAll(append(claims, history.ZooKeeperConsistency), result.Events)...)
+	result.Violations = append(result.Violations,
+		r.checker.CheckAll(append(claims, history.ZooKeeperConsistency), result.Events)...)
 	result.Undecided = slices.Contains(claims, history.Linearizable) && r.checker.Undecided()
 	if herd != nil && subject.Claimed(history.NoHerd) { // It has been decided with the measuring.
 		result.Violations = append(result.Violations, herd)
@@ -259,7 +281,9 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 		result.Violations = append(result.Violations, panicked(result))
 	}
 	if result.Leak != "" && !result.Pruned {
-		result.Violations = append(result.Violations, &history.Violation{Property: NoGoroutineLeak, Event: len(result.Events) - 1,
-			Reason: "goroutines stay blocked after the run", Detail: result.Leak})
+		result.Violations = append(result.Violations, &history.Violation{
+			Property: NoGoroutineLeak, Event: len(result.Events) - 1,
+			Reason: "goroutines stay blocked after the run", Detail: result.Leak,
+		})
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Scenario is what is run: so many processes, each of which takes the lock, stays in its critical section for as
-// long as the schedule says, and gives the lock back, so many times.
+// A Scenario is what is run: so many processes, each of which takes the lock, stays in its critical
+// section for as long as the schedule says, and gives the lock back, so many times.
 type Scenario struct {
 	Subject  Subject
 	Clients  int             // how many processes
@@ -17,7 +17,8 @@ type Scenario struct {
 	Faults   faults.Plan     // how many faults a run may see
 	Client   ClientKind      // the client library that they use
 	Severity faults.Severity // how hard they strike; the default ones unless set
-	Servers  int             // how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
+	// how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
+	Servers int
 }
 
 // The bounds of a scenario. They keep a single schedule within some seconds.
@@ -34,9 +35,11 @@ func (s *Scenario) Validate() error {
 	}
 	switch {
 	case s.Client > Real:
-		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model or scenarios.Real", s.Client)
+		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model or scenarios.Real",
+			s.Client)
 	case s.Subject.Real && s.Client != Real:
-		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client, Client: scenarios.Real in the scenario", s.Subject.Name)
+		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client, Client: "+
+			"scenarios.Real in the scenario", s.Subject.Name)
 	case s.Servers < 0 || s.Servers > ServersMax:
 		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
 	case s.Severity != faults.Severity{} && s.Severity.Validate() != nil:
@@ -49,7 +52,8 @@ func (s *Scenario) Validate() error {
 	return s.faultsFit()
 }
 
-// faultsFit returns an error if the plan asks by name for a fault that cannot strike in the scenario, or nil.
+// faultsFit returns an error if the plan asks by name for a fault that cannot strike in the
+// scenario, or nil.
 func (s *Scenario) faultsFit() error {
 	if s.Faults.Any < 0 {
 		return fmt.Errorf("the number of faults of any kind must not be negative, as %d is", s.Faults.Any)
@@ -87,8 +91,8 @@ func (s *Scenario) has(need faults.Need) bool {
 	return true
 }
 
-// FaultKinds returns the kinds of faults that may strike in a run: the plan allows them, and the scenario has what they
-// need.
+// FaultKinds returns the kinds of faults that may strike in a run: the plan allows them, and the
+// scenario has what they need.
 func (s *Scenario) FaultKinds() []faults.Kind {
 	var kinds []faults.Kind
 	for kind := range faults.Kinds {
@@ -114,7 +118,8 @@ func (s *Scenario) offers(goal *history.Sometimes) bool {
 
 // String describes the scenario in a line.
 func (s *Scenario) String() string {
-	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients, s.Cycles, s.Faults)
+	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients, s.Cycles,
+		s.Faults)
 	if s.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", s.Servers)
 	}
@@ -138,8 +143,9 @@ func (s *Scenario) severity() faults.Severity {
 // lockDirectory is the znode under which the contenders of a run make their nodes.
 const lockDirectory = "/lock"
 
-// fairSteps is how many steps a run may take once there are no faults any more: far more than a lock needs in which
-// every release wakes all, and few enough for one that sends for ever while time stands still.
+// fairSteps is how many steps a run may take once there are no faults any more: far more than a
+// lock needs in which every release wakes all, and few enough for one that sends for ever while
+// time stands still.
 func (s *Scenario) fairSteps() int {
 	return min(20_000+100*s.Clients*s.Clients*s.Cycles, 2_000_000)
 }
@@ -148,17 +154,19 @@ func (s *Scenario) fairSteps() int {
 const (
 	// stepsMax ends the part of a run in which the strategy decides.
 	stepsMax = 2000
-	// idleTicksMax ends it after so many ticks in a row in which nothing happened, and after which nothing but a tick or a fault
-	// can. The last of them leaps to the next timer of a process.
+	// idleTicksMax ends it after so many ticks in a row in which nothing happened, and after which
+	// nothing but a tick or a fault can. The last of them leaps to the next timer of a process.
 	idleTicksMax = 16
 	// tickMax is the longest time that one tick lets pass, unless it leaps.
 	tickMax = time.Second
-	// timeJumpMax is how far time leaps at most. A process that does nothing for so long is taken to wait for ever.
+	// timeJumpMax is how far time leaps at most. A process that does nothing for so long is taken to
+	// wait for ever.
 	timeJumpMax = 100 * time.Hour
-	// fairPhaseMax is how much virtual time a live process has to get the lock, once there are no faults any more:
-	// the expiry of every dead session, one after the other, with room to spare.
+	// fairPhaseMax is how much virtual time a live process has to get the lock, once there are no
+	// faults any more: the expiry of every dead session, one after the other, with room to spare.
 	fairPhaseMax = 60 * time.Second
-	// settleBound is how much virtual time the processes have to tidy up behind themselves once all have finished.
+	// settleBound is how much virtual time the processes have to tidy up behind themselves once all
+	// have finished.
 	settleBound = 15 * time.Second
 	// teardownGrace is how much virtual time goroutines have to end once the run is over.
 	teardownGrace = time.Minute

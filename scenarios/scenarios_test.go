@@ -17,7 +17,10 @@ import (
 )
 
 func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
-	return &scenarios.Scenario{Subject: subject, Clients: clients, Cycles: cycles, Faults: faults.Plan{Any: anyFaults}}
+	return &scenarios.Scenario{
+		Subject: subject, Clients: clients, Cycles: cycles,
+		Faults: faults.Plan{Any: anyFaults},
+	}
 }
 
 func TestValidate(t *testing.T) {
@@ -31,7 +34,8 @@ func TestValidate(t *testing.T) {
 		{1, 0, "cycles must be from 1 to 100, not 0"},
 		{1, 101, "cycles must be from 1 to 100, not 101"},
 	} {
-		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil || err.Error() != tc.want {
+		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil ||
+			err.Error() != tc.want {
 			t.Errorf("%d clients, %d cycles: %v, want %q", tc.clients, tc.cycles, err, tc.want)
 		}
 	}
@@ -46,16 +50,37 @@ func TestValidateSubject(t *testing.T) {
 		spoil func(*scenarios.Scenario)
 		want  string
 	}{
-		"no claim":           {func(s *scenarios.Scenario) { s.Subject.Claims = nil }, "the lock mutex claims nothing"},
-		"no property":        {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [server-mutual-exclusion `},
-		"no name":            {func(s *scenarios.Scenario) { s.Subject.Name = "" }, `the name of the lock, "", must not be empty`},
-		"negative sequence":  {func(s *scenarios.Scenario) { s.Subject.Sequence = -5 }, "cannot have the number -5"},
-		"no such guard":      {func(s *scenarios.Scenario) { s.Subject.Guard = 9 }, "a guard 9 that there is not"},
-		"a goal of nothing":  {func(s *scenarios.Scenario) { s.Subject.Sometimes = []history.Sometimes{{Name: "x"}} }, `a goal "x" that nothing can reach`},
-		"no such client":     {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
-		"the model":          {func(s *scenarios.Scenario) { s.Subject.Real = true }, "Client: scenarios.Real in the scenario"},
-		"fewer than no cuts": {func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 }, "faults cut must not be negative, as -1 is"},
-		"fewer than no any":  {func(s *scenarios.Scenario) { s.Faults.Any = -2 }, "faults of any kind must not be negative, as -2 is"},
+		"no claim": {
+			func(s *scenarios.Scenario) { s.Subject.Claims = nil },
+			"the lock mutex claims nothing",
+		},
+		"no property": {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [server-mutual-exclusion `},
+		"no name": {
+			func(s *scenarios.Scenario) { s.Subject.Name = "" },
+			`the name of the lock, "", must not be empty`,
+		},
+		"negative sequence": {
+			func(s *scenarios.Scenario) { s.Subject.Sequence = -5 },
+			"cannot have the number -5",
+		},
+		"no such guard": {
+			func(s *scenarios.Scenario) { s.Subject.Guard = 9 },
+			"a guard 9 that there is not",
+		},
+		"a goal of nothing": {func(s *scenarios.Scenario) { s.Subject.Sometimes = []history.Sometimes{{Name: "x"}} }, `a goal "x" that nothing can reach`},
+		"no such client":    {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
+		"the model": {
+			func(s *scenarios.Scenario) { s.Subject.Real = true },
+			"Client: scenarios.Real in the scenario",
+		},
+		"fewer than no cuts": {
+			func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 },
+			"faults cut must not be negative, as -1 is",
+		},
+		"fewer than no any": {
+			func(s *scenarios.Scenario) { s.Faults.Any = -2 },
+			"faults of any kind must not be negative, as -2 is",
+		},
 	} {
 		s := scenario(subjects.Mutex(), 2, 1, 0)
 		tc.spoil(s)
@@ -67,7 +92,10 @@ func TestValidateSubject(t *testing.T) {
 
 func TestStepNames(t *testing.T) {
 	steps := []scenarios.Step{{Kind: scenarios.Tick}, {Kind: scenarios.Fair}}
-	for _, kind := range []scenarios.StepKind{scenarios.Serve, scenarios.Deliver, scenarios.Enter, scenarios.Leave, scenarios.Heal} {
+	for _, kind := range []scenarios.StepKind{
+		scenarios.Serve, scenarios.Deliver, scenarios.Enter,
+		scenarios.Leave, scenarios.Heal,
+	} {
 		steps = append(steps, scenarios.Step{Kind: kind, Process: 12})
 	}
 	for kind := range faults.Kinds {
@@ -82,24 +110,34 @@ func TestStepNames(t *testing.T) {
 		}
 		steps = append(steps, step)
 	}
-	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2}, scenarios.Step{Kind: scenarios.Heal, Process: -1},
-		scenarios.Step{Kind: scenarios.Heal, Process: 4, Peer: 2}, scenarios.Step{Kind: scenarios.Heal, Process: -3, Peer: 2},
+	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2},
+		scenarios.Step{Kind: scenarios.Heal, Process: -1},
+		scenarios.Step{Kind: scenarios.Heal, Process: 4, Peer: 2}, scenarios.Step{
+			Kind:    scenarios.Heal,
+			Process: -3, Peer: 2,
+		},
 		scenarios.Step{Kind: scenarios.Fault, Fault: faults.PartitionLinkOneway, Process: -3, Peer: 2})
 	for _, step := range steps {
 		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
 			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
 		}
 	}
-	for _, name := range []string{"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101", "dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
-		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1", "partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8", "unreachable c1",
-		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2"} {
+	for _, name := range []string{
+		"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101",
+		"dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
+		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
+		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
+		"unreachable c1",
+		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2",
+	} {
 		if step, err := scenarios.ParseStep(name); err == nil {
 			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
 		}
 	}
 }
 
-// The default policy completes a run in the order in which the processes asked, without a fault or a deviation.
+// The default policy completes a run in the order in which the processes asked, without a fault or
+// a deviation.
 func TestDefaultPolicy(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(subjects.Mutex(), 3, 1, 2), &scenarios.Replay{})
 	if len(result.Violations) > 0 || len(result.Deviations) > 0 {
@@ -120,7 +158,8 @@ func TestDefaultPolicy(t *testing.T) {
 func TestSameSeedSameBytes(t *testing.T) {
 	schedules := 300
 	if simzk.RaceDetector {
-		schedules = 60 // Each takes ten times as long there, and the race detector sees the same code in them.
+		// Each takes ten times as long there, and the race detector sees the same code in them.
+		schedules = 60
 	}
 	for _, subject := range subjects.All() {
 		t.Run(subject.Name, func(t *testing.T) {
@@ -154,7 +193,10 @@ func TestCampaignWorkers(t *testing.T) {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			var want string
 			for _, workers := range []int{1, 2, 5} {
-				c := &scenarios.Campaign{Scenario: *scenario(tc.subject, 3, 2, 2), Seed: 7, Schedules: tc.schedules, Workers: workers}
+				c := &scenarios.Campaign{
+					Scenario: *scenario(tc.subject, 3, 2, 2), Seed: 7,
+					Schedules: tc.schedules, Workers: workers,
+				}
 				r := c.Run(context.Background(), t)
 				failed := -1
 				if r.Failure != nil {
@@ -175,12 +217,16 @@ func TestCampaignWorkers(t *testing.T) {
 	}
 }
 
-// A campaign ends once it has counted so many states, after the same schedule for any number of workers.
+// A campaign ends once it has counted so many states, after the same schedule for any number of
+// workers.
 func TestCampaignEndsByStates(t *testing.T) {
 	const most = 20000
 	var want string
 	for _, workers := range []int{1, 3} {
-		c := &scenarios.Campaign{Scenario: *scenario(subjects.Textbook(), 3, 2, 2), Seed: 7, States: most, Workers: workers}
+		c := &scenarios.Campaign{
+			Scenario: *scenario(subjects.Textbook(), 3, 2, 2), Seed: 7, States: most,
+			Workers: workers,
+		}
 		r := c.Run(context.Background(), t)
 		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest)
 		if want == "" {
@@ -218,7 +264,8 @@ func TestPropertiesFire(t *testing.T) {
 			broken := make(map[history.Property]bool)
 			runner := scenarios.NewRunner(t)
 			for i := range 600 {
-				for _, v := range runner.Run(scenario(tc.subject, 3, 1, 2), scenarios.NewRandom(3, i)).Violations {
+				for _, v := range runner.Run(scenario(tc.subject, 3, 1, 2),
+					scenarios.NewRandom(3, i)).Violations {
 					broken[v.Property] = true
 				}
 			}
@@ -290,15 +337,18 @@ func TestContextEndsTheLock(t *testing.T) {
 
 func TestPanicSaysWhere(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
-	if result.PanicProcess != 1 || !strings.Contains(result.Panic, "on purpose") || !strings.Contains(result.Panic, "defects_test.go") {
+	if result.PanicProcess != 1 || !strings.Contains(result.Panic, "on purpose") ||
+		!strings.Contains(result.Panic, "defects_test.go") {
 		t.Errorf("the panic of c%d is described as %q", result.PanicProcess, result.Panic)
 	}
 }
 
-// The violation of a panic stands where the process was when it panicked, and names the calls that led to it.
+// The violation of a panic stands where the process was when it panicked, and names the calls that
+// led to it.
 func TestPanicIsPlaced(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
-	v := result.Violations[slices.IndexFunc(result.Violations, func(v *history.Violation) bool { return v.Property == scenarios.NoPanic })]
+	v := result.Violations[slices.IndexFunc(result.Violations,
+		func(v *history.Violation) bool { return v.Property == scenarios.NoPanic })]
 	if e := result.Events[v.Event]; e.Kind != history.UnlockCall || e.Process != 1 {
 		t.Errorf("the panic stands at %v of c%d, want the call of Unlock of c1", e.Kind, e.Process)
 	}
@@ -320,27 +370,41 @@ func TestWhatOpenAndLockMustReturn(t *testing.T) {
 		return s
 	}
 	for want, subject := range map[string]scenarios.Subject{
-		"c1 panicked: Lock returns neither a Hold nor an error":               holding(nil),
-		"c1 panicked: Lock returns a Hold without Unlock":                     holding(&scenarios.Hold{}),
-		"c1 panicked: Subject.Open returns neither a Locker nor an error":     opening(func(*scenarios.Process) (scenarios.Locker, error) { return nil, nil }),
-		"c1 panicked: Subject.Open fails: no luck":                            opening(func(*scenarios.Process) (scenarios.Locker, error) { return nil, errors.New("no luck") }),
-		"c1 panicked: Process.Conn: there is no *zk.Conn, as the scenario ru": opening(func(p *scenarios.Process) (scenarios.Locker, error) { return nil, p.Conn().AddAuth("", nil) }),
+		"c1 panicked: Lock returns neither a Hold nor an error": holding(nil),
+		"c1 panicked: Lock returns a Hold without Unlock":       holding(&scenarios.Hold{}),
+		"c1 panicked: Subject.Open returns neither a Locker nor an " +
+			"error": opening(func(*scenarios.Process) (scenarios.Locker, error) { return nil, nil }),
+		"c1 panicked: Subject.Open fails: no " +
+			"luck": opening(func(*scenarios.Process) (scenarios.Locker, error) {
+			return nil,
+				errors.New("no luck")
+		}),
+		"c1 panicked: Process.Conn: there is no *zk.Conn, as the scenario " +
+			"ru": opening(func(p *scenarios.Process) (scenarios.Locker, error) {
+			return nil,
+				p.Conn().AddAuth("", nil)
+		}),
 	} {
 		s := scenario(subject, 1, 1, 0)
-		if result := scenarios.NewRunner(t).Run(s, &scenarios.Replay{}); !strings.Contains(result.Describe(s), want) {
+		if result := scenarios.NewRunner(t).Run(s,
+			&scenarios.Replay{}); !strings.Contains(result.Describe(s), want) {
 			t.Errorf("want %q, not\n%s", want, result.Describe(s))
 		}
 	}
 }
 
 func TestNondeterminismIsFound(t *testing.T) {
-	c := &scenarios.Campaign{Scenario: *scenario(fickle(), 2, 1, 0), Seed: 1, Schedules: 10, Workers: 2}
+	c := &scenarios.Campaign{
+		Scenario: *scenario(fickle(), 2, 1, 0), Seed: 1, Schedules: 10,
+		Workers: 2,
+	}
 	c.Scenario.Subject.Claims = nil
 	r := c.Run(context.Background(), t)
 	if r.Nondeterministic == nil {
 		t.Fatal("a lock that behaves differently every time was not noticed")
 	}
-	if text := r.Nondeterministic.Error(); !strings.Contains(text, `"send" of c1 at 0s, op "exists", path "/call-`) || !strings.Contains(text, "likely causes") {
+	if text := r.Nondeterministic.Error(); !strings.Contains(text,
+		`"send" of c1 at 0s, op "exists", path "/call-`) || !strings.Contains(text, "likely causes") {
 		t.Errorf("the difference is described as %q", text)
 	}
 }
@@ -357,13 +421,14 @@ func TestReplaySkipsWhatCannotHappen(t *testing.T) {
 	if !slices.Equal(replay.Skipped, impossible[:2]) {
 		t.Errorf("skipped %v, want %v", replay.Skipped, impossible[:2])
 	}
-	if plain := runner.Run(scenario(subjects.Mutex(), 2, 1, 0), &scenarios.Replay{}).TraceHash; plain != hash {
+	if plain := runner.Run(scenario(subjects.Mutex(), 2, 1, 0),
+		&scenarios.Replay{}).TraceHash; plain != hash {
 		t.Error("steps that were skipped changed the run")
 	}
 }
 
-// A counterexample that was shortened fails in the same way, is shorter, and cannot be made shorter by leaving out
-// any one step.
+// A counterexample that was shortened fails in the same way, is shorter, and cannot be made shorter
+// by leaving out any one step.
 func TestShrink(t *testing.T) {
 	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.ExistsThenWait()} {
 		t.Run(subject.Name, func(t *testing.T) {
@@ -404,7 +469,10 @@ func TestShrink(t *testing.T) {
 // A campaign lands faults of every kind in every phase that a lock goes through.
 func TestFaultsLand(t *testing.T) {
 	for _, servers := range []int{1, 3} {
-		c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400, Workers: 2}
+		c := &scenarios.Campaign{
+			Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400,
+			Workers: 2,
+		}
 		c.Scenario.Servers = servers
 		r := c.Run(context.Background(), t)
 		if r.Failure != nil {
@@ -412,7 +480,8 @@ func TestFaultsLand(t *testing.T) {
 		}
 		for kind := range faults.AnyKinds {
 			for phase := range faults.Phases {
-				if r.Coverage[kind][phase] == 0 && !seldom(kind, phase) && (servers > 1) == (kind > faults.Cancel && kind < faults.StallRequests) {
+				if r.Coverage[kind][phase] == 0 && !seldom(kind, phase) &&
+					(servers > 1) == (kind > faults.Cancel && kind < faults.StallRequests) {
 					t.Errorf("%d servers: no %v landed in phase %v", servers, kind, phase)
 				}
 			}
@@ -420,9 +489,10 @@ func TestFaultsLand(t *testing.T) {
 	}
 }
 
-// seldom tells whether a fault can hardly strike in a phase. A process is idle only at the instant between two calls.
-// While it waits or holds, the only replies that can be lost are those to what its client or its lease asks for now and
-// then. Only a process that waits for its lock can give it up.
+// seldom tells whether a fault can hardly strike in a phase. A process is idle only at the instant
+// between two calls. While it waits or holds, the only replies that can be lost are those to what
+// its client or its lease asks for now and then. Only a process that waits for its lock can give it
+// up.
 func seldom(kind faults.Kind, phase faults.Phase) bool {
 	switch kind {
 	case faults.LoseReply:
@@ -457,7 +527,8 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 				}
 				var fresh history.Checker
 				for _, p := range history.Properties() {
-					if broken := scenario.Subject.Claimed(p) && fresh.Check(p, result.Events) != nil; broken != got[p] {
+					if broken := scenario.Subject.Claimed(p) &&
+						fresh.Check(p, result.Events) != nil; broken != got[p] {
 						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken, result.VerdictCached)
 					}
 				}
@@ -480,27 +551,33 @@ func TestKeylessRuns(t *testing.T) {
 	scenario := planned(t, subjects.Textbook(), 3, 1, "any=2")
 	counted, uncounted := scenarios.NewRunner(t), scenarios.NewRunner(t).Keyless()
 	for i := range 100 {
-		with, without := counted.Run(&scenario, scenarios.NewRandom(1, i)), uncounted.Run(&scenario, scenarios.NewRandom(1, i))
+		with, without := counted.Run(&scenario, scenarios.NewRandom(1, i)),
+			uncounted.Run(&scenario, scenarios.NewRandom(1, i))
 		if with.TraceHash != without.TraceHash || len(with.Keys) != with.Steps || len(without.Keys) != 0 {
-			t.Fatalf("schedule %d: traces %x and %x, %d and %d keys of %d states", i, with.TraceHash, without.TraceHash,
+			t.Fatalf("schedule %d: traces %x and %x, %d and %d keys of %d states", i, with.TraceHash,
+				without.TraceHash,
 				len(with.Keys), len(without.Keys), with.Steps)
 		}
 	}
 }
 
-// A run is the same whatever its runner has run before: other scenarios, and runs that leak goroutines or panic.
+// A run is the same whatever its runner has run before: other scenarios, and runs that leak
+// goroutines or panic.
 func TestRunsInUsedMemory(t *testing.T) {
 	used := scenarios.NewRunner(t)
 	others := []scenarios.Scenario{
-		planned(t, subjects.Textbook(), 5, 2, "any=3"), planned(t, panics(), 2, 1, "none"), planned(t, subjects.Mutex(), 2, 1, "restart=1"),
-		planned(t, leaks(), 2, 1, "none"), {Subject: subjects.Textbook(), Clients: 3, Cycles: 1, Servers: 3},
+		planned(t, subjects.Textbook(), 5, 2, "any=3"), planned(t, panics(), 2, 1, "none"),
+		planned(t, subjects.Mutex(), 2, 1, "restart=1"),
+		planned(t, leaks(), 2, 1, "none"),
+		{Subject: subjects.Textbook(), Clients: 3, Cycles: 1, Servers: 3},
 	}
 	scenario := planned(t, subjects.Mutex(), 3, 1, "any=2")
 	for i := range 100 {
 		fresh := scenarios.NewRunner(t).Run(&scenario, scenarios.NewRandom(1, i))
 		hash := fresh.TraceHash
 		used.Run(&others[i%len(others)], scenarios.NewRandom(2, i))
-		if again := used.Run(&scenario, scenarios.NewRandom(1, i)); again.TraceHash != hash || !slices.Equal(fresh.Keys, again.Keys) {
+		if again := used.Run(&scenario, scenarios.NewRandom(1, i)); again.TraceHash != hash ||
+			!slices.Equal(fresh.Keys, again.Keys) {
 			t.Fatalf("schedule %d is another after one of %v", i, &others[i%len(others)])
 		}
 	}

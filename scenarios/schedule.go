@@ -6,9 +6,9 @@ type Deviation struct {
 	Step  Step `json:"step"`  // what happens instead
 }
 
-// A Replay is the strategy that follows a recorded schedule and takes the default policy where that says nothing. It
-// is lenient: a recorded step that cannot happen when its turn comes is skipped, so that a schedule survives changes
-// of the code.
+// A Replay is the strategy that follows a recorded schedule and takes the default policy where that
+// says nothing. It is lenient: a recorded step that cannot happen when its turn comes is skipped,
+// so that a schedule survives changes of the code.
 type Replay struct {
 	Deviations []Deviation // by Index, ascending
 	Skipped    []Deviation // those of the last run that could not happen
@@ -39,5 +39,6 @@ func (r *Replay) Choose(index int, enabled []EnabledStep, defaultIndex int) int 
 	return defaultIndex
 }
 
-// Unreached returns those of the last run whose turn never came, because the run was over by then or fair.
+// Unreached returns those of the last run whose turn never came, because the run was over by then
+// or fair.
 func (r *Replay) Unreached() []Deviation { return r.Deviations[r.next:] }

@@ -14,7 +14,8 @@ const shrinkRunsMax = 120_000
 const (
 	// searchSchedules is how many random schedules of a smaller scenario are tried.
 	searchSchedules = 500
-	// sparseSchedules is how many schedules with one, two and so on up to sparseMax deviations are tried.
+	// sparseSchedules is how many schedules with one, two and so on up to sparseMax deviations are
+	// tried.
 	sparseSchedules = 1000
 	sparseMax       = 3
 )
@@ -32,8 +33,8 @@ const (
 //
 // What is shrunk is a panic, if the given schedule panics, whatever the signature. Otherwise no
 // panic is let in. A failure never turns into what the lock does not promise; see
-// [Scenario.OutOfContract]. The other way round it may: if a shorter form of a schedule that is excused
-// breaks a promise, Shrink goes on with that.
+// [Scenario.OutOfContract]. The other way round it may: if a shorter form of a schedule that is
+// excused breaks a promise, Shrink goes on with that.
 //
 // A smaller scenario has other schedules, so there a short search looks for the failure anew.
 // Within a scenario, deviations are left out in chunks of halving size, the first half of delta
@@ -45,16 +46,20 @@ const (
 // All of it depends on what is given alone, unless the context ends: the same failure has the same
 // short form every time.
 func (r *Runner) Shrink(ctx context.Context, scenario Scenario, deviations []Deviation,
-	signature string) (Scenario, []Deviation) {
+	signature string,
+) (Scenario, []Deviation) {
 	s := r.shrink(ctx, scenario, deviations, signature)
 	return s.outcome(), s.deviations
 }
 
 // shrink does what Shrink does, and returns the shrinker for what it knows besides.
 func (r *Runner) shrink(ctx context.Context, scenario Scenario, deviations []Deviation,
-	signature string) *shrinker {
-	s := &shrinker{runner: r, ctx: ctx, signature: signature, scenario: scenario,
-		deviations: deviations, needed: scenario.Faults}
+	signature string,
+) *shrinker {
+	s := &shrinker{
+		runner: r, ctx: ctx, signature: signature, scenario: scenario,
+		deviations: deviations, needed: scenario.Faults,
+	}
 	above, keyless := r.planLimit, r.noKeys
 	r.planLimit, r.noKeys = &planLimit{plan: scenario.Faults}, true
 	defer func() { r.planLimit, r.noKeys = above, keyless }()
@@ -171,7 +176,10 @@ func (s *shrinker) search(scenario Scenario) bool {
 func (s *shrinker) sparser(scenario Scenario, deviations int) bool {
 	for n := 1; n <= min(deviations, sparseMax); n++ {
 		for i := range sparseSchedules {
-			if s.try(scenario, &sparse{source: NewRandom(uint64(n), i), left: n, horizon: s.steps, fair: s.fair()}) {
+			if s.try(scenario, &sparse{
+				source: NewRandom(uint64(n), i), left: n, horizon: s.steps,
+				fair: s.fair(),
+			}) {
 				return true
 			}
 		}
@@ -185,7 +193,8 @@ func (s *shrinker) fair() bool {
 	return last >= 0 && s.deviations[last].Step.Kind == Fair
 }
 
-// fewerFaults looks for a failure that needs fewer faults than the schedule has, be they of other kinds.
+// fewerFaults looks for a failure that needs fewer faults than the schedule has, be they of other
+// kinds.
 func (s *shrinker) fewerFaults() bool {
 	used := 0
 	for i, d := range s.deviations {
@@ -223,8 +232,10 @@ func (s *shrinker) smallerScenario() bool {
 	fewerCycles, fewerClients := s.scenario, s.scenario
 	fewerCycles.Cycles--
 	fewerClients.Clients--
-	return fewerCycles.Cycles > 0 && (s.try(fewerCycles, &Replay{Deviations: s.deviations}) || s.search(fewerCycles)) ||
-		fewerClients.Clients > 0 && (s.try(fewerClients, &Replay{Deviations: s.deviations}) || s.search(fewerClients))
+	return fewerCycles.Cycles > 0 && (s.try(fewerCycles, &Replay{Deviations: s.deviations}) ||
+		s.search(fewerCycles)) ||
+		fewerClients.Clients > 0 && (s.try(fewerClients, &Replay{Deviations: s.deviations}) ||
+			s.search(fewerClients))
 }
 
 // fewerDeviations tries to leave something out of the schedule, and tells whether it could.
@@ -242,7 +253,8 @@ func (s *shrinker) fewerDeviations() bool {
 
 // tryWithout tries the schedule without some deviations.
 func (s *shrinker) tryWithout(from, to int) bool {
-	return s.try(s.scenario, &Replay{Deviations: slices.Concat(s.deviations[:from], s.deviations[to:])})
+	return s.try(s.scenario,
+		&Replay{Deviations: slices.Concat(s.deviations[:from], s.deviations[to:])})
 }
 
 // allowOnlyUsedFaults lets candidates have only faults of the kinds that the schedule has, and no

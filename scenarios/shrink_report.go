@@ -11,7 +11,8 @@ import "context"
 // It returns an error if the schedule does not fail when it is run again: then the lock does not do
 // the same twice. If only the short form does not, the schedule is recorded as it was found.
 func (r *Runner) Shorten(ctx context.Context, campaign *Campaign,
-	report *Report) (*Counterexample, error) {
+	report *Report,
+) (*Counterexample, error) {
 	failure := report.Failure
 	if failure == nil {
 		failure = report.OutOfContract

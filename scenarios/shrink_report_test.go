@@ -10,10 +10,16 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// beyond runs campaigns with pauses of up to ten seconds until one breaks what the lock does not promise there, and nothing else.
-func beyond(t *testing.T, subject scenarios.Subject, plan string, schedules int) (*scenarios.Campaign, *scenarios.Report) {
+// beyond runs campaigns with pauses of up to ten seconds until one breaks what the lock does not
+// promise there, and nothing else.
+func beyond(t *testing.T, subject scenarios.Subject, plan string,
+	schedules int,
+) (*scenarios.Campaign, *scenarios.Report) {
 	t.Helper()
-	c := &scenarios.Campaign{Scenario: planned(t, subject, 2, 1, plan), Schedules: schedules, Workers: 2}
+	c := &scenarios.Campaign{
+		Scenario: planned(t, subject, 2, 1, plan), Schedules: schedules,
+		Workers: 2,
+	}
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
 	for c.Seed = 1; c.Seed < 20; c.Seed++ {
 		if r := c.Run(context.Background(), t); r.Failure == nil && r.OutOfContract != nil {
@@ -34,10 +40,13 @@ func shorten(t *testing.T, c *scenarios.Campaign, r *scenarios.Report) *scenario
 	return short
 }
 
-// A schedule beyond the bounds of a lock is shortened like one that fails; and the lock has failed if the short one needs nothing
-// beyond them.
+// A schedule beyond the bounds of a lock is shortened like one that fails; and the lock has failed
+// if the short one needs nothing beyond them.
 func TestShortenBeyondBounds(t *testing.T) {
-	c := &scenarios.Campaign{Scenario: planned(t, named(t, "late-notice"), 3, 2, "expire=1,pause=1"), Seed: 1, Schedules: 1500, Workers: 2}
+	c := &scenarios.Campaign{
+		Scenario: planned(t, named(t, "late-notice"), 3, 2, "expire=1,pause=1"),
+		Seed:     1, Schedules: 1500, Workers: 2,
+	}
 	r := c.Run(context.Background(), t)
 	if r.Failure == nil {
 		t.Fatal("late-notice has not failed")
@@ -45,12 +54,14 @@ func TestShortenBeyondBounds(t *testing.T) {
 	// It fails within its bounds, so it does too where it was thought to fail only beyond.
 	r.Failure, r.OutOfContract = nil, r.Failure
 	short := shorten(t, c, r)
-	if r.Failure != r.OutOfContract || short.Scenario.Faults.Names(faults.Pause) || len(short.Recording.Deviations) > 5 {
+	if r.Failure != r.OutOfContract || short.Scenario.Faults.Names(faults.Pause) ||
+		len(short.Recording.Deviations) > 5 {
 		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
 	}
 	c, r = beyond(t, subjects.Mutex(), "pause=2", 1000)
 	short = shorten(t, c, r)
-	if r.Failure != nil || !short.Scenario.Faults.Names(faults.Pause) || len(short.Result.Violations) == 0 || len(short.Recording.Deviations) > 5 {
+	if r.Failure != nil || !short.Scenario.Faults.Names(faults.Pause) ||
+		len(short.Result.Violations) == 0 || len(short.Recording.Deviations) > 5 {
 		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
 	}
 	if shorten(t, c, new(scenarios.Report)) != nil {

@@ -30,8 +30,10 @@ func (p *polled) Err() error {
 
 // somePlan draws the text of a plan of few faults, most of them bound to a phase, a target or both.
 var somePlan = rapid.Custom(func(t *rapid.T) string {
-	kinds := []string{"cut", "lose-reply", "expire", "crash", "cancel", "stall-requests", "pause",
-		"restart", "any"}
+	kinds := []string{
+		"cut", "lose-reply", "expire", "crash", "cancel", "stall-requests", "pause",
+		"restart", "any",
+	}
 	var parts []string
 	some := rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 1, 3, rapid.ID)
 	for _, name := range some.Draw(t, "kinds") {
@@ -49,8 +51,10 @@ var somePlan = rapid.Custom(func(t *rapid.T) string {
 // failing returns a scenario with any plan for a broken lock, and a schedule that fails in it;
 // false if it has found none.
 func failing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenarios.Result, bool) {
-	broken := []string{"no-recheck", "no-guid", "leak-on-error", "delete-once", "deaf-to-expiry",
-		"name-order", "silent-loss", "stale-state", "gives-up", "unguarded", "blind-clean-up"}
+	broken := []string{
+		"no-recheck", "no-guid", "leak-on-error", "delete-once", "deaf-to-expiry",
+		"name-order", "silent-loss", "stale-state", "gives-up", "unguarded", "blind-clean-up",
+	}
 	subject, err := subjects.Named(rapid.SampledFrom(broken).Draw(t, "lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +63,10 @@ func failing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenar
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scenarios.Scenario{Subject: subject, Clients: 3, Faults: plan,
-		Cycles: rapid.IntRange(1, 2).Draw(t, "cycles")}
+	s := &scenarios.Scenario{
+		Subject: subject, Clients: 3, Faults: plan,
+		Cycles: rapid.IntRange(1, 2).Draw(t, "cycles"),
+	}
 	if rapid.IntRange(0, 4).Draw(t, "servers") == 0 {
 		s.Servers = 3
 	}
@@ -79,7 +85,8 @@ func failing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenar
 // admitted runs a schedule with a plan, and demands that all of its decisions happen and that the
 // first violation is that one.
 func admitted(t *rapid.T, runner *scenarios.Runner, s scenarios.Scenario, plan faults.Plan,
-	d []scenarios.Deviation, signature string) uint64 {
+	d []scenarios.Deviation, signature string,
+) uint64 {
 	s.Faults = plan
 	replay := &scenarios.Replay{Deviations: d}
 	r := runner.Run(&s, replay)

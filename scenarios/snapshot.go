@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A snapshot is what a run was at one moment, between two steps, where no goroutines run; see [past]. With it a search goes on
-// from a state on its way, and need not run the way to it again.
+// A snapshot is what a run was at one moment, between two steps, where no goroutines run; see
+// [past]. With it a search goes on from a state on its way, and need not run the way to it again.
 type snapshot struct {
 	loop       loop
 	log        history.Mark
@@ -62,10 +62,12 @@ func (l *loop) restore(s *snapshot, result *Result) {
 	}
 }
 
-// snapshotEvery is how far two snapshots on a way are from each other. To take one costs about as much as two steps.
+// snapshotEvery is how far two snapshots on a way are from each other. To take one costs about as
+// much as two steps.
 const snapshotEvery = 3
 
-// snapshot takes a snapshot of the state to which the way has come, if none was taken lately and the run can be taken back.
+// snapshot takes a snapshot of the state to which the way has come, if none was taken lately and
+// the run can be taken back.
 func (x *dfs) snapshot() *snapshot {
 	if x.cachedExecutor == nil || x.search.noSnapshots || !x.loop.cluster.CanSave() {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A trap is a small lock that an exhaustive search once called complete and correct although a random campaign broke it, because a
-// reduction left out the one schedule that breaks it or two states had one key. Each has a variant without the defect.
+// A trap is a small lock that an exhaustive search once called complete and correct although a
+// random campaign broke it, because a reduction left out the one schedule that breaks it or two
+// states had one key. Each has a variant without the defect.
 type trap struct {
 	name            string
 	clients, cycles int
@@ -74,7 +75,9 @@ func (t tester) look(n int) {
 
 var traps = []trap{
 	// An early entry raises the token that the resource has seen, so that the newer holder is refused.
-	{name: "tokens that fall", clients: 2, cycles: 1, guard: scenarios.TokenChecked, claims: []history.Property{history.Fencing},
+	{
+		name: "tokens that fall", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
+		claims: []history.Property{history.Fencing},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 2 && !t.exists("a") {
 				return nil, errTaken
@@ -83,10 +86,13 @@ var traps = []trap{
 			if !t.defective {
 				token = int64(10 + t.Number)
 			}
-			return &scenarios.Hold{Node: t.path("ab"[t.Number-1 : t.Number]), Token: token, Unlock: free}, t.create("ab"[t.Number-1 : t.Number])
-		}},
+			return &scenarios.Hold{Node: t.path("ab"[t.Number-1 : t.Number]), Token: token, Unlock: free},
+				t.create("ab"[t.Number-1 : t.Number])
+		},
+	},
 
-	{name: "tokens that fall without nodes", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
+	{
+		name: "tokens that fall without nodes", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
 		claims: []history.Property{history.Fencing},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			t.create("x") // Only one of them succeeds.
@@ -103,13 +109,16 @@ var traps = []trap{
 				hold.Token = stat.Czxid
 			}
 			return hold, err
-		}},
+		},
+	},
 
 	// The run goes on after a wait of any length.
 	late("15 s", 15*time.Second), late("16 s", 16*time.Second), late("a day", 24*time.Hour),
 
 	// A grant that arrives late is one without the node, which was lost.
-	{name: "a grant that is put off", clients: 2, cycles: 1, claims: []history.Property{history.LossNotification},
+	{
+		name: "a grant that is put off", clients: 2, cycles: 1,
+		claims: []history.Property{history.LossNotification},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 2 {
 				if t.get("x") == "granted" && t.defective {
@@ -119,12 +128,23 @@ var traps = []trap{
 			}
 			t.create("x")
 			t.set("x", "granted")
-			return &scenarios.Hold{Node: t.path("x"), Unlock: t.until("x"),
-				Reenter: func(context.Context) (*scenarios.Hold, error) { return &scenarios.Hold{Unlock: free}, nil }}, nil
-		}},
+			return &scenarios.Hold{
+				Node: t.path("x"), Unlock: t.until("x"),
+				Reenter: func(context.Context) (*scenarios.Hold, error) {
+					return &scenarios.Hold{Unlock: free},
+						nil
+				},
+			}, nil
+		},
+	},
 
-	// A process whose refusal arrives late still waits with the older node while the other is granted the lock.
-	{name: "a refusal that is put off", clients: 2, cycles: 1, claims: []history.Property{history.FIFO, history.ServerMutualExclusion},
+	// A process whose refusal arrives late still waits with the older node while the other is granted
+	// the lock.
+	{
+		name: "a refusal that is put off", clients: 2, cycles: 1, claims: []history.Property{
+			history.FIFO,
+			history.ServerMutualExclusion,
+		},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
@@ -138,10 +158,13 @@ var traps = []trap{
 				return nil, errTaken
 			}
 			return &scenarios.Hold{Node: t.path("n1"), Unlock: t.until("n1")}, t.create("n1")
-		}},
+		},
+	},
 
 	// A process whose call is late is granted the lock by a node that has gone by then.
-	{name: "a call that is put off", clients: 2, cycles: 2, claims: []history.Property{history.LossNotification},
+	{
+		name: "a call that is put off", clients: 2, cycles: 2,
+		claims: []history.Property{history.LossNotification},
 		lock: func(t tester, attempt int, _ context.Context) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
@@ -159,14 +182,21 @@ var traps = []trap{
 				return &scenarios.Hold{Node: t.path("x"), Unlock: release}, t.create("x")
 			}
 			return &scenarios.Hold{Node: t.path("x"), Unlock: t.until("x")}, nil
-		}},
+		},
+	},
 
 	// A node that goes before the call excuses no request of it.
-	{name: "a call that costs more when it is put off", clients: 2, cycles: 2, claims: []history.Property{history.NoHerd},
-		limits: history.Limits{WakeUps: 1, Requests: 5, RequestsPerChange: 3, RequestsPerSecond: 30}, lock: costsMoreLater},
+	{
+		name: "a call that costs more when it is put off", clients: 2, cycles: 2,
+		claims: []history.Property{history.NoHerd},
+		limits: history.Limits{WakeUps: 1, Requests: 5, RequestsPerChange: 3, RequestsPerSecond: 30},
+		lock:   costsMoreLater,
+	},
 
 	// The order of two nodes matters after both have gone.
-	{name: "the age of a node that is gone", clients: 2, cycles: 1, guard: scenarios.Unguarded, claims: []history.Property{history.Fencing},
+	{
+		name: "the age of a node that is gone", clients: 2, cycles: 1, guard: scenarios.Unguarded,
+		claims: []history.Property{history.Fencing},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				t.create("b")
@@ -174,7 +204,10 @@ var traps = []trap{
 				if t.exists("a") {
 					return nil, errTaken
 				}
-				return &scenarios.Hold{Node: t.path("b"), Unlock: func(context.Context) error { return t.keep("done") }}, nil
+				return &scenarios.Hold{
+					Node:   t.path("b"),
+					Unlock: func(context.Context) error { return t.keep("done") },
+				}, nil
 			}
 			t.exists("x")
 			if !t.defective && !t.exists("done") {
@@ -186,13 +219,19 @@ var traps = []trap{
 				return nil, errTaken
 			}
 			return &scenarios.Hold{Node: t.path("a"), Unlock: free}, nil
-		}},
+		},
+	},
 
-	{name: "a crashed holder of another's node", clients: 3, cycles: 1, faults: "crash:c1=1", claims: []history.Property{history.ServerMutualExclusion},
-		lock: holdsAnothersNode},
+	{
+		name: "a crashed holder of another's node", clients: 3, cycles: 1, faults: "crash:c1=1",
+		claims: []history.Property{history.ServerMutualExclusion},
+		lock:   holdsAnothersNode,
+	},
 
 	// A restarted process reads the clock. Cached execution has to show it the time of its restart.
-	{name: "the clock of a restarted process", clients: 2, cycles: 1, faults: "restart=1", claims: []history.Property{history.LossNotification},
+	{
+		name: "the clock of a restarted process", clients: 2, cycles: 1, faults: "restart=1",
+		claims: []history.Property{history.LossNotification},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			late := time.Now().Second() > 5
 			t.create("w")
@@ -202,10 +241,13 @@ var traps = []trap{
 				return &scenarios.Hold{Node: t.path("x"), Unlock: free}, nil // There is no such node.
 			}
 			return nil, errTaken
-		}},
+		},
+	},
 
 	// A grant that arrives late names a node that is another's by then.
-	{name: "a grant that names another's node", clients: 2, cycles: 1, claims: []history.Property{history.ServerMutualExclusion},
+	{
+		name: "a grant that names another's node", clients: 2, cycles: 1,
+		claims: []history.Property{history.ServerMutualExclusion},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 2 {
 				if data, _, _ := t.Client.Get(t.Directory); string(data) != "mine" {
@@ -222,10 +264,14 @@ var traps = []trap{
 			}
 			_, err := t.Client.Set(t.Directory, []byte("mine"), -1)
 			return hold, err
-		}},
+		},
+	},
 
-	// A process that waits with one node and is granted the lock by another is overtaken as the one and not as the other.
-	{name: "a grant by a node that did not wait", clients: 2, cycles: 1, claims: []history.Property{history.FIFO, history.ServerMutualExclusion},
+	// A process that waits with one node and is granted the lock by another is overtaken as the one
+	// and not as the other.
+	{
+		name: "a grant by a node that did not wait", clients: 2, cycles: 1,
+		claims: []history.Property{history.FIFO, history.ServerMutualExclusion},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				t.keep("p1")
@@ -240,10 +286,13 @@ var traps = []trap{
 				return nil, errTaken
 			}
 			return &scenarios.Hold{Node: t.path("e2"), Unlock: t.until("e2")}, nil
-		}},
+		},
+	},
 
 	// A grant that arrives late names a node that exists by then, so that its deletion is a release.
-	{name: "a release of another's node", clients: 2, cycles: 1, claims: []history.Property{history.NoHerd},
+	{
+		name: "a release of another's node", clients: 2, cycles: 1,
+		claims: []history.Property{history.NoHerd},
 		limits: history.Limits{Requests: 100, RequestsPerChange: 3, RequestsPerSecond: 300},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if t.Number == 1 {
@@ -256,10 +305,13 @@ var traps = []trap{
 			t.Client.GetW(t.path("x"))
 			t.delete("x")
 			return nil, errTaken
-		}},
+		},
+	},
 
 	// Requests are too many in a second that begins between two others.
-	{name: "a second of many requests", clients: 1, cycles: 1, fair: true, claims: []history.Property{history.NoLivelock},
+	{
+		name: "a second of many requests", clients: 1, cycles: 1, fair: true,
+		claims: []history.Property{history.NoLivelock},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			t.look(3)
 			time.Sleep(900 * time.Millisecond)
@@ -270,10 +322,13 @@ var traps = []trap{
 			time.Sleep(200 * time.Millisecond)
 			t.look(20)
 			return nil, errTaken
-		}},
+		},
+	},
 
 	// A delivery that is pending when the fair phase begins lets a process call Lock in it.
-	{name: "a call in the fair phase", clients: 2, cycles: 2, fair: true, claims: []history.Property{history.NoStarvation},
+	{
+		name: "a call in the fair phase", clients: 2, cycles: 2, fair: true,
+		claims: []history.Property{history.NoStarvation},
 		lock: func(t tester, attempt int, _ context.Context) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
@@ -289,10 +344,14 @@ var traps = []trap{
 				return nil, errTaken
 			}
 			return &scenarios.Hold{Unlock: free}, nil
-		}},
+		},
+	},
 
-	// Whether a grant came before or after the deletion of another's node decides whether it can be explained.
-	{name: "the order of a grant and a deletion", clients: 2, cycles: 1, claims: []history.Property{history.Linearizable},
+	// Whether a grant came before or after the deletion of another's node decides whether it can be
+	// explained.
+	{
+		name: "the order of a grant and a deletion", clients: 2, cycles: 1,
+		claims: []history.Property{history.Linearizable},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			if !t.defective {
 				return &scenarios.Hold{Node: t.path("x"), Unlock: t.until("x")}, t.create("x")
@@ -305,12 +364,15 @@ var traps = []trap{
 				t.look(3)
 			}
 			return &scenarios.Hold{Unlock: free}, nil
-		}},
+		},
+	},
 }
 
 // late returns a trap whose processes sleep before they ask for the lock.
 func late(name string, pause time.Duration) trap {
-	return trap{name: "a sleep of " + name, clients: 2, cycles: 1, claims: []history.Property{history.ClientMutualExclusion},
+	return trap{
+		name: "a sleep of " + name, clients: 2, cycles: 1,
+		claims: []history.Property{history.ClientMutualExclusion},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			time.Sleep(pause)
 			if t.Number == 2 {
@@ -323,7 +385,8 @@ func late(name string, pause time.Duration) trap {
 				return nil, err
 			}
 			return &scenarios.Hold{Unlock: t.until("x")}, nil
-		}}
+		},
+	}
 }
 
 func costsMoreLater(t tester, attempt int, _ context.Context) (*scenarios.Hold, error) {
@@ -353,7 +416,8 @@ func costsMoreLater(t tester, attempt int, _ context.Context) (*scenarios.Hold, 
 	return &scenarios.Hold{Node: t.path("n"), Unlock: t.until("n")}, t.create("n")
 }
 
-// holdsAnothersNode grants the first process the lock by the node of the second, which waits for the node of the first.
+// holdsAnothersNode grants the first process the lock by the node of the second, which waits for
+// the node of the first.
 func holdsAnothersNode(t tester, _ int, ctx context.Context) (*scenarios.Hold, error) {
 	switch t.Number {
 	case 3:
@@ -366,7 +430,10 @@ func holdsAnothersNode(t tester, _ int, ctx context.Context) (*scenarios.Hold, e
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		hold := &scenarios.Hold{Node: t.path("a"), Unlock: func(context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		hold := &scenarios.Hold{
+			Node:   t.path("a"),
+			Unlock: func(context.Context) error { <-ctx.Done(); return ctx.Err() },
+		}
 		if !t.defective {
 			hold.Node = t.path("b")
 		}
@@ -404,11 +471,17 @@ func (tr trap) scenario(t *testing.T, defective bool) scenarios.Scenario {
 			return tr.lock(tester{p, defective}, attempt, ctx)
 		}), nil
 	}
-	return scenarios.Scenario{Clients: tr.clients, Cycles: tr.cycles, Faults: plan,
-		Subject: scenarios.Subject{Name: "trap", Claims: tr.claims, Guard: tr.guard, Limits: tr.limits, Open: open}}
+	return scenarios.Scenario{
+		Clients: tr.clients, Cycles: tr.cycles, Faults: plan,
+		Subject: scenarios.Subject{
+			Name: "trap", Claims: tr.claims, Guard: tr.guard, Limits: tr.limits,
+			Open: open,
+		},
+	}
 }
 
-// A search with all its reductions finds the defect of each trap, and calls the variant without it complete and correct.
+// A search with all its reductions finds the defect of each trap, and calls the variant without it
+// complete and correct.
 func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 	for _, tr := range traps {
 		t.Run(tr.name, func(t *testing.T) {
@@ -417,7 +490,8 @@ func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 			case report.Nondeterministic != nil:
 				t.Errorf("with its defect: %v", report.Nondeterministic)
 			case report.Failure == nil:
-				t.Errorf("with its defect: complete %v in %d schedules, nothing found", report.Complete, report.Schedules)
+				t.Errorf("with its defect: complete %v in %d schedules, nothing found", report.Complete,
+					report.Schedules)
 			case report.Failure.Violations[0].Property != tr.claims[0]:
 				t.Errorf("with its defect: found %v, want %s", report.Failure.Violations[0], tr.claims[0])
 			}

@@ -1,9 +1,10 @@
 package scenarios
 
-// sparse is the default policy but for a few decisions, drawn at random. The shortest explanation of a failure is
-// often not to be reached by leaving something out of a long one, but there are few schedules with two or three
-// deviations. (This is delay-bounded search, Emmi, Qadeer and Rakamarić, "Delay-Bounded Scheduling", POPL 2011, with
-// any step that can happen in place of a delay, and sampled.)
+// sparse is the default policy but for a few decisions, drawn at random. The shortest explanation
+// of a failure is often not to be reached by leaving something out of a long one, but there are few
+// schedules with two or three deviations. (This is delay-bounded search, Emmi, Qadeer and
+// Rakamarić, "Delay-Bounded Scheduling", POPL 2011, with any step that can happen in place of a
+// delay, and sampled.)
 type sparse struct {
 	source  *Random
 	left    int  // deviations still to be made

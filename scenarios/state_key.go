@@ -7,14 +7,15 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// key returns the run's state key: 64 bits over all that decides what can happen from here on. Two runs with equal keys
-// have equal futures, given equal decisions, up to a collision of hashes.
+// key returns the run's state key: 64 bits over all that decides what can happen from here on. Two
+// runs with equal keys have equal futures, given equal decisions, up to a collision of hashes.
 //
-// A process's code is deterministic, so its state is a function of what has happened to it and when. The cluster's key
-// holds what it has been told; its timeline holds in what order that, its gates and the faults came, and at what times,
-// because code can set timers and read the clock. The time itself stands in the key for the same reason, and because a
-// session's end is rounded to the server's ticks; so does the time at which the server last heard of the process, from
-// which its session's end is counted once the connection is lost.
+// A process's code is deterministic, so its state is a function of what has happened to it and
+// when. The cluster's key holds what it has been told; its timeline holds in what order that, its
+// gates and the faults came, and at what times, because code can set timers and read the clock. The
+// time itself stands in the key for the same reason, and because a session's end is rounded to the
+// server's ticks; so does the time at which the server last heard of the process, from which its
+// session's end is counted once the connection is lost.
 func (l *loop) key() uint64 {
 	if l.cache != nil {
 		return l.stateHash()
@@ -32,7 +33,8 @@ func (l *loop) key() uint64 {
 	return l.processes[0].register.key(fold(key, l.budgetKey))
 }
 
-// lastKey returns the key of the state in which a decision is made, which has been computed after the last step.
+// lastKey returns the key of the state in which a decision is made, which has been computed after
+// the last step.
 func (l *loop) lastKey() uint64 {
 	if last := len(l.result.Keys) - 1; last >= 0 {
 		return l.result.Keys[last]
@@ -51,11 +53,13 @@ func (l *loop) touch(step Step) {
 		p.notified, p.served = now, true
 	case Heal: // It reaches neither.
 	default:
-		p.timeline = mix(p.timeline, uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
+		p.timeline = mix(p.timeline,
+			uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
 	}
 }
 
-// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states apart.
+// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states
+// apart.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -63,16 +67,16 @@ func mix(a, b uint64) uint64 {
 	return x ^ x>>31
 }
 
-// fold folds b into a, as mix does and in a third of the time: it is the step of wyhash (Wang Yi), for what is done after
-// every step.
+// fold folds b into a, as mix does and in a third of the time: it is the step of wyhash (Wang Yi),
+// for what is done after every step.
 func fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
 	return high ^ low
 }
 
-// stateHash is the key where it is known what the processes' code does. It holds what is, and of what has been only as much
-// as a process's code can still remember: the past of each process whose goroutines have not ended. What properties remember is
-// no part of it; see [explorer.visit].
+// stateHash is the key where it is known what the processes' code does. It holds what is, and of
+// what has been only as much as a process's code can still remember: the past of each process whose
+// goroutines have not ended. What properties remember is no part of it; see [explorer.visit].
 func (l *loop) stateHash() uint64 {
 	key := l.cluster.StateHash(l.steady())
 	if l.idleTicks > 0 {

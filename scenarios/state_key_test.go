@@ -12,8 +12,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Two ways to states that a search takes for one, as far as its keys tell, lead, with the same decisions from there on, to the same events and verdicts. What the code of
-// the processes does is found out by running it.
+// Two ways to states that a search takes for one, as far as its keys tell, lead, with the same
+// decisions from there on, to the same events and verdicts. What the code of the processes does is
+// found out by running it.
 func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	all := []scenarios.Scenario{
 		planned(t, subjects.Textbook(), 2, 1, "any=1"),
@@ -43,8 +44,8 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	t.Logf("%d pairs of ways were compared, %d with a violation", compared, broken)
 }
 
-// comparesFutures looks for states that random walks reach in two ways, and compares how the runs go on from there. It returns how
-// often it has, and how often something broke.
+// comparesFutures looks for states that random walks reach in two ways, and compares how the runs
+// go on from there. It returns how often it has, and how often something broke.
 func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
 	seen := make(map[uint64][]scenarios.Step)
 	for walk := range walks {
@@ -63,7 +64,8 @@ func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, 
 			one, oneBroken := futureAfter(t, s, steps, walk)
 			other, otherBroken := futureAfter(t, s, now.Steps, walk)
 			if one != other || oneBroken != otherBroken {
-				t.Fatalf("%v: after %v\n%s\n%s\nand after %v\n%s\n%s", s, steps, one, oneBroken, now.Steps, other, otherBroken)
+				t.Fatalf("%v: after %v\n%s\n%s\nand after %v\n%s\n%s", s, steps, one, oneBroken, now.Steps,
+					other, otherBroken)
 			}
 			compared++
 			if oneBroken != "" {
@@ -75,23 +77,28 @@ func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, 
 }
 
 // futureAfter returns what happens after the steps, and what it breaks.
-func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, walk int) (events, broken string) {
+func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, walk int) (events,
+	broken string,
+) {
 	result, before := scenarios.GoOn(t, s, steps, scenarios.NewRandom(8, walk))
 	var lines, fired []string
 	now := result.Events[before-1].At
 	for i := range result.Events[before:] {
 		e := result.Events[before+i]
-		line := fmt.Sprintf("%v %v c%d s%d #%d %s %s %s %s %d", e.At-now, e.Kind, e.Process, e.Server, e.Attempt, e.Op, e.Path, e.Name, e.Err, e.Zxid)
+		line := fmt.Sprintf("%v %v c%d s%d #%d %s %s %s %s %d", e.At-now, e.Kind, e.Process, e.Server,
+			e.Attempt, e.Op, e.Path, e.Name, e.Err, e.Zxid)
 		if e.Kind == history.WatchFired {
 			fired = append(fired, line)
 			continue
 		}
-		slices.Sort(fired) // The order in which one write fires watches of different processes decides nothing.
+		// The order in which one write fires watches of different processes decides nothing.
+		slices.Sort(fired)
 		lines, fired = append(append(lines, fired...), line), nil
 	}
 	var verdicts []string
 	for _, v := range result.Violations {
-		if v.Event >= before || v.Property == history.Progress || v.Property == history.NoLeakedNodes || v.Property == history.NoLostWatch {
+		if v.Event >= before || v.Property == history.Progress || v.Property == history.NoLeakedNodes ||
+			v.Property == history.NoLostWatch {
 			verdicts = append(verdicts, v.Signature())
 		}
 	}

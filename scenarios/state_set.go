@@ -1,7 +1,7 @@
 package scenarios
 
-// A stateSet is a set of state keys, 11 to 22 bytes each. Keys are hashes, so the lowest bits say where one belongs; where
-// that place is taken it stands behind.
+// A stateSet is a set of state keys, 11 to 22 bytes each. Keys are hashes, so the lowest bits say
+// where one belongs; where that place is taken it stands behind.
 type stateSet struct {
 	slots []uint64 // a power of two; 0 where there is none
 	count int
@@ -10,7 +10,8 @@ type stateSet struct {
 	fetched uint64 // or else the compiler would see that nothing comes of fetch
 }
 
-// newStateSet returns a set with room for so many keys, so that its memory does not grow until there are more.
+// newStateSet returns a set with room for so many keys, so that its memory does not grow until
+// there are more.
 func newStateSet(keys int) stateSet {
 	slots := 1 << 10
 	for 3*slots < 4*(keys+1) {
@@ -41,8 +42,9 @@ func (s *stateSet) add(key uint64) bool {
 	return true
 }
 
-// prefetch brings the places of the keys into the processor's caches, before each is added. A set of many keys lies in memory all
-// over, and here the loads from there overlap, where one that adds a key waits for each.
+// prefetch brings the places of the keys into the processor's caches, before each is added. A set
+// of many keys lies in memory all over, and here the loads from there overlap, where one that adds
+// a key waits for each.
 func (s *stateSet) prefetch(keys []uint64) {
 	last := uint64(len(s.slots) - 1)
 	for _, key := range keys {

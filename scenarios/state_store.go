@@ -2,10 +2,11 @@ package scenarios
 
 import "slices"
 
-// Which states a search stores. One in which but one step is tried leads to the same state always, and whoever comes to it again
-// comes to that one next: a search that stores only states with several steps goes through the same ones, and holds far fewer
-// (Behrmann, Larsen and Pelánek, "To Store or Not To Store", CAV 2003). Every unstoredMax-th in a row is stored all the same, so that a
-// long way to which many others lead is not gone through again and again.
+// Which states a search stores. One in which but one step is tried leads to the same state always,
+// and whoever comes to it again comes to that one next: a search that stores only states with
+// several steps goes through the same ones, and holds far fewer (Behrmann, Larsen and Pelánek, "To
+// Store or Not To Store", CAV 2003). Every unstoredMax-th in a row is stored all the same, so that
+// a long way to which many others lead is not gone through again and again.
 const unstoredMax = 8
 
 // merges tells whether the search takes pasts for one that make no difference; see state.
@@ -30,7 +31,8 @@ func (x *dfs) visited(key uint64) bool {
 	return false
 }
 
-// onNewState stores the last state of the way, unless but one step is tried there as far as is known.
+// onNewState stores the last state of the way, unless but one step is tried there as far as is
+// known.
 func (x *dfs) onNewState() {
 	last := len(x.path) - 1
 	b := &x.path[last]
@@ -72,7 +74,8 @@ func (l *loop) ranLive() []*localHistory {
 	return pasts
 }
 
-// recordPath notes, in the last state among the first so many of the way that is stored, where the way on from it has led.
+// recordPath notes, in the last state among the first so many of the way that is stored, where the
+// way on from it has led.
 func (x *dfs) recordPath(before int, w continuation) {
 	if mutated == withoutContinuations {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A search that stores only states in which several steps are tried comes to all histories that one comes to which stores all, and
-// to the same verdicts, with far fewer states.
+// A search that stores only states in which several steps are tried comes to all histories that one
+// comes to which stores all, and to the same verdicts, with far fewer states.
 func TestStoringLessLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -29,21 +29,25 @@ func TestStoringLessLosesNothing(t *testing.T) {
 		{subjects.DeafToExpiry(), 2, 1, "expire:c1=1", false},
 		{subjects.LeakOnError(), 1, 1, "any=1", false},
 	} {
-		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan), func(t *testing.T) {
-			e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan), NoMerge: tc.apart}
-			got := search(t, e)
-			want := search(t, *e.Hoarding())
-			if !maps.Equal(got.verdicts, want.verdicts) {
-				t.Errorf("verdicts %v, want %v", got.verdicts, want.verdicts)
-			}
-			for history := range want.histories {
-				if tc.apart && !got.histories[history] {
-					t.Errorf("it does not come to the history %s", history)
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
+			func(t *testing.T) {
+				e := scenarios.Exhaustive{
+					Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					NoMerge:  tc.apart,
 				}
-			}
-			if few, all := got.report.States, want.report.States; 2*few > all {
-				t.Errorf("%d states are stored, and %d if all are", few, all)
-			}
-		})
+				got := search(t, e)
+				want := search(t, *e.Hoarding())
+				if !maps.Equal(got.verdicts, want.verdicts) {
+					t.Errorf("verdicts %v, want %v", got.verdicts, want.verdicts)
+				}
+				for history := range want.histories {
+					if tc.apart && !got.histories[history] {
+						t.Errorf("it does not come to the history %s", history)
+					}
+				}
+				if few, all := got.report.States, want.report.States; 2*few > all {
+					t.Errorf("%d states are stored, and %d if all are", few, all)
+				}
+			})
 	}
 }

@@ -23,18 +23,23 @@ const (
 	Apply                   // a server that is not the leader applies the next transaction
 	Tick                    // time passes to the next deadline
 	Fault                   // a fault strikes the client; the step's name is the fault's
-	Fair                    // from here on no fault strikes, and the default policy decides; only a schedule asks for it, it is no option
+	// from here on no fault strikes, and the default policy decides; only a schedule asks for it, it
+	// is no option
+	Fair
 )
 
-var stepNames = [...]string{Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
-	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick", Fair: "fair"}
+var stepNames = [...]string{
+	Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
+	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick", Fair: "fair",
+}
 
 // A Step is one thing that can happen next.
 type Step struct {
-	Kind    StepKind
-	Fault   faults.Kind // only of Fault
-	Peer    uint8       // of a link, the server at its other end, from 1; 0 of what concerns no link between two
-	Process int32       // from 1; 0 for Tick and Fair; -1 stands for the first server, and so on
+	Kind  StepKind
+	Fault faults.Kind // only of Fault
+	// of a link, the server at its other end, from 1; 0 of what concerns no link between two
+	Peer    uint8
+	Process int32 // from 1; 0 for Tick and Fair; -1 stands for the first server, and so on
 }
 
 // String returns the step's name, such as "serve c1", "tick" or "expire c2".
@@ -48,8 +53,8 @@ func (s Step) String() string {
 	return stepNames[s.Kind] + s.target()
 }
 
-// target returns whom the step concerns: " c1" for the first process, " s1" for the first server, " c1-s2" or " s1-s2" for a
-// link.
+// target returns whom the step concerns: " c1" for the first process, " s1" for the first server, "
+// c1-s2" or " s1-s2" for a link.
 func (s Step) target() string {
 	text := " c" + strconv.Itoa(int(s.Process))
 	if s.Process < 0 {
@@ -84,7 +89,12 @@ func (s Step) thread() int32 {
 }
 
 // onServer returns the step that concerns a server, which is counted from 0.
-func onServer(kind StepKind, server int) Step { return Step{Kind: kind, Process: -int32(server + 1)} }
+func onServer(kind StepKind, server int) Step {
+	return Step{
+		Kind:    kind,
+		Process: -int32(server + 1),
+	}
+}
 
 // server returns the server that the step concerns, counted from 0, and false if it concerns none.
 func (s Step) server() (int, bool) { return -int(s.Process) - 1, s.Process < 0 }
@@ -109,7 +119,8 @@ func ParseStep(name string) (Step, error) {
 			}
 		}
 		for kind := range faults.Kinds {
-			if kind.String() == verb && kind.Strikes() == step.victim() && (kind != faults.PartitionLink || -step.Process < int32(step.Peer)) {
+			if kind.String() == verb && kind.Strikes() == step.victim() && (kind != faults.PartitionLink ||
+				-step.Process < int32(step.Peer)) {
 				return step.struckBy(kind), nil
 			}
 		}
@@ -143,7 +154,8 @@ func numberBehind(text, letter string, most int) (int, bool) {
 	return number, ok && err == nil && number >= 1 && number <= most
 }
 
-// kinds returns the kinds that a step can be of, apart from faults, which concerns whom this one does.
+// kinds returns the kinds that a step can be of, apart from faults, which concerns whom this one
+// does.
 func (s Step) kinds() []StepKind {
 	switch s.victim() {
 	case faults.OneClient:
@@ -183,12 +195,13 @@ type EnabledStep struct {
 	Due bool   // of a tick: a session is about to end, or a client to dial
 }
 
-// defaultIndex returns the index of the step that the default policy takes, which completes every run and is what a
-// schedule deviates from: the oldest message; then healing; then time, while a session is about to end or a client to
-// dial; then the process that has waited longest to enter or leave its critical section; then time without a reason. It
-// never takes a fault, nor ends a pause before its time. Critical sections therefore last for as long as anything else is under way, up to a bound: a
-// process whose turn has been put off for patience messages goes like one of them, so that a lock that never stops
-// sending cannot keep its holder inside.
+// defaultIndex returns the index of the step that the default policy takes, which completes every
+// run and is what a schedule deviates from: the oldest message; then healing; then time, while a
+// session is about to end or a client to dial; then the process that has waited longest to enter or
+// leave its critical section; then time without a reason. It never takes a fault, nor ends a pause
+// before its time. Critical sections therefore last for as long as anything else is under way, up
+// to a bound: a process whose turn has been put off for patience messages goes like one of them, so
+// that a lock that never stops sending cannot keep its holder inside.
 func defaultIndex(enabled []EnabledStep) int {
 	newest := uint64(0)
 	for i := range enabled {
@@ -214,8 +227,10 @@ func defaultIndex(enabled []EnabledStep) int {
 	return best
 }
 
-var classes = [...]int{Serve: 0, Deliver: 0, Log: 0, Apply: 0, Heal: 1, Enter: 3, Leave: 3, Tick: 4,
-	Resume: 5} // A pause lasts for as long as it may; time, which ends it, can always pass.
+var classes = [...]int{
+	Serve: 0, Deliver: 0, Log: 0, Apply: 0, Heal: 1, Enter: 3, Leave: 3, Tick: 4,
+	Resume: 5,
+} // A pause lasts for as long as it may; time, which ends it, can always pass.
 
 const classDue = 2 // of a tick that brings something about
 

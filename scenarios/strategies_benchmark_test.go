@@ -17,13 +17,16 @@ const (
 // broken returns the bundled locks that a search with the model of the client can break.
 func broken() []scenarios.Subject {
 	return []scenarios.Subject{
-		subjects.NoRecheck(), subjects.ExistsThenWait(), subjects.NoGUID(), subjects.LeakOnError(), subjects.DeleteOnce(),
-		subjects.DeafToExpiry(), subjects.NameOrder(), subjects.RetryProtected(), subjects.PresumeExpiry(),
+		subjects.NoRecheck(), subjects.ExistsThenWait(), subjects.NoGUID(), subjects.LeakOnError(),
+		subjects.DeleteOnce(),
+		subjects.DeafToExpiry(), subjects.NameOrder(), subjects.RetryProtected(),
+		subjects.PresumeExpiry(),
 	}
 }
 
-// BenchmarkSchedulesToBug counts how many schedules each strategy takes to find each broken lock, in the scenario that
-// interlock check has by default: the mean over seeds, and how many of them found it.
+// BenchmarkSchedulesToBug counts how many schedules each strategy takes to find each broken lock,
+// in the scenario that interlock check has by default: the mean over seeds, and how many of them
+// found it.
 func BenchmarkSchedulesToBug(b *testing.B) {
 	for _, subject := range broken() {
 		scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()}

@@ -16,14 +16,18 @@ func TestParseStrategy(t *testing.T) {
 			t.Errorf("%q: error %v", name, err)
 		}
 	}
-	for _, name := range []string{"", "luck", "pct0", "pct-1", "pctx", "pct1001", "pos3", "delay0", "Random", "exhaustive"} {
+	for _, name := range []string{
+		"", "luck", "pct0", "pct-1", "pctx", "pct1001", "pos3", "delay0",
+		"Random", "exhaustive",
+	} {
 		if _, err := scenarios.ParseStrategy(name); err == nil {
 			t.Errorf("%q is taken for a strategy", name)
 		}
 	}
 }
 
-// Every strategy draws the same schedule from the same seed and number, and another from another number.
+// Every strategy draws the same schedule from the same seed and number, and another from another
+// number.
 func TestStrategiesAreDeterministic(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	s := scenario(subjects.Textbook(), 3, 2, 3)
@@ -51,8 +55,10 @@ func TestStrategiesAreDeterministic(t *testing.T) {
 func TestPortfolioWorkers(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
-		c := &scenarios.Campaign{Scenario: *scenario(subjects.NoGUID(), 3, 2, 2), Seed: 7, Schedules: 2000, Workers: workers,
-			Strategy: scenarios.PortfolioStrategy}
+		c := &scenarios.Campaign{
+			Scenario: *scenario(subjects.NoGUID(), 3, 2, 2), Seed: 7, Schedules: 2000, Workers: workers,
+			Strategy: scenarios.PortfolioStrategy,
+		}
 		r := c.Run(context.Background(), t)
 		if r.Failure == nil {
 			t.Fatal("nothing was found")
@@ -64,7 +70,8 @@ func TestPortfolioWorkers(t *testing.T) {
 				t.Errorf("%+v, but %s found it", share, r.Failure.Strategy)
 			}
 		}
-		if total != r.Schedules || !slices.ContainsFunc(r.Strategies, func(s scenarios.StrategyStats) bool { return s.Failed }) {
+		if total != r.Schedules ||
+			!slices.ContainsFunc(r.Strategies, func(s scenarios.StrategyStats) bool { return s.Failed }) {
 			t.Errorf("%d schedules in the shares, %d in all: %+v", total, r.Schedules, r.Strategies)
 		}
 		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Failure.Strategy, r.Strategies)
@@ -77,13 +84,16 @@ func TestPortfolioWorkers(t *testing.T) {
 	}
 }
 
-// The portfolio gives more schedules to the strategies that go on to show what is new, and none less than half of its part;
-// for any number of workers the same.
+// The portfolio gives more schedules to the strategies that go on to show what is new, and none
+// less than half of its part; for any number of workers the same.
 func TestPortfolioFollowsWhatIsNew(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
-		c := &scenarios.Campaign{Scenario: *scenario(subjects.Textbook(), 3, 1, 1), Seed: 3, Schedules: 6 * 1024, Workers: workers,
-			Strategy: scenarios.PortfolioStrategy}
+		c := &scenarios.Campaign{
+			Scenario: *scenario(subjects.Textbook(), 3, 1, 1), Seed: 3, Schedules: 6 * 1024,
+			Workers:  workers,
+			Strategy: scenarios.PortfolioStrategy,
+		}
 		r := c.Run(context.Background(), t)
 		if r.Failure != nil || r.Nondeterministic != nil {
 			t.Fatalf("%v, %v", r.Failure, r.Nondeterministic)

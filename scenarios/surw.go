@@ -1,14 +1,16 @@
 package scenarios
 
-// SURW is the selectively uniform random walk: uniform over the orders of the interesting steps alone. It draws which
-// thread takes the next interesting step, by how many each still has before it, and until that has happened no other
-// thread may take one; steps that are not interesting go in any order (Zhao, Wolff, Mathur and Roychoudhury, "Selectively
-// Uniform Concurrency Testing", ASPLOS 2025, section 4).
+// SURW is the selectively uniform random walk: uniform over the orders of the interesting steps
+// alone. It draws which thread takes the next interesting step, by how many each still has before
+// it, and until that has happened no other thread may take one; steps that are not interesting go
+// in any order (Zhao, Wolff, Mathur and Roychoudhury, "Selectively Uniform Concurrency Testing",
+// ASPLOS 2025, section 4).
 //
-// It deviates from the paper in this: what is interesting is fixed, that the server handles a request, where the paper
-// draws a shared variable for each schedule; where only interesting steps of other threads can be taken, because the
-// drawn thread waits for one of them, the draw is made again among those; counts are those of a trial run; faults and
-// time come by chance, see [chances].
+// It deviates from the paper in this: what is interesting is fixed, that the server handles a
+// request, where the paper draws a shared variable for each schedule; where only interesting steps
+// of other threads can be taken, because the drawn thread waits for one of them, the draw is made
+// again among those; counts are those of a trial run; faults and time come by chance, see
+// [chances].
 type SURW struct {
 	faultSampler
 	interesting func(*EnabledStep) bool
@@ -20,8 +22,10 @@ type SURW struct {
 
 // NewSURW returns the strategy that belongs to the seed and the schedule's number.
 func NewSURW(profile *Profile, seed uint64, schedule int) *SURW {
-	return &SURW{faultSampler: newFaultSampler(seed, schedule), interesting: Interesting,
-		left: append([]int(nil), profile.Interesting...)}
+	return &SURW{
+		faultSampler: newFaultSampler(seed, schedule), interesting: Interesting,
+		left: append([]int(nil), profile.Interesting...),
+	}
 }
 
 // Choose draws among the steps that are not interesting and the one that is intended.
@@ -40,7 +44,8 @@ func (s *SURW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 		}
 	}
 	if len(free) == 0 {
-		free = append(free, heads[s.draw(s.left, len(heads), func(i int) int32 { return enabled[heads[i]].thread() })])
+		free = append(free, heads[s.draw(s.left, len(heads),
+			func(i int) int32 { return enabled[heads[i]].thread() })])
 	}
 	s.free = free
 	chosen := free[s.below(uint64(len(free)))]
@@ -53,7 +58,8 @@ func (s *SURW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return chosen
 }
 
-// intend draws the thread that is to take the next interesting step, among those that have one left.
+// intend draws the thread that is to take the next interesting step, among those that have one
+// left.
 func (s *SURW) intend() {
 	s.drawn, s.intended = true, 0
 	total := uint64(0)

@@ -1,12 +1,13 @@
 package scenarios
 
-// symmetric tells whether a step has a twin with a lower number: of the processes to which nothing has happened yet, only
-// the first need move. Any schedule in which another of them does becomes one that is searched if the two change names
-// from beginning to end (Ip and Dill, "Better Verification Through Symmetry", 1996, with nothing but such states).
+// symmetric tells whether a step has a twin with a lower number: of the processes to which nothing
+// has happened yet, only the first need move. Any schedule in which another of them does becomes
+// one that is searched if the two change names from beginning to end (Ip and Dill, "Better
+// Verification Through Symmetry", 1996, with nothing but such states).
 //
-// Processes are not quite alike, so a search has to be asked for this: each has its own randomness and its own names of
-// nodes, which decide in what order listings show them. A lock whose behaviour depends on that can pass a symmetric
-// search and be broken.
+// Processes are not quite alike, so a search has to be asked for this: each has its own randomness
+// and its own names of nodes, which decide in what order listings show them. A lock whose behaviour
+// depends on that can pass a symmetric search and be broken.
 func (x *dfs) symmetric(step Step) bool {
 	if step.Process <= 0 || !x.loop.untouched(step.Process) {
 		return false
@@ -25,7 +26,8 @@ func (l *loop) untouched(number int32) bool {
 	return p.timeline == 0 && !p.served
 }
 
-// untouchedMask returns the processes that are untouched, by their numbers modulo 64: what is tried in a state depends on them.
+// untouchedMask returns the processes that are untouched, by their numbers modulo 64: what is tried
+// in a state depends on them.
 func (l *loop) untouchedMask() (mask uint64) {
 	for _, p := range l.processes {
 		if l.untouched(int32(p.Number)) {

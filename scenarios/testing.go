@@ -11,16 +11,17 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// CheckRapid checks the scenario under rapid: every decision of a schedule is one of rapid's draws, so that rapid
-// shrinks a schedule that fails and leaves a file from which -rapid.failfile reproduces it. The number of schedules is
-// rapid's, -rapid.checks or the variable RAPID_CHECKS. With the real client the test is skipped under the race detector.
+// CheckRapid checks the scenario under rapid: every decision of a schedule is one of rapid's draws,
+// so that rapid shrinks a schedule that fails and leaves a file from which -rapid.failfile
+// reproduces it. The number of schedules is rapid's, -rapid.checks or the variable RAPID_CHECKS.
+// With the real client the test is skipped under the race detector.
 func CheckRapid(t *testing.T, scenario Scenario) {
 	t.Helper()
 	rapid.Check(t, Property(t, scenario))
 }
 
-// Property returns what [CheckRapid] checks, for those who call rapid themselves. It ends the test if the scenario is
-// not valid.
+// Property returns what [CheckRapid] checks, for those who call rapid themselves. It ends the test
+// if the scenario is not valid.
 func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	t.Helper()
 	demandSound(t, &scenario)
@@ -33,8 +34,8 @@ func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	}
 }
 
-// rapidDraws is the strategy that takes its decisions from rapid. The first option that rapid can draw is the default
-// policy's: rapid shrinks towards it.
+// rapidDraws is the strategy that takes its decisions from rapid. The first option that rapid can
+// draw is the default policy's: rapid shrinks towards it.
 type rapidDraws struct{ t *rapid.T }
 
 func (r rapidDraws) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
@@ -60,8 +61,9 @@ func usualFirst(draw, defaultIndex int) int {
 	return draw
 }
 
-// Fuzz makes the scenario the target of go test -fuzz: every byte of the input is a decision. Where the input ends,
-// the default policy goes on. With the real client it is skipped under the race detector.
+// Fuzz makes the scenario the target of go test -fuzz: every byte of the input is a decision. Where
+// the input ends, the default policy goes on. With the real client it is skipped under the race
+// detector.
 func Fuzz(f *testing.F, scenario Scenario) {
 	f.Helper()
 	demandSound(f, &scenario)
@@ -100,6 +102,8 @@ func (r *Result) Describe(scenario *Scenario) string {
 // Timeline returns the run as a timeline, under the name of the scenario. It leads with the first
 // violation.
 func (r *Result) Timeline(scenario *Scenario) *history.Timeline {
-	return &history.Timeline{Title: scenario.String(), Events: r.Events,
-		Processes: columns(r.Events, scenario.Clients), Violations: r.Violations}
+	return &history.Timeline{
+		Title: scenario.String(), Events: r.Events,
+		Processes: columns(r.Events, scenario.Clients), Violations: r.Violations,
+	}
 }

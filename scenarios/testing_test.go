@@ -45,12 +45,17 @@ func underRapid(t *testing.T, scenario scenarios.Scenario) *witness {
 	return w
 }
 
-// A broken lock fails under rapid, which shrinks the schedule and leaves a file that reproduces the failure.
+// A broken lock fails under rapid, which shrinks the schedule and leaves a file that reproduces the
+// failure.
 func TestRapidFailFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	broken := scenarios.Scenario{Subject: subjects.ExistsThenWait(), Clients: 2, Cycles: 1, Faults: faults.Plan{}}
+	broken := scenarios.Scenario{
+		Subject: subjects.ExistsThenWait(), Clients: 2, Cycles: 1,
+		Faults: faults.Plan{},
+	}
 	first := underRapid(t, broken)
-	if !first.failed || !strings.Contains(first.log.String(), "progress: a process waits for the lock for ever") {
+	if !first.failed || !strings.Contains(first.log.String(),
+		"progress: a process waits for the lock for ever") {
 		t.Fatalf("rapid did not find the defect:\n%s", first.log.String())
 	}
 	path := regexp.MustCompile(`-rapid\.failfile="([^"]+)"`).FindStringSubmatch(first.log.String())
@@ -61,7 +66,8 @@ func TestRapidFailFile(t *testing.T) {
 	draws := regexp.MustCompile(`\[rapid\] draw step: (serve|deliver|enter|leave) c[12]|\[rapid\] draw step: tick`).
 		FindAllString(first.log.String(), -1)
 	if len(draws) < 10 || len(draws) > 100 {
-		t.Errorf("rapid shows %d steps, want those of one short schedule:\n%s", len(draws), first.log.String())
+		t.Errorf("rapid shows %d steps, want those of one short schedule:\n%s", len(draws),
+			first.log.String())
 	}
 	absolute, err := filepath.Abs(path[1])
 	if err != nil {
@@ -72,7 +78,8 @@ func TestRapidFailFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer flag.Set("rapid.failfile", "")
-	if second := underRapid(t, broken); !second.failed || !strings.Contains(second.log.String(), "failed after 0 tests") {
+	if second := underRapid(t, broken); !second.failed ||
+		!strings.Contains(second.log.String(), "failed after 0 tests") {
 		t.Errorf("the fail file does not reproduce the failure:\n%s", second.log.String())
 	}
 }

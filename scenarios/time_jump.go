@@ -7,10 +7,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A timeJump is time that passes, tick by tick, until something has happened: a transaction, something that a process has
-// done, or a step that could not be taken before. A client that has tried in vain to connect is
-// something only where its link could be healed. Where nothing
-// is bound to happen a timeJump is a single tick.
+// A timeJump is time that passes, tick by tick, until something has happened: a transaction,
+// something that a process has done, or a step that could not be taken before. A client that has
+// tried in vain to connect is something only where its link could be healed. Where nothing is bound
+// to happen a timeJump is a single tick.
 type timeJump struct {
 	active bool // way
 	zxid   int64
@@ -23,21 +23,27 @@ func (l *timeJump) begin(loop *loop, enabled []EnabledStep) {
 	l.steps = possible(l.steps[:0], enabled)
 }
 
-// continues tells, in the state after a tick, whether nothing has happened yet. The events from the given one on are those of
-// the tick.
+// continues tells, in the state after a tick, whether nothing has happened yet. The events from the
+// given one on are those of the tick.
 func (l *timeJump) continues(loop *loop, enabled []EnabledStep, from int) bool {
 	if !l.active {
 		return false
 	}
-	l.active = (len(l.steps) == 0 || loop.awaitsTime()) && loop.cluster.Zxid() == l.zxid && slices.Equal(possible(nil, enabled), l.steps) &&
-		!slices.ContainsFunc(loop.log.Events()[from:], func(e history.Event) bool { return e.Kind <= history.Finished || l.changed(&e) })
+	l.active = (len(l.steps) == 0 || loop.awaitsTime()) && loop.cluster.Zxid() == l.zxid &&
+		slices.Equal(possible(nil, enabled), l.steps) &&
+		!slices.ContainsFunc(loop.log.Events()[from:],
+			func(e history.Event) bool { return e.Kind <= history.Finished || l.changed(&e) })
 	return l.active
 }
 
-// changed tells whether an event is that of a client that has tried in vain to connect, and that could have succeeded if
-// its link had been healed before.
+// changed tells whether an event is that of a client that has tried in vain to connect, and that
+// could have succeeded if its link had been healed before.
 func (l *timeJump) changed(e *history.Event) bool {
-	return e.Kind == history.SessionState && slices.ContainsFunc(l.steps, func(s Step) bool { return s.Kind == Heal && s.Process == e.Process })
+	return e.Kind == history.SessionState &&
+		slices.ContainsFunc(l.steps, func(s Step) bool {
+			return s.Kind == Heal &&
+				s.Process == e.Process
+		})
 }
 
 // possible appends the steps among the options that are neither ticks nor faults.
@@ -54,9 +60,10 @@ func tickOf(enabled []EnabledStep) int {
 	return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Kind == Tick })
 }
 
-// awaitsTime reports whether an effect of a fault waits for time alone: the end of a session without a connection, a client whose
-// link is up and that is going to dial, a client that is going to give its connection up because messages are held, the end of a
-// pause, or a server that is going to find out that it is cut off. Timers of processes do not count.
+// awaitsTime reports whether an effect of a fault waits for time alone: the end of a session
+// without a connection, a client whose link is up and that is going to dial, a client that is going
+// to give its connection up because messages are held, the end of a pause, or a server that is
+// going to find out that it is cut off. Timers of processes do not count.
 func (l *loop) awaitsTime() bool {
 	if !l.struck {
 		return false
@@ -66,9 +73,11 @@ func (l *loop) awaitsTime() bool {
 			continue
 		}
 		requests, replies := p.link.Stalled()
-		if p.link.Paused() || p.link.Connected() && (requests || replies) || !p.link.Connected() && !p.link.Down() {
+		if p.link.Paused() || p.link.Connected() && (requests || replies) || !p.link.Connected() &&
+			!p.link.Down() {
 			return true
 		}
 	}
-	return l.cluster.PartitionNoticed() || slices.ContainsFunc(l.cluster.SessionList(), func(s simzk.SessionInfo) bool { return s.Server < 0 })
+	return l.cluster.PartitionNoticed() || slices.ContainsFunc(l.cluster.SessionList(),
+		func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Totals is what the schedules of a campaign have tested, so that one that found nothing can be told from one that tried
-// nothing.
+// A Totals is what the schedules of a campaign have tested, so that one that found nothing can be
+// told from one that tried nothing.
 type Totals struct {
 	Vacuity history.Vacuity
 	Cost    history.Cost
@@ -15,8 +15,8 @@ type Totals struct {
 	Reached []int // for each goal of the subject, how many schedules have reached it
 }
 
-// Effort is how long the schedules of a campaign took, over all workers, and how long of that their checks did. It depends
-// on the machine.
+// Effort is how long the schedules of a campaign took, over all workers, and how long of that their
+// checks did. It depends on the machine.
 type Effort struct{ Running, Checking time.Duration }
 
 // add adds a run.
@@ -59,9 +59,10 @@ func (e Effort) CheckingShare() float64 {
 
 // A SometimesCount says how many schedules of a campaign have reached a goal.
 type SometimesCount struct {
-	Name       string `json:"name"`
-	Applicable bool   `json:"applicable"` // the scenario has the processes and the faults that the goal takes
-	Schedules  int    `json:"schedules"`
+	Name string `json:"name"`
+	// the scenario has the processes and the faults that the goal takes
+	Applicable bool `json:"applicable"`
+	Schedules  int  `json:"schedules"`
 }
 
 // SometimesCounts returns how often each goal of the campaign's subject was reached.
@@ -77,9 +78,9 @@ func (c *Campaign) SometimesCounts(r *Report) []SometimesCount {
 	return goals
 }
 
-// NeverReached returns the names of the goals that a campaign could have reached and has not. One that was cut short by a
-// failure, or by a signal, has not missed anything, nor has an exhaustive search, whose schedules share what they have in
-// common.
+// NeverReached returns the names of the goals that a campaign could have reached and has not. One
+// that was cut short by a failure, or by a signal, has not missed anything, nor has an exhaustive
+// search, whose schedules share what they have in common.
 func (c *Campaign) NeverReached(r *Report) []string {
 	var missed []string
 	if !r.finished() || r.Exhaustive || r.Schedules < sometimesAfter {
@@ -93,6 +94,7 @@ func (c *Campaign) NeverReached(r *Report) []string {
 	return missed
 }
 
-// goalsAfter is how many schedules a campaign must have run to be blamed for a goal that it has not reached: by then even
-// the rarest of the goals of package history are reached twenty times by the locks that have them.
+// goalsAfter is how many schedules a campaign must have run to be blamed for a goal that it has not
+// reached: by then even the rarest of the goals of package history are reached twenty times by the
+// locks that have them.
 const sometimesAfter = 5000

@@ -1,12 +1,13 @@
 package scenarios
 
-// URW is the uniform random walk: a thread runs with a chance in proportion to the steps that it still has before it,
-// which makes all interleavings of threads that do not block each other equally likely; a random walk prefers those in
-// which short threads end early (Zhao, Wolff, Mathur and Roychoudhury, "Selectively Uniform Concurrency Testing", ASPLOS
-// 2025, section 3).
+// URW is the uniform random walk: a thread runs with a chance in proportion to the steps that it
+// still has before it, which makes all interleavings of threads that do not block each other
+// equally likely; a random walk prefers those in which short threads end early (Zhao, Wolff, Mathur
+// and Roychoudhury, "Selectively Uniform Concurrency Testing", ASPLOS 2025, section 3).
 //
-// It deviates from the paper in this: threads are all there from the start; how many steps they have is what a trial run
-// says, and a thread that takes more counts as having one left; faults and time come by chance, see [chances].
+// It deviates from the paper in this: threads are all there from the start; how many steps they
+// have is what a trial run says, and a thread that takes more counts as having one left; faults and
+// time come by chance, see [chances].
 type URW struct {
 	faultSampler
 	left []int
@@ -14,7 +15,10 @@ type URW struct {
 
 // NewURW returns the strategy that belongs to the seed and the schedule's number.
 func NewURW(profile *Profile, seed uint64, schedule int) *URW {
-	return &URW{faultSampler: newFaultSampler(seed, schedule), left: append([]int(nil), profile.Events...)}
+	return &URW{
+		faultSampler: newFaultSampler(seed, schedule),
+		left:         append([]int(nil), profile.Events...),
+	}
 }
 
 // Choose draws a thread and returns its next step.
@@ -23,7 +27,8 @@ func (u *URW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 		return i
 	}
 	heads := u.heads(enabled)
-	chosen := heads[u.draw(u.left, len(heads), func(i int) int32 { return enabled[heads[i]].thread() })]
+	chosen := heads[u.draw(u.left, len(heads),
+		func(i int) int32 { return enabled[heads[i]].thread() })]
 	if thread := int(enabled[chosen].thread()); thread < len(u.left) {
 		u.left[thread]--
 	}

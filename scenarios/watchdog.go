@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// standstillLimit is how long a run may take over a step of its own, which mostly takes microseconds.
+// standstillLimit is how long a run may take over a step of its own, which mostly takes
+// microseconds.
 var watchdogLimit = 30 * time.Second
 
-// A watchdog is looked out for while a run is under way. Virtual time and the harness wait until every goroutine of the lock
-// is blocked on something of its own run, so one that is not stops them for good, and nothing can interrupt it. All that is
-// left is to say so and to end the program, as package testing does with a test that takes too long, but sooner and with the
-// cause.
+// A watchdog is looked out for while a run is under way. Virtual time and the harness wait until
+// every goroutine of the lock is blocked on something of its own run, so one that is not stops them
+// for good, and nothing can interrupt it. All that is left is to say so and to end the program, as
+// package testing does with a test that takes too long, but sooner and with the cause.
 type watchdog struct {
 	timer    *time.Timer
 	running  atomic.Bool
@@ -29,7 +30,8 @@ type watchdog struct {
 // saying is held by whoever ends the program.
 var stackReport sync.Mutex
 
-// watch looks out from now on, until the function that it returns is called. Only one goroutine may call it.
+// watch looks out from now on, until the function that it returns is called. Only one goroutine may
+// call it.
 func (s *watchdog) watch() (end func()) {
 	s.progress.Add(1)
 	s.running.Store(true)
@@ -46,8 +48,8 @@ func (s *watchdog) end() {
 	s.timer.Stop()
 }
 
-// check ends the program if nothing has happened since it last looked, and had not before either: a program that was stopped
-// for a while has not stood still.
+// check ends the program if nothing has happened since it last looked, and had not before either: a
+// program that was stopped for a while has not stood still.
 func (s *watchdog) check() {
 	if !s.running.Load() {
 		return
@@ -56,10 +58,14 @@ func (s *watchdog) check() {
 		s.seen, s.times = turns, 0
 	} else if s.times++; s.times == 2 {
 		stackReport.Lock() // Of several workers that stand still one has to say so.
-		panic(fmt.Sprintf("interlock: a run has stood still for %v, because of what goroutines of the lock do:\n%s\n"+
-			"A lock cannot be tested while a goroutine of it waits for a sync.Mutex whose owner waits for ZooKeeper, a channel or time\n"+
-			"(a channel with one place serves as a mutex that can), waits for a network, a file or a channel that was made outside of\n"+
-			"the run, such as by a package's variable, or loops without sending anything or sleeping.", watchdogLimit, unblocked()))
+		panic(fmt.Sprintf("interlock: a run has stood still for %v, because of what goroutines of the "+
+			"lock do:\n%s\n"+
+			"A lock cannot be tested while a goroutine of it waits for a sync.Mutex whose owner waits for "+
+			"ZooKeeper, a channel or time\n"+
+			"(a channel with one place serves as a mutex that can), waits for a network, a file or a "+
+			"channel that was made outside of\n"+
+			"the run, such as by a package's variable, or loops without sending anything or sleeping.",
+			watchdogLimit, unblocked()))
 	}
 	s.timer.Reset(watchdogLimit / 2)
 }

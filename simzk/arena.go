@@ -1,9 +1,11 @@
 package simzk
 
-// A arena is where the first values of a run are made, in memory that is used again for the next one.
+// A arena is where the first values of a run are made, in memory that is used again for the next
+// one.
 type arena[T any] []T
 
-// next returns a value that is empty. There is room for as many as are kept; those beyond are made by themselves.
+// next returns a value that is empty. There is room for as many as are kept; those beyond are made
+// by themselves.
 func (s *arena[T]) next(kept int) *T {
 	if *s == nil {
 		*s = make(arena[T], 0, kept)

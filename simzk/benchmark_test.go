@@ -40,7 +40,8 @@ func BenchmarkServeDeliver(b *testing.B) {
 	conn.TearDown()
 }
 
-// One iteration is a client that comes, watches a node of its own and goes, while ten thousand others watch theirs.
+// One iteration is a client that comes, watches a node of its own and goes, while ten thousand
+// others watch theirs.
 func BenchmarkLeave(b *testing.B) {
 	const others = 10_000
 	cluster := simzk.New(simzk.Config{}, nil)
@@ -53,8 +54,14 @@ func BenchmarkLeave(b *testing.B) {
 	}
 	come := func(n int) *simzk.Link {
 		link := cluster.Accept(0, "127.0.0.1", deafSocket{})
-		ask(link, wire.AppendConnectRequest(nil, &wire.ConnectRequest{TimeoutMillis: 10_000, Password: make([]byte, 16)}))
-		ask(link, wire.AppendRequest(nil, &wire.Request{Xid: 1, Op: wire.OpExists, Path: "/" + strconv.Itoa(n), Watch: true}))
+		ask(link, wire.AppendConnectRequest(nil, &wire.ConnectRequest{
+			TimeoutMillis: 10_000,
+			Password:      make([]byte, 16),
+		}))
+		ask(link, wire.AppendRequest(nil, &wire.Request{
+			Xid: 1, Op: wire.OpExists,
+			Path: "/" + strconv.Itoa(n), Watch: true,
+		}))
 		return link
 	}
 	for i := range others {

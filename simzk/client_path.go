@@ -2,8 +2,9 @@ package simzk
 
 import "github.com/interlock-sim/interlock/simzk/tree"
 
-// clientTakes tells whether go-zookeeper/zk lets a path through to the server (validatePath). It is not as strict as the
-// server: it takes characters beyond 16 bits, and a dot as the first name of several.
+// clientTakes tells whether go-zookeeper/zk lets a path through to the server (validatePath). It is
+// not as strict as the server: it takes characters beyond 16 bits, and a dot as the first name of
+// several.
 func clientTakes(path string, sequential bool) bool {
 	switch {
 	case tree.Ordinary(path):
@@ -25,8 +26,8 @@ func clientTakes(path string, sequential bool) bool {
 	return true
 }
 
-// endsDots tells whether a dot between two parts of a path completes a name that is "." or "..". Where the dot is the
-// first character after the root, the client overlooks the slash behind it.
+// endsDots tells whether a dot between two parts of a path completes a name that is "." or "..".
+// Where the dot is the first character after the root, the client overlooks the slash behind it.
 func endsDots(before, after string) bool {
 	last := len(before) - 1
 	if before[last] == '.' {
@@ -36,5 +37,6 @@ func endsDots(before, after string) bool {
 }
 
 func forbidden(r rune) bool {
-	return r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xf000 <= r && r <= 0xf8ff || 0xfff0 <= r && r < 0xffff
+	return r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xf000 <= r && r <= 0xf8ff || 0xfff0 <= r &&
+		r < 0xffff
 }

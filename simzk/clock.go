@@ -2,7 +2,8 @@ package simzk
 
 import "time"
 
-// A clock is that of a server. It may go faster or slower than the virtual time, which is that of the processes.
+// A clock is that of a server. It may go faster or slower than the virtual time, which is that of
+// the processes.
 type clock struct {
 	reading time.Duration // what it showed
 	at      time.Duration // when it showed that
@@ -28,24 +29,28 @@ func (k clock) when(reading time.Duration) time.Duration {
 	return k.at + ((reading-k.reading)*100+percent-1)/percent
 }
 
-// SetClockRate makes a server's clock go at so many percent of the speed of the processes' clocks, from now on. A leader
-// times sessions by its clock.
+// SetClockRate makes a server's clock go at so many percent of the speed of the processes' clocks,
+// from now on. A leader times sessions by its clock.
 func (c *Cluster) SetClockRate(server, percent int) {
 	s := &c.servers[server]
-	s.clock = clock{reading: s.clock.read(c.now), at: c.now, percent: int64(percent), before: s.clock.percent}
+	s.clock = clock{
+		reading: s.clock.read(c.now), at: c.now, percent: int64(percent),
+		before: s.clock.percent,
+	}
 }
 
 // ClockRate returns at how many percent of the processes' speed a server's clock goes.
 func (c *Cluster) ClockRate(server int) int { return int(c.servers[server].clock.percent) }
 
-// JumpClock sets the wall clock of a server ahead, or back. Sessions are not timed by wall clocks; the times of creation
-// and modification that nodes have are the leader's.
+// JumpClock sets the wall clock of a server ahead, or back. Sessions are not timed by wall clocks;
+// the times of creation and modification that nodes have are the leader's.
 func (c *Cluster) JumpClock(server int, by time.Duration) { c.servers[server].ahead += by }
 
 // ClockAhead returns how far a server's wall clock is ahead.
 func (c *Cluster) ClockAhead(server int) time.Duration { return c.servers[server].ahead }
 
-// leaderClock is by which sessions are timed: that of the leader, or of whoever led last while there is none.
+// leaderClock is by which sessions are timed: that of the leader, or of whoever led last while
+// there is none.
 func (c *Cluster) leaderClock() clock {
 	if c.leader == noLeader {
 		return trueClock

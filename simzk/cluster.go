@@ -1,12 +1,13 @@
 // Package simzk is a simulated ZooKeeper whose every move is a decision of the caller.
 //
-// A [Cluster] holds the ensemble and the links to its clients. It does nothing by itself: requests wait until
-// [Cluster.Serve], replies and watch events until [Cluster.Deliver], time stands still until [Cluster.Advance]. Each
-// link is FIFO in both directions, as TCP is; between links any order can be chosen.
+// A [Cluster] holds the ensemble and the links to its clients. It does nothing by itself: requests
+// wait until [Cluster.Serve], replies and watch events until [Cluster.Deliver], time stands still
+// until [Cluster.Advance]. Each link is FIFO in both directions, as TCP is; between links any order
+// can be chosen.
 //
-// Lock code meets the cluster through a modelled client, [Conn], which has the methods and the errors of *zk.Conn of
-// github.com/go-zookeeper/zk v1.0.4, or through that client itself, over connections in memory: [RealConn]. Other
-// programs meet it through a [Socket].
+// Lock code meets the cluster through a modelled client, [Conn], which has the methods and the
+// errors of *zk.Conn of github.com/go-zookeeper/zk v1.0.4, or through that client itself, over
+// connections in memory: [RealConn]. Other programs meet it through a [Socket].
 package simzk
 
 import (
@@ -32,33 +33,37 @@ type Config struct {
 	SessionTimeout time.Duration // granted to every modelled client; 4 s unless set
 	TickTime       time.Duration // to which the ends of sessions are rounded; 2 s unless set
 
-	// The bounds within which a client over the wire gets the timeout that it asks for; 2 and 20 ticks unless set.
+	// The bounds within which a client over the wire gets the timeout that it asks for; 2 and 20 ticks
+	// unless set.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 
-	Version       Version
-	Servers       int      // how many; 1 unless set
-	Members       []Member // the servers, where the ensemble is to have a configuration; Servers does not count then
-	Reconfig      bool     // reconfigs are allowed
-	LoneVoter     bool     // a reconfig may leave a single voter (standaloneEnabled=false)
-	SuperDigest   string   // user:digest of the superuser; nobody is unless set
-	ExtendedTypes bool     // TTL nodes are allowed
-	SequenceWraps bool     // see [tree.Rules]
-	FirstSession  int64    // added to the ids of sessions, so that those of an earlier cluster are not taken for its own
-	Lag           bool     // servers other than the leader apply transactions only by [Cluster.Apply]
-	EpochMillis   int64    // the time at which the cluster begins, in milliseconds since 1970
-	Down          bool     // no server runs until [Cluster.StartServer]
+	Version Version
+	Servers int // how many; 1 unless set
+	// the servers, where the ensemble is to have a configuration; Servers does not count then
+	Members       []Member
+	Reconfig      bool   // reconfigs are allowed
+	LoneVoter     bool   // a reconfig may leave a single voter (standaloneEnabled=false)
+	SuperDigest   string // user:digest of the superuser; nobody is unless set
+	ExtendedTypes bool   // TTL nodes are allowed
+	SequenceWraps bool   // see [tree.Rules]
+	// added to the ids of sessions, so that those of an earlier cluster are not taken for its own
+	FirstSession int64
+	Lag          bool  // servers other than the leader apply transactions only by [Cluster.Apply]
+	EpochMillis  int64 // the time at which the cluster begins, in milliseconds since 1970
+	Down         bool  // no server runs until [Cluster.StartServer]
 
-	// Posted, unless nil, is called when a message waits for a client that none has waited for, so that a caller with
-	// many clients need not look at all of them; see [Link.Deliverable].
+	// Posted, unless nil, is called when a message waits for a client that none has waited for, so
+	// that a caller with many clients need not look at all of them; see [Link.Deliverable].
 	Posted func(*Link)
 
-	// Settle is called between two wake-ups of one step, to let the process that was woken come to rest. Without it
-	// the Go scheduler would have something to decide. Nil means that nothing needs to settle.
+	// Settle is called between two wake-ups of one step, to let the process that was woken come to
+	// rest. Without it the Go scheduler would have something to decide. Nil means that nothing needs
+	// to settle.
 	Settle func()
 }
 
-// A Cluster is a simulated ensemble with its clients. Its methods must be called by one goroutine at a time, and only
-// while every process is blocked; the methods of the clients are the exception.
+// A Cluster is a simulated ensemble with its clients. Its methods must be called by one goroutine
+// at a time, and only while every process is blocked; the methods of the clients are the exception.
 type Cluster struct {
 	config   Config
 	history  *history.Log
@@ -115,9 +120,9 @@ func New(config Config, log *history.Log) *Cluster {
 	return c
 }
 
-// Reset makes the cluster what [New] returns, in the memory that it has: whoever makes many clusters one after the other
-// saves most of what one costs. Everything that belonged to it is void, above all its modelled clients, so no goroutine
-// may be left that uses one.
+// Reset makes the cluster what [New] returns, in the memory that it has: whoever makes many
+// clusters one after the other saves most of what one costs. Everything that belonged to it is
+// void, above all its modelled clients, so no goroutine may be left that uses one.
 func (c *Cluster) Reset(config Config, log *history.Log) {
 	if config.SessionTimeout == 0 {
 		config.SessionTimeout = 4 * time.Second
@@ -136,10 +141,14 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 	}
 	old := *c
 	*c = Cluster{
-		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(), leader: noLeader,
+		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(),
+		leader:  noLeader,
 		servers: newServers(&config), mutation: mutated, timeout: old.timeout,
 		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
-		memory: memory{conns: old.conns, watchSpace: old.watchSpace.reset(), sessionSpace: old.sessionSpace.reset()},
+		memory: memory{
+			conns: old.conns, watchSpace: old.watchSpace.reset(),
+			sessionSpace: old.sessionSpace.reset(),
+		},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {
 		c.timeout = config.SessionTimeout.String()
@@ -161,8 +170,10 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 }
 
 func (c *Cluster) rules() tree.Rules {
-	return tree.Rules{SequenceWraps: c.config.SequenceWraps, ExtendedTypes: c.config.ExtendedTypes,
-		ExistsNeedsRead: c.config.Version >= V39, IPv6: c.config.Version >= V39}
+	return tree.Rules{
+		SequenceWraps: c.config.SequenceWraps, ExtendedTypes: c.config.ExtendedTypes,
+		ExistsNeedsRead: c.config.Version >= V39, IPv6: c.config.Version >= V39,
+	}
 }
 
 func (c *Cluster) record(e history.Event) {
@@ -171,12 +182,13 @@ func (c *Cluster) record(e history.Event) {
 	}
 }
 
-// Activity receives a value when a process has sent something since the last receive. A caller that lets time pass
-// can thereby stop at the instant at which a process's own timer made it act, if it first receives what is old.
+// Activity receives a value when a process has sent something since the last receive. A caller that
+// lets time pass can thereby stop at the instant at which a process's own timer made it act, if it
+// first receives what is old.
 func (c *Cluster) Activity() <-chan struct{} { return c.activity }
 
-// Woken tells whether what was done since it was last asked may have woken a goroutine of a process. Where it has not, there is
-// nothing that has to come to rest.
+// Woken tells whether what was done since it was last asked may have woken a goroutine of a
+// process. Where it has not, there is nothing that has to come to rest.
 func (c *Cluster) Woken() bool {
 	stirred := c.woken || c.opaque
 	c.woken = false
@@ -189,8 +201,9 @@ func (c *Cluster) NextAge() uint64 {
 	return c.age
 }
 
-// RenumberAges gives all that is under way new ages, in canonical order: by link, requests before replies, and the proposals last. A
-// policy that goes by ages then depends on nothing that [Cluster.StateHash] leaves out.
+// RenumberAges gives all that is under way new ages, in canonical order: by link, requests before
+// replies, and the proposals last. A policy that goes by ages then depends on nothing that
+// [Cluster.StateHash] leaves out.
 func (c *Cluster) RenumberAges() {
 	for _, l := range c.links {
 		for _, r := range l.toServer {
@@ -205,14 +218,16 @@ func (c *Cluster) RenumberAges() {
 	}
 }
 
-// Tree returns the znodes, of several servers as the leader will have them once all that is proposed is committed.
+// Tree returns the znodes, of several servers as the leader will have them once all that is
+// proposed is committed.
 func (c *Cluster) Tree() *tree.Tree { return c.tree }
 
 // Prepare carries out a write at all servers, before any client is connected.
 func (c *Cluster) Prepare(w *tree.Write) { c.prepare(func(t *tree.Tree) { t.Apply(w) }) }
 
-// PrepareSequence makes n the number that the next sequential child of a node gets, before any client is connected. It
-// stands in for n creations by a transaction each, so that a run can come to the end of the numbers.
+// PrepareSequence makes n the number that the next sequential child of a node gets, before any
+// client is connected. It stands in for n creations by a transaction each, so that a run can come
+// to the end of the numbers.
 func (c *Cluster) PrepareSequence(path string, n int32) {
 	c.prepare(func(t *tree.Tree) { t.SetSequence(path, n) })
 	c.zxid += int64(n)
@@ -246,8 +261,9 @@ func (c *Cluster) Links() []*Link { return c.links }
 // Sessions returns how many sessions live.
 func (c *Cluster) Sessions() int { return len(c.sessions) }
 
-// Collect takes the requests that processes have sent since the last call and puts them on their way. The order in
-// which goroutines happened to send them has no influence: they are taken by process and then by content.
+// Collect takes the requests that processes have sent since the last call and puts them on their
+// way. The order in which goroutines happened to send them has no influence: they are taken by
+// process and then by content.
 func (c *Cluster) Collect() {
 	for _, l := range c.links {
 		if !l.paused {
@@ -256,8 +272,8 @@ func (c *Cluster) Collect() {
 	}
 }
 
-// Deliver hands the client the oldest message that the server has sent it. It panics if there is none; see
-// [Link.Deliverable].
+// Deliver hands the client the oldest message that the server has sent it. It panics if there is
+// none; see [Link.Deliverable].
 func (c *Cluster) Deliver(l *Link) {
 	next := 0
 	if c.mutation == reordersAnswers {
@@ -272,8 +288,8 @@ func (c *Cluster) Deliver(l *Link) {
 	l.end.deliver(m)
 }
 
-// Deadline returns the earliest time at which something happens by itself, a session's end or a client's next try to
-// connect, and false if there is none.
+// Deadline returns the earliest time at which something happens by itself, a session's end or a
+// client's next try to connect, and false if there is none.
 func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	for _, s := range c.sessions {
 		if s.counting() && c.leader != noLeader {
@@ -300,8 +316,8 @@ func earlier(at time.Duration, ok bool, other time.Duration) (time.Duration, boo
 	return other, true
 }
 
-// Advance sets the time. What was due by then happens: sessions end first, then clients dial. The caller must not
-// pass over a [Cluster.Deadline].
+// Advance sets the time. What was due by then happens: sessions end first, then clients dial. The
+// caller must not pass over a [Cluster.Deadline].
 func (c *Cluster) Advance(now time.Duration) {
 	c.now = now
 	c.noticePartitions()
@@ -318,8 +334,9 @@ func (c *Cluster) Advance(now time.Duration) {
 	}
 }
 
-// Keep sets the time and does nothing of what is due. Sessions end at multiples of the tick only, so a caller none of
-// whose clients dials by itself needs [Cluster.Advance] but once a tick, and this in between.
+// Keep sets the time and does nothing of what is due. Sessions end at multiples of the tick only,
+// so a caller none of whose clients dials by itself needs [Cluster.Advance] but once a tick, and
+// this in between.
 func (c *Cluster) Keep(now time.Duration) { c.now = now }
 
 // Dispose deletes the containers and TTL nodes that are due, as a leader does once a minute.
@@ -335,8 +352,9 @@ func (c *Cluster) Dispose() {
 	}
 }
 
-// Key returns 64 bits over all that decides what the ensemble and the clients will do: equal keys, equal futures
-// given equal decisions, except that the time is counted only as far as sessions and reconnects depend on it.
+// Key returns 64 bits over all that decides what the ensemble and the clients will do: equal keys,
+// equal futures given equal decisions, except that the time is counted only as far as sessions and
+// reconnects depend on it.
 func (c *Cluster) Key() uint64 {
 	key := fold(c.tree.Hash(), uint64(c.zxid))
 	for _, s := range c.sessions {

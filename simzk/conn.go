@@ -13,13 +13,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Conn is a modelled client: it has the methods of *zk.Conn and does what go-zookeeper/zk v1.0.4 does, without
-// sockets or goroutines of its own. These methods may be called by any goroutine of the client's process; they block
-// until the cluster's caller has let the request through. A goroutine that calls one after its process has crashed
-// ends there, by [runtime.Goexit].
+// A Conn is a modelled client: it has the methods of *zk.Conn and does what go-zookeeper/zk v1.0.4
+// does, without sockets or goroutines of its own. These methods may be called by any goroutine of
+// the client's process; they block until the cluster's caller has let the request through. A
+// goroutine that calls one after its process has crashed ends there, by [runtime.Goexit].
 //
-// Where the client leaves something to chance, by a select among several channels or the order of a map, the model
-// always does the same of what the client may do.
+// Where the client leaves something to chance, by a select among several channels or the order of a
+// map, the model always does the same of what the client may do.
 type Conn struct {
 	*Link
 	link Link // to which the pointer above points
@@ -66,8 +66,10 @@ type connState struct {
 
 	keepalive
 
-	credentials []credential // that the server has accepted, which every new connection has to be told again
-	proved      int          // how many of them this connection has been told; only while phase is proving
+	// that the server has accepted, which every new connection has to be told again
+	credentials []credential
+	// how many of them this connection has been told; only while phase is proving
+	proved int
 
 	closing  bool    // Close has been called; the client does not connect again
 	unsent   []*call // wait for a connection
@@ -84,11 +86,15 @@ type connState struct {
 // A call is a request of a modelled client and whoever waits for its answer.
 type call struct {
 	request
-	answer *tree.Result    // as the caller gets to know it: without anything in it if the call has failed by itself
+	// as the caller gets to know it: without anything in it if the call has failed by itself
+	answer *tree.Result
 	err    error           // what the caller gets to know
 	events <-chan zk.Event // where the watch that the call has set will tell
-	watch  int32           // the number of the channel that the watch tells on, where a [StubClient] has made the call
-	done   chan struct{}   // receives once; closed without a value when the run is torn down. Nil for the client's own requests.
+	// the number of the channel that the watch tells on, where a [StubClient] has made the call
+	watch int32
+	// receives once; closed without a value when the run is torn down. Nil for the client's own
+	// requests.
+	done chan struct{}
 }
 
 // How many of these a client has in most runs.
@@ -101,7 +107,9 @@ const (
 // A credential is what a process has proved its identity with.
 type credential struct {
 	scheme string
-	data   []byte // the caller's own slice, as go-zookeeper/zk keeps it: who overwrites a password sends the rest again
+	// the caller's own slice, as go-zookeeper/zk keeps it: who overwrites a password sends the rest
+	// again
+	data []byte
 }
 
 // phase says how far the client is in having a connection.
@@ -124,7 +132,8 @@ const (
 	late                       // when the next call is answered
 )
 
-// dialPause is how long the client waits once it has tried all servers, and with a single one that is always.
+// dialPause is how long the client waits once it has tried all servers, and with a single one that
+// is always.
 const dialPause = time.Second
 
 // closePause is how long Close waits for its answer.
@@ -146,8 +155,8 @@ type watcher struct {
 	channels []watchChannel
 }
 
-// A watchersKey is what the watchers of a client add to its key: it is the same until one comes or goes, or the tree changes, or
-// what the client knows of it.
+// A watchersKey is what the watchers of a client add to its key: it is the same until one comes or
+// goes, or the tree changes, or what the client knows of it.
 type watchersKey struct {
 	key   uint64
 	tree  uint64 // by its hash
@@ -155,14 +164,15 @@ type watchersKey struct {
 	known bool
 }
 
-// A watchChannel is what a call that has set a watch gives its caller, or the number of that where a [StubClient] is the
-// caller.
+// A watchChannel is what a call that has set a watch gives its caller, or the number of that where
+// a [StubClient] is the caller.
 type watchChannel struct {
 	channel chan zk.Event
 	number  int32
 }
 
-// Connect adds a modelled client that already has a session. Processes are numbered from 1 in the order of the calls.
+// Connect adds a modelled client that already has a session. Processes are numbered from 1 in the
+// order of the calls.
 func (c *Cluster) Connect() *Conn {
 	conn := c.newConn()
 	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
@@ -173,7 +183,8 @@ func (c *Cluster) Connect() *Conn {
 	return conn
 }
 
-// Join adds a modelled client in the middle of a run. It connects, and opens its session, like any that has lost both.
+// Join adds a modelled client in the middle of a run. It connects, and opens its session, like any
+// that has lost both.
 func (c *Cluster) Join() *Conn {
 	conn := c.newConn()
 	conn.host = (conn.first + c.Servers() - 1) % c.Servers()
@@ -188,20 +199,24 @@ func (c *Cluster) newConn() *Conn {
 	}
 	conn := c.conns[c.used]
 	c.used++
-	*conn = Conn{calls: conn.calls.reset(), ops: conn.ops.reset(), connState: connState{channels: conn.channels.reset()}}
+	*conn = Conn{
+		calls: conn.calls.reset(), ops: conn.ops.reset(),
+		connState: connState{channels: conn.channels.reset()},
+	}
 	conn.first = len(c.links) % c.Servers()
 	conn.host, conn.last = conn.first, conn.first
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
 	conn.end, conn.pings = conn, true
-	conn.submitted, conn.taken, conn.waiting = conn.space.submitted[:0], conn.space.taken[:0], conn.space.waiting[:0]
+	conn.submitted, conn.taken, conn.waiting = conn.space.submitted[:0], conn.space.taken[:0],
+		conn.space.waiting[:0]
 	conn.inFlight = conn.space.inFlight[:0]
 	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
 	return conn
 }
 
-// Events returns the channel on which the client tells its state and all watch events. It holds 6 events and drops
-// what finds it full, as go-zookeeper/zk does. Of what happened before the first call it holds the making of the first
-// session; call it before the client is used.
+// Events returns the channel on which the client tells its state and all watch events. It holds 6
+// events and drops what finds it full, as go-zookeeper/zk does. Of what happened before the first
+// call it holds the making of the first session; call it before the client is used.
 func (c *Conn) Events() <-chan zk.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +279,8 @@ func (c *Conn) enter() {
 	}
 }
 
-// enqueue puts a call before the cluster's caller. It gives the lock back, which its caller has taken.
+// enqueue puts a call before the cluster's caller. It gives the lock back, which its caller has
+// taken.
 func (c *Conn) enqueue(r *call) {
 	c.submitted = append(c.submitted, r)
 	c.waiting = append(c.waiting, r)
@@ -273,7 +289,8 @@ func (c *Conn) enqueue(r *call) {
 	c.Notify()
 }
 
-// refuse returns the error of a call that is not worth a request. It is a sign of life all the same.
+// refuse returns the error of a call that is not worth a request. It is a sign of life all the
+// same.
 func (c *Conn) refuse(err error) error {
 	c.enter()
 	c.mu.Unlock()
@@ -281,7 +298,8 @@ func (c *Conn) refuse(err error) error {
 	return err
 }
 
-// release takes a call out of those that wait, and tells whether it was one of them. The caller holds the lock.
+// release takes a call out of those that wait, and tells whether it was one of them. The caller
+// holds the lock.
 func (c *Conn) release(r *call) bool {
 	i := slices.Index(c.waiting, r)
 	if i >= 0 {
@@ -290,9 +308,10 @@ func (c *Conn) release(r *call) bool {
 	return i >= 0
 }
 
-// Close ends the session. All calls that wait return zk.ErrConnectionClosed at once, though their requests may still be
-// carried out, and so do all calls after it. Close itself returns when the server has answered, when the client can do
-// nothing for an answer any more, and at the latest after a second. A second Close waits for the first.
+// Close ends the session. All calls that wait return zk.ErrConnectionClosed at once, though their
+// requests may still be carried out, and so do all calls after it. Close itself returns when the
+// server has answered, when the client can do nothing for an answer any more, and at the latest
+// after a second. A second Close waits for the first.
 func (c *Conn) Close() {
 	c.enter()
 	if quits := c.quits; quits != nil {
@@ -311,7 +330,10 @@ func (c *Conn) Close() {
 		r.done <- struct{}{}
 	}
 	c.waiting = c.waiting[:0]
-	r := &call{request: request{Request: wire.Request{Op: wire.OpCloseSession}}, done: make(chan struct{}, 1)}
+	r := &call{
+		request: request{Request: wire.Request{Op: wire.OpCloseSession}},
+		done:    make(chan struct{}, 1),
+	}
 	c.enqueue(r)
 	timeout := time.NewTimer(closePause)
 	defer timeout.Stop()

@@ -30,7 +30,10 @@ func TestPrepareSequence(t *testing.T) {
 		if got := c.Zxid() - before; got != 7 {
 			t.Errorf("%d servers: %d transactions, want 7", servers, got)
 		}
-		made := c.Tree().Apply(&tree.Write{Op: wire.OpCreate, Path: "/a/n-", ACL: tree.Open, Flags: zk.FlagSequence})
+		made := c.Tree().Apply(&tree.Write{
+			Op: wire.OpCreate, Path: "/a/n-", ACL: tree.Open,
+			Flags: zk.FlagSequence,
+		})
 		if made.Path != "/a/n-0000000007" {
 			t.Errorf("%d servers: the next node is %s, want number 7", servers, made.Path)
 		}
@@ -63,17 +66,20 @@ type client interface {
 
 var (
 	_ client = (*zk.Conn)(nil)
-	_ client = (simzk.Client)(nil)
+	_ client = simzk.Client(nil)
 
 	_ simzk.Client = (*simzk.Conn)(nil)
 	_ simzk.Client = (*simzk.RealConn)(nil)
 )
 
-// The interface above, and that which the package offers, must not miss a method that the real client and a simulated one
-// have, or its signature would go unchecked.
+// The interface above, and that which the package offers, must not miss a method that the real
+// client and a simulated one have, or its signature would go unchecked.
 func TestClientIsComplete(t *testing.T) {
 	real := reflect.TypeFor[*zk.Conn]()
-	for _, simulated := range []reflect.Type{reflect.TypeFor[*simzk.Conn](), reflect.TypeFor[*simzk.RealConn]()} {
+	for _, simulated := range []reflect.Type{
+		reflect.TypeFor[*simzk.Conn](),
+		reflect.TypeFor[*simzk.RealConn](),
+	} {
 		for method := range simulated.Methods() {
 			if _, ok := real.MethodByName(method.Name); !ok {
 				continue
@@ -87,12 +93,14 @@ func TestClientIsComplete(t *testing.T) {
 	}
 }
 
-// calls returns the error of every method for that path. Calls that are refused need neither server nor bubble.
+// calls returns the error of every method for that path. Calls that are refused need neither server
+// nor bubble.
 func calls(c client, path string) map[string]error {
 	errs := make(map[string]error)
 	_, errs["Create"] = c.Create(path, nil, 0, nil)
 	_, errs["Create sequential"] = c.Create(path, nil, zk.FlagSequence, nil)
-	_, errs["CreateProtectedEphemeralSequential"] = c.CreateProtectedEphemeralSequential(path, nil, nil)
+	_, errs["CreateProtectedEphemeralSequential"] = c.CreateProtectedEphemeralSequential(path, nil,
+		nil)
 	errs["Delete"] = c.Delete(path, -1)
 	_, errs["Set"] = c.Set(path, nil, -1)
 	_, _, errs["Get"] = c.Get(path)
@@ -104,17 +112,22 @@ func calls(c client, path string) map[string]error {
 	_, errs["Sync"] = c.Sync(path)
 	_, errs["CreateContainer"] = c.CreateContainer(path, nil, zk.FlagContainer, nil)
 	_, errs["CreateTTL"] = c.CreateTTL(path, nil, zk.FlagTTL, nil, time.Second)
-	_, errs["CreateTTL sequential"] = c.CreateTTL(path, nil, zk.FlagPersistentSequentialWithTTL, nil, time.Second)
+	_, errs["CreateTTL sequential"] = c.CreateTTL(path, nil, zk.FlagPersistentSequentialWithTTL, nil,
+		time.Second)
 	_, _, errs["GetACL"] = c.GetACL(path)
 	_, errs["SetACL"] = c.SetACL(path, nil, -1)
 	return errs
 }
 
-// Paths that the real client refuses without asking the server are refused by the simulated one with the same error.
+// Paths that the real client refuses without asking the server are refused by the simulated one
+// with the same error.
 func TestInvalidPaths(t *testing.T) {
 	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
-	paths := []string{"", "x", "x/y", "//", "/a//b", "/a/..", "/a/../b", "/a/.", "/a/./b", "/a\x00b", "/a\x1f", "/a\x7f", "/a\u0085",
-		"/a\uf000", "/a\uf8ff", "/a\ufff0", "/a\ufffd", "/a\xff"}
+	paths := []string{
+		"", "x", "x/y", "//", "/a//b", "/a/..", "/a/../b", "/a/.", "/a/./b", "/a\x00b", "/a\x1f",
+		"/a\x7f", "/a\u0085",
+		"/a\uf000", "/a\uf8ff", "/a\ufff0", "/a\ufffd", "/a\xff",
+	}
 	for _, path := range paths {
 		got, want := calls(simulated, path), calls(new(zk.Conn), path)
 		for method, err := range want {
@@ -138,8 +151,8 @@ func TestTrailingSlash(t *testing.T) {
 	}
 }
 
-// Flags that Create does not take are refused as by the real client. What the real one calls an invalid value has no
-// error of its own there, so only that there is one can be compared.
+// Flags that Create does not take are refused as by the real client. What the real one calls an
+// invalid value has no error of its own there, so only that there is one can be compared.
 func TestInvalidFlags(t *testing.T) {
 	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
 	for name, c := range map[string]client{"zk": new(zk.Conn), "simzk": simulated} {
@@ -165,8 +178,12 @@ func TestFlagsOfSpecialNodes(t *testing.T) {
 				t.Errorf("%s, container with flags %d: error %v, want %v", name, flags, err, zk.ErrInvalidFlags)
 			}
 		}
-		for _, flags := range []int32{zk.FlagPersistent, zk.FlagEphemeral, zk.FlagSequence, zk.FlagContainer} {
-			if _, err := c.CreateTTL("/a", nil, flags, nil, time.Second); !errors.Is(err, zk.ErrInvalidFlags) {
+		for _, flags := range []int32{
+			zk.FlagPersistent, zk.FlagEphemeral, zk.FlagSequence,
+			zk.FlagContainer,
+		} {
+			if _, err := c.CreateTTL("/a", nil, flags, nil, time.Second); !errors.Is(err,
+				zk.ErrInvalidFlags) {
 				t.Errorf("%s, TTL with flags %d: error %v, want %v", name, flags, err, zk.ErrInvalidFlags)
 			}
 		}
@@ -176,19 +193,29 @@ func TestFlagsOfSpecialNodes(t *testing.T) {
 // A multi takes pointers to the four operations and nothing else, like the real client.
 func TestUnknownOperation(t *testing.T) {
 	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
-	for _, op := range []any{nil, zk.DeleteRequest{}, &zk.PathVersionRequest{}, &zk.CreateTTLRequest{}} {
+	for _, op := range []any{
+		nil,
+		zk.DeleteRequest{},
+		&zk.PathVersionRequest{},
+		&zk.CreateTTLRequest{},
+	} {
 		_, want := new(zk.Conn).Multi(&zk.DeleteRequest{}, op)
-		if _, err := simulated.Multi(&zk.DeleteRequest{}, op); want == nil || err == nil || err.Error() != want.Error() {
+		if _, err := simulated.Multi(&zk.DeleteRequest{}, op); want == nil || err == nil ||
+			err.Error() != want.Error() {
 			t.Errorf("%T: error %v, want %v", op, err, want)
 		}
 	}
 }
 
-// The model lets the same paths through as the real client. A client that is closed refuses every call, but tells of a
-// bad path before it tells of that.
+// The model lets the same paths through as the real client. A client that is closed refuses every
+// call, but tells of a bad path before it tells of that.
 func TestPathsThatTheClientTakes(t *testing.T) {
-	nowhere := func(string, string, time.Duration) (net.Conn, error) { return nil, errors.New("nobody listens") }
-	real, _, err := zk.Connect([]string{"127.0.0.1"}, time.Second, zk.WithDialer(nowhere), zk.WithLogInfo(false), zk.WithLogger(silent{}))
+	nowhere := func(string, string, time.Duration) (net.Conn, error) {
+		return nil,
+			errors.New("nobody listens")
+	}
+	real, _, err := zk.Connect([]string{"127.0.0.1"}, time.Second, zk.WithDialer(nowhere),
+		zk.WithLogInfo(false), zk.WithLogger(silent{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +226,10 @@ func TestPathsThatTheClientTakes(t *testing.T) {
 	go simulated.Close()
 	<-cluster.Activity()
 	cluster.Collect()
-	part := rapid.SampledFrom([]string{"/", "/", "/", ".", ".", "a", "é", "\x00", "\x1f", "\x7f", "\u0085", "\ud7ff", "\ue000", "\uf000",
-		"\uf8ff", "\ufff0", "\ufffe", "\uffff", "\U0001F512", "\xff"})
+	part := rapid.SampledFrom([]string{
+		"/", "/", "/", ".", ".", "a", "é", "\x00", "\x1f", "\x7f", "\u0085", "\ud7ff", "\ue000", "\uf000",
+		"\uf8ff", "\ufff0", "\ufffe", "\uffff", "\U0001F512", "\xff",
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		path := strings.Join(rapid.SliceOfN(part, 0, 6).Draw(t, "path"), "")
 		got, want := calls(simulated, path), calls(real, path)
@@ -227,7 +256,8 @@ func onStage(t *testing.T, clients int, test func(s *stage)) {
 	})
 }
 
-// The channel of events holds six. A client that does not read it loses the newest, and hears again once it has read.
+// The channel of events holds six. A client that does not read it loses the newest, and hears again
+// once it has read.
 func TestEventChannelDrops(t *testing.T) {
 	onStage(t, 1, func(s *stage) {
 		conn := s.client("c1")
@@ -256,7 +286,8 @@ func TestEventChannelDrops(t *testing.T) {
 	})
 }
 
-// Requests that goroutines of one process send at the same time are sent in an order that only their content decides.
+// Requests that goroutines of one process send at the same time are sent in an order that only
+// their content decides.
 func TestSimultaneousRequests(t *testing.T) {
 	paths := []string{"/c", "/a", "/b"}
 	histories := make(map[uint64]bool)
@@ -299,7 +330,8 @@ func TestSimultaneousMultis(t *testing.T) {
 	}
 }
 
-// The model shares no memory with its callers: who writes over what was sent or received changes no node.
+// The model shares no memory with its callers: who writes over what was sent or received changes no
+// node.
 func TestDataIsCopied(t *testing.T) {
 	onStage(t, 1, func(s *stage) {
 		conn, data := s.client("c1"), []byte("data")
@@ -318,7 +350,8 @@ func TestDataIsCopied(t *testing.T) {
 	})
 }
 
-// A request that is sent at the same time as a Close goes behind it, where the server does not answer any more.
+// A request that is sent at the same time as a Close goes behind it, where the server does not
+// answer any more.
 func TestCloseEndsRequests(t *testing.T) {
 	onStage(t, 1, func(s *stage) {
 		conn := s.client("c1")
@@ -381,7 +414,11 @@ func TestSameDecisionsSameKey(t *testing.T) {
 	for range 2 {
 		onStage(t, 2, func(s *stage) {
 			initial := s.cluster.Key()
-			for _, line := range [][]string{{"create", "/n", "ephemeral"}, {"getw", "/n"}, {"delete", "/n"}} {
+			for _, line := range [][]string{
+				{"create", "/n", "ephemeral"},
+				{"getw", "/n"},
+				{"delete", "/n"},
+			} {
 				for _, conn := range s.clients {
 					if err := s.call(conn, line); err != nil {
 						t.Fatal(err)
@@ -405,8 +442,8 @@ func TestSameDecisionsSameKey(t *testing.T) {
 	}
 }
 
-// When a server's end has broken a connection makes a difference to a process that looks at the clock then, so the key tells
-// it, even once all else is as before.
+// When a server's end has broken a connection makes a difference to a process that looks at the
+// clock then, so the key tells it, even once all else is as before.
 func TestKeyTellsWhenConnectionBroke(t *testing.T) {
 	keys := make(map[uint64]bool)
 	for _, late := range []bool{false, true, true} {
@@ -445,7 +482,8 @@ func TestKeyTellsWhenRealConnectionBroke(t *testing.T) {
 	for _, late := range []bool{false, true, true} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			cluster := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: 3, Lag: true}, new(history.Log))
+			cluster := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: 3, Lag: true},
+				new(history.Log))
 			conn, err := cluster.ConnectReal()
 			if err != nil {
 				t.Fatal(err)

@@ -12,9 +12,10 @@ var determinized guidSource
 // alone is held while the real client is tamed.
 var alone sync.Mutex
 
-// Determinize makes the real client do the same in every run until the function that it returns is called. What the client
-// draws on belongs to the whole program, so only one run can be tame at a time: the program is left one processor, and
-// crypto/rand.Reader, from which the client takes GUIDs, is put in a reader's place that gives the same bytes each time.
+// Determinize makes the real client do the same in every run until the function that it returns is
+// called. What the client draws on belongs to the whole program, so only one run can be tame at a
+// time: the program is left one processor, and crypto/rand.Reader, from which the client takes
+// GUIDs, is put in a reader's place that gives the same bytes each time.
 func Determinize() (untame func()) {
 	alone.Lock()
 	processors := runtime.GOMAXPROCS(1)
@@ -29,10 +30,11 @@ func Determinize() (untame func()) {
 	}
 }
 
-// A guidSource is a reader that gives what it was offered, and what only depends on how often it was read where it was
-// offered nothing.
+// A guidSource is a reader that gives what it was offered, and what only depends on how often it
+// was read where it was offered nothing.
 type guidSource struct {
-	taken sync.Mutex // held from an offer until it is read, lest another goroutine get it that runs in between
+	// held from an offer until it is read, lest another goroutine get it that runs in between
+	taken sync.Mutex
 
 	mu      sync.Mutex
 	reads   bool // somebody will read what is offered

@@ -9,15 +9,18 @@ import (
 // linked tells whether the server runs and can talk with the others, both ways.
 func (s *server) linked() bool { return s.up && !s.inboundCut && !s.outboundCut }
 
-// meet tells whether two servers can connect to each other: both are linked, and their link is severed in neither direction.
+// meet tells whether two servers can connect to each other: both are linked, and their link is
+// severed in neither direction.
 func (c *Cluster) meet(a, b int) bool {
-	return c.servers[a].linked() && c.servers[b].linked() && !c.LinkPartitioned(a, b) && !c.LinkPartitioned(b, a)
+	return c.servers[a].linked() && c.servers[b].linked() && !c.LinkPartitioned(a, b) &&
+		!c.LinkPartitioned(b, a)
 }
 
-// elect finds a new leader, unless the present one still has a majority of the voters behind it, as far as it knows, now that
-// some servers serve no longer. The clients of servers that follow another leader from now on, or none, lose their
-// connections, because such a server starts anew. An old leader that cannot be told goes on for a while, and so does a server
-// that follows it and hears of nothing else.
+// elect finds a new leader, unless the present one still has a majority of the voters behind it, as
+// far as it knows, now that some servers serve no longer. The clients of servers that follow
+// another leader from now on, or none, lose their connections, because such a server starts anew.
+// An old leader that cannot be told goes on for a while, and so does a server that follows it and
+// hears of nothing else.
 func (c *Cluster) elect(stopped ...int) {
 	for _, i := range stopped {
 		c.servers[i].stop()
@@ -52,20 +55,22 @@ func (c *Cluster) followed() bool {
 	return c.leader != noLeader && c.servers[c.leader].serving && c.count(follows) > c.Voters()/2
 }
 
-// deceived tells whether a server that leads takes a majority for being behind it still: of a voter that it does not hear it
-// cannot know that it has gone, for as long as the leader's patience lasts.
+// deceived tells whether a server that leads takes a majority for being behind it still: of a voter
+// that it does not hear it cannot know that it has gone, for as long as the leader's patience
+// lasts.
 func (c *Cluster) deceived(leader int) bool {
 	l, behind := &c.servers[leader], 0
 	for i := range c.servers {
-		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch || l.inboundCut || c.LinkPartitioned(i, leader)) {
+		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch || l.inboundCut ||
+			c.LinkPartitioned(i, leader)) {
 			behind++
 		}
 	}
 	return behind > c.Voters()/2
 }
 
-// orphan lets all servers stop that follow one which leads no more, and hear of that. It returns those that had stopped before
-// with them.
+// orphan lets all servers stop that follow one which leads no more, and hear of that. It returns
+// those that had stopped before with them.
 func (c *Cluster) orphan(stopped []int) []int {
 	for i := range c.servers {
 		s := &c.servers[i]
@@ -91,8 +96,8 @@ func (c *Cluster) count(are func(*server) bool) int {
 	return voters
 }
 
-// enter lets a server that has been started, or connected with the others again, follow the leader if there is one, or
-// else take part in an election.
+// enter lets a server that has been started, or connected with the others again, follow the leader
+// if there is one, or else take part in an election.
 func (c *Cluster) enter(server int) {
 	switch s := &c.servers[server]; {
 	case !s.linked() || s.serving:
@@ -101,7 +106,10 @@ func (c *Cluster) enter(server int) {
 	case c.meet(server, c.leader):
 		c.join(server)
 		if last := len(c.proposals) - 1; last >= 0 {
-			c.record(history.Event{At: c.now, Kind: history.Logged, Server: c.serverNumber(server), Zxid: c.proposals[last].zxid})
+			c.record(history.Event{
+				At: c.now, Kind: history.Logged, Server: c.serverNumber(server),
+				Zxid: c.proposals[last].zxid,
+			})
 		}
 	}
 }
@@ -137,8 +145,8 @@ func (c *Cluster) join(server int) {
 	c.catchUp(server)
 }
 
-// candidate returns who is going to lead, or noLeader: of the voters that can, the one that has logged most, and of several the
-// one with the highest id (FastLeaderElection).
+// candidate returns who is going to lead, or noLeader: of the voters that can, the one that has
+// logged most, and of several the one with the highest id (FastLeaderElection).
 func (c *Cluster) candidate() int {
 	best := noLeader
 	for i := range c.servers {
@@ -149,9 +157,10 @@ func (c *Cluster) candidate() int {
 	return best
 }
 
-// backed tells whether a server can lead: of the voters that look for a leader, a majority can connect to it and has logged no
-// more than it has (a leader gives up where a follower comes that has logged more: Leader.waitForEpochAck). So it has all
-// that is committed, whatever those have logged that cannot connect.
+// backed tells whether a server can lead: of the voters that look for a leader, a majority can
+// connect to it and has logged no more than it has (a leader gives up where a follower comes that
+// has logged more: Leader.waitForEpochAck). So it has all that is committed, whatever those have
+// logged that cannot connect.
 func (c *Cluster) backed(candidate int) bool {
 	behind := 0
 	for i := range c.servers {
@@ -162,13 +171,17 @@ func (c *Cluster) backed(candidate int) bool {
 	return c.observes(candidate) && behind > c.Voters()/2
 }
 
-// lead makes a server the leader of all that can connect to it: a new epoch begins, and with it the time of every session (the
-// constructor of SessionTrackerImpl). What the leader has logged is committed by that, what it has not is lost.
+// lead makes a server the leader of all that can connect to it: a new epoch begins, and with it the
+// time of every session (the constructor of SessionTrackerImpl). What the leader has logged is
+// committed by that, what it has not is lost.
 func (c *Cluster) lead(leader int) {
 	c.leader = leader
 	c.epoch++
 	if c.config.Lag && c.epoch > 1 {
-		c.record(history.Event{At: c.now, Kind: history.Leading, Server: c.serverNumber(c.leader), Zxid: c.nextEpoch()})
+		c.record(history.Event{
+			At: c.now, Kind: history.Leading, Server: c.serverNumber(c.leader),
+			Zxid: c.nextEpoch(),
+		})
 	}
 	if !hasData(c.servers[c.leader]) {
 		c.reset()
@@ -199,7 +212,8 @@ func (c *Cluster) nextEpoch() int64 { return (c.zxid>>32 + 1) << 32 }
 
 // precedes tells whether the second of two candidates has the better claim to lead.
 func (c *Cluster) precedes(first, second int) bool {
-	return c.ahead(first, second) || !c.ahead(second, first) && c.servers[first].id < c.servers[second].id
+	return c.ahead(first, second) || !c.ahead(second, first) &&
+		c.servers[first].id < c.servers[second].id
 }
 
 // ahead tells whether the second of two servers has logged more than the first.

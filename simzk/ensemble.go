@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tree"
 )
 
-// A server is a server of the ensemble. Without [Config.Lag] the ensemble commits and applies in one step, so all servers
-// that serve have the same state.
+// A server is a server of the ensemble. Without [Config.Lag] the ensemble commits and applies in
+// one step, so all servers that serve have the same state.
 type server struct {
 	id     int // the highest byte of the ids of sessions that it opens
 	member Member
@@ -28,7 +28,8 @@ type role uint8
 const (
 	voter    role = iota
 	observer      // follows the leader without a vote
-	outsider      // no part of the configuration, follows the leader all the same while it is connected
+	// no part of the configuration, follows the leader all the same while it is connected
+	outsider
 )
 
 // noLeader is the index of the leader while there is none.
@@ -57,7 +58,8 @@ func roleOf(m Member) role {
 	return voter
 }
 
-// AddServer adds a server that runs not yet and is no part of the ensemble's configuration, and returns its index.
+// AddServer adds a server that runs not yet and is no part of the ensemble's configuration, and
+// returns its index.
 func (c *Cluster) AddServer(id int) int {
 	c.servers = append(c.servers, server{id: id, role: outsider, blank: true, clock: trueClock})
 	return len(c.servers) - 1
@@ -89,36 +91,38 @@ func (c *Cluster) Observer(server int) bool { return c.servers[server].role == o
 // Up tells whether the server's process runs.
 func (c *Cluster) Up(server int) bool { return c.servers[server].up }
 
-// Serving tells whether the server answers clients: it runs, and as far as it knows it is one of a majority that has a
-// leader.
+// Serving tells whether the server answers clients: it runs, and as far as it knows it is one of a
+// majority that has a leader.
 func (c *Cluster) Serving(server int) bool { return c.servers[server].serving }
 
-// Leader tells whether the server is the leader. A server that is alone is none; see [Cluster.Standalone].
+// Leader tells whether the server is the leader. A server that is alone is none; see
+// [Cluster.Standalone].
 func (c *Cluster) Leader(server int) bool { return c.leader == server }
 
 // HasLeader tells whether there is a leader that a majority follows.
 func (c *Cluster) HasLeader() bool { return c.leader != noLeader && !c.Partitioned(c.leader) }
 
-// FullyConnected tells whether all servers run, follow the leader, and hear of each other, so that only a fault or the end of a session can
-// cost a client its connection.
+// FullyConnected tells whether all servers run, follow the leader, and hear of each other, so that
+// only a fault or the end of a session can cost a client its connection.
 func (c *Cluster) FullyConnected() bool {
 	for i := range c.servers {
-		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.notices > 0 || s.inboundCut || s.outboundCut || s.inboundCutFrom != 0 {
+		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.notices > 0 ||
+			s.inboundCut || s.outboundCut || s.inboundCutFrom != 0 {
 			return false
 		}
 	}
 	return c.leader != noLeader
 }
 
-// Secure tells whether a server follows a leader that has a majority behind it, so that it goes on as long as no server dies and no
-// time passes, whatever is mended meanwhile.
+// Secure tells whether a server follows a leader that has a majority behind it, so that it goes on
+// as long as no server dies and no time passes, whatever is mended meanwhile.
 func (c *Cluster) Secure(server int) bool {
 	s := &c.servers[server]
 	return s.serving && s.epoch == c.epoch && c.followed()
 }
 
-// KillServer ends a server's process. Its clients lose their connections; if it was the leader, or if no majority is
-// left, all clients do. A server that is down already stays so.
+// KillServer ends a server's process. Its clients lose their connections; if it was the leader, or
+// if no majority is left, all clients do. A server that is down already stays so.
 func (c *Cluster) KillServer(server int) {
 	c.servers[server].up = false
 	c.elect(server)
@@ -132,8 +136,9 @@ func (c *Cluster) StartServer(server int) {
 	c.watchWays()
 }
 
-// WipeServer takes away the data of a server that does not run. It has those of the others again once it follows a
-// leader. All data is lost when no server has any, or when a leader is elected of servers that have none.
+// WipeServer takes away the data of a server that does not run. It has those of the others again
+// once it follows a leader. All data is lost when no server has any, or when a leader is elected of
+// servers that have none.
 func (c *Cluster) WipeServer(server int) {
 	c.servers[server].blank = true
 	if !slices.ContainsFunc(c.servers, hasData) {

@@ -1,7 +1,7 @@
 package simzk
 
-// Sabotage makes all clusters that are made from now on break the promise of that number, until the function that it returns
-// is called.
+// Sabotage makes all clusters that are made from now on break the promise of that number, until the
+// function that it returns is called.
 func Sabotage(which int) (restore func()) {
 	mutated = mutation(which)
 	return func() { mutated = unmutated }

@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// The model of the client does what the client does: the same steps give the same history, and the same answers to every
-// call at the same step.
+// The model of the client does what the client does: the same steps give the same history, and the
+// same answers to every call at the same step.
 func TestModelledClientIsTheRealOne(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
@@ -65,7 +65,8 @@ const (
 	tickMove    moveKind = "tick"
 	waitMove    moveKind = "wait" // let time pass ten times
 	healMove    moveKind = "heal"
-	returnMove  moveKind = "return" // heal, and let the client get its session, if it comes to that in a second
+	// heal, and let the client get its session, if it comes to that in a second
+	returnMove  moveKind = "return"
 	cutMove     moveKind = "cut"
 	loseMove    moveKind = "lose-reply"
 	isolateMove moveKind = "isolate"
@@ -86,7 +87,8 @@ const (
 	jumpMove    moveKind = "jump-clock"
 	slowMove    moveKind = "slow-client"
 	fastMove    moveKind = "fast-client"
-	barMove     moveKind = "unreachable"           // of the server to which the client was connected last
+	// of the server to which the client was connected last
+	barMove     moveKind = "unreachable"
 	linkMove    moveKind = "partition-link"        // of that server and the next
 	severMove   moveKind = "partition-link-oneway" // by that server, of the next
 	restoreMove moveKind = "restore-link"          // in the direction from that server
@@ -99,10 +101,38 @@ var moveKinds = func() []moveKind {
 		kind  moveKind
 		times int
 	}{
-		{callMove, 10}, {callsMove, 2}, {flowMove, 3}, {serveMove, 4}, {deliverMove, 4}, {tickMove, 5}, {cutMove, 3}, {healMove, 3},
-		{returnMove, 3}, {loseMove, 1}, {waitMove, 1}, {isolateMove, 1}, {eventsMove, 1}, {disposeMove, 1}, {resetMove, 2}, {applyMove, 3}, {killMove, 1},
-		{partMove, 1}, {mendMove, 3}, {deafenMove, 1}, {muteMove, 1}, {holdMove, 1}, {keepMove, 1}, {clockMove, 1}, {lagMove, 1}, {jumpMove, 1},
-		{slowMove, 1}, {fastMove, 1}, {barMove, 1}, {linkMove, 1}, {severMove, 1}, {restoreMove, 2},
+		{callMove, 10},
+		{callsMove, 2},
+		{flowMove, 3},
+		{serveMove, 4},
+		{deliverMove, 4},
+		{tickMove, 5},
+		{cutMove, 3},
+		{healMove, 3},
+		{returnMove, 3},
+		{loseMove, 1},
+		{waitMove, 1},
+		{isolateMove, 1},
+		{eventsMove, 1},
+		{disposeMove, 1},
+		{resetMove, 2},
+		{applyMove, 3},
+		{killMove, 1},
+		{partMove, 1},
+		{mendMove, 3},
+		{deafenMove, 1},
+		{muteMove, 1},
+		{holdMove, 1},
+		{keepMove, 1},
+		{clockMove, 1},
+		{lagMove, 1},
+		{jumpMove, 1},
+		{slowMove, 1},
+		{fastMove, 1},
+		{barMove, 1},
+		{linkMove, 1},
+		{severMove, 1},
+		{restoreMove, 2},
 	} {
 		kinds = append(kinds, slices.Repeat([]moveKind{k.kind}, k.times)...)
 	}
@@ -113,14 +143,20 @@ const clientsMax, serversMax = 3, 3
 
 var somePlay = rapid.Custom(func(t *rapid.T) *play {
 	return &play{
-		servers: rapid.SampledFrom([]int{1, 1, 1, serversMax}).Draw(t, "servers"), clients: rapid.IntRange(1, clientsMax).Draw(t, "clients"), credentials: rapid.IntRange(0, 2).Draw(t, "credentials"),
-		version: rapid.SampledFrom([]simzk.Version{simzk.V38, simzk.V39}).Draw(t, "version"), extended: rapid.Bool().Draw(t, "extended"),
-		moves: rapid.SliceOfN(someMove, 20, 90).Draw(t, "moves"),
+		servers: rapid.SampledFrom([]int{1, 1, 1, serversMax}).Draw(t, "servers"),
+		clients: rapid.IntRange(1, clientsMax).Draw(t, "clients"), credentials: rapid.IntRange(0,
+			2).Draw(t, "credentials"),
+		version:  rapid.SampledFrom([]simzk.Version{simzk.V38, simzk.V39}).Draw(t, "version"),
+		extended: rapid.Bool().Draw(t, "extended"),
+		moves:    rapid.SliceOfN(someMove, 20, 90).Draw(t, "moves"),
 	}
 })
 
 var someMove = rapid.Custom(func(t *rapid.T) move {
-	m := move{kind: rapid.SampledFrom(moveKinds).Draw(t, "kind"), which: rapid.IntRange(0, max(clientsMax, serversMax)-1).Draw(t, "which")}
+	m := move{
+		kind:  rapid.SampledFrom(moveKinds).Draw(t, "kind"),
+		which: rapid.IntRange(0, max(clientsMax, serversMax)-1).Draw(t, "which"),
+	}
 	if m.kind == callMove || m.kind == callsMove {
 		m.ask = someAsk.Draw(t, "ask")
 	}
@@ -132,7 +168,8 @@ var someMove = rapid.Custom(func(t *rapid.T) move {
 
 func (p *play) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d servers, %d clients with %d credentials, release %d, extended types %t", p.servers, p.clients, p.credentials, p.version, p.extended)
+	fmt.Fprintf(&b, "%d servers, %d clients with %d credentials, release %d, extended types %t",
+		p.servers, p.clients, p.credentials, p.version, p.extended)
 	for i, m := range p.moves {
 		fmt.Fprintf(&b, "\n%d: c%d or s%d %s", i, m.which%p.clients+1, m.which%p.servers+1, m.kind)
 		if m.kind == callMove || m.kind == callsMove {
@@ -160,7 +197,8 @@ type ask struct {
 }
 
 func (a *ask) String() string {
-	text := fmt.Sprintf("%s %q data %q flags %d version %d ACL %v ttl %v scheme %q after %v", a.method, a.path, a.data, a.flags,
+	text := fmt.Sprintf("%s %q data %q flags %d version %d ACL %v ttl %v scheme %q after %v", a.method,
+		a.path, a.data, a.flags,
 		a.version, a.acl, a.ttl, a.scheme, a.delay)
 	for _, op := range a.ops {
 		text += fmt.Sprintf(" %T%+v", op, op)
@@ -170,8 +208,10 @@ func (a *ask) String() string {
 
 // The methods that are asked for, the more important ones more than once.
 var methods = []string{
-	"Get", "Exists", "Children", "Sync", "Create", "Create", "Create", "Set", "Set", "Delete", "Delete", "GetW", "GetW", "ExistsW",
-	"ExistsW", "ChildrenW", "ChildrenW", protected, protected, protected, "AddAuth", "AddAuth", "GetACL", "SetACL", "Multi", "Multi",
+	"Get", "Exists", "Children", "Sync", "Create", "Create", "Create", "Set", "Set", "Delete",
+	"Delete", "GetW", "GetW", "ExistsW",
+	"ExistsW", "ChildrenW", "ChildrenW", protected, protected, protected, "AddAuth", "AddAuth",
+	"GetACL", "SetACL", "Multi", "Multi",
 	"CreateContainer", "CreateTTL", closing,
 }
 
@@ -180,10 +220,14 @@ const (
 	closing   = "Close"
 )
 
-// Most paths are of few nodes, so that calls meet. Some are refused by the client and some by the server, some only in
-// part: /./a is a path for the one and not for the other. Over the last a search for a protected node panics.
+// Most paths are of few nodes, so that calls meet. Some are refused by the client and some by the
+// server, some only in part: /./a is a path for the one and not for the other. Over the last a
+// search for a protected node panics.
 var paths = slices.Concat(slices.Repeat([]string{"/a", "/b", "/a/x", "/a/y"}, 6),
-	[]string{"/", "/a/", "/missing/x", "a", "", "//", "/a/.", "/./a", "/a\x00", "/\U0001F512", "/zookeeper", "/a/_c_x"})
+	[]string{
+		"/", "/a/", "/missing/x", "a", "", "//", "/a/.", "/./a", "/a\x00", "/\U0001F512",
+		"/zookeeper", "/a/_c_x",
+	})
 
 var someData = rapid.SampledFrom([][]byte{nil, {}, []byte("x"), []byte("yy")})
 
@@ -191,9 +235,12 @@ var someData = rapid.SampledFrom([][]byte{nil, {}, []byte("x"), []byte("yy")})
 var someVersion = rapid.SampledFrom([]int32{-1, -1, 0, 1, -2})
 
 var someACL = rapid.SampledFrom([][]zk.ACL{
-	zk.WorldACL(zk.PermAll), zk.WorldACL(zk.PermAll), zk.WorldACL(zk.PermAll), zk.WorldACL(zk.PermRead), zk.AuthACL(zk.PermAll),
-	zk.DigestACL(zk.PermAll, "alice", "a"), append(zk.DigestACL(zk.PermAll, "alice", "a"), zk.WorldACL(zk.PermRead)...),
-	nil, {{Perms: zk.PermAll, Scheme: "nonsense", ID: "x"}},
+	zk.WorldACL(zk.PermAll), zk.WorldACL(zk.PermAll), zk.WorldACL(zk.PermAll),
+	zk.WorldACL(zk.PermRead), zk.AuthACL(zk.PermAll),
+	zk.DigestACL(zk.PermAll, "alice", "a"), append(zk.DigestACL(zk.PermAll, "alice", "a"),
+		zk.WorldACL(zk.PermRead)...),
+	nil,
+	{{Perms: zk.PermAll, Scheme: "nonsense", ID: "x"}},
 })
 
 var someAsk = rapid.Custom(func(t *rapid.T) ask {
@@ -201,11 +248,16 @@ var someAsk = rapid.Custom(func(t *rapid.T) ask {
 	if a.method == closing {
 		return a
 	}
-	a.delay = rapid.SampledFrom([]time.Duration{0, 0, 0, 0, 0, 0, 310 * time.Millisecond, time.Second}).Draw(t, "delay")
+	a.delay = rapid.SampledFrom([]time.Duration{
+		0, 0, 0, 0, 0, 0, 310 * time.Millisecond,
+		time.Second,
+	}).Draw(t, "delay")
 	switch a.method {
 	case "AddAuth":
-		a.scheme = rapid.SampledFrom([]string{"digest", "digest", "digest", "ip", "nonsense"}).Draw(t, "scheme")
-		a.data = rapid.SampledFrom([][]byte{[]byte("alice:a"), []byte("bob:b"), nil}).Draw(t, "credentials")
+		a.scheme = rapid.SampledFrom([]string{"digest", "digest", "digest", "ip", "nonsense"}).Draw(t,
+			"scheme")
+		a.data = rapid.SampledFrom([][]byte{[]byte("alice:a"), []byte("bob:b"), nil}).Draw(t,
+			"credentials")
 		return a
 	case "Multi":
 		a.ops = rapid.SliceOfN(someOperation, 0, 3).Draw(t, "operations")
@@ -219,7 +271,8 @@ var someAsk = rapid.Custom(func(t *rapid.T) ask {
 		a.flags = rapid.SampledFrom([]int32{4, 4, 0, 5, 7}).Draw(t, "flags")
 	case "CreateTTL":
 		a.flags = rapid.SampledFrom([]int32{5, 6, 4, 7}).Draw(t, "flags")
-		a.ttl = rapid.SampledFrom([]time.Duration{time.Second, time.Microsecond, -time.Second}).Draw(t, "ttl")
+		a.ttl = rapid.SampledFrom([]time.Duration{time.Second, time.Microsecond, -time.Second}).Draw(t,
+			"ttl")
 	case "Set", "Delete", "SetACL":
 		a.version = someVersion.Draw(t, "version")
 	}
@@ -237,21 +290,28 @@ var someAsk = rapid.Custom(func(t *rapid.T) ask {
 // An operation of a multi; the last is none.
 var someOperation = rapid.Custom(func(t *rapid.T) any {
 	path := rapid.SampledFrom(paths).Draw(t, "path")
-	switch rapid.SampledFrom([]string{"check", "create", "create", "set", "delete", "unknown"}).Draw(t, "operation") {
+	switch rapid.SampledFrom([]string{"check", "create", "create", "set", "delete", "unknown"}).Draw(t,
+		"operation") {
 	case "check":
 		return &zk.CheckVersionRequest{Path: path, Version: someVersion.Draw(t, "version")}
 	case "create":
-		return &zk.CreateRequest{Path: path, Data: someData.Draw(t, "data"), Acl: someACL.Draw(t, "ACL"),
-			Flags: rapid.SampledFrom([]int32{0, 0, 0, 1, 2, 3, 4, 5, 7}).Draw(t, "flags")}
+		return &zk.CreateRequest{
+			Path: path, Data: someData.Draw(t, "data"), Acl: someACL.Draw(t, "ACL"),
+			Flags: rapid.SampledFrom([]int32{0, 0, 0, 1, 2, 3, 4, 5, 7}).Draw(t, "flags"),
+		}
 	case "set":
-		return &zk.SetDataRequest{Path: path, Data: someData.Draw(t, "data"), Version: someVersion.Draw(t, "version")}
+		return &zk.SetDataRequest{
+			Path: path, Data: someData.Draw(t, "data"),
+			Version: someVersion.Draw(t, "version"),
+		}
 	case "delete":
 		return &zk.DeleteRequest{Path: path, Version: someVersion.Draw(t, "version")}
 	}
 	return zk.DeleteRequest{Path: path}
 })
 
-// of asks the client and returns what it returned, as text, and the channel of the watch that was set.
+// of asks the client and returns what it returned, as text, and the channel of the watch that was
+// set.
 func (a *ask) of(c simzk.Client) (text string, watch <-chan zk.Event) {
 	var results []any
 	var err error
@@ -343,9 +403,12 @@ func multiText(responses []zk.MultiResponse) []any {
 
 // known are the errors that the client library exports.
 var known = []error{
-	zk.ErrConnectionClosed, zk.ErrUnknown, zk.ErrAPIError, zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion,
-	zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrInvalidFlags,
-	zk.ErrAuthFailed, zk.ErrClosing, zk.ErrNothing, zk.ErrSessionMoved, zk.ErrReconfigDisabled, zk.ErrBadArguments,
+	zk.ErrConnectionClosed, zk.ErrUnknown, zk.ErrAPIError, zk.ErrNoNode, zk.ErrNoAuth,
+	zk.ErrBadVersion,
+	zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty, zk.ErrSessionExpired,
+	zk.ErrInvalidACL, zk.ErrInvalidFlags,
+	zk.ErrAuthFailed, zk.ErrClosing, zk.ErrNothing, zk.ErrSessionMoved, zk.ErrReconfigDisabled,
+	zk.ErrBadArguments,
 	zk.ErrNoServer, zk.ErrInvalidPath, zk.ErrUnhandledFieldType, zk.ErrPtrExpected, zk.ErrShortBuffer,
 }
 
@@ -382,7 +445,8 @@ func difference(model, real *transcript) string {
 	if found == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s\n\n%v\n\nThe model's history:\n%s\n\nThe real client's history:\n%s", found, model.play,
+	return fmt.Sprintf("%s\n\n%v\n\nThe model's history:\n%s\n\nThe real client's history:\n%s", found,
+		model.play,
 		renderRecords(model.events), renderRecords(real.events))
 }
 
@@ -426,9 +490,11 @@ func performReal(t *testing.T, p *play) *transcript {
 	})
 }
 
-// perform runs a play in a bubble of its own. What panics there must not cross the bubble's edge by itself: the testing
-// package would end the program.
-func perform(t *testing.T, p *play, join func(*simzk.Cluster) (simzk.Client, *simzk.Link)) *transcript {
+// perform runs a play in a bubble of its own. What panics there must not cross the bubble's edge by
+// itself: the testing package would end the program.
+func perform(t *testing.T, p *play, join func(*simzk.Cluster) (simzk.Client,
+	*simzk.Link),
+) *transcript {
 	result := &transcript{play: p}
 	var thrown any
 	synctest.Test(t, func(*testing.T) {
@@ -487,8 +553,10 @@ type started struct {
 
 func newPerformance(p *play, join func(*simzk.Cluster) (simzk.Client, *simzk.Link)) *performance {
 	s := &performance{log: new(history.Log), began: time.Now()}
-	s.cluster = simzk.New(simzk.Config{Settle: synctest.Wait, Version: p.version, ExtendedTypes: p.extended,
-		Servers: p.servers, Lag: p.servers > 1}, s.log)
+	s.cluster = simzk.New(simzk.Config{
+		Settle: synctest.Wait, Version: p.version, ExtendedTypes: p.extended,
+		Servers: p.servers, Lag: p.servers > 1,
+	}, s.log)
 	s.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: "/a", ACL: tree.Open})
 	for range p.clients {
 		a := new(actor)
@@ -512,7 +580,8 @@ func (s *performance) perform(m *move) {
 		s.call(a, &m.ask)
 	case callsMove:
 		s.call(a, &m.ask)
-		if m.ask.method != closing && m.also.method != closing { // Who would know which of the two came first?
+		// Who would know which of the two came first?
+		if m.ask.method != closing && m.also.method != closing {
 			s.call(a, &m.also)
 		}
 	case serveMove:
@@ -577,7 +646,8 @@ func (s *performance) perform(m *move) {
 	case fastMove:
 		s.strike(faults.FastClient, a)
 	case barMove:
-		if at := a.link.ServerIndex(); faults.PossibleTo(faults.Unreachable, s.cluster, a.link, at) && !a.undecided() {
+		if at := a.link.ServerIndex(); faults.PossibleTo(faults.Unreachable, s.cluster, a.link, at) &&
+			!a.undecided() {
 			faults.ApplyTo(faults.Unreachable, s.cluster, a.link, at)
 		}
 	case linkMove:
@@ -605,27 +675,32 @@ func (s *performance) call(a *actor, ask *ask) {
 	go s.run(a, c)
 }
 
-// takes tells whether a client has room for a call, and it can be told what the client will make of it:
+// takes tells whether a client has room for a call, and it can be told what the client will make of
+// it:
 //
-//   - After Close, but while the client still has a connection, a call fails, and yet its request may be sent:
-//     queueRequest selects among two channels that are both ready. A protected create that Close has interrupted makes
-//     such a call.
-//   - A client that is closed between its handshake and the answer sends its watches again or does not, by the same select.
-//   - Calls of the same content are told apart by nothing but the order in which they are made, and that gets lost with a
-//     connection: flushRequests goes through a map. Of protected creates even the GUIDs would have to be told apart.
+//   - After Close, but while the client still has a connection, a call fails, and yet its request
+//     may be sent: queueRequest selects among two channels that are both ready. A protected create
+//     that Close has interrupted makes such a call.
+//   - A client that is closed between its handshake and the answer sends its watches again or does
+//     not, by the same select.
+//   - Calls of the same content are told apart by nothing but the order in which they are made, and
+//     that gets lost with a connection: flushRequests goes through a map. Of protected creates even
+//     the GUIDs would have to be told apart.
 func (a *actor) takes(ask *ask) bool {
 	running := a.running()
 	if len(running) >= callsMax {
 		return false
 	}
-	interrupted := slices.ContainsFunc(running, func(c *started) bool { return c.ask.method == protected })
+	interrupted := slices.ContainsFunc(running,
+		func(c *started) bool { return c.ask.method == protected })
 	if ask.method == closing {
 		return !interrupted && !(a.client.State() == zk.StateConnected && a.watches())
 	}
 	if a.closing && a.link.Connected() || ask.method == protected && interrupted {
 		return false
 	}
-	return !slices.ContainsFunc(running, func(c *started) bool { return c.ask.String() == ask.String() })
+	return !slices.ContainsFunc(running,
+		func(c *started) bool { return c.ask.String() == ask.String() })
 }
 
 // callsMax is how many calls of a client may run at once.
@@ -714,7 +789,8 @@ func (s *performance) strike(kind faults.Kind, a *actor) {
 	}
 }
 
-// apply lets a server log a proposal or apply a transaction. Either may be the end of a session, and so of a connection.
+// apply lets a server log a proposal or apply a transaction. Either may be the end of a session,
+// and so of a connection.
 func (s *performance) apply(server int) bool {
 	if s.undecided() {
 		return false
@@ -746,19 +822,22 @@ func (s *performance) mend(server int) {
 	}
 }
 
-// undecided tells whether it would be a matter of luck what becomes of calls if the connection were lost now: while the
-// client sends its credentials again, calls wait in its queue, and sendLoop, which comes next, selects between that
-// queue and the channel that says that the connection is no more. It fails the first in the queue with
-// ErrConnectionClosed, or none. The rest goes to the next server, or fails with ErrNoServer if all have been tried, and
-// that makes no difference to the client's own wish for its watches only if there is no other server.
+// undecided tells whether it would be a matter of luck what becomes of calls if the connection were
+// lost now: while the client sends its credentials again, calls wait in its queue, and sendLoop,
+// which comes next, selects between that queue and the channel that says that the connection is no
+// more. It fails the first in the queue with ErrConnectionClosed, or none. The rest goes to the
+// next server, or fails with ErrNoServer if all have been tried, and that makes no difference to
+// the client's own wish for its watches only if there is no other server.
 func (a *actor) undecided() bool {
-	return !a.link.Crashed() && !a.closing && a.link.Connected() && a.hasSession && a.acknowledged < a.credentials &&
+	return !a.link.Crashed() && !a.closing && a.link.Connected() && a.hasSession &&
+		a.acknowledged < a.credentials &&
 		(len(a.running()) > 0 || a.link.Several() && a.watches())
 }
 
 func (s *performance) undecided() bool { return slices.ContainsFunc(s.actors, (*actor).undecided) }
 
-// tick lets time pass to the cluster's next deadline, or until a process acts by itself, but for no more than a second.
+// tick lets time pass to the cluster's next deadline, or until a process acts by itself, but for no
+// more than a second.
 func (s *performance) tick() {
 	if s.undecided() {
 		return // The client might give up the connection.
@@ -781,7 +860,8 @@ func (s *performance) tick() {
 	s.cluster.Advance(time.Since(s.began))
 }
 
-// observe lets every process come to rest, sends what they have to say, and notes what they were told.
+// observe lets every process come to rest, sends what they have to say, and notes what they were
+// told.
 func (s *performance) observe() {
 	synctest.Wait()
 	s.cluster.Collect()
@@ -794,7 +874,8 @@ func (s *performance) observe() {
 			continue // Nobody hears of it any more.
 		}
 		s.show(i, a)
-		if state := fmt.Sprintf("%v, session %x", a.client.State(), a.client.SessionID()); state != a.state {
+		if state := fmt.Sprintf("%v, session %x", a.client.State(),
+			a.client.SessionID()); state != a.state {
 			a.state = state
 			s.notef(i, "is in state %s", state)
 		}
@@ -890,17 +971,19 @@ func (s *performance) readEvents(a *actor) {
 	}
 }
 
-// unsortedEnd returns the end of the events that tell one after the other that watches will not fire.
+// unsortedEnd returns the end of the events that tell one after the other that watches will not
+// fire.
 func unsortedEnd(events []zk.Event, begin int) int {
-	n := slices.IndexFunc(events[begin:], func(e zk.Event) bool { return e.Type != zk.EventNotWatching })
+	n := slices.IndexFunc(events[begin:],
+		func(e zk.Event) bool { return e.Type != zk.EventNotWatching })
 	if n < 0 {
 		return len(events)
 	}
 	return begin + n
 }
 
-// unsort takes away the order of events that the client tells in that of a map (invalidateWatches). Where not all of
-// them found room in the channel, it is a matter of luck too which have.
+// unsort takes away the order of events that the client tells in that of a map (invalidateWatches).
+// Where not all of them found room in the channel, it is a matter of luck too which have.
 func unsort(events []zk.Event, cutShort bool) {
 	for i := range events {
 		if cutShort {

@@ -21,7 +21,10 @@ func (c *Cluster) WatchList() []WatchInfo {
 			list = append(list, watches...)
 		}
 	}
-	slices.SortFunc(list, func(a, b *watch) int { return cmp.Or(cmp.Compare(a.path, b.path), compareWatches(a, b)) })
+	slices.SortFunc(list, func(a, b *watch) int {
+		return cmp.Or(cmp.Compare(a.path, b.path),
+			compareWatches(a, b))
+	})
 	infos := make([]WatchInfo, len(list))
 	for i, w := range list {
 		infos[i] = WatchInfo{Server: w.link.server, Path: w.path, Children: w.kind == childWatch}

@@ -2,13 +2,14 @@ package simzk
 
 import "time"
 
-// A keepalive is what a client knows of how long it has not heard of its server. Its pings are no steps: as a rule they are
-// answered at once.
+// A keepalive is what a client knows of how long it has not heard of its server. Its pings are no
+// steps: as a rule they are answered at once.
 type keepalive struct {
-	heardAt     time.Duration // when the server was last heard of
-	pingsSince  time.Duration // when the client began to ping on this connection
-	silentUntil time.Duration // when it gives the connection up unless it hears of the server; 0 while its pings see to that
-	mute        bool          // pings are not answered
+	heardAt    time.Duration // when the server was last heard of
+	pingsSince time.Duration // when the client began to ping on this connection
+	// when it gives the connection up unless it hears of the server; 0 while its pings see to that
+	silentUntil time.Duration
+	mute        bool // pings are not answered
 	muteSince   time.Duration
 }
 
@@ -21,8 +22,8 @@ func pingPause(session time.Duration) time.Duration { return readTimeout(session
 // handshakeTimeout is how long the client waits for the answer to its handshake.
 func handshakeTimeout(session time.Duration) time.Duration { return readTimeout(session) * 10 }
 
-// pingBefore returns when a client that has begun to ping at a time last did so, up to another time. The beginning counts
-// as a ping.
+// pingBefore returns when a client that has begun to ping at a time last did so, up to another
+// time. The beginning counts as a ping.
 func pingBefore(since, upTo, sessionTimeout time.Duration) time.Duration {
 	every := sessionTimeout / 3
 	if every == 0 {
@@ -31,13 +32,15 @@ func pingBefore(since, upTo, sessionTimeout time.Duration) time.Duration {
 	return since + (upTo-since)/every*every
 }
 
-// ping notes that the client's pings begin. Until the answer to the first it may give the connection up all the same.
+// ping notes that the client's pings begin. Until the answer to the first it may give the
+// connection up all the same.
 func (h *keepalive) ping(now, session time.Duration) {
 	h.pingsSince = now
 	h.rest(now + pingPause(session))
 }
 
-// rest leaves it to the pings to keep the connection, if the next one is answered and comes soon enough.
+// rest leaves it to the pings to keep the connection, if the next one is answered and comes soon
+// enough.
 func (h *keepalive) rest(next time.Duration) {
 	if !h.mute && h.silentUntil >= next {
 		h.silentUntil = 0
@@ -50,7 +53,8 @@ func (h *keepalive) heard(now time.Duration) { h.heardAt, h.silentUntil = now, 0
 // wait notes that the client has nothing but a while of patience from now on.
 func (h *keepalive) wait(now, session time.Duration) { h.silentUntil = now + readTimeout(session) }
 
-// fallSilent notes that pings are not answered from now on. A client that does not ping yet has another reason to give up.
+// fallSilent notes that pings are not answered from now on. A client that does not ping yet has
+// another reason to give up.
 func (h *keepalive) fallSilent(pings bool, now, session time.Duration) {
 	h.mute, h.muteSince = true, now
 	if pings && h.silentUntil == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Link is a client and its way to the ensemble: the requests that are under way to the server, the replies and events
-// that are under way to the client, and what the server knows of the connection. Its methods must be called by the
-// cluster's caller alone, except Notify.
+// A Link is a client and its way to the ensemble: the requests that are under way to the server,
+// the replies and events that are under way to the client, and what the server knows of the
+// connection. Its methods must be called by the cluster's caller alone, except Notify.
 type Link struct {
 	cluster *Cluster
 	number  int64 // in the order in which links were made
@@ -30,18 +30,21 @@ type Link struct {
 	}
 }
 
-// A linkState is all of a link that changes in a run, and that the cluster's caller alone uses; see [Snapshot].
+// A linkState is all of a link that changes in a run, and that the cluster's caller alone uses; see
+// [Snapshot].
 type linkState struct {
-	server  int
-	state   reach
-	pings   bool   // the client keeps its session alive while it is connected, by pings that are no steps
+	server int
+	state  reach
+	// the client keeps its session alive while it is connected, by pings that are no steps
+	pings   bool
 	blocked uint64 // the servers that it cannot reach, one bit for each; see [Cluster.BlockClient]
 	percent int    // at which its clock goes; see [Cluster.SetClientClock]
 	stall          // what keeps the client, or its messages, from going on
 
 	// What the server knows of the connection.
-	session    *session
-	delayed    bool // an answer waits for the server to apply more, and all requests behind it wait too
+	session *session
+	// an answer waits for the server to apply more, and all requests behind it wait too
+	delayed    bool
 	identities []wire.Identity
 	watches    watchList
 
@@ -103,7 +106,8 @@ func (l *Link) ServerIndex() int { return l.server }
 // Process returns the number of the client's process.
 func (l *Link) Process() int { return int(l.process) }
 
-// Connected tells whether the client has a connection to a server, with a session or on the way to one.
+// Connected tells whether the client has a connection to a server, with a session or on the way to
+// one.
 func (l *Link) Connected() bool { return l.end.connected() && !l.crashed.Load() }
 
 // Down tells whether the link is cut, or messages are held, and waits for [Cluster.Heal].
@@ -112,8 +116,9 @@ func (l *Link) Down() bool { return (l.state == down || l.stalled()) && !l.crash
 // Isolated tells whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
 
-// Impatient tells whether the client will give its connection up unless it hears of the server in time. As a rule its pings see to
-// that; not while messages are held, nor before it has its session.
+// Impatient tells whether the client will give its connection up unless it hears of the server in
+// time. As a rule its pings see to that; not while messages are held, nor before it has its
+// session.
 func (l *Link) Impatient() bool {
 	_, waits := l.end.deadline()
 	return waits && l.Connected()
@@ -133,15 +138,18 @@ func (l *Link) Unserved() int { return len(l.toServer) }
 // Undelivered returns how many messages from the server have not yet reached the client.
 func (l *Link) Undelivered() int { return len(l.toClient) }
 
-// Servable returns the age of the oldest request that waits to be served, or false if there is none.
+// Servable returns the age of the oldest request that waits to be served, or false if there is
+// none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.delayed || l.requests || !l.cluster.canHandle(l.server, l.session, l.toServer[0]) {
+	if len(l.toServer) == 0 || l.delayed || l.requests || !l.cluster.canHandle(l.server, l.session,
+		l.toServer[0]) {
 		return 0, false
 	}
 	return l.toServer[0].age, true
 }
 
-// Deliverable returns the age of the oldest message that waits to be delivered, or false if there is none.
+// Deliverable returns the age of the oldest message that waits to be delivered, or false if there
+// is none.
 func (l *Link) Deliverable() (age uint64, ok bool) {
 	if len(l.toClient) == 0 || l.replies || l.paused {
 		return 0, false
@@ -155,12 +163,15 @@ func (l *Link) Attached() bool { return l.session != nil }
 // Ended tells whether the client's server knows it with a session that has ended.
 func (l *Link) Ended() bool { return l.session != nil && !l.cluster.lives(l.session.id) }
 
-// Stays tells whether the client's connection has a session that lives, or will get one from the server as that is now.
+// Stays tells whether the client's connection has a session that lives, or will get one from the
+// server as that is now.
 func (l *Link) Stays() bool {
-	return l.session != nil && !l.Ended() || l.shakesHands() && (l.toServer[0].session == 0 || l.cluster.lives(l.toServer[0].session))
+	return l.session != nil && !l.Ended() || l.shakesHands() && (l.toServer[0].session == 0 ||
+		l.cluster.lives(l.toServer[0].session))
 }
 
-// shakesHands tells whether the next request of the client is a handshake that the server will not turn down.
+// shakesHands tells whether the next request of the client is a handshake that the server will not
+// turn down.
 func (l *Link) shakesHands() bool {
 	if len(l.toServer) == 0 {
 		return false
@@ -169,20 +180,23 @@ func (l *Link) shakesHands() bool {
 	return r.Op == wire.OpCreateSession && !r.again && r.seen <= l.cluster.zxidOf(l.server)
 }
 
-// Waits tells whether the client's server will answer nothing that the client asks for before it has applied all that is proposed
-// by now. That is so if its first request that is not answered is one whose answer tells of a transaction, or of a sync.
+// Waits tells whether the client's server will answer nothing that the client asks for before it
+// has applied all that is proposed by now. That is so if its first request that is not answered is
+// one whose answer tells of a transaction, or of a sync.
 func (l *Link) Waits() bool {
-	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) || l.shakesHands() && l.toServer[0].session == 0
+	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) || l.shakesHands() &&
+		l.toServer[0].session == 0
 }
 
-// Delayed reports whether the answer to a request that the client's server has handled waits until the server has applied more.
+// Delayed reports whether the answer to a request that the client's server has handled waits until
+// the server has applied more.
 func (l *Link) Delayed() bool { return l.delayed }
 
 // EventNext tells whether the message that the client gets next is a watch event.
 func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].event != 0 }
 
-// Pending returns the oldest request of the process that has been sent and not been answered, or nil. It is good until
-// the next step.
+// Pending returns the oldest request of the process that has been sent and not been answered, or
+// nil. It is good until the next step.
 func (l *Link) Pending() *wire.Request { return l.end.pending() }
 
 // OwnsNodes tells whether a session of the client lives that has ephemeral nodes.
@@ -195,23 +209,24 @@ func (l *Link) OwnsNodes() bool {
 	return false
 }
 
-// TearDown ends the client at the end of a run: every goroutine that waits for it, and every one that asks it for
-// something later, ends.
+// TearDown ends the client at the end of a run: every goroutine that waits for it, and every one
+// that asks it for something later, ends.
 func (l *Link) TearDown() {
 	l.toServer, l.toClient = nil, nil
 	l.end.tearDown()
 }
 
-// ShutDown closes the client at the end of a run, of a process whose calls have all returned. Calls to the client return
-// zk.ErrConnectionClosed, those under way and all later ones, so that a goroutine of the process can find out that it is
-// no longer needed. A goroutine that calls the client again and again blocks for good after overdueMax calls.
+// ShutDown closes the client at the end of a run, of a process whose calls have all returned. Calls
+// to the client return zk.ErrConnectionClosed, those under way and all later ones, so that a
+// goroutine of the process can find out that it is no longer needed. A goroutine that calls the
+// client again and again blocks for good after overdueMax calls.
 func (l *Link) ShutDown() {
 	l.toServer, l.toClient = nil, nil
 	l.end.shutDown()
 }
 
-// overdueMax is the number of calls that a process may make after [Link.ShutDown]. A loop without a pause would otherwise
-// keep virtual time from passing.
+// overdueMax is the number of calls that a process may make after [Link.ShutDown]. A loop without a
+// pause would otherwise keep virtual time from passing.
 const overdueMax = 1000
 
 // callOverdue counts a call after [Link.ShutDown].
@@ -221,8 +236,8 @@ func (l *Link) callOverdue() {
 	}
 }
 
-// Notify makes [Cluster.Activity] receive, for a process that does something by itself other than calling the client.
-// It may be called by any goroutine.
+// Notify makes [Cluster.Activity] receive, for a process that does something by itself other than
+// calling the client. It may be called by any goroutine.
 func (l *Link) Notify() {
 	if len(l.cluster.activity) > 0 {
 		return
@@ -233,7 +248,8 @@ func (l *Link) Notify() {
 	}
 }
 
-// nextGUID returns what the client's next protected node is to be known by. It may be called by any goroutine.
+// nextGUID returns what the client's next protected node is to be known by. It may be called by any
+// goroutine.
 func (l *Link) nextGUID() []byte {
 	half := mix(uint64(l.process), l.guids.Add(1))
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, half), mix(half, half))
@@ -265,7 +281,8 @@ func (l *Link) authenticate(id wire.Identity) {
 	}
 }
 
-// sessionEnded is what changes for the client's link, not what the client notices, when its session ends.
+// sessionEnded is what changes for the client's link, not what the client notices, when its session
+// ends.
 func (l *Link) sessionEnded(s *session) {
 	if l.state == isolated && l.end.believes() == s.id {
 		l.state = up
@@ -281,7 +298,8 @@ func (l *Link) key() uint64 {
 	if l.blocked != 0 {
 		key = mix(key, l.blocked)
 	}
-	// From which transaction on a client asks what it has missed, which is all that these numbers decide.
+	// From which transaction on a client asks what it has missed, which is all that these numbers
+	// decide.
 	for _, r := range l.toServer {
 		if r.Watches != nil {
 			key = fold(key, uint64(r.Watches.RelativeZxid))

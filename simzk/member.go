@@ -14,10 +14,12 @@ type Member struct {
 	ID       int
 	Observer bool // it follows, but has no vote
 	Servers  []Endpoint
-	Client   string // host:port for clients; empty where the configuration leaves it to the server itself
+	// host:port for clients; empty where the configuration leaves it to the server itself
+	Client string
 }
 
-// An Endpoint is where the other servers reach a member. Simulated servers do not; the names are the configuration's.
+// An Endpoint is where the other servers reach a member. Simulated servers do not; the names are
+// the configuration's.
 type Endpoint struct {
 	Host             string
 	Quorum, Election int // ports
@@ -26,13 +28,15 @@ type Endpoint struct {
 // maxServerID is the highest id of a server.
 const maxServerID = 255
 
-// ParseMember parses "server.ID=host:port:port[:role][;[host:]port]", as configuration files and reconfigs have it.
+// ParseMember parses "server.ID=host:port:port[:role][;[host:]port]", as configuration files and
+// reconfigs have it.
 func ParseMember(line string) (Member, error) {
 	key, value, found := strings.Cut(line, "=")
 	number, named := strings.CutPrefix(strings.TrimSpace(key), "server.")
 	id, err := strconv.Atoi(number)
 	if !found || !named || err != nil || id < 0 || id > maxServerID {
-		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with an ID from 0 to %d", line, maxServerID)
+		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with an ID from 0 to %d", line,
+			maxServerID)
 	}
 	m, err := parseAddresses(strings.TrimSpace(value))
 	if err != nil {
@@ -78,17 +82,20 @@ func parseEndpoint(text string) (endpoint Endpoint, observer bool, err error) {
 	parts := splitColons(text)
 	switch {
 	case len(parts) != 3 && len(parts) != 4 || parts[0] == "":
-		return endpoint, false, fmt.Errorf("%q is not of the form host:port:port or host:port:port:role", text)
+		return endpoint, false, fmt.Errorf("%q is not of the form host:port:port or host:port:port:role",
+			text)
 	case len(parts) == 4 && strings.EqualFold(parts[3], "observer"):
 		observer = true
 	case len(parts) == 4 && !strings.EqualFold(parts[3], "participant"):
-		return endpoint, false, fmt.Errorf("unknown role %q; known are participant and observer", parts[3])
+		return endpoint, false, fmt.Errorf("unknown role %q; known are participant and observer",
+			parts[3])
 	}
 	endpoint.Host = parts[0]
 	if endpoint.Quorum, err = parsePort(parts[1]); err != nil {
 		return endpoint, false, err
 	}
-	if endpoint.Election, err = parsePort(parts[2]); err == nil && endpoint.Quorum == endpoint.Election {
+	if endpoint.Election, err = parsePort(parts[2]); err == nil &&
+		endpoint.Quorum == endpoint.Election {
 		err = fmt.Errorf("%q names the same port twice", text)
 	}
 	return endpoint, observer, err
@@ -128,11 +135,13 @@ func (m Member) String() string {
 	return text
 }
 
-// addresses returns all that must not be another member's too. ZooKeeper leaves out those of the loopback interface.
+// addresses returns all that must not be another member's too. ZooKeeper leaves out those of the
+// loopback interface.
 func (m Member) addresses() []string {
 	all := []string{m.Client}
 	for _, e := range m.Servers {
-		all = append(all, net.JoinHostPort(e.Host, strconv.Itoa(e.Quorum)), net.JoinHostPort(e.Host, strconv.Itoa(e.Election)))
+		all = append(all, net.JoinHostPort(e.Host, strconv.Itoa(e.Quorum)),
+			net.JoinHostPort(e.Host, strconv.Itoa(e.Election)))
 	}
 	return slices.DeleteFunc(all, func(address string) bool {
 		host, _, err := net.SplitHostPort(address)
@@ -147,5 +156,6 @@ func (m Member) addresses() []string {
 // conflicts tells whether two members have an address in common.
 func (m Member) conflicts(other Member) bool {
 	theirs := other.addresses()
-	return slices.ContainsFunc(m.addresses(), func(address string) bool { return slices.Contains(theirs, address) })
+	return slices.ContainsFunc(m.addresses(),
+		func(address string) bool { return slices.Contains(theirs, address) })
 }

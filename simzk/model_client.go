@@ -37,8 +37,8 @@ func (c *Conn) sendSubmitted() {
 	}
 }
 
-// takeSubmitted returns the requests that the process has submitted since the last time, in an order that does not
-// depend on which goroutine came first. The slice is good until the next time.
+// takeSubmitted returns the requests that the process has submitted since the last time, in an
+// order that does not depend on which goroutine came first. The slice is good until the next time.
 func (c *Conn) takeSubmitted() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,12 +46,16 @@ func (c *Conn) takeSubmitted() []*call {
 	taken := c.submitted
 	c.submitted, c.taken = c.taken[:0], taken
 	if len(taken) > 1 {
-		slices.SortStableFunc(taken, func(a, b *call) int { return compareSimultaneous(&a.request, &b.request) })
+		slices.SortStableFunc(taken, func(a, b *call) int {
+			return compareSimultaneous(&a.request,
+				&b.request)
+		})
 	}
 	return taken
 }
 
-// compareSimultaneous orders requests of one process that were sent at the same time, by all that there is to them.
+// compareSimultaneous orders requests of one process that were sent at the same time, by all that
+// there is to them.
 func compareSimultaneous(a, b *request) int {
 	if order := compareRequests(a, b); order != 0 {
 		return order
@@ -80,8 +84,10 @@ func (c *Conn) transmit(r *call) {
 	c.lastRequest++
 	r.number = c.lastRequest
 	c.sent = mix(c.sent, xxhash.Sum64String(r.Path)+uint64(rank(&r.request)))
-	c.cluster.record(history.Event{At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
-		Op: r.verb(), Path: r.Path})
+	c.cluster.record(history.Event{
+		At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
+		Op: r.verb(), Path: r.Path,
+	})
 	c.Link.transmit(&r.request)
 	c.inFlight = append(c.inFlight, r)
 }
@@ -105,11 +111,14 @@ func (c *Conn) take(m message) {
 	i := slices.IndexFunc(c.inFlight, func(r *call) bool { return &r.request == m.reply })
 	r := c.inFlight[i]
 	c.inFlight = slices.Delete(c.inFlight, i, i+1)
-	if r.Op != wire.OpCreateSession && r.Op != wire.OpAuth { // The answers to these carry no transaction id.
+	// The answers to these carry no transaction id.
+	if r.Op != wire.OpCreateSession && r.Op != wire.OpAuth {
 		c.lastZxid = m.zxid
 	}
-	c.cluster.record(history.Event{At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
-		Op: r.verb(), Path: r.result.Path, Zxid: m.zxid, Err: r.result.Code.String()})
+	c.cluster.record(history.Event{
+		At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
+		Op: r.verb(), Path: r.result.Path, Zxid: m.zxid, Err: r.result.Code.String(),
+	})
 	switch {
 	case r.Op == wire.OpCreateSession:
 		c.authenticated(r)
@@ -152,8 +161,8 @@ func (c *Conn) wake(r *call) {
 	r.done <- struct{}{}
 }
 
-// fail answers calls with an error. All of them have failed before the first is woken, but what each wakes comes to
-// rest before the next.
+// fail answers calls with an error. All of them have failed before the first is woken, but what
+// each wakes comes to rest before the next.
 func (c *Conn) fail(calls []*call, err error) {
 	var woken []*call
 	c.mu.Lock()
@@ -166,8 +175,10 @@ func (c *Conn) fail(calls []*call, err error) {
 	c.mu.Unlock()
 	for _, r := range calls {
 		if r.number != 0 { // What was never sent is nothing to the history.
-			c.cluster.record(history.Event{At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
-				Op: r.verb(), Path: r.Path, Err: err.Error()})
+			c.cluster.record(history.Event{
+				At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
+				Op: r.verb(), Path: r.Path, Err: err.Error(),
+			})
 		}
 		c.observed = mix(c.observed, uint64(r.number))
 		if len(woken) > 0 && woken[0] == r {
@@ -204,14 +215,19 @@ func (c *Conn) watch(r *call) {
 			return
 		}
 	}
-	c.watchers = append(c.watchers, watcher{watching: w, hash: xxhash.Sum64String(w.path), channels: append(c.channels.next(watchersKept)[:0], events)})
+	c.watchers = append(c.watchers, watcher{
+		watching: w, hash: xxhash.Sum64String(w.path),
+		channels: append(c.channels.next(watchersKept)[:0], events),
+	})
 }
 
 // notify hands a watch event to all that wait for it.
 func (c *Conn) notify(m message) {
 	for _, w := range m.watches {
-		c.cluster.record(history.Event{At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
-			Watch: w.number, Path: m.path, Name: eventName(m.event), Zxid: m.zxid})
+		c.cluster.record(history.Event{
+			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
+			Watch: w.number, Path: m.path, Name: eventName(m.event), Zxid: m.zxid,
+		})
 	}
 	event := zk.Event{Type: zk.EventType(m.event), State: zk.StateSyncConnected, Path: m.path}
 	c.emit(event)
@@ -231,7 +247,8 @@ func (c *Conn) notify(m message) {
 	})
 }
 
-// tell sends the event to the channels of the watchers that match, closes them and forgets the watchers.
+// tell sends the event to the channels of the watchers that match, closes them and forgets the
+// watchers.
 func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 	var space [4]watcher
 	told := space[:0]
@@ -290,8 +307,10 @@ func (c *Conn) setState(state zk.State, name string) {
 	if d := c.stub; d != nil {
 		d.note(Input{Kind: StateSet, State: state})
 	}
-	c.cluster.record(history.Event{At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
-		Session: c.SessionID()})
+	c.cluster.record(history.Event{
+		At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
+		Session: c.SessionID(),
+	})
 	c.observed = mix(c.observed, uint64(state))
 	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.host)})
 	c.cluster.config.Settle()
@@ -304,7 +323,8 @@ func (c *Conn) setSession(id int64) {
 	}
 }
 
-// broken is what the client does when its connection breaks: all that was in flight has an unknown outcome.
+// broken is what the client does when its connection breaks: all that was in flight has an unknown
+// outcome.
 func (c *Conn) broken() {
 	if !c.connected() {
 		return
@@ -327,8 +347,8 @@ func (c *Conn) broken() {
 	c.redial()
 }
 
-// lose takes what the process has asked for until the connection broke. The client has written it to the connection, or
-// keeps it for the next one.
+// lose takes what the process has asked for until the connection broke. The client has written it
+// to the connection, or keeps it for the next one.
 func (c *Conn) lose() {
 	for _, r := range c.takeSubmitted() {
 		c.closing = c.closing || r.Op == wire.OpCloseSession
@@ -340,8 +360,8 @@ func (c *Conn) lose() {
 	}
 }
 
-// redial turns to the next server on the client's list. Once it has tried them all, and with a single one that is always,
-// it fails what is unsent and waits before it goes on.
+// redial turns to the next server on the client's list. Once it has tried them all, and with a
+// single one that is always, it fails what is unsent and waits before it goes on.
 func (c *Conn) redial() {
 	c.phase = dialing
 	for {
@@ -363,17 +383,22 @@ func (c *Conn) redial() {
 	}
 }
 
-// dial tries to connect to the server that the client has come to on its list, and reports whether it could.
+// dial tries to connect to the server that the client has come to on its list, and reports whether
+// it could.
 func (c *Conn) dial() bool {
 	if !c.Link.reaches(c.host) {
-		c.sendSubmitted() // Such a try takes time, in which the process calls, and its calls wait with the others.
+		// Such a try takes time, in which the process calls, and its calls wait with the others.
+		c.sendSubmitted()
 		return false
 	}
 	c.server = c.host
-	c.phase, c.silentUntil = connecting, c.cluster.now+handshakeTimeout(c.cluster.config.SessionTimeout)
+	c.phase, c.silentUntil = connecting, c.cluster.now+
+		handshakeTimeout(c.cluster.config.SessionTimeout)
 	c.setState(zk.StateConnected, "connected")
-	c.send(&call{request: request{Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
-		seen: c.lastZxid, timeout: c.cluster.config.SessionTimeout}})
+	c.send(&call{request: request{
+		Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
+		seen: c.lastZxid, timeout: c.cluster.config.SessionTimeout,
+	}})
 	return true
 }
 
@@ -400,9 +425,9 @@ func (c *Conn) authenticated(r *call) {
 	c.prove()
 }
 
-// rearm asks the server for the watches that the client still waits for. The request waits its turn behind those of the
-// process, so a read can show a change before the watch event that tells of it; see docs/fidelity.md. A client that
-// closes may send it or not; this one does not.
+// rearm asks the server for the watches that the client still waits for. The request waits its turn
+// behind those of the process, so a read can show a change before the watch event that tells of it;
+// see docs/fidelity.md. A client that closes may send it or not; this one does not.
 func (c *Conn) rearm() {
 	switch {
 	case len(c.watchers) == 0 || c.closed.Load():
@@ -411,29 +436,37 @@ func (c *Conn) rearm() {
 		c.rearming = late
 	default:
 		c.rearming = inTime
-		c.send(&call{request: request{Request: wire.Request{Op: wire.OpSetWatches, Watches: c.standing()}}})
+		c.send(&call{request: request{Request: wire.Request{
+			Op:      wire.OpSetWatches,
+			Watches: c.standing(),
+		}}})
 	}
 }
 
 func (c *Conn) canDelayWatches() bool {
-	return (c.phase == dialing || c.phase == connecting) && c.rearming == inTime && c.SessionID() != 0 &&
+	return (c.phase == dialing || c.phase == connecting) && c.rearming == inTime &&
+		c.SessionID() != 0 &&
 		len(c.watchers) > 0 && c.asks() && !c.closing
 }
 
-// asks tells whether a call waits whose answer will raise the last transaction that the client knows of.
+// asks tells whether a call waits whose answer will raise the last transaction that the client
+// knows of.
 func (c *Conn) asks() bool {
 	return slices.ContainsFunc(c.unsent, func(r *call) bool { return r.Op != wire.OpAuth })
 }
 
-// prove sends the next of the credentials that this connection does not know, or after the last one, and at once in a
-// client that closes, all that has waited for that. The client does not ping before, so that a server that takes long
-// loses it.
+// prove sends the next of the credentials that this connection does not know, or after the last
+// one, and at once in a client that closes, all that has waited for that. The client does not ping
+// before, so that a server that takes long loses it.
 func (c *Conn) prove() {
 	if c.proved < len(c.credentials) && !c.closed.Load() {
 		c.phase = proving
 		c.wait(c.cluster.now, c.cluster.config.SessionTimeout)
 		next := &c.credentials[c.proved]
-		c.transmit(&call{request: request{Request: wire.Request{Op: wire.OpAuth, Scheme: next.scheme, Data: next.data}}})
+		c.transmit(&call{request: request{Request: wire.Request{
+			Op: wire.OpAuth, Scheme: next.scheme,
+			Data: next.data,
+		}}})
 		return
 	}
 	c.phase = connected
@@ -465,21 +498,25 @@ func (c *Conn) standing() *wire.Watches {
 	return all
 }
 
-// invalidate tells all who wait for a watch that it will not fire, in the order of the paths; the client library keeps
-// them in a map.
+// invalidate tells all who wait for a watch that it will not fire, in the order of the paths; the
+// client library keeps them in a map.
 func (c *Conn) invalidate(err error) {
-	slices.SortStableFunc(c.watchers, func(a, b watcher) int { return strings.Compare(a.path, b.path) })
+	slices.SortStableFunc(c.watchers,
+		func(a, b watcher) int { return strings.Compare(a.path, b.path) })
 	for _, w := range c.watchers {
-		c.cluster.record(history.Event{At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
-			Path: w.path, Name: eventName(eventNotWatching), Err: err.Error()})
+		c.cluster.record(history.Event{
+			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
+			Path: w.path, Name: eventName(eventNotWatching), Err: err.Error(),
+		})
 		c.emit(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path, Err: err})
 	}
-	c.tell(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err}, func(watching) bool { return true })
+	c.tell(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
+		func(watching) bool { return true })
 	c.cluster.config.Settle()
 }
 
-// ended is what the client does at its end after Close. If it was waiting to try again, it tells those whose requests
-// are not sent; at any other time it forgets them.
+// ended is what the client does at its end after Close. If it was waiting to try again, it tells
+// those whose requests are not sent; at any other time it forgets them.
 func (c *Conn) ended() {
 	failing := c.inFlight
 	if c.phase == dialing {
@@ -508,8 +545,8 @@ func (c *Conn) endEvents() {
 	c.told = true
 }
 
-// tearDown ends every goroutine that waits for an answer, and every one that asks later, by [runtime.Goexit]; every
-// watch channel is closed.
+// tearDown ends every goroutine that waits for an answer, and every one that asks later, by
+// [runtime.Goexit]; every watch channel is closed.
 func (c *Conn) tearDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
@@ -525,7 +562,8 @@ func (c *Conn) tearDown() {
 	c.forget()
 }
 
-// shutDown does at the end of a run what Close does, and does not wait for an answer; every watch channel is closed.
+// shutDown does at the end of a run what Close does, and does not wait for an answer; every watch
+// channel is closed.
 func (c *Conn) shutDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
@@ -552,7 +590,10 @@ func (c *Conn) forget() {
 	c.watchers = nil
 	for _, w := range watchers {
 		for _, events := range w.channels {
-			c.sound(events, zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path, Err: zk.ErrClosing})
+			c.sound(events, zk.Event{
+				Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path,
+				Err: zk.ErrClosing,
+			})
 		}
 	}
 }
@@ -596,7 +637,8 @@ func (c *Conn) advance() {
 }
 
 func (c *Conn) key() uint64 {
-	key := fold(fold(c.observed, c.sent), uint64(c.rearming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
+	key := fold(fold(c.observed, c.sent),
+		uint64(c.rearming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {
 	case c.phase == dialing:
 		key = fold(key, uint64(c.dialAt-c.cluster.now))
@@ -609,8 +651,9 @@ func (c *Conn) key() uint64 {
 	return key
 }
 
-// watchersKey returns 64 bits over what the client waits for. The last transaction that it knows of matters only if it has to
-// set its watches again, and then only as far as what they watch has changed since.
+// watchersKey returns 64 bits over what the client waits for. The last transaction that it knows of
+// matters only if it has to set its watches again, and then only as far as what they watch has
+// changed since.
 func (c *Conn) watchersKey() uint64 {
 	tree := c.cluster.tree.Hash()
 	if k := &c.watched; k.known && k.tree == tree && k.seen == c.lastZxid {

@@ -20,31 +20,44 @@ func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (stri
 	if timed(flags) {
 		return "", c.refuse(fmt.Errorf("Create with TTL flag disallowed: %w", zk.ErrInvalidFlags))
 	}
-	return c.create(wire.Request{Op: wire.OpCreate, Path: path, Data: data, Flags: flags, ACL: wireACL(acl)})
+	return c.create(wire.Request{
+		Op: wire.OpCreate, Path: path, Data: data, Flags: flags,
+		ACL: wireACL(acl),
+	})
 }
 
-// CreateContainer creates a node that the server deletes some time after its last child. The flags must be those of a
-// container.
-func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+// CreateContainer creates a node that the server deletes some time after its last child. The flags
+// must be those of a container.
+func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string,
+	error,
+) {
 	if err := checkCreate(path, flags); err != nil {
 		return "", c.refuse(err)
 	}
 	if flags != zk.FlagContainer {
 		return "", c.refuse(fmt.Errorf("CreateContainer requires container flag: %w", zk.ErrInvalidFlags))
 	}
-	return c.create(wire.Request{Op: wire.OpCreateContainer, Path: path, Data: data, Flags: flags, ACL: wireACL(acl)})
+	return c.create(wire.Request{
+		Op: wire.OpCreateContainer, Path: path, Data: data, Flags: flags,
+		ACL: wireACL(acl),
+	})
 }
 
-// CreateTTL creates a node that the server deletes when it has been without change and children for so long. The flags
-// must be those of such a node.
-func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error) {
+// CreateTTL creates a node that the server deletes when it has been without change and children for
+// so long. The flags must be those of such a node.
+func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL,
+	ttl time.Duration,
+) (string, error) {
 	if err := checkCreate(path, flags); err != nil {
 		return "", c.refuse(err)
 	}
 	if !timed(flags) {
 		return "", c.refuse(fmt.Errorf("CreateTTL requires TTL flag: %w", zk.ErrInvalidFlags))
 	}
-	return c.create(wire.Request{Op: wire.OpCreateTTL, Path: path, Data: data, Flags: flags, ACL: wireACL(acl), TTLMillis: ttl.Milliseconds()})
+	return c.create(wire.Request{
+		Op: wire.OpCreateTTL, Path: path, Data: data, Flags: flags,
+		ACL: wireACL(acl), TTLMillis: ttl.Milliseconds(),
+	})
 }
 
 // checkCreate checks what all that create nodes have in common.
@@ -52,7 +65,8 @@ func checkCreate(path string, flags int32) error {
 	if flags < zk.FlagPersistent || flags > zk.FlagPersistentSequentialWithTTL {
 		return fmt.Errorf("invalid flag value: [%v]", flags)
 	}
-	sequential := flags == zk.FlagSequence || flags == zk.FlagEphemeralSequential || flags == zk.FlagPersistentSequentialWithTTL
+	sequential := flags == zk.FlagSequence || flags == zk.FlagEphemeralSequential ||
+		flags == zk.FlagPersistentSequentialWithTTL
 	if !clientTakes(path, sequential) {
 		return zk.ErrInvalidPath
 	}
@@ -72,10 +86,13 @@ func (c *Conn) create(ask wire.Request) (string, error) {
 // protectedPrefix begins the name of a protected node, and its GUID follows.
 const protectedPrefix = "_c_"
 
-// CreateProtectedEphemeralSequential creates a node whose name holds a GUID, by which a lost reply's node is found
-// again. It gives up where go-zookeeper/zk gives up: when the search fails, and after three tries. It also panics where
-// that panics: over a child whose name begins like that of a protected node and ends before its GUID does.
-func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error) {
+// CreateProtectedEphemeralSequential creates a node whose name holds a GUID, by which a lost
+// reply's node is found again. It gives up where go-zookeeper/zk gives up: when the search fails,
+// and after three tries. It also panics where that panics: over a child whose name begins like that
+// of a protected node and ends before its GUID does.
+func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string,
+	error,
+) {
 	if !clientTakes(path, true) {
 		return "", c.refuse(zk.ErrInvalidPath)
 	}
@@ -85,7 +102,8 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 	var err error
 	for range 3 {
 		var created string
-		created, err = c.Create(directory+"/"+protectedPrefix+guid+"-"+path[i+1:], data, zk.FlagEphemeral|zk.FlagSequence, acl)
+		created, err = c.Create(directory+"/"+protectedPrefix+guid+"-"+path[i+1:], data,
+			zk.FlagEphemeral|zk.FlagSequence, acl)
 		switch err {
 		case nil:
 			return created, nil
@@ -96,7 +114,8 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 				return "", err
 			}
 			for _, name := range children {
-				if strings.HasPrefix(name, protectedPrefix) && name[len(protectedPrefix):len(protectedPrefix)+len(guid)] == guid {
+				if strings.HasPrefix(name, protectedPrefix) &&
+					name[len(protectedPrefix):len(protectedPrefix)+len(guid)] == guid {
 					return directory + "/" + name, nil
 				}
 			}
@@ -120,7 +139,10 @@ func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
 	if !clientTakes(path, false) {
 		return nil, c.refuse(zk.ErrInvalidPath)
 	}
-	return stat(c.submit(wire.Request{Op: wire.OpSetData, Path: path, Data: slices.Clone(data), Version: version}))
+	return stat(c.submit(wire.Request{
+		Op: wire.OpSetData, Path: path, Data: slices.Clone(data),
+		Version: version,
+	}))
 }
 
 // Get returns the data of a node.
@@ -218,7 +240,10 @@ func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error
 	if !clientTakes(path, false) {
 		return nil, c.refuse(zk.ErrInvalidPath)
 	}
-	return stat(c.submit(wire.Request{Op: wire.OpSetACL, Path: path, ACL: wireACL(acl), Version: version}))
+	return stat(c.submit(wire.Request{
+		Op: wire.OpSetACL, Path: path, ACL: wireACL(acl),
+		Version: version,
+	}))
 }
 
 // Sync returns once the server has seen all that was committed before.
@@ -230,24 +255,31 @@ func (c *Conn) Sync(path string) (string, error) {
 	return wire.Sent(r.answer.Path), r.err
 }
 
-// AddAuth gives the connection another identity. What the server has accepted the client sends again on every new
-// connection, before anything else.
+// AddAuth gives the connection another identity. What the server has accepted the client sends
+// again on every new connection, before anything else.
 func (c *Conn) AddAuth(scheme string, auth []byte) error {
 	return c.submit(wire.Request{Op: wire.OpAuth, Scheme: scheme, Data: auth}).err
 }
 
-// Multi carries out all of the operations or none. They must be of the types *zk.CreateRequest, *zk.DeleteRequest,
-// *zk.SetDataRequest and *zk.CheckVersionRequest, and nothing about them is checked before the server sees them.
+// Multi carries out all of the operations or none. They must be of the types *zk.CreateRequest,
+// *zk.DeleteRequest, *zk.SetDataRequest and *zk.CheckVersionRequest, and nothing about them is
+// checked before the server sees them.
 func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
 	asked := c.spaceFor(len(ops))
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *zk.CreateRequest:
-			asked[i] = wire.Request{Op: wire.OpCreate, Path: op.Path, Data: slices.Clone(op.Data), ACL: wireACL(op.Acl), Flags: op.Flags}
+			asked[i] = wire.Request{
+				Op: wire.OpCreate, Path: op.Path, Data: slices.Clone(op.Data),
+				ACL: wireACL(op.Acl), Flags: op.Flags,
+			}
 		case *zk.DeleteRequest:
 			asked[i] = wire.Request{Op: wire.OpDelete, Path: op.Path, Version: op.Version}
 		case *zk.SetDataRequest:
-			asked[i] = wire.Request{Op: wire.OpSetData, Path: op.Path, Data: slices.Clone(op.Data), Version: op.Version}
+			asked[i] = wire.Request{
+				Op: wire.OpSetData, Path: op.Path, Data: slices.Clone(op.Data),
+				Version: op.Version,
+			}
 		case *zk.CheckVersionRequest:
 			asked[i] = wire.Request{Op: wire.OpCheck, Path: op.Path, Version: op.Version}
 		default:
@@ -268,7 +300,8 @@ func (c *Conn) spaceFor(ops int) []wire.Request {
 	return c.ops.row(ops, opsKept)
 }
 
-// multiResponses returns what a multi has given, and the first error of an operation if the multi itself has none.
+// multiResponses returns what a multi has given, and the first error of an operation if the multi
+// itself has none.
 func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error) {
 	responses := make([]zk.MultiResponse, 0, len(results))
 	for i := range results {
@@ -295,7 +328,8 @@ func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error
 	return responses, err
 }
 
-// stat returns what *zk.Conn does: a nil stat after a lost connection, a stat beside every other error.
+// stat returns what *zk.Conn does: a nil stat after a lost connection, a stat beside every other
+// error.
 func stat(r *call) (*zk.Stat, error) {
 	if r.err == zk.ErrConnectionClosed {
 		return nil, r.err
@@ -310,7 +344,10 @@ func wireACL(acl []zk.ACL) []wire.ACL {
 	}
 	converted := make([]wire.ACL, len(acl))
 	for i, a := range acl {
-		converted[i] = wire.ACL{Perms: a.Perms, Scheme: wire.Text([]byte(a.Scheme)), ID: wire.Text([]byte(a.ID))}
+		converted[i] = wire.ACL{
+			Perms: a.Perms, Scheme: wire.Text([]byte(a.Scheme)),
+			ID: wire.Text([]byte(a.ID)),
+		}
 	}
 	return converted
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// Serve lets the server handle the oldest request that has reached it from the client: the change is committed, the
-// watches that it triggers are queued, then the reply. It panics if there is no request; see [Link.Servable].
+// Serve lets the server handle the oldest request that has reached it from the client: the change
+// is committed, the watches that it triggers are queued, then the reply. It panics if there is no
+// request; see [Link.Servable].
 func (c *Cluster) Serve(l *Link) {
 	r := l.toServer[0]
 	l.toServer = slices.Delete(l.toServer, 0, 1)
@@ -23,14 +24,15 @@ func (c *Cluster) Serve(l *Link) {
 	case r.Op == wire.OpCreateSession && !r.again:
 		c.serveConnect(l, r)
 	case l.session == nil:
-		// The session was closed by an earlier request, or has expired: the server does not answer any more.
+		// The session was closed by an earlier request, or has expired: the server does not answer any
+		// more.
 	case r.Op == wire.OpCreateSession:
 		c.serveAgain(l, r)
 	case r.Op == wire.OpCloseSession:
 		c.serveClose(l, r)
 	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
-		// The session has moved to another connection: the leader refuses, and the server that asked it closes the
-		// connection without a reply (ZOOKEEPER-710).
+		// The session has moved to another connection: the leader refuses, and the server that asked it
+		// closes the connection without a reply (ZOOKEEPER-710).
 		c.zxid++
 		c.hangUp(l)
 	default:
@@ -60,14 +62,17 @@ const (
 	silence           // neither
 )
 
-// served answers a request. With the answer to its last one a connection loses its session and its watches.
+// served answers a request. With the answer to its last one a connection loses its session and its
+// watches.
 func (c *Cluster) served(l *Link, r *request) {
 	if r.Op == wire.OpCloseSession {
 		l.session = nil
 		c.logGone(l, c.watches.drop(l))
 	}
-	c.record(history.Event{At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
-		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String()})
+	c.record(history.Event{
+		At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
+		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String(),
+	})
 	l.post(message{reply: r, zxid: r.zxid})
 	for _, m := range l.late {
 		l.post(m)
@@ -78,7 +83,8 @@ func (c *Cluster) served(l *Link, r *request) {
 // writes tells whether an operation is put before the whole ensemble.
 func writes(op wire.Op) bool {
 	switch op {
-	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSetData, wire.OpSetACL,
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
+		wire.OpSetData, wire.OpSetACL,
 		wire.OpCheck, wire.OpMulti, wire.OpReconfig, wire.OpDeleteContainer:
 		return true
 	}
@@ -92,7 +98,8 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
 	case r.Op == wire.OpCheck && c.config.Version >= V39, !implemented(r.Op):
 		return tree.Result{Code: wire.Unimplemented}, hangUp
 	case r.Op == wire.OpSASL && (r.malformed || r.Data == nil), r.Op == wire.OpAuth && r.malformed:
-		return tree.Result{}, cutOff // The server reads these as they arrive, and fails with the connection.
+		// The server reads these as they arrive, and fails with the connection.
+		return tree.Result{}, cutOff
 	case r.malformed && (r.Op == wire.OpReconfig || !writes(r.Op)):
 		return failure(wire.MarshallingError)
 	case writes(r.Op):
@@ -101,7 +108,8 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
 	switch r.Op {
 	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
 		return c.read(l, r), reply
-	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches:
+	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches,
+		wire.OpCheckWatches:
 		return tree.Result{Code: c.manageWatches(l, r)}, reply
 	case wire.OpAuth:
 		return c.authenticate(l, r)
@@ -109,12 +117,16 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
 	return c.inquire(l, r), reply
 }
 
-// implemented tells whether a server knows the type of a request. One without SASL answers its requests with no token.
+// implemented tells whether a server knows the type of a request. One without SASL answers its
+// requests with no token.
 func implemented(op wire.Op) bool {
 	switch op {
-	case wire.OpPing, wire.OpSync, wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2, wire.OpGetACL,
-		wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpWhoAmI, wire.OpMultiRead, wire.OpSetWatches,
-		wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches, wire.OpAuth, wire.OpSASL:
+	case wire.OpPing, wire.OpSync, wire.OpGetData, wire.OpExists, wire.OpGetChildren,
+		wire.OpGetChildren2, wire.OpGetACL,
+		wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpWhoAmI, wire.OpMultiRead,
+		wire.OpSetWatches,
+		wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches, wire.OpAuth,
+		wire.OpSASL:
 		return true
 	}
 	return writes(op)
@@ -168,7 +180,8 @@ func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
 		r.count = int32(count)
 	case wire.OpGetEphemerals:
 		for _, path := range c.treeOf(l).Ephemerals(l.session.id) {
-			if all := strings.TrimSpace(r.Path); all == "" || all == "/" || all == wire.Null || strings.HasPrefix(path, r.Path) {
+			if all := strings.TrimSpace(r.Path); all == "" || all == "/" || all == wire.Null ||
+				strings.HasPrefix(path, r.Path) {
 				result.Children = append(result.Children, path)
 			}
 		}
@@ -201,7 +214,8 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 	return tree.Result{Results: results}
 }
 
-// authenticate notes who a client says it is. Only digests have to be proved, and the proof is the digest itself.
+// authenticate notes who a client says it is. Only digests have to be proved, and the proof is the
+// digest itself.
 func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
 	switch {
 	case r.Scheme == "digest" && r.Data != nil:
@@ -229,11 +243,15 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	case r.Op == wire.OpReconfig:
 		return c.reconfigure(l, r)
 	case r.Op == wire.OpDeleteContainer:
-		// The server takes all of the frame for the path, which thus has characters that no path may have.
+		// The server takes all of the frame for the path, which thus has characters that no path may
+		// have.
 		return failure(wire.BadArguments)
 	}
-	w := tree.Write{Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
-		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis, Ops: r.Ops}
+	w := tree.Write{
+		Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
+		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
+		TTLMillis: r.TTLMillis, Ops: r.Ops,
+	}
 	if _, lives := c.findSession(l.session.id); !lives {
 		return failure(wire.SessionExpired) // The leader knows, the client's server does not yet.
 	}
@@ -257,8 +275,8 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	return result, reply
 }
 
-// finishMulti makes the results those of the reply. What failed is in the results, and the reply itself is an error only
-// if there are none.
+// finishMulti makes the results those of the reply. What failed is in the results, and the reply
+// itself is an error only if there are none.
 func (c *Cluster) finishMulti(result *tree.Result) {
 	if len(result.Results) > 0 {
 		result.Code = wire.OK
@@ -275,12 +293,15 @@ func (c *Cluster) finishMulti(result *tree.Result) {
 	}
 }
 
-// show records what a write has changed, and fires the watches that it triggers at a server, or everywhere.
+// show records what a write has changed, and fires the watches that it triggers at a server, or
+// everywhere.
 func (c *Cluster) show(changes []tree.Change, process int32, zxid int64, at int) {
 	for i := range changes {
 		change := &changes[i]
-		c.record(history.Event{At: c.now, Kind: kindOf(change.Op), Process: process, Path: change.Path, Zxid: zxid,
-			Session: change.Owner, Server: c.serverNumber(max(c.leader, 0))})
+		c.record(history.Event{
+			At: c.now, Kind: kindOf(change.Op), Process: process, Path: change.Path, Zxid: zxid,
+			Session: change.Owner, Server: c.serverNumber(max(c.leader, 0)),
+		})
 		c.fireChange(change, at, zxid)
 	}
 }
@@ -308,12 +329,15 @@ func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
 	path := change.Path
 	switch change.Op {
 	case wire.OpCreate:
-		c.fire(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path, wire.EventCreated, at))
+		c.fire(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
+			wire.EventCreated, at))
 	case wire.OpDelete:
-		c.fire(wire.EventDeleted, path, change.ACL, zxid, append(c.watches.trigger(dataWatch, path, wire.EventDeleted, at),
-			c.watches.trigger(childWatch, path, wire.EventDeleted, at)...))
+		c.fire(wire.EventDeleted, path, change.ACL, zxid,
+			append(c.watches.trigger(dataWatch, path, wire.EventDeleted, at),
+				c.watches.trigger(childWatch, path, wire.EventDeleted, at)...))
 	case wire.OpSetData:
-		c.fire(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path, wire.EventDataChanged, at))
+		c.fire(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
+			wire.EventDataChanged, at))
 		return
 	}
 	parent := tree.Parent(path)
@@ -321,10 +345,12 @@ func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
 		c.watches.trigger(childWatch, parent, wire.EventChildrenChanged, at))
 }
 
-// fire queues one event for each connection among the watches: a connection with a data and a child watch on a node
-// hears only once that the node is gone. One that may not read the node hears nothing, and its watch is used up all the
-// same (CVE-2024-23944).
-func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid int64, watches []*watch) {
+// fire queues one event for each connection among the watches: a connection with a data and a child
+// watch on a node hears only once that the node is gone. One that may not read the node hears
+// nothing, and its watch is used up all the same (CVE-2024-23944).
+func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid int64,
+	watches []*watch,
+) {
 	for i, w := range watches {
 		hears := tree.Readable(acl, w.link.identities)
 		told := watches[i : i+1 : i+1]
@@ -332,8 +358,10 @@ func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid i
 		case w.mode != oneShot:
 			told = nil // Histories know one-shot watches only.
 		case hears:
-			c.record(history.Event{At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
-				Path: path, Zxid: zxid, Name: eventName(event)})
+			c.record(history.Event{
+				At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
+				Path: path, Zxid: zxid, Name: eventName(event),
+			})
 		default:
 			c.logGone(w.link, told)
 		}
@@ -364,8 +392,8 @@ func (c *Cluster) notify(w *watch, m message) {
 	}
 }
 
-// arm sets a one-shot watch. Where the connection has one on the path already that stays, servers before 3.9 make it
-// one-shot (ZOOKEEPER-4466).
+// arm sets a one-shot watch. Where the connection has one on the path already that stays, servers
+// before 3.9 make it one-shot (ZOOKEEPER-4466).
 func (c *Cluster) arm(l *Link, request int32, kind watchKind, path string) {
 	old := c.watches.find(l, kind, path)
 	if old == nil {
@@ -375,20 +403,23 @@ func (c *Cluster) arm(l *Link, request int32, kind watchKind, path string) {
 	}
 }
 
-// register numbers a one-shot watch. The request is that which asked for it, or 0 where the client knows of the watch
-// already.
+// register numbers a one-shot watch. The request is that which asked for it, or 0 where the client
+// knows of the watch already.
 func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) *watch {
 	c.lastWatch++
-	c.record(history.Event{At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
-		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id, Server: c.serverNumber(l.server),
-		Zxid: c.armedAt(l.server)})
+	c.record(history.Event{
+		At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
+		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id,
+		Server: c.serverNumber(l.server),
+		Zxid:   c.armedAt(l.server),
+	})
 	w := c.watchSpace.next(watchesKept)
 	w.number, w.link, w.path, w.kind = c.lastWatch, l, path, kind
 	return w
 }
 
-// armedAt returns what a history notes of the state in which a watch was armed: the last transaction that the server had
-// applied, if there are others that may have applied more.
+// armedAt returns what a history notes of the state in which a watch was armed: the last
+// transaction that the server had applied, if there are others that may have applied more.
 func (c *Cluster) armedAt(server int) int64 {
 	if !c.config.Lag {
 		return 0
@@ -412,8 +443,8 @@ func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// armLasting sets a watch that stays, on data and on children. On a null path it does so once: the server fails where it
-// finds such a watch.
+// armLasting sets a watch that stays, on data and on children. On a null path it does so once: the
+// server fails where it finds such a watch.
 func (c *Cluster) armLasting(l *Link, path string, mode watchMode) wire.Code {
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
 		old := c.watches.find(l, kind, path)
@@ -439,7 +470,8 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 		if r.Path == wire.Null && c.watches.find(l, kind, r.Path) != nil {
 			return wire.MarshallingError // The server fails on the watch that it has found, and keeps it.
 		}
-		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher && kind != dataWatch {
+		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher &&
+			kind != dataWatch {
 			continue
 		}
 		if r.Op == wire.OpCheckWatches && r.Path != "" && !strings.Contains(r.Path, "/") {
@@ -458,16 +490,20 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// rearm handles SetWatches, with which a client that has reconnected hands over the watches that it still waits for.
-// What was triggered while it was away is told now, as far as the tree shows it: a node that was created and deleted
-// again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that a request ahead of this one has armed
-// does not keep the server from telling. On a null path it fails, unless the watch is one that stays.
+// rearm handles SetWatches, with which a client that has reconnected hands over the watches that it
+// still waits for. What was triggered while it was away is told now, as far as the tree shows it: a
+// node that was created and deleted again leaves no trace (ZooKeeper programmer's guide,
+// "Watches"). A watch that a request ahead of this one has armed does not keep the server from
+// telling. On a null path it fails, unless the watch is one that stays.
 func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 	relative := r.Watches.RelativeZxid
 	if c.mutation == losesRearmed {
 		relative = c.zxid
 	}
-	for kind, paths := range [...][]string{dataWatch: r.Watches.Data, existWatch: r.Watches.Exist, childWatch: r.Watches.Child} {
+	for kind, paths := range [...][]string{
+		dataWatch: r.Watches.Data, existWatch: r.Watches.Exist,
+		childWatch: r.Watches.Child,
+	} {
 		for _, path := range paths {
 			if path == wire.Null {
 				return wire.MarshallingError
@@ -475,7 +511,10 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 			c.rearmOne(l, watchKind(kind), path, relative)
 		}
 	}
-	for mode, paths := range [...][]string{persistent: r.Watches.Persistent, recursive: r.Watches.Recursive} {
+	for mode, paths := range [...][]string{
+		persistent: r.Watches.Persistent,
+		recursive:  r.Watches.Recursive,
+	} {
 		for _, path := range paths {
 			if code := c.armLasting(l, path, watchMode(mode)); code != wire.OK {
 				return code

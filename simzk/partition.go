@@ -7,40 +7,46 @@ import (
 
 // A peerState is what a server knows of the others, and whether messages pass between them.
 type peerState struct {
-	inboundCut, outboundCut bool          // it hears nothing of the other servers; they hear nothing of it
-	inboundCutFrom          uint64        // those of which it hears nothing, one bit for each; see [Cluster.PartitionLink]
-	serving                 bool          // as far as it knows, it is one of a majority that has a leader
-	leads                   bool          // as far as it knows
-	epoch                   int           // of the leader that it follows
-	under                   int           // that leader
-	notices                 time.Duration // when it gives up; 0 while all is well
-	ahead                   time.Duration // by how much its wall clock is wrong
+	// it hears nothing of the other servers; they hear nothing of it
+	inboundCut, outboundCut bool
+	// those of which it hears nothing, one bit for each; see [Cluster.PartitionLink]
+	inboundCutFrom uint64
+	// as far as it knows, it is one of a majority that has a leader
+	serving bool
+	leads   bool          // as far as it knows
+	epoch   int           // of the leader that it follows
+	under   int           // that leader
+	notices time.Duration // when it gives up; 0 while all is well
+	ahead   time.Duration // by how much its wall clock is wrong
 }
 
-// A follower that hears nothing of its leader for syncLimit ticks gives up (Learner.readPacket; 5 ticks in the
-// configuration that is shipped), and so does one whose leader has heard nothing of it and therefore closes the connection.
-// A leader looks once in a tick whether it has heard of a majority within syncLimit ticks (Leader.lead), and so goes on for
-// up to one tick longer.
+// A follower that hears nothing of its leader for syncLimit ticks gives up (Learner.readPacket; 5
+// ticks in the configuration that is shipped), and so does one whose leader has heard nothing of it
+// and therefore closes the connection. A leader looks once in a tick whether it has heard of a
+// majority within syncLimit ticks (Leader.lead), and so goes on for up to one tick longer.
 const (
 	followerPatience = 5
 	leaderPatience   = 6
 )
 
-// PartitionServer stops all messages that other servers send to a server (deaf), that it sends to them (mute), or both, until
-// [Cluster.HealServer]. Nobody notices for some ticks. Until then the server goes on answering what it can answer alone; what its
-// clients say does not count for their sessions, unless it leads.
+// PartitionServer stops all messages that other servers send to a server (deaf), that it sends to
+// them (mute), or both, until [Cluster.HealServer]. Nobody notices for some ticks. Until then the
+// server goes on answering what it can answer alone; what its clients say does not count for their
+// sessions, unless it leads.
 func (c *Cluster) PartitionServer(server int, deaf, mute bool) {
 	s := &c.servers[server]
 	s.inboundCut, s.outboundCut = s.inboundCut || deaf, s.outboundCut || mute
 	c.watchWays()
 }
 
-// Partitioned tells whether messages between a server and the others are stopped, whether they know it or not.
+// Partitioned tells whether messages between a server and the others are stopped, whether they know
+// it or not.
 func (c *Cluster) Partitioned(server int) bool {
 	return c.servers[server].inboundCut || c.servers[server].outboundCut
 }
 
-// CutServerOff cuts a server off from the others, which notice at once. It cannot serve unless it is alone.
+// CutServerOff cuts a server off from the others, which notice at once. It cannot serve unless it
+// is alone.
 func (c *Cluster) CutServerOff(server int) {
 	if c.Standalone() {
 		return
@@ -50,7 +56,8 @@ func (c *Cluster) CutServerOff(server int) {
 	c.elect(server)
 }
 
-// HealServer connects a server with the others again. If nobody has noticed that it was cut off, all goes on as before.
+// HealServer connects a server with the others again. If nobody has noticed that it was cut off,
+// all goes on as before.
 func (c *Cluster) HealServer(server int) {
 	s := &c.servers[server]
 	s.inboundCut, s.outboundCut = false, false
@@ -70,7 +77,8 @@ func (c *Cluster) toLeader(server int) bool {
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
 	}
-	return server == c.leader || !s.outboundCut && !c.servers[c.leader].inboundCut && !c.LinkPartitioned(server, c.leader)
+	return server == c.leader || !s.outboundCut && !c.servers[c.leader].inboundCut &&
+		!c.LinkPartitioned(server, c.leader)
 }
 
 // fromLeader tells whether what the leader says reaches a server that follows it.
@@ -79,14 +87,15 @@ func (c *Cluster) fromLeader(server int) bool {
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
 	}
-	return server == c.leader || !s.inboundCut && !c.servers[c.leader].outboundCut && !c.LinkPartitioned(c.leader, server)
+	return server == c.leader || !s.inboundCut && !c.servers[c.leader].outboundCut &&
+		!c.LinkPartitioned(c.leader, server)
 }
 
 // inTouch tells whether a server and the leader hear of each other.
 func (c *Cluster) inTouch(server int) bool { return c.toLeader(server) && c.fromLeader(server) }
 
-// watchWays takes note of which servers are in touch with their leader now, when the others will give up, and whose clients
-// the leader hears of.
+// watchWays takes note of which servers are in touch with their leader now, when the others will
+// give up, and whose clients the leader hears of.
 func (c *Cluster) watchWays() {
 	heard := 0
 	for i := range c.servers {
@@ -126,7 +135,8 @@ func (c *Cluster) watchWays() {
 	c.commitAcknowledged()
 }
 
-// PartitionNoticed tells whether time alone will let a server find out that it has been cut off from its leader, or from a majority.
+// PartitionNoticed tells whether time alone will let a server find out that it has been cut off
+// from its leader, or from a majority.
 func (c *Cluster) PartitionNoticed() bool {
 	return slices.ContainsFunc(c.servers, func(s server) bool { return s.notices > 0 })
 }

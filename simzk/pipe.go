@@ -12,9 +12,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A pipe is a connection in memory, as its client sees it: a net.Conn whose Read blocks until there is something, its
-// deadline or the end, and whose Write never blocks, as TCP's does not while there is room. It works in a bubble of
-// virtual time: who waits for it waits on a channel and a timer.
+// A pipe is a connection in memory, as its client sees it: a net.Conn whose Read blocks until there
+// is something, its deadline or the end, and whose Write never blocks, as TCP's does not while
+// there is room. It works in a bubble of virtual time: who waits for it waits on a channel and a
+// timer.
 type pipe struct {
 	mu       sync.Mutex
 	toClient []byte
@@ -58,8 +59,8 @@ func (p *pipe) end() {
 	}
 }
 
-// take returns the frames that the client has sent since the last call, without their lengths, and whether it has
-// closed the connection.
+// take returns the frames that the client has sent since the last call, without their lengths, and
+// whether it has closed the connection.
 func (p *pipe) take() (frames [][]byte, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,13 +123,17 @@ func (p *pipe) Read(b []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. A ping is answered here: it is no step of a schedule, and neither is its reply.
+// Write implements net.Conn. A ping is answered here: it is no step of a schedule, and neither is
+// its reply.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	if p.ended || p.fails {
 		defer p.mu.Unlock()
 		if p.fails {
-			return 0, &net.OpError{Op: "write", Net: "memory", Addr: pipeAddress{}, Err: syscall.EHOSTUNREACH}
+			return 0, &net.OpError{
+				Op: "write", Net: "memory", Addr: pipeAddress{},
+				Err: syscall.EHOSTUNREACH,
+			}
 		}
 		return 0, io.ErrClosedPipe
 	}

@@ -167,7 +167,8 @@ func TestPipeWriteIsBuffered(t *testing.T) {
 		t.Errorf("told of %d writes, want 3", p.arrivals)
 	}
 	frames, closed := p.take()
-	if !slices.EqualFunc(frames, []string{"first", "second"}, func(b []byte, s string) bool { return string(b) == s }) || closed {
+	if !slices.EqualFunc(frames, []string{"first", "second"},
+		func(b []byte, s string) bool { return string(b) == s }) || closed {
 		t.Errorf("frames %q, closed %t", frames, closed)
 	}
 	p.Write(frame("third")[5:])
@@ -185,7 +186,8 @@ func TestPipeKeepsBytes(t *testing.T) {
 		p := newTestPipe()
 		var pushed, read, written, taken []byte
 		buffer := make([]byte, 8)
-		for _, body := range rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 20), 1, 10).Draw(t, "frames") {
+		for _, body := range rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 20), 1, 10).Draw(t,
+			"frames") {
 			framed := frame(string(body))
 			cut := rapid.IntRange(0, len(framed)).Draw(t, "cut")
 			for _, part := range [][]byte{framed[:cut], framed[cut:]} {
@@ -224,7 +226,8 @@ func framesTaken(p *testPipe) []byte {
 	return all
 }
 
-// When the server ends the connection, the client can still read what was sent before. It closes its own end in vain.
+// When the server ends the connection, the client can still read what was sent before. It closes
+// its own end in vain.
 func TestPipeEndedByServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPipe()
@@ -269,7 +272,8 @@ func TestPipeEndWakesRead(t *testing.T) {
 	}
 }
 
-// When the client closes the connection, the cluster gets to know of it once, and of all that was written before.
+// When the client closes the connection, the cluster gets to know of it once, and of all that was
+// written before.
 func TestPipeClosedByClient(t *testing.T) {
 	p := newTestPipe()
 	p.Write(frame("x"))
@@ -282,7 +286,8 @@ func TestPipeClosedByClient(t *testing.T) {
 		t.Errorf("Write: error %v, want %v", err, io.ErrClosedPipe)
 	}
 	frames, closed := p.take()
-	if len(frames) != 1 || string(frames[0]) != "x" || !closed || !p.closedByClient() || p.arrivals != 2 {
+	if len(frames) != 1 || string(frames[0]) != "x" || !closed || !p.closedByClient() ||
+		p.arrivals != 2 {
 		t.Errorf("frames %q, closed %t, told %d times, want 2", frames, closed, p.arrivals)
 	}
 	p.end()
@@ -312,7 +317,8 @@ func TestPipeAnswersPings(t *testing.T) {
 		}
 		synctest.Wait()
 		xid, _, code, err := wire.ReplyHeader(answer[4:])
-		if length := binary.BigEndian.Uint32(answer[:]); !answered || length != 16 || xid != wire.XidPing || code != wire.OK || err != nil {
+		if length := binary.BigEndian.Uint32(answer[:]); !answered || length != 16 ||
+			xid != wire.XidPing || code != wire.OK || err != nil {
 			t.Errorf("answer %x", answer)
 		}
 		if frames, _ := p.take(); len(frames) > 0 || p.arrivals > 0 {
@@ -321,8 +327,8 @@ func TestPipeAnswersPings(t *testing.T) {
 	})
 }
 
-// The answer to a ping comes behind what was pushed before it, and pings that are not to be answered arrive like
-// anything else.
+// The answer to a ping comes behind what was pushed before it, and pings that are not to be
+// answered arrive like anything else.
 func TestPipePingsKeepTheirPlace(t *testing.T) {
 	p := newTestPipe()
 	p.push([]byte("before"))
@@ -332,7 +338,8 @@ func TestPipePingsKeepTheirPlace(t *testing.T) {
 	p.Write(ping())
 	p.end()
 	all, err := io.ReadAll(p)
-	if want := slices.Concat([]byte("before"), pingReply, []byte("behind")); !bytes.Equal(all, want) || err != nil {
+	if want := slices.Concat([]byte("before"), pingReply, []byte("behind")); !bytes.Equal(all, want) ||
+		err != nil {
 		t.Errorf("read %q, error %v, want %q", all, err, want)
 	}
 	if frames, _ := p.take(); len(frames) != 1 || p.arrivals != 1 {

@@ -18,20 +18,22 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A RealConn is go-zookeeper/zk's own client, unmodified, over connections in memory. Its goroutines, timers and
-// buffers are its own; what is decided is when a frame that it has sent is served, when one for it is delivered, and
-// whether it can connect.
+// A RealConn is go-zookeeper/zk's own client, unmodified, over connections in memory. Its
+// goroutines, timers and buffers are its own; what is decided is when a frame that it has sent is
+// served, when one for it is delivered, and whether it can connect.
 //
-// The client must run in a bubble of virtual time, and the program on one processor ([runtime.GOMAXPROCS]): after a
-// connection is lost, the client wakes whoever waits for an answer and then fails what is queued, and with a second
-// processor it is a matter of luck which call counts as queued.
+// The client must run in a bubble of virtual time, and the program on one processor
+// ([runtime.GOMAXPROCS]): after a connection is lost, the client wakes whoever waits for an answer
+// and then fails what is queued, and with a second processor it is a matter of luck which call
+// counts as queued.
 type RealConn struct {
 	link Link
 	zk   *zk.Conn
 	told <-chan zk.Event
 
-	over   atomic.Bool  // the run is torn down
-	unused atomic.Bool  // the run is over, and the process needs the client no more; see [Link.ShutDown]
+	over atomic.Bool // the run is torn down
+	// the run is over, and the process needs the client no more; see [Link.ShutDown]
+	unused atomic.Bool
 	inside atomic.Int32 // how many calls the client has not returned from
 
 	mu      sync.Mutex
@@ -59,8 +61,8 @@ type RealConn struct {
 	keepalive
 }
 
-// ConnectReal adds a client that runs the real client library, and lets it open its session. Processes are numbered
-// from 1 in the order of the calls. The cluster must have a Settle function.
+// ConnectReal adds a client that runs the real client library, and lets it open its session.
+// Processes are numbered from 1 in the order of the calls. The cluster must have a Settle function.
 func (c *Cluster) ConnectReal() (*RealConn, error) {
 	c.opaque = true
 	host := len(c.links) % c.Servers()
@@ -68,7 +70,8 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)
 	r.link.end, r.link.pings = r, true
 	conn, told, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout, zk.WithDialer(r.dial),
-		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(r.happened),
+		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false),
+		zk.WithEventCallback(r.happened),
 		zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
 	if err != nil {
 		return nil, err
@@ -81,8 +84,8 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 	return r, nil
 }
 
-// clientBuffer is the size of the client's buffers. Its default of 1.5 MB, three times for each connection, would cost
-// more than the rest of a run.
+// clientBuffer is the size of the client's buffers. Its default of 1.5 MB, three times for each
+// connection, would cost more than the rest of a run.
 const clientBuffer = 64 << 10
 
 // open lets the client connect and open its session, as if it had happened before the run.
@@ -98,21 +101,25 @@ func (r *RealConn) open() {
 	c.Deliver(&r.link)
 	c.history = log
 	r.link.lastRequest, r.link.posted, r.observed, r.sent = 0, 0, 0, 0
-	c.record(history.Event{At: c.now, Kind: history.SessionOpened, Process: r.link.process, Session: r.zk.SessionID(), Zxid: c.zxid, Name: c.timeout})
+	c.record(history.Event{
+		At: c.now, Kind: history.SessionOpened, Process: r.link.process,
+		Session: r.zk.SessionID(), Zxid: c.zxid, Name: c.timeout,
+	})
 }
 
 // Link returns the client's link.
 func (r *RealConn) Link() *Link { return &r.link }
 
-// Conn returns the client itself, for code that asks for a *zk.Conn. A goroutine that uses it does not end by itself
-// when its process crashes or the run is over: its calls wait for good, or fail with zk.ErrConnectionClosed.
+// Conn returns the client itself, for code that asks for a *zk.Conn. A goroutine that uses it does
+// not end by itself when its process crashes or the run is over: its calls wait for good, or fail
+// with zk.ErrConnectionClosed.
 func (r *RealConn) Conn() *zk.Conn { return r.zk }
 
 // Events returns the channel that zk.Connect has returned.
 func (r *RealConn) Events() <-chan zk.Event { return r.told }
 
-// hosts is the client's list of servers. It goes round the list as the library's own does, but neither shuffles it nor
-// looks up names.
+// hosts is the client's list of servers. It goes round the list as the library's own does, but
+// neither shuffles it nor looks up names.
 type hosts struct {
 	count, next int
 	last        int // with which there was last a connection; none at first
@@ -150,7 +157,8 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-// dial is called by a goroutine of the client. It waits for the cluster to say whether the server can be reached.
+// dial is called by a goroutine of the client. It waits for the cluster to say whether the server
+// can be reached.
 func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	answer := make(chan *pipe, 1)
 	host := 0
@@ -171,8 +179,8 @@ func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	return nil, errors.New("simzk: the link is down")
 }
 
-// acted is called by the client's goroutines when they want something. Nobody looks at what a crashed process does: it
-// waits for the end of the run.
+// acted is called by the client's goroutines when they want something. Nobody looks at what a
+// crashed process does: it waits for the end of the run.
 func (r *RealConn) acted() {
 	if !r.link.Crashed() {
 		r.link.Notify()
@@ -261,12 +269,17 @@ func (r *RealConn) note() {
 func (r *RealConn) tell(e zk.Event) {
 	c := r.link.cluster
 	if e.Type == zk.EventNotWatching {
-		c.record(history.Event{At: c.now, Kind: history.WatchEvent, Process: r.link.process, Path: e.Path,
-			Name: eventName(eventNotWatching), Err: e.Err.Error()})
+		c.record(history.Event{
+			At: c.now, Kind: history.WatchEvent, Process: r.link.process, Path: e.Path,
+			Name: eventName(eventNotWatching), Err: e.Err.Error(),
+		})
 		return
 	}
 	session := r.zk.SessionID()
-	c.record(history.Event{At: c.now, Kind: history.SessionState, Process: r.link.process, Name: stateNames[e.State], Session: session})
+	c.record(history.Event{
+		At: c.now, Kind: history.SessionState, Process: r.link.process,
+		Name: stateNames[e.State], Session: session,
+	})
 	r.observed = mix(r.observed, uint64(e.State))
 	if e.State == zk.StateDisconnected {
 		r.observed = mix(r.observed, uint64(c.now)) // As the modelled client does.
@@ -277,16 +290,20 @@ func (r *RealConn) tell(e zk.Event) {
 
 // stateNames are the names of the session's states, as a history shows them.
 var stateNames = map[zk.State]string{
-	zk.StateDisconnected: "disconnected", zk.StateConnecting: "connecting", zk.StateConnected: "connected",
+	zk.StateDisconnected: "disconnected", zk.StateConnecting: "connecting",
+	zk.StateConnected:  "connected",
 	zk.StateHasSession: "has-session", zk.StateExpired: "expired",
 }
 
-// failInFlight notes that what was in flight has an unknown outcome: so the client has told its callers.
+// failInFlight notes that what was in flight has an unknown outcome: so the client has told its
+// callers.
 func (r *RealConn) failInFlight() {
 	c := r.link.cluster
 	for _, q := range r.inFlight {
-		c.record(history.Event{At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
-			Path: q.Path, Err: zk.ErrConnectionClosed.Error()})
+		c.record(history.Event{
+			At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
+			Path: q.Path, Err: zk.ErrConnectionClosed.Error(),
+		})
 		r.observed = mix(r.observed, uint64(q.number))
 	}
 	r.inFlight = nil
@@ -295,8 +312,8 @@ func (r *RealConn) failInFlight() {
 // collect puts the frames that the client has written on their way to the server.
 func (r *RealConn) collect() { r.take(false) }
 
-// take puts the frames that the client has written on their way to the server, in an order that does not depend on which
-// goroutine came first. What was queued keeps its place otherwise.
+// take puts the frames that the client has written on their way to the server, in an order that
+// does not depend on which goroutine came first. What was queued keeps its place otherwise.
 func (r *RealConn) take(queued bool) {
 	if r.link.crashed.Load() {
 		return
@@ -341,8 +358,8 @@ func (r *RealConn) take(queued bool) {
 	}
 }
 
-// mark notes how many calls are in the client's queue. Each of those that it has not returned from has one there while
-// there is no connection, and while the client sends its credentials again.
+// mark notes how many calls are in the client's queue. Each of those that it has not returned from
+// has one there while there is no connection, and while the client sends its credentials again.
 func (r *RealConn) mark() {
 	if rounds := r.hosts.rounds; r.flushed != rounds {
 		r.flushed, r.queued = rounds, r.queued[:0]
@@ -356,8 +373,8 @@ func (r *RealConn) mark() {
 	}
 }
 
-// sortQueued sorts those of the requests from the client's queue that came into it at the same time. The client's own
-// wish for its watches keeps its place.
+// sortQueued sorts those of the requests from the client's queue that came into it at the same
+// time. The client's own wish for its watches keeps its place.
 func (r *RealConn) sortQueued(batch []*request) {
 	calls := slices.DeleteFunc(slices.Clone(batch), isOwn)
 	begin := 0
@@ -377,8 +394,9 @@ func (r *RealConn) sortQueued(batch []*request) {
 
 func isOwn(q *request) bool { return q.Op == wire.OpSetWatches }
 
-// prove follows the client through what it does first with a new session: it sends each of its credentials again and
-// waits for the answer. Anything else it sends is what has waited meanwhile, from a client that closes.
+// prove follows the client through what it does first with a new session: it sends each of its
+// credentials again and waits for the answer. Anything else it sends is what has waited meanwhile,
+// from a client that closes.
 func (r *RealConn) prove(batch []*request) {
 	if r.proof == nil && len(batch) == 1 && batch[0].Op == wire.OpAuth {
 		r.proof = batch[0]
@@ -401,7 +419,10 @@ func (r *RealConn) send(q *request) {
 	r.link.lastRequest++
 	q.number = r.link.lastRequest
 	r.sent = mix(r.sent, xxhash.Sum64String(q.Path)+uint64(rank(q)))
-	c.record(history.Event{At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number, Op: q.verb(), Path: q.Path})
+	c.record(history.Event{
+		At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number,
+		Op: q.verb(), Path: q.Path,
+	})
 	r.link.transmit(q)
 	r.inFlight = append(r.inFlight, q)
 }
@@ -422,16 +443,20 @@ func (r *RealConn) hand(m message) {
 	r.buffer = c.encode(r.buffer[:0], m)
 	if m.reply == nil {
 		for _, w := range m.watches {
-			c.record(history.Event{At: c.now, Kind: history.WatchEvent, Process: r.link.process, Watch: w.number, Path: m.path,
-				Name: eventName(m.event), Zxid: m.zxid})
+			c.record(history.Event{
+				At: c.now, Kind: history.WatchEvent, Process: r.link.process, Watch: w.number, Path: m.path,
+				Name: eventName(m.event), Zxid: m.zxid,
+			})
 		}
 		r.pipe.push(r.buffer)
 		return
 	}
 	q := m.reply
 	r.inFlight = slices.DeleteFunc(r.inFlight, func(other *request) bool { return other == q })
-	c.record(history.Event{At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
-		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String()})
+	c.record(history.Event{
+		At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
+		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String(),
+	})
 	r.pipe.push(r.buffer)
 	switch {
 	case q.Op == wire.OpCreateSession:
@@ -490,7 +515,8 @@ func (r *RealConn) unplug() {
 	r.ends()
 }
 
-// ends notes whether the client, which has no connection, has come to its end: one that tries again says so at once.
+// ends notes whether the client, which has no connection, has come to its end: one that tries again
+// says so at once.
 func (r *RealConn) ends() {
 	if r.state == zk.StateDisconnected {
 		r.phase = shut
@@ -543,8 +569,8 @@ func (r *RealConn) key() uint64 {
 	return key
 }
 
-// tearDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed, and ends if it was asked
-// for by a method of RealConn.
+// tearDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed, and
+// ends if it was asked for by a method of RealConn.
 func (r *RealConn) tearDown() {
 	r.mu.Lock()
 	r.over.Store(true)
@@ -567,8 +593,8 @@ func (r *RealConn) shutDown() {
 	r.tearDown()
 }
 
-// quit closes the client, or waits until somebody else has. The client itself would let a second Close wait for a mutex,
-// which no bubble takes for a reason to let time pass.
+// quit closes the client, or waits until somebody else has. The client itself would let a second
+// Close wait for a mutex, which no bubble takes for a reason to let time pass.
 func (r *RealConn) quit() {
 	r.mu.Lock()
 	quits, first := r.quits, r.quits == nil
@@ -585,8 +611,8 @@ func (r *RealConn) quit() {
 	r.zk.Close()
 }
 
-// contact begins a call. What the client queues shows on no wire, so the call itself is what a caller that lets time pass
-// gets to know of.
+// contact begins a call. What the client queues shows on no wire, so the call itself is what a
+// caller that lets time pass gets to know of.
 func (r *RealConn) contact() {
 	if r.gone(); r.unused.Load() {
 		r.link.callOverdue()

@@ -14,22 +14,28 @@ func (r *RealConn) Create(path string, data []byte, flags int32, acl []zk.ACL) (
 }
 
 // CreateContainer does what the client's CreateContainer does.
-func (r *RealConn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+func (r *RealConn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string,
+	error,
+) {
 	r.contact()
 	defer r.returned()
 	return r.zk.CreateContainer(path, data, flags, acl)
 }
 
 // CreateTTL does what the client's CreateTTL does.
-func (r *RealConn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error) {
+func (r *RealConn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL,
+	ttl time.Duration,
+) (string, error) {
 	r.contact()
 	defer r.returned()
 	return r.zk.CreateTTL(path, data, flags, acl, ttl)
 }
 
-// CreateProtectedEphemeralSequential does what the client's does. Between [Determinize] and its end the node's name holds the
-// GUID that a modelled client would give it.
-func (r *RealConn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error) {
+// CreateProtectedEphemeralSequential does what the client's does. Between [Determinize] and its end
+// the node's name holds the GUID that a modelled client would give it.
+func (r *RealConn) CreateProtectedEphemeralSequential(path string, data []byte,
+	acl []zk.ACL,
+) (string, error) {
 	r.contact()
 	defer r.returned()
 	if clientTakes(path, true) { // or else the client does not come to want a GUID

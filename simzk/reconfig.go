@@ -11,14 +11,17 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// configure writes the configuration of the ensemble into the tree of a new leader, unless it is there already.
+// configure writes the configuration of the ensemble into the tree of a new leader, unless it is
+// there already.
 func (c *Cluster) configure() {
 	if c.configVersion != 0 || len(c.config.Members) == 0 {
 		return
 	}
 	c.configVersion = c.zxid
-	c.tree.Configure(&tree.Write{Data: c.describe(c.members()), Zxid: c.zxid, TimeMillis: c.millis(),
-		Identities: []wire.Identity{tree.Super}})
+	c.tree.Configure(&tree.Write{
+		Data: c.describe(c.members()), Zxid: c.zxid, TimeMillis: c.millis(),
+		Identities: []wire.Identity{tree.Super},
+	})
 }
 
 // members returns the members of the ensemble as they are configured, by id.
@@ -47,15 +50,16 @@ func (c *Cluster) describe(members []Member) []byte {
 	return []byte(text.String())
 }
 
-// errNoMembers and errLeaving are mistakes in a reconfig on which ZooKeeper fails, where it refuses others.
+// errNoMembers and errLeaving are mistakes in a reconfig on which ZooKeeper fails, where it refuses
+// others.
 var (
 	errNoMembers = errors.New("the list of members is empty")
 	errLeaving   = errors.New("a server that is to leave has no number")
 )
 
-// reconfigure carries out a request for other members of the ensemble. The order of the checks is ZooKeeper's
-// (PrepRequestProcessor): who asks is looked at last. A leader that has no vote any more steps down, and all clients
-// have to find the new one.
+// reconfigure carries out a request for other members of the ensemble. The order of the checks is
+// ZooKeeper's (PrepRequestProcessor): who asks is looked at last. A leader that has no vote any
+// more steps down, and all clients have to find the new one.
 func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
 	switch {
 	case !c.config.Reconfig:
@@ -77,8 +81,10 @@ func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
 	}
 	before := c.configVersion
 	c.configVersion = c.zxid
-	result := c.tree.Configure(&tree.Write{Data: c.describe(members), Zxid: c.zxid, TimeMillis: c.millis(),
-		Identities: l.identities})
+	result := c.tree.Configure(&tree.Write{
+		Data: c.describe(members), Zxid: c.zxid, TimeMillis: c.millis(),
+		Identities: l.identities,
+	})
 	if result.Code != wire.OK {
 		c.configVersion = before
 		return result, reply
@@ -121,7 +127,10 @@ func (c *Cluster) nextMembers(r *wire.Reconfig) ([]Member, error) {
 // listed returns the members of a list of all.
 func listed(r *wire.Reconfig, _ []Member) ([]Member, error) {
 	var members []Member
-	for line := range strings.FieldsFuncSeq(r.NewMembers, func(r rune) bool { return r == ',' || r == '\n' }) {
+	for line := range strings.FieldsFuncSeq(r.NewMembers, func(r rune) bool {
+		return r == ',' ||
+			r == '\n'
+	}) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "version=") {
 			continue
@@ -196,8 +205,8 @@ func (c *Cluster) server(id int) int {
 	return slices.IndexFunc(c.servers, func(s server) bool { return s.id == id })
 }
 
-// install gives every server the role that a configuration has for it. One that it does not name goes on as long as its
-// process runs. One that is new has yet to be started.
+// install gives every server the role that a configuration has for it. One that it does not name
+// goes on as long as its process runs. One that is new has yet to be started.
 func (c *Cluster) install(members []Member) {
 	for i := range c.servers {
 		c.servers[i].role = outsider

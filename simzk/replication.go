@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A proposal is a transaction that a leader has put before the other servers. It is committed as soon as a majority has
-// logged it, and then applied by each server in the order of the proposals.
+// A proposal is a transaction that a leader has put before the other servers. It is committed as
+// soon as a majority has logged it, and then applied by each server in the order of the proposals.
 type proposal struct {
 	zxid    int64
 	age     uint64
@@ -85,7 +85,8 @@ func (c *Cluster) agreeOn(w *tree.Write, process int32) {
 	c.agree(proposal{process: process, write: &kept})
 }
 
-// agree lets the servers agree on a transaction: at once, or in an ensemble with lag when a majority has logged it.
+// agree lets the servers agree on a transaction: at once, or in an ensemble with lag when a
+// majority has logged it.
 func (c *Cluster) agree(p proposal) {
 	p.zxid = c.zxid
 	if !c.config.Lag {
@@ -120,8 +121,8 @@ func (c *Cluster) showSession(p *proposal) {
 	c.record(e)
 }
 
-// Loggable returns the age of the oldest proposal that a server has not logged and that is not committed, or false if there is
-// none or if the server cannot hear of it.
+// Loggable returns the age of the oldest proposal that a server has not logged and that is not
+// committed, or false if there is none or if the server cannot hear of it.
 func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
 	next := c.loggable(server)
 	if !c.lagging(server) || !c.fromLeader(server) || next == len(c.proposals) {
@@ -130,25 +131,30 @@ func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
 	return c.proposals[next].age, true
 }
 
-// loggable returns which proposal a server would log next. To log one that is committed is no step of its own.
+// loggable returns which proposal a server would log next. To log one that is committed is no step
+// of its own.
 func (c *Cluster) loggable(server int) int { return max(c.servers[server].logged, c.committed) }
 
-// Log lets a server log the oldest proposal that it has not logged and that is not committed, with all before it, and tell the
-// leader, who commits what a majority has logged. It panics if there is none; see [Cluster.Loggable].
+// Log lets a server log the oldest proposal that it has not logged and that is not committed, with
+// all before it, and tell the leader, who commits what a majority has logged. It panics if there is
+// none; see [Cluster.Loggable].
 func (c *Cluster) Log(server int) {
 	s := &c.servers[server]
 	next := c.loggable(server)
 	p := &c.proposals[next]
 	s.logged = next + 1
-	c.record(history.Event{At: c.now, Kind: history.Logged, Server: c.serverNumber(server), Zxid: p.zxid})
+	c.record(history.Event{
+		At: c.now, Kind: history.Logged, Server: c.serverNumber(server),
+		Zxid: p.zxid,
+	})
 	if c.toLeader(server) {
 		s.acknowledged = s.logged
 		c.commitAcknowledged()
 	}
 }
 
-// commitAcknowledged commits every proposal that the leader knows a majority to have logged. A server that has died since counts:
-// the leader keeps what has been acknowledged (Proposal.ackSet).
+// commitAcknowledged commits every proposal that the leader knows a majority to have logged. A
+// server that has died since counts: the leader keeps what has been acknowledged (Proposal.ackSet).
 func (c *Cluster) commitAcknowledged() {
 	if !c.config.Lag || c.leader == noLeader {
 		return
@@ -190,19 +196,20 @@ func (c *Cluster) applied(server int, p *proposal) {
 // Converged tells whether every proposal is committed.
 func (c *Cluster) Converged() bool { return c.committed == len(c.proposals) }
 
-// Applicable returns the age of the oldest committed transaction that a server has not applied, or false if there is none
-// or the server cannot hear of it.
+// Applicable returns the age of the oldest committed transaction that a server has not applied, or
+// false if there is none or the server cannot hear of it.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
-	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed && (c.mutation != appliesEarly || s.applied >= len(c.proposals)) {
+	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed &&
+		(c.mutation != appliesEarly || s.applied >= len(c.proposals)) {
 		return 0, false
 	}
 	return c.proposals[s.applied].age, true
 }
 
-// Apply lets a server apply the oldest transaction that it has not applied: watches fire at it, sessions that have ended
-// lose their connections, and answers that have waited for it are sent. It panics if there is none; see
-// [Cluster.Applicable].
+// Apply lets a server apply the oldest transaction that it has not applied: watches fire at it,
+// sessions that have ended lose their connections, and answers that have waited for it are sent. It
+// panics if there is none; see [Cluster.Applicable].
 func (c *Cluster) Apply(server int) {
 	s := &c.servers[server]
 	p := &c.proposals[s.applied]
@@ -214,7 +221,10 @@ func (c *Cluster) Apply(server int) {
 			s.acknowledged = s.logged
 		}
 	}
-	c.record(history.Event{At: c.now, Kind: history.Applied, Server: c.serverNumber(server), Zxid: p.zxid})
+	c.record(history.Event{
+		At: c.now, Kind: history.Applied, Server: c.serverNumber(server),
+		Zxid: p.zxid,
+	})
 	if p.write != nil {
 		s.tree.Apply(p.write)
 		c.fireChanges(s.tree.Changes(), server, p.zxid)
@@ -222,7 +232,8 @@ func (c *Cluster) Apply(server int) {
 	c.applied(server, p)
 }
 
-// answerDelayed sends the answers that have waited for the server to come so far, and to hear of the leader.
+// answerDelayed sends the answers that have waited for the server to come so far, and to hear of
+// the leader.
 func (c *Cluster) answerDelayed(server int) {
 	s := &c.servers[server]
 	for c.fromLeader(server) && len(s.answers) > 0 && s.answers[0].applied <= s.applied {
@@ -256,9 +267,10 @@ func (c *Cluster) respond(l *Link, r *request) {
 	s.answers = append(s.answers, delayed{link: l, request: r, applied: len(c.proposals)})
 }
 
-// waits tells whether the answer to a request has to wait until the server has applied all that is proposed by now: that
-// of a write, of a session's beginning and end, and of a sync. A leader, though, answers a sync at once
-// (ProposalRequestProcessor), even one that has been deposed and does not know it.
+// waits tells whether the answer to a request has to wait until the server has applied all that is
+// proposed by now: that of a write, of a session's beginning and end, and of a sync. A leader,
+// though, answers a sync at once (ProposalRequestProcessor), even one that has been deposed and
+// does not know it.
 func (c *Cluster) waits(l *Link, r *request) bool {
 	switch r.Op {
 	case wire.OpSync:
@@ -269,8 +281,9 @@ func (c *Cluster) waits(l *Link, r *request) bool {
 	return writes(r.Op) || r.Op == wire.OpCloseSession
 }
 
-// underway tells whether a write of a session is proposed and not committed. At the leader, whatever else the session asks for
-// waits for that, also if it has come by another server before (CommitProcessor keeps what is pending by session).
+// underway tells whether a write of a session is proposed and not committed. At the leader,
+// whatever else the session asks for waits for that, also if it has come by another server before
+// (CommitProcessor keeps what is pending by session).
 func (c *Cluster) underway(session int64) bool {
 	for i := c.committed; i < len(c.proposals); i++ {
 		if w := c.proposals[i].write; w != nil && w.Session == session {
@@ -280,8 +293,8 @@ func (c *Cluster) underway(session int64) bool {
 	return false
 }
 
-// canHandle tells whether a server can do with a request what it has to: only the leader can decide on a write, on a session,
-// and for a follower on a sync.
+// canHandle tells whether a server can do with a request what it has to: only the leader can decide
+// on a write, on a session, and for a follower on a sync.
 func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	switch {
 	case !c.config.Lag:
@@ -293,7 +306,8 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpCreateSession && c.deposed(server):
 		return r.session != 0 // It decides by itself; see [Cluster.resumeAtDeposed].
 	case r.Op == wire.OpCreateSession && r.session != 0:
-		return c.inTouch(server) // The follower asks the leader whether the session lives (Learner.validateSession).
+		// The follower asks the leader whether the session lives (Learner.validateSession).
+		return c.inTouch(server)
 	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession, r.Op == wire.OpCreateSession:
 		return c.toLeader(server)
 	}
@@ -318,7 +332,8 @@ func (c *Cluster) catchUp(server int) {
 	s.logged, s.acknowledged = len(c.proposals), len(c.proposals)
 }
 
-// agreeAtOnce commits all that is proposed and lets every server apply it, as if it had happened before the run.
+// agreeAtOnce commits all that is proposed and lets every server apply it, as if it had happened
+// before the run.
 func (c *Cluster) agreeAtOnce() {
 	if !c.config.Lag {
 		return

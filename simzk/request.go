@@ -67,10 +67,11 @@ func (r *request) watching(without, with string) string {
 	return without
 }
 
-// compareRequests orders requests of one process that were sent at the same time. What the client library sends by
-// itself comes last: it queues behind the calls that already wait.
+// compareRequests orders requests of one process that were sent at the same time. What the client
+// library sends by itself comes last: it queues behind the calls that already wait.
 func compareRequests(a, b *request) int {
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path), strings.Compare(string(a.Data), string(b.Data)),
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path),
+		strings.Compare(string(a.Data), string(b.Data)),
 		cmp.Compare(a.Version, b.Version), cmp.Compare(a.Flags, b.Flags))
 }
 
@@ -82,14 +83,16 @@ func rank(r *request) int {
 	return rank
 }
 
-// sortWatches puts the watches that a client hands over into canonical order. The client library keeps them in a map.
+// sortWatches puts the watches that a client hands over into canonical order. The client library
+// keeps them in a map.
 func sortWatches(w *wire.Watches) {
 	for _, paths := range [...][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
 		slices.Sort(paths)
 	}
 }
 
-// A message is what the server sends to a client: the reply to a request, a watch event, or the end of the connection.
+// A message is what the server sends to a client: the reply to a request, a watch event, or the end
+// of the connection.
 type message struct {
 	reply   *request
 	event   wire.EventType // 0 of a message that ends the connection
@@ -99,14 +102,16 @@ type message struct {
 	age     uint64
 }
 
-// hash returns 64 bits over what the message tells the code that called the client. The number of the last transaction,
-// which every reply carries, is not a part of that: it only matters to the client library, see [Conn.key].
+// hash returns 64 bits over what the message tells the code that called the client. The number of
+// the last transaction, which every reply carries, is not a part of that: it only matters to the
+// client library, see [Conn.key].
 func (m *message) hash() uint64 {
 	if m.reply == nil {
 		return mix(mix(uint64(m.event)<<48, uint64(m.zxid)), xxhash.Sum64String(m.path))
 	}
 	r := m.reply
-	h := mix(uint64(uint32(r.Op))<<32|uint64(uint32(r.number)), uint64(uint32(r.result.Code))^uint64(r.session))
+	h := mix(uint64(uint32(r.Op))<<32|uint64(uint32(r.number)),
+		uint64(uint32(r.result.Code))^uint64(r.session))
 	for _, name := range r.result.Children {
 		h = mix(h, xxhash.Sum64String(name))
 	}
@@ -117,12 +122,14 @@ func (m *message) hash() uint64 {
 	if stat := &r.result.Stat; !writes(r.Op) && stat.Czxid != 0 {
 		h = mix(h, uint64(stat.Ctime)^uint64(stat.Mtime)<<32)
 		h = mix(mix(mix(h, uint64(stat.Czxid)), uint64(stat.Mzxid)), uint64(stat.Pzxid))
-		h = mix(mix(h, uint64(uint32(stat.Version))<<32|uint64(uint32(stat.Cversion))), uint64(stat.EphemeralOwner))
+		h = mix(mix(h, uint64(uint32(stat.Version))<<32|uint64(uint32(stat.Cversion))),
+			uint64(stat.EphemeralOwner))
 	}
 	return h
 }
 
-// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states apart.
+// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states
+// apart.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -130,8 +137,8 @@ func mix(a, b uint64) uint64 {
 	return x ^ x>>31
 }
 
-// fold folds b into a, as mix does and in a third of the time: it is the step of wyhash (Wang Yi), for what is done after
-// every step.
+// fold folds b into a, as mix does and in a third of the time: it is the step of wyhash (Wang Yi),
+// for what is done after every step.
 func fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
 	return high ^ low

@@ -19,8 +19,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// TestScripts runs the scripts in testdata, each of which shows one topic and stands for itself. Run the test with
-// -rewrite to have the results of the commands written into the scripts, and read the difference.
+// TestScripts runs the scripts in testdata, each of which shows one topic and stands for itself.
+// Run the test with -rewrite to have the results of the commands written into the scripts, and read
+// the difference.
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -42,8 +43,10 @@ func TestScripts(t *testing.T) {
 				if v := history.CheckNoLostWatch(s.log.Events()); v != nil {
 					t.Errorf("the history breaks a promise about watches: %+v", v)
 				}
-				// A script breaks links without telling the history, where that tells what may take longer then.
-				disturbed := append([]history.Event{{Kind: history.Fault, Name: "partition-server"}}, s.log.Events()...)
+				// A script breaks links without telling the history, where that tells what may take longer
+				// then.
+				disturbed := append([]history.Event{{Kind: history.Fault, Name: "partition-server"}},
+					s.log.Events()...)
 				if v := history.CheckZooKeeperConsistency(disturbed); v != nil {
 					t.Errorf("the history breaks a promise of the ensemble: %+v", v)
 				}
@@ -79,7 +82,8 @@ func (s *stage) command(name string, words []string) error {
 	if from, to, ok := linkOf(words[0]); ok {
 		return s.linkCommand(name, from, to)
 	}
-	if server, err := strconv.Atoi(strings.TrimPrefix(words[0], "s")); err == nil && words[0][0] == 's' {
+	if server, err := strconv.Atoi(strings.TrimPrefix(words[0], "s")); err == nil &&
+		words[0][0] == 's' {
 		return s.serverCommand(name, server-1)
 	}
 	conn := s.client(words[0])
@@ -132,14 +136,16 @@ func (s *stage) serverCommand(name string, server int) error {
 	case "rejoin":
 		s.cluster.HealServer(server)
 	case "leader":
-		s.printf("s%d leads: %t, serves: %t", server+1, s.cluster.Leader(server), s.cluster.Serving(server))
+		s.printf("s%d leads: %t, serves: %t", server+1, s.cluster.Leader(server),
+			s.cluster.Serving(server))
 	default:
 		return fmt.Errorf("unknown command")
 	}
 	return nil
 }
 
-// linkOf reads the name of a link between two servers, such as s1-s3. Servers are counted from 0 here.
+// linkOf reads the name of a link between two servers, such as s1-s3. Servers are counted from 0
+// here.
 func linkOf(word string) (from, to int, ok bool) {
 	_, err := fmt.Sscanf(word, "s%d-s%d", &from, &to)
 	return from - 1, to - 1, err == nil
@@ -265,8 +271,8 @@ func (s *stage) stepOnce(name string, conn *simzk.Conn) bool {
 	return true
 }
 
-// flow serves and delivers all there is, and lets servers log what is proposed, until nothing moves any more. No time
-// passes, and no server but the leader applies anything.
+// flow serves and delivers all there is, and lets servers log what is proposed, until nothing moves
+// any more. No time passes, and no server but the leader applies anything.
 func (s *stage) flow() {
 	s.observe()
 	for moved := true; moved; {
@@ -325,7 +331,8 @@ func (s *stage) setSequence(words []string) error {
 // printTree prints a node and all below it, sorted.
 func (s *stage) printTree(path string) {
 	stat, _ := s.cluster.Tree().Stat(path)
-	s.printf("%s czxid=%s version=%d%s", path, shortZxid(stat.Czxid), stat.Version, owner(stat.EphemeralOwner))
+	s.printf("%s czxid=%s version=%d%s", path, shortZxid(stat.Czxid), stat.Version,
+		owner(stat.EphemeralOwner))
 	children := s.cluster.Tree().Children(path, []wire.Identity{tree.Super}).Children
 	slices.Sort(children)
 	for _, name := range children {

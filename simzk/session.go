@@ -19,9 +19,10 @@ type session struct {
 	since   time.Duration // since when the client's pings count; see lastHeard
 	last    time.Duration // when its server last heard of the client, pings apart
 	relayed time.Duration // what of that the leader is sure to have heard
-	expires time.Duration // when the session ends unless the leader hears of the client, by the leader's clock
-	unheard bool          // what the client says does not reach the leader
-	undone  int           // the epoch whose leader has proposed its end, which was lost; 0 if none has
+	// when the session ends unless the leader hears of the client, by the leader's clock
+	expires time.Duration
+	unheard bool // what the client says does not reach the leader
+	undone  int  // the epoch whose leader has proposed its end, which was lost; 0 if none has
 }
 
 // attach gives the session a connection.
@@ -33,8 +34,8 @@ func (c *Cluster) attach(s *session, l *Link) {
 // retime lets the session's time begin anew.
 func (c *Cluster) retime(s *session) { s.expires = c.expiry(s, c.now) }
 
-// heard notes that the session's server has heard of the client. A request of a crashed client that is served late counts
-// too.
+// heard notes that the session's server has heard of the client. A request of a crashed client that
+// is served late counts too.
 func (c *Cluster) heard(s *session, l *Link) {
 	if s.unheard {
 		return
@@ -58,7 +59,8 @@ func (c *Cluster) detach(s *session) {
 	s.link = nil
 }
 
-// silent notes that what the client says does not reach the leader any more, though it has its connection.
+// silent notes that what the client says does not reach the leader any more, though it has its
+// connection.
 func (c *Cluster) silent(s *session) {
 	if !s.unheard && s.link.pings {
 		s.expires = c.expiry(s, c.lastHeard(s))
@@ -66,10 +68,10 @@ func (c *Cluster) silent(s *session) {
 	s.unheard = true
 }
 
-// lastHeard returns when the leader last heard of a client that is connected. A simulated client pings every third of the
-// session timeout; the pings are not steps of their own, so the last one is computed here. A follower tells the leader of
-// its clients when the leader pings it, every half tick (LearnerSessionTracker); what it has not told when it is cut off,
-// the leader never hears.
+// lastHeard returns when the leader last heard of a client that is connected. A simulated client
+// pings every third of the session timeout; the pings are not steps of their own, so the last one
+// is computed here. A follower tells the leader of its clients when the leader pings it, every half
+// tick (LearnerSessionTracker); what it has not told when it is cut off, the leader never hears.
 func (c *Cluster) lastHeard(s *session) time.Duration {
 	server := s.link.server
 	last := max(s.last, s.ping(c.now))
@@ -113,9 +115,10 @@ func (c *Cluster) relayTime(at time.Duration) time.Duration {
 // counting tells whether the session's end is only a matter of time.
 func (s *session) counting() bool { return s.link == nil || !s.link.pings || s.unheard }
 
-// expiry returns when a session ends of which the leader last heard at a time, by the leader's clock. It rounds up to the
-// next tick as ZooKeeper's ExpiryQueue does: a session ends at a multiple of the tick that is strictly later than its
-// timeout. To a client whose clock is slow the timeout is shorter.
+// expiry returns when a session ends of which the leader last heard at a time, by the leader's
+// clock. It rounds up to the next tick as ZooKeeper's ExpiryQueue does: a session ends at a
+// multiple of the tick that is strictly later than its timeout. To a client whose clock is slow the
+// timeout is shorter.
 func (c *Cluster) expiry(s *session, heard time.Duration) time.Duration {
 	tick := c.config.TickTime
 	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
@@ -163,9 +166,10 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 	c.respond(l, r)
 }
 
-// resumeAtDeposed gives a link its session at a leader that has been deposed and does not know it. That asks nobody
-// (LeaderZooKeeperServer.revalidateSession), and it takes a session for expired that it does not know, or whose end it has
-// proposed itself (SessionTrackerImpl.touchSession): its client is told so, while the session lives on under the new leader.
+// resumeAtDeposed gives a link its session at a leader that has been deposed and does not know it.
+// That asks nobody (LeaderZooKeeperServer.revalidateSession), and it takes a session for expired
+// that it does not know, or whose end it has proposed itself (SessionTrackerImpl.touchSession): its
+// client is told so, while the session lives on under the new leader.
 func (c *Cluster) resumeAtDeposed(l *Link, r *request) {
 	if l.session = c.knownAt(l.server, r.session); l.session == nil {
 		r.session = 0
@@ -176,7 +180,8 @@ func (c *Cluster) resumeAtDeposed(l *Link, r *request) {
 	c.respond(l, r)
 }
 
-// knownAt returns the session as a leader that has been deposed knows of it, or nil if it knows of none that lives.
+// knownAt returns the session as a leader that has been deposed knows of it, or nil if it knows of
+// none that lives.
 func (c *Cluster) knownAt(server int, id int64) (known *session) {
 	s := &c.servers[server]
 	for i := range c.proposals[:s.logged] {
@@ -205,9 +210,10 @@ func (c *Cluster) revive(id int64) (index int, found bool) {
 	return 0, false
 }
 
-// admit does what a server does with a handshake before it looks for the session, and reports whether it goes on. The
-// order is that of ZooKeeperServer.processConnectRequest: a client that has seen more than the server is sent away; a
-// client that asks for a session costs the connection that has it, even if its password is wrong.
+// admit does what a server does with a handshake before it looks for the session, and reports
+// whether it goes on. The order is that of ZooKeeperServer.processConnectRequest: a client that has
+// seen more than the server is sent away; a client that asks for a session costs the connection
+// that has it, even if its password is wrong.
 func (c *Cluster) admit(l *Link, r *request, ask *wire.ConnectRequest) bool {
 	if ask.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
 		c.hangUp(l)
@@ -245,13 +251,14 @@ func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	return s
 }
 
-// sessionID returns the id of the next session that a server opens: the server's own id is the highest byte.
+// sessionID returns the id of the next session that a server opens: the server's own id is the
+// highest byte.
 func (c *Cluster) sessionID(server int) int64 {
 	return int64(c.servers[server].id)<<56 | (c.config.FirstSession+c.lastSession)&(1<<56-1)
 }
 
-// serveClose ends the session. The client hears of its own ephemeral nodes' deletion before the reply, if it watches
-// them; only then are its watches gone.
+// serveClose ends the session. The client hears of its own ephemeral nodes' deletion before the
+// reply, if it watches them; only then are its watches gone.
 func (c *Cluster) serveClose(l *Link, r *request) {
 	if _, lives := c.findSession(l.session.id); lives {
 		c.endSession(l.session, history.SessionClosed)
@@ -278,8 +285,8 @@ func (c *Cluster) endSession(s *session, how history.Kind) {
 // expire ends a session whose time is over.
 func (c *Cluster) expire(s *session) { c.endUnasked(s, history.SessionExpired) }
 
-// endUnasked ends a session without a request of its client. The server closes the connection that carries it, without a
-// word, as soon as it has applied the end.
+// endUnasked ends a session without a request of its client. The server closes the connection that
+// carries it, without a word, as soon as it has applied the end.
 func (c *Cluster) endUnasked(s *session, how history.Kind) {
 	c.endSession(s, how)
 	if c.config.Lag {
@@ -306,13 +313,13 @@ func (c *Cluster) Expire(id int64) bool {
 	return found
 }
 
-// CanCloseSession reports whether [Cluster.CloseSession] can be done to the client: it believes in a session that lives, and
-// there is a leader to end it.
+// CanCloseSession reports whether [Cluster.CloseSession] can be done to the client: it believes in
+// a session that lives, and there is a leader to end it.
 func (l *Link) CanCloseSession() bool { return l.HasSession() && l.cluster.leader != noLeader }
 
-// CloseSession ends the client's session as a connection of somebody else does that has taken the session over, with its id
-// and password, and closes it. The client loses its connection, and is told that its session has expired when it asks for it
-// again.
+// CloseSession ends the client's session as a connection of somebody else does that has taken the
+// session over, with its id and password, and closes it. The client loses its connection, and is
+// told that its session has expired when it asks for it again.
 func (c *Cluster) CloseSession(l *Link) {
 	i, _ := c.findSession(l.end.believes())
 	c.endUnasked(c.sessions[i], history.SessionClosed)
@@ -337,18 +344,22 @@ func (c *Cluster) findSession(id int64) (int, bool) {
 
 // A SessionInfo is what [Cluster.SessionList] tells of a session.
 type SessionInfo struct {
-	ID        int64
-	Timeout   time.Duration
-	Expires   time.Duration // when it ends unless the server hears of the client, as [Cluster.Now] has the time
-	Ephemeral []string      // the paths of its ephemeral nodes
-	Server    int           // to which the client is connected; -1 if to none
+	ID      int64
+	Timeout time.Duration
+	// when it ends unless the server hears of the client, as [Cluster.Now] has the time
+	Expires   time.Duration
+	Ephemeral []string // the paths of its ephemeral nodes
+	Server    int      // to which the client is connected; -1 if to none
 }
 
 // SessionList tells of every session that lives, by id.
 func (c *Cluster) SessionList() []SessionInfo {
 	list := make([]SessionInfo, len(c.sessions))
 	for i, s := range c.sessions {
-		list[i] = SessionInfo{ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().when(s.expires), Ephemeral: c.tree.Ephemerals(s.id), Server: -1}
+		list[i] = SessionInfo{
+			ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().when(s.expires),
+			Ephemeral: c.tree.Ephemerals(s.id), Server: -1,
+		}
 		if s.link != nil {
 			list[i].Server = s.link.server
 		}

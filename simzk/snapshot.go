@@ -6,9 +6,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tree"
 )
 
-// A Snapshot is what a cluster was at one moment, if all its clients have a [StubClient] each in the place of their processes. No
-// object is copied whole to another place: what a snapshot holds is what stood in each, so that all pointers stay good when it
-// is put back. Its memory is used again by the next [Cluster.Save].
+// A Snapshot is what a cluster was at one moment, if all its clients have a [StubClient] each in
+// the place of their processes. No object is copied whole to another place: what a snapshot holds
+// is what stood in each, so that all pointers stay good when it is put back. Its memory is used
+// again by the next [Cluster.Save].
 type Snapshot struct {
 	cluster   Cluster
 	sessions  kept[*session]
@@ -52,7 +53,8 @@ func (c *contents[T]) restore() {
 	}
 }
 
-// grown returns the slice with one element more, in whose memory the next thing of its sort can be saved.
+// grown returns the slice with one element more, in whose memory the next thing of its sort can be
+// saved.
 func grown[T any](s []T) ([]T, *T) {
 	if len(s) < cap(s) {
 		s = s[:len(s)+1]
@@ -102,7 +104,8 @@ type savedWatches []struct {
 	watches kept[*watch]
 }
 
-// CanSave tells whether snapshots can be taken of the cluster: every client has a double, and nothing is sabotaged.
+// CanSave tells whether snapshots can be taken of the cluster: every client has a double, and
+// nothing is sabotaged.
 func (c *Cluster) CanSave() bool {
 	return c.mutation == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
 		conn, ok := l.end.(*Conn)
@@ -110,8 +113,8 @@ func (c *Cluster) CanSave() bool {
 	})
 }
 
-// Save makes the snapshot one of the cluster as it is now, between two steps; see [Cluster.CanSave]. It takes time linear in the
-// size of the state.
+// Save makes the snapshot one of the cluster as it is now, between two steps; see
+// [Cluster.CanSave]. It takes time linear in the size of the state.
 func (c *Cluster) Save(s *Snapshot) {
 	s.cluster = *c
 	s.sessions.save(c.sessions)
@@ -197,7 +200,8 @@ func (s *savedClient) save(c *Conn, all *Snapshot) {
 	}
 }
 
-// Restore makes the cluster what it was when the snapshot was taken of it. Snapshots that were taken later are void then.
+// Restore makes the cluster what it was when the snapshot was taken of it. Snapshots that were
+// taken later are void then.
 func (c *Cluster) Restore(s *Snapshot) {
 	*c = s.cluster
 	s.sessions.restore()

@@ -29,19 +29,23 @@ type stage struct {
 	spoken []string // by goroutines of clients, not yet in the output
 }
 
-// newStage returns a stage with the timeouts that the scripts assume. It must be called inside a bubble.
+// newStage returns a stage with the timeouts that the scripts assume. It must be called inside a
+// bubble.
 func newStage(t *testing.T) *stage { return newEnsembleStage(t, 1) }
 
 // newEnsembleStage returns a stage with so many servers, which lag behind if there are several.
 func newEnsembleStage(t *testing.T, servers int) *stage {
 	t.Helper()
 	log := new(history.Log)
-	config := simzk.Config{SessionTimeout: 4 * time.Second, TickTime: 2 * time.Second, Settle: synctest.Wait,
-		Servers: servers, Lag: servers > 1}
+	config := simzk.Config{
+		SessionTimeout: 4 * time.Second, TickTime: 2 * time.Second, Settle: synctest.Wait,
+		Servers: servers, Lag: servers > 1,
+	}
 	return &stage{log: log, cluster: simzk.New(config, log)}
 }
 
-// join adds a client and takes the events that tell of its first session, so that its channel of events is empty.
+// join adds a client and takes the events that tell of its first session, so that its channel of
+// events is empty.
 func (s *stage) join() *simzk.Conn {
 	conn := s.cluster.Connect()
 	s.clients = append(s.clients, conn)
@@ -69,7 +73,10 @@ func (s *stage) client(name string) *simzk.Conn {
 	return nil
 }
 
-func (s *stage) printf(format string, values ...any) { fmt.Fprintf(&s.output, format+"\n", values...) }
+func (s *stage) printf(format string, values ...any) {
+	fmt.Fprintf(&s.output, format+"\n",
+		values...)
+}
 
 // say notes a line on behalf of a client's goroutine.
 func (s *stage) say(format string, values ...any) {
@@ -78,7 +85,8 @@ func (s *stage) say(format string, values ...any) {
 	s.spoken = append(s.spoken, fmt.Sprintf(format, values...))
 }
 
-// observe lets every process come to rest, sends what they have to say, and prints what has happened.
+// observe lets every process come to rest, sends what they have to say, and prints what has
+// happened.
 func (s *stage) observe() {
 	synctest.Wait()
 	s.cluster.Collect()
@@ -94,7 +102,8 @@ func (s *stage) observe() {
 	s.spoken = s.spoken[:0]
 }
 
-// call starts a method of the client on a goroutine of its own, which says what the method returned.
+// call starts a method of the client on a goroutine of its own, which says what the method
+// returned.
 func (s *stage) call(conn *simzk.Conn, words []string) error {
 	if len(words) == 0 {
 		return errors.New("no method given")
@@ -126,7 +135,8 @@ func (s *stage) call(conn *simzk.Conn, words []string) error {
 	return nil
 }
 
-// A bound is a method with its arguments. It returns the result as text, and the channel of the watch that it set.
+// A bound is a method with its arguments. It returns the result as text, and the channel of the
+// watch that it set.
 type bound func() (result string, watch <-chan zk.Event)
 
 // callOf binds a method to its arguments.
@@ -147,7 +157,10 @@ func callOf(conn *simzk.Conn, method, path string, options []string) (bound, err
 	data, version := []byte(option(options, "data")), versionOf(options)
 	switch method {
 	case "delete":
-		return func() (string, <-chan zk.Event) { return textOf("done", conn.Delete(path, version)), nil }, nil
+		return func() (string, <-chan zk.Event) {
+			return textOf("done", conn.Delete(path, version)),
+				nil
+		}, nil
 	case "set":
 		return func() (string, <-chan zk.Event) {
 			stat, err := conn.Set(path, data, version)
@@ -169,7 +182,10 @@ func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.
 	data, flags := []byte(option(options, "data")), flagsOf(options)
 	switch method {
 	case "create":
-		return func() (string, <-chan zk.Event) { return textOf(conn.Create(path, data, flags, acl)), nil }
+		return func() (string, <-chan zk.Event) {
+			return textOf(conn.Create(path, data, flags, acl)),
+				nil
+		}
 	case "protected":
 		return func() (string, <-chan zk.Event) {
 			return textOf(conn.CreateProtectedEphemeralSequential(path, data, acl)), nil
@@ -186,7 +202,8 @@ func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.
 	return nil
 }
 
-// identityOf binds a method that has to do with who may do what, or returns nil if there is none of that name.
+// identityOf binds a method that has to do with who may do what, or returns nil if there is none of
+// that name.
 func identityOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) bound {
 	switch method {
 	case "addauth": // The path is the scheme.
@@ -207,7 +224,8 @@ func identityOf(conn *simzk.Conn, method, path string, options []string, acl []z
 	return nil
 }
 
-// operationsOf reads the operations of a multi: methods with their arguments, and commas between them.
+// operationsOf reads the operations of a multi: methods with their arguments, and commas between
+// them.
 func operationsOf(words []string) ([]any, error) {
 	var ops []any
 	for text := range strings.SplitSeq(strings.Join(words, " "), ",") {
@@ -256,9 +274,9 @@ func multiOf(responses []zk.MultiResponse, err error) string {
 // permissions are the letters that ZooKeeper's own command line gives them.
 const permissions = "rwcda"
 
-// aclOf reads an ACL: who, an equals sign and permissions, with a plus between several; all permissions where none are
-// named. Who is world, auth, or a user and a password with a colon between. Without the option, everybody may do
-// everything.
+// aclOf reads an ACL: who, an equals sign and permissions, with a plus between several; all
+// permissions where none are named. Who is world, auth, or a user and a password with a colon
+// between. Without the option, everybody may do everything.
 func aclOf(options []string) (acl []zk.ACL, err error) {
 	text := option(options, "acl")
 	if text == "" {
@@ -384,7 +402,8 @@ func listOf(names []string, stat *zk.Stat, err error) string {
 	return fmt.Sprintf("%v %s", names, statOf(stat, err))
 }
 
-// statOf shows the fields of a stat that are not always the same, or the error that stands in its place.
+// statOf shows the fields of a stat that are not always the same, or the error that stands in its
+// place.
 func statOf(stat *zk.Stat, err error) string {
 	switch {
 	case err != nil:
@@ -392,8 +411,10 @@ func statOf(stat *zk.Stat, err error) string {
 	case *stat == zk.Stat{}:
 		return "no stat"
 	}
-	return fmt.Sprintf("czxid=%s mzxid=%s pzxid=%s version=%d cversion=%d children=%d%s", shortZxid(stat.Czxid),
-		shortZxid(stat.Mzxid), shortZxid(stat.Pzxid), stat.Version, stat.Cversion, stat.NumChildren, owner(stat.EphemeralOwner))
+	return fmt.Sprintf("czxid=%s mzxid=%s pzxid=%s version=%d cversion=%d children=%d%s",
+		shortZxid(stat.Czxid),
+		shortZxid(stat.Mzxid), shortZxid(stat.Pzxid), stat.Version, stat.Cversion, stat.NumChildren,
+		owner(stat.EphemeralOwner))
 }
 
 // shortSession counts sessions from 1: the server's id in the highest byte is the same in all.

@@ -6,7 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A stall is what keeps a client, or its messages, from going on without its connection being broken.
+// A stall is what keeps a client, or its messages, from going on without its connection being
+// broken.
 type stall struct {
 	requests bool // what the client sends does not reach the server
 	replies  bool // what the server sends does not reach the client
@@ -15,9 +16,9 @@ type stall struct {
 	resumeAt time.Duration // at the latest; only while paused
 }
 
-// StallRequests keeps all that the client sends, its pings too, from reaching the server, until [Cluster.Heal]. What the
-// server sends still reaches the client, but there are no answers to pings among it; so the client gives the connection up
-// in the end.
+// StallRequests keeps all that the client sends, its pings too, from reaching the server, until
+// [Cluster.Heal]. What the server sends still reaches the client, but there are no answers to pings
+// among it; so the client gives the connection up in the end.
 func (c *Cluster) StallRequests(l *Link) {
 	if !l.stalled() {
 		l.end.unanswered()
@@ -28,9 +29,9 @@ func (c *Cluster) StallRequests(l *Link) {
 	}
 }
 
-// StallReplies keeps all that the server sends from reaching the client, until [Cluster.Heal]. What the client sends, its
-// pings too, still reaches the server, so that its session lives; but it hears of no answer, and gives the connection up in
-// the end.
+// StallReplies keeps all that the server sends from reaching the client, until [Cluster.Heal]. What
+// the client sends, its pings too, still reaches the server, so that its session lives; but it
+// hears of no answer, and gives the connection up in the end.
 func (c *Cluster) StallReplies(l *Link) {
 	if !l.stalled() {
 		l.end.unanswered()
@@ -52,7 +53,8 @@ func (c *Cluster) release(l *Link) {
 
 // resumeKeepalive notes that the server hears of the client again, if it has a connection still.
 func (c *Cluster) resumeKeepalive(l *Link) {
-	if s := l.session; s != nil && s.link == l && s.unheard && !l.silent() && (!c.config.Lag || c.inTouch(l.server)) {
+	if s := l.session; s != nil && s.link == l && s.unheard && !l.silent() &&
+		(!c.config.Lag || c.inTouch(l.server)) {
 		c.attach(s, l)
 	}
 }
@@ -62,7 +64,8 @@ func (l *Link) stalled() bool { return l.requests || l.replies }
 // silent tells whether the client's pings do not reach the server, although it has its connection.
 func (l *Link) silent() bool { return l.requests || l.paused }
 
-// Stalled tells whether messages of the client are kept, in the direction of the server or in that of the client.
+// Stalled tells whether messages of the client are kept, in the direction of the server or in that
+// of the client.
 func (l *Link) Stalled() (requests, replies bool) { return l.requests, l.replies }
 
 // IsModel tells whether the client is a [Conn].
@@ -71,13 +74,14 @@ func (l *Link) IsModel() bool {
 	return modelled
 }
 
-// CanPause tells whether [Cluster.Pause] can be done to the client. The goroutines of the real client go by the clock of
-// their bubble, which cannot be stopped for one client alone.
+// CanPause tells whether [Cluster.Pause] can be done to the client. The goroutines of the real
+// client go by the clock of their bubble, which cannot be stopped for one client alone.
 func (l *Link) CanPause() bool { return l.IsModel() && !l.paused && !l.crashed.Load() }
 
-// Pause stops the client's process, as a long garbage collection does, until [Cluster.Resume], which happens by itself when
-// so much time has passed: it gets nothing delivered, it sends nothing, not even a ping, and it does not notice that its
-// connection breaks. What its goroutines do meanwhile because a timer fires has no effect before it resumes.
+// Pause stops the client's process, as a long garbage collection does, until [Cluster.Resume],
+// which happens by itself when so much time has passed: it gets nothing delivered, it sends
+// nothing, not even a ping, and it does not notice that its connection breaks. What its goroutines
+// do meanwhile because a timer fires has no effect before it resumes.
 func (c *Cluster) Pause(l *Link, most time.Duration) {
 	l.paused, l.resumeAt = true, c.now+most
 	if l.session != nil && l.session.link == l {
@@ -103,11 +107,13 @@ func (c *Cluster) Resume(l *Link) {
 	l.advance()
 }
 
-// Paused tells whether the client's process is paused. It may be called only while the process is blocked.
+// Paused tells whether the client's process is paused. It may be called only while the process is
+// blocked.
 func (l *Link) Paused() bool { return l.paused && !l.crashed.Load() }
 
-// SetClientClock makes the client's clock go at so many percent of the leader's, as far as its sessions are concerned: all
-// processes share the virtual time, so it is the leader that takes the timeouts of this client for shorter or longer.
+// SetClientClock makes the client's clock go at so many percent of the leader's, as far as its
+// sessions are concerned: all processes share the virtual time, so it is the leader that takes the
+// timeouts of this client for shorter or longer.
 func (c *Cluster) SetClientClock(l *Link, percent int) { l.percent = percent }
 
 // clockRate returns at how many percent of the leader's the client's clock goes.

@@ -9,12 +9,14 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// StateHash returns 64 bits over all that decides what the ensemble and the clients will do, apart from the code of the
-// processes: equal outlooks and processes that do the same, equal futures given equal decisions. Other than [Cluster.Key]
-// it holds what is, and not what has been: nodes, sessions, watches, what is under way and what the clients wait for. The
-// time counts only as far as something depends on how long it is until then. Left out are the order in which messages to
-// different processes were sent, on which only a policy can depend, and the times at which nodes were made. An ensemble is steady if
-// its caller will do nothing to it any more upon which a server loses its leader.
+// StateHash returns 64 bits over all that decides what the ensemble and the clients will do, apart
+// from the code of the processes: equal outlooks and processes that do the same, equal futures
+// given equal decisions. Other than [Cluster.Key] it holds what is, and not what has been: nodes,
+// sessions, watches, what is under way and what the clients wait for. The time counts only as far
+// as something depends on how long it is until then. Left out are the order in which messages to
+// different processes were sent, on which only a policy can depend, and the times at which nodes
+// were made. An ensemble is steady if its caller will do nothing to it any more upon which a server
+// loses its leader.
 func (c *Cluster) StateHash(steady bool) uint64 {
 	key := mix(c.tree.StateHash(), uint64(c.zxid))
 	key = mix(key, uint64(c.now%c.config.TickTime)<<16|uint64(uint16(c.lastSession)))
@@ -42,8 +44,9 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 	return key
 }
 
-// ensembleHash returns 64 bits over all in which servers differ. What all of them have applied is in the tree and in the list of
-// sessions, and tells no more. Who has logged most decides elections, and nothing else once it is committed.
+// ensembleHash returns 64 bits over all in which servers differ. What all of them have applied is
+// in the tree and in the list of sessions, and tells no more. Who has logged most decides
+// elections, and nothing else once it is committed.
 func (c *Cluster) ensembleHash(steady bool) uint64 {
 	all, least := len(c.proposals), len(c.proposals)
 	key := uint64(all-c.committed)<<16 | uint64(c.leader&0xff)<<8 | uint64(c.epoch)
@@ -84,8 +87,10 @@ func (w *peerState) key(now time.Duration) uint64 {
 func (p *proposal) stateHash(c *Cluster) uint64 {
 	if p.asked == 0 && p.write != nil {
 		w := p.write
-		r := request{Request: wire.Request{Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
-			TTLMillis: w.TTLMillis, Ops: w.Ops}}
+		r := request{Request: wire.Request{
+			Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
+			TTLMillis: w.TTLMillis, Ops: w.Ops,
+		}}
 		p.asked = mix(r.stateHash(), uint64(w.Session)) | 1
 	}
 	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.how)), p.asked)
@@ -105,13 +110,14 @@ func (c *Cluster) sessionHash(s *session) uint64 {
 	if s.counting() {
 		return mix(h, uint64(c.leaderClock().when(s.expires)-c.now))
 	}
-	// What detach makes of the pings: how long ago the last one was, and that the server has heard of the client since. In
-	// an ensemble that lags, the rest stands in ensembleKey.
+	// What detach makes of the pings: how long ago the last one was, and that the server has heard of
+	// the client since. In an ensemble that lags, the rest stands in ensembleKey.
 	every := s.timeout / 3
 	return mix(h, uint64((c.now-s.since)%every)<<32^uint64(min(c.now-s.last, every)))
 }
 
-// stateHash does not depend on the order of the maps. In which order watches on different paths were set decides nothing.
+// stateHash does not depend on the order of the maps. In which order watches on different paths
+// were set decides nothing.
 func (t *watchTable) stateHash() uint64 {
 	sum := uint64(0)
 	for _, table := range [...]map[string][]*watch{t.data, t.child} {
@@ -153,8 +159,8 @@ func (l *Link) stateHash() uint64 {
 	return h
 }
 
-// stateHash returns what a request asks for, as the server sees it. How old it is, or how many there were before, makes no
-// difference to that.
+// stateHash returns what a request asks for, as the server sees it. How old it is, or how many
+// there were before, makes no difference to that.
 func (r *request) stateHash() uint64 {
 	if r.asked != 0 {
 		return r.asked
@@ -199,7 +205,8 @@ func (c *Conn) stateHash() uint64 {
 	}
 	// What counts when the pings are no longer answered.
 	every := c.cluster.config.SessionTimeout / 3
-	h = mix(h, uint64(btoi(c.mute))|uint64(min(now-c.heardAt, every))<<1^uint64((now-c.pingsSince)%every)<<32)
+	h = mix(h, uint64(btoi(c.mute))|uint64(min(now-c.heardAt,
+		every))<<1^uint64((now-c.pingsSince)%every)<<32)
 	if c.pingWaits(now, c.cluster.config.SessionTimeout) {
 		h = mix(h, 1)
 	}
@@ -218,8 +225,8 @@ func (c *Conn) stateHash() uint64 {
 	return h
 }
 
-// watcherHash holds of the last transaction that the client knows of no more than what decides which events it gets
-// when it sets its watches again: whether what it watches has changed since.
+// watcherHash holds of the last transaction that the client knows of no more than what decides
+// which events it gets when it sets its watches again: whether what it watches has changed since.
 func (c *Conn) watcherHash(w *watcher) uint64 {
 	h := mix(xxhash.Sum64String(w.path), uint64(w.kind))
 	for i := range w.channels {

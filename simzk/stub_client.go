@@ -23,13 +23,16 @@ const (
 	StateSet                     // the state of its connection has changed. State
 )
 
-// A Input is one thing by which a modelled client reaches its process. There is no other way: what the code of a process
-// does is decided by these, by the passing of time, and by what its caller does to it.
+// A Input is one thing by which a modelled client reaches its process. There is no other way: what
+// the code of a process does is decided by these, by the passing of time, and by what its caller
+// does to it.
 type Input struct {
-	Kind    InputKind
-	Which   int32 // of the calls that wait, in the order in which they were made, or of the watches that have not fired
-	Watches bool  // the call has set a watch
-	Blind   bool  // the call does not return the stat
+	Kind InputKind
+	// of the calls that wait, in the order in which they were made, or of the watches that have not
+	// fired
+	Which   int32
+	Watches bool // the call has set a watch
+	Blind   bool // the call does not return the stat
 	Result  *tree.Result
 	Err     error
 	Event   zk.Event
@@ -39,7 +42,8 @@ type Input struct {
 
 // Hash returns 64 bits over all that the process can tell of the stimulus.
 func (s *Input) Hash() uint64 {
-	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Which))<<1|uint64(btoi(s.Watches)), uint64(s.Session)^uint64(s.State)<<32)
+	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Which))<<1|uint64(btoi(s.Watches)),
+		uint64(s.Session)^uint64(s.State)<<32)
 	if s.Err != nil {
 		h = mix(h, xxhash.Sum64String(s.Err.Error()))
 	}
@@ -83,11 +87,13 @@ func hashStat(s *wire.Stat) uint64 {
 	}
 	h := mix(mix(uint64(s.Czxid), uint64(s.Mzxid)), uint64(s.Pzxid))
 	h = mix(h, uint64(uint32(s.Version))<<32|uint64(uint32(s.Cversion)))
-	return mix(mix(h, uint64(uint32(s.Aversion))<<32|uint64(uint32(s.NumChildren))), uint64(s.EphemeralOwner))
+	return mix(mix(h, uint64(uint32(s.Aversion))<<32|uint64(uint32(s.NumChildren))),
+		uint64(s.EphemeralOwner))
 }
 
-// A StubClient stands in for the code of a client's process: it notes what reaches the process, and its caller says what the
-// process does. So a cluster can be run without goroutines where that is known.
+// A StubClient stands in for the code of a client's process: it notes what reaches the process, and
+// its caller says what the process does. So a cluster can be run without goroutines where that is
+// known.
 type StubClient struct {
 	Inputs  []Input // since the caller has last emptied it
 	conn    *Conn
@@ -119,7 +125,10 @@ func (d *StubClient) wake(r *call) {
 	if r.watch != 0 {
 		d.watches = append(d.watches, r.watch)
 	}
-	d.note(Input{Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err, Watches: r.watch != 0, Blind: blind(r.Op)})
+	d.note(Input{
+		Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err,
+		Watches: r.watch != 0, Blind: blind(r.Op),
+	})
 }
 
 func (d *StubClient) sound(channel int32, event zk.Event) {
@@ -129,20 +138,24 @@ func (d *StubClient) sound(channel int32, event zk.Event) {
 	}
 }
 
-// blind tells whether the methods of a client that ask for this do not return the stat that the ensemble answers.
+// blind tells whether the methods of a client that ask for this do not return the stat that the
+// ensemble answers.
 func blind(op wire.Op) bool {
 	switch op {
-	case wire.OpCreate, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSync, wire.OpAuth, wire.OpCloseSession:
+	case wire.OpCreate, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSync,
+		wire.OpAuth, wire.OpCloseSession:
 		return true
 	}
 	return false
 }
 
-// neverReceives is the channel on which a call of a double waits: that there is one tells it from the client's own calls.
+// neverReceives is the channel on which a call of a double waits: that there is one tells it from
+// the client's own calls.
 var neverReceives = make(chan struct{})
 
-// Perform says what the process has done: it has made the calls, in canonical order; of those that have waited only the
-// given ones go on waiting, unless kept is nil; and it has closed the client, or not.
+// Perform says what the process has done: it has made the calls, in canonical order; of those that
+// have waited only the given ones go on waiting, unless kept is nil; and it has closed the client,
+// or not.
 func (d *StubClient) Perform(calls []wire.Request, kept []int32, closed bool) {
 	c := d.conn
 	if kept != nil {
@@ -151,7 +164,8 @@ func (d *StubClient) Perform(calls []wire.Request, kept []int32, closed bool) {
 		for i, which := range kept {
 			d.calls[i] = old[which]
 		}
-		c.waiting = slices.DeleteFunc(c.waiting, func(r *call) bool { return !slices.Contains(d.calls, r) })
+		c.waiting = slices.DeleteFunc(c.waiting,
+			func(r *call) bool { return !slices.Contains(d.calls, r) })
 	}
 	for i := range calls {
 		r := &call{request: request{Request: calls[i]}, done: neverReceives}
@@ -161,7 +175,8 @@ func (d *StubClient) Perform(calls []wire.Request, kept []int32, closed bool) {
 	c.closed.Store(closed)
 }
 
-// A IsolatedClient runs the code of one process by itself: nothing reaches it but the stimuli that its caller says.
+// A IsolatedClient runs the code of one process by itself: nothing reaches it but the stimuli that
+// its caller says.
 type IsolatedClient struct {
 	conn    *Conn
 	calls   []*call // as a double has them
@@ -214,14 +229,16 @@ func (s *IsolatedClient) answer(which int, what *Input) {
 	}
 }
 
-// Reaction returns what the process has done since the last time, as [Double.Perform] takes it. The process must be
-// blocked.
+// Reaction returns what the process has done since the last time, as [Double.Perform] takes it. The
+// process must be blocked.
 func (s *IsolatedClient) Reaction() (calls []wire.Request, kept []int32, closed bool) {
 	c := s.conn
 	fresh := c.takeSubmitted()
 	old := s.calls
-	c.mu.Lock() // What a goroutine does next, when its time has come, is not ordered after this otherwise.
-	s.calls = slices.DeleteFunc(slices.Clone(old), func(r *call) bool { return !slices.Contains(c.waiting, r) })
+	// What a goroutine does next, when its time has come, is not ordered after this otherwise.
+	c.mu.Lock()
+	s.calls = slices.DeleteFunc(slices.Clone(old),
+		func(r *call) bool { return !slices.Contains(c.waiting, r) })
 	c.mu.Unlock()
 	if len(s.calls) < len(old) {
 		kept = make([]int32, len(s.calls))
@@ -237,13 +254,13 @@ func (s *IsolatedClient) Reaction() (calls []wire.Request, kept []int32, closed 
 	return calls, kept, c.closed.Load()
 }
 
-// Awaits returns how many calls of the process wait for an answer, and how many watches have not told. The process must be
-// blocked.
+// Awaits returns how many calls of the process wait for an answer, and how many watches have not
+// told. The process must be blocked.
 func (s *IsolatedClient) Awaits() (calls, watches int) { return len(s.calls), len(s.watches) }
 
-// OpenCalls returns 64 bits over what is open between the process and its client: the calls that wait, the watches that have
-// not told, the events that nobody has taken, and what the process can ask of the client at once. The process must be
-// blocked.
+// OpenCalls returns 64 bits over what is open between the process and its client: the calls that
+// wait, the watches that have not told, the events that nobody has taken, and what the process can
+// ask of the client at once. The process must be blocked.
 func (s *IsolatedClient) OpenCalls() uint64 {
 	c := s.conn
 	h := mix(uint64(c.SessionID()), uint64(c.State())<<32|uint64(len(s.watches)))

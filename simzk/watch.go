@@ -65,8 +65,8 @@ func (l *watchList) remove(w *watch) {
 	}
 }
 
-// watchTable is the watches that the servers keep. As in ZooKeeper, watches on data and on existence share a table, and
-// a connection has at most one watch for each path and table.
+// watchTable is the watches that the servers keep. As in ZooKeeper, watches on data and on
+// existence share a table, and a connection has at most one watch for each path and table.
 type watchTable struct {
 	data       map[string][]*watch
 	child      map[string][]*watch
@@ -128,9 +128,12 @@ func (t *watchTable) setMode(w *watch, mode watchMode) {
 // everywhere stands for all servers of an ensemble.
 const everywhere = -1
 
-// trigger removes and returns the watches in the kind's table that an event on the path fires at a server, or everywhere,
-// in the order of their registration. Those that stay when they have fired are returned but not removed.
-func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType, server int) []*watch {
+// trigger removes and returns the watches in the kind's table that an event on the path fires at a
+// server, or everywhere, in the order of their registration. Those that stay when they have fired
+// are returned but not removed.
+func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
+	server int,
+) []*watch {
 	table := t.table(kind)
 	watches := table[path]
 	if server == everywhere && t.recursives == 0 && !slices.ContainsFunc(watches, (*watch).stays) {
@@ -183,7 +186,8 @@ func (t *watchTable) keep(table map[string][]*watch, path string, watches []*wat
 	}
 }
 
-// remove removes the connection's watch for that path from the kind's table and returns it, or nil if there is none.
+// remove removes the connection's watch for that path from the kind's table and returns it, or nil
+// if there is none.
 func (t *watchTable) remove(l *Link, kind watchKind, path string) *watch {
 	w := t.find(l, kind, path)
 	if w != nil {
@@ -196,12 +200,17 @@ func (t *watchTable) disarm(w *watch) {
 	t.count(w, -1)
 	w.link.watches.remove(w)
 	table := t.table(w.kind)
-	t.keep(table, w.path, slices.DeleteFunc(table[w.path], func(other *watch) bool { return other == w }))
+	t.keep(table, w.path, slices.DeleteFunc(table[w.path],
+		func(other *watch) bool { return other == w }))
 }
 
-// watched tells whether there is a watch on the path in the kind's table. Whose it is makes no difference to
-// ZooKeeper either (WatchManager.containsWatcher).
-func (t *watchTable) watched(kind watchKind, path string) bool { return len(t.table(kind)[path]) > 0 }
+// watched tells whether there is a watch on the path in the kind's table. Whose it is makes no
+// difference to ZooKeeper either (WatchManager.containsWatcher).
+func (t *watchTable) watched(kind watchKind,
+	path string,
+) bool {
+	return len(t.table(kind)[path]) > 0
+}
 
 // drop removes and returns all watches of a connection, in the order of their registration.
 func (t *watchTable) drop(l *Link) []*watch {
@@ -210,7 +219,8 @@ func (t *watchTable) drop(l *Link) []*watch {
 		t.disarm(w)
 		dropped = append(dropped, w)
 	}
-	slices.SortFunc(dropped, compareWatches) // Sabotage lets watches fire twice, which are then set anew.
+	// Sabotage lets watches fire twice, which are then set anew.
+	slices.SortFunc(dropped, compareWatches)
 	return dropped
 }
 

@@ -12,13 +12,16 @@ import (
 
 // A Socket is the way to a client that speaks ZooKeeper's protocol.
 type Socket interface {
-	// Send puts a frame on its way to the client, its length before it. It must not block, nor keep the slice.
+	// Send puts a frame on its way to the client, its length before it. It must not block, nor keep
+	// the slice.
 	Send(frame []byte)
-	// Close ends the connection once all that was sent before has left. It may be called more than once.
+	// Close ends the connection once all that was sent before has left. It may be called more than
+	// once.
 	Close()
 }
 
-// Accept adds a client that has connected to a server over a socket. The address is the client's, without a port.
+// Accept adds a client that has connected to a server over a socket. The address is the client's,
+// without a port.
 func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 	l := new(Link)
 	c.addLink(l, 0, server, address)
@@ -26,9 +29,9 @@ func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 	return l
 }
 
-// Receive takes a frame that the client of an accepted link has sent, without its length, and puts it before the
-// server: see [Cluster.Serve]. It returns an error if no server could make sense of it; the caller then has to
-// [Cluster.Leave].
+// Receive takes a frame that the client of an accepted link has sent, without its length, and puts
+// it before the server: see [Cluster.Serve]. It returns an error if no server could make sense of
+// it; the caller then has to [Cluster.Leave].
 func (c *Cluster) Receive(l *Link, frame []byte) error {
 	w := l.end.(*wireEnd)
 	r, err := parse(frame, w.greeting != nil)
@@ -45,10 +48,12 @@ func (c *Cluster) Receive(l *Link, frame []byte) error {
 	return nil
 }
 
-// Leave forgets a client of an accepted link whose connection is gone. Its session goes on until it expires.
+// Leave forgets a client of an accepted link whose connection is gone. Its session goes on until it
+// expires.
 func (c *Cluster) Leave(l *Link) {
 	c.hangUp(l)
-	at, found := slices.BinarySearchFunc(c.links, l.number, func(other *Link, number int64) int { return cmp.Compare(other.number, number) })
+	at, found := slices.BinarySearchFunc(c.links, l.number,
+		func(other *Link, number int64) int { return cmp.Compare(other.number, number) })
 	if found {
 		c.links = slices.Delete(c.links, at, at+1)
 	}
@@ -61,7 +66,10 @@ func parse(frame []byte, greeted bool) (*request, error) {
 		if err := wire.DecodeConnectRequest(frame, ask); err != nil {
 			return nil, fmt.Errorf("simzk: handshake: %w", err)
 		}
-		return &request{Request: wire.Request{Op: wire.OpCreateSession}, connect: ask, session: ask.SessionID}, nil
+		return &request{
+			Request: wire.Request{Op: wire.OpCreateSession}, connect: ask,
+			session: ask.SessionID,
+		}, nil
 	}
 	r := new(request)
 	err := wire.DecodeRequest(frame, &r.Request)
@@ -75,8 +83,9 @@ func parse(frame []byte, greeted bool) (*request, error) {
 	return r, nil
 }
 
-// serveAgain answers a client that asks for a session with a request, of type createSession, where it has a session
-// already. A server takes that for a transaction, and tells the client of its session once more.
+// serveAgain answers a client that asks for a session with a request, of type createSession, where
+// it has a session already. A server takes that for a transaction, and tells the client of its
+// session once more.
 func (c *Cluster) serveAgain(l *Link, r *request) {
 	c.zxid++
 	c.agree(proposal{process: l.process})
@@ -87,7 +96,8 @@ func (c *Cluster) serveAgain(l *Link, r *request) {
 	c.respond(l, r)
 }
 
-// A wireEnd is the end of a client beyond a [Socket]. It knows nothing of the client but what it has sent.
+// A wireEnd is the end of a client beyond a [Socket]. It knows nothing of the client but what it
+// has sent.
 type wireEnd struct {
 	link     *Link
 	socket   Socket
@@ -158,9 +168,12 @@ func connectResponse(r *request) *wire.ConnectResponse {
 }
 
 func replyTo(r *request) *wire.Reply {
-	reply := &wire.Reply{Xid: r.Xid, Zxid: r.zxid, Code: r.result.Code, Path: r.result.Path, Stat: r.result.Stat,
-		Data: r.result.Data, ACL: r.result.ACL, Children: r.result.Children, Number: r.count, Identities: r.identities,
-		Results: r.result.Results}
+	reply := &wire.Reply{
+		Xid: r.Xid, Zxid: r.zxid, Code: r.result.Code, Path: r.result.Path, Stat: r.result.Stat,
+		Data: r.result.Data, ACL: r.result.ACL, Children: r.result.Children, Number: r.count,
+		Identities: r.identities,
+		Results:    r.result.Results,
+	}
 	switch {
 	case r.Op == wire.OpAuth, r.Op == wire.OpSASL:
 		reply.Zxid = 0

@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Whatever is done to a cluster, no goroutine of a client goes on after something by which it says that it has stirred nothing.
+// Whatever is done to a cluster, no goroutine of a client goes on after something by which it says
+// that it has stirred nothing.
 func TestStirred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cluster *simzk.Cluster

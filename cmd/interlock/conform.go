@@ -32,17 +32,25 @@ func newConform() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "conform",
 		Short: "Compare a ZooKeeper server with the simulated one",
-		Long: "Conform asks a server and the simulation the same and reports the first difference: first some 270 facts, from\n" +
-			"the bytes of a handshake to the order of watch events, then random operations of three clients with their\n" +
+		Long: "Conform asks a server and the simulation the same and reports the first difference: " +
+			"first some 270 facts, from\n" +
+			"the bytes of a handshake to the order of watch events, then random operations of three " +
+			"clients with their\n" +
 			"replies, stats and events.\n\n" +
-			"Nobody else may use the server meanwhile, because transaction ids are compared, and it must be one that nobody\n" +
-			"needs: among the facts is a request that a release before 3.9 cannot read back when it starts again. It needs a tick\n" +
-			"of two seconds; for all facts to be the same it needs TTL nodes enabled and the superuser super:test, or that of\n" +
-			"--super. Where the package zookeeper of Debian is installed, --installed starts such a server.\n\n" +
-			"Exit status: 0 no difference, 1 a difference, 2 bad usage, or a server that cannot be reached or stops answering,\n" +
+			"Nobody else may use the server meanwhile, because transaction ids are compared, and it must " +
+			"be one that nobody\n" +
+			"needs: among the facts is a request that a release before 3.9 cannot read back when it " +
+			"starts again. It needs a tick\n" +
+			"of two seconds; for all facts to be the same it needs TTL nodes enabled and the superuser " +
+			"super:test, or that of\n" +
+			"--super. Where the package zookeeper of Debian is installed, --installed starts such a " +
+			"server.\n\n" +
+			"Exit status: 0 no difference, 1 a difference, 2 bad usage, or a server that cannot be " +
+			"reached or stops answering,\n" +
 			"3 an internal error, 130 interrupted before all was compared.",
-		Example: "  interlock conform --installed\n  interlock conform --zookeeper 127.0.0.1:2181 --operations 1000000 --seed 7",
-		Args:    cobra.NoArgs,
+		Example: "  interlock conform --installed\n  interlock conform --zookeeper 127.0.0.1:2181 " +
+			"--operations 1000000 --seed 7",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("json") && f.json == "" {
 				return errNoReport
@@ -55,14 +63,22 @@ func newConform() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.zookeeper, "zookeeper", "", "the `address` of the server, host:port")
-	flags.BoolVar(&f.installed, "installed", false, "start a server of Debian's package zookeeper, and end it afterwards")
-	flags.StringVar(&f.version, "zookeeper-version", "3.8", "the `release` that the server is to be compared with: 3.8 or 3.9")
-	flags.IntVar(&f.operations, "operations", 50_000, "how many random operations; 0 for the facts alone")
-	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh one")
-	flags.BoolVar(&f.ttl, "ttl", false, "create TTL nodes too; the server must have extended types enabled. Set by --installed")
-	flags.BoolVar(&f.containers, "containers", false, "create containers too; the server must not delete them meanwhile. Set by --installed")
-	flags.StringVar(&f.super, "super", "", "the superuser of both, as `user:password`. Set by --installed")
-	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard output if it is -")
+	flags.BoolVar(&f.installed, "installed", false,
+		"start a server of Debian's package zookeeper, and end it afterwards")
+	flags.StringVar(&f.version, "zookeeper-version", "3.8",
+		"the `release` that the server is to be compared with: 3.8 or 3.9")
+	flags.IntVar(&f.operations, "operations", 50_000,
+		"how many random operations; 0 for the facts alone")
+	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh "+
+		"one")
+	flags.BoolVar(&f.ttl, "ttl", false, "create TTL nodes too; the server must have extended types "+
+		"enabled. Set by --installed")
+	flags.BoolVar(&f.containers, "containers", false,
+		"create containers too; the server must not delete them meanwhile. Set by --installed")
+	flags.StringVar(&f.super, "super", "", "the superuser of both, as `user:password`. Set by "+
+		"--installed")
+	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard "+
+		"output if it is -")
 	return command
 }
 
@@ -115,7 +131,8 @@ func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) 
 	err = f.compare(ctx, report, stdout, stderr)
 	if ctx.Err() != nil && report.Difference == "" && len(report.Deviations) == 0 {
 		report.Interrupted = true
-		fmt.Fprintf(f.text(stdout, stderr), "interrupted: no difference in the first %d operations\n", report.Operations)
+		fmt.Fprintf(f.text(stdout, stderr), "interrupted: no difference in the first %d operations\n",
+			report.Operations)
 		err = &statusError{statusInterrupted, nil}
 	}
 	var status *statusError
@@ -138,7 +155,9 @@ func (f *conformFlags) text(stdout, stderr io.Writer) io.Writer {
 }
 
 // compare does all that is to be done, as long as there is no difference.
-func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdout, stderr io.Writer) error {
+func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdout,
+	stderr io.Writer,
+) error {
 	reference, stop, err := f.reference(ctx)
 	if err != nil {
 		return err
@@ -191,7 +210,8 @@ func (f *conformFlags) simulate() (*tcp.Server, error) {
 	}
 	user, _, _ := strings.Cut(super, ":")
 	sum := sha1.Sum([]byte(super))
-	config := simzk.Config{ExtendedTypes: true, SuperDigest: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+	config := simzk.Config{ExtendedTypes: true, SuperDigest: user + ":" +
+		base64.StdEncoding.EncodeToString(sum[:])}
 	if f.version == "3.9" {
 		config.Version = simzk.V39
 	}
@@ -199,10 +219,13 @@ func (f *conformFlags) simulate() (*tcp.Server, error) {
 }
 
 // compareFacts establishes the facts of both servers.
-func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference string, report *conformReport, w io.Writer) error {
+func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference string,
+	report *conformReport, w io.Writer,
+) error {
 	var found [2][]string
 	for i, address := range [...]string{simulated, reference} {
-		if err := conform.Facts(ctx, address, func(fact string) { found[i] = append(found[i], fact) }); err != nil {
+		if err := conform.Facts(ctx, address,
+			func(fact string) { found[i] = append(found[i], fact) }); err != nil {
 			return err
 		}
 	}
@@ -211,7 +234,8 @@ func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference st
 		report.Deviations = append(report.Deviations, d.String())
 	}
 	if len(report.Deviations) > 0 {
-		fmt.Fprintf(w, "%d of %d facts differ; got is the simulation, want the server:\n%s\n", len(report.Deviations), report.Facts,
+		fmt.Fprintf(w, "%d of %d facts differ; got is the simulation, want the server:\n%s\n",
+			len(report.Deviations), report.Facts,
 			strings.Join(report.Deviations, "\n"))
 		return nil
 	}
@@ -220,7 +244,9 @@ func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference st
 }
 
 // compareOperations does random operations with both servers.
-func (f *conformFlags) compareOperations(ctx context.Context, simulated, reference string, report *conformReport, w, progress io.Writer) error {
+func (f *conformFlags) compareOperations(ctx context.Context, simulated, reference string,
+	report *conformReport, w, progress io.Writer,
+) error {
 	seed, err := scenarios.ParseSeed(f.seed)
 	if err != nil {
 		return err
@@ -233,7 +259,8 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 		Progress: func(s conform.Stats) {
 			if now := time.Now(); now.Sub(told) >= 2*time.Second {
 				told = now
-				fmt.Fprintf(progress, "%d of %d operations, %.0f/s\n", s.Operations, f.operations, float64(s.Operations)/now.Sub(began).Seconds())
+				fmt.Fprintf(progress, "%d of %d operations, %.0f/s\n", s.Operations, f.operations,
+					float64(s.Operations)/now.Sub(began).Seconds())
 			}
 		},
 	})
@@ -246,11 +273,13 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 		fmt.Fprintf(w, "%s", report.Difference)
 		return nil
 	}
-	fmt.Fprintf(w, "%d random operations, seed %d, with %d watch events: no difference\n", stats.Operations, seed, stats.Events)
+	fmt.Fprintf(w, "%d random operations, seed %d, with %d watch events: no difference\n",
+		stats.Operations, seed, stats.Events)
 	return nil
 }
 
-// openReport opens what the report is to be written to, so that nobody learns in the end that it cannot be.
+// openReport opens what the report is to be written to, so that nobody learns in the end that it
+// cannot be.
 func (f *conformFlags) openReport(stdout io.Writer) (write func(*conformReport) error, err error) {
 	switch f.json {
 	case "":
@@ -262,5 +291,8 @@ func (f *conformFlags) openReport(stdout io.Writer) (write func(*conformReport) 
 	if err != nil {
 		return nil, fmt.Errorf("--json: %w", err)
 	}
-	return func(report *conformReport) error { return errors.Join(encodeJSON(file, report), file.Close()) }, nil
+	return func(report *conformReport) error {
+		return errors.Join(encodeJSON(file, report),
+			file.Close())
+	}, nil
 }

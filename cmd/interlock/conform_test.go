@@ -11,18 +11,25 @@ import (
 )
 
 // conformable are the flags of a server that has all that conform asks for.
-var conformable = []string{"--extended-types", "--super-digest", "super:D/InIHSb7yEEbrWz8b9l71RjZJU="} // The password is test.
+// The password is test.
+var conformable = []string{
+	"--extended-types", "--super-digest",
+	"super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
+}
 
 // TestConform compares a served ensemble with another, and finds no difference.
 func TestConform(t *testing.T) {
 	t.Parallel()
 	_, address := serveOn(t, conformable...)
-	c := start(t, "conform", "--zookeeper", address, "--operations", "1000", "--ttl", "--containers", "--super", "super:test", "--json", "report.json")
+	c := start(t, "conform", "--zookeeper", address, "--operations", "1000", "--ttl", "--containers",
+		"--super", "super:test", "--json", "report.json")
 	text, status := c.end(t)
-	if c.first != "271 facts: no difference\n" || !strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusFine {
+	if c.first != "271 facts: no difference\n" ||
+		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusFine {
 		t.Errorf("%q, %q, status %d, stderr %s", c.first, text, status, &c.stderr)
 	}
-	if r := readConformReport(t, c); r.Interrupted || r.Facts != 271 || r.Operations != 1000 || r.Difference != "" {
+	if r := readConformReport(t, c); r.Interrupted || r.Facts != 271 || r.Operations != 1000 ||
+		r.Difference != "" {
 		t.Errorf("report %+v", r)
 	}
 }
@@ -31,9 +38,11 @@ func TestConform(t *testing.T) {
 func TestConformFindsAnotherRelease(t *testing.T) {
 	t.Parallel()
 	_, address := serveOn(t, conformable...)
-	c := start(t, "conform", "--zookeeper", address, "--zookeeper-version", "3.9", "--operations", "0", "--json", "report.json")
+	c := start(t, "conform", "--zookeeper", address, "--zookeeper-version", "3.9", "--operations", "0",
+		"--json", "report.json")
 	text, status := c.end(t)
-	if !strings.Contains(c.first, " of 271 facts differ; got is the simulation, want the server:") || status != statusViolation {
+	if !strings.Contains(c.first, " of 271 facts differ; got is the simulation, want the server:") ||
+		status != statusViolation {
 		t.Errorf("%q, %q, status %d", c.first, text, status)
 	}
 	if r := readConformReport(t, c); len(r.Deviations) == 0 {
@@ -45,12 +54,14 @@ func TestConformFindsAnotherRelease(t *testing.T) {
 func TestInterruptedConform(t *testing.T) {
 	t.Parallel()
 	_, address := serveOn(t, conformable...)
-	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000", "--json", "report.json")
+	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000", "--json",
+		"report.json")
 	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusInterrupted || !strings.HasPrefix(text, "interrupted: no difference in the first ") {
+	if status != statusInterrupted ||
+		!strings.HasPrefix(text, "interrupted: no difference in the first ") {
 		t.Errorf("status %d, %q, stderr %s", status, text, &c.stderr)
 	}
 	if r := readConformReport(t, c); !r.Interrupted || r.Difference != "" {
@@ -67,7 +78,8 @@ func TestConformServerEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if want := "interlock: " + address + ": "; status != statusUsage || text != "" || !strings.Contains(c.stderr.String(), want) {
+	if want := "interlock: " + address + ": "; status != statusUsage || text != "" ||
+		!strings.Contains(c.stderr.String(), want) {
 		t.Errorf("status %d, %q, stderr %s", status, text, &c.stderr)
 	}
 }
@@ -83,7 +95,8 @@ func TestConformWithoutServer(t *testing.T) {
 	listener.Close()
 	var stdout, stderr strings.Builder
 	status := execute(t.Context(), t, []string{"conform", "--zookeeper", address}, &stdout, &stderr)
-	if want := "interlock: " + address + ": it cannot be reached: "; status != statusUsage || !strings.HasPrefix(stderr.String(), want) || stdout.Len() > 0 {
+	if want := "interlock: " + address + ": it cannot be reached: "; status != statusUsage ||
+		!strings.HasPrefix(stderr.String(), want) || stdout.Len() > 0 {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
 	}
 }

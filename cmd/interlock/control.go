@@ -14,10 +14,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// controlVariable is the variable of the environment that names the socket where --control does not.
+// controlVariable is the variable of the environment that names the socket where --control does
+// not.
 const controlVariable = "INTERLOCK_CONTROL"
 
-// controlVerbs are the commands that a controller takes, apart from launch, which has a command of its own.
+// controlVerbs are the commands that a controller takes, apart from launch, which has a command of
+// its own.
 const controlVerbs = "up, kill, wipe, cut, heal, expire, status, sessions"
 
 func newControl() *cobra.Command {
@@ -28,18 +30,23 @@ func newControl() *cobra.Command {
 		Use:   "control COMMAND [ARGUMENT]",
 		Short: "Make a served ensemble fail, and ask how it is",
 		Long: "Control has a command carried out by an interlock serve that was given --control:\n\n" +
-			"  kill N           end server N's process: its connections break, and connecting to it is refused\n" +
+			"  kill N           end server N's process: its connections break, and connecting to it is " +
+			"refused\n" +
 			"  up N             start server N again, at the same address and with the data that it had\n" +
 			"  wipe N           take away the data of server N, which must not run\n" +
-			"  cut N            cut server N off from the others: clients reach it, but it does not serve them\n" +
+			"  cut N            cut server N off from the others: clients reach it, but it does not serve " +
+			"them\n" +
 			"  heal N           connect server N with the others again\n" +
 			"  expire SESSION   end a session at once\n" +
 			"  sessions         list the sessions\n" +
 			"  status           tell what the servers do\n\n" +
-			"The socket is that of --control, or else of the environment's " + controlVariable + ". Whoever wants to speak to\n" +
-			"it without this program sends a command as a line, and reads lines until one is ok or begins with error:.\n\n" +
+			"The socket is that of --control, or else of the environment's " + controlVariable +
+			". Whoever wants to speak to\n" +
+			"it without this program sends a command as a line, and reads lines until one is ok or begins " +
+			"with error:.\n\n" +
 			"Exit status: 0 done, 2 the command or the socket is wrong, 3 no answer, 130 interrupted.",
-		Example: "  interlock control --control /tmp/interlock.sock kill 2\n  interlock control status --json",
+		Example: "  interlock control --control /tmp/interlock.sock kill 2\n  interlock control status " +
+			"--json",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
 				return fmt.Errorf("control needs a command, one of %s", controlVerbs)
@@ -56,17 +63,21 @@ func newControl() *cobra.Command {
 			if asJSON {
 				arguments = append(arguments, "json")
 			}
-			return runControl(cmd.Context(), path, wait, timeout, strings.Join(arguments, " "), cmd.OutOrStdout())
+			return runControl(cmd.Context(), path, wait, timeout, strings.Join(arguments, " "),
+				cmd.OutOrStdout())
 		},
 	}
-	command.Flags().StringVar(&path, "control", "", "the `path` of the socket; $"+controlVariable+" unless given")
+	command.Flags().StringVar(&path, "control", "", "the `path` of the socket; $"+controlVariable+
+		" unless given")
 	command.Flags().DurationVar(&wait, "wait", 0, "wait so long for the socket to be there")
 	command.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "wait so long for the answer")
 	command.Flags().BoolVar(&asJSON, "json", false, "print the status as one JSON object")
 	return command
 }
 
-func runControl(ctx context.Context, path string, wait, timeout time.Duration, command string, w io.Writer) error {
+func runControl(ctx context.Context, path string, wait, timeout time.Duration, command string,
+	w io.Writer,
+) error {
 	conn, err := awaitControl(ctx, path, wait)
 	if err != nil {
 		return err
@@ -82,7 +93,8 @@ func runControl(ctx context.Context, path string, wait, timeout time.Duration, c
 	case ctx.Err() != nil:
 		return errInterrupted
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &statusError{statusInternal, fmt.Errorf("no answer in %v; --timeout waits longer", timeout)}
+		return &statusError{statusInternal, fmt.Errorf("no answer in %v; --timeout waits longer",
+			timeout)}
 	case err != nil:
 		return err
 	}
@@ -116,7 +128,8 @@ func awaitControl(ctx context.Context, path string, wait time.Duration) (net.Con
 // retryEvery is how often a socket is looked for that is waited for.
 const retryEvery = 10 * time.Millisecond
 
-// dialControl connects to the socket at a path or, if that is empty, to that which the environment names.
+// dialControl connects to the socket at a path or, if that is empty, to that which the environment
+// names.
 func dialControl(path string) (net.Conn, error) {
 	source := "--control"
 	if path == "" {

@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// silentSocket listens at a socket, takes commands and answers none. It tells of each that has arrived.
+// silentSocket listens at a socket, takes commands and answers none. It tells of each that has
+// arrived.
 func silentSocket(t *testing.T) (path string, commands <-chan string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "socket")
@@ -30,7 +31,8 @@ func silentSocket(t *testing.T) (path string, commands <-chan string) {
 			if err != nil {
 				return
 			}
-			t.Cleanup(func() { conn.Close() }) // One that nobody holds any more is closed when garbage is collected.
+			// One that nobody holds any more is closed when garbage is collected.
+			t.Cleanup(func() { conn.Close() })
 			line, _ := bufio.NewReader(conn).ReadString('\n')
 			arrived <- line
 		}
@@ -43,8 +45,12 @@ func TestControlTimeout(t *testing.T) {
 	t.Parallel()
 	path, _ := silentSocket(t)
 	var stdout, stderr strings.Builder
-	status := execute(t.Context(), t, []string{"control", "--control", path, "--timeout", "20ms", "status"}, &stdout, &stderr)
-	if status != statusInternal || stdout.Len() > 0 || stderr.String() != "interlock: no answer in 20ms; --timeout waits longer\n" {
+	status := execute(t.Context(), t, []string{
+		"control", "--control", path, "--timeout", "20ms",
+		"status",
+	}, &stdout, &stderr)
+	if status != statusInternal || stdout.Len() > 0 ||
+		stderr.String() != "interlock: no answer in 20ms; --timeout waits longer\n" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
 	}
 }
@@ -60,7 +66,8 @@ func TestControlInterrupted(t *testing.T) {
 	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if text, status := c.end(t); text != "" || status != statusInterrupted || c.stderr.String() != "interlock: interrupted\n" {
+	if text, status := c.end(t); text != "" || status != statusInterrupted ||
+		c.stderr.String() != "interlock: interrupted\n" {
 		t.Errorf("status %d, %q, stderr %q", status, text, &c.stderr)
 	}
 }
@@ -98,7 +105,8 @@ func say(t *testing.T, address net.Addr, text string) string {
 	return line
 }
 
-// TestControllerBadCommands sends what is too long, and a configuration that whoever reads it would wait for.
+// TestControllerBadCommands sends what is too long, and a configuration that whoever reads it would
+// wait for.
 func TestControllerBadCommands(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -112,10 +120,14 @@ func TestControllerBadCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ command, want string }{
-		{strings.Repeat("x", commandMax+1) + "\n", fmt.Sprintf("error: a command has at most %d bytes\n", commandMax)},
+		{strings.Repeat("x", commandMax+1) + "\n", fmt.Sprintf("error: a command has at most %d bytes\n",
+			commandMax)},
 		{"expire " + strings.Repeat("0", 100_000) + "1\n", "error: there is no session 0x1\n"},
 		{"launch " + fifo + "\n", "error: read " + fifo + ": it is no regular file\n"},
-		{`launch directory="/no\x20where" zoo.cfg` + "\n", "error: open /no where/zoo.cfg: no such file or directory\n"},
+		{
+			`launch directory="/no\x20where" zoo.cfg` + "\n",
+			"error: open /no where/zoo.cfg: no such file or directory\n",
+		},
 	} {
 		if got := say(t, listener.Addr(), test.command); got != test.want {
 			t.Errorf("%.40q: %q, want %q", test.command, got, test.want)
@@ -145,7 +157,8 @@ func TestControllerExhausted(t *testing.T) {
 		t.Fatal(err)
 	}
 	newTestController(t, &exhausted{listener, 3})
-	if got := say(t, listener.Addr(), "bogus\n"); !strings.HasPrefix(got, `error: unknown command "bogus"`) {
+	if got := say(t, listener.Addr(), "bogus\n"); !strings.HasPrefix(got,
+		`error: unknown command "bogus"`) {
 		t.Errorf("%q", got)
 	}
 }

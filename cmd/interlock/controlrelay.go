@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// A relay is the listener of a launched server whose clients connect to interlock launch, which relays what they send:
-// thus a client sees at once when that is killed, as it does with a real server.
+// A relay is the listener of a launched server whose clients connect to interlock launch, which
+// relays what they send: thus a client sees at once when that is killed, as it does with a real
+// server.
 type relay struct {
 	address     net.Addr
 	connections chan net.Conn

@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// A controller takes commands at a unix socket. A command is a line; lines answer it, the last of which is "ok" or
-// begins with "error: ".
+// A controller takes commands at a unix socket. A command is a line; lines answer it, the last of
+// which is "ok" or begins with "error: ".
 type controller struct {
 	listener net.Listener
 	server   *tcp.Server
@@ -45,7 +45,8 @@ const socketPathMax = 103
 // newController listens at the path. A socket at which nobody listens any more is replaced.
 func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controller, error) {
 	if len(path) > socketPathMax {
-		return nil, fmt.Errorf("%s is too long for the path of a unix socket, of which systems allow %d bytes", path, socketPathMax)
+		return nil, fmt.Errorf("%s is too long for the path of a unix socket, of which systems allow "+
+			"%d bytes", path, socketPathMax)
 	}
 	if err := clearSocket(path); err != nil {
 		return nil, err
@@ -63,8 +64,10 @@ func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controll
 
 // control takes commands from the clients of a listener.
 func control(listener net.Listener, server *tcp.Server, fleet *tcp.Fleet) *controller {
-	c := &controller{listener: listener, server: server, fleet: fleet, stop: make(chan struct{}),
-		clients: make(map[net.Conn]struct{}), relays: make(map[string]*relay)}
+	c := &controller{
+		listener: listener, server: server, fleet: fleet, stop: make(chan struct{}),
+		clients: make(map[net.Conn]struct{}), relays: make(map[string]*relay),
+	}
 	c.running.Go(c.accept)
 	return c
 }
@@ -88,7 +91,8 @@ func clearSocket(path string) error {
 	return os.Remove(path)
 }
 
-// acceptPause is how long accept waits after an error, which is most often that there are too many open files.
+// acceptPause is how long accept waits after an error, which is most often that there are too many
+// open files.
 const acceptPause = 50 * time.Millisecond
 
 func (c *controller) accept() {
@@ -187,8 +191,8 @@ func (c *controller) launch(conn net.Conn, lines *bufio.Scanner, arguments strin
 	}
 }
 
-// parseLaunch parses what follows the word launch. All but the path may be missing: without an address, the server
-// listens where its configuration says.
+// parseLaunch parses what follows the word launch. All but the path may be missing: without an
+// address, the server listens where its configuration says.
 func parseLaunch(arguments string) launchRequest {
 	var l launchRequest
 	for {
@@ -210,8 +214,8 @@ func parseLaunch(arguments string) launchRequest {
 	}
 }
 
-// addRelay makes a listener for a server whose clients connect to another program at the address, and the token by which
-// that program names it. Without an address there is neither.
+// addRelay makes a listener for a server whose clients connect to another program at the address,
+// and the token by which that program names it. Without an address there is neither.
 func (c *controller) addRelay(address string) (token string, listener net.Listener) {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -231,7 +235,8 @@ func (c *controller) removeRelay(token string) {
 	delete(c.relays, token)
 }
 
-// connect makes a connection to the socket that of a launched server's client, and reports whether it is one now.
+// connect makes a connection to the socket that of a launched server's client, and reports whether
+// it is one now.
 func (c *controller) connect(conn net.Conn, arguments []string) bool {
 	if len(arguments) != 2 {
 		fmt.Fprintln(conn, "error: the command takes a token and an address")
@@ -343,9 +348,11 @@ func (c *controller) status(arguments []string) (string, error) {
 
 func writeStatus(w io.Writer, s *tcp.Status) {
 	for _, m := range s.Servers {
-		fmt.Fprintf(w, "server %d  %-12s%-22s%d connections\n", m.Server, m.State, m.Address, m.Connections)
+		fmt.Fprintf(w, "server %d  %-12s%-22s%d connections\n", m.Server, m.State, m.Address,
+			m.Connections)
 	}
-	fmt.Fprintf(w, "zxid %s, %d nodes, %d sessions, %d watches\n", s.Zxid, s.Nodes, s.Sessions, s.Watches)
+	fmt.Fprintf(w, "zxid %s, %d nodes, %d sessions, %d watches\n", s.Zxid, s.Nodes, s.Sessions,
+		s.Watches)
 }
 
 func (c *controller) sessions() string {
@@ -358,7 +365,8 @@ func (c *controller) sessions() string {
 			if s.Server >= 0 {
 				where = fmt.Sprintf("on server %d", servers[s.Server].Server)
 			}
-			fmt.Fprintf(&text, "0x%x  %v, %s, %d ephemeral nodes\n", uint64(s.ID), s.Timeout, where, len(s.Ephemeral))
+			fmt.Fprintf(&text, "0x%x  %v, %s, %d ephemeral nodes\n", uint64(s.ID), s.Timeout, where,
+				len(s.Ephemeral))
 		}
 	}
 	return text.String()

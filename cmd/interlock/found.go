@@ -23,7 +23,8 @@ type found struct {
 // schedule does not fail again, unless the report says already that a schedule did not run the same
 // way twice.
 func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
-	report *scenarios.Report) (*found, error) {
+	report *scenarios.Report,
+) (*found, error) {
 	counterexample, err := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
 	if err != nil && report.Nondeterministic != nil {
 		return nil, nil
@@ -72,7 +73,8 @@ func (f *found) explain(report *scenarios.Report, w io.Writer) {
 		writeViolation(w, v)
 		writeOutOfContract(w, &c.Scenario, c.Result, v)
 	}
-	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n", failureOf(report).Schedule,
+	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n",
+		failureOf(report).Schedule,
 		len(failureOf(report).Deviations), &c.Scenario, len(c.Recording.Deviations))
 	for _, d := range c.Recording.Deviations {
 		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)

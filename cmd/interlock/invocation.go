@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// replayCommand returns the command that replays the counterexample in the directory, in a form that still works
-// when this program has ended: one that go run has built is deleted by then.
+// replayCommand returns the command that replays the counterexample in the directory, in a form
+// that still works when this program has ended: one that go run has built is deleted by then.
 func replayCommand(directory string) string {
 	if strings.HasPrefix(directory, "-") {
 		directory = "." + string(filepath.Separator) + directory // It would be taken for a flag.
@@ -29,7 +29,8 @@ func invocation() string {
 // quoted quotes an argument for a shell where it needs that.
 func quoted(argument string) string {
 	if argument == "" || strings.ContainsFunc(argument, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+=:@,", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("/._-+=:@,", r))
 	}) {
 		return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 	}

@@ -29,7 +29,8 @@ const notJudged = "not judged within clocks"
 
 // judge judges the properties and the models.
 func (f *verifyFlags) judge(events []history.Event, properties []history.Property,
-	clocks *history.Clocks) []judgement {
+	clocks *history.Clocks,
+) []judgement {
 	locks := locksOf(events, clocks)
 	var exercise history.Vacuity
 	for one := range locks {
@@ -73,7 +74,8 @@ func opensSession(events []history.Event) bool {
 
 // judgeInOrder judges a property by the order of the events, of each lock by itself.
 func judgeInOrder(property history.Property,
-	locks iter.Seq[*history.LockHistory]) (v *history.Violation, decided bool) {
+	locks iter.Seq[*history.LockHistory],
+) (v *history.Violation, decided bool) {
 	var checker history.Checker
 	decided = true
 	for one := range locks {
@@ -91,7 +93,8 @@ func judgeInOrder(property history.Property,
 // judgeWithin judges a property within clocks. If only a long pause excuses that it is broken, the
 // judgement says so.
 func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events []history.Event,
-	clocks *history.Clocks) judgement {
+	clocks *history.Clocks,
+) judgement {
 	limits := models.Limits{Time: f.limit}
 	v, decided := history.CheckWithin(property, events, *clocks, limits)
 	if j = j.decide(v, decided); v != nil || property != history.ClientMutualExclusion {
@@ -107,7 +110,8 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 }
 
 func (f *verifyFlags) judgeModel(m *history.ModelOperations,
-	locks iter.Seq[*history.LockHistory]) judgement {
+	locks iter.Seq[*history.LockHistory],
+) judgement {
 	j := judgement{Name: "model " + m.Name, Verdict: verdictHolds}
 	decided := true
 	for one := range locks {
@@ -126,17 +130,20 @@ func (f *verifyFlags) judgeModel(m *history.ModelOperations,
 
 // checkModel checks the history of one lock against a model.
 func (f *verifyFlags) checkModel(m *history.ModelOperations,
-	events []history.Event) (v *history.Violation, decided bool) {
+	events []history.Event,
+) (v *history.Violation, decided bool) {
 	if m.Besides != nil {
 		v = m.Besides(events)
 	}
 	operations := m.Operations(events)
 	verdict := models.Check(m.Model, operations, models.Limits{Time: f.limit})
 	if verdict == models.Violated && v == nil {
-		v = &history.Violation{Property: history.Property("model " + m.Name),
-			Event:  len(events) - 1,
-			Reason: "no order of the operations is one that the model allows",
-			Detail: fmt.Sprintf("%d operations", len(operations))}
+		v = &history.Violation{
+			Property: history.Property("model " + m.Name),
+			Event:    len(events) - 1,
+			Reason:   "no order of the operations is one that the model allows",
+			Detail:   fmt.Sprintf("%d operations", len(operations)),
+		}
 	}
 	return v, verdict != models.Unknown
 }

@@ -21,17 +21,26 @@ func newLaunch() *cobra.Command {
 	return &cobra.Command{
 		Use:   "launch start-foreground CONFIG",
 		Short: "Run a simulated server in the place of a real one",
-		Long: "Launch takes the arguments of ZooKeeper's zkServer.sh and reads the server's configuration file, so that it\n" +
-			"can stand in where tests start real servers. The server runs in the interlock serve whose control socket\n" +
-			"the environment's " + controlVariable + " names, until launch ends in whatever way, which is the server's crash. Servers\n" +
-			"whose configurations name the same ensemble form one, and a server that is started again with the same\n" +
+		Long: "Launch takes the arguments of ZooKeeper's zkServer.sh and reads the server's " +
+			"configuration file, so that it\n" +
+			"can stand in where tests start real servers. The server runs in the interlock serve whose " +
+			"control socket\n" +
+			"the environment's " + controlVariable +
+			" names, until launch ends in whatever way, which is the server's crash. Servers\n" +
+			"whose configurations name the same ensemble form one, and a server that is started again " +
+			"with the same\n" +
 			"dataDir has its data.\n\n" +
-			"Of the configuration count dataDir, clientPort and clientPortAddress, tickTime, minSessionTimeout and\n" +
-			"maxSessionTimeout, server.N, standaloneEnabled, reconfigEnabled, dynamicConfigFile and the file myid; of the\n" +
-			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. Relative paths are relative to the working\n" +
-			"directory, as they are for a real server, and keys that are not known are passed over. A server that real\n" +
+			"Of the configuration count dataDir, clientPort and clientPortAddress, tickTime, " +
+			"minSessionTimeout and\n" +
+			"maxSessionTimeout, server.N, standaloneEnabled, reconfigEnabled, dynamicConfigFile and the " +
+			"file myid; of the\n" +
+			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. Relative paths are " +
+			"relative to the working\n" +
+			"directory, as they are for a real server, and keys that are not known are passed over. A " +
+			"server that real\n" +
 			"clients elsewhere could reach is refused: only the loopback interface is served.\n\n" +
-			"Exit status: 0 interrupted, 2 bad usage or configuration, 3 the program that runs the server has ended.",
+			"Exit status: 0 interrupted, 2 bad usage or configuration, 3 the program that runs the server " +
+			"has ended.",
 		Example: "  INTERLOCK_CONTROL=/tmp/interlock.sock interlock launch start-foreground zoo.cfg",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 2 || arguments[0] != "start-foreground" {
@@ -46,7 +55,8 @@ func newLaunch() *cobra.Command {
 }
 
 func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
-	path, err := filepath.Abs(path) // The program that runs the server has a working directory of its own.
+	// The program that runs the server has a working directory of its own.
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
@@ -71,7 +81,8 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	lines := bufio.NewScanner(conn)
-	token, err := ask(conn, lines, (&launchRequest{path, directory, javaFlags, listener.Addr().String()}).String())
+	token, err := ask(conn, lines,
+		(&launchRequest{path, directory, javaFlags, listener.Addr().String()}).String())
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -85,7 +96,10 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	for lines.Scan() {
 	}
 	if ctx.Err() == nil {
-		return &statusError{statusInternal, errors.New("interlock serve has ended, and the server with it")}
+		return &statusError{
+			statusInternal,
+			errors.New("interlock serve has ended, and the server with it"),
+		}
 	}
 	return nil
 }
@@ -98,8 +112,9 @@ type launchRequest struct {
 	address   string // where the launching program listens
 }
 
-// The launch command is launch, then words of the form key=value, and then the path of the configuration. The directory
-// and the Java flags are one word each, in Go's quotes and without blanks.
+// The launch command is launch, then words of the form key=value, and then the path of the
+// configuration. The directory and the Java flags are one word each, in Go's quotes and without
+// blanks.
 const (
 	javaFlagsWord = "java-flags"
 	directoryWord = "directory"
@@ -109,7 +124,11 @@ const (
 
 // String returns the request as a line.
 func (l *launchRequest) String() string {
-	quote := func(text string) string { return strings.ReplaceAll(strconv.Quote(text), " ", quotedBlank) }
-	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsWord, quote(l.javaFlags), directoryWord, quote(l.directory),
+	quote := func(text string) string {
+		return strings.ReplaceAll(strconv.Quote(text), " ",
+			quotedBlank)
+	}
+	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsWord, quote(l.javaFlags), directoryWord,
+		quote(l.directory),
 		listensWord, l.address, l.path)
 }

@@ -33,7 +33,8 @@ func (l *launcher) serve(ctx context.Context) {
 	}
 }
 
-// relay passes on what a client and its server send each other, until the server ends the connection.
+// relay passes on what a client and its server send each other, until the server ends the
+// connection.
 func (l *launcher) relay(client net.Conn) {
 	defer client.Close()
 	server, err := dialControl("")
@@ -42,7 +43,8 @@ func (l *launcher) relay(client net.Conn) {
 	}
 	defer server.Close()
 	// The answer is a line, and nothing follows it before the client has sent something.
-	if _, err := ask(server, bufio.NewScanner(server), fmt.Sprintf("connect %s %s", l.token, client.RemoteAddr())); err != nil {
+	if _, err := ask(server, bufio.NewScanner(server), fmt.Sprintf("connect %s %s", l.token,
+		client.RemoteAddr())); err != nil {
 		return
 	}
 	go func() {

@@ -39,7 +39,8 @@ func newLocks() *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	command.Flags().BoolVar(&defects, "defects", false, "list the defects of the broken ones, and which property each breaks")
+	command.Flags().BoolVar(&defects, "defects", false,
+		"list the defects of the broken ones, and which property each breaks")
 	return command
 }
 
@@ -70,7 +71,8 @@ type defectJSON struct {
 
 func printDefects(cmd *cobra.Command) error {
 	for _, d := range subjects.Defects() {
-		fmt.Fprintf(cmd.OutOrStdout(), "%-20s%-25s%s\n%-45sseen in: %s\n", d.Name, d.Property, d.Summary, "", d.Source)
+		fmt.Fprintf(cmd.OutOrStdout(), "%-20s%-25s%s\n%-45sseen in: %s\n", d.Name, d.Property, d.Summary,
+			"", d.Source)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Command interlock searches the interleavings of a distributed lock on a simulated ZooKeeper for one that breaks it,
-// and replays what it has found.
+// Command interlock searches the interleavings of a distributed lock on a simulated ZooKeeper for
+// one that breaks it, and replays what it has found.
 package main
 
 import (
@@ -26,7 +26,8 @@ const (
 	statusUsage     = 2 // the command line or a file named there is wrong
 	statusInternal  = 3 // a schedule did not run the same way twice, or Interlock failed
 
-	// statusInterrupted is that of a comparison which a signal ended before its time. It is what shells make of Ctrl-C.
+	// statusInterrupted is that of a comparison which a signal ended before its time. It is what
+	// shells make of Ctrl-C.
 	statusInterrupted = 130
 )
 
@@ -57,17 +58,21 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	root := &cobra.Command{
 		Use:   "interlock",
 		Short: "Find the interleaving that breaks a distributed lock",
-		Long: "Interlock runs real lock code against a simulated ZooKeeper, in which the order of messages, the passing\n" +
-			"of time and every fault are decisions that it makes. It searches for decisions that break the lock,\n" +
+		Long: "Interlock runs real lock code against a simulated ZooKeeper, in which the order of " +
+			"messages, the passing\n" +
+			"of time and every fault are decisions that it makes. It searches for decisions that break " +
+			"the lock,\n" +
 			"shortens them, and replays them.\n\n" +
-			"Exit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism, an unknown\nverdict or an internal error.",
+			"Exit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism, an " +
+			"unknown\nverdict or an internal error.",
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newReplay(t), newVerify(), newLocks(), newServe(), newConform(), newControl(), newLaunch())
+	root.AddCommand(newCheck(t), newReplay(t), newVerify(), newLocks(), newServe(), newConform(),
+		newControl(), newLaunch())
 	root.SetHelpCommand(newHelp(root))
 	root.SetArgs(arguments)
 	out := &output{w: stdout}
@@ -76,7 +81,8 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	command, err := root.ExecuteContextC(ctx)
 	var status *statusError
 	switch {
-	case out.err != nil && !errors.Is(out.err, syscall.EPIPE): // Whoever has stopped reading misses nothing.
+	// Whoever has stopped reading misses nothing.
+	case out.err != nil && !errors.Is(out.err, syscall.EPIPE):
 		fmt.Fprintf(stderr, "interlock: %v\n", out.err)
 		return statusInternal
 	case err == nil:
@@ -91,7 +97,8 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	return status.status
 }
 
-// unknownCommand is the error where what should be a command of the program is none, and names those that are like it.
+// unknownCommand is the error where what should be a command of the program is none, and names
+// those that are like it.
 func unknownCommand(cmd *cobra.Command, arguments []string) error {
 	if len(arguments) == 0 {
 		return nil

@@ -31,8 +31,8 @@ import (
 // TestMain runs the tests, or the program where the test binary is called by its name.
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"interlock": main}) }
 
-// TestScripts runs the command line as a user would. The commands that the scripts have beyond testscript's own are
-// described where they are defined.
+// TestScripts runs the command line as a user would. The commands that the scripts have beyond
+// testscript's own are described where they are defined.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -61,8 +61,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// raceOptions is a variable for the environment of interlock. It keeps a program with the race detector from sleeping
-// for a second when it ends.
+// raceOptions is a variable for the environment of interlock. It keeps a program with the race
+// detector from sleeping for a second when it ends.
 func raceOptions() (name, value string) {
 	return "GORACE", strings.TrimSpace(os.Getenv("GORACE") + " atexit_sleep_ms=0")
 }
@@ -86,7 +86,8 @@ func noNegation(ts *testscript.TestScript, neg bool, command string) {
 	}
 }
 
-// scriptStatus is "status N ARGUMENT...": interlock with the arguments ends with exactly the status N.
+// scriptStatus is "status N ARGUMENT...": interlock with the arguments ends with exactly the status
+// N.
 func scriptStatus(ts *testscript.TestScript, neg bool, arguments []string) {
 	noNegation(ts, neg, "status")
 	if len(arguments) == 0 {
@@ -99,8 +100,8 @@ func scriptStatus(ts *testscript.TestScript, neg bool, arguments []string) {
 	}
 }
 
-// scriptUsage is "usage REGEXP ARGUMENT...": interlock with the arguments ends with status 2, prints nothing on
-// standard output, and on standard error one line that matches.
+// scriptUsage is "usage REGEXP ARGUMENT...": interlock with the arguments ends with status 2,
+// prints nothing on standard output, and on standard error one line that matches.
 func scriptUsage(ts *testscript.TestScript, neg bool, arguments []string) {
 	noNegation(ts, neg, "usage")
 	if len(arguments) == 0 {
@@ -121,7 +122,8 @@ func scriptUsage(ts *testscript.TestScript, neg bool, arguments []string) {
 	}
 }
 
-// scriptCapture is "capture NAME FILE REGEXP": the environment variable gets what the first group matches in the file.
+// scriptCapture is "capture NAME FILE REGEXP": the environment variable gets what the first group
+// matches in the file.
 func scriptCapture(ts *testscript.TestScript, neg bool, arguments []string) {
 	noNegation(ts, neg, "capture")
 	if len(arguments) != 3 {
@@ -136,7 +138,8 @@ func scriptCapture(ts *testscript.TestScript, neg bool, arguments []string) {
 	ts.Setenv(arguments[0], match[1])
 }
 
-// scriptEdit is "edit FROM TO REGEXP REPLACEMENT": the file TO becomes FROM with every match replaced.
+// scriptEdit is "edit FROM TO REGEXP REPLACEMENT": the file TO becomes FROM with every match
+// replaced.
 func scriptEdit(ts *testscript.TestScript, neg bool, arguments []string) {
 	noNegation(ts, neg, "edit")
 	if len(arguments) != 4 {
@@ -152,8 +155,9 @@ func scriptEdit(ts *testscript.TestScript, neg bool, arguments []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(arguments[1]), []byte(after), 0o644))
 }
 
-// scriptJSON is "[!] json FILE PATH REGEXP": the value at the path in the JSON file, as JSON, matches as a whole. A
-// path is names of fields and indexes of lists with dots between; "." alone is the whole file.
+// scriptJSON is "[!] json FILE PATH REGEXP": the value at the path in the JSON file, as JSON,
+// matches as a whole. A path is names of fields and indexes of lists with dots between; "." alone
+// is the whole file.
 func scriptJSON(ts *testscript.TestScript, neg bool, arguments []string) {
 	if len(arguments) != 3 {
 		ts.Fatalf("usage: json FILE PATH REGEXP")
@@ -167,7 +171,8 @@ func scriptJSON(ts *testscript.TestScript, neg bool, arguments []string) {
 	}
 }
 
-// scriptJSONSame is "[!] jsonsame FILE FILE PATH...": the JSON files have the same values at the paths.
+// scriptJSONSame is "[!] jsonsame FILE FILE PATH...": the JSON files have the same values at the
+// paths.
 func scriptJSONSame(ts *testscript.TestScript, neg bool, arguments []string) {
 	if len(arguments) < 3 {
 		ts.Fatalf("usage: jsonsame FILE FILE PATH...")
@@ -197,7 +202,8 @@ func scriptJSONL(ts *testscript.TestScript, neg bool, arguments []string) {
 	}
 }
 
-// jsonAt returns the value at a path in a JSON file of the script, with numbers as they are written.
+// jsonAt returns the value at a path in a JSON file of the script, with numbers as they are
+// written.
 func jsonAt(ts *testscript.TestScript, file, path string) any {
 	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
 	decoder.UseNumber()
@@ -287,7 +293,8 @@ func (c *child) end(t *testing.T) (string, int) {
 	return string(rest), c.command.ProcessState.ExitCode()
 }
 
-// TestInterruptedCheck stops a campaign that would run for minutes: it sums up what it has, and writes the report.
+// TestInterruptedCheck stops a campaign that would run for minutes: it sums up what it has, and
+// writes the report.
 func TestInterruptedCheck(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -316,7 +323,8 @@ func TestInterruptedCheck(t *testing.T) {
 			if err := json.Unmarshal(content, &r); err != nil {
 				t.Fatalf("the report is not whole: %v\n%s", err, content)
 			}
-			if !r.Interrupted || r.Complete || len(r.Properties) != len(scenarios.Properties()) || r.Violations == nil {
+			if !r.Interrupted || r.Complete || len(r.Properties) != len(scenarios.Properties()) ||
+				r.Violations == nil {
 				t.Errorf("report %+v", r)
 			}
 		})
@@ -329,7 +337,21 @@ func TestReportIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, value := range []any{report{}, propertyReport{}, costReport{}, violationReport{}, scenarios.StrategyStats{}, faults.Severity{}, replayReport{}, recordedReport{}, replayedViolation{}, scenarios.Deviation{}, judgement{}, lockJSON{}, defectJSON{}} {
+	for _, value := range []any{
+		report{},
+		propertyReport{},
+		costReport{},
+		violationReport{},
+		scenarios.StrategyStats{},
+		faults.Severity{},
+		replayReport{},
+		recordedReport{},
+		replayedViolation{},
+		scenarios.Deviation{},
+		judgement{},
+		lockJSON{},
+		defectJSON{},
+	} {
 		kind := reflect.TypeOf(value)
 		for i := range kind.NumField() {
 			name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
@@ -340,19 +362,29 @@ func TestReportIsDocumented(t *testing.T) {
 	}
 }
 
-// TestGoalNeverReached runs a campaign that finds nothing and has not tried what its lock asks for: that is not fine.
+// TestGoalNeverReached runs a campaign that finds nothing and has not tried what its lock asks for:
+// that is not fine.
 func TestGoalNeverReached(t *testing.T) {
 	subject := subjects.Textbook()
-	subject.Sometimes = []history.Sometimes{history.Contention, {Name: "something that never happens", Clients: 1, Reached: func([]history.Event) bool { return false }}}
-	campaign := &scenarios.Campaign{Seed: 1, Schedules: 6000, Workers: 1, Scenario: scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1}}
+	subject.Sometimes = []history.Sometimes{history.Contention, {
+		Name:    "something that never happens",
+		Clients: 1, Reached: func([]history.Event) bool { return false },
+	}}
+	campaign := &scenarios.Campaign{
+		Seed: 1, Schedules: 6000, Workers: 1,
+		Scenario: scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1},
+	}
 	var stdout, stderr bytes.Buffer
 	directory := t.TempDir()
-	err := runCheck(t.Context(), t, campaign, &checkFlags{out: directory, json: filepath.Join(directory, "report.json")}, &stdout, &stderr)
+	err := runCheck(t.Context(), t, campaign,
+		&checkFlags{out: directory, json: filepath.Join(directory, "report.json")}, &stdout, &stderr)
 	var status *statusError
 	if !errors.As(err, &status) || status.status != statusViolation {
 		t.Errorf("error %v, stderr %q", err, &stderr)
 	}
-	if want := "\nno violation found, but a sometimes condition was never reached, so this says too little about the lock: something that never happens\n"; !strings.Contains(stdout.String(), want) {
+	if want := "\nno violation found, but a sometimes condition was never reached, so this says too " +
+		"little about the lock: something that never happens\n"; !strings.Contains(stdout.String(),
+		want) {
 		t.Errorf("%s\nlacks %q", &stdout, want)
 	}
 	content, err := os.ReadFile(filepath.Join(directory, "report.json"))
@@ -360,12 +392,15 @@ func TestGoalNeverReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r report
-	if err := json.Unmarshal(content, &r); err != nil || !reflect.DeepEqual(r.NeverReached, []string{"something that never happens"}) || len(r.Sometimes) != 2 || r.Sometimes[0].Schedules == 0 {
+	if err := json.Unmarshal(content, &r); err != nil ||
+		!reflect.DeepEqual(r.NeverReached, []string{"something that never happens"}) ||
+		len(r.Sometimes) != 2 || r.Sometimes[0].Schedules == 0 {
 		t.Errorf("%v: goals %+v, missed %q", err, r.Sometimes, r.NeverReached)
 	}
 }
 
-// TestInterruptedReplay stops a replay that would run for hours: it judges the runs that there were.
+// TestInterruptedReplay stops a replay that would run for hours: it judges the runs that there
+// were.
 func TestInterruptedReplay(t *testing.T) {
 	t.Parallel()
 	schedule := filepath.Join(t.TempDir(), "schedule.json")
@@ -380,7 +415,8 @@ func TestInterruptedReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusFine || !strings.Contains(text, "interrupted: ") || !strings.Contains(text, "does not occur any more") {
+	if status != statusFine || !strings.Contains(text, "interrupted: ") ||
+		!strings.Contains(text, "does not occur any more") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
 	written, err := os.ReadFile(filepath.Join(c.command.Dir, "replay.json"))
@@ -388,7 +424,8 @@ func TestInterruptedReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r replayReport
-	if err := json.Unmarshal(written, &r); err != nil || !r.Interrupted || r.Runs < 1 || r.Runs == 1000000000 {
+	if err := json.Unmarshal(written, &r); err != nil || !r.Interrupted || r.Runs < 1 ||
+		r.Runs == 1000000000 {
 		t.Errorf("%v: report %s", err, written)
 	}
 }
@@ -412,7 +449,8 @@ func TestInterruptedVerify(t *testing.T) {
 	if text, _ := c.end(t); text != "" || c.stderr.Len() > 0 {
 		t.Errorf("stdout %q, stderr %q", text, &c.stderr)
 	}
-	if status := c.command.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
+	if status := c.command.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() ||
+		status.Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", c.command.ProcessState)
 	}
 }
@@ -453,7 +491,10 @@ func TestReplayCommand(t *testing.T) {
 		{"blank in the program", "my tools/interlock", ".", "out", "'my tools/interlock' replay out"},
 		{"like a flag", "interlock", ".", "-out", "interlock replay " + quoted("."+separator+"-out")},
 		{"go run in the repository", built, root, "out", "go run ./cmd/interlock replay out"},
-		{"go run elsewhere", built, ".", "out", "go run github.com/interlock-sim/interlock/cmd/interlock replay out"},
+		{
+			"go run elsewhere", built, ".", "out",
+			"go run github.com/interlock-sim/interlock/cmd/interlock replay out",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(test.where)
@@ -465,29 +506,38 @@ func TestReplayCommand(t *testing.T) {
 	}
 }
 
-// TestProgress tells of a campaign on a terminal, where one line changes, and elsewhere, where lines are rare.
+// TestProgress tells of a campaign on a terminal, where one line changes, and elsewhere, where
+// lines are rare.
 func TestProgress(t *testing.T) {
 	campaign := &scenarios.Campaign{
-		Scenario:  scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Default()},
+		Scenario: scenarios.Scenario{
+			Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
+			Faults: faults.Default(),
+		},
 		Schedules: 1000, Budget: 10 * time.Second,
 	}
 	tell := func(p *progress) {
 		for _, seconds := range []int{1, 2, 5, 6, 10} {
-			p.show(&scenarios.Report{Schedules: 50 * seconds, States: 7, Depth: 9, Histories: 3, Elapsed: time.Duration(seconds) * time.Second})
+			p.show(&scenarios.Report{
+				Schedules: 50 * seconds, States: 7, Depth: 9, Histories: 3,
+				Elapsed: time.Duration(seconds) * time.Second,
+			})
 		}
 		p.clear()
 	}
 	var plain, terminal strings.Builder
 	tell(newProgress(&plain, campaign))
 	// After 5 s the budget ends before the schedules would, and at 10 s it is used up.
-	want := "250 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults landed, 5s left\n" +
+	want := "250 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults landed, 5s " +
+		"left\n" +
 		"500 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults landed, 0s left\n"
 	if plain.String() != want {
 		t.Errorf("plain: %q", plain.String())
 	}
 	tell(&progress{w: &terminal, campaign: campaign, terminal: true})
 	lines := strings.Split(terminal.String(), "\r\x1b[K")
-	if len(lines) != 7 || lines[0] != "" || lines[6] != "" || !strings.HasPrefix(lines[1], "50 schedules, ") {
+	if len(lines) != 7 || lines[0] != "" || lines[6] != "" ||
+		!strings.HasPrefix(lines[1], "50 schedules, ") {
 		t.Errorf("terminal: %q", lines)
 	}
 }
@@ -526,7 +576,8 @@ func TestStatusError(t *testing.T) {
 	}
 }
 
-// Whoever sets a bound by schedules or by time means that one alone. One by states leaves the others, for there may never be so many.
+// Whoever sets a bound by schedules or by time means that one alone. One by states leaves the
+// others, for there may never be so many.
 func TestBounds(t *testing.T) {
 	for _, tc := range []struct {
 		strategy, given   string
@@ -542,17 +593,25 @@ func TestBounds(t *testing.T) {
 		{"exhaustive", "states", false, false},
 		{"exhaustive", "budget", false, true},
 	} {
-		f := checkFlags{lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1", clients: 1, cycles: 1, servers: 1,
-			schedules: defaultSchedules, budget: defaultBudget, workers: 1, out: "failures", severity: faults.DefaultSeverity()}
+		f := checkFlags{
+			lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1", clients: 1,
+			cycles: 1, servers: 1,
+			schedules: defaultSchedules, budget: defaultBudget, workers: 1, out: "failures",
+			severity: faults.DefaultSeverity(),
+		}
 		if strings.Contains(tc.given, "states") {
 			f.states = 1000
 		}
-		c, err := f.campaign(func(flag string) bool { return slices.Contains(strings.Fields(tc.given), flag) })
+		c, err := f.campaign(func(flag string) bool {
+			return slices.Contains(strings.Fields(tc.given),
+				flag)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.Schedules > 0 != tc.schedules || c.Budget > 0 != tc.budget || c.States != f.states {
-			t.Errorf("%s, given %q: %d schedules, %v, %d states", tc.strategy, tc.given, c.Schedules, c.Budget, c.States)
+			t.Errorf("%s, given %q: %d schedules, %v, %d states", tc.strategy, tc.given, c.Schedules,
+				c.Budget, c.States)
 		}
 	}
 }

@@ -24,9 +24,11 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// outputs returns where text goes, and the report as JSON. A counterexample or a report that cannot be written must not
-// cost a campaign, so that is found out first.
-func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser, err error) {
+// outputs returns where text goes, and the report as JSON. A counterexample or a report that cannot
+// be written must not cost a campaign, so that is found out first.
+func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
+	err error,
+) {
 	if err := tryDirectory(f.out); err != nil {
 		return nil, nil, fmt.Errorf("--out: %w", err)
 	}
@@ -37,7 +39,9 @@ func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report i
 var errNoReport = errors.New("--json needs the name of a file, or - for standard output")
 
 // reportTo returns where text goes, and the report as JSON, which --json names.
-func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser, err error) {
+func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
+	err error,
+) {
 	switch path {
 	case "":
 		return stdout, keptOpen{io.Discard}, nil
@@ -51,7 +55,8 @@ func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.
 	return stdout, file, nil
 }
 
-// tryDirectory returns what keeps directories from being made below one, or below the nearest above it that there is.
+// tryDirectory returns what keeps directories from being made below one, or below the nearest above
+// it that there is.
 func tryDirectory(directory string) error {
 	info, err := os.Stat(directory)
 	if above := filepath.Dir(directory); errors.Is(err, fs.ErrNotExist) && above != directory {

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A progress tells how far a campaign is: on a terminal in a line that changes, elsewhere in a line now and then.
+// A progress tells how far a campaign is: on a terminal in a line that changes, elsewhere in a line
+// now and then.
 type progress struct {
 	w        io.Writer
 	campaign *scenarios.Campaign
@@ -33,10 +34,12 @@ func (p *progress) show(r *scenarios.Report) {
 		return
 	}
 	p.last = r.Elapsed
-	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d faults landed", r.Schedules,
+	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d "+
+		"faults landed", r.Schedules,
 		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, r.Depth, r.Histories, coverageTotal(r))
 	if r.Exhaustive {
-		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, %d faults landed", r.States,
+		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, %d "+
+			"faults landed", r.States,
 			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Untried, coverageTotal(r))
 	}
 	if left, ok := p.left(r); ok {
@@ -57,9 +60,13 @@ func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
 			left, ok = by, true
 		}
 	}
-	for _, b := range [...]struct{ most, now int }{{p.campaign.Schedules, r.Schedules}, {p.campaign.States, r.States}} {
+	for _, b := range [...]struct{ most, now int }{
+		{p.campaign.Schedules, r.Schedules},
+		{p.campaign.States, r.States},
+	} {
 		if b.most > 0 && b.now > 0 {
-			bound(time.Duration(min(float64(r.Elapsed)*float64(b.most-b.now)/float64(b.now), float64(1000*time.Hour))))
+			bound(time.Duration(min(float64(r.Elapsed)*float64(b.most-b.now)/float64(b.now),
+				float64(1000*time.Hour))))
 		}
 	}
 	if p.campaign.Budget > 0 {
@@ -77,7 +84,8 @@ func (p *progress) end(r *scenarios.Report) {
 	case r.Failure != nil:
 		fmt.Fprintln(p.w, "a schedule fails; shortening it, which Ctrl-C ends early")
 	case r.OutOfContract != nil:
-		fmt.Fprintln(p.w, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C ends early")
+		fmt.Fprintln(p.w, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C "+
+			"ends early")
 	}
 }
 

@@ -33,15 +33,19 @@ func newReplay(t *testing.T) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay PATH",
 		Short: "Run a recorded schedule again and show what it breaks",
-		Long: "Replay runs the schedule in a counterexample's directory, or in a schedule file, and shows the decisive part\n" +
-			"of its timeline. A recorded step that cannot happen any more is skipped and named, so that a schedule can be\n" +
+		Long: "Replay runs the schedule in a counterexample's directory, or in a schedule file, and " +
+			"shows the decisive part\n" +
+			"of its timeline. A recorded step that cannot happen any more is skipped and named, so that a " +
+			"schedule can be\n" +
 			"replayed after the lock was changed.\n\n" +
-			"Exit status: 1 the recorded violation, or another, occurs; 0 none does; 2 the file cannot be used; 3 the\n" +
+			"Exit status: 1 the recorded violation, or another, occurs; 0 none does; 2 the file cannot be " +
+			"used; 3 the\n" +
 			"schedule does not run the same way every time, or the report cannot be written.",
 		Example: "  interlock replay interlock-failures/no-recheck-fifo-0123456789abcdef --full",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
-				return fmt.Errorf("replay takes one path, a counterexample's directory or a schedule file, not %d", len(arguments))
+				return fmt.Errorf("replay takes one path, a counterexample's directory or a schedule file, "+
+					"not %d", len(arguments))
 			}
 			return nil
 		},
@@ -56,8 +60,10 @@ func newReplay(t *testing.T) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&f.full, "full", false, "show the whole timeline")
-	command.Flags().IntVar(&f.times, "times", 2, "run the schedule so many times and compare the trace hashes")
-	command.Flags().StringVar(&f.json, "json", "", "write what the replay comes to as JSON to this `file`, or to standard output if it is -")
+	command.Flags().IntVar(&f.times, "times", 2, "run the schedule so many times and compare the "+
+		"trace hashes")
+	command.Flags().StringVar(&f.json, "json", "",
+		"write what the replay comes to as JSON to this `file`, or to standard output if it is -")
 	return command
 }
 
@@ -82,7 +88,8 @@ func readReplayed(path string) (*replayed, error) {
 	}
 	subject, err := subjects.Named(recording.Lock)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found it: see %q in report.json", path, err, "replay")
+		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found it: see "+
+			"%q in report.json", path, err, "replay")
 	}
 	scenario, err := recording.Scenario(subject)
 	if err != nil {
@@ -94,8 +101,11 @@ func readReplayed(path string) (*replayed, error) {
 	return &replayed{path: path, recording: recording, scenario: scenario}, nil
 }
 
-// runReplay replays a schedule and tells of it. As with check, the report is written before the text that tells the same.
-func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, stdout, stderr io.Writer) error {
+// runReplay replays a schedule and tells of it. As with check, the report is written before the
+// text that tells the same.
+func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, stdout,
+	stderr io.Writer,
+) error {
 	r, err := readReplayed(path)
 	if err != nil {
 		return err
@@ -110,7 +120,8 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 		return err
 	}
 	defer reportOut.Close()
-	fmt.Fprintf(text, "replaying %v, %d deviations from the default policy\n", r.scenario, len(r.recording.Deviations))
+	fmt.Fprintf(text, "replaying %v, %d deviations from the default policy\n", r.scenario,
+		len(r.recording.Deviations))
 	outcome := r.run(ctx, scenarios.NewRunner(t), f.times)
 	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
 		err = reportOut.Close()
@@ -138,7 +149,8 @@ func isPartOf(file, path string) bool {
 	return false
 }
 
-// run runs the schedule so many times, and once more to look at it, and returns how the program ends.
+// run runs the schedule so many times, and once more to look at it, and returns how the program
+// ends.
 func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int) error {
 	strategy := &scenarios.Replay{Deviations: r.recording.Deviations}
 	hash := runner.Run(r.scenario, strategy).TraceHash
@@ -181,7 +193,8 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 				return err
 			}
 		}
-		fmt.Fprintf(w, "no violation: the recorded one, %s, does not occur any more\ntrace hash %v, recorded %v\n",
+		fmt.Fprintf(w, "no violation: the recorded one, %s, does not occur any more\ntrace hash %v, "+
+			"recorded %v\n",
 			r.recording.Signature, hash, r.recording.TraceHash)
 		return nil
 	}
@@ -262,11 +275,13 @@ type replayedViolation struct {
 func (r *replayed) report(outcome error) *replayReport {
 	was, s := r.recording, r.scenario
 	out := &replayReport{
-		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Client: s.Client.String(),
+		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles,
+		Servers: max(1, s.Servers), Client: s.Client.String(),
 		Faults: s.Faults, Severity: s.Severity, Seed: was.Seed, Schedule: was.Schedule,
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,
-		Skipped: append(append([]scenarios.Deviation{}, r.skipped...), r.unreached...), Violations: []replayedViolation{},
+		Skipped:    append(append([]scenarios.Deviation{}, r.skipped...), r.unreached...),
+		Violations: []replayedViolation{},
 	}
 	out.Status, out.Error = ending(outcome)
 	if r.last == nil {
@@ -276,7 +291,10 @@ func (r *replayed) report(outcome error) *replayReport {
 	out.Steps, out.TraceHash = result.Steps, scenarios.TraceHash(result.TraceHash)
 	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
 	for _, v := range result.Violations {
-		out.Violations = append(out.Violations, replayedViolation{v.Property, v.Signature(), v.Detail, v.Event, s.OutOfContract(result, v)})
+		out.Violations = append(out.Violations, replayedViolation{
+			v.Property, v.Signature(), v.Detail,
+			v.Event, s.OutOfContract(result, v),
+		})
 	}
 	return out
 }

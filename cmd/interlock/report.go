@@ -32,8 +32,11 @@ const (
 	verdictNotExercised  = "not exercised" // no schedule put it to the test
 )
 
-// verdict judges a property by the run that failed and by its shortened form, which may break more than the first did.
-func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p history.Property) string {
+// verdict judges a property by the run that failed and by its shortened form, which may break more
+// than the first did.
+func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found,
+	p history.Property,
+) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
 		return verdictNotClaimed
 	}
@@ -54,7 +57,8 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found, p
 	return verdictHolds
 }
 
-// exercised returns how often the schedules have put the property to the test. What every run tests is tested by each.
+// exercised returns how often the schedules have put the property to the test. What every run tests
+// is tested by each.
 func exercised(r *scenarios.Report, p history.Property) int {
 	if p == scenarios.NoPanic || p == scenarios.NoGoroutineLeak || p == history.ZooKeeperConsistency {
 		return r.Schedules
@@ -106,11 +110,15 @@ func searchLine(r *scenarios.Report, verdict string, p history.Property) string 
 	return verdictLine(verdict, exercised(r, p))
 }
 
-// writeOutOfContract says of a violation that the lock does not promise to prevent it, if that is so.
-func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *scenarios.Result, v *history.Violation) {
+// writeOutOfContract says of a violation that the lock does not promise to prevent it, if that is
+// so.
+func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *scenarios.Result,
+	v *history.Violation,
+) {
 	if s.OutOfContract(r, v) {
 		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes beyond.\n"+
-			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fencing.\n", s.Subject.Name, s.DescribeContract())
+			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fencing.\n",
+			s.Subject.Name, s.DescribeContract())
 	}
 }
 
@@ -122,10 +130,13 @@ func writeCost(w io.Writer, c *history.Cost) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\nwhat it cost, where nothing disturbed it")
 	fmt.Fprintln(table, "\ttimes\tmean\tmost\t")
-	fmt.Fprintf(table, "  processes woken by a release\t%d\t%.2f\t%d\t\n", c.Releases, mean(c.WakeUps, c.Releases), c.WakeUpsMax)
-	fmt.Fprintf(table, "  requests for an acquire\t%d\t%.2f\t%d\t\n", c.Acquires, mean(c.Requests, c.Acquires), c.RequestsMax)
+	fmt.Fprintf(table, "  processes woken by a release\t%d\t%.2f\t%d\t\n", c.Releases,
+		mean(c.WakeUps, c.Releases), c.WakeUpsMax)
+	fmt.Fprintf(table, "  requests for an acquire\t%d\t%.2f\t%d\t\n", c.Acquires,
+		mean(c.Requests, c.Acquires), c.RequestsMax)
 	if c.Bytes > 0 {
-		fmt.Fprintf(table, "  bytes for an acquire\t%d\t%.0f\t%d\t\n", c.Acquires, mean(c.Bytes, c.Acquires), c.BytesMax)
+		fmt.Fprintf(table, "  bytes for an acquire\t%d\t%.0f\t%d\t\n", c.Acquires,
+			mean(c.Bytes, c.Acquires), c.BytesMax)
 	}
 	table.Flush()
 }
@@ -162,7 +173,8 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case r.Exhaustive:
 		states = fmt.Sprintf("%d states stored", r.States)
 	}
-	fmt.Fprintf(w, "ran %d schedules: %d steps, %s, in %.1f s (%.0f schedules/s)\n", r.Schedules, r.Steps,
+	fmt.Fprintf(w, "ran %d schedules: %d steps, %s, in %.1f s (%.0f schedules/s)\n", r.Schedules,
+		r.Steps,
 		states, r.Elapsed.Seconds(), float64(r.Schedules)/r.Elapsed.Seconds())
 	if r.Exhaustive && r.Schedules > 0 {
 		writeCoverage(w, r)
@@ -171,7 +183,8 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 		writeStrategies(w, r)
 	}
 	if r.Unsettled > 0 {
-		fmt.Fprintf(w, "%d schedules ended, by a bound of time or steps, while requests were still under way\n", r.Unsettled)
+		fmt.Fprintf(w, "%d schedules ended, by a bound of time or steps, while requests were still "+
+			"under way\n", r.Unsettled)
 	}
 	if r.Interrupted {
 		fmt.Fprintln(w, "interrupted: this is what was found until then")
@@ -196,21 +209,28 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case r.Schedules == 0:
 		fmt.Fprintln(w, "\nno schedule was run")
 	case len(campaign.NeverReached(r)) > 0:
-		fmt.Fprintf(w, "\nno violation found, but a sometimes condition was never reached, so this says too little about the lock: %s\n", strings.Join(campaign.NeverReached(r), "; "))
+		fmt.Fprintf(w, "\nno violation found, but a sometimes condition was never reached, so this "+
+			"says too little about the lock: %s\n", strings.Join(campaign.NeverReached(r), "; "))
 	case len(campaign.MissingCoverage(r)) > 0:
-		fmt.Fprintln(w, "\nno violation found, but required fault coverage is missing, so this says too little about the lock")
+		fmt.Fprintln(w, "\nno violation found, but required fault coverage is missing, so this says "+
+			"too little about the lock")
 	case r.OutOfContractSchedules > 0 && r.Failure == nil:
-		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s beyond %v\n", r.OutOfContractSchedules, r.OutOfContract.OutOfContract[0].Property, campaign.Scenario.DescribeContract())
+		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s beyond "+
+			"%v\n", r.OutOfContractSchedules, r.OutOfContract.OutOfContract[0].Property,
+			campaign.Scenario.DescribeContract())
 	case r.Failure == nil && r.Totals.Unknown > 0:
-		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are linearizable\n", r.Totals.Unknown)
+		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are "+
+			"linearizable\n", r.Totals.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil && r.Unsettled > 0:
-		fmt.Fprintf(w, "\nno violation found, but %d schedules did not come to rest, so it is unknown how they go on\n", r.Unsettled)
+		fmt.Fprintf(w, "\nno violation found, but %d schedules did not come to rest, so it is unknown "+
+			"how they go on\n", r.Unsettled)
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
 	}
 }
 
-// writeMissingCoverage says which faults were planned and have not landed, and which have not where they were required to.
+// writeMissingCoverage says which faults were planned and have not landed, and which have not where
+// they were required to.
 func writeMissingCoverage(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
 	if never := campaign.NeverCovered(r); len(never) > 0 {
 		fmt.Fprintf(w, "planned, never covered: %s\n", strings.Join(never, ", "))
@@ -231,21 +251,26 @@ func listed[T fmt.Stringer](things []T) string {
 
 // writeCoverage says how much of all schedules an exhaustive search has seen.
 func writeCoverage(w io.Writer, r *scenarios.Report) {
-	fmt.Fprintf(w, "%d transitions between states, the longest schedule has %d decisions\n", r.Transitions, r.Depth)
+	fmt.Fprintf(w, "%d transitions between states, the longest schedule has %d decisions\n",
+		r.Transitions, r.Depth)
 	if r.LocalHistories > 0 {
-		fmt.Fprintf(w, "%d local histories, %d schedules validated with live processes\n", r.LocalHistories, r.Validated)
+		fmt.Fprintf(w, "%d local histories, %d schedules validated with live processes\n",
+			r.LocalHistories, r.Validated)
 	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
 		if !r.FairSuffixes {
-			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; --fair-suffixes judges it from every state")
+			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; "+
+				"--fair-suffixes judges it from every state")
 		}
 		return
 	}
 	if r.Deviations > 0 && r.CutOff+r.Unsettled == 0 {
-		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d times\n", r.Deviations)
+		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d times\n",
+			r.Deviations)
 	}
-	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried", r.Untried)
+	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried",
+		r.Untried)
 	if r.CutOff > 0 {
 		fmt.Fprintf(w, "; %d schedules were too long to be followed to their end", r.CutOff)
 	}
@@ -254,11 +279,13 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 	}
 	fmt.Fprintln(w)
 	if r.MemoryExhausted {
-		fmt.Fprintln(w, "ended because it holds as much memory as it may; GOMEMLIMIT=20GiB in the environment would allow 20 GiB, and --checkpoint takes less")
+		fmt.Fprintln(w, "ended because it holds as much memory as it may; GOMEMLIMIT=20GiB in the "+
+			"environment would allow 20 GiB, and --checkpoint takes less")
 	}
 }
 
-// writeStrategies says which strategy has run how many of the schedules, and which one found the violation.
+// writeStrategies says which strategy has run how many of the schedules, and which one found the
+// violation.
 func writeStrategies(w io.Writer, r *scenarios.Report) {
 	fmt.Fprint(w, "schedules by strategy:")
 	for i, share := range r.Strategies {
@@ -300,48 +327,65 @@ func writeFaultCoverage(w io.Writer, planned []faults.Kind, landed *scenarios.Fa
 
 // A report is what --json writes. Readers should ignore fields that they do not know.
 type report struct {
-	Version         int                        `json:"version"`
-	Status          int                        `json:"status"` // with which the program ends
-	Lock            string                     `json:"lock"`
-	Clients         int                        `json:"clients"`
-	Cycles          int                        `json:"cycles"`
-	Servers         int                        `json:"servers"`
-	Client          string                     `json:"client"`
-	Strategy        string                     `json:"strategy"`
-	Faults          faults.Plan                `json:"faults"`
-	Seed            uint64                     `json:"seed"`
-	Schedules       int                        `json:"schedules"`
-	Steps           int                        `json:"steps"`
-	States          int                        `json:"states"`
-	StatesCapped    bool                       `json:"states_capped"`   // states were counted no further
-	Complete        bool                       `json:"complete"`        // every schedule was run; only an exhaustive search says so
-	Scope           string                     `json:"scope,omitempty"` // of a complete search: every schedule of what
-	Transitions     int                        `json:"transitions,omitempty"`
-	Depth           int                        `json:"depth,omitempty"`
-	LocalHistories  int                        `json:"local_histories,omitempty"` // of processes that an exhaustive search has met
-	Validated       int                        `json:"validated,omitempty"`       // schedules that it performed with the processes' code
-	Untried         int                        `json:"untried,omitempty"`         // steps in the states of the last schedule that were not tried
-	CutOff          int                        `json:"cut_off,omitempty"`         // schedules that were too long
-	Unsettled       int                        `json:"unsettled,omitempty"`       // schedules that ended at a bound while requests were under way
-	Strategies      []scenarios.StrategyStats  `json:"strategies,omitempty"`
-	MemoryExhausted bool                       `json:"memory_exhausted,omitempty"` // an exhaustive search ended because it held as much memory as it may
-	Interrupted     bool                       `json:"interrupted"`
-	Seconds         float64                    `json:"seconds"`
-	TraceDigest     string                     `json:"trace_digest"`
-	Coverage        map[string]map[string]int  `json:"fault_coverage"`                 // by kind and phase
-	NeverCovered    []string                   `json:"faults_never_covered,omitempty"` // though they were planned
-	MissingCoverage []faults.CoverageCell      `json:"missing_coverage,omitempty"`     // for which the campaign is not green
-	Severity        faults.Severity            `json:"severity"`                       // of pauses and clocks
-	OutOfContract   int                        `json:"out_of_contract"`                // schedules that broke what the lock does not promise there
-	Properties      []propertyReport           `json:"properties"`
-	Unknown         int                        `json:"unknown_schedules"` // of which it was not found out whether they are linearizable
-	Cost            costReport                 `json:"cost"`
-	Sometimes       []scenarios.SometimesCount `json:"sometimes,omitempty"`
-	NeverReached    []string                   `json:"sometimes_never,omitempty"` // for which the campaign is not green
-	CheckShare      float64                    `json:"checking_share,omitempty"`  // of the time of the schedules, from 0 to 1
-	Violations      []violationReport          `json:"violations"`
-	Problem         string                     `json:"nondeterminism,omitempty"`
-	Error           string                     `json:"error,omitempty"` // with which the program ends
+	Version   int         `json:"version"`
+	Status    int         `json:"status"` // with which the program ends
+	Lock      string      `json:"lock"`
+	Clients   int         `json:"clients"`
+	Cycles    int         `json:"cycles"`
+	Servers   int         `json:"servers"`
+	Client    string      `json:"client"`
+	Strategy  string      `json:"strategy"`
+	Faults    faults.Plan `json:"faults"`
+	Seed      uint64      `json:"seed"`
+	Schedules int         `json:"schedules"`
+	Steps     int         `json:"steps"`
+	States    int         `json:"states"`
+	// states were counted no further
+	StatesCapped bool `json:"states_capped"`
+	// every schedule was run; only an exhaustive search says so
+	Complete bool `json:"complete"`
+	// of a complete search: every schedule of what
+	Scope       string `json:"scope,omitempty"`
+	Transitions int    `json:"transitions,omitempty"`
+	Depth       int    `json:"depth,omitempty"`
+	// of processes that an exhaustive search has met
+	LocalHistories int `json:"local_histories,omitempty"`
+	// schedules that it performed with the processes' code
+	Validated int `json:"validated,omitempty"`
+	// steps in the states of the last schedule that were not tried
+	Untried int `json:"untried,omitempty"`
+	// schedules that were too long
+	CutOff int `json:"cut_off,omitempty"`
+	// schedules that ended at a bound while requests were under way
+	Unsettled  int                       `json:"unsettled,omitempty"`
+	Strategies []scenarios.StrategyStats `json:"strategies,omitempty"`
+	// an exhaustive search ended because it held as much memory as it may
+	MemoryExhausted bool    `json:"memory_exhausted,omitempty"`
+	Interrupted     bool    `json:"interrupted"`
+	Seconds         float64 `json:"seconds"`
+	TraceDigest     string  `json:"trace_digest"`
+	// by kind and phase
+	Coverage map[string]map[string]int `json:"fault_coverage"`
+	// though they were planned
+	NeverCovered []string `json:"faults_never_covered,omitempty"`
+	// for which the campaign is not green
+	MissingCoverage []faults.CoverageCell `json:"missing_coverage,omitempty"`
+	// of pauses and clocks
+	Severity faults.Severity `json:"severity"`
+	// schedules that broke what the lock does not promise there
+	OutOfContract int              `json:"out_of_contract"`
+	Properties    []propertyReport `json:"properties"`
+	// of which it was not found out whether they are linearizable
+	Unknown   int                        `json:"unknown_schedules"`
+	Cost      costReport                 `json:"cost"`
+	Sometimes []scenarios.SometimesCount `json:"sometimes,omitempty"`
+	// for which the campaign is not green
+	NeverReached []string `json:"sometimes_never,omitempty"`
+	// of the time of the schedules, from 0 to 1
+	CheckShare float64           `json:"checking_share,omitempty"`
+	Violations []violationReport `json:"violations"`
+	Problem    string            `json:"nondeterminism,omitempty"`
+	Error      string            `json:"error,omitempty"` // with which the program ends
 }
 
 type propertyReport struct {
@@ -375,15 +419,20 @@ type violationReport struct {
 
 func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome error) *report {
 	out := &report{
-		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
+		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients,
+		Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
 		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults, Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
-		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth, LocalHistories: r.LocalHistories, Validated: r.Validated, Untried: r.Untried, CutOff: r.CutOff,
+		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth,
+		LocalHistories: r.LocalHistories, Validated: r.Validated, Untried: r.Untried, CutOff: r.CutOff,
 		Unsettled:  r.Unsettled,
-		Strategies: r.Strategies, MemoryExhausted: r.MemoryExhausted, Interrupted: r.Interrupted, Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
-		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r), Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
+		Strategies: r.Strategies, MemoryExhausted: r.MemoryExhausted, Interrupted: r.Interrupted,
+		Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r),
+		Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
 		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
-		Cost: costReport(r.Totals.Cost), Sometimes: c.SometimesCounts(r), NeverReached: c.NeverReached(r), CheckShare: r.Effort.CheckingShare(),
+		Cost: costReport(r.Totals.Cost), Sometimes: c.SometimesCounts(r), NeverReached: c.NeverReached(r),
+		CheckShare: r.Effort.CheckingShare(),
 	}
 	for kind := range faults.Kinds {
 		phases := make(map[string]int)
@@ -393,7 +442,10 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 		out.Coverage[kind.String()] = phases
 	}
 	for _, p := range scenarios.Properties() {
-		judged := propertyReport{Name: p, Claimed: c.Scenario.Subject.Claimed(p), Verdict: verdict(c, r, f, p), Times: exercised(r, p)}
+		judged := propertyReport{
+			Name: p, Claimed: c.Scenario.Subject.Claimed(p),
+			Verdict: verdict(c, r, f, p), Times: exercised(r, p),
+		}
 		if r.Exhaustive && judged.Verdict == verdictHolds {
 			judged.Reach = r.Reach(p)
 		}
@@ -414,15 +466,19 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 func violationReports(failure *scenarios.Failure, f *found) (all []violationReport) {
 	if f == nil {
 		for _, v := range failure.Violations {
-			all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
-				"", "", slices.Contains(failure.OutOfContract, v)})
+			all = append(all, violationReport{
+				v.Property, v.Signature(), v.Detail, failure.Schedule,
+				"", "", slices.Contains(failure.OutOfContract, v),
+			})
 		}
 		return all
 	}
 	c := f.counterexample
 	for _, v := range c.Result.Violations {
-		all = append(all, violationReport{v.Property, v.Signature(), v.Detail, failure.Schedule,
-			f.directory, f.replay, c.Scenario.OutOfContract(c.Result, v)})
+		all = append(all, violationReport{
+			v.Property, v.Signature(), v.Detail, failure.Schedule,
+			f.directory, f.replay, c.Scenario.OutOfContract(c.Result, v),
+		})
 	}
 	return all
 }

@@ -13,15 +13,21 @@ import (
 
 // Reports count the schedules that have not come to rest.
 func TestReportOfUnsettledSchedules(t *testing.T) {
-	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{Subject: subjects.Textbook(), Clients: 1, Cycles: 1}}
+	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{
+		Subject: subjects.Textbook(),
+		Clients: 1, Cycles: 1,
+	}}
 	r := &scenarios.Report{Schedules: 8, Exhaustive: true, Unsettled: 3}
 	if out := jsonReport(campaign, r, nil, nil); out.Unsettled != 3 || out.Complete {
 		t.Errorf("unsettled %d, complete %v", out.Unsettled, out.Complete)
 	}
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
-	for _, want := range []string{"\nnot complete: ", "\n3 schedules ended, by a bound of time or steps, while requests were still under way\n",
-		"\nno violation found, but 3 schedules did not come to rest"} {
+	for _, want := range []string{
+		"\nnot complete: ", "\n3 schedules ended, by a bound of time or steps, while requests were " +
+			"still under way\n",
+		"\nno violation found, but 3 schedules did not come to rest",
+	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
@@ -31,20 +37,28 @@ func TestReportOfUnsettledSchedules(t *testing.T) {
 // If a schedule does not fail again, there is no counterexample: the reports have what was found,
 // and the status is 3.
 func TestReportWithoutCounterexample(t *testing.T) {
-	broken := &history.Violation{Property: history.FIFO, Reason: "as it was",
-		Detail: "c1 before c2"}
-	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{Subject: subjects.Textbook(),
-		Clients: 2, Cycles: 1}}
-	r := &scenarios.Report{Schedules: 8, Failure: &scenarios.Failure{Schedule: 7,
-		Violations: []*history.Violation{broken}}}
+	broken := &history.Violation{
+		Property: history.FIFO, Reason: "as it was",
+		Detail: "c1 before c2",
+	}
+	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{
+		Subject: subjects.Textbook(),
+		Clients: 2, Cycles: 1,
+	}}
+	r := &scenarios.Report{Schedules: 8, Failure: &scenarios.Failure{
+		Schedule:   7,
+		Violations: []*history.Violation{broken},
+	}}
 	outcome := outcomeOf(campaign, r, nil, errors.New("it does not fail again"))
 	if status, text := ending(outcome); status != statusInternal ||
 		text != "it does not fail again" {
 		t.Errorf("status %d, %q", status, text)
 	}
 	out := jsonReport(campaign, r, nil, outcome)
-	want := violationReport{Property: history.FIFO, Signature: "fifo: as it was",
-		Detail: "c1 before c2", Schedule: 7}
+	want := violationReport{
+		Property: history.FIFO, Signature: "fifo: as it was",
+		Detail: "c1 before c2", Schedule: 7,
+	}
 	if len(out.Violations) != 1 || out.Violations[0] != want {
 		t.Errorf("violations %+v", out.Violations)
 	}

@@ -36,16 +36,23 @@ func newServe() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a simulated ZooKeeper ensemble on TCP",
-		Long: "Serve lets any client of ZooKeeper, in any language, use the simulated ensemble: on TCP, in real time, with\n" +
-			"sessions, watches and the answers of a real release. The data is in memory and ends with the program, which\n" +
-			"serves until it is interrupted. It prints on which addresses it listens, one line for each server.\n\n" +
-			"Only this machine can connect unless --public is given: the servers ask nobody for a password. All four-letter\n" +
-			"words are answered. There is no limit to the number of clients; one that leaves 16 MB of what it is sent unread\n" +
+		Long: "Serve lets any client of ZooKeeper, in any language, use the simulated ensemble: on " +
+			"TCP, in real time, with\n" +
+			"sessions, watches and the answers of a real release. The data is in memory and ends with the " +
+			"program, which\n" +
+			"serves until it is interrupted. It prints on which addresses it listens, one line for each " +
+			"server.\n\n" +
+			"Only this machine can connect unless --public is given: the servers ask nobody for a " +
+			"password. All four-letter\n" +
+			"words are answered. There is no limit to the number of clients; one that leaves 16 MB of " +
+			"what it is sent unread\n" +
 			"is dropped.\n\n" +
 			"With --control the ensemble can be made to fail: see interlock control.\n\n" +
-			"Exit status: 0 interrupted, 2 bad usage or an address that cannot be listened on, 3 an internal error.",
-		Example: "  interlock serve\n  interlock serve --listen 127.0.0.1:0 --servers 3 --control /tmp/interlock.sock --json",
-		Args:    cobra.NoArgs,
+			"Exit status: 0 interrupted, 2 bad usage or an address that cannot be listened on, 3 an " +
+			"internal error.",
+		Example: "  interlock serve\n  interlock serve --listen 127.0.0.1:0 --servers 3 --control " +
+			"/tmp/interlock.sock --json",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, addresses, err := f.parse()
 			if err != nil {
@@ -55,11 +62,14 @@ func newServe() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:2181", "the `address` of the first server; others have the ports after it, and port 0 is any")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:2181",
+		"the `address` of the first server; others have the ports after it, and port 0 is any")
 	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has")
-	flags.DurationVar(&f.tick, "tick", 2*time.Second, "ZooKeeper's tickTime: sessions last from 2 to 20 ticks")
+	flags.DurationVar(&f.tick, "tick", 2*time.Second,
+		"ZooKeeper's tickTime: sessions last from 2 to 20 ticks")
 	flags.StringVar(&f.version, "zookeeper-version", "3.8", "the `release` to simulate: 3.8 or 3.9")
-	flags.StringVar(&f.sequence, "sequence", "shipped", "what follows sequence number 2^31-1: shipped, as real servers do, or documented")
+	flags.StringVar(&f.sequence, "sequence", "shipped",
+		"what follows sequence number 2^31-1: shipped, as real servers do, or documented")
 	flags.BoolVar(&f.extendedTypes, "extended-types", false, "allow TTL nodes")
 	flags.StringVar(&f.superDigest, "super-digest", "", "the superuser, as `user:digest`")
 	flags.StringVar(&f.control, "control", "", "take commands at a unix socket at this `path`")
@@ -68,10 +78,13 @@ func newServe() *cobra.Command {
 	return command
 }
 
-// parse turns the flags into a configuration and the addresses of the servers, or returns what is wrong with them.
+// parse turns the flags into a configuration and the addresses of the servers, or returns what is
+// wrong with them.
 func (f *serveFlags) parse() (tcp.Config, []string, error) {
-	config := tcp.Config{Cluster: simzk.Config{TickTime: f.tick, Servers: f.servers, SuperDigest: f.superDigest,
-		ExtendedTypes: f.extendedTypes}}
+	config := tcp.Config{Cluster: simzk.Config{
+		TickTime: f.tick, Servers: f.servers, SuperDigest: f.superDigest,
+		ExtendedTypes: f.extendedTypes,
+	}}
 	switch {
 	case f.servers < 1 || f.servers > serversMax:
 		return config, nil, fmt.Errorf("--servers must be from 1 to %d, not %d", serversMax, f.servers)
@@ -86,14 +99,16 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	case "3.9":
 		config.Cluster.Version = simzk.V39
 	default:
-		return config, nil, fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9", f.version)
+		return config, nil, fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9",
+			f.version)
 	}
 	switch f.sequence {
 	case "shipped":
 	case "documented":
 		config.Cluster.SequenceWraps = true
 	default:
-		return config, nil, fmt.Errorf("--sequence: unknown rule %q; known are shipped and documented", f.sequence)
+		return config, nil, fmt.Errorf("--sequence: unknown rule %q; known are shipped and documented",
+			f.sequence)
 	}
 	addresses, err := f.addresses()
 	return config, addresses, err
@@ -113,7 +128,8 @@ func (f *serveFlags) addresses() ([]string, error) {
 		return nil, fmt.Errorf("--listen: there are not %d ports from %d on", f.servers, port)
 	}
 	if !f.public && !loopback(host) {
-		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers ask nobody for a password; give --public if that is what you want", f.listen)
+		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers ask nobody for "+
+			"a password; give --public if that is what you want", f.listen)
 	}
 	addresses := make([]string, f.servers)
 	for i := range addresses {
@@ -141,7 +157,9 @@ type serving struct {
 	Control   string   `json:"control,omitempty"`
 }
 
-func runServe(ctx context.Context, config tcp.Config, addresses []string, f *serveFlags, stdout io.Writer) error {
+func runServe(ctx context.Context, config tcp.Config, addresses []string, f *serveFlags,
+	stdout io.Writer,
+) error {
 	server, err := tcp.Start(config, addresses...)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -163,18 +181,21 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 	return nil
 }
 
-// fleetConfig returns the configuration of servers that interlock launch starts. They tell of their version in the form
-// that go-zookeeper/zk, whose tests start servers so, understands.
+// fleetConfig returns the configuration of servers that interlock launch starts. They tell of their
+// version in the form that go-zookeeper/zk, whose tests start servers so, understands.
 func fleetConfig(config tcp.Config) tcp.Config {
 	release := config.Cluster.Version
-	return tcp.Config{Version: tcp.Version(release, true),
-		Cluster: simzk.Config{Version: release, SequenceWraps: config.Cluster.SequenceWraps}}
+	return tcp.Config{
+		Version: tcp.Version(release, true),
+		Cluster: simzk.Config{Version: release, SequenceWraps: config.Cluster.SequenceWraps},
+	}
 }
 
 // announce prints where the servers listen.
 func announce(w io.Writer, server *tcp.Server, f *serveFlags) error {
 	if f.json {
-		return json.NewEncoder(w).Encode(serving{server.Version(), server.Addresses(), f.control}) // in one line
+		// in one line
+		return json.NewEncoder(w).Encode(serving{server.Version(), server.Addresses(), f.control})
 	}
 	var errs []error
 	for i, address := range server.Addresses() {

@@ -38,7 +38,8 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if path, err := client.CreateTTL("/a", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Hour); err != nil || path != "/a" {
+	if path, err := client.CreateTTL("/a", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll),
+		time.Hour); err != nil || path != "/a" {
 		t.Errorf("%q %v", path, err)
 	}
 	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
@@ -68,8 +69,10 @@ func TestServePortInUse(t *testing.T) {
 	}
 	command := exec.Command(executable, "serve", "--listen", listener.Addr().String())
 	output, _ := command.CombinedOutput()
-	if status := command.ProcessState.ExitCode(); status != statusUsage || !strings.HasPrefix(string(output), "interlock: --listen: ") ||
-		!strings.Contains(string(output), listener.Addr().String()) || !strings.Contains(string(output), "address already in use") {
+	if status := command.ProcessState.ExitCode(); status != statusUsage ||
+		!strings.HasPrefix(string(output), "interlock: --listen: ") ||
+		!strings.Contains(string(output), listener.Addr().String()) ||
+		!strings.Contains(string(output), "address already in use") {
 		t.Errorf("status %d, %s", status, output)
 	}
 }
@@ -81,8 +84,8 @@ type launched struct {
 	stderr  strings.Builder
 }
 
-// launchScript starts zkServer.sh as tests of ZooKeeper clients do, in a working directory, and returns where the server
-// listens.
+// launchScript starts zkServer.sh as tests of ZooKeeper clients do, in a working directory, and
+// returns where the server listens.
 func launchScript(t *testing.T, directory, socket, config string) (*launched, string) {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join("..", "zkserver", "zkServer.sh"))
@@ -96,7 +99,8 @@ func launchScript(t *testing.T, directory, socket, config string) (*launched, st
 	l := &launched{command: exec.Command(script, "start-foreground", config)}
 	l.command.Dir = directory
 	name, value := raceOptions()
-	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, controlVariable+"="+socket, name+"="+value,
+	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, controlVariable+"="+socket,
+		name+"="+value,
 		"SERVER_JVMFLAGS=-Dzookeeper.extendedTypesEnabled=true -Dother='with blank'")
 	l.command.Stderr = &l.stderr
 	stdout, err := l.command.StdoutPipe()
@@ -117,7 +121,8 @@ func launchScript(t *testing.T, directory, socket, config string) (*launched, st
 	return l, strings.TrimSpace(address)
 }
 
-// TestLaunch launches a server by ZooKeeper's script, kills it as nothing can that it could trap, and launches it again.
+// TestLaunch launches a server by ZooKeeper's script, kills it as nothing can that it could trap,
+// and launches it again.
 func TestLaunch(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -134,10 +139,12 @@ func TestLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.CreateTTL("/a", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Hour); err != nil {
+	if _, err := client.CreateTTL("/a", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll),
+		time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if servers, ok := zk.FLWSrvr([]string{address}, patience); !ok || servers[0].Mode != zk.ModeStandalone {
+	if servers, ok := zk.FLWSrvr([]string{address}, patience); !ok ||
+		servers[0].Mode != zk.ModeStandalone {
 		t.Errorf("%+v", servers[0])
 	}
 	if err := l.command.Process.Kill(); err != nil {
@@ -160,16 +167,19 @@ func TestLaunch(t *testing.T) {
 	}
 	daemon.end(t)
 	l.command.Wait()
-	if status := l.command.ProcessState.ExitCode(); status != statusInternal || l.stderr.String() != "interlock: interlock serve has ended, and the server with it\n" {
+	if status := l.command.ProcessState.ExitCode(); status != statusInternal ||
+		l.stderr.String() != "interlock: interlock serve has ended, and the server with it\n" {
 		t.Errorf("status %d, stderr %q", status, &l.stderr)
 	}
 }
 
-// TestLaunchRelative launches a server whose configuration has relative paths, which mean the same to both programs.
+// TestLaunchRelative launches a server whose configuration has relative paths, which mean the same
+// to both programs.
 func TestLaunchRelative(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
-	if err := os.WriteFile(filepath.Join(directory, "zoo.cfg"), []byte("dataDir=the data\nclientPort=0\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(directory, "zoo.cfg"),
+		[]byte("dataDir=the data\nclientPort=0\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(t.TempDir(), "socket")
@@ -185,7 +195,8 @@ func TestLaunchInterrupted(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	socket, config := filepath.Join(directory, "socket"), filepath.Join(directory, "zoo.cfg")
-	if err := os.WriteFile(config, []byte("dataDir="+directory+"\nclientPort=0\n"), 0o666); err != nil {
+	if err := os.WriteFile(config, []byte("dataDir="+directory+"\nclientPort=0\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	serveOn(t, "--control", socket)

@@ -31,20 +31,28 @@ func newVerify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify HISTORY...",
 		Short: "Check a recorded history for the properties of a lock",
-		Long: "Verify reads a history, such as the trace.jsonl of a counterexample, or standard input if it is -, and says\n" +
-			"of each property whether it holds, and how often the history puts it to the test. It runs nothing. The history\n" +
-			"must be a whole one: of one that was cut short, progress, no-leaked-nodes and watch speak too soon.\n\n" +
-			"With --clocks it takes the histories of several processes, whose times are of clocks that may be off by so much,\n" +
-			"and reports what is wrong whatever the clocks really said. That is for logs of services in production.\n\n" +
+		Long: "Verify reads a history, such as the trace.jsonl of a counterexample, or standard input " +
+			"if it is -, and says\n" +
+			"of each property whether it holds, and how often the history puts it to the test. It runs " +
+			"nothing. The history\n" +
+			"must be a whole one: of one that was cut short, progress, no-leaked-nodes and watch speak " +
+			"too soon.\n\n" +
+			"With --clocks it takes the histories of several processes, whose times are of clocks that " +
+			"may be off by so much,\n" +
+			"and reports what is wrong whatever the clocks really said. That is for logs of services in " +
+			"production.\n\n" +
 			"It judges each of several locks by itself. With --clocks, a holder that was paused\n" +
 			"for longer than --max-pause is out of contract.\n\n" +
-			"Exit status: 0 all hold, 1 one is violated, 2 a history or a flag is wrong, 3 nothing is violated, but a check\n" +
+			"Exit status: 0 all hold, 1 one is violated, 2 a history or a flag is wrong, 3 nothing is " +
+			"violated, but a check\n" +
 			"reached its limit and its verdict is unknown.",
-		Example: "  interlock verify interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl --property fifo,progress\n" +
+		Example: "  interlock verify interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl " +
+			"--property fifo,progress\n" +
 			"  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl",
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
-				return fmt.Errorf("verify takes one history, a file or - for standard input, not %d; with --clocks it takes several", len(arguments))
+				return fmt.Errorf("verify takes one history, a file or - for standard input, not %d; with "+
+					"--clocks it takes several", len(arguments))
 			}
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // There is nothing to be kept.
 			if f.clocks == "" && cmd.Flags().Changed("max-pause") {
@@ -54,12 +62,16 @@ func newVerify() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&f.properties, "property", nil, "check only these `properties`, separated by commas")
-	flags.StringSliceVar(&f.models, "model", nil, "check against these `models` of porcupine too: "+strings.Join(modelNames(), ", "))
-	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: 50ms, or 50ms,c3=200ms")
+	flags.StringSliceVar(&f.properties, "property", nil,
+		"check only these `properties`, separated by commas")
+	flags.StringSliceVar(&f.models, "model", nil, "check against these `models` of porcupine too: "+
+		strings.Join(modelNames(), ", "))
+	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: 50ms, "+
+		"or 50ms,c3=200ms")
 	flags.DurationVar(&f.pause, "max-pause", faults.DefaultSeverity().Pause,
 		"with --clocks: the longest pause of a process that the lock stands")
-	flags.DurationVar(&f.limit, "time-limit", time.Minute, "how long a model may be searched; after that its verdict is unknown")
+	flags.DurationVar(&f.limit, "time-limit", time.Minute,
+		"how long a model may be searched; after that its verdict is unknown")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return command
 }
@@ -115,7 +127,8 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		}
 		log = history.Merge(logs...)
 	} else if !opensSession(log.Events()) {
-		fmt.Fprintln(stderr, "no session is opened in this history: if it is that of a service and not of an ensemble, judge it with --clocks")
+		fmt.Fprintln(stderr, "no session is opened in this history: if it is that of a service and not "+
+			"of an ensemble, judge it with --clocks")
 	}
 	if locks, nameless := history.Locks(log.Events()); nameless > 0 {
 		fmt.Fprintf(stderr, "attempts that name none of the locks and are not judged: %d; "+
@@ -131,8 +144,8 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 	return printJudgements(stdout, log, judgements)
 }
 
-// attemptsApart returns an error if two calls of Lock in the histories of several processes have the same numbers, or one has none:
-// what one process does would be taken for what another does.
+// attemptsApart returns an error if two calls of Lock in the histories of several processes have
+// the same numbers, or one has none: what one process does would be taken for what another does.
 func attemptsApart(paths []string, logs []*history.Log) error {
 	type call struct{ process, attempt int32 }
 	known := make(map[call]string)
@@ -142,10 +155,12 @@ func attemptsApart(paths []string, logs []*history.Log) error {
 			case e.Kind != history.LockCall:
 				continue
 			case e.Process == 0:
-				return fmt.Errorf("%s: line %d: a process that calls Lock has a number from 1 on", paths[i], n+1)
+				return fmt.Errorf("%s: line %d: a process that calls Lock has a number from 1 on", paths[i],
+					n+1)
 			}
 			if before, ok := known[call{e.Process, e.Attempt}]; ok {
-				return fmt.Errorf("%s: line %d: process %d calls Lock for attempt %d, as it does in %s: each process needs a number of its own, "+
+				return fmt.Errorf("%s: line %d: process %d calls Lock for attempt %d, as it does in %s: each "+
+					"process needs a number of its own, "+
 					"and each of its calls too", paths[i], n+1, e.Process, e.Attempt, before)
 			}
 			known[call{e.Process, e.Attempt}] = fmt.Sprintf("%s, line %d", paths[i], n+1)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A crowd is processes in an order, as a string, which == compares and whose parts can be shared. Each takes four bytes.
+// A crowd is processes in an order, as a string, which == compares and whose parts can be shared.
+// Each takes four bytes.
 type crowd string
 
 func (c crowd) len() int { return len(c) / 4 }

@@ -12,8 +12,8 @@ type Fence struct {
 	Token int64 // the last that was granted
 }
 
-// Fenced is a lock that knows its owner and whose tokens rise strictly from one grant to the next. It takes [Acquire],
-// whose output has the token, and [Release].
+// Fenced is a lock that knows its owner and whose tokens rise strictly from one grant to the next.
+// It takes [Acquire], whose output has the token, and [Release].
 //
 // Source: the fenced mutex of Jepsen's Hazelcast tests.
 var Fenced = porcupine.Model{

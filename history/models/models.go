@@ -1,9 +1,9 @@
-// Package models holds what locks and the things that they are made of do when they are used by one process at a time, as
-// models for porcupine, and checks histories of operations against them.
+// Package models holds what locks and the things that they are made of do when they are used by one
+// process at a time, as models for porcupine, and checks histories of operations against them.
 //
-// An operation that has not returned may have taken effect or not, and each such operation doubles what must be searched.
-// Whoever knows better, as the log of a cluster does, should say so: package history makes the operations of a recorded
-// history so that nothing is left open.
+// An operation that has not returned may have taken effect or not, and each such operation doubles
+// what must be searched. Whoever knows better, as the log of a cluster does, should say so: package
+// history makes the operations of a recorded history so that nothing is left open.
 package models
 
 import (
@@ -33,9 +33,13 @@ const (
 	Delete    // a znode
 )
 
-var verbNames = [...]string{Acquire: "acquires", Release: "releases", AcquireShared: "acquires to read", ReleaseShared: "releases, having read",
-	Downgrade: "downgrades", Enter: "enters the queue", Grant: "is granted the lock", Leave: "leaves the queue",
-	Read: "reads", Write: "writes", Create: "creates", Delete: "deletes"}
+var verbNames = [...]string{
+	Acquire: "acquires", Release: "releases", AcquireShared: "acquires to read",
+	ReleaseShared: "releases, having read",
+	Downgrade:     "downgrades", Enter: "enters the queue", Grant: "is granted the lock",
+	Leave: "leaves the queue",
+	Read:  "reads", Write: "writes", Create: "creates", Delete: "deletes",
+}
 
 // String returns the verb as it stands in a description.
 func (v Verb) String() string { return verbNames[v] }
@@ -68,15 +72,16 @@ const (
 // String returns the verdict in a word.
 func (v Verdict) String() string { return [...]string{"unknown", "holds", "violated"}[v] }
 
-// Limits bound a check, whose search is exponential in the number of operations that overlap. No limit, once reached, gives
-// a verdict other than [Unknown].
+// Limits bound a check, whose search is exponential in the number of operations that overlap. No
+// limit, once reached, gives a verdict other than [Unknown].
 type Limits struct {
 	Steps int           // how many steps of the model; the same on every machine. 0 for no limit
 	Time  time.Duration // for how long; 0 for no limit
 }
 
-// Check decides whether the operations are linearizable: whether they can be put in an order that the model allows, and in
-// which an operation that returned before another was called comes before it.
+// Check decides whether the operations are linearizable: whether they can be put in an order that
+// the model allows, and in which an operation that returned before another was called comes before
+// it.
 //
 // Source: M. Herlihy and J. Wing, Linearizability, TOPLAS 1990; A. Athalye, porcupine.
 func Check(model porcupine.Model, operations []porcupine.Operation, limits Limits) Verdict {

@@ -6,8 +6,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Owner is a lock that knows who has it. Its state is the process, 0 for none, as an int32. A process may acquire it only
-// while it is free, and only its owner may release it. It takes [Acquire] and [Release].
+// Owner is a lock that knows who has it. Its state is the process, 0 for none, as an int32. A
+// process may acquire it only while it is free, and only its owner may release it. It takes
+// [Acquire] and [Release].
 //
 // Source: the owner-aware mutex of Jepsen's Hazelcast tests.
 var Owner = porcupine.Model{

@@ -8,9 +8,10 @@ type line struct {
 	held    bool  // by the first
 }
 
-// Queue is a lock whose contenders queue: the first of the queue may be granted the lock, and whoever leaves makes room,
-// whether it had the lock or gave up. So the order of the grants is that of the entries of those who stayed, and that is
-// part of what linearizable means here. It takes [Enter], [Grant] and [Leave]. A process is in the queue at most once.
+// Queue is a lock whose contenders queue: the first of the queue may be granted the lock, and
+// whoever leaves makes room, whether it had the lock or gave up. So the order of the grants is that
+// of the entries of those who stayed, and that is part of what linearizable means here. It takes
+// [Enter], [Grant] and [Leave]. A process is in the queue at most once.
 var Queue = porcupine.Model{
 	Init: func() any { return line{} },
 	Step: func(state, input, _ any) (bool, any) {

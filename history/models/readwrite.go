@@ -8,9 +8,9 @@ type sharing struct {
 	readers crowd // in the order of their numbers; one that reads twice is there twice
 }
 
-// ReadWrite is a lock that one process has to write or any number have to read, and whose writer may become a reader with
-// nobody between. It takes [Acquire] and [Release] for a writer, [AcquireShared] and [ReleaseShared] for a reader, and
-// [Downgrade].
+// ReadWrite is a lock that one process has to write or any number have to read, and whose writer
+// may become a reader with nobody between. It takes [Acquire] and [Release] for a writer,
+// [AcquireShared] and [ReleaseShared] for a reader, and [Downgrade].
 var ReadWrite = porcupine.Model{
 	Init: func() any { return sharing{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -32,7 +32,11 @@ var ReadWrite = porcupine.Model{
 		}
 		return false, state
 	},
-	Hash:              func(state any) uint64 { s := state.(sharing); return s.readers.hash() + uint64(s.writer) },
+	Hash: func(state any) uint64 {
+		s := state.(sharing)
+		return s.readers.hash() +
+			uint64(s.writer)
+	},
 	DescribeOperation: describe,
 	DescribeState: func(state any) string {
 		s := state.(sharing)

@@ -12,8 +12,8 @@ type Nesting struct {
 	Depth int32
 }
 
-// Reentrant is a lock that its owner may acquire again, and that is free after as many releases. It takes [Acquire] and
-// [Release].
+// Reentrant is a lock that its owner may acquire again, and that is free after as many releases. It
+// takes [Acquire] and [Release].
 var Reentrant = porcupine.Model{
 	Init: func() any { return Nesting{} },
 	Step: func(state, input, _ any) (bool, any) {

@@ -12,8 +12,9 @@ type Store struct {
 	Token   int64 // the highest that was seen
 }
 
-// Register is a resource that checks fencing tokens. It takes [Read] and [Write] with a token; one that is lower than the
-// highest that it has seen is refused, and no other is. A read returns the version, a write makes the next.
+// Register is a resource that checks fencing tokens. It takes [Read] and [Write] with a token; one
+// that is lower than the highest that it has seen is refused, and no other is. A read returns the
+// version, a write makes the next.
 var Register = porcupine.Model{
 	Init: func() any { return Store{} },
 	Step: func(state, input, output any) (bool, any) {

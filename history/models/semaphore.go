@@ -6,8 +6,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Semaphore returns the model of a semaphore with so many places, each of which knows who has it. A process may have
-// several. It takes [Acquire] and [Release].
+// Semaphore returns the model of a semaphore with so many places, each of which knows who has it. A
+// process may have several. It takes [Acquire] and [Release].
 func Semaphore(places int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return crowd("") },

@@ -12,14 +12,15 @@ const (
 	Present = -2 // it does, in a version that was not asked for
 )
 
-// Tree is ZooKeeper's tree as its writes and synced reads see it. Its state is that of one znode, for each is checked by
-// itself: the number of times that its data were set since it was created, or [Absent], as an int64. It takes
+// Tree is ZooKeeper's tree as its writes and synced reads see it. Its state is that of one znode,
+// for each is checked by itself: the number of times that its data were set since it was created,
+// or [Absent], as an int64. It takes
 //   - [Create], which is refused where the znode exists;
 //   - [Delete] and [Write], which are refused where it does not;
 //   - [Read], whose output has the version, [Absent] or [Present].
 //
-// Other reads are not linearizable: a server may answer out of an older state. What holds of them is that each session sees
-// the states in their order; see history.CheckSessionReads.
+// Other reads are not linearizable: a server may answer out of an older state. What holds of them
+// is that each session sees the states in their order; see history.CheckSessionReads.
 //
 // Source: the consistency guarantees of the ZooKeeper Programmer's Guide.
 var Tree = porcupine.Model{

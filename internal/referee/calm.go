@@ -7,10 +7,12 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// What follows lists, from the options of a run alone, steps that an exhaustive search goes through by what it says of itself: messages
-// take no time; time passes where nothing else can happen, or where no message is under way, nobody is on the way into its critical
-// section, and a session is about to end or a client to dial; and once time passes, it does until something can happen that could not
-// before. A schedule of such steps is calm. There are schedules that a search goes through and that are not calm.
+// What follows lists, from the options of a run alone, steps that an exhaustive search goes through
+// by what it says of itself: messages take no time; time passes where nothing else can happen, or
+// where no message is under way, nobody is on the way into its critical section, and a session is
+// about to end or a client to dial; and once time passes, it does until something can happen that
+// could not before. A schedule of such steps is calm. There are schedules that a search goes
+// through and that are not calm.
 
 // calm keeps track of time that passes.
 type calm struct {
@@ -18,7 +20,8 @@ type calm struct {
 	before  []scenarios.Step // what could happen before that, apart from faults
 }
 
-// options returns the indexes of the options by which a schedule stays calm, those of faults last. There is at least one.
+// options returns the indexes of the options by which a schedule stays calm, those of faults last.
+// There is at least one.
 func (c *calm) options(options []scenarios.EnabledStep) (indexes []int) {
 	messages, tick, due, heals := false, -1, false, false
 	var steps []scenarios.Step
@@ -87,7 +90,8 @@ func (w *walk) take(options []scenarios.EnabledStep, indexes []int) int {
 	return i
 }
 
-// An enumeration goes through all calm schedules, one after the other, with nothing left out and no state recognized.
+// An enumeration goes through all calm schedules, one after the other, with nothing left out and no
+// state recognized.
 type enumeration struct {
 	calm
 	path []branching

@@ -16,8 +16,8 @@ const (
 	undiscerned = 5   // one in so many locks is taken as it comes
 )
 
-// Draw returns the lock that belongs to a seed: mostly one that few random walks break, as a search that leaves too much out misses
-// what is rare, and some as they come.
+// Draw returns the lock that belongs to a seed: mostly one that few random walks break, as a search
+// that leaves too much out misses what is rare, and some as they come.
 func (r *Referee) Draw(seed uint64) (l *Lock) {
 	for candidate := range uint64(candidates) {
 		l = draw(seed, candidate)
@@ -49,7 +49,10 @@ func draw(seed, candidate uint64) *Lock {
 	longest := d.size(l)
 	switch l.Claim {
 	case history.Fencing:
-		l.Guard = pick(d, []scenarios.Guard{scenarios.Unguarded, scenarios.TokenChecked, scenarios.TokenChecked})
+		l.Guard = pick(d, []scenarios.Guard{
+			scenarios.Unguarded, scenarios.TokenChecked,
+			scenarios.TokenChecked,
+		})
 	case history.NoLostUpdate:
 		l.Guard = scenarios.Unguarded
 	}
@@ -59,13 +62,17 @@ func draw(seed, candidate uint64) *Lock {
 	return l
 }
 
-// claims are the properties that a small program can break, those more often that are seldom broken. What is left out is decided in the
-// fair phase, or by the ensemble.
+// claims are the properties that a small program can break, those more often that are seldom
+// broken. What is left out is decided in the fair phase, or by the ensemble.
 var claims = []history.Property{
-	history.ServerMutualExclusion, history.ServerMutualExclusion, history.ServerMutualExclusion, history.ClientMutualExclusion, history.ClientMutualExclusion,
-	history.Fencing, history.Fencing, history.Fencing, history.NoLostUpdate, history.FIFO, history.FIFO, history.FIFO,
-	history.Progress, history.Progress, history.NoSpuriousFailure, history.NoLeakedNodes, history.LossNotification, history.LossNotification, history.Reentrancy,
-	history.NoHerd, history.NoHerd, history.NoHerd, history.MonotonicToken, history.MonotonicToken, history.Linearizable,
+	history.ServerMutualExclusion, history.ServerMutualExclusion, history.ServerMutualExclusion,
+	history.ClientMutualExclusion, history.ClientMutualExclusion,
+	history.Fencing, history.Fencing, history.Fencing, history.NoLostUpdate, history.FIFO,
+	history.FIFO, history.FIFO,
+	history.Progress, history.Progress, history.NoSpuriousFailure, history.NoLeakedNodes,
+	history.LossNotification, history.LossNotification, history.Reentrancy,
+	history.NoHerd, history.NoHerd, history.NoHerd, history.MonotonicToken, history.MonotonicToken,
+	history.Linearizable,
 }
 
 type dice struct{ *rand.Rand }
@@ -75,10 +82,14 @@ func pick[T any](d *dice, of []T) T { return of[d.IntN(len(of))] }
 // once reports true once in so many times.
 func (d *dice) once(in int) bool { return d.IntN(in) == 0 }
 
-// size draws how many processes and servers there are, and what strikes them, and returns how long programs can be.
+// size draws how many processes and servers there are, and what strikes them, and returns how long
+// programs can be.
 func (d *dice) size(l *Lock) (longest int) {
-	plans := []string{"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1", "restart=1", "pause=1", "stall-replies=1",
-		"stall-requests=1", "crash:c1=1", "cut:c2=1", "slow-client:c1=1,expire:c1=1"}
+	plans := []string{
+		"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1", "restart=1",
+		"pause=1", "stall-replies=1",
+		"stall-requests=1", "crash:c1=1", "cut:c2=1", "slow-client:c1=1,expire:c1=1",
+	}
 	longest = 5
 	switch d.IntN(10) {
 	case 0:
@@ -101,7 +112,10 @@ func (d *dice) size(l *Lock) (longest int) {
 func (d *dice) program(l *Lock, longest int) Program {
 	p := Program{Lock: d.ops(1+d.IntN(longest), true), Unlock: d.ops(d.IntN(3), false)}
 	if d.once(4) { // It remembers what it has seen, and acts on it later.
-		p.Lock = append([]Op{{Do: pick(d, []Verb{Exists, Create, Late}), Node: "x", Sleep: 1, Yes: First, No: Second}}, p.Lock...)
+		p.Lock = append([]Op{{
+			Do: pick(d, []Verb{Exists, Create, Late}), Node: "x", Sleep: 1, Yes: First,
+			No: Second,
+		}}, p.Lock...)
 		last := &p.Lock[len(p.Lock)-1]
 		if len(p.Unlock) > 0 && d.once(2) {
 			last = &p.Unlock[0]
@@ -112,10 +126,12 @@ func (d *dice) program(l *Lock, longest int) Program {
 	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || d.once(6) {
 		p.Grant.Token = pick(d, []Token{RisingToken, FallingToken, FallingToken, NodeToken})
 	}
-	if l.Claim == history.ClientMutualExclusion && d.once(2) || l.Claim == history.LossNotification && d.once(3) || d.once(12) {
+	if l.Claim == history.ClientMutualExclusion && d.once(2) || l.Claim == history.LossNotification &&
+		d.once(3) || d.once(12) {
 		p.Grant.Tells = pick(d, []string{own, "x"})
 	}
-	if l.Claim == history.Reentrancy || l.Claim == history.LossNotification && d.once(2) || d.once(10) {
+	if l.Claim == history.Reentrancy || l.Claim == history.LossNotification && d.once(2) ||
+		d.once(10) {
 		p.Grant.Reenters, p.Grant.Again = true, d.ops(d.IntN(3), true)
 	}
 	if (l.Claim == history.Fencing || l.Claim == history.NoLostUpdate) && d.once(3) {
@@ -126,8 +142,11 @@ func (d *dice) program(l *Lock, longest int) Program {
 
 var (
 	names = []string{"x", "x", "x", "x", "y", "y", "", ""}
-	verbs = []Verb{Create, Create, Create, Create, Create, Keep, Sequence, Delete, Delete, Delete, Set, Set, Get, Get, Exists, Exists, Exists,
-		Exists, Alone, Swap, Sync, Sleep, Sleep, Late, Await, Await}
+	verbs = []Verb{
+		Create, Create, Create, Create, Create, Keep, Sequence, Delete, Delete, Delete, Set, Set, Get,
+		Get, Exists, Exists, Exists,
+		Exists, Alone, Swap, Sync, Sleep, Sleep, Late, Await, Await,
+	}
 	reactions = []Reaction{GoOn, GoOn, GoOn, Skip, Skip, Done, First, Second, Refuse}
 )
 

@@ -1,5 +1,5 @@
-// Package referee holds the exhaustive search to account: it draws small locks at random, most of them no locks at all, and compares
-// what the search says of them with what plain runs show.
+// Package referee holds the exhaustive search to account: it draws small locks at random, most of
+// them no locks at all, and compares what the search says of them with what plain runs show.
 package referee
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A Lock is a scenario whose processes run short programs in the place of a lock, of which it claims one property.
+// A Lock is a scenario whose processes run short programs in the place of a lock, of which it
+// claims one property.
 type Lock struct {
 	Claim    history.Property `json:"claim"`
 	Clients  int              `json:"clients"`
@@ -30,8 +31,8 @@ type Lock struct {
 	breaker int // the number of a random walk that breaks the claim, 0 if none is known
 }
 
-// A Program is what a process does to take its lock and to give it back. It has a state, a small number, which lasts from one attempt
-// to the next.
+// A Program is what a process does to take its lock and to give it back. It has a state, a small
+// number, which lasts from one attempt to the next.
 type Program struct {
 	Lock   []Op  `json:"lock,omitempty"`
 	Grant  Grant `json:"grant"`
@@ -40,13 +41,16 @@ type Program struct {
 
 // An Op is a request or a pause, and how the program goes on when it has succeeded or failed.
 type Op struct {
-	Do    Verb     `json:"do"`
-	Node  string   `json:"node,omitempty"`  // a name in the lock's directory; empty stands for the node that the process made last
-	In    int      `json:"in,omitempty"`    // the operation is done in this state only; 0 stands for any
+	Do Verb `json:"do"`
+	// a name in the lock's directory; empty stands for the node that the process made last
+	Node string `json:"node,omitempty"`
+	// the operation is done in this state only; 0 stands for any
+	In    int      `json:"in,omitempty"`
 	Yes   Reaction `json:"yes,omitempty"`   // if it succeeds, or finds what it looks for
 	No    Reaction `json:"no,omitempty"`    // if not
 	Sleep int      `json:"sleep,omitempty"` // for how many seconds
-	Apart bool     `json:"apart,omitempty"` // another goroutine does it, and the program goes on at once
+	// another goroutine does it, and the program goes on at once
+	Apart bool `json:"apart,omitempty"`
 }
 
 // A Verb says what an operation does.
@@ -65,8 +69,10 @@ const (
 	Swap     Verb = "swap"   // deletes a node and creates it anew, in one transaction
 	Sync     Verb = "sync"
 	Sleep    Verb = "sleep"
-	Late     Verb = "late"  // succeeds if so many seconds have passed since the process began
-	Await    Verb = "await" // waits until a node that exists is changed or deleted; succeeds if there was something to wait for
+	Late     Verb = "late" // succeeds if so many seconds have passed since the process began
+	// waits until a node that exists is changed or deleted; succeeds if there was something to wait
+	// for
+	Await Verb = "await"
 )
 
 // A Reaction is how a program goes on.
@@ -84,12 +90,15 @@ const (
 
 // A Grant is what a program returns that has the lock.
 type Grant struct {
-	Node     string `json:"node,omitempty"`     // that the hold names; "own" stands for the one that the process made last
-	Token    Token  `json:"token,omitempty"`    // where the fencing token comes from
-	Tells    string `json:"tells,omitempty"`    // the node whose end the holder is told of; "own" as above
+	// that the hold names; "own" stands for the one that the process made last
+	Node  string `json:"node,omitempty"`
+	Token Token  `json:"token,omitempty"` // where the fencing token comes from
+	// the node whose end the holder is told of; "own" as above
+	Tells    string `json:"tells,omitempty"`
 	Again    []Op   `json:"again,omitempty"`    // what the process does to take the lock once more
 	Reenters bool   `json:"reenters,omitempty"` // it can
-	Resource string `json:"resource,omitempty"` // the node that is the protected resource, empty if there is none
+	// the node that is the protected resource, empty if there is none
+	Resource string `json:"resource,omitempty"`
 }
 
 // A Token says where a fencing token comes from.
@@ -108,7 +117,10 @@ const own = "own"
 var errRefused = errors.New("refused")
 
 // limits are narrow, so that small programs can exceed them.
-var limits = history.Limits{WakeUps: 1, Requests: 3, RequestsPerChange: 1, Overtakings: 0, RequestsPerSecond: 30}
+var limits = history.Limits{
+	WakeUps: 1, Requests: 3, RequestsPerChange: 1, Overtakings: 0,
+	RequestsPerSecond: 30,
+}
 
 // Scenario returns what is run.
 func (l *Lock) Scenario() scenarios.Scenario {
@@ -145,7 +157,10 @@ func (m *machine) lock(ctx context.Context) (*scenarios.Hold, error) {
 		return nil, err
 	}
 	g := &m.program.Grant
-	hold := &scenarios.Hold{Token: m.token(g.Token), Unlock: func(ctx context.Context) error { return m.run(ctx, m.program.Unlock) }}
+	hold := &scenarios.Hold{
+		Token:  m.token(g.Token),
+		Unlock: func(ctx context.Context) error { return m.run(ctx, m.program.Unlock) },
+	}
 	if g.Node != "" {
 		hold.Node = m.path(g.Node)
 	}

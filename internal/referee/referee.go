@@ -12,7 +12,8 @@ import (
 
 // A Referee compares searches with plain runs. It is not safe for concurrent use.
 type Referee struct {
-	Walks      int                         // how many random walks there are through a lock that a search calls right
+	// how many random walks there are through a lock that a search calls right
+	Walks      int
 	Enumerated int                         // how many schedules are enumerated of one
 	Schedules  int                         // how many schedules a search may run
 	Search     func(*scenarios.Exhaustive) // changes the search before it runs; nil for nothing
@@ -34,7 +35,9 @@ const (
 	Found                     // the search has found a violation, which stands in a plain run
 	Unfinished                // the search has reached its bound
 	Loss                      // the search is complete and holds, and a plain run breaks the claim
-	FalseAlarm                // the search has found what does not stand in a plain run, or says that the lock is not deterministic
+	// the search has found what does not stand in a plain run, or says that the lock is not
+	// deterministic
+	FalseAlarm
 )
 
 // String returns the verdict in words.
@@ -42,9 +45,11 @@ func (v Verdict) String() string {
 	return [...]string{"agree", "found", "unfinished", "loss", "false alarm"}[v]
 }
 
-// Judge lets the search run on a lock, and compares. The schedule is that of the plain run that decides a [Loss], and the report the
-// search's own.
-func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scenarios.Deviation, report *scenarios.Report) {
+// Judge lets the search run on a lock, and compares. The schedule is that of the plain run that
+// decides a [Loss], and the report the search's own.
+func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scenarios.Deviation,
+	report *scenarios.Report,
+) {
 	e := &scenarios.Exhaustive{Scenario: l.Scenario(), Schedules: r.Schedules}
 	if r.Search != nil {
 		r.Search(e)
@@ -54,7 +59,8 @@ func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scen
 	case report.Nondeterministic != nil:
 		return FalseAlarm, nil, report
 	case report.Failure != nil:
-		if r.breaks(&e.Scenario, l.Claim, &scenarios.Replay{Deviations: report.Failure.Deviations}) == nil {
+		if r.breaks(&e.Scenario, l.Claim,
+			&scenarios.Replay{Deviations: report.Failure.Deviations}) == nil {
 			return FalseAlarm, report.Failure.Deviations, report
 		}
 		return Found, nil, report
@@ -93,7 +99,9 @@ func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
 }
 
 // breaks runs a schedule, and returns it if it breaks the claim.
-func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property, strategy scenarios.Strategy) []scenarios.Deviation {
+func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property,
+	strategy scenarios.Strategy,
+) []scenarios.Deviation {
 	result := r.runner.Run(s, strategy)
 	for _, v := range result.Violations {
 		if v.Property == claim && !s.OutOfContract(result, v) {
@@ -124,7 +132,8 @@ func (l *Lock) without() (smaller []*Lock) {
 		c.Programs = slices.Clone(l.Programs)
 		for i := range c.Programs {
 			p := &c.Programs[i]
-			p.Lock, p.Unlock, p.Grant.Again = slices.Clone(p.Lock), slices.Clone(p.Unlock), slices.Clone(p.Grant.Again)
+			p.Lock, p.Unlock, p.Grant.Again = slices.Clone(p.Lock), slices.Clone(p.Unlock),
+				slices.Clone(p.Grant.Again)
 		}
 		edit(&c)
 		smaller = append(smaller, &c)
@@ -141,7 +150,8 @@ func (l *Lock) without() (smaller []*Lock) {
 	for i := range l.Programs {
 		p := &l.Programs[i]
 		for _, part := range []func(*Program) *[]Op{
-			func(p *Program) *[]Op { return &p.Lock }, func(p *Program) *[]Op { return &p.Unlock }, func(p *Program) *[]Op { return &p.Grant.Again },
+			func(p *Program) *[]Op { return &p.Lock }, func(p *Program) *[]Op { return &p.Unlock },
+			func(p *Program) *[]Op { return &p.Grant.Again },
 		} {
 			for n, op := range *part(p) {
 				change(func(c *Lock) { ops := part(&c.Programs[i]); *ops = slices.Delete(*ops, n, n+1) })
@@ -159,7 +169,10 @@ func (l *Lock) without() (smaller []*Lock) {
 		if p.Grant.Reenters {
 			change(func(c *Lock) { c.Programs[i].Grant.Reenters = false })
 		}
-		for _, field := range []func(*Grant) *string{func(g *Grant) *string { return &g.Node }, func(g *Grant) *string { return &g.Tells }, func(g *Grant) *string { return &g.Resource }} {
+		for _, field := range []func(*Grant) *string{
+			func(g *Grant) *string { return &g.Node },
+			func(g *Grant) *string { return &g.Tells }, func(g *Grant) *string { return &g.Resource },
+		} {
 			if *field(&p.Grant) != "" {
 				change(func(c *Lock) { *field(&c.Programs[i].Grant) = "" })
 			}
@@ -172,7 +185,9 @@ func (l *Lock) without() (smaller []*Lock) {
 }
 
 // Describe says what was found of a lock.
-func Describe(l *Lock, verdict Verdict, schedule []scenarios.Deviation, report *scenarios.Report) string {
+func Describe(l *Lock, verdict Verdict, schedule []scenarios.Deviation,
+	report *scenarios.Report,
+) string {
 	text := fmt.Sprintf("%v: %d schedules", verdict, report.Schedules)
 	if report.Failure != nil {
 		text += fmt.Sprintf(", found %s", report.Failure.Violations[0].Signature())

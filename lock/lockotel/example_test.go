@@ -13,7 +13,8 @@ import (
 )
 
 func Example() {
-	meters, tracers := metric.NewMeterProvider(), trace.NewTracerProvider() // with your readers and exporters
+	// with your readers and exporters
+	meters, tracers := metric.NewMeterProvider(), trace.NewTracerProvider()
 	observer, err := lockotel.New(meters, tracers)
 	if err != nil {
 		fmt.Println(err)

@@ -1,5 +1,5 @@
-// Package lockotel tells OpenTelemetry what becomes of locks of package lock. It is a package of its own so that package
-// lock needs nothing but a ZooKeeper client.
+// Package lockotel tells OpenTelemetry what becomes of locks of package lock. It is a package of
+// its own so that package lock needs nothing but a ZooKeeper client.
 //
 // # Metrics
 //
@@ -14,9 +14,9 @@
 //
 // # Traces
 //
-// There is a span lock.acquire for each attempt and a span lock.hold for each lease, both children of the span in the context
-// of the call, with lock.path, lock.node and lock.token. They are made when they are over. A lease that was lost, and an
-// attempt that failed, have the status Error.
+// There is a span lock.acquire for each attempt and a span lock.hold for each lease, both children
+// of the span in the context of the call, with lock.path, lock.node and lock.token. They are made
+// when they are over. A lease that was lost, and an attempt that failed, have the status Error.
 package lockotel
 
 import (
@@ -45,8 +45,9 @@ type observer struct {
 	retries, revocations, abandoned metric.Int64Counter
 }
 
-// New returns an observer for [lock.WithObserver] that tells those providers. Either may be nil: then there are no metrics,
-// or no traces. One observer serves any number of locks. It returns the errors of the meter, joined.
+// New returns an observer for [lock.WithObserver] that tells those providers. Either may be nil:
+// then there are no metrics, or no traces. One observer serves any number of locks. It returns the
+// errors of the meter, joined.
 func New(meters metric.MeterProvider, tracers trace.TracerProvider) (lock.Observer, error) {
 	if meters == nil {
 		meters = metricnoop.NewMeterProvider()
@@ -112,11 +113,14 @@ func failure(err error) string {
 }
 
 // end records what is over: how long it took, and a span for it.
-func (o *observer) end(e lock.Event, name string, durations metric.Float64Histogram, outcome string) {
+func (o *observer) end(e lock.Event, name string, durations metric.Float64Histogram,
+	outcome string,
+) {
 	now := time.Now()
 	path, result := attribute.String("lock.path", e.Path), attribute.String("lock.outcome", outcome)
 	durations.Record(e.Context, e.Elapsed.Seconds(), metric.WithAttributes(path, result))
-	_, span := o.tracer.Start(e.Context, name, trace.WithTimestamp(now.Add(-e.Elapsed)), trace.WithAttributes(path, result))
+	_, span := o.tracer.Start(e.Context, name, trace.WithTimestamp(now.Add(-e.Elapsed)),
+		trace.WithAttributes(path, result))
 	if e.Node != "" {
 		span.SetAttributes(attribute.String("lock.node", e.Node))
 	}

@@ -19,7 +19,9 @@ import (
 )
 
 // recorded returns what the events come to: each metric with its attributes, and each span.
-func recorded(t *testing.T, observe func(context.Context, lock.Observer)) (metrics map[string]string, spans tracetest.SpanStubs) {
+func recorded(t *testing.T, observe func(context.Context,
+	lock.Observer),
+) (metrics map[string]string, spans tracetest.SpanStubs) {
 	t.Helper()
 	reader, exporter := metric.NewManualReader(), tracetest.NewInMemoryExporter()
 	tracers := trace.NewTracerProvider(trace.WithSyncer(exporter))
@@ -64,21 +66,69 @@ func TestObserver(t *testing.T) {
 		span    string
 		status  codes.Code
 	}{
-		{"granted", lock.Event{Kind: lock.Granted, Elapsed: 2 * time.Second, Token: 7},
-			map[string]string{"lock.acquire.duration lock.outcome=granted,lock.path=/l": "1 in 2 s", "lock.held lock.path=/l": "1"}, "lock.acquire", codes.Unset},
-		{"busy", lock.Event{Kind: lock.Failed, Elapsed: time.Second, Err: lock.ErrNotAcquired},
-			map[string]string{"lock.acquire.duration lock.outcome=busy,lock.path=/l": "1 in 1 s"}, "lock.acquire", codes.Error},
-		{"timeout", lock.Event{Kind: lock.Failed, Elapsed: time.Second, Err: context.DeadlineExceeded},
-			map[string]string{"lock.acquire.duration lock.outcome=cancelled,lock.path=/l": "1 in 1 s"}, "lock.acquire", codes.Error},
-		{"refused", lock.Event{Kind: lock.Failed, Elapsed: time.Second, Err: errors.New("no")},
-			map[string]string{"lock.acquire.duration lock.outcome=failed,lock.path=/l": "1 in 1 s"}, "lock.acquire", codes.Error},
-		{"unlocked", lock.Event{Kind: lock.Ended, Elapsed: time.Second, Token: 7},
-			map[string]string{"lock.hold.duration lock.outcome=unlocked,lock.path=/l": "1 in 1 s", "lock.held lock.path=/l": "-1"}, "lock.hold", codes.Unset},
-		{"lost", lock.Event{Kind: lock.Ended, Elapsed: time.Second, Err: lost},
-			map[string]string{"lock.hold.duration lock.outcome=lost,lock.path=/l": "1 in 1 s", "lock.held lock.path=/l": "-1"}, "lock.hold", codes.Error},
-		{"retried", lock.Event{Kind: lock.Retried, Err: lost}, map[string]string{"lock.retries lock.path=/l": "1"}, "", 0},
-		{"revoked", lock.Event{Kind: lock.Revoked}, map[string]string{"lock.revocations lock.path=/l": "1"}, "", 0},
-		{"abandoned", lock.Event{Kind: lock.Abandoned}, map[string]string{"lock.abandoned lock.path=/l": "1"}, "", 0},
+		{
+			"granted",
+			lock.Event{Kind: lock.Granted, Elapsed: 2 * time.Second, Token: 7},
+			map[string]string{
+				"lock.acquire.duration lock.outcome=granted,lock.path=/l": "1 in 2 s",
+				"lock.held lock.path=/l":                                  "1",
+			},
+			"lock.acquire", codes.Unset,
+		},
+		{
+			"busy",
+			lock.Event{Kind: lock.Failed, Elapsed: time.Second, Err: lock.ErrNotAcquired},
+			map[string]string{"lock.acquire.duration lock.outcome=busy,lock.path=/l": "1 in 1 s"},
+			"lock.acquire", codes.Error,
+		},
+		{
+			"timeout",
+			lock.Event{Kind: lock.Failed, Elapsed: time.Second, Err: context.DeadlineExceeded},
+			map[string]string{"lock.acquire.duration lock.outcome=cancelled,lock.path=/l": "1 in 1 s"},
+			"lock.acquire", codes.Error,
+		},
+		{
+			"refused",
+			lock.Event{Kind: lock.Failed, Elapsed: time.Second, Err: errors.New("no")},
+			map[string]string{"lock.acquire.duration lock.outcome=failed,lock.path=/l": "1 in 1 s"},
+			"lock.acquire", codes.Error,
+		},
+		{
+			"unlocked",
+			lock.Event{Kind: lock.Ended, Elapsed: time.Second, Token: 7},
+			map[string]string{
+				"lock.hold.duration lock.outcome=unlocked,lock.path=/l": "1 in 1 s",
+				"lock.held lock.path=/l":                                "-1",
+			},
+			"lock.hold", codes.Unset,
+		},
+		{
+			"lost",
+			lock.Event{Kind: lock.Ended, Elapsed: time.Second, Err: lost},
+			map[string]string{
+				"lock.hold.duration lock.outcome=lost,lock.path=/l": "1 in 1 s",
+				"lock.held lock.path=/l":                            "-1",
+			},
+			"lock.hold", codes.Error,
+		},
+		{
+			"retried",
+			lock.Event{Kind: lock.Retried, Err: lost},
+			map[string]string{"lock.retries lock.path=/l": "1"},
+			"", 0,
+		},
+		{
+			"revoked",
+			lock.Event{Kind: lock.Revoked},
+			map[string]string{"lock.revocations lock.path=/l": "1"},
+			"", 0,
+		},
+		{
+			"abandoned",
+			lock.Event{Kind: lock.Abandoned},
+			map[string]string{"lock.abandoned lock.path=/l": "1"},
+			"", 0,
+		},
 		{"queued", lock.Event{Kind: lock.Queued}, map[string]string{}, "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -100,7 +150,8 @@ func TestObserver(t *testing.T) {
 				t.Fatalf("%d spans, want 1", len(spans))
 			}
 			span := spans[0]
-			if span.Name != tc.span || span.Status.Code != tc.status || span.Parent.SpanID() != parent.SpanContext.SpanID() ||
+			if span.Name != tc.span || span.Status.Code != tc.status ||
+				span.Parent.SpanID() != parent.SpanContext.SpanID() ||
 				span.EndTime.Sub(span.StartTime) != tc.event.Elapsed {
 				t.Errorf("span %+v", span)
 			}

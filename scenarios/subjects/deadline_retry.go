@@ -13,10 +13,11 @@ import (
 // patience is how long a hurried process waits at first.
 const patience = 300 * time.Millisecond
 
-// Hurried is the production lock, asked for with a deadline, and again by the same owner when that has passed. It is given back by another
-// goroutine than the one that took it.
+// Hurried is the production lock, asked for with a deadline, and again by the same owner when that
+// has passed. It is given back by another goroutine than the one that took it.
 func Hurried() scenarios.Subject {
-	s := production("deadline-retry", "lock.Mutex with a deadline, again after that, and given back by another goroutine", func(p *scenarios.Process) (lockFunc, error) {
+	s := production("deadline-retry", "lock.Mutex with a deadline, again after that, and given back "+
+		"by another goroutine", func(p *scenarios.Process) (lockFunc, error) {
 		mutex, err := newMutex(p)
 		if err != nil {
 			return nil, err
@@ -35,13 +36,15 @@ func Hurried() scenarios.Subject {
 			return h, nil
 		}, nil
 	})
-	// A call that is made again queues anew, behind those that have come in the meantime, and the node of the one before is removed.
+	// A call that is made again queues anew, behind those that have come in the meantime, and the node
+	// of the one before is removed.
 	s.Limits.Requests, s.Limits.Overtakings = 30, history.Unbounded
 	return s
 }
 
-// lockInTime calls Lock with a deadline, and once more if that has passed. Then it waits for as long as it takes: who asks again and again
-// while nothing gets through has more and more nodes to be removed.
+// lockInTime calls Lock with a deadline, and once more if that has passed. Then it waits for as
+// long as it takes: who asks again and again while nothing gets through has more and more nodes to
+// be removed.
 func lockInTime(ctx context.Context, mutex *lock.Mutex) (*lock.Lease, error) {
 	for range 2 {
 		bounded, cancel := context.WithTimeout(ctx, patience)

@@ -15,9 +15,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// difference runs a schedule through both clients and describes the first event in which the histories differ, or
-// returns the empty string.
-func difference(runner *scenarios.Runner, scenario scenarios.Scenario, strategy func() scenarios.Strategy) string {
+// difference runs a schedule through both clients and describes the first event in which the
+// histories differ, or returns the empty string.
+func difference(runner *scenarios.Runner, scenario scenarios.Scenario,
+	strategy func() scenarios.Strategy,
+) string {
 	scenario.Client = scenarios.Model
 	first := runner.Run(&scenario, strategy())
 	model, decisions := withoutLeap(first.Events), first.Deviations
@@ -30,14 +32,15 @@ func difference(runner *scenarios.Runner, scenario scenarios.Scenario, strategy 
 		case i >= len(real):
 			return fmt.Sprintf("event %d: only the model has %+v\n%v", i, model[i], decisions)
 		case model[i] != real[i]:
-			return fmt.Sprintf("event %d:\nmodel %+v\nreal  %+v\nafter %+v\n%v", i, model[i], real[i], model[max(0, i-6):i], decisions)
+			return fmt.Sprintf("event %d:\nmodel %+v\nreal  %+v\nafter %+v\n%v", i, model[i], real[i],
+				model[max(0, i-6):i], decisions)
 		}
 	}
 	return ""
 }
 
-// withoutLeap returns the events of a run as if time had not leapt where nothing was going to happen any more, which it does only
-// for the model.
+// withoutLeap returns the events of a run as if time had not leapt where nothing was going to
+// happen any more, which it does only for the model.
 func withoutLeap(events []history.Event) []history.Event {
 	events = slices.Clone(events)
 	leapt := time.Duration(0)
@@ -51,14 +54,19 @@ func withoutLeap(events []history.Event) []history.Event {
 	return events
 }
 
-// modelled returns the bundled locks that run with the model of the client too. Left out are those of which several
-// goroutines of one process ask at the same instant: in which order the client queues them is up to Go's scheduler.
+// modelled returns the bundled locks that run with the model of the client too. Left out are those
+// of which several goroutines of one process ask at the same instant: in which order the client
+// queues them is up to Go's scheduler.
 func modelled() []scenarios.Subject {
 	several := []string{"multi", "careful", "late-notice"}
-	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool { return s.Real || slices.Contains(several, s.Name) })
+	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool {
+		return s.Real ||
+			slices.Contains(several, s.Name)
+	})
 }
 
-// onBoth returns a plan of so many faults of each kind that strikes both clients: the real one can neither be paused nor restarted.
+// onBoth returns a plan of so many faults of each kind that strikes both clients: the real one can
+// neither be paused nor restarted.
 func onBoth(each int) (plan faults.Plan) {
 	for kind := range faults.AnyKinds {
 		if kind != faults.Pause {
@@ -68,8 +76,8 @@ func onBoth(each int) (plan faults.Plan) {
 	return plan
 }
 
-// The model of the client does what the client does: the same decisions give the same history, whatever the lock, the
-// schedule and the faults.
+// The model of the client does what the client does: the same decisions give the same history,
+// whatever the lock, the schedule and the faults.
 func TestModelIsTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
@@ -78,13 +86,16 @@ func TestModelIsTheRealClient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plan := onBoth(rapid.IntRange(0, 3).Draw(t, "faults"))
 		if rapid.Bool().Draw(t, "links") {
-			// Two attempts of one process that it gives up ask the same when a connection comes back, and nobody can tell them apart.
+			// Two attempts of one process that it gives up ask the same when a connection comes back, and
+			// nobody can tell them apart.
 			plan.Of[faults.Cancel] = 0
-			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink], plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
+			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink],
+				plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
 		}
 		scenario := scenarios.Scenario{
 			Subject: rapid.SampledFrom(modelled()).Draw(t, "lock"),
-			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t, "cycles"), Faults: plan,
+			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t, "cycles"),
+			Faults:  plan,
 			Servers: rapid.IntRange(1, 4).Draw(t, "servers"),
 		}
 		seed := rapid.Uint64().Draw(t, "seed")

@@ -13,10 +13,12 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Guarded is the production lock with guarded writes: whoever gets the lock writes its token to a node that all share,
-// and again before it unlocks. It panics where a write of an earlier holder has come after that of a later one.
+// Guarded is the production lock with guarded writes: whoever gets the lock writes its token to a
+// node that all share, and again before it unlocks. It panics where a write of an earlier holder
+// has come after that of a later one.
 func Guarded() scenarios.Subject {
-	return production("guarded", "lock.Mutex with Lease.Write: no earlier holder writes after a later one", func(p *scenarios.Process) (lockFunc, error) {
+	return production("guarded", "lock.Mutex with Lease.Write: no earlier holder writes after a "+
+		"later one", func(p *scenarios.Process) (lockFunc, error) {
 		if _, ok := p.Client.(interface {
 			Multi(...any) ([]zk.MultiResponse, error)
 		}); !ok {
@@ -53,7 +55,8 @@ type register struct {
 	written bool
 }
 
-// write writes the lease's token while the lease stands, with a single try. The node is created when it is first needed.
+// write writes the lease's token while the lease stands, with a single try. The node is created
+// when it is first needed.
 func (r *register) write(ctx context.Context) {
 	content := []byte(strconv.FormatInt(r.lease.Token(), 10))
 	_, err := r.lease.Write(ctx, &zk.SetDataRequest{Path: r.path, Data: content, Version: -1})
@@ -73,6 +76,7 @@ func (r *register) check() {
 		return // Nothing was seen, so there is nothing to judge.
 	}
 	if found, err := strconv.ParseInt(string(data), 10, 64); err != nil || found < r.lease.Token() {
-		panic(fmt.Sprintf("the holder with token %d has written, and then finds %q", r.lease.Token(), data))
+		panic(fmt.Sprintf("the holder with token %d has written, and then finds %q", r.lease.Token(),
+			data))
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// What go-zookeeper/zk v1.0.4 does that a lock on it has to know of, each found by a search and shortened. The schedules
-// were recorded with the real client, and go the same way in every run.
+// What go-zookeeper/zk v1.0.4 does that a lock on it has to know of, each found by a search and
+// shortened. The schedules were recorded with the real client, and go the same way in every run.
 func TestHazardsOfTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
@@ -42,8 +42,10 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := counterexample.Recording; got.Signature != recording.Signature || got.TraceHash != recording.TraceHash {
-				t.Errorf("%q with trace hash %v, recorded %q with %v", got.Signature, got.TraceHash, recording.Signature, recording.TraceHash)
+			if got := counterexample.Recording; got.Signature != recording.Signature ||
+				got.TraceHash != recording.TraceHash {
+				t.Errorf("%q with trace hash %v, recorded %q with %v", got.Signature, got.TraceHash,
+					recording.Signature, recording.TraceHash)
 			}
 		})
 	}
@@ -51,7 +53,10 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 
 // The lock that comes with the client breaks what it promises in the first schedules with a fault.
 func TestZKLock(t *testing.T) {
-	scenario := scenarios.Scenario{Subject: subjects.ZKLock(), Clients: 2, Cycles: 1, Faults: faults.Default(), Client: scenarios.Real}
+	scenario := scenarios.Scenario{
+		Subject: subjects.ZKLock(), Clients: 2, Cycles: 1,
+		Faults: faults.Default(), Client: scenarios.Real,
+	}
 	runner := scenarios.NewRunner(t)
 	for schedule := range 300 {
 		result := runner.Run(&scenario, scenarios.NewRandom(1, schedule))
@@ -66,7 +71,10 @@ func TestZKLock(t *testing.T) {
 
 // With credentials, but without the write that fails, the recipe is correct on the real client.
 func TestAuthenticated(t *testing.T) {
-	scenario := scenarios.Scenario{Subject: subjects.Authenticated(), Clients: 3, Cycles: 2, Faults: faults.Default(), Client: scenarios.Real}
+	scenario := scenarios.Scenario{
+		Subject: subjects.Authenticated(), Clients: 3, Cycles: 2,
+		Faults: faults.Default(), Client: scenarios.Real,
+	}
 	runner := scenarios.NewRunner(t)
 	for schedule := range 500 {
 		if result := runner.Run(&scenario, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
@@ -80,7 +88,10 @@ func TestRealClientIsDeterministic(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
 	}
-	scenario := scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 2, Faults: faults.Plan{Any: 3}, Client: scenarios.Real}
+	scenario := scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
+		Faults: faults.Plan{Any: 3}, Client: scenarios.Real,
+	}
 	runner := scenarios.NewRunner(t)
 	for schedule := range 500 {
 		first := runner.Run(&scenario, scenarios.NewRandom(2, schedule)).TraceHash

@@ -6,10 +6,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// keepVigil tells of the loss of a lock: at the latest when so much of the session's time has passed without an answer
-// that shows that the node stands that the session may be about to end. It closes lost then, or returns when stop is
-// closed. What counts is when the request was sent, for the server has heard of the session no earlier than that.
-func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time, lost chan<- struct{}, stop <-chan struct{}) {
+// keepVigil tells of the loss of a lock: at the latest when so much of the session's time has
+// passed without an answer that shows that the node stands that the session may be about to end. It
+// closes lost then, or returns when stop is closed. What counts is when the request was sent, for
+// the server has heard of the session no earlier than that.
+func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time,
+	lost chan<- struct{}, stop <-chan struct{},
+) {
 	answers := make(chan vigilAnswer, 1)
 	asking := false
 	for {
@@ -28,7 +31,8 @@ func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time, 
 		case answer = <-answers:
 			asking = false
 		}
-		// Which of several that were ready at the same instant was chosen makes no difference from here on.
+		// Which of several that were ready at the same instant was chosen makes no difference from here
+		// on.
 		late := !r.lateNotice && !time.Now().Before(deadline)
 		switch {
 		case isClosed(stop):
@@ -69,14 +73,15 @@ func (r *recipeLock) tellLoss(events <-chan zk.Event, lost chan<- struct{}, stop
 	}
 }
 
-// A vigilAnswer says when a request was sent whose answer shows that the node stands, or that it is gone.
+// A vigilAnswer says when a request was sent whose answer shows that the node stands, or that it is
+// gone.
 type vigilAnswer struct {
 	sent time.Time // zero if there was no answer
 	gone bool
 }
 
-// confirm asks for the node. The sync keeps a follower that is cut off from answering out of its own memory. Where the
-// process ends while it asks, the node is as good as gone.
+// confirm asks for the node. The sync keeps a follower that is cut off from answering out of its
+// own memory. Where the process ends while it asks, the node is as good as gone.
 func (r *recipeLock) confirm(node string, session int64, answers chan<- vigilAnswer) {
 	answer := vigilAnswer{gone: true}
 	defer func() { answers <- answer }()

@@ -10,11 +10,12 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Schedules that once broke what the production lock promises, recorded with the lock as it was, break nothing any more, though
-// they still put it to the test.
+// Schedules that once broke what the production lock promises, recorded with the lock as it was,
+// break nothing any more, though they still put it to the test.
 func TestMendedSchedules(t *testing.T) {
 	for _, name := range []string{
-		"closed-session",               // a lease asked before it believed what its client knew: that its session was over
+		// a lease asked before it believed what its client knew: that its session was over
+		"closed-session",
 		"closed-session-three-servers", // the same, where the client comes back without a pause
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +33,8 @@ func TestMendedSchedules(t *testing.T) {
 			}
 			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 				scenario.Client = client
-				result := scenarios.NewRunner(t).Run(scenario, &scenarios.Replay{Deviations: recording.Deviations})
+				result := scenarios.NewRunner(t).Run(scenario,
+					&scenarios.Replay{Deviations: recording.Deviations})
 				if len(result.Violations) > 0 {
 					t.Errorf("%v:\n%s", scenario, result.Describe(scenario))
 				}

@@ -11,16 +11,21 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Recorded histories of locks without a defect are right by every model that speaks of what the lock does, on one server and
-// on three, whatever strikes them.
+// Recorded histories of locks without a defect are right by every model that speaks of what the
+// lock does, on one server and on three, whatever strikes them.
 func TestRecordedHistoriesFitModels(t *testing.T) {
-	tokens, others := []string{"mutex", "owner", "fenced", "reentrant", "queue", "register", "tree"}, []string{"mutex", "owner", "reentrant", "queue", "tree"}
-	for name, want := range map[string][]string{"mutex": tokens, "reentrant": tokens, "session": tokens, "careful": tokens, "textbook": others} {
+	tokens, others := []string{"mutex", "owner", "fenced", "reentrant", "queue", "register", "tree"},
+		[]string{"mutex", "owner", "reentrant", "queue", "tree"}
+	for name, want := range map[string][]string{
+		"mutex": tokens, "reentrant": tokens,
+		"session": tokens, "careful": tokens, "textbook": others,
+	} {
 		for _, servers := range []int{0, 3} {
 			operations := checkModels(t, name, servers, want)
 			for model, count := range operations {
 				if count < 200 {
-					t.Errorf("%s, %d servers: the model %s has judged %d operations only", name, servers, model, count)
+					t.Errorf("%s, %d servers: the model %s has judged %d operations only", name, servers, model,
+						count)
 				}
 			}
 		}
@@ -33,7 +38,10 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Servers: servers, Faults: faults.Plan{Any: 2}}
+	scenario := &scenarios.Scenario{
+		Subject: subject, Clients: 3, Cycles: 2, Servers: servers,
+		Faults: faults.Plan{Any: 2},
+	}
 	runner, judged := scenarios.NewRunner(t), make(map[string]int)
 	for i := range 60 {
 		events := runner.Run(scenario, scenarios.NewRandom(3, i)).Events
@@ -57,10 +65,13 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 	return judged
 }
 
-// Each of the models that a lock can break is broken by some recorded history of a lock with a defect.
+// Each of the models that a lock can break is broken by some recorded history of a lock with a
+// defect.
 func TestRecordedHistoriesBreakModels(t *testing.T) {
-	for model, lock := range map[string]string{"mutex": "no-recheck", "owner": "no-recheck", "queue": "name-order", "fenced": "session-token",
-		"reentrant": "no-recheck", "register": "unguarded"} {
+	for model, lock := range map[string]string{
+		"mutex": "no-recheck", "owner": "no-recheck", "queue": "name-order", "fenced": "session-token",
+		"reentrant": "no-recheck", "register": "unguarded",
+	} {
 		subject, err := subjects.Named(lock)
 		if err != nil {
 			t.Fatal(err)

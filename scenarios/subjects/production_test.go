@@ -15,7 +15,8 @@ import (
 // All that package lock offers keeps what it claims, whatever goes wrong.
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
-		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(), subjects.Multi(), subjects.Session(), subjects.Steady(), subjects.Wrap(),
+		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
+		subjects.Multi(), subjects.Session(), subjects.Steady(), subjects.Wrap(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -26,8 +27,12 @@ func TestProductionLocks(t *testing.T) {
 				{3, 2, 1000, faults.Default()},
 				{4, 2, 500, faults.Plan{Any: 4}},
 			} {
-				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules, tc.plan); result != nil {
-					scenario := &scenarios.Scenario{Subject: subject, Clients: tc.clients, Cycles: tc.cycles, Faults: tc.plan}
+				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules,
+					tc.plan); result != nil {
+					scenario := &scenarios.Scenario{
+						Subject: subject, Clients: tc.clients, Cycles: tc.cycles,
+						Faults: tc.plan,
+					}
 					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))
 				}
 			}
@@ -35,8 +40,9 @@ func TestProductionLocks(t *testing.T) {
 	}
 }
 
-// The same decisions give the same history, with the client's model and with the client itself. Multi is left out: there
-// several contenders of one process ask at once, and in which order the client queues them is up to Go's scheduler.
+// The same decisions give the same history, with the client's model and with the client itself.
+// Multi is left out: there several contenders of one process ask at once, and in which order the
+// client queues them is up to Go's scheduler.
 func TestProductionLocksOnTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
@@ -61,7 +67,10 @@ func TestSteady(t *testing.T) {
 	const schedules = 100
 	guessed := 0
 	for schedule := range schedules {
-		scenario := scenarios.Scenario{Subject: subjects.Steady(), Clients: 3, Cycles: 4, Servers: 1 + 2*(schedule%2)}
+		scenario := scenarios.Scenario{
+			Subject: subjects.Steady(), Clients: 3, Cycles: 4,
+			Servers: 1 + 2*(schedule%2),
+		}
 		result := runner.Run(&scenario, scenarios.NewRandom(5, schedule))
 		if len(result.Violations) > 0 {
 			t.Fatalf("schedule %d:\n%s", schedule, result.Describe(&scenario))
@@ -80,19 +89,23 @@ func TestSteady(t *testing.T) {
 		}
 	}
 	if guessed < schedules/2 {
-		t.Errorf("in %d of %d schedules there were less listings than contenders, want half of them", guessed, schedules)
+		t.Errorf("in %d of %d schedules there were less listings than contenders, want half of them",
+			guessed, schedules)
 	}
 }
 
-// Runs of wrap do cross the end of the sequence numbers, several nodes have the same number then, and a lock that goes by
-// numbers alone lets two in.
+// Runs of wrap do cross the end of the sequence numbers, several nodes have the same number then,
+// and a lock that goes by numbers alone lets two in.
 func TestWrap(t *testing.T) {
 	naive := subjects.Textbook()
 	naive.Sequence = subjects.Wrap().Sequence
 	broken := false
 	runner := scenarios.NewRunner(t)
 	for schedule := range 100 {
-		scenario := scenarios.Scenario{Subject: subjects.Wrap(), Clients: 3, Cycles: 2, Servers: 1 + 2*(schedule%2)}
+		scenario := scenarios.Scenario{
+			Subject: subjects.Wrap(), Clients: 3, Cycles: 2,
+			Servers: 1 + 2*(schedule%2),
+		}
 		last := make(map[string]bool)
 		wrapped := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
 		if len(wrapped.Violations) > 0 {
@@ -108,7 +121,8 @@ func TestWrap(t *testing.T) {
 		}
 		scenario.Subject = naive
 		result := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
-		broken = broken || slices.ContainsFunc(result.Violations, func(v *history.Violation) bool { return v.Property == history.ServerMutualExclusion })
+		broken = broken || slices.ContainsFunc(result.Violations,
+			func(v *history.Violation) bool { return v.Property == history.ServerMutualExclusion })
 	}
 	if !broken {
 		t.Error("the textbook recipe, which goes by numbers, has passed their end unharmed")

@@ -14,49 +14,63 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// recipeClaims is what the documented recipe promises. It tells nobody of a lost session before the lock is given back,
-// so it promises nothing about what processes believe meanwhile.
+// recipeClaims is what the documented recipe promises. It tells nobody of a lost session before the
+// lock is given back, so it promises nothing about what processes believe meanwhile.
 var recipeClaims = []history.Property{
-	history.ServerMutualExclusion, history.FIFO, history.NoLostWatch, history.Progress, history.NoStarvation, history.NoLivelock,
+	history.ServerMutualExclusion, history.FIFO, history.NoLostWatch, history.Progress,
+	history.NoStarvation, history.NoLivelock,
 	history.NoLeakedNodes, history.LossNotification, history.NoHerd, history.Linearizable,
 }
 
-// recipeBounds are those of a lock that lists once when it has queued and once for each time that it is woken.
-var recipeBounds = history.Limits{WakeUps: 1, Requests: 5, RequestsPerChange: 3, Overtakings: 0, RequestsPerSecond: 30}
+// recipeBounds are those of a lock that lists once when it has queued and once for each time that
+// it is woken.
+var recipeBounds = history.Limits{
+	WakeUps: 1, Requests: 5, RequestsPerChange: 3, Overtakings: 0,
+	RequestsPerSecond: 30,
+}
 
 // Textbook is the lock recipe of the ZooKeeper documentation without a defect.
 func Textbook() scenarios.Subject {
-	return recipeSubject("textbook", "ZooKeeper's lock recipe as documented: each contender watches the one before it", recipe{})
+	return recipeSubject("textbook", "ZooKeeper's lock recipe as documented: each contender watches "+
+		"the one before it", recipe{})
 }
 
 // Herd watches all children: every release wakes every contender. It is correct all the same.
 func Herd() scenarios.Subject {
-	return recipeSubject("herd", "the recipe, but every contender watches all others: correct, not herd-free", recipe{watchAll: true})
+	return recipeSubject("herd", "the recipe, but every contender watches all others: correct, not "+
+		"herd-free", recipe{watchAll: true})
 }
 
-// Heartbeat watches all children, and a second goroutine looks now and then whether the contender's own node still stands.
-// The recipe has no defect, but go-zookeeper/zk loses its watch: after a reconnect the answer to a call that has waited
-// goes before the watches that are set again, and raises the number from which the server tells what was missed. When
-// the connection is lost once more before the server's events are there, what they told of is never told again.
+// Heartbeat watches all children, and a second goroutine looks now and then whether the contender's
+// own node still stands. The recipe has no defect, but go-zookeeper/zk loses its watch: after a
+// reconnect the answer to a call that has waited goes before the watches that are set again, and
+// raises the number from which the server tells what was missed. When the connection is lost once
+// more before the server's events are there, what they told of is never told again.
 func Heartbeat() scenarios.Subject {
-	return recipeSubject("heartbeat", "herd, and a goroutine that asks while it waits: the client loses its watch",
+	return recipeSubject("heartbeat", "herd, and a goroutine that asks while it waits: the client "+
+		"loses its watch",
 		recipe{watchAll: true, heartbeat: true})
 }
 
-// Careful is the recipe with all that can be added to it: it tries again until it is granted or given up, tells its
-// holder of a loss in time, counts what its holder takes once more, and has a fencing token, which a resource checks.
+// Careful is the recipe with all that can be added to it: it tries again until it is granted or
+// given up, tells its holder of a loss in time, counts what its holder takes once more, and has a
+// fencing token, which a resource checks.
 func Careful() scenarios.Subject {
-	return recipeSubject("careful", "the recipe with retries, notice of loss, reentrancy and fencing tokens",
+	return recipeSubject("careful", "the recipe with retries, notice of loss, reentrancy and "+
+		"fencing tokens",
 		recipe{retries: true, vigilant: true, counting: true, tokens: true})
 }
 
-// GuardedRecipe is the recipe, which tells its holder nothing, with a resource that is written by guarded multis.
+// GuardedRecipe is the recipe, which tells its holder nothing, with a resource that is written by
+// guarded multis.
 func GuardedRecipe() scenarios.Subject {
-	return recipeSubject("textbook-guarded", "the recipe, with a znode that is written in one multi with a check of the contender's node",
+	return recipeSubject("textbook-guarded", "the recipe, with a znode that is written in one multi "+
+		"with a check of the contender's node",
 		recipe{multi: true})
 }
 
-// A recipe is ZooKeeper's lock recipe with a switch for each thing that it can do besides, and for each defect.
+// A recipe is ZooKeeper's lock recipe with a switch for each thing that it can do besides, and for
+// each defect.
 type recipe struct {
 	watchAll  bool // a herd
 	heartbeat bool // asks for its node while it waits
@@ -98,9 +112,13 @@ type recipe struct {
 
 func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	s := scenarios.Subject{
-		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeBounds, Sometimes: history.QueueSometimes(),
+		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeBounds,
+		Sometimes: history.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-			r := &recipeLock{recipe: recipe, client: p.Client, directory: p.Directory, timeout: p.SessionTimeout}
+			r := &recipeLock{
+				recipe: recipe, client: p.Client, directory: p.Directory,
+				timeout: p.SessionTimeout,
+			}
 			return scenarios.LockerFunc(r.lock), nil
 		},
 	}
@@ -143,7 +161,8 @@ func (r *recipe) claims() []history.Property {
 	}
 	if r.retries {
 		// An attempt that has failed leaves the queue, and the next one begins at its end.
-		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.NoStarvation })
+		claims = slices.DeleteFunc(claims,
+			func(p history.Property) bool { return p == history.NoStarvation })
 		claims = append(claims, history.NoSpuriousFailure)
 	}
 	if r.vigilant {
@@ -187,8 +206,8 @@ const recipePause = 200 * time.Millisecond
 // errLost is what a holder is told that gives back, or takes once more, what it has no longer.
 var errLost = errors.New("the lock was lost")
 
-// lock makes a node and waits for its turn. The documented recipe has no notion of sessions: one that is lost ends the
-// attempt.
+// lock makes a node and waits for its turn. The documented recipe has no notion of sessions: one
+// that is lost ends the attempt.
 func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 	if r.count > 0 {
 		r.count++
@@ -337,7 +356,8 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 		return err
 	}
 	if !r.presumeExpiry {
-		r.session = r.client.SessionID() // The client may have kept the request until it had another session.
+		// The client may have kept the request until it had another session.
+		r.session = r.client.SessionID()
 	}
 	if err := r.takeToken(asked); err != nil {
 		return err
@@ -405,8 +425,8 @@ func (r *recipeLock) create() (err error) {
 // errNodeGone is what a contender finds that outlived its node.
 var errNodeGone = errors.New("the contender's node is gone")
 
-// ahead returns the contenders before this one, the nearest last. One that promises to tell of a loss makes sure that what it
-// sees is not of the past.
+// ahead returns the contenders before this one, the nearest last. One that promises to tell of a
+// loss makes sure that what it sees is not of the past.
 func (r *recipeLock) ahead() ([]string, error) {
 	if r.vigilant {
 		if _, err := r.client.Sync(r.directory); err != nil {
@@ -425,8 +445,9 @@ func (r *recipeLock) ahead() ([]string, error) {
 	return r.before(names)
 }
 
-// withoutTwins removes the nodes that have the contender's GUID and are not the one that it knows of. The search for a node
-// whose create was not answered makes another one if it has asked a server that did not know of the first yet.
+// withoutTwins removes the nodes that have the contender's GUID and are not the one that it knows
+// of. The search for a node whose create was not answered makes another one if it has asked a
+// server that did not know of the first yet.
 func (r *recipeLock) withoutTwins(names []string) ([]string, error) {
 	own := r.node[len(r.directory)+1:]
 	guid := own[:strings.LastIndexByte(own, '-')+1]
@@ -441,7 +462,8 @@ func (r *recipeLock) withoutTwins(names []string) ([]string, error) {
 	return others, nil
 }
 
-// wait waits until a watch tells of a change. It returns false where it found without waiting that there was one.
+// wait waits until a watch tells of a change. It returns false where it found without waiting that
+// there was one.
 func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err error) {
 	var events <-chan zk.Event
 	exists := true
@@ -496,7 +518,8 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	return true, event.Err
 }
 
-// forward hands on the event of a watch. Whoever does not wait for it any more leaves this waiting for ever.
+// forward hands on the event of a watch. Whoever does not wait for it any more leaves this waiting
+// for ever.
 func forward(events <-chan zk.Event) <-chan zk.Event {
 	latch := make(chan zk.Event)
 	go func() { latch <- <-events }()
@@ -515,7 +538,8 @@ func (r *recipeLock) beat(done <-chan struct{}) {
 	}
 }
 
-// sweepAll deletes every node of the client's session, of which there may be one that the contender does not know.
+// sweepAll deletes every node of the client's session, of which there may be one that the contender
+// does not know.
 func (r *recipeLock) sweepAll() {
 	if !r.blindCleanUp {
 		r.node = ""
@@ -523,7 +547,8 @@ func (r *recipeLock) sweepAll() {
 	r.sweep()
 }
 
-// sweep deletes the node, or every node of the client's session if its path is not known, and does not give up.
+// sweep deletes the node, or every node of the client's session if its path is not known, and does
+// not give up.
 func (r *recipeLock) sweep() {
 	for {
 		if err := r.sweepOnce(); err == nil || err == zk.ErrNoNode {
@@ -584,8 +609,8 @@ func (r *recipeLock) before(names []string) ([]string, error) {
 	return ahead, nil
 }
 
-// number returns the digits in which a sequential node's name ends. They compare as the numbers do, because they all
-// have ten digits; the recipe knows nothing of numbers that have wrapped.
+// number returns the digits in which a sequential node's name ends. They compare as the numbers do,
+// because they all have ten digits; the recipe knows nothing of numbers that have wrapped.
 func number(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }
 
 // openACL grants everybody everything. ZooKeeper refuses a node without an ACL.

@@ -7,14 +7,17 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// Semaphore is the production semaphore with a single place, which must do all that a lock does. A number of places is
-// more than the properties can express; the tests of package lock have that.
+// Semaphore is the production semaphore with a single place, which must do all that a lock does. A
+// number of places is more than the properties can express; the tests of package lock have that.
 func Semaphore() scenarios.Subject {
-	return production("semaphore", "lock.Semaphore with one place", func(p *scenarios.Process) (lockFunc, error) {
-		semaphore, err := lock.NewSemaphore(p.Client, p.Directory, 1, p.SessionTimeout, lock.WithRandom(p.Random))
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) (*scenarios.Hold, error) { return hold(semaphore.Lock(ctx)) }, nil
-	})
+	return production("semaphore", "lock.Semaphore with one place",
+		func(p *scenarios.Process) (lockFunc, error) {
+			semaphore, err := lock.NewSemaphore(p.Client, p.Directory, 1, p.SessionTimeout,
+				lock.WithRandom(p.Random))
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context) (*scenarios.Hold, error) { return hold(semaphore.Lock(ctx)) },
+				nil
+		})
 }

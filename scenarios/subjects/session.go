@@ -9,10 +9,13 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// Session is the production lock on a lock.Session. A holder stays in its critical section for as long as both its lease and
-// the session from before it asked for the lock stand, and has held the lock only if both stood when it gave it back.
+// Session is the production lock on a lock.Session. A holder stays in its critical section for as
+// long as both its lease and the session from before it asked for the lock stand, and has held the
+// lock only if both stood when it gave it back.
 func Session() scenarios.Subject {
-	s := production("session", "lock.Mutex on a lock.Session", func(p *scenarios.Process) (lockFunc, error) {
+	s := production("session", "lock.Mutex on a lock.Session", func(p *scenarios.Process) (lockFunc,
+		error,
+	) {
 		session := lock.NewSession(p.Client, p.Client.Events(), p.SessionTimeout)
 		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
 		if err != nil {
@@ -35,6 +38,7 @@ func Session() scenarios.Subject {
 		}, nil
 	})
 	s.Limits.Listens = true
-	s.Limits.Requests = history.Unbounded // The session is confirmed again and again while the process waits.
+	// The session is confirmed again and again while the process waits.
+	s.Limits.Requests = history.Unbounded
 	return s
 }

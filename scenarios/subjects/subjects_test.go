@@ -10,7 +10,9 @@ import (
 )
 
 // search runs so many random schedules and returns the first that fails, or nil.
-func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules int, plan faults.Plan) (*scenarios.Result, int) {
+func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules int,
+	plan faults.Plan,
+) (*scenarios.Result, int) {
 	t.Helper()
 	scenario := &scenarios.Scenario{Subject: subject, Clients: clients, Cycles: cycles, Faults: plan}
 	runner := scenarios.NewRunner(t)
@@ -23,7 +25,10 @@ func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules 
 }
 
 func TestCorrectLocks(t *testing.T) {
-	for _, subject := range []scenarios.Subject{subjects.Mutex(), subjects.Textbook(), subjects.Herd(), subjects.Careful()} {
+	for _, subject := range []scenarios.Subject{
+		subjects.Mutex(), subjects.Textbook(), subjects.Herd(),
+		subjects.Careful(),
+	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
 				clients, cycles, schedules int
@@ -35,8 +40,12 @@ func TestCorrectLocks(t *testing.T) {
 				{5, 1, 1000, faults.Plan{Any: 3}},
 				{2, 2, 1000, faults.Plan{Of: [faults.Kinds]int{faults.Cut: 6, faults.LoseReply: 3}}},
 			} {
-				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules, tc.plan); result != nil {
-					scenario := &scenarios.Scenario{Subject: subject, Clients: tc.clients, Cycles: tc.cycles, Faults: tc.plan}
+				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules,
+					tc.plan); result != nil {
+					scenario := &scenarios.Scenario{
+						Subject: subject, Clients: tc.clients, Cycles: tc.cycles,
+						Faults: tc.plan,
+					}
 					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))
 				}
 			}
@@ -46,7 +55,10 @@ func TestCorrectLocks(t *testing.T) {
 
 // A predecessor that leaves the queue, for whatever reason, must not let the one behind it in.
 func TestNoRecheckByEachFault(t *testing.T) {
-	for _, kind := range []faults.Kind{faults.Cut, faults.LoseReply, faults.Expire, faults.Crash, faults.Cancel} {
+	for _, kind := range []faults.Kind{
+		faults.Cut, faults.LoseReply, faults.Expire, faults.Crash,
+		faults.Cancel,
+	} {
 		var plan faults.Plan
 		plan.Of[kind] = 1
 		if result, _ := search(t, subjects.NoRecheck(), 3, 2, 3000, plan); result == nil {
@@ -65,15 +77,22 @@ func TestNamed(t *testing.T) {
 	if twin, err := subjects.Named("no-guid-mended"); err != nil || twin.Name != "no-guid-mended" {
 		t.Errorf("the twin: %q, %v", twin.Name, err)
 	}
-	if _, err := subjects.Named("nosuch"); err == nil || !strings.Contains(err.Error(), "mutex, textbook, herd") {
+	if _, err := subjects.Named("nosuch"); err == nil ||
+		!strings.Contains(err.Error(), "mutex, textbook, herd") {
 		t.Errorf("Named of an unknown lock: %v, want an error that lists the known ones", err)
 	}
 }
 
 func TestMutexUnderRapid(t *testing.T) {
-	scenarios.CheckRapid(t, scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1, Faults: faults.Default()})
+	scenarios.CheckRapid(t, scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3, Cycles: 1,
+		Faults: faults.Default(),
+	})
 }
 
 func FuzzMutex(f *testing.F) {
-	scenarios.Fuzz(f, scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1, Faults: faults.Default()})
+	scenarios.Fuzz(f, scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3, Cycles: 1,
+		Faults: faults.Default(),
+	})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// ZKLock is the lock that comes with go-zookeeper/zk, as it is released. It returns from every error after its create
-// without removing its node (go-zookeeper/zk#229 and its successors), and gives up when its release fails, so that it
-// can neither be released nor taken again.
+// ZKLock is the lock that comes with go-zookeeper/zk, as it is released. It returns from every
+// error after its create without removing its node (go-zookeeper/zk#229 and its successors), and
+// gives up when its release fails, so that it can neither be released nor taken again.
 func ZKLock() scenarios.Subject {
 	return scenarios.Subject{
 		Name: "zk-lock", Summary: "broken: the lock of go-zookeeper/zk v1.0.4 itself, on the real client",
@@ -22,17 +22,20 @@ func ZKLock() scenarios.Subject {
 				if err := lock.Lock(); err != nil {
 					return nil, err
 				}
-				return &scenarios.Hold{Unlock: func(ctx context.Context) error { return unlockZK(ctx, lock) }}, nil
+				return &scenarios.Hold{Unlock: func(ctx context.Context) error { return unlockZK(ctx, lock) }},
+					nil
 			}), nil
 		},
 	}
 }
 
-// Authenticated is the textbook recipe on the real client, with credentials. It is correct, but when a write fails while
-// go-zookeeper/zk v1.0.4 sends its credentials again after a reconnect, the client never connects again and every call
-// on it waits for good: with --faults cut=1,fail-write=1 it does not make progress.
+// Authenticated is the textbook recipe on the real client, with credentials. It is correct, but
+// when a write fails while go-zookeeper/zk v1.0.4 sends its credentials again after a reconnect,
+// the client never connects again and every call on it waits for good: with --faults
+// cut=1,fail-write=1 it does not make progress.
 func Authenticated() scenarios.Subject {
-	subject := recipeSubject("authenticated", "the recipe on the real client with AddAuth: correct, but see fail-write", recipe{})
+	subject := recipeSubject("authenticated", "the recipe on the real client with AddAuth: correct, "+
+		"but see fail-write", recipe{})
 	open := subject.Open
 	subject.Real = true
 	subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {

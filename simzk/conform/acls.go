@@ -22,19 +22,28 @@ func (p *probe) acls() {
 
 func (p *probe) digestACL(c *session, root string) {
 	user := digest("u", "p")
-	all := func(scheme, id string) wire.ACL { return wire.ACL{Perms: wire.PermAll, Scheme: scheme, ID: id} }
+	all := func(scheme, id string) wire.ACL {
+		return wire.ACL{
+			Perms: wire.PermAll, Scheme: scheme,
+			ID: id,
+		}
+	}
 	c.call(createACL(root, all("digest", user)))
-	p.fact("no auth: getData %v setData %v getChildren %v create child %v exists %v getACL %v setACL %v delete %v addWatch %v",
-		c.call(read(wire.OpGetData, root)), c.call(setSome(root)), c.call(read(wire.OpGetChildren, root)), c.call(create(root+"/x")),
-		c.call(read(wire.OpExists, root)), c.call(read(wire.OpGetACL, root)), c.call(setACL(root, anyVersion, open...)),
+	p.fact("no auth: getData %v setData %v getChildren %v create child %v exists %v getACL %v "+
+		"setACL %v delete %v addWatch %v",
+		c.call(read(wire.OpGetData, root)), c.call(setSome(root)), c.call(read(wire.OpGetChildren, root)),
+		c.call(create(root+"/x")),
+		c.call(read(wire.OpExists, root)), c.call(read(wire.OpGetACL, root)),
+		c.call(setACL(root, anyVersion, open...)),
 		c.call(deleteNode(root)), c.call(watches(wire.OpAddWatch, root, wire.PersistentWatch)))
 	own := createACL(root+"q", all("auth", ""))
 	p.fact("auth scheme acl without auth: %v", c.call(own))
 	c.call(authenticate("digest", "u:p"))
 	p.fact("with auth: getData %v create auth: %v", c.call(read(wire.OpGetData, root)), c.call(own))
-	p.fact("auth expands to: %s", list(c.call(read(wire.OpGetACL, own.Path)).ACL, func(a wire.ACL) string {
-		return fmt.Sprintf("(%d, %s, %s)", a.Perms, quote(a.Scheme), truth(a.ID == user))
-	}))
+	p.fact("auth expands to: %s", list(c.call(read(wire.OpGetACL, own.Path)).ACL,
+		func(a wire.ACL) string {
+			return fmt.Sprintf("(%d, %s, %s)", a.Perms, quote(a.Scheme), truth(a.ID == user))
+		}))
 }
 
 func (p *probe) ipACL(d *session, root string) {
@@ -51,7 +60,8 @@ func (p *probe) ipACL(d *session, root string) {
 	readOnly := wire.ACL{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}
 	p.fact("setACL bad aversion: %v", d.call(setACL(root+"i", 5, readOnly)))
 	r := d.call(setACL(root+"i", 0, readOnly))
-	p.fact("setACL ok: aversion %d version %d mzxid unchanged %s", r.Stat.Aversion, r.Stat.Version, truth(r.Stat.Mzxid == r.Stat.Czxid))
+	p.fact("setACL ok: aversion %d version %d mzxid unchanged %s", r.Stat.Aversion, r.Stat.Version,
+		truth(r.Stat.Mzxid == r.Stat.Czxid))
 	if r := d.call(authenticate("nosuch", "x")); r.err == nil {
 		p.fact("bad scheme auth reply err %v", r)
 	}

@@ -7,12 +7,14 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// basics is about single requests, their errors, and what they do to zxids and to the parent's stat.
+// basics is about single requests, their errors, and what they do to zxids and to the parent's
+// stat.
 func (p *probe) basics() {
 	c := p.open()
 	root := p.createRoot(c, "")
 	r := c.call(read(wire.OpExists, root))
-	p.fact("root node: version %d cversion %d pzxid==czxid %s zxid==czxid %s", r.Stat.Version, r.Stat.Cversion,
+	p.fact("root node: version %d cversion %d pzxid==czxid %s zxid==czxid %s", r.Stat.Version,
+		r.Stat.Cversion,
 		truth(r.Stat.Pzxid == r.Stat.Czxid), truth(r.Zxid == r.Stat.Czxid))
 	p.creations(c, root, r.Zxid)
 	p.changes(c, root, r.Zxid)
@@ -27,7 +29,8 @@ func (p *probe) creations(c *session, root string, start int64) {
 	r := c.call(create(root + "/a"))
 	p.fact("create: dzxid %d %v %s left %d", r.Zxid-start, r, r.Path, r.length-4-len(r.Path))
 	r = c.call(createOp(wire.OpCreate2, root+"/b", wire.Persistent))
-	p.fact("create2: dzxid %d %v %s {'version': %d, 'cversion': %d, 'eowner': %d, 'dlen': %d, 'nchild': %d}", r.Zxid-start, r, r.Path,
+	p.fact("create2: dzxid %d %v %s {'version': %d, 'cversion': %d, 'eowner': %d, 'dlen': %d, "+
+		"'nchild': %d}", r.Zxid-start, r, r.Path,
 		r.Stat.Version, r.Stat.Cversion, r.Stat.EphemeralOwner, r.Stat.DataLength, r.Stat.NumChildren)
 	r = c.call(create(root + "/a"))
 	p.fact("create existing: dzxid %d err %v bodylen %d", r.Zxid-start, r, r.length)
@@ -43,7 +46,8 @@ func (p *probe) changes(c *session, root string, start int64) {
 	r = c.call(setData(root+"/a", []byte("yy"), 7))
 	p.fact("setData bad version: dzxid %d err %v", r.Zxid-start, r)
 	r = c.call(setData(root+"/a", nil, anyVersion))
-	p.fact("setData null: dzxid %d version %d dlen %d mzxid==zxid %s", r.Zxid-start, r.Stat.Version, r.Stat.DataLength, truth(r.Stat.Mzxid == r.Zxid))
+	p.fact("setData null: dzxid %d version %d dlen %d mzxid==zxid %s", r.Zxid-start, r.Stat.Version,
+		r.Stat.DataLength, truth(r.Stat.Mzxid == r.Zxid))
 	p.fact("getData of null data: %s", quoteBytes(c.call(read(wire.OpGetData, root+"/a")).Data))
 	p.fact("delete non-empty: err %v", c.call(deleteNode(root)))
 	deleted := c.call(deleteNode(root + "/b"))
@@ -61,33 +65,46 @@ func (p *probe) zxidsOfReads(c *session, root string, start int64) {
 	p.fact("sync missing path: err %v", c.call(read(wire.OpSync, "/nonexistent")))
 	r = c.call(authenticate("digest", "u:p"))
 	p.fact("auth ok: zxid %d err %v bodylen %d", r.Zxid, r, r.length)
-	p.fact("delete missing %v | missing parent %v", c.call(deleteNode(root+"/zz")), c.call(create(root+"/q/w")))
+	p.fact("delete missing %v | missing parent %v", c.call(deleteNode(root+"/zz")),
+		c.call(create(root+"/q/w")))
 }
 
 func (p *probe) paths(c *session, root string) {
-	for _, path := range []string{"", "x", "/", "//", root + "/", root + "//c", root + "/./c", root + "/..", root + "/\x01",
-		"/zookeeper", "/zookeeper/x", root + "/é"} {
+	for _, path := range []string{
+		"", "x", "/", "//", root + "/", root + "//c", root + "/./c", root + "/..", root + "/\x01",
+		"/zookeeper", "/zookeeper/x", root + "/é",
+	} {
 		p.fact("create path %s -> %v", quote(path), c.call(create(path)))
 	}
 	p.fact("delete / -> %v delete /zookeeper -> %v delete '' -> %v",
 		c.call(deleteNode("/")), c.call(deleteNode("/zookeeper")), c.call(deleteNode("")))
 	p.fact("setData bad path 'x' -> %v  exists '' -> %v  getChildren missing -> %v",
-		c.call(setData("x", []byte{}, anyVersion)), c.call(read(wire.OpExists, "")), c.call(read(wire.OpGetChildren, root+"/no")))
+		c.call(setData("x", []byte{}, anyVersion)), c.call(read(wire.OpExists, "")),
+		c.call(read(wire.OpGetChildren, root+"/no")))
 }
 
 func (p *probe) badCreations(c *session, root string) {
-	grant := func(scheme, id string) wire.ACL { return wire.ACL{Perms: wire.PermAll, Scheme: scheme, ID: id} }
-	p.fact("create empty acl -> %v  bad scheme -> %v  bad ip -> %v  bad digest -> %v", c.call(createACL(root+"/e1")),
-		c.call(createACL(root+"/e2", grant("foo", "x"))), c.call(createACL(root+"/e3", grant("ip", "nope"))),
+	grant := func(scheme, id string) wire.ACL {
+		return wire.ACL{
+			Perms: wire.PermAll, Scheme: scheme,
+			ID: id,
+		}
+	}
+	p.fact("create empty acl -> %v  bad scheme -> %v  bad ip -> %v  bad digest -> %v",
+		c.call(createACL(root+"/e1")),
+		c.call(createACL(root+"/e2", grant("foo", "x"))),
+		c.call(createACL(root+"/e3", grant("ip", "nope"))),
 		c.call(createACL(root+"/e4", grant("digest", "nocolon"))))
 	p.fact("create flags 7 -> %v  flags 99 -> %v  flags 4 via create -> %v",
-		c.call(createFlags(root+"/f7", 7)), c.call(createFlags(root+"/f99", 99)), c.call(createFlags(root+"/f4", wire.Container)))
+		c.call(createFlags(root+"/f7", 7)), c.call(createFlags(root+"/f99", 99)),
+		c.call(createFlags(root+"/f4", wire.Container)))
 }
 
 func (p *probe) badRequests(root string) {
 	x := p.open()
 	unknown := x.callBody(55, nil)
-	// The server closes the connection a moment after its reply. A request in between could still be answered.
+	// The server closes the connection a moment after its reply. A request in between could still be
+	// answered.
 	p.fact("unknown opcode 55 -> %v then closed(%s)", unknown, x.ending())
 	c := p.open()
 	p.fact("truncated body (getData) -> %v", c.callBody(wire.OpGetData, []byte{0, 0}))

@@ -17,12 +17,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// patience is how long a server may take to answer. Only one that does not answer at all needs so long.
+// patience is how long a server may take to answer. Only one that does not answer at all needs so
+// long.
 var patience = 10 * time.Second
 
-// A session is one connection to a server, with nothing between it and the wire: no retry, no ping that nobody asked
-// for. Its first error stays, and all that is asked of the session after it fails with the same error, so that a caller
-// may look at err once, after several calls.
+// A session is one connection to a server, with nothing between it and the wire: no retry, no ping
+// that nobody asked for. Its first error stays, and all that is asked of the session after it fails
+// with the same error, so that a caller may look at err once, after several calls.
 type session struct {
 	wire.ConnectResponse
 	responseLength int // of the frame that the ConnectResponse came in
@@ -37,7 +38,8 @@ type session struct {
 	closed     bool // the session has been ended, not only the connection
 
 	events []wire.Event // arrived, and not taken yet
-	order  []string     // what arrived, events and replies but those to pings, since somebody last cleared it
+	// what arrived, events and replies but those to pings, since somebody last cleared it
+	order []string
 }
 
 // A reply is what a server has answered to one request.
@@ -55,8 +57,8 @@ func (r reply) String() string {
 	return strconv.Itoa(int(r.Code))
 }
 
-// connect opens a connection and sends the first record. The connection is closed when the host's context ends. A server
-// that says nothing to the first record is lost.
+// connect opens a connection and sends the first record. The connection is closed when the host's
+// context ends. A server that says nothing to the first record is lost.
 func connect(h *host, request *wire.ConnectRequest) *session {
 	s := dial(h)
 	if s.err != nil {
@@ -72,12 +74,14 @@ func connect(h *host, request *wire.ConnectRequest) *session {
 		s.responseLength = len(frame)
 		s.fail(wire.DecodeConnectResponse(frame, &s.ConnectResponse))
 	case errors.Is(s.err, os.ErrDeadlineExceeded):
-		h.lose(&ServerError{h.address, fmt.Errorf("no answer to the first record of a client in %v", patience)})
+		h.lose(&ServerError{h.address, fmt.Errorf("no answer to the first record of a client in %v",
+			patience)})
 	}
 	return s
 }
 
-// dial opens a connection on which nothing has been sent yet. A server that cannot be reached is lost.
+// dial opens a connection on which nothing has been sent yet. A server that cannot be reached is
+// lost.
 func dial(h *host) *session {
 	s := &session{host: h}
 	dialer := net.Dialer{Timeout: patience}
@@ -160,8 +164,8 @@ func (s *session) sendBody(op wire.Op, body []byte) {
 	s.write(s.out)
 }
 
-// receive reads what comes next, an event or the reply to a request of type op. The event is nil if it is a reply. If
-// nothing comes, it looks whether the server answers at all.
+// receive reads what comes next, an event or the reply to a request of type op. The event is nil if
+// it is a reply. If nothing comes, it looks whether the server answers at all.
 func (s *session) receive(op wire.Op) (*wire.Event, reply) {
 	open := s.err == nil
 	frame := s.frame()
@@ -222,8 +226,8 @@ func (s *session) callBody(op wire.Op, body []byte) reply {
 // errNoAnswer says that the server has answered a later request instead.
 var errNoAnswer = errors.New("no answer")
 
-// callAndPing is call for a request that the server might never answer: if the reply to a ping that follows comes in
-// its place, none will. Of the reply's body nothing is decoded.
+// callAndPing is call for a request that the server might never answer: if the reply to a ping that
+// follows comes in its place, none will. Of the reply's body nothing is decoded.
 func (s *session) callAndPing(r *wire.Request) reply {
 	s.send(r, &wire.Request{Op: wire.OpPing})
 	_, answer := s.receive(wire.OpPing)
@@ -234,9 +238,10 @@ func (s *session) callAndPing(r *wire.Request) reply {
 	return answer
 }
 
-// takeEvents returns the events that no call of takeEvents has returned. An event is sent before the reply of the write
-// that causes it, and a connection keeps its order. So what precedes the reply to a ping that follows the writer's reply
-// is all that there is, and nobody needs to wait for silence.
+// takeEvents returns the events that no call of takeEvents has returned. An event is sent before
+// the reply of the write that causes it, and a connection keeps its order. So what precedes the
+// reply to a ping that follows the writer's reply is all that there is, and nobody needs to wait
+// for silence.
 func (s *session) takeEvents() []wire.Event {
 	s.call(&wire.Request{Op: wire.OpPing})
 	events := s.events
@@ -244,7 +249,8 @@ func (s *session) takeEvents() []wire.Event {
 	return events
 }
 
-// deleteAll deletes a node and all below it, as far as it may. It asks for a level of the tree at a time.
+// deleteAll deletes a node and all below it, as far as it may. It asks for a level of the tree at a
+// time.
 func (s *session) deleteAll(root string) {
 	paths := []string{root}
 	for listed := 0; listed < len(paths) && s.err == nil; {
@@ -282,8 +288,9 @@ func (s *session) ending() string {
 	return ending(s.err)
 }
 
-// close ends the session, and then the connection. Replies that nobody has read do not matter. The reply to this request
-// does: a session that is asked to end on another connection meanwhile may not answer there.
+// close ends the session, and then the connection. Replies that nobody has read do not matter. The
+// reply to this request does: a session that is asked to end on another connection meanwhile may
+// not answer there.
 func (s *session) close() {
 	request := &wire.Request{Op: wire.OpCloseSession}
 	s.send(request)
@@ -298,8 +305,8 @@ func (s *session) close() {
 	s.hangUp()
 }
 
-// leave ends the connection and keeps the session. It returns when the server has seen it, so that what the server does
-// thereafter does not depend on which of two connections it notices first.
+// leave ends the connection and keeps the session. It returns when the server has seen it, so that
+// what the server does thereafter does not depend on which of two connections it notices first.
 func (s *session) leave() {
 	if connection, ok := s.connection.(*net.TCPConn); ok && s.err == nil {
 		s.fail(connection.CloseWrite())
@@ -317,11 +324,12 @@ func (s *session) hangUp() {
 	}
 }
 
-// ending says how a connection ended. A server that closes one with something unread resets it, and whether there is
-// depends on when it arrives, so that is called the same.
+// ending says how a connection ended. A server that closes one with something unread resets it, and
+// whether there is depends on when it arrives, so that is called the same.
 func ending(err error) string {
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "eof"
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errNoAnswer.Error()

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// cornerCases is about requests that no client library sends: with null strings and vectors, with text that is not UTF-8,
-// cut short, and of types that are not a client's to send.
+// cornerCases is about requests that no client library sends: with null strings and vectors, with
+// text that is not UTF-8, cut short, and of types that are not a client's to send.
 func (p *probe) cornerCases() {
 	root := p.createRoot(p.open(), "o")
 	p.nullPaths()
@@ -23,7 +23,8 @@ func (p *probe) cornerCases() {
 	p.again()
 }
 
-// ask sends a request on a connection of its own, and writes what came back and how many zxids that took.
+// ask sends a request on a connection of its own, and writes what came back and how many zxids that
+// took.
 func (p *probe) ask(what string, op wire.Op, body []byte) {
 	keeper, c := p.open(), p.open()
 	before := p.zxid(keeper)
@@ -46,12 +47,17 @@ func (p *probe) nullPaths() {
 	ttl := createTTL(wire.Null, wire.PersistentTTL, 10000)
 	for _, r := range []*wire.Request{
 		create(wire.Null), createFlags(wire.Null, wire.PersistentSequential), createFlags(wire.Null, 9),
-		createOp(wire.OpCreate2, wire.Null, wire.Persistent), createOp(wire.OpCreateContainer, wire.Null, wire.Container), ttl,
-		deleteNode(wire.Null), setSome(wire.Null), setACL(wire.Null, anyVersion, open...), check(wire.Null, anyVersion),
+		createOp(wire.OpCreate2, wire.Null, wire.Persistent), createOp(wire.OpCreateContainer, wire.Null,
+			wire.Container), ttl,
+		deleteNode(wire.Null), setSome(wire.Null), setACL(wire.Null, anyVersion, open...),
+		check(wire.Null, anyVersion),
 		read(wire.OpExists, wire.Null), watch(wire.OpExists, wire.Null), watch(wire.OpGetData, wire.Null),
-		watch(wire.OpGetChildren, wire.Null), read(wire.OpGetChildren2, wire.Null), read(wire.OpGetACL, wire.Null),
-		read(wire.OpSync, wire.Null), read(wire.OpGetEphemerals, wire.Null), read(wire.OpGetAllChildrenNumber, wire.Null),
-		watches(wire.OpAddWatch, wire.Null, wire.RecursiveWatch), watches(wire.OpRemoveWatches, wire.Null, wire.AnyWatcher),
+		watch(wire.OpGetChildren, wire.Null), read(wire.OpGetChildren2, wire.Null),
+		read(wire.OpGetACL, wire.Null),
+		read(wire.OpSync, wire.Null), read(wire.OpGetEphemerals, wire.Null),
+		read(wire.OpGetAllChildrenNumber, wire.Null),
+		watches(wire.OpAddWatch, wire.Null, wire.RecursiveWatch), watches(wire.OpRemoveWatches, wire.Null,
+			wire.AnyWatcher),
 		watches(wire.OpCheckWatches, wire.Null, wire.AnyWatcher),
 	} {
 		p.askFor(requestText(r), r)
@@ -60,24 +66,37 @@ func (p *probe) nullPaths() {
 
 func (p *probe) nullWatches(root string) {
 	c := p.open()
-	added, removed := c.call(watches(wire.OpAddWatch, wire.Null, wire.PersistentWatch)), c.call(watches(wire.OpRemoveWatches, wire.Null, wire.AnyWatcher))
-	p.fact("null path in addWatch -> %v and then in removeWatches -> %v and then in addWatch -> %v", added, removed,
+	added, removed := c.call(watches(wire.OpAddWatch, wire.Null, wire.PersistentWatch)),
+		c.call(watches(wire.OpRemoveWatches, wire.Null, wire.AnyWatcher))
+	p.fact("null path in addWatch -> %v and then in removeWatches -> %v and then in addWatch -> %v",
+		added, removed,
 		c.call(watches(wire.OpAddWatch, wire.Null, wire.RecursiveWatch)))
 	for kind := range 5 {
 		vectors := [5][]string{}
 		vectors[kind] = []string{wire.Null}
-		p.askFor(fmt.Sprintf("null path in vector %d of setWatches2", kind), &wire.Request{Op: wire.OpSetWatches2, Watches: &wire.Watches{
-			Data: vectors[0], Exist: vectors[1], Child: vectors[2], Persistent: vectors[3], Recursive: vectors[4]}})
+		p.askFor(fmt.Sprintf("null path in vector %d of setWatches2", kind),
+			&wire.Request{Op: wire.OpSetWatches2, Watches: &wire.Watches{
+				Data: vectors[0], Exist: vectors[1], Child: vectors[2], Persistent: vectors[3],
+				Recursive: vectors[4],
+			}})
 		body := make([]byte, 8+4*5)
 		binary.BigEndian.PutUint32(body[8+4*kind:], 0xffffffff)
 		p.ask(fmt.Sprintf("null for vector %d of setWatches2", kind), wire.OpSetWatches2, body)
 	}
-	c.call(&wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{Data: []string{root + "/gone", wire.Null, root + "/gone2"}}})
+	c.call(&wire.Request{
+		Op:      wire.OpSetWatches,
+		Watches: &wire.Watches{Data: []string{root + "/gone", wire.Null, root + "/gone2"}},
+	})
 	p.fact("events of setWatches with a null path between two: %s", eventList(c.takeEvents()))
 }
 
 func (p *probe) nullACLs(root string) {
-	grant := func(scheme, id string) wire.ACL { return wire.ACL{Perms: wire.PermRead, Scheme: scheme, ID: id} }
+	grant := func(scheme, id string) wire.ACL {
+		return wire.ACL{
+			Perms: wire.PermRead, Scheme: scheme,
+			ID: id,
+		}
+	}
 	for _, test := range []struct {
 		what string
 		acl  []wire.ACL
@@ -92,7 +111,10 @@ func (p *probe) nullACLs(root string) {
 		{"bad id and null scheme", []wire.ACL{grant("ip", "x"), grant(wire.Null, "x")}},
 		{"null scheme and bad id", []wire.ACL{grant(wire.Null, "x"), grant("ip", "x")}},
 		{"bad id and null id", []wire.ACL{grant("ip", "x"), grant("ip", wire.Null)}},
-		{"bad id and null id of others", []wire.ACL{grant("ip", "x"), {Perms: wire.PermAll, Scheme: "ip", ID: wire.Null}}},
+		{"bad id and null id of others", []wire.ACL{grant("ip", "x"), {
+			Perms: wire.PermAll, Scheme: "ip",
+			ID: wire.Null,
+		}}},
 		{"null id twice", []wire.ACL{grant("auth", wire.Null), grant("auth", wire.Null)}},
 	} {
 		p.askFor("create with "+test.what, createACL(root+"/acl", test.acl...))
@@ -104,21 +126,26 @@ func (p *probe) nullACLs(root string) {
 	p.askFor("setACL with null id of world", setACL(root, anyVersion, grant("world", wire.Null)))
 }
 
-// nullsInMultis shows no zxids: a multi that the server fails on before it has begun takes one, but it shows only with
-// the next write.
+// nullsInMultis shows no zxids: a multi that the server fails on before it has begun takes one, but
+// it shows only with the next write.
 func (p *probe) nullsInMultis(root string) {
 	c := p.open()
 	for _, r := range []*wire.Request{
-		multi(create(wire.Null)), multi(createFlags(wire.Null, 9)), multi(deleteNode(wire.Null)), multi(setSome(root), check(wire.Null, anyVersion)),
+		multi(create(wire.Null)), multi(createFlags(wire.Null, 9)), multi(deleteNode(wire.Null)),
+		multi(setSome(root), check(wire.Null, anyVersion)),
 		multi(deleteNode(root+"/no"), check(wire.Null, anyVersion)),
 		multi(createACL(root+"/m", wire.ACL{Perms: wire.PermAll, Scheme: "world", ID: wire.Null})),
 		multi(createACL(root+"/m", wire.ACL{Perms: wire.PermAll, Scheme: wire.Null, ID: "anyone"})),
 		{Op: wire.OpMultiRead, Ops: []wire.Request{*read(wire.OpGetData, wire.Null)}},
-		{Op: wire.OpMultiRead, Ops: []wire.Request{*read(wire.OpGetChildren, root), *read(wire.OpGetData, wire.Null)}},
+		{Op: wire.OpMultiRead, Ops: []wire.Request{
+			*read(wire.OpGetChildren, root),
+			*read(wire.OpGetData, wire.Null),
+		}},
 	} {
 		before := c.call(setSome(root)).Zxid
 		answer := c.call(r)
-		p.fact("%s -> %v bodylen %d, zxids until the next write %d", requestText(r), answer, answer.length, c.call(setSome(root)).Zxid-before)
+		p.fact("%s -> %v bodylen %d, zxids until the next write %d", requestText(r), answer,
+			answer.length, c.call(setSome(root)).Zxid-before)
 	}
 }
 
@@ -129,19 +156,25 @@ func (p *probe) nullsOfOthers() {
 		{Op: wire.OpAuth, Scheme: "ip"},
 		{Op: wire.OpSASL},
 		{Op: wire.OpSASL, Data: []byte{}},
-		{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: wire.Null, Leaving: wire.Null, NewMembers: wire.Null, Version: -1}},
+		{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{
+			Joining: wire.Null, Leaving: wire.Null,
+			NewMembers: wire.Null, Version: -1,
+		}},
 	} {
 		p.askFor(fmt.Sprintf("null in %v %s", r.Op, pathText(r.Scheme)), r)
 	}
 	c := p.open()
-	p.fact("zxid in the reply to sasl: %d", c.call(&wire.Request{Op: wire.OpSASL, Data: []byte("x")}).Zxid)
+	p.fact("zxid in the reply to sasl: %d",
+		c.call(&wire.Request{Op: wire.OpSASL, Data: []byte("x")}).Zxid)
 }
 
 // cutShort is about records that end early.
 func (p *probe) cutShort() {
 	for _, op := range []wire.Op{
-		wire.OpCreate, wire.OpDelete, wire.OpSetACL, wire.OpCheck, wire.OpMulti, wire.OpReconfig, wire.OpDeleteContainer, wire.OpExists,
-		wire.OpSync, wire.OpMultiRead, wire.OpSetWatches, wire.OpAddWatch, wire.OpGetEphemerals, wire.OpWhoAmI, wire.OpAuth, wire.OpSASL,
+		wire.OpCreate, wire.OpDelete, wire.OpSetACL, wire.OpCheck, wire.OpMulti, wire.OpReconfig,
+		wire.OpDeleteContainer, wire.OpExists,
+		wire.OpSync, wire.OpMultiRead, wire.OpSetWatches, wire.OpAddWatch, wire.OpGetEphemerals,
+		wire.OpWhoAmI, wire.OpAuth, wire.OpSASL,
 	} {
 		p.ask(fmt.Sprintf("%v of two bytes", op), op, []byte{0, 0})
 	}
@@ -154,17 +187,27 @@ func (p *probe) cutShort() {
 
 // texts is about text that is not UTF-8, and about characters beyond 16 bits.
 func (p *probe) texts(root string) {
-	for _, text := range []string{"\xff", "\xc3", "\xc0\x80", "\xe2\x82", "\xe2(\xa1", "\xed\xa0\x80", "\xed\xa0\xbd\xed\xb8\x80", "\xf0\x9f\x98",
-		"\xf0\x9f\x98\x80", "\xf4\x90\x80\x80"} {
+	for _, text := range []string{
+		"\xff", "\xc3", "\xc0\x80", "\xe2\x82", "\xe2(\xa1", "\xed\xa0\x80", "\xed\xa0\xbd\xed\xb8\x80",
+		"\xf0\x9f\x98",
+		"\xf0\x9f\x98\x80", "\xf4\x90\x80\x80",
+	} {
 		c := p.open()
 		r := c.callBody(wire.OpSync, appendText(nil, "/"+text))
 		p.fact("sync of /%x -> %v %q bodylen %d", text, r, r.Path, r.length)
 		c.callBody(wire.OpAuth, appendText(appendText([]byte{0, 0, 0, 0}, "digest"), text+":p"+text))
 		r = c.call(&wire.Request{Op: wire.OpWhoAmI})
-		slices.SortFunc(r.Identities, func(a, b wire.Identity) int { return cmp.Compare(a.Scheme, b.Scheme) })
-		acl := c.call(createACL(root+fmt.Sprintf("/%x", text), wire.ACL{Perms: wire.PermAll, Scheme: "auth"}))
+		slices.SortFunc(r.Identities, func(a, b wire.Identity) int {
+			return cmp.Compare(a.Scheme,
+				b.Scheme)
+		})
+		acl := c.call(createACL(root+fmt.Sprintf("/%x", text), wire.ACL{
+			Perms:  wire.PermAll,
+			Scheme: "auth",
+		}))
 		got := c.call(read(wire.OpGetACL, acl.Path))
-		p.fact("user %x -> %v %q bodylen %d, ACL %q bodylen %d", text, r, r.Identities, r.length, aclText(got.ACL), got.length)
+		p.fact("user %x -> %v %q bodylen %d, ACL %q bodylen %d", text, r, r.Identities, r.length,
+			aclText(got.ACL), got.length)
 	}
 }
 
@@ -182,7 +225,9 @@ func (p *probe) again() {
 	var answer wire.ConnectResponse
 	frame := c.frame()
 	c.fail(wire.DecodeConnectResponse(frame, &answer))
-	p.fact("createSession again: same session %s same pw %s timeout %d rsplen %d dzxid %d", truth(answer.SessionID == c.SessionID),
-		truth(string(answer.Password) == string(c.Password)), answer.TimeoutMillis, len(frame), p.zxid(keeper)-before)
+	p.fact("createSession again: same session %s same pw %s timeout %d rsplen %d dzxid %d",
+		truth(answer.SessionID == c.SessionID),
+		truth(string(answer.Password) == string(c.Password)), answer.TimeoutMillis, len(frame),
+		p.zxid(keeper)-before)
 	p.fact("then -> %v", c.call(read(wire.OpExists, "/")))
 }

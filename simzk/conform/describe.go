@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// An observation is one thing that a client sees: an event, a reply, the answer to its first record, or the end of its
-// connection.
+// An observation is one thing that a client sees: an event, a reply, the answer to its first
+// record, or the end of its connection.
 type observation struct {
 	event     *wire.Event
 	reply     *wire.Reply
@@ -121,8 +121,10 @@ func statText(s wire.Stat) string {
 	if s == (wire.Stat{}) {
 		return ""
 	}
-	text := fmt.Sprintf(", stat czxid %d mzxid %d pzxid %d version %d cversion %d aversion %d owner %d length %d children %d",
-		s.Czxid, s.Mzxid, s.Pzxid, s.Version, s.Cversion, s.Aversion, s.EphemeralOwner, s.DataLength, s.NumChildren)
+	text := fmt.Sprintf(", stat czxid %d mzxid %d pzxid %d version %d cversion %d aversion %d owner "+
+		"%d length %d children %d",
+		s.Czxid, s.Mzxid, s.Pzxid, s.Version, s.Cversion, s.Aversion, s.EphemeralOwner, s.DataLength,
+		s.NumChildren)
 	if s.Ctime == otherTime {
 		text += ", ctime is not that of czxid"
 	}
@@ -151,8 +153,10 @@ func aclText(acl []wire.ACL) string {
 }
 
 var flagNames = map[int32]string{
-	wire.Persistent: "persistent", wire.Ephemeral: "ephemeral", wire.PersistentSequential: "persistent sequential",
-	wire.EphemeralSequential: "ephemeral sequential", wire.Container: "container", wire.PersistentTTL: "persistent with TTL",
+	wire.Persistent: "persistent", wire.Ephemeral: "ephemeral",
+	wire.PersistentSequential: "persistent sequential",
+	wire.EphemeralSequential:  "ephemeral sequential", wire.Container: "container",
+	wire.PersistentTTL:    "persistent with TTL",
 	wire.PersistentSeqTTL: "persistent sequential with TTL",
 }
 
@@ -206,7 +210,13 @@ func watchesText(w *wire.Watches) string {
 	for _, list := range []struct {
 		name  string
 		paths []string
-	}{{"data", w.Data}, {"exist", w.Exist}, {"child", w.Child}, {"persistent", w.Persistent}, {"recursive", w.Recursive}} {
+	}{
+		{"data", w.Data},
+		{"exist", w.Exist},
+		{"child", w.Child},
+		{"persistent", w.Persistent},
+		{"recursive", w.Recursive},
+	} {
 		if len(list.paths) > 0 {
 			texts := make([]string, len(list.paths))
 			for i, path := range list.paths {

@@ -21,14 +21,15 @@ type Options struct {
 
 	// TTL has nodes with a time to live created. Both servers must have extended types enabled.
 	TTL bool
-	// Containers has container nodes created. Servers delete those that are empty when they think of it, by themselves
-	// every minute, which must not be within the run.
+	// Containers has container nodes created. Servers delete those that are empty when they think of
+	// it, by themselves every minute, which must not be within the run.
 	Containers bool
-	// Super has clients authenticate as the superuser, now and then. It is user:password, empty if there is none.
+	// Super has clients authenticate as the superuser, now and then. It is user:password, empty if
+	// there is none.
 	Super string
 
-	// OneByOne has every operation answered before the next is sent, and all clients look for events after each. It
-	// takes several times as long.
+	// OneByOne has every operation answered before the next is sent, and all clients look for events
+	// after each. It takes several times as long.
 	OneByOne bool
 
 	Progress func(Stats) // called now and then, if not nil
@@ -43,32 +44,36 @@ type Stats struct {
 	Codes      map[wire.Code]int // replies of the reference by their code, that of a multi as a whole
 }
 
-// A Difference is the first operation that two servers have answered differently. The names in it are relative to the
-// run: $ is the root, zxid 1 created it, and sessions are numbered.
+// A Difference is the first operation that two servers have answered differently. The names in it
+// are relative to the run: $ is the root, zxid 1 created it, and sessions are numbered.
 type Difference struct {
-	Seed      uint64
-	Operation int    // its number within the run, from 1; the same seed and options do the same operations up to it
+	Seed uint64
+	// its number within the run, from 1; the same seed and options do the same operations up to it
+	Operation int
 	Request   string // the operation, and who did it
 	Client    int    // whose connection shows the difference, from 1
 	Subject   string // what came from the server in question
 	Reference string
-	// Steps are the fewest operations found that show such a difference when they are done alone, on a fresh root, by
-	// clients with new sessions. They are the last ones before the difference if it has not shown again.
+	// Steps are the fewest operations found that show such a difference when they are done alone, on a
+	// fresh root, by clients with new sessions. They are the last ones before the difference if it has
+	// not shown again.
 	Steps      []string
 	Reproduced bool
-	// Together says that the steps have shown the difference only when those that follow each other on one connection
-	// were sent together.
+	// Together says that the steps have shown the difference only when those that follow each other on
+	// one connection were sent together.
 	Together bool
 }
 
 // String tells of the difference in several lines.
 func (d *Difference) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "operation %d of seed %d differs\n%s\nwhich client %d sees as\n", d.Operation, d.Seed, d.Request, d.Client)
+	fmt.Fprintf(&b, "operation %d of seed %d differs\n%s\nwhich client %d sees as\n", d.Operation,
+		d.Seed, d.Request, d.Client)
 	fmt.Fprintf(&b, "  server:    %s\n  reference: %s\n", d.Subject, d.Reference)
 	switch {
 	case d.Together:
-		b.WriteString("the fewest operations that show it, if those in a row on one connection are sent together:\n")
+		b.WriteString("the fewest operations that show it, if those in a row on one connection are " +
+			"sent together:\n")
 	case d.Reproduced:
 		b.WriteString("the fewest operations that show it:\n")
 	default:
@@ -85,22 +90,24 @@ type differenceError struct{ *Difference }
 
 func (d differenceError) Error() string { return d.String() }
 
-// Differ does the same random operations with two servers, one after the other with each, and compares all that the
-// clients see: the replies, the events, and their order on every connection. It returns the first difference, or nil if
-// there is none.
+// Differ does the same random operations with two servers, one after the other with each, and
+// compares all that the clients see: the replies, the events, and their order on every connection.
+// It returns the first difference, or nil if there is none.
 //
-// Three clients meet at few paths. Operations that follow each other on one connection are sent together, as the
-// protocol allows, and all their replies are awaited before another client goes on. Nobody waits for events: a server
-// sends an event before the reply to the write that causes it, so it precedes, on the connection of whoever watches, the
-// replies to all that is asked for later there. When a difference has shown, the operations up to it are done again one
-// by one, and as many as possible are left out.
+// Three clients meet at few paths. Operations that follow each other on one connection are sent
+// together, as the protocol allows, and all their replies are awaited before another client goes
+// on. Nobody waits for events: a server sends an event before the reply to the write that causes
+// it, so it precedes, on the connection of whoever watches, the replies to all that is asked for
+// later there. When a difference has shown, the operations up to it are done again one by one, and
+// as many as possible are left out.
 //
-// While Differ runs nobody else may use either server, because zxids are compared. The error is a [ServerError] if one of
-// them cannot be reached, or ends or falls silent amid the run, or says that the context has ended before there was a
-// difference.
+// While Differ runs nobody else may use either server, because zxids are compared. The error is a
+// [ServerError] if one of them cannot be reached, or ends or falls silent amid the run, or says
+// that the context has ended before there was a difference.
 func Differ(ctx context.Context, options Options) (*Difference, Stats, error) {
 	if options.Address == options.Reference {
-		return nil, Stats{}, errors.New("a server cannot be compared with itself, its zxids would count both runs")
+		return nil, Stats{},
+			errors.New("a server cannot be compared with itself, its zxids would count both runs")
 	}
 	d := &differ{ctx: ctx, options: options}
 	d.stats.Ops, d.stats.Codes = map[wire.Op]int{}, map[wire.Code]int{}

@@ -14,7 +14,8 @@ import (
 // options returns those of a short run with all that servers started by StartReal have.
 func options(address, reference string) conform.Options {
 	return conform.Options{
-		Address: address, Reference: reference, Seed: 1, Operations: 5000, TTL: true, Containers: true, Super: "super:test",
+		Address: address, Reference: reference, Seed: 1, Operations: 5000, TTL: true, Containers: true,
+		Super: "super:test",
 	}
 }
 
@@ -31,15 +32,18 @@ func TestDifferRealAndReal(t *testing.T) {
 	if difference != nil || err != nil {
 		t.Fatal(difference, err)
 	}
-	if stats.Operations != o.Operations || stats.Epochs != 2 || len(progress) != 2 || progress[1] != o.Operations {
+	if stats.Operations != o.Operations || stats.Epochs != 2 || len(progress) != 2 ||
+		progress[1] != o.Operations {
 		t.Errorf("%d operations in %d epochs, reported as %v", stats.Operations, stats.Epochs, progress)
 	}
 	// No difference means little if most operations fail, or if some never do.
 	if stats.Events < 300 || stats.Codes[wire.OK] < o.Operations/2 {
 		t.Errorf("%d events and %d replies without an error", stats.Events, stats.Codes[wire.OK])
 	}
-	for _, code := range []wire.Code{wire.NoNode, wire.NoAuth, wire.BadVersion, wire.NodeExists, wire.NotEmpty, wire.InvalidACL,
-		wire.BadArguments, wire.MarshallingError, wire.NoWatcher, wire.NoChildrenForEphemerals} {
+	for _, code := range []wire.Code{
+		wire.NoNode, wire.NoAuth, wire.BadVersion, wire.NodeExists, wire.NotEmpty, wire.InvalidACL,
+		wire.BadArguments, wire.MarshallingError, wire.NoWatcher, wire.NoChildrenForEphemerals,
+	} {
 		if stats.Codes[code] == 0 {
 			t.Errorf("no reply says %q", code)
 		}
@@ -121,7 +125,8 @@ func TestDifferFindsSabotage(t *testing.T) {
 			}
 			t.Log(difference)
 			if !difference.Reproduced || len(difference.Steps) > test.steps {
-				t.Errorf("reproduced: %t, with %d steps, want at most %d", difference.Reproduced, len(difference.Steps), test.steps)
+				t.Errorf("reproduced: %t, with %d steps, want at most %d", difference.Reproduced,
+					len(difference.Steps), test.steps)
 			}
 			if difference.Operation < 1 || difference.Operation > o.Operations || difference.Seed != o.Seed {
 				t.Errorf("operation %d of seed %d", difference.Operation, difference.Seed)
@@ -145,9 +150,11 @@ func TestDifferFindsPassingFault(t *testing.T) {
 		t.Fatal(difference, err)
 	}
 	if difference.Reproduced || len(difference.Steps) == 0 || stats.Operations > difference.Operation {
-		t.Errorf("reproduced: %t, operation %d after %d, %d steps", difference.Reproduced, difference.Operation, stats.Operations, len(difference.Steps))
+		t.Errorf("reproduced: %t, operation %d after %d, %d steps", difference.Reproduced,
+			difference.Operation, stats.Operations, len(difference.Steps))
 	}
-	if text := difference.String(); !strings.Contains(text, "not shown again") || !strings.Contains(text, difference.Request) {
+	if text := difference.String(); !strings.Contains(text, "not shown again") ||
+		!strings.Contains(text, difference.Request) {
 		t.Errorf("String: %s", text)
 	}
 }
@@ -158,7 +165,8 @@ func TestDifferCancelled(t *testing.T) {
 	o := options(startReal(t), startReal(t))
 	o.Operations = 1 << 40
 	o.Progress = func(conform.Stats) { cancel() }
-	if difference, stats, err := conform.Differ(ctx, o); difference != nil || !errors.Is(err, context.Canceled) || stats.Epochs != 1 {
+	if difference, stats, err := conform.Differ(ctx, o); difference != nil ||
+		!errors.Is(err, context.Canceled) || stats.Epochs != 1 {
 		t.Errorf("Differ: %v, %d epochs, %v", difference, stats.Epochs, err)
 	}
 	// What a cancelled run leaves must not be in the way of the next one.

@@ -7,7 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// ephemerals is about nodes that do not last: those of sessions, containers and those with a time to live.
+// ephemerals is about nodes that do not last: those of sessions, containers and those with a time
+// to live.
 func (p *probe) ephemerals() {
 	c := p.open()
 	root := p.createRoot(c, "e")
@@ -21,7 +22,8 @@ func (p *probe) endOfSession(c *session, root string) {
 	a.call(createFlags(root+"/e1", wire.Ephemeral))
 	r := c.call(read(wire.OpExists, root+"/e1"))
 	p.fact("ephemeralOwner==sid %s", truth(r.Stat.EphemeralOwner == a.SessionID))
-	p.fact("child of ephemeral: %v  setData by other: %v", c.call(create(root+"/e1/x")), c.call(setSome(root+"/e1")))
+	p.fact("child of ephemeral: %v  setData by other: %v", c.call(create(root+"/e1/x")),
+		c.call(setSome(root+"/e1")))
 	a.call(createFlags(root+"/e2", wire.Ephemeral))
 	w := p.open()
 	w.call(watch(wire.OpGetChildren, root))
@@ -30,22 +32,26 @@ func (p *probe) endOfSession(c *session, root string) {
 
 	before := p.zxid(c)
 	closing := a.call(&wire.Request{Op: wire.OpCloseSession})
-	p.fact("closeSession reply: dzxid %d err %v bodylen %d", closing.Zxid-before, closing, closing.length)
+	p.fact("closeSession reply: dzxid %d err %v bodylen %d", closing.Zxid-before, closing,
+		closing.length)
 	p.fact("then the server closes: %s", a.ending())
 	events := w.takeEvents()
 	slices.SortFunc(events, func(a, b wire.Event) int { // a session's nodes go in no particular order
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Path, b.Path))
 	})
-	p.fact("events to a watcher of 2 ephemerals + parent children: %s n %d", eventList(events), len(events))
+	p.fact("events to a watcher of 2 ephemerals + parent children: %s n %d", eventList(events),
+		len(events))
 	r = c.call(read(wire.OpExists, root))
-	p.fact("parent: cversion %d nchild %d pzxid==close zxid %s", r.Stat.Cversion, r.Stat.NumChildren, truth(r.Stat.Pzxid == closing.Zxid))
+	p.fact("parent: cversion %d nchild %d pzxid==close zxid %s", r.Stat.Cversion, r.Stat.NumChildren,
+		truth(r.Stat.Pzxid == closing.Zxid))
 }
 
 func (p *probe) dropAndReattach(c *session, root string) {
 	a := p.open()
 	a.call(createFlags(root+"/e3", wire.Ephemeral))
 	a.leave()
-	p.fact("socket dropped, ephemeral still there: %s", truth(c.call(read(wire.OpExists, root+"/e3")).String() == "0"))
+	p.fact("socket dropped, ephemeral still there: %s",
+		truth(c.call(read(wire.OpExists, root+"/e3")).String() == "0"))
 	again := p.resume(a)
 	p.fact("reattach same session %s", truth(again.SessionID == a.SessionID))
 	again.close()
@@ -54,12 +60,16 @@ func (p *probe) dropAndReattach(c *session, root string) {
 	a = p.open()
 	a.send(createFlags(root+"/e4", wire.Ephemeral), &wire.Request{Op: wire.OpCloseSession})
 	created, closed := a.reply(wire.OpCreate), a.reply(wire.OpCloseSession)
-	p.fact("pipelined create+close: %s node: %v", list([]reply{created, closed}, reply.String), c.call(read(wire.OpExists, root+"/e4")))
+	p.fact("pipelined create+close: %s node: %v", list([]reply{created, closed}, reply.String),
+		c.call(read(wire.OpExists, root+"/e4")))
 }
 
 func (p *probe) otherLifetimes(c *session, root string) {
-	p.fact("container create: %v  eowner: %d", c.call(createOp(wire.OpCreateContainer, root+"/ct", wire.Container)),
+	p.fact("container create: %v  eowner: %d",
+		c.call(createOp(wire.OpCreateContainer, root+"/ct", wire.Container)),
 		c.call(read(wire.OpExists, root+"/ct")).Stat.EphemeralOwner)
-	p.fact("ttl create: %v  ttl 0: %v  ttl on persistent: %v", c.call(createTTL(root+"/tt", wire.PersistentTTL, 1000)),
-		c.call(createTTL(root+"/t0", wire.PersistentTTL, 0)), c.call(createTTL(root+"/t1", wire.Persistent, 10)))
+	p.fact("ttl create: %v  ttl 0: %v  ttl on persistent: %v",
+		c.call(createTTL(root+"/tt", wire.PersistentTTL, 1000)),
+		c.call(createTTL(root+"/t0", wire.PersistentTTL, 0)),
+		c.call(createTTL(root+"/t1", wire.Persistent, 10)))
 }

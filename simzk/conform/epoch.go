@@ -16,8 +16,8 @@ const (
 	reference = 1
 )
 
-// An epoch is a part of a run with a root and sessions of its own. The errors of its methods are a differenceError, or
-// say that the epoch cannot go on.
+// An epoch is a part of a run with a root and sessions of its own. The errors of its methods are a
+// differenceError, or say that the epoch cannot go on.
 type epoch struct {
 	sides   [2]*side
 	careful bool // do steps one by one, and look for events after each
@@ -66,21 +66,25 @@ func (e *epoch) run(steps []step) error {
 	return nil
 }
 
-// precedes says whether the next step can be sent together with this one and be answered in one way only. A server
-// carries out an authentication when it arrives, while requests before it may still be on their way.
+// precedes says whether the next step can be sent together with this one and be answered in one way
+// only. A server carries out an authentication when it arrives, while requests before it may still
+// be on their way.
 func (s step) precedes(next step) bool {
 	return s.client == next.client && s.action == perform && next.action == perform &&
 		s.request.Op != wire.OpAuth && next.request.Op != wire.OpAuth && !lingers(s.request)
 }
 
-// lingers says whether writes that arrive before this request has been answered may see something that later ones do
-// not. A server prepares writes ahead of applying them, and release 3.8.0 at least makes two mistakes then. It sees the
-// old ACL of a node until the new one has been applied. And if a multi fails because it holds a create with the flags of
-// a TTL, which has another type inside a multi, it sees what the operations before that one would have done.
+// lingers says whether writes that arrive before this request has been answered may see something
+// that later ones do not. A server prepares writes ahead of applying them, and release 3.8.0 at
+// least makes two mistakes then. It sees the old ACL of a node until the new one has been applied.
+// And if a multi fails because it holds a create with the flags of a TTL, which has another type
+// inside a multi, it sees what the operations before that one would have done.
 func lingers(r *wire.Request) bool {
-	return r.Op == wire.OpSetACL || r.Op == wire.OpMulti && slices.ContainsFunc(r.Ops, func(op wire.Request) bool {
-		return (op.Op == wire.OpCreate || op.Op == wire.OpCreate2) && (op.Flags == wire.PersistentTTL || op.Flags == wire.PersistentSeqTTL)
-	})
+	return r.Op == wire.OpSetACL || r.Op == wire.OpMulti &&
+		slices.ContainsFunc(r.Ops, func(op wire.Request) bool {
+			return (op.Op == wire.OpCreate || op.Op == wire.OpCreate2) && (op.Flags == wire.PersistentTTL ||
+				op.Flags == wire.PersistentSeqTTL)
+		})
 }
 
 // turn does steps of one client that can be sent together.
@@ -187,10 +191,10 @@ func (e *epoch) takeOver(client int) error {
 	return e.each(client, func(s *side) observation { return awaitEnd(first[s]) })
 }
 
-// closeSession closes a client's session. A server deletes the ephemeral nodes of a session in the order of a Java
-// HashSet, so the events of this one transaction are compared without their order. Looking for events before and after
-// tells them from others. All other transactions give events in the order of their operations, and for each the node's
-// own event before the parent's.
+// closeSession closes a client's session. A server deletes the ephemeral nodes of a session in the
+// order of a Java HashSet, so the events of this one transaction are compared without their order.
+// Looking for events before and after tells them from others. All other transactions give events in
+// the order of their operations, and for each the node's own event before the parent's.
 func (e *epoch) closeSession(client int) error {
 	if err := e.reconnect(client); err != nil {
 		return err
@@ -221,7 +225,8 @@ func (e *epoch) each(client int, observe func(*side) observation) error {
 	return e.compare(client, seen, len(e.done)-1)
 }
 
-// call has a client send the requests of the latest deeds together and compares all that it sees up to the last reply.
+// call has a client send the requests of the latest deeds together and compares all that it sees up
+// to the last reply.
 func (e *epoch) call(client int, requests ...*wire.Request) error {
 	return e.exchange(client, false, requests...)
 }
@@ -308,8 +313,8 @@ func compareEvents(a, b observation) int {
 	return 0
 }
 
-// compare compares what a client has seen on both sides. The first reply in it answers the deed at index first, the
-// next one the deed after that.
+// compare compares what a client has seen on both sides. The first reply in it answers the deed at
+// index first, the next one the deed after that.
 func (e *epoch) compare(client int, seen [2][]observation, first int) error {
 	for i := range max(len(seen[subject]), len(seen[reference])) {
 		var at [2]observation

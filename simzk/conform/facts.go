@@ -1,7 +1,7 @@
-// Package conform tells whether a server of ZooKeeper's protocol behaves as ZooKeeper does. It speaks to a server by
-// its address alone, so that a real server and a simulated one are asked the same questions: [Facts] are a fixed list of
-// questions, whose answers by releases of ZooKeeper are known, and [Differ] asks two servers the same random questions
-// and compares.
+// Package conform tells whether a server of ZooKeeper's protocol behaves as ZooKeeper does. It
+// speaks to a server by its address alone, so that a real server and a simulated one are asked the
+// same questions: [Facts] are a fixed list of questions, whose answers by releases of ZooKeeper are
+// known, and [Differ] asks two servers the same random questions and compares.
 package conform
 
 import (
@@ -23,11 +23,13 @@ func Versions() []string {
 	return []string{"3.8.0", "3.9.4"}
 }
 
-// Golden returns the facts of a release of ZooKeeper, of a single server with a tick of two seconds, TTL nodes enabled
-// and no other limits than those that it has by itself. The last section is not known of every release.
+// Golden returns the facts of a release of ZooKeeper, of a single server with a tick of two
+// seconds, TTL nodes enabled and no other limits than those that it has by itself. The last section
+// is not known of every release.
 func Golden(version string) ([]string, error) {
 	if !slices.Contains(Versions(), version) {
-		return nil, fmt.Errorf("the facts of ZooKeeper %s are not known, only those of %s", version, strings.Join(Versions(), " and "))
+		return nil, fmt.Errorf("the facts of ZooKeeper %s are not known, only those of %s", version,
+			strings.Join(Versions(), " and "))
 	}
 	text, err := golden.ReadFile("testdata/facts-" + version + ".txt")
 	if err != nil {
@@ -55,15 +57,18 @@ var sections = []section{
 	{"oddities", (*probe).cornerCases},
 }
 
-// Facts puts fixed questions to the server at that address and reports its answers, one fact a line, each section's
-// after a heading. Facts hold nothing that differs from run to run: paths are shown relative to a root that the run
-// creates, and deletes at its end, zxids relative to each other, and session ids and times not at all.
+// Facts puts fixed questions to the server at that address and reports its answers, one fact a
+// line, each section's after a heading. Facts hold nothing that differs from run to run: paths are
+// shown relative to a root that the run creates, and deletes at its end, zxids relative to each
+// other, and session ids and times not at all.
 //
-// While Facts runs nobody else may write to the server, and no server may be asked that matters to anybody: release 3.8.0
-// logs one of the requests in a way that keeps it from starting with that log again.
+// While Facts runs nobody else may write to the server, and no server may be asked that matters to
+// anybody: release 3.8.0 logs one of the requests in a way that keeps it from starting with that
+// log again.
 //
-// A server that answers nonsense, or leaves a question unanswered, is no error; the facts show it. The error is a
-// [ServerError] if there is no server, or none any more, or says that the context has ended.
+// A server that answers nonsense, or leaves a question unanswered, is no error; the facts show it.
+// The error is a [ServerError] if there is no server, or none any more, or says that the context
+// has ended.
 func Facts(ctx context.Context, address string, report func(fact string)) error {
 	h := newHost(ctx, address)
 	defer h.lose(nil)
@@ -114,7 +119,10 @@ func (p *probe) open() *session {
 
 // resume opens another connection for a session.
 func (p *probe) resume(s *session) *session {
-	return p.connect(wire.ConnectRequest{TimeoutMillis: 10000, SessionID: s.SessionID, Password: s.Password})
+	return p.connect(wire.ConnectRequest{
+		TimeoutMillis: 10000, SessionID: s.SessionID,
+		Password: s.Password,
+	})
 }
 
 // connect sends the record as new clients do, who say whether a read-only server will do.
@@ -145,8 +153,8 @@ func (p *probe) zxid(c *session) int64 {
 	return c.call(read(wire.OpExists, "/")).Zxid
 }
 
-// end closes the sessions that a section leaves open, so that none expires later and takes a zxid amid other facts. It
-// does so even if the context has ended.
+// end closes the sessions that a section leaves open, so that none expires later and takes a zxid
+// amid other facts. It does so even if the context has ended.
 func (p *probe) end() {
 	defer func(h *host) { p.host = h }(p.host)
 	left, h := p.sessions, p.host

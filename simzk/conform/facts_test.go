@@ -22,13 +22,15 @@ func golden(t *testing.T, version string) []string {
 func facts(t *testing.T, address string) []string {
 	t.Helper()
 	var facts []string
-	if err := conform.Facts(t.Context(), address, func(fact string) { facts = append(facts, fact) }); err != nil {
+	if err := conform.Facts(t.Context(), address,
+		func(fact string) { facts = append(facts, fact) }); err != nil {
 		t.Fatal(err)
 	}
 	return facts
 }
 
-// Debian's ZooKeeper is release 3.8.0. Facts are asked for twice, because what the first leaves must not matter.
+// Debian's ZooKeeper is release 3.8.0. Facts are asked for twice, because what the first leaves
+// must not matter.
 func TestFactsOfReal(t *testing.T) {
 	address := startReal(t)
 	want := golden(t, "3.8.0")
@@ -75,7 +77,8 @@ func TestDeviations(t *testing.T) {
 
 func TestFactsWithoutServer(t *testing.T) {
 	address := closedAddress(t)
-	err := conform.Facts(t.Context(), address, func(fact string) { t.Error("a fact without a server:", fact) })
+	err := conform.Facts(t.Context(), address,
+		func(fact string) { t.Error("a fact without a server:", fact) })
 	if err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("Facts without a server: %v", err)
 	}

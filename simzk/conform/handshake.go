@@ -33,12 +33,14 @@ func readOnly(s *session) string {
 // takeover is about connections that ask for a session that is, or was, another's.
 func (p *probe) takeover(c *session) {
 	d := p.resume(c)
-	p.fact("2nd connection same session: same sid %s same pw %s", truth(d.SessionID == c.SessionID), truth(bytes.Equal(d.Password, c.Password)))
+	p.fact("2nd connection same session: same sid %s same pw %s", truth(d.SessionID == c.SessionID),
+		truth(bytes.Equal(d.Password, c.Password)))
 	p.fact("first connection after takeover: %s", c.ending())
 
 	wrong := bytes.Repeat([]byte("y"), 16)
 	w := p.connect(wire.ConnectRequest{TimeoutMillis: 10000, SessionID: c.SessionID, Password: wrong})
-	p.fact("wrong password: timeout %d sid %d pw zero %s", w.TimeoutMillis, w.SessionID, truth(bytes.Equal(w.Password, make([]byte, 16))))
+	p.fact("wrong password: timeout %d sid %d pw zero %s", w.TimeoutMillis, w.SessionID,
+		truth(bytes.Equal(w.Password, make([]byte, 16))))
 	p.fact("wrong password: then %s", w.ending())
 	if r := d.call(read(wire.OpExists, "/")); r.err == nil {
 		p.fact("holder after wrong-password attempt: exists err %v", r)
@@ -46,13 +48,18 @@ func (p *probe) takeover(c *session) {
 		p.fact("holder after wrong-password attempt: %s", ending(r.err))
 	}
 
-	d = p.connect(wire.ConnectRequest{TimeoutMillis: 8000, SessionID: c.SessionID, Password: c.Password})
-	p.fact("reconnect with other timeout 8000 -> %d sid same %s", d.TimeoutMillis, truth(d.SessionID == c.SessionID))
+	d = p.connect(wire.ConnectRequest{
+		TimeoutMillis: 8000, SessionID: c.SessionID,
+		Password: c.Password,
+	})
+	p.fact("reconnect with other timeout 8000 -> %d sid same %s", d.TimeoutMillis,
+		truth(d.SessionID == c.SessionID))
 	w = p.connect(wire.ConnectRequest{TimeoutMillis: 10000, SessionID: 0x123456, Password: wrong})
 	p.fact("unknown session, bad pw: timeout %d sid %d", w.TimeoutMillis, w.SessionID)
 	zxid := d.call(read(wire.OpExists, "/")).Zxid
 	p.fact("read zxid>0 %s", truth(zxid > 0))
-	if ahead := p.connect(wire.ConnectRequest{TimeoutMillis: 10000, LastZxidSeen: zxid + 1000}); ahead.err == nil {
+	if ahead := p.connect(wire.ConnectRequest{TimeoutMillis: 10000, LastZxidSeen: zxid +
+		1000}); ahead.err == nil {
 		p.fact("client zxid ahead: accepted")
 	} else {
 		p.fact("client zxid ahead: closed without reply %s", ending(ahead.err))

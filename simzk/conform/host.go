@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// A ServerError says that a server cannot be compared: there is none at the address, or it does not answer any more.
+// A ServerError says that a server cannot be compared: there is none at the address, or it does not
+// answer any more.
 type ServerError struct {
 	Address string
 	Err     error
@@ -17,8 +18,8 @@ func (e *ServerError) Error() string { return e.Address + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// A host is a server that sessions are opened with. Once it is lost, which its sessions notice, its context has ended,
-// and thus all that is done with it fails at once.
+// A host is a server that sessions are opened with. Once it is lost, which its sessions notice, its
+// context has ended, and thus all that is done with it fails at once.
 type host struct {
 	ctx     context.Context
 	address string
@@ -30,7 +31,8 @@ func newHost(ctx context.Context, address string) *host {
 	return &host{ctx: ctx, address: address, lose: lose}
 }
 
-// lost returns the [ServerError] of a server that is lost, and nil of one that is there as far as is known.
+// lost returns the [ServerError] of a server that is lost, and nil of one that is there as far as
+// is known.
 func (h *host) lost() error {
 	if lost, ok := errors.AsType[*ServerError](context.Cause(h.ctx)); ok {
 		return lost
@@ -43,7 +45,8 @@ func (h *host) lasting() *host {
 	return &host{ctx: context.WithoutCancel(h.ctx), address: h.address, lose: h.lose}
 }
 
-// check loses a server that does not answer the first record of a client. It must have told what is asked of it.
+// check loses a server that does not answer the first record of a client. It must have told what is
+// asked of it.
 func (h *host) check() {
 	s := connect(h, newSession())
 	if s.err != nil && h.ctx.Err() == nil {

@@ -22,7 +22,8 @@ func lost(t *testing.T, err error, address string) {
 	}
 }
 
-// TestServerEnds lets a server end amid the facts, and amid random operations, which is no difference.
+// TestServerEnds lets a server end amid the facts, and amid random operations, which is no
+// difference.
 func TestServerEnds(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -65,8 +66,10 @@ func TestServerEnds(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			server, err := tcp.Start(tcp.Config{Cluster: simzk.Config{ExtendedTypes: true,
-				SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU="}}, "127.0.0.1:0")
+			server, err := tcp.Start(tcp.Config{Cluster: simzk.Config{
+				ExtendedTypes: true,
+				SuperDigest:   "super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
+			}}, "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +88,8 @@ func TestSilentServer(t *testing.T) {
 	}
 	defer listener.Close()
 	silent := listener.Addr().String()
-	lost(t, conform.Facts(t.Context(), silent, func(fact string) { t.Error("a fact of a silent server:", fact) }), silent)
+	lost(t, conform.Facts(t.Context(), silent,
+		func(fact string) { t.Error("a fact of a silent server:", fact) }), silent)
 	_, _, err = conform.Differ(t.Context(), options(startSimulation(t, simzk.V38), silent))
 	lost(t, err, silent)
 

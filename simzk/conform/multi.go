@@ -8,7 +8,8 @@ func (p *probe) multi() {
 	root := p.createRoot(c, "m")
 	run := func(ops ...*wire.Request) string { return resultList(c.call(multi(ops...))) }
 
-	p.fact("ok: %s", run(create(root+"/a"), setSome(root+"/a"), check(root+"/a", 1), deleteNode(root+"/a")))
+	p.fact("ok: %s", run(create(root+"/a"), setSome(root+"/a"), check(root+"/a", 1),
+		deleteNode(root+"/a")))
 	p.fact("empty: %s", run())
 	before := p.zxid(c)
 	p.fact("fail 2nd of 3: %s", run(create(root+"/a"), deleteNode(root+"/none"), create(root+"/b")))
@@ -24,7 +25,13 @@ func (p *probe) multi() {
 	x, y := c.call(read(wire.OpExists, root+"/x")), c.call(read(wire.OpExists, root+"/y"))
 	p.fact("same czxid in a multi: %s", truth(x.Stat.Czxid == y.Stat.Czxid))
 	p.fact("bad op type in multi: %s", run(read(wire.OpGetData, root)))
-	r := c.call(&wire.Request{Op: wire.OpMultiRead, Ops: []wire.Request{{Op: wire.OpGetData, Path: root}, {Op: wire.OpGetChildren, Path: root + "/none"}}})
+	r := c.call(&wire.Request{
+		Op: wire.OpMultiRead,
+		Ops: []wire.Request{
+			{Op: wire.OpGetData, Path: root},
+			{Op: wire.OpGetChildren, Path: root + "/none"},
+		},
+	})
 	p.fact("multiRead: err %v bodylen>0 %s", r, truth(r.length > 0))
 
 	w := p.open()
@@ -32,5 +39,6 @@ func (p *probe) multi() {
 	w.call(watch(wire.OpGetChildren, root))
 	p.fact("watch set")
 	p.fact("%s", run(create(root+"/z"), setSome(root+"/x"), deleteNode(root+"/z")))
-	p.fact("events from one multi (create z, set x, delete z) to data(x)+child(root): %s", eventList(w.takeEvents()))
+	p.fact("events from one multi (create z, set x, delete z) to data(x)+child(root): %s",
+		eventList(w.takeEvents()))
 }

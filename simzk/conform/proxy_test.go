@@ -12,15 +12,19 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A saboteur sits on one connection to a server and changes what it carries. Each of its functions may be nil.
+// A saboteur sits on one connection to a server and changes what it carries. Each of its functions
+// may be nil.
 type saboteur struct {
 	request func(*wire.Request)
 	reply   func(wire.Op, *wire.Reply)
-	frame   func(frame []byte, event bool) [][]byte // returns what is sent instead of a frame of the server
-	first   func() bool                             // tells whether the server's first frame is passed on
+	// returns what is sent instead of a frame of the server
+	frame func(frame []byte, event bool) [][]byte
+	// tells whether the server's first frame is passed on
+	first func() bool
 }
 
-// startProxy starts a proxy to a server, with a saboteur for every connection, and returns its address.
+// startProxy starts a proxy to a server, with a saboteur for every connection, and returns its
+// address.
 func startProxy(t *testing.T, server string, newSaboteur func() saboteur) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +66,8 @@ func proxy(client net.Conn, address string, s saboteur) {
 	requests.Wait()
 }
 
-// forward passes frames on, the first as it is, if at all, and what change makes of the others, until one side closes.
+// forward passes frames on, the first as it is, if at all, and what change makes of the others,
+// until one side closes.
 func forward(from io.Reader, to io.Writer, passes func() bool, change func([]byte) [][]byte) {
 	for first := true; ; first = false {
 		frame, err := wire.ReadFrame(from, nil, wire.MaxFrame)
@@ -114,8 +119,10 @@ func (l *link) fromServer(frame []byte) [][]byte {
 		l.pending = slices.Delete(l.pending, 0, 1)
 		l.mu.Unlock()
 		var before, r wire.Reply
-		if l.reply != nil && wire.DecodeReply(frame, op, &r) == nil && wire.DecodeReply(frame, op, &before) == nil {
-			// The encoding of some errors has more than a reply holds, so what is not changed must not be encoded again.
+		if l.reply != nil && wire.DecodeReply(frame, op, &r) == nil &&
+			wire.DecodeReply(frame, op, &before) == nil {
+			// The encoding of some errors has more than a reply holds, so what is not changed must not be
+			// encoded again.
 			if l.reply(op, &r); !reflect.DeepEqual(r, before) {
 				frame = wire.AppendReply(nil, op, &r)
 			}
@@ -132,7 +139,8 @@ func TestProxy(t *testing.T) {
 	server := startProxy(t, startReal(t), func() saboteur {
 		return saboteur{request: func(*wire.Request) {}, reply: func(wire.Op, *wire.Reply) {}}
 	})
-	if difference, _, err := conform.Differ(t.Context(), options(server, startReal(t))); difference != nil || err != nil {
+	if difference, _, err := conform.Differ(t.Context(),
+		options(server, startReal(t))); difference != nil || err != nil {
 		t.Error(difference, err)
 	}
 }

@@ -18,10 +18,11 @@ const (
 	renew                  // closes its session and opens another
 )
 
-// A step is one action of one client. Its request is a template, because it is chosen before anything has been answered:
-// a path that begins with $ is below the run's root, wherever that is; one that begins with ?N is at or below the
-// sequential node that was created N before the latest; knownVersion is the version that the node was last seen to have;
-// and a negative zxid counts back from the latest one seen.
+// A step is one action of one client. Its request is a template, because it is chosen before
+// anything has been answered: a path that begins with $ is below the run's root, wherever that is;
+// one that begins with ?N is at or below the sequential node that was created N before the latest;
+// knownVersion is the version that the node was last seen to have; and a negative zxid counts back
+// from the latest one seen.
 //
 // So steps can be left out, and the rest still makes sense.
 type step struct {
@@ -48,7 +49,8 @@ type generator struct {
 	dropped [clients]bool // the client has lost its watches with its connection
 }
 
-// randomSteps chooses the steps of one epoch. The same seeds and the same options give the same steps.
+// randomSteps chooses the steps of one epoch. The same seeds and the same options give the same
+// steps.
 func randomSteps(seed, epoch uint64, count int, options Options) []step {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, epoch)), options: options}
 	g.longest = 2 << g.IntN(6)
@@ -109,8 +111,14 @@ func init() { // the kinds of requests include multi, which chooses among the ki
 		{3, (*generator).multiRead},
 		{3, (*generator).setWatches},
 		{5, func(g *generator) *wire.Request { return watches(wire.OpAddWatch, g.path(), g.mode(0, 1)) }},
-		{4, func(g *generator) *wire.Request { return watches(wire.OpRemoveWatches, g.anyPath(), g.mode(1, 2, 3)) }},
-		{3, func(g *generator) *wire.Request { return watches(wire.OpCheckWatches, g.anyPath(), g.mode(1, 2, 3)) }},
+		{4, func(g *generator) *wire.Request {
+			return watches(wire.OpRemoveWatches, g.anyPath(),
+				g.mode(1, 2, 3))
+		}},
+		{3, func(g *generator) *wire.Request {
+			return watches(wire.OpCheckWatches, g.anyPath(),
+				g.mode(1, 2, 3))
+		}},
 		{2, func(g *generator) *wire.Request { return read(wire.OpSync, g.anyPath()) }},
 		{1, func(g *generator) *wire.Request { return read(wire.OpGetEphemerals, g.validPath()) }},
 		{1, func(g *generator) *wire.Request { return read(wire.OpGetAllChildrenNumber, g.anyPath()) }},
@@ -148,17 +156,20 @@ func one[T any](g *generator, choices ...T) T {
 	return choices[g.IntN(len(choices))]
 }
 
-// path chooses among few paths, so that clients often meet at the same, and now and then among those that are refused.
-// None is outside the root, where not all that is seen is the run's own doing.
+// path chooses among few paths, so that clients often meet at the same, and now and then among
+// those that are refused. None is outside the root, where not all that is seen is the run's own
+// doing.
 func (g *generator) path() string {
 	if g.percent(3) {
-		return one(g, "a", "$/", "$//a", "$/a/", "$/./a", "$/a/../b", "$/a/..", "$/\x01", "$/a\x00", "$/\ud7ff", "$/\uf000", "$/é",
+		return one(g, "a", "$/", "$//a", "$/a/", "$/./a", "$/a/../b", "$/a/..", "$/\x01", "$/a\x00",
+			"$/\ud7ff", "$/\uf000", "$/é",
 			"$/\ufffd", "$/\U0001f600")
 	}
 	return g.validPath()
 }
 
-// anyPath is path, or null. A real server does not get over the end of a connection with a null watch that stays.
+// anyPath is path, or null. A real server does not get over the end of a connection with a null
+// watch that stays.
 func (g *generator) anyPath() string {
 	if g.percent(1) {
 		return wire.Null
@@ -240,7 +251,8 @@ func (g *generator) create() *wire.Request {
 }
 
 func sequential(flags int32) bool {
-	return flags == wire.PersistentSequential || flags == wire.EphemeralSequential || flags == wire.PersistentSeqTTL
+	return flags == wire.PersistentSequential || flags == wire.EphemeralSequential ||
+		flags == wire.PersistentSeqTTL
 }
 
 func (g *generator) flags() int32 {
@@ -261,8 +273,9 @@ func (g *generator) flags() int32 {
 	return one[int32](g, -1, 7, 99)
 }
 
-// lifetime chooses flags, and a lifetime that is over long after the run. Some are refused, but never flags without a
-// lifetime together with -1: release 3.8.0 accepts them, ends, and ends again whenever it is started with that log.
+// lifetime chooses flags, and a lifetime that is over long after the run. Some are refused, but
+// never flags without a lifetime together with -1: release 3.8.0 accepts them, ends, and ends again
+// whenever it is started with that log.
 func (g *generator) lifetime() (flags int32, milliseconds int64) {
 	const longest = 0xffffffffff
 	flags, milliseconds = one(g, wire.PersistentTTL, wire.PersistentSeqTTL), longest-g.Int64N(1000)
@@ -298,11 +311,21 @@ func (g *generator) acl() []wire.ACL {
 		return nil
 	}
 	identities := []wire.ACL{
-		{Scheme: "world", ID: "anyone"}, {Scheme: "auth"}, {Scheme: "digest", ID: digest("u", "p")}, {Scheme: "digest", ID: digest("v", "q")},
-		{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "ip", ID: "10.0.0.1"}, {Scheme: "ip", ID: "127.0.0.0/8"},
+		{Scheme: "world", ID: "anyone"},
+		{Scheme: "auth"},
+		{Scheme: "digest", ID: digest("u", "p")},
+		{Scheme: "digest", ID: digest("v", "q")},
+		{Scheme: "ip", ID: "127.0.0.1"},
+		{Scheme: "ip", ID: "10.0.0.1"},
+		{Scheme: "ip", ID: "127.0.0.0/8"},
 	}
 	if g.percent(5) {
-		identities = []wire.ACL{{Scheme: "world", ID: "nobody"}, {Scheme: "nosuch", ID: "x"}, {Scheme: "ip", ID: "x"}, {Scheme: "digest", ID: "x"}}
+		identities = []wire.ACL{
+			{Scheme: "world", ID: "nobody"},
+			{Scheme: "nosuch", ID: "x"},
+			{Scheme: "ip", ID: "x"},
+			{Scheme: "digest", ID: "x"},
+		}
 	}
 	list := []wire.ACL{{Perms: wire.PermAll, Scheme: "digest", ID: digest(keeperUser, keeperPassword)}}
 	for range 1 + g.IntN(3) {
@@ -313,7 +336,8 @@ func (g *generator) acl() []wire.ACL {
 	return list
 }
 
-// setACL mostly leaves nodes, and the root above all, open to everybody, lest nothing else succeeds.
+// setACL mostly leaves nodes, and the root above all, open to everybody, lest nothing else
+// succeeds.
 func (g *generator) setACL() *wire.Request {
 	r := setACL(g.anyPath(), g.version(), open...)
 	if g.percent(50) && (r.Path != "$" || g.percent(10)) {
@@ -354,7 +378,8 @@ func (g *generator) multiRead() *wire.Request {
 	return r
 }
 
-// setWatches chooses what a client sends after a reconnect, though clients that have watches may send it too.
+// setWatches chooses what a client sends after a reconnect, though clients that have watches may
+// send it too.
 func (g *generator) setWatches() *wire.Request {
 	paths := func(choose func() string) []string {
 		var list []string
@@ -363,8 +388,10 @@ func (g *generator) setWatches() *wire.Request {
 		}
 		return list
 	}
-	r := &wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: -g.Int64N(30),
-		Data: paths(g.anyPath), Exist: paths(g.anyPath), Child: paths(g.anyPath)}}
+	r := &wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{
+		RelativeZxid: -g.Int64N(30),
+		Data:         paths(g.anyPath), Exist: paths(g.anyPath), Child: paths(g.anyPath),
+	}}
 	if g.percent(50) {
 		r.Op, r.Watches.Persistent, r.Watches.Recursive = wire.OpSetWatches2, paths(g.path), paths(g.path)
 	}

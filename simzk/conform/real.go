@@ -19,20 +19,25 @@ import (
 // ErrNotInstalled says that this machine has no ZooKeeper that [StartReal] could start.
 var ErrNotInstalled = errors.New("ZooKeeper is not installed")
 
-// jars is where Debian's package zookeeper puts the server and what it needs; their manifests name the rest.
+// jars is where Debian's package zookeeper puts the server and what it needs; their manifests name
+// the rest.
 const jars = "/usr/share/java"
 
 // startTime is how long a server may take until it serves.
 const startTime = 30 * time.Second
 
-// StartReal starts a single ZooKeeper server of Debian's package on a free port of the loopback interface, with its data,
-// its configuration and its logs in a directory that must exist, and returns when it serves. It has the settings under
-// which the facts on file were found: a tick of two seconds, TTL nodes enabled, and the superuser super:test. It never
-// deletes containers, so that they do not disappear amid a comparison. The function that it returns ends the server, as
+// StartReal starts a single ZooKeeper server of Debian's package on a free port of the loopback
+// interface, with its data, its configuration and its logs in a directory that must exist, and
+// returns when it serves. It has the settings under which the facts on file were found: a tick of
+// two seconds, TTL nodes enabled, and the superuser super:test. It never deletes containers, so
+// that they do not disappear amid a comparison. The function that it returns ends the server, as
 // does the end of the context.
 //
-// The error is [ErrNotInstalled] where there is no java or no such package, and the context's if that has ended.
-func StartReal(ctx context.Context, directory string) (address string, stop func() error, err error) {
+// The error is [ErrNotInstalled] where there is no java or no such package, and the context's if
+// that has ended.
+func StartReal(ctx context.Context, directory string) (address string, stop func() error,
+	err error,
+) {
 	java, classPath, err := findReal()
 	if err != nil {
 		return "", nil, err
@@ -51,7 +56,8 @@ func StartReal(ctx context.Context, directory string) (address string, stop func
 func findReal() (java, classPath string, err error) {
 	java, err = exec.LookPath("java")
 	if err != nil {
-		return "", "", fmt.Errorf("%w: no java command, Debian's package zookeeper brings one", ErrNotInstalled)
+		return "", "", fmt.Errorf("%w: no java command, Debian's package zookeeper brings one",
+			ErrNotInstalled)
 	}
 	var paths []string
 	for _, name := range []string{"zookeeper", "slf4j-api", "slf4j-log4j12", "log4j-1.2"} {
@@ -64,7 +70,9 @@ func findReal() (java, classPath string, err error) {
 	return java, strings.Join(paths, string(os.PathListSeparator)), nil
 }
 
-func startReal(ctx context.Context, directory, java, classPath string) (address string, stop func() error, err error) {
+func startReal(ctx context.Context, directory, java, classPath string) (address string,
+	stop func() error, err error,
+) {
 	address, err = freeAddress()
 	if err != nil {
 		return "", nil, err
@@ -81,7 +89,8 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 		// As few threads as possible hand a request on, which is what it waits for most.
 		"-Dzookeeper.nio.numWorkerThreads=0", "-Dzookeeper.nio.numSelectorThreads=1", "-XX:+UseSerialGC",
 		"-Dznode.container.checkIntervalMs=2000000000",
-		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(directory, "zoo.cfg"))
+		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+		filepath.Join(directory, "zoo.cfg"))
 	command.Stdout, command.Stderr = output, output
 	if err := command.Start(); err != nil {
 		return "", nil, err
@@ -115,19 +124,22 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// configureReal writes the server's configuration. Without forced writes to the disk it is several times as fast.
+// configureReal writes the server's configuration. Without forced writes to the disk it is several
+// times as fast.
 func configureReal(directory, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
 	}
 	configuration := strings.Join([]string{
-		"tickTime=2000", "dataDir=" + filepath.Join(directory, "data"), "clientPort=" + port, "clientPortAddress=" + host,
+		"tickTime=2000", "dataDir=" + filepath.Join(directory, "data"), "clientPort=" + port,
+		"clientPortAddress=" + host,
 		"admin.enableServer=false", "4lw.commands.whitelist=*", "maxClientCnxns=0", "forceSync=no", "",
 	}, "\n")
 	logging := strings.Join([]string{
 		"log4j.rootLogger=ERROR, F", "log4j.appender.F=org.apache.log4j.FileAppender",
-		"log4j.appender.F.File=" + filepath.Join(directory, "zookeeper.log"), "log4j.appender.F.layout=org.apache.log4j.PatternLayout",
+		"log4j.appender.F.File=" + filepath.Join(directory, "zookeeper.log"),
+		"log4j.appender.F.layout=org.apache.log4j.PatternLayout",
 		"log4j.appender.F.layout.ConversionPattern=%d %p %c %m%n", "",
 	}, "\n")
 	return errors.Join(

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 
-// startReal starts a ZooKeeper server for a test and returns its address. Where there is none to start the test is
-// skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
+// startReal starts a ZooKeeper server for a test and returns its address. Where there is none to
+// start the test is skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
 func startReal(t *testing.T) string {
 	t.Helper()
 	address, stop, err := conform.StartReal(t.Context(), t.TempDir())
@@ -29,7 +29,8 @@ func startReal(t *testing.T) string {
 
 func TestStartRealNotInstalled(t *testing.T) {
 	t.Setenv("PATH", "")
-	if _, _, err := conform.StartReal(t.Context(), t.TempDir()); !errors.Is(err, conform.ErrNotInstalled) {
+	if _, _, err := conform.StartReal(t.Context(), t.TempDir()); !errors.Is(err,
+		conform.ErrNotInstalled) {
 		t.Errorf("StartReal without java: %v, want %v", err, conform.ErrNotInstalled)
 	}
 }

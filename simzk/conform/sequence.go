@@ -15,7 +15,8 @@ func (p *probe) sequence() {
 	}
 	persistent := func() string { return next("n-", wire.PersistentSequential) }
 
-	p.fact("seq first three: %s %s %s", persistent(), persistent(), next("m-", wire.EphemeralSequential))
+	p.fact("seq first three: %s %s %s", persistent(), persistent(),
+		next("m-", wire.EphemeralSequential))
 	c.call(create(root + "/plain"))
 	p.fact("after a plain create: %s", persistent())
 	c.call(deleteNode(root + "/plain"))
@@ -31,7 +32,8 @@ func (p *probe) sequence() {
 	d.close()
 	p.fact("after an ephemeral came and went with its session: %s", persistent())
 	one := createFlags(root+"/k-", wire.PersistentSequential)
-	p.fact("failed multi with 2 seq creates: err %v", c.call(multi(one, one, deleteNode(root+"/missing"))))
+	p.fact("failed multi with 2 seq creates: err %v",
+		c.call(multi(one, one, deleteNode(root+"/missing"))))
 	p.fact("after it: %s", persistent())
 	r := c.call(read(wire.OpExists, root))
 	p.fact("parent cversion %d nchild %d", r.Stat.Cversion, r.Stat.NumChildren)

@@ -25,11 +25,17 @@ func (p *probe) setWatches() {
 	}
 
 	w := p.open()
-	r := w.call(&wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: then,
-		Data: below("d0", "d1", "d2"), Exist: below("e0", "e1", "e2"), Child: below("c0", "c1", "c2")}})
+	r := w.call(&wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{
+		RelativeZxid: then,
+		Data:         below("d0", "d1", "d2"), Exist: below("e0", "e1", "e2"),
+		Child: below("c0", "c1", "c2"),
+	}})
 	p.fact("setWatches err %v bodylen %d stream: %s", r, r.length, list(w.order, quote))
 	w.events = nil
-	for _, r := range []*wire.Request{setSome(root + "/d0"), create(root + "/c0/k"), create(root + "/e0"), create(root + "/e2")} {
+	for _, r := range []*wire.Request{
+		setSome(root + "/d0"), create(root + "/c0/k"),
+		create(root + "/e0"), create(root + "/e2"),
+	} {
 		c.call(r)
 	}
 	p.fact("armed ones then fire: %s", eventList(w.takeEvents()))
@@ -37,11 +43,17 @@ func (p *probe) setWatches() {
 	c.call(deleteNode(root + "/d0"))
 	c.call(create(root + "/d0"))
 	w.order = nil
-	w.call(&wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: then, Data: below("d0")}})
+	w.call(&wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{
+		RelativeZxid: then,
+		Data:         below("d0"),
+	}})
 	p.fact("delete+recreate, then setWatches at old zxid: %s", list(w.order, quote))
 	now := p.zxid(c)
 	w.order = nil
-	w.call(&wire.Request{Op: wire.OpSetWatches2, Watches: &wire.Watches{RelativeZxid: now, Persistent: []string{root}}})
+	w.call(&wire.Request{Op: wire.OpSetWatches2, Watches: &wire.Watches{
+		RelativeZxid: now,
+		Persistent:   []string{root},
+	}})
 	c.call(create(root + "/n1"))
 	p.fact("setWatches2 persistent: %s %s", list(w.order, quote), eventList(w.takeEvents()))
 }

@@ -14,11 +14,12 @@ const (
 	lastSteps = 20
 )
 
-// reproduce does the steps up to a difference again and leaves out as many as possible. So many operations preceded the
-// epoch.
+// reproduce does the steps up to a difference again and leaves out as many as possible. So many
+// operations preceded the epoch.
 //
-// Sending operations together is faster; sending the few that are left one by one tells better which of them it is. The
-// error is that of an epoch that could not be done, unless the context has ended: the difference is none the less one.
+// Sending operations together is faster; sending the few that are left one by one tells better
+// which of them it is. The error is that of an epoch that could not be done, unless the context has
+// ended: the difference is none the less one.
 func (d *differ) reproduce(steps []step, found *Difference, before int) (*Difference, error) {
 	stats := d.stats
 	defer func() { d.stats = stats }()
@@ -77,8 +78,8 @@ func (s *shrinker) try(steps []step) bool {
 	return true
 }
 
-// shrink leaves out whole kinds of steps, and then ever fewer steps at a time, from the end, until no single one can be
-// left out.
+// shrink leaves out whole kinds of steps, and then ever fewer steps at a time, from the end, until
+// no single one can be left out.
 func (s *shrinker) shrink() {
 	s.kinds(func(s step) string { return fmt.Sprint("client ", s.client) })
 	s.kinds(func(s step) string {

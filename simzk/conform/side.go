@@ -16,9 +16,9 @@ import (
 // sessionTimeout is what clients ask for. No session may expire within an epoch.
 const sessionTimeout = 30000
 
-// A side is one of the two servers that are compared, the clients that speak to it, and what it takes to express its
-// answers in terms that do not depend on the server: paths below the root, zxids since the root's creation, sessions by
-// the order in which they were opened.
+// A side is one of the two servers that are compared, the clients that speak to it, and what it
+// takes to express its answers in terms that do not depend on the server: paths below the root,
+// zxids since the root's creation, sessions by the order in which they were opened.
 type side struct {
 	host     *host
 	root     string
@@ -39,14 +39,16 @@ func begin(ctx context.Context, address string) (_ *side, err error) {
 	}()
 	keeper := s.openKeeper()
 	if keeper.err != nil {
-		return nil, cmp.Or(s.host.lost(), error(&ServerError{address, fmt.Errorf("no session: %w", keeper.err)}))
+		return nil, cmp.Or(s.host.lost(),
+			error(&ServerError{address, fmt.Errorf("no session: %w", keeper.err)}))
 	}
-	// The server gives every session another id, so this root is new. Roots on both sides are of the same length, and so
-	// must be all that they answer.
+	// The server gives every session another id, so this root is new. Roots on both sides are of the
+	// same length, and so must be all that they answer.
 	s.root = fmt.Sprintf("/differ-%016x", uint64(keeper.SessionID))
 	r := keeper.call(create(s.root))
 	if r.err != nil || r.Code != wire.OK {
-		return nil, cmp.Or(s.host.lost(), error(&ServerError{address, fmt.Errorf("it does not create %s: %v", s.root, r)}))
+		return nil, cmp.Or(s.host.lost(),
+			error(&ServerError{address, fmt.Errorf("it does not create %s: %v", s.root, r)}))
 	}
 	s.base = r.Zxid - 1
 	keeper.close()
@@ -59,11 +61,14 @@ func (s *side) openKeeper() *session {
 }
 
 func newSession() *wire.ConnectRequest {
-	return &wire.ConnectRequest{TimeoutMillis: sessionTimeout, Password: make([]byte, 16), HasReadOnly: true}
+	return &wire.ConnectRequest{
+		TimeoutMillis: sessionTimeout, Password: make([]byte, 16),
+		HasReadOnly: true,
+	}
 }
 
-// end closes all sessions that are left, so that none expires within a later run, and deletes all nodes, even if the
-// context has ended.
+// end closes all sessions that are left, so that none expires within a later run, and deletes all
+// nodes, even if the context has ended.
 func (s *side) end() {
 	h := s.host
 	defer h.lose(nil)
@@ -95,8 +100,8 @@ func (s *side) request(client int, resume bool) *wire.ConnectRequest {
 	return r
 }
 
-// connect opens a connection for a client and returns what has come of it. A session that the server refuses to resume
-// has the id 0.
+// connect opens a connection for a client and returns what has come of it. A session that the
+// server refuses to resume has the id 0.
 func (s *side) connect(client int, resume bool) observation {
 	request := s.request(client, resume)
 	c := connect(s.host, request)
@@ -145,7 +150,8 @@ func (s *side) relative(path string) string {
 	return path
 }
 
-// zxid shows a transaction. The reply to an authentication has none, and neither have events up to release 3.8.
+// zxid shows a transaction. The reply to an authentication has none, and neither have events up to
+// release 3.8.
 func (s *side) zxid(zxid int64) int64 {
 	switch {
 	case zxid <= 0:
@@ -185,7 +191,8 @@ func (s *side) receive(client int, op wire.Op) observation {
 	return observation{reply: &r.Reply, length: r.length, op: op}
 }
 
-// collect reads the replies to requests of those types and the events before each. It ends early if the connection does.
+// collect reads the replies to requests of those types and the events before each. It ends early if
+// the connection does.
 func (s *side) collect(client int, ops ...wire.Op) []observation {
 	observations := make([]observation, 0, len(ops))
 	for len(ops) > 0 {
@@ -201,15 +208,16 @@ func (s *side) collect(client int, ops ...wire.Op) []observation {
 	return observations
 }
 
-// show replaces all of a reply that depends on the server. Lists of names, of ACLs and of identities come in the order of
-// a Java HashSet, which means nothing, and are sorted.
+// show replaces all of a reply that depends on the server. Lists of names, of ACLs and of
+// identities come in the order of a Java HashSet, which means nothing, and are sorted.
 func (s *side) show(r *wire.Reply) {
 	r.Zxid = s.zxid(r.Zxid)
 	r.Path = s.relative(r.Path)
 	s.showStat(&r.Stat)
 	s.showPaths(r.Children)
 	slices.SortFunc(r.ACL, func(a, b wire.ACL) int {
-		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Perms, b.Perms))
+		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.ID, b.ID),
+			cmp.Compare(a.Perms, b.Perms))
 	})
 	slices.SortFunc(r.Identities, func(a, b wire.Identity) int {
 		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.ID, b.ID))
@@ -229,7 +237,8 @@ func (s *side) showPaths(paths []string) {
 	slices.Sort(paths)
 }
 
-// showStat replaces times by whether they are what they have been: that of a transaction is the same wherever it shows.
+// showStat replaces times by whether they are what they have been: that of a transaction is the
+// same wherever it shows.
 func (s *side) showStat(stat *wire.Stat) {
 	if *stat == (wire.Stat{}) {
 		return
@@ -255,8 +264,8 @@ func (s *side) time(zxid, time int64) int64 {
 	return sameTime
 }
 
-// drop ends a client's connection and waits for the server to do the same, so that what the server does thereafter does
-// not depend on which of two connections it notices first.
+// drop ends a client's connection and waits for the server to do the same, so that what the server
+// does thereafter does not depend on which of two connections it notices first.
 func (s *side) drop(client int) observation {
 	c := s.clients[client]
 	if connection, ok := c.connection.(*net.TCPConn); ok && c.err == nil {

@@ -8,11 +8,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// startSimulation serves a simulated server with all that servers started by StartReal have, and returns its address.
+// startSimulation serves a simulated server with all that servers started by StartReal have, and
+// returns its address.
 func startSimulation(t *testing.T, version simzk.Version) string {
 	t.Helper()
 	server, err := tcp.Start(tcp.Config{Cluster: simzk.Config{
-		Version: version, ExtendedTypes: true, SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", // The password is test.
+		// The password is test.
+		Version: version, ExtendedTypes: true, SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
 	}}, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +38,8 @@ func TestFactsOfSimulation(t *testing.T) {
 	}
 }
 
-// The simulation does what a real server does. Longer runs are made by the command interlock conform.
+// The simulation does what a real server does. Longer runs are made by the command interlock
+// conform.
 func TestSimulationIsReal(t *testing.T) {
 	o := options(startSimulation(t, simzk.V38), startReal(t))
 	difference, stats, err := conform.Differ(t.Context(), o)
@@ -50,7 +53,8 @@ func TestSimulationIsReal(t *testing.T) {
 
 // The releases differ, and a comparison of the two finds it.
 func TestReleasesDiffer(t *testing.T) {
-	difference, _, err := conform.Differ(t.Context(), options(startSimulation(t, simzk.V38), startSimulation(t, simzk.V39)))
+	difference, _, err := conform.Differ(t.Context(), options(startSimulation(t, simzk.V38),
+		startSimulation(t, simzk.V39)))
 	if difference == nil || err != nil {
 		t.Errorf("releases 3.8 and 3.9: difference %v, error %v", difference, err)
 	}

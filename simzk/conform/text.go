@@ -43,7 +43,10 @@ func list[T any](items []T, write func(T) string) string {
 
 // eventList writes the type and the path of events.
 func eventList(events []wire.Event) string {
-	return list(events, func(e wire.Event) string { return fmt.Sprintf("(%d, %s)", e.Type, quote(e.Path)) })
+	return list(events, func(e wire.Event) string {
+		return fmt.Sprintf("(%d, %s)", e.Type,
+			quote(e.Path))
+	})
 }
 
 // resultList writes the results of a multi, or the code of one that was refused as a whole.

@@ -68,7 +68,8 @@ func (p *probe) orderOfEvents(c, w *session, root string) {
 	if events := w.takeEvents(); len(events) == 0 {
 		p.fact("event header: no event")
 	} else {
-		p.fact("event header: type %d state %d, header zxid is -1: %s", events[0].Type, events[0].State, truth(events[0].Zxid == -1))
+		p.fact("event header: type %d state %d, header zxid is -1: %s", events[0].Type, events[0].State,
+			truth(events[0].Zxid == -1))
 	}
 }
 
@@ -88,8 +89,10 @@ func (p *probe) persistentWatches(c, w *session, root string) {
 	c.call(setSome(root + "/p1"))
 	c.call(deleteNode(root + "/p1"))
 	p.fact("  events: %s", eventList(w.takeEvents()))
-	p.fact("removeWatches any(3): %v again: %v checkWatches: %v", w.call(watches(wire.OpRemoveWatches, root, wire.AnyWatcher)),
-		w.call(watches(wire.OpRemoveWatches, root, wire.AnyWatcher)), w.call(watches(wire.OpCheckWatches, root, wire.AnyWatcher)))
+	p.fact("removeWatches any(3): %v again: %v checkWatches: %v",
+		w.call(watches(wire.OpRemoveWatches, root, wire.AnyWatcher)),
+		w.call(watches(wire.OpRemoveWatches, root, wire.AnyWatcher)),
+		w.call(watches(wire.OpCheckWatches, root, wire.AnyWatcher)))
 	c.call(create(root + "/p1"))
 	p.fact("  events: %s", eventList(w.takeEvents()))
 

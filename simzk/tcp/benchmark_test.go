@@ -14,7 +14,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 	c, _ := open(b, address, 40*time.Second)
 	c.call(create("/a", nil, wire.Persistent))
 	for b.Loop() {
-		if reply := c.call(wire.Request{Op: wire.OpSetData, Path: "/a", Data: []byte("data"), Version: -1}); reply.Code != wire.OK {
+		if reply := c.call(wire.Request{
+			Op: wire.OpSetData, Path: "/a", Data: []byte("data"),
+			Version: -1,
+		}); reply.Code != wire.OK {
 			b.Fatal(reply.Code)
 		}
 	}

@@ -65,7 +65,8 @@ func dial(t testing.TB, address string) *raw {
 func greeting(timeout time.Duration) []byte {
 	frame, at := wire.BeginFrame(nil)
 	return wire.EndFrame(wire.AppendConnectRequest(frame, &wire.ConnectRequest{
-		TimeoutMillis: int32(timeout.Milliseconds()), Password: make([]byte, 16)}), at)
+		TimeoutMillis: int32(timeout.Milliseconds()), Password: make([]byte, 16),
+	}), at)
 }
 
 // framed is the frame of a request.
@@ -135,8 +136,8 @@ func (c *raw) reply(op wire.Op) *wire.Reply {
 	return reply
 }
 
-// awaitEnd returns what the server still sends before it ends the connection. Whether that is orderly depends on what
-// it has left unread.
+// awaitEnd returns what the server still sends before it ends the connection. Whether that is
+// orderly depends on what it has left unread.
 func (c *raw) awaitEnd() []byte {
 	c.t.Helper()
 	rest, err := io.ReadAll(c.conn)
@@ -148,8 +149,10 @@ func (c *raw) awaitEnd() []byte {
 
 // create returns a request for an open node.
 func create(path string, data []byte, flags int32) wire.Request {
-	return wire.Request{Op: wire.OpCreate, Path: path, Data: data, Flags: flags,
-		ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}}
+	return wire.Request{
+		Op: wire.OpCreate, Path: path, Data: data, Flags: flags,
+		ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}},
+	}
 }
 
 // word returns the answer to a four-letter word.
@@ -163,9 +166,11 @@ func word(t testing.TB, address, name string) string {
 // connect connects go-zookeeper/zk's own client and waits until it has a session.
 func connect(t testing.TB, timeout time.Duration, addresses ...string) (*zk.Conn, <-chan zk.Event) {
 	t.Helper()
-	// The client's own channel holds six events and drops the rest, which a test that is kept waiting would miss.
+	// The client's own channel holds six events and drops the rest, which a test that is kept waiting
+	// would miss.
 	events := make(chan zk.Event, 1024)
-	conn, _, err := zk.Connect(addresses, timeout, zk.WithLogger(discard{}), zk.WithEventCallback(func(e zk.Event) { events <- e }))
+	conn, _, err := zk.Connect(addresses, timeout, zk.WithLogger(discard{}),
+		zk.WithEventCallback(func(e zk.Event) { events <- e }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// handshakeTime is how long a client may take until it has asked for a session, unless the configuration says
-	// otherwise (zookeeper.nio.sessionlessCnxnTimeout).
+	// handshakeTime is how long a client may take until it has asked for a session, unless the
+	// configuration says otherwise (zookeeper.nio.sessionlessCnxnTimeout).
 	handshakeTime = 10 * time.Second
 	// drainTime is how long a client may take to read what was sent before its connection was closed.
 	drainTime = 5 * time.Second
@@ -37,7 +37,10 @@ type connection struct {
 }
 
 func newConnection(m *member, conn net.Conn, number uint64) *connection {
-	return &connection{member: m, conn: conn, number: number, made: time.Now(), outbox: newOutbox(), metrics: newMetrics()}
+	return &connection{
+		member: m, conn: conn, number: number, made: time.Now(), outbox: newOutbox(),
+		metrics: newMetrics(),
+	}
 }
 
 // run reads what the client sends until one of both ends the connection.
@@ -70,7 +73,8 @@ func (c *connection) begin() bool {
 	return true
 }
 
-// host returns the client's address as a server writes it, which is in full for IPv6 (java.net.Inet6Address).
+// host returns the client's address as a server writes it, which is in full for IPv6
+// (java.net.Inet6Address).
 func (c *connection) host() string {
 	address, err := netip.ParseAddr(host(c.conn.RemoteAddr()))
 	if err != nil || address.Is4() {
@@ -121,8 +125,8 @@ func (c *connection) converse(reader *bufio.Reader) {
 	}
 }
 
-// receive puts a frame before the server and lets it answer. It returns how long the client may be silent now, and
-// false if nothing more is to be read.
+// receive puts a frame before the server and lets it answer. It returns how long the client may be
+// silent now, and false if nothing more is to be read.
 func (c *connection) receive(frame []byte) (patience time.Duration, ok bool) {
 	arrived := time.Now()
 	s := c.member.server
@@ -147,8 +151,9 @@ func (c *connection) receive(frame []byte) (patience time.Duration, ok bool) {
 	return c.patience(), !c.ended
 }
 
-// patience returns how long the client may be silent. A session that nobody hears of ends earlier, and its connection
-// with it; what is left for this is a connection that has lost its session to another one.
+// patience returns how long the client may be silent. A session that nobody hears of ends earlier,
+// and its connection with it; what is left for this is a connection that has lost its session to
+// another one.
 func (c *connection) patience() time.Duration {
 	if c.metrics.timeout == 0 {
 		return c.member.server.config.Handshake

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Up starts a member's process, with the data that it had. It listens at the address or, if that is empty, where it
-// listened before.
+// Up starts a member's process, with the data that it had. It listens at the address or, if that is
+// empty, where it listened before.
 func (s *Server) Up(server int, address string) error {
 	err := s.change(server, func(m *member) error {
 		if m.listener != nil { // The address may be its own.
@@ -48,8 +48,8 @@ func (s *Server) UpOn(server int, listener net.Listener) error {
 	return err
 }
 
-// Kill ends a member's process at once: its connections break, and nobody can connect to it until [Server.Up]. A member
-// that does not run stays so.
+// Kill ends a member's process at once: its connections break, and nobody can connect to it until
+// [Server.Up]. A member that does not run stays so.
 func (s *Server) Kill(server int) error {
 	return s.change(server, func(m *member) error {
 		s.cluster.KillServer(server)
@@ -57,8 +57,8 @@ func (s *Server) Kill(server int) error {
 	})
 }
 
-// Wipe takes away the data of a member that does not run. All data is lost when no member has any, or when
-// a leader is elected of members that have none.
+// Wipe takes away the data of a member that does not run. All data is lost when no member has any,
+// or when a leader is elected of members that have none.
 func (s *Server) Wipe(server int) error {
 	return s.change(server, func(m *member) error {
 		if m.listener != nil {
@@ -69,8 +69,8 @@ func (s *Server) Wipe(server int) error {
 	})
 }
 
-// Cut cuts a member off from the others. Without a majority it serves nobody; it closes connections when it is spoken
-// to.
+// Cut cuts a member off from the others. Without a majority it serves nobody; it closes connections
+// when it is spoken to.
 func (s *Server) Cut(server int) error {
 	return s.change(server, func(*member) error {
 		s.cluster.CutServerOff(server)
@@ -86,7 +86,8 @@ func (s *Server) Heal(server int) error {
 	})
 }
 
-// Expire ends a session as if its client had been silent for too long, and reports whether there was one of that id.
+// Expire ends a session as if its client had been silent for too long, and reports whether there
+// was one of that id.
 func (s *Server) Expire(session int64) bool {
 	var found bool
 	s.do(func() { found = s.cluster.Expire(session) })

@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A Fleet is ensembles made from the configuration files of their servers, which are launched one by one, as the
-// processes of real servers are. Servers belong together if their configurations have a server.N line in common. An
-// ensemble serves once a majority of its members runs.
+// A Fleet is ensembles made from the configuration files of their servers, which are launched one
+// by one, as the processes of real servers are. Servers belong together if their configurations
+// have a server.N line in common. An ensemble serves once a majority of its members runs.
 //
-// The data is the fleet's own, in memory. A mark in a server's data directory says which are the server's: whoever
-// starts it again with the same directory finds them again, and whoever empties the directory has deleted them. The
-// methods of a fleet may be called by any goroutine.
+// The data is the fleet's own, in memory. A mark in a server's data directory says which are the
+// server's: whoever starts it again with the same directory finds them again, and whoever empties
+// the directory has deleted them. The methods of a fleet may be called by any goroutine.
 type Fleet struct {
 	config Config
 	name   string // what tells the marks of this fleet from those of others
@@ -42,8 +42,8 @@ type ensemble struct {
 	processes   map[int]chan struct{}
 }
 
-// NewFleet returns a fleet without a server. Of the configuration it takes the release, the rule for sequence numbers
-// and what servers say of their version.
+// NewFleet returns a fleet without a server. Of the configuration it takes the release, the rule
+// for sequence numbers and what servers say of their version.
 func NewFleet(config Config) *Fleet { return &Fleet{config: config, name: rand.Text()} }
 
 // A Process is a server of a fleet that runs.
@@ -57,8 +57,8 @@ type Process struct {
 // restartTime is how long a launch waits for an earlier process of the same server to be gone.
 const restartTime = 5 * time.Second
 
-// Launch starts a server. Its clients come by the listener, which the fleet closes; nil stands for one at the address of
-// the configuration.
+// Launch starts a server. Its clients come by the listener, which the fleet closes; nil stands for
+// one at the address of the configuration.
 func (f *Fleet) Launch(config *ServerConfig, listener net.Listener) (*Process, error) {
 	if listener == nil {
 		var err error
@@ -103,8 +103,8 @@ func (f *Fleet) launch(config *ServerConfig, listener net.Listener) (*Process, e
 	return p, nil
 }
 
-// await waits until a process has stopped, and returns false if that takes too long. The caller holds the lock, which
-// others have meanwhile.
+// await waits until a process has stopped, and returns false if that takes too long. The caller
+// holds the lock, which others have meanwhile.
 func (f *Fleet) await(stopped <-chan struct{}, over <-chan time.Time) bool {
 	f.mu.Unlock()
 	defer f.mu.Lock()
@@ -134,8 +134,8 @@ func (p *Process) stop() error {
 	return err
 }
 
-// find returns the ensemble to which a server belongs, its index there, and whether its data are known. The ensemble is
-// a new one if there is none.
+// find returns the ensemble to which a server belongs, its index there, and whether its data are
+// known. The ensemble is a new one if there is none.
 func (f *Fleet) find(config *ServerConfig) (e *ensemble, index int, known bool) {
 	f.forget()
 	for _, e := range f.ensembles {
@@ -173,13 +173,16 @@ func (e *ensemble) member(config *ServerConfig) int {
 
 func (f *Fleet) newEnsemble(config *ServerConfig) *ensemble {
 	c := f.config
-	c.Cluster.TickTime, c.Cluster.MinSessionTimeout, c.Cluster.MaxSessionTimeout = config.TickTime, config.MinTimeout, config.MaxTimeout
+	c.Cluster.TickTime, c.Cluster.MinSessionTimeout, c.Cluster.MaxSessionTimeout = config.TickTime,
+		config.MinTimeout, config.MaxTimeout
 	c.Cluster.Servers, c.Cluster.Members = 1, config.Members
 	c.Cluster.Reconfig, c.Cluster.LoneVoter = config.Reconfig, config.LoneVoter
 	c.Cluster.SuperDigest, c.Cluster.ExtendedTypes = config.SuperDigest, config.ExtendedTypes
 	f.last++
-	e := &ensemble{number: f.last, server: New(c), standalone: config.Standalone(), names: make(map[string]bool),
-		directories: make(map[int]string), processes: make(map[int]chan struct{})}
+	e := &ensemble{
+		number: f.last, server: New(c), standalone: config.Standalone(), names: make(map[string]bool),
+		directories: make(map[int]string), processes: make(map[int]chan struct{}),
+	}
 	for _, m := range config.Members {
 		e.names[name(m)] = true
 	}
@@ -200,7 +203,8 @@ func (f *Fleet) forget() {
 	})
 }
 
-// markPath is where a data directory says whose it is: among the server's data, so that it goes with them.
+// markPath is where a data directory says whose it is: among the server's data, so that it goes
+// with them.
 func markPath(directory string) string { return filepath.Join(directory, "version-2", "interlock") }
 
 func (f *Fleet) markOf(e *ensemble, index int) string {

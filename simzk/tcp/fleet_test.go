@@ -40,7 +40,8 @@ func configure(t *testing.T, directory string, id int, lines ...string) *tcp.Ser
 		t.Fatal(err)
 	}
 	path := filepath.Join(directory, "zoo.cfg")
-	lines = append(lines, "dataDir="+data, "tickTime=2000", "reconfigEnabled=true", "standaloneEnabled=false")
+	lines = append(lines, "dataDir="+data, "tickTime=2000", "reconfigEnabled=true",
+		"standaloneEnabled=false")
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func freePorts(t *testing.T, n int) []int {
 func members(ports []int) []string {
 	lines := make([]string, len(ports))
 	for i, port := range ports {
-		lines[i] = fmt.Sprintf("server.%d=127.0.0.1:%d:%d:participant;127.0.0.1:%d", i+1, port%30000+30000, port%30000+1000, port)
+		lines[i] = fmt.Sprintf("server.%d=127.0.0.1:%d:%d:participant;127.0.0.1:%d", i+1,
+			port%30000+30000, port%30000+1000, port)
 	}
 	return lines
 }
@@ -141,18 +143,22 @@ func TestLaunchRunning(t *testing.T) {
 }
 
 // launchEnsemble starts servers that form an ensemble.
-func launchEnsemble(t *testing.T, f *tcp.Fleet, n int) (configs []*tcp.ServerConfig, processes []*tcp.Process, addresses []string) {
+func launchEnsemble(t *testing.T, f *tcp.Fleet, n int) (configs []*tcp.ServerConfig,
+	processes []*tcp.Process, addresses []string,
+) {
 	t.Helper()
 	lines := members(freePorts(t, n))
 	for i := range n {
 		config := configure(t, t.TempDir(), i+1, lines...)
 		p := launch(t, f, config)
-		configs, processes, addresses = append(configs, config), append(processes, p), append(addresses, p.Address())
+		configs, processes, addresses = append(configs, config), append(processes, p),
+			append(addresses, p.Address())
 	}
 	return configs, processes, addresses
 }
 
-// TestLaunchEnsemble starts three servers, which serve once two of them run, and kills and starts them in turn.
+// TestLaunchEnsemble starts three servers, which serve once two of them run, and kills and starts
+// them in turn.
 func TestLaunchEnsemble(t *testing.T) {
 	f := newFleet(t)
 	lines := members(freePorts(t, 3))
@@ -162,7 +168,8 @@ func TestLaunchEnsemble(t *testing.T) {
 		configs[i] = configure(t, t.TempDir(), i+1, lines...)
 	}
 	processes[0] = launch(t, f, configs[0])
-	if answer := word(t, processes[0].Address(), "srvr"); !strings.HasPrefix(answer, "This ZooKeeper instance is not") {
+	if answer := word(t, processes[0].Address(), "srvr"); !strings.HasPrefix(answer,
+		"This ZooKeeper instance is not") {
 		t.Errorf("one of three says %q", answer)
 	}
 	processes[1] = launch(t, f, configs[1])
@@ -194,7 +201,8 @@ func TestTwoEnsembles(t *testing.T) {
 	f := newFleet(t)
 	ports := freePorts(t, 4)
 	first, second := members(ports[:2]), members(ports[2:])
-	a1, b1 := launch(t, f, configure(t, t.TempDir(), 1, first...)), launch(t, f, configure(t, t.TempDir(), 1, second...))
+	a1, b1 := launch(t, f, configure(t, t.TempDir(), 1, first...)),
+		launch(t, f, configure(t, t.TempDir(), 1, second...))
 	launch(t, f, configure(t, t.TempDir(), 2, first...))
 	launch(t, f, configure(t, t.TempDir(), 2, second...))
 	a, _ := open(t, a1.Address(), 10*time.Second)
@@ -205,11 +213,12 @@ func TestTwoEnsembles(t *testing.T) {
 	}
 }
 
-// TestLaunchWaits launches a server that still runs. Meanwhile its data are deleted, it is stopped, and another one is
-// launched, which makes the fleet forget it.
+// TestLaunchWaits launches a server that still runs. Meanwhile its data are deleted, it is stopped,
+// and another one is launched, which makes the fleet forget it.
 func TestLaunchWaits(t *testing.T) {
 	for range 20 {
-		again, other := configure(t, t.TempDir(), 0, "clientPort=0", "standaloneEnabled=true"), configure(t, t.TempDir(), 0, "clientPort=0")
+		again, other := configure(t, t.TempDir(), 0, "clientPort=0", "standaloneEnabled=true"),
+			configure(t, t.TempDir(), 0, "clientPort=0")
 		synctest.Test(t, func(t *testing.T) {
 			f := tcp.NewFleet(tcp.Config{})
 			first, err := f.Launch(again, newPipeListener())
@@ -247,7 +256,8 @@ func TestLaunchAfterClose(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Launch(configure(t, t.TempDir(), 0, "clientPort=0"), nil); !errors.Is(err, net.ErrClosed) {
+	if _, err := f.Launch(configure(t, t.TempDir(), 0, "clientPort=0"), nil); !errors.Is(err,
+		net.ErrClosed) {
 		t.Errorf("error %v", err)
 	}
 }

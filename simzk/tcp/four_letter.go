@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// A fourLetterWord writes what a member answers to a four-letter fourLetterWord. The caller holds the server's lock.
+// A fourLetterWord writes what a member answers to a four-letter fourLetterWord. The caller holds
+// the server's lock.
 type fourLetterWord func(w *strings.Builder, m *member)
 
-// words are the four-letter words. All are answered, while a real server's configuration has to name each
-// (4lw.commands.whitelist). The answers have the form of a real server's.
+// words are the four-letter words. All are answered, while a real server's configuration has to
+// name each (4lw.commands.whitelist). The answers have the form of a real server's.
 var fourLetterWords = map[string]fourLetterWord{
 	"ruok": imok,
 	"srvr": writeServer,
@@ -37,13 +38,17 @@ var fourLetterWords = map[string]fourLetterWord{
 // setTraceMask is the one word with an argument, of eight bytes.
 const setTraceMask = "stmk"
 
-// whileDown are the answers of a member that serves nobody to the words that it does not answer with notServing.
+// whileDown are the answers of a member that serves nobody to the words that it does not answer
+// with notServing.
 var whileDown = map[string]fourLetterWord{
 	"ruok": imok,
 	"envi": writeEnvironment,
 	"gtmk": writeTraceMask,
 	"isro": func(w *strings.Builder, _ *member) { w.WriteString("null") },
-	"hash": func(w *strings.Builder, _ *member) { w.WriteString(strings.TrimSuffix(notServing, "\n")) },
+	"hash": func(w *strings.Builder, _ *member) {
+		w.WriteString(strings.TrimSuffix(notServing,
+			"\n"))
+	},
 }
 
 // notServing is what a member that serves nobody answers.
@@ -88,9 +93,12 @@ func (s *Server) answer(m *member, name string) string {
 	return text.String()
 }
 
-func imok(w *strings.Builder, _ *member)           { w.WriteString("imok") }
-func writeReadOnly(w *strings.Builder, _ *member)  { w.WriteString("rw") }
-func writeTraceMask(w *strings.Builder, _ *member) { w.WriteString("306") } // what a real server traces
+func imok(w *strings.Builder, _ *member)          { w.WriteString("imok") }
+func writeReadOnly(w *strings.Builder, _ *member) { w.WriteString("rw") }
+
+// what a real server traces
+func writeTraceMask(w *strings.Builder, _ *member) { w.WriteString("306") }
+
 func writeDirectories(w *strings.Builder, _ *member) {
 	w.WriteString("datadir_size: 0\nlogdir_size: 0\n")
 }

@@ -20,17 +20,19 @@ func writeConnections(w *strings.Builder, m *member) {
 	w.WriteString("\n")
 }
 
-// writeBrief writes what is told of any connection. The number in brackets says whether the server reads from it.
+// writeBrief writes what is told of any connection. The number in brackets says whether the server
+// reads from it.
 func (c *connection) writeBrief(w *strings.Builder) {
 	reading := 0
 	if c.metrics.session != 0 {
 		reading = 1
 	}
-	fmt.Fprintf(w, " /%s[%d](queued=0,recved=%d,sent=%d", c.endpoint(), reading, c.received(), c.metrics.sent)
+	fmt.Fprintf(w, " /%s[%d](queued=0,recved=%d,sent=%d", c.endpoint(), reading, c.received(),
+		c.metrics.sent)
 }
 
-// received returns how many messages have come in. A connection without a session has mostly sent a word, which the
-// tally does not count.
+// received returns how many messages have come in. A connection without a session has mostly sent a
+// word, which the tally does not count.
 func (c *connection) received() int {
 	if c.metrics.session == 0 {
 		return max(1, c.metrics.received)
@@ -40,7 +42,8 @@ func (c *connection) received() int {
 
 func (c *connection) writeSession(w *strings.Builder) {
 	t := &c.metrics
-	fmt.Fprintf(w, ",sid=%s,lop=%s,est=%d,to=%d", hex(t.session), t.operation, c.made.UnixMilli(), t.timeout.Milliseconds())
+	fmt.Fprintf(w, ",sid=%s,lop=%s,est=%d,to=%d", hex(t.session), t.operation, c.made.UnixMilli(),
+		t.timeout.Milliseconds())
 	if t.xid >= 0 {
 		fmt.Fprintf(w, ",lcxid=0x%x", t.xid)
 	}
@@ -48,7 +51,8 @@ func (c *connection) writeSession(w *strings.Builder) {
 	if !t.replied.IsZero() {
 		replied = t.replied.Sub(c.member.server.started).Milliseconds()
 	}
-	fmt.Fprintf(w, ",lzxid=%s,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", hex(t.zxid), replied, t.latency.last,
+	fmt.Fprintf(w, ",lzxid=%s,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", hex(t.zxid), replied,
+		t.latency.last,
 		t.latency.min, t.latency.whole(), t.latency.max)
 }
 
@@ -64,7 +68,8 @@ func resetStatistics(w *strings.Builder, m *member) {
 	w.WriteString("Server stats reset.\n")
 }
 
-// writeDump writes the sessions and the connections of the member. A follower knows of sessions only how long they last.
+// writeDump writes the sessions and the connections of the member. A follower knows of sessions
+// only how long they last.
 func writeDump(w *strings.Builder, m *member) {
 	sessions := m.server.cluster.SessionList()
 	w.WriteString("SessionTracker dump:\n")
@@ -90,7 +95,8 @@ func writeDump(w *strings.Builder, m *member) {
 	queue.write(w, "Connections")
 }
 
-// expires returns when a server would drop the connection if it heard nothing more, rounded as a real server does.
+// expires returns when a server would drop the connection if it heard nothing more, rounded as a
+// real server does.
 func (c *connection) expires() time.Time {
 	at := c.made.Add(handshakeTime)
 	if c.metrics.timeout != 0 {
@@ -100,7 +106,8 @@ func (c *connection) expires() time.Time {
 }
 
 func writeEphemerals(w *strings.Builder, sessions []simzk.SessionInfo) {
-	owners := slices.DeleteFunc(slices.Clone(sessions), func(s simzk.SessionInfo) bool { return len(s.Ephemeral) == 0 })
+	owners := slices.DeleteFunc(slices.Clone(sessions),
+		func(s simzk.SessionInfo) bool { return len(s.Ephemeral) == 0 })
 	fmt.Fprintf(w, "Sessions with Ephemerals (%d):\n", len(owners))
 	for _, s := range owners {
 		fmt.Fprintf(w, "%s:\n", hex(s.ID))

@@ -31,15 +31,19 @@ func writeServerAndClients(w *strings.Builder, m *member) {
 
 func writeState(w *strings.Builder, m *member) {
 	s, cluster := &m.statistics, m.server.cluster
-	fmt.Fprintf(w, "Latency min/avg/max: %d/%s/%d\n", s.latency.min, decimal(s.latency.average()), s.latency.max)
-	fmt.Fprintf(w, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n", s.received, s.sent, len(m.connections))
+	fmt.Fprintf(w, "Latency min/avg/max: %d/%s/%d\n", s.latency.min, decimal(s.latency.average()),
+		s.latency.max)
+	fmt.Fprintf(w, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n", s.received, s.sent,
+		len(m.connections))
 	fmt.Fprintf(w, "Zxid: %s\nMode: %s\nNode count: %d\n", hex(cluster.Zxid()), m.state(), nodes(m))
 	if m.state() == Leader {
-		w.WriteString("Proposal sizes last/min/max: -1/-1/-1\n") // Nothing is sent between the simulated servers.
+		// Nothing is sent between the simulated servers.
+		w.WriteString("Proposal sizes last/min/max: -1/-1/-1\n")
 	}
 }
 
-// writeMonitor writes the values that the simulation has. A real server has some 500 more, of its own machinery.
+// writeMonitor writes the values that the simulation has. A real server has some 500 more, of its
+// own machinery.
 func writeMonitor(w *strings.Builder, m *member) {
 	value := func(name string, value any) { fmt.Fprintf(w, "zk_%s\t%v\n", name, value) }
 	s, cluster := &m.statistics, m.server.cluster
@@ -106,7 +110,8 @@ func writeConfiguration(w *strings.Builder, m *member) {
 	if high == 0 {
 		high = 20 * s.tick
 	}
-	fmt.Fprintf(w, "minSessionTimeout=%d\nmaxSessionTimeout=%d\n", low.Milliseconds(), high.Milliseconds())
+	fmt.Fprintf(w, "minSessionTimeout=%d\nmaxSessionTimeout=%d\n", low.Milliseconds(),
+		high.Milliseconds())
 	fmt.Fprintf(w, "clientPortListenBacklog=-1\nserverId=%d\n", m.serverID())
 }
 
@@ -122,6 +127,7 @@ func (m *member) serverID() int {
 func writeEnvironment(w *strings.Builder, m *member) {
 	name, _ := os.Hostname()
 	directory, _ := os.Getwd()
-	fmt.Fprintf(w, "Environment:\nzookeeper.version=%s\nhost.name=%s\ngo.version=%s\n", m.server.config.Version, name, runtime.Version())
+	fmt.Fprintf(w, "Environment:\nzookeeper.version=%s\nhost.name=%s\ngo.version=%s\n",
+		m.server.config.Version, name, runtime.Version())
 	fmt.Fprintf(w, "os.name=%s\nos.arch=%s\nuser.dir=%s\n", runtime.GOOS, runtime.GOARCH, directory)
 }

@@ -9,9 +9,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// watches returns the member's watches on data and existence, by path. A real server shows no others either.
+// watches returns the member's watches on data and existence, by path. A real server shows no
+// others either.
 func (m *member) watches() []simzk.WatchInfo {
-	return slices.DeleteFunc(m.server.cluster.WatchList(), func(w simzk.WatchInfo) bool { return w.Server != m.index || w.Children })
+	return slices.DeleteFunc(m.server.cluster.WatchList(),
+		func(w simzk.WatchInfo) bool { return w.Server != m.index || w.Children })
 }
 
 func writeWatchSummary(w *strings.Builder, m *member) {
@@ -20,7 +22,8 @@ func writeWatchSummary(w *strings.Builder, m *member) {
 	for _, watch := range watches {
 		clients[watch.Session], paths[watch.Path] = true, true
 	}
-	fmt.Fprintf(w, "%d connections watching %d paths\nTotal watches:%d\n", len(clients), len(paths), len(watches))
+	fmt.Fprintf(w, "%d connections watching %d paths\nTotal watches:%d\n", len(clients), len(paths),
+		len(watches))
 }
 
 func writeWatchesByPath(w *strings.Builder, m *member) {
@@ -37,7 +40,10 @@ func writeWatchesByPath(w *strings.Builder, m *member) {
 
 func writeWatchesByClient(w *strings.Builder, m *member) {
 	watches := m.watches()
-	slices.SortStableFunc(watches, func(a, b simzk.WatchInfo) int { return cmp.Compare(a.Session, b.Session) })
+	slices.SortStableFunc(watches, func(a, b simzk.WatchInfo) int {
+		return cmp.Compare(a.Session,
+			b.Session)
+	})
 	for i, watch := range watches {
 		if i == 0 || watch.Session != watches[i-1].Session {
 			fmt.Fprintf(w, "%s\n", hex(watch.Session))

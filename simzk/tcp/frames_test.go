@@ -25,8 +25,8 @@ func alive(t *testing.T, address string) {
 	c.awaitEnd()
 }
 
-// TestGarbage sends bytes that mean nothing, at the beginning and within a session. The server ends those connections,
-// and no others.
+// TestGarbage sends bytes that mean nothing, at the beginning and within a session. The server ends
+// those connections, and no others.
 func TestGarbage(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	random := rand.New(rand.NewPCG(1, 2))
@@ -65,7 +65,8 @@ func TestBytewise(t *testing.T) {
 // TestHalfFrames ends connections amid frames.
 func TestHalfFrames(t *testing.T) {
 	_, address := single(t, simzk.Config{})
-	whole := append(greeting(time.Second), framed(&wire.Request{Xid: 1, Op: wire.OpExists, Path: "/"})...)
+	whole := append(greeting(time.Second),
+		framed(&wire.Request{Xid: 1, Op: wire.OpExists, Path: "/"})...)
 	for length := range whole {
 		c := dial(t, address)
 		c.write(whole[:length])
@@ -75,7 +76,8 @@ func TestHalfFrames(t *testing.T) {
 	alive(t, address)
 }
 
-// TestPipelined sends requests and the end of the session without waiting for answers, all of which come.
+// TestPipelined sends requests and the end of the session without waiting for answers, all of which
+// come.
 func TestPipelined(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	c := dial(t, address)
@@ -103,7 +105,8 @@ func TestPipelined(t *testing.T) {
 	}
 }
 
-// TestFrameLength sends a frame of the greatest length, which is served, and others whose lengths end the connection.
+// TestFrameLength sends a frame of the greatest length, which is served, and others whose lengths
+// end the connection.
 func TestFrameLength(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	c, _ := open(t, address, time.Second)
@@ -112,7 +115,10 @@ func TestFrameLength(t *testing.T) {
 	if reply := c.call(r); reply.Code != wire.OK {
 		t.Errorf("a frame of %d bytes: %v", wire.MaxFrame, reply.Code)
 	}
-	if reply := c.call(wire.Request{Op: wire.OpGetData, Path: "/big"}); len(reply.Data) != len(r.Data) {
+	if reply := c.call(wire.Request{
+		Op:   wire.OpGetData,
+		Path: "/big",
+	}); len(reply.Data) != len(r.Data) {
 		t.Errorf("%d bytes, not %d", len(reply.Data), len(r.Data))
 	}
 	for _, length := range []uint32{wire.MaxFrame + 1, 1 << 31, 0xffffffff, 0x7fffffff} {
@@ -130,7 +136,8 @@ func TestFrameLength(t *testing.T) {
 	alive(t, address)
 }
 
-// TestWordInSession sends a four-letter word where it is the length of a frame, and too great a one.
+// TestWordInSession sends a four-letter word where it is the length of a frame, and too great a
+// one.
 func TestWordInSession(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	c, _ := open(t, address, time.Second)
@@ -140,7 +147,8 @@ func TestWordInSession(t *testing.T) {
 	}
 }
 
-// TestSlowReader asks for much and reads nothing, while another client is served. What was asked for comes in the end.
+// TestSlowReader asks for much and reads nothing, while another client is served. What was asked
+// for comes in the end.
 func TestSlowReader(t *testing.T) {
 	const size, reads = 1_000_000, 60
 	_, address := single(t, simzk.Config{})
@@ -162,15 +170,18 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestDeafWatcher sets a watch that stays and reads nothing of what it tells. The server drops the connection before
-// the messages take all of its memory, and nobody else waits.
+// TestDeafWatcher sets a watch that stays and reads nothing of what it tells. The server drops the
+// connection before the messages take all of its memory, and nobody else waits.
 func TestDeafWatcher(t *testing.T) {
 	s, address := single(t, simzk.Config{})
 	deaf, session := open(t, address, 40*time.Second)
 	busy, _ := open(t, address, 40*time.Second)
 	path := "/" + string(bytes.Repeat([]byte("x"), 500_000))
 	busy.call(create(path, nil, wire.Persistent))
-	if reply := deaf.call(wire.Request{Op: wire.OpAddWatch, Path: path, Mode: wire.PersistentWatch}); reply.Code != wire.OK {
+	if reply := deaf.call(wire.Request{
+		Op: wire.OpAddWatch, Path: path,
+		Mode: wire.PersistentWatch,
+	}); reply.Code != wire.OK {
 		t.Fatal(reply.Code)
 	}
 	dropped := func() bool {
@@ -185,15 +196,18 @@ func TestDeafWatcher(t *testing.T) {
 		if dropped() {
 			return
 		}
-		if reply := busy.call(wire.Request{Op: wire.OpSetData, Path: path, Version: -1}); reply.Code != wire.OK {
+		if reply := busy.call(wire.Request{
+			Op: wire.OpSetData, Path: path,
+			Version: -1,
+		}); reply.Code != wire.OK {
 			t.Fatal(reply.Code)
 		}
 	}
 	t.Error("the connection is never dropped")
 }
 
-// TestManyConnections opens ten thousand connections and drops them, some without a word, some amid the handshake, some
-// with a session. The server forgets them all.
+// TestManyConnections opens ten thousand connections and drops them, some without a word, some amid
+// the handshake, some with a session. The server forgets them all.
 func TestManyConnections(t *testing.T) {
 	const connections, workers = 10_000, 100
 	s, address := single(t, simzk.Config{})

@@ -35,7 +35,12 @@ func (l *pipeListener) Close() error {
 	return nil
 }
 
-func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2181} }
+func (l *pipeListener) Addr() net.Addr {
+	return &net.TCPAddr{
+		IP:   net.IPv4(127, 0, 0, 1),
+		Port: 2181,
+	}
+}
 
 // dial connects to whoever accepts.
 func (l *pipeListener) dial() net.Conn {
@@ -44,8 +49,8 @@ func (l *pipeListener) dial() net.Conn {
 	return pipeEnd{client}
 }
 
-// A pipeEnd is an end of a pipe that leaves no timer behind. Thousands of tests in a second would leave so many that
-// nothing else ran once they are due.
+// A pipeEnd is an end of a pipe that leaves no timer behind. Thousands of tests in a second would
+// leave so many that nothing else ran once they are due.
 type pipeEnd struct{ net.Conn }
 
 // Close implements net.Conn.
@@ -54,14 +59,18 @@ func (e pipeEnd) Close() error {
 	return e.Conn.Close()
 }
 
-// fuzzPatience is how long a test waits for what must happen. Go's fuzzer gives up after ten seconds, and does not say on
-// what.
+// fuzzPatience is how long a test waits for what must happen. Go's fuzzer gives up after ten
+// seconds, and does not say on what.
 const fuzzPatience = 8 * time.Second
 
-// FuzzConnection sends arbitrary bytes over a connection, in two pieces, while its client reads all that it gets. The
-// server must not fail, must end the connection when the client does, and must then still serve others.
+// FuzzConnection sends arbitrary bytes over a connection, in two pieces, while its client reads all
+// that it gets. The server must not fail, must end the connection when the client does, and must
+// then still serve others.
 func FuzzConnection(f *testing.F) {
-	for _, word := range []string{"", "ruok", "srvr", "mntr", "stmk12345678", "stmk", "dump", "zzzz", "\x80\x00\x00\x00", "\x00\x00\x00\x00"} {
+	for _, word := range []string{
+		"", "ruok", "srvr", "mntr", "stmk12345678", "stmk", "dump", "zzzz",
+		"\x80\x00\x00\x00", "\x00\x00\x00\x00",
+	} {
 		f.Add([]byte(word), uint(2))
 	}
 	session := greeting(4 * time.Second)
@@ -75,8 +84,10 @@ func FuzzConnection(f *testing.F) {
 	f.Add(session, uint(100))
 	f.Fuzz(func(t *testing.T, stream []byte, cut uint) {
 		listener := newPipeListener()
-		server := tcp.Serve(tcp.Config{Cluster: simzk.Config{ExtendedTypes: true, Reconfig: true,
-			SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU="}}, listener)
+		server := tcp.Serve(tcp.Config{Cluster: simzk.Config{
+			ExtendedTypes: true, Reconfig: true,
+			SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
+		}}, listener)
 		converse(t, listener.dial(), true, stream, int(cut%(uint(len(stream))+1)))
 		if answer := string(converse(t, listener.dial(), false, []byte("ruok"), 0)); answer != "imok" {
 			t.Errorf("the server answers %q", answer)
@@ -94,8 +105,8 @@ func FuzzConnection(f *testing.F) {
 	})
 }
 
-// converse writes the bytes in two pieces, and ends the connection once the server has taken them or waits until the
-// server does. It returns what the server has sent.
+// converse writes the bytes in two pieces, and ends the connection once the server has taken them
+// or waits until the server does. It returns what the server has sent.
 func converse(t *testing.T, conn net.Conn, hangUp bool, stream []byte, cut int) []byte {
 	conn.SetDeadline(time.Now().Add(fuzzPatience))
 	received := make(chan []byte)
@@ -121,8 +132,12 @@ func converse(t *testing.T, conn net.Conn, hangUp bool, stream []byte, cut int) 
 
 // seeds are requests of many types.
 func seeds() []wire.Request {
-	multi := []wire.Request{create("/m", nil, wire.Persistent), {Op: wire.OpSetData, Path: "/m", Version: -1},
-		{Op: wire.OpCheck, Path: "/m", Version: 1}, {Op: wire.OpDelete, Path: "/m", Version: -1}}
+	multi := []wire.Request{
+		create("/m", nil, wire.Persistent),
+		{Op: wire.OpSetData, Path: "/m", Version: -1},
+		{Op: wire.OpCheck, Path: "/m", Version: 1},
+		{Op: wire.OpDelete, Path: "/m", Version: -1},
+	}
 	return []wire.Request{
 		create("/a", []byte("data"), wire.Persistent),
 		create("/a/n", nil, wire.EphemeralSequential),
@@ -133,16 +148,29 @@ func seeds() []wire.Request {
 		{Op: wire.OpSetData, Path: "/a", Data: []byte("other"), Version: 0},
 		{Op: wire.OpMulti, Ops: multi},
 		{Op: wire.OpMultiRead, Ops: []wire.Request{{Op: wire.OpGetData, Path: "/a"}}},
-		{Op: wire.OpSetWatches2, Watches: &wire.Watches{Data: []string{"/a"}, Child: []string{"/a"}, Recursive: []string{"/"}}},
+		{Op: wire.OpSetWatches2, Watches: &wire.Watches{
+			Data: []string{"/a"}, Child: []string{"/a"},
+			Recursive: []string{"/"},
+		}},
 		{Op: wire.OpRemoveWatches, Path: "/a", Mode: wire.AnyWatcher},
 		{Op: wire.OpAuth, Scheme: "digest", Data: []byte("super:test")},
-		{Op: wire.OpSetACL, Path: "/a", Version: -1, ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}}},
+		{
+			Op: wire.OpSetACL, Path: "/a", Version: -1,
+			ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}},
+		},
 		{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: "server.2=127.0.0.1:1:2;3", Version: -1}},
-		{Op: wire.OpSync, Path: "/"}, {Op: wire.OpPing}, {Op: wire.OpWhoAmI}, {Op: wire.OpGetEphemerals, Path: "/"},
+		{Op: wire.OpSync, Path: "/"},
+		{Op: wire.OpPing},
+		{Op: wire.OpWhoAmI},
+		{Op: wire.OpGetEphemerals, Path: "/"},
 		{Op: wire.OpDelete, Path: "/a", Version: 7},
-		{Op: wire.OpGetData, Path: wire.Null}, {Op: wire.OpMulti, Ops: []wire.Request{create(wire.Null, nil, wire.Persistent)}},
-		{Op: wire.OpAddWatch, Path: wire.Null}, {Op: wire.OpSetWatches, Watches: &wire.Watches{Data: []string{"/a", wire.Null}}},
-		{Op: wire.OpDeleteContainer}, {Op: wire.OpCreateSession}, {Op: wire.OpSync, Path: "/\U0001f600"},
+		{Op: wire.OpGetData, Path: wire.Null},
+		{Op: wire.OpMulti, Ops: []wire.Request{create(wire.Null, nil, wire.Persistent)}},
+		{Op: wire.OpAddWatch, Path: wire.Null},
+		{Op: wire.OpSetWatches, Watches: &wire.Watches{Data: []string{"/a", wire.Null}}},
+		{Op: wire.OpDeleteContainer},
+		{Op: wire.OpCreateSession},
+		{Op: wire.OpSync, Path: "/\U0001f600"},
 		{Op: wire.OpCloseSession},
 	}
 }

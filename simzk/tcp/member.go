@@ -33,7 +33,8 @@ func (m *member) open(listener net.Listener) {
 	m.server.running.Go(func() { m.accept(listener) })
 }
 
-// shut ends the member's process: it does not listen any more, and its connections break. The caller holds the lock.
+// shut ends the member's process: it does not listen any more, and its connections break. The
+// caller holds the lock.
 func (m *member) shut() error {
 	if m.listener == nil {
 		return nil
@@ -89,7 +90,8 @@ func (m *member) serve(conn net.Conn) {
 	s.running.Go(c.run)
 }
 
-// sorted returns the member's connections in the order in which they were made. The caller holds the lock.
+// sorted returns the member's connections in the order in which they were made. The caller holds
+// the lock.
 func (m *member) sorted() []*connection {
 	list := make([]*connection, 0, len(m.connections))
 	for c := range m.connections {

@@ -60,8 +60,8 @@ const (
 	replyAt = 16 // where a reply's header ends but for its code
 )
 
-// answered counts a frame to the client, a reply to the request that is being served or an event. The caller holds
-// the lock.
+// answered counts a frame to the client, a reply to the request that is being served or an event.
+// The caller holds the lock.
 func (c *connection) answered(frame []byte) {
 	t := &c.metrics
 	t.sent++
@@ -93,7 +93,8 @@ func (t *metrics) greet(frame []byte) {
 	}
 }
 
-// operationName is what ZooKeeper calls a type of request in the answer to the word cons (FinalRequestProcessor).
+// operationName is what ZooKeeper calls a type of request in the answer to the word cons
+// (FinalRequestProcessor).
 func operationName(op wire.Op) string {
 	switch op {
 	case wire.OpPing:

@@ -9,15 +9,15 @@ import (
 const (
 	// pauseAt is how many bytes may wait before no more requests are taken from the client.
 	pauseAt = 1 << 20
-	// outboxMax is how many bytes may wait before the connection is dropped, which only watch events can bring about.
-	// A message that finds fewer waiting may be of any length.
+	// outboxMax is how many bytes may wait before the connection is dropped, which only watch events
+	// can bring about. A message that finds fewer waiting may be of any length.
 	outboxMax = 16 << 20
 	// bufferKept is the length up to which a buffer is kept for later.
 	bufferKept = 64 << 10
 )
 
-// An outbox holds what is to be written to a connection, so that nobody waits for a slow client but the client's own
-// goroutines.
+// An outbox holds what is to be written to a connection, so that nobody waits for a slow client but
+// the client's own goroutines.
 type outbox struct {
 	mu      sync.Mutex
 	changed *sync.Cond

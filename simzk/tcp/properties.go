@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// properties are the lines of a configuration file, which is one of Java's property files, without their escapes.
+// properties are the lines of a configuration file, which is one of Java's property files, without
+// their escapes.
 type properties struct {
 	path    string
 	values  map[string]property

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// reconfig asks for what a client does that either names those who leave and join, or lists all members.
+// reconfig asks for what a client does that either names those who leave and join, or lists all
+// members.
 func reconfig(r wire.Reconfig) wire.Request {
 	if r.NewMembers == "" {
 		r.NewMembers = wire.Null
@@ -22,7 +23,10 @@ func reconfig(r wire.Reconfig) wire.Request {
 // beSuper makes the client the superuser.
 func (c *raw) beSuper() {
 	c.t.Helper()
-	c.write(framed(&wire.Request{Xid: wire.XidAuth, Op: wire.OpAuth, Scheme: "digest", Data: []byte("super:test")}))
+	c.write(framed(&wire.Request{
+		Xid: wire.XidAuth, Op: wire.OpAuth, Scheme: "digest",
+		Data: []byte("super:test"),
+	}))
 	if reply := c.reply(wire.OpAuth); reply.Code != wire.OK {
 		c.t.Fatal(reply.Code)
 	}
@@ -45,25 +49,41 @@ func TestReconfigRefused(t *testing.T) {
 		{"by nobody", any(wire.Reconfig{Leaving: "3"}), wire.NoAuth},
 		{"of another version", reconfig(wire.Reconfig{Leaving: "3", Version: 7}), wire.BadVersion},
 		{"no number", any(wire.Reconfig{Leaving: "three"}), wire.MarshallingError},
-		{"without an address for clients", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2"}), wire.BadArguments},
+		{
+			"without an address for clients", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2"}),
+			wire.BadArguments,
+		},
 		{"no server", any(wire.Reconfig{Joining: "server.x=127.0.0.1:1:2;3"}), wire.BadArguments},
 		{"no equals sign", any(wire.Reconfig{Joining: "x"}), wire.BadArguments},
 		{"no role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}), wire.BadArguments},
-		{"an address twice", any(wire.Reconfig{Joining: "server.4=10.0.0.1:1:2;3,server.5=10.0.0.1:1:4;5"}), wire.BadArguments},
+		{
+			"an address twice",
+			any(wire.Reconfig{Joining: "server.4=10.0.0.1:1:2;3,server.5=10.0.0.1:1:4;5"}),
+			wire.BadArguments,
+		},
 		{"nobody left", any(wire.Reconfig{Leaving: "1,2,3"}), wire.BadArguments},
 		{"a list of no servers", any(wire.Reconfig{NewMembers: "bogus"}), wire.BadArguments},
 		{"an empty list", any(wire.Reconfig{NewMembers: " "}), wire.MarshallingError},
-		{"a majority that does not run", any(wire.Reconfig{NewMembers: "server.3=127.0.0.1:1:2;3,server.4=127.0.0.1:4:5;6"}),
-			wire.NewConfigNoQuorum},
+		{
+			"a majority that does not run",
+			any(wire.Reconfig{NewMembers: "server.3=127.0.0.1:1:2;3,server.4=127.0.0.1:4:5;6"}),
+			wire.NewConfigNoQuorum,
+		},
 	} {
 		if reply := c.call(test.r); reply.Code != test.want {
 			t.Errorf("%s: %v, not %v", test.what, reply.Code, test.want)
 		}
 	}
-	if reply := c.call(wire.Request{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Version: -1}}); reply.Code != wire.MarshallingError {
+	if reply := c.call(wire.Request{
+		Op:       wire.OpReconfig,
+		Reconfig: &wire.Reconfig{Version: -1},
+	}); reply.Code != wire.MarshallingError {
 		t.Errorf("an empty list that is not null: %v", reply.Code)
 	}
-	if reply := c.call(wire.Request{Op: wire.OpGetData, Path: "/zookeeper/config"}); !strings.HasSuffix(string(reply.Data), "\nversion=100000000") {
+	if reply := c.call(wire.Request{
+		Op:   wire.OpGetData,
+		Path: "/zookeeper/config",
+	}); !strings.HasSuffix(string(reply.Data), "\nversion=100000000") {
 		t.Errorf("configuration %q", reply.Data)
 	}
 
@@ -78,7 +98,8 @@ func TestReconfigRefused(t *testing.T) {
 	}
 }
 
-// TestReconfig lets a server join that runs already, and then one of the first leave and the leader.
+// TestReconfig lets a server join that runs already, and then one of the first leave and the
+// leader.
 func TestReconfig(t *testing.T) {
 	f := newFleet(t)
 	ports := freePorts(t, 4)
@@ -100,9 +121,13 @@ func TestReconfig(t *testing.T) {
 
 	c, _ := open(t, processes[0].Address(), 20*time.Second)
 	c.beSuper()
-	reply := c.call(reconfig(wire.Reconfig{Joining: strings.TrimPrefix(lines[3], "server."), Version: 0x100000000}))
+	reply := c.call(reconfig(wire.Reconfig{
+		Joining: strings.TrimPrefix(lines[3], "server."),
+		Version: 0x100000000,
+	}))
 	want := strings.Join(lines, "\n") + fmt.Sprintf("\nversion=%x", reply.Zxid)
-	if reply.Code != wire.OK || string(reply.Data) != want || reply.Stat.Version != -1 || reply.Stat.Mzxid != reply.Zxid {
+	if reply.Code != wire.OK || string(reply.Data) != want || reply.Stat.Version != -1 ||
+		reply.Stat.Mzxid != reply.Zxid {
 		t.Fatalf("%v %q %+v", reply.Code, reply.Data, reply.Stat)
 	}
 	if e := watcher.event(); e.Type != wire.EventDataChanged || e.Path != "/zookeeper/config" {
@@ -120,7 +145,8 @@ func TestReconfig(t *testing.T) {
 	c, _ = open(t, processes[3].Address(), 20*time.Second)
 	c.beSuper()
 
-	// The leader leaves. It answers first, or whoever else was asked does, and all have to find the next one.
+	// The leader leaves. It answers first, or whoever else was asked does, and all have to find the
+	// next one.
 	leader := 0
 	for i, m := range server.Status().Servers {
 		if m.State == tcp.Leader {
@@ -128,7 +154,8 @@ func TestReconfig(t *testing.T) {
 		}
 	}
 	c.send(reconfig(wire.Reconfig{Leaving: fmt.Sprint(leader + 1), Version: -1}))
-	if reply := c.reply(wire.OpReconfig); reply.Code != wire.OK || strings.Contains(string(reply.Data), fmt.Sprintf("server.%d=", leader+1)) {
+	if reply := c.reply(wire.OpReconfig); reply.Code != wire.OK ||
+		strings.Contains(string(reply.Data), fmt.Sprintf("server.%d=", leader+1)) {
 		t.Errorf("%v %q", reply.Code, reply.Data)
 	}
 	c.awaitEnd()

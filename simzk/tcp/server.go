@@ -1,6 +1,8 @@
-// Package tcp serves a simulated ZooKeeper ensemble on TCP and in real time, to any client of ZooKeeper.
+// Package tcp serves a simulated ZooKeeper ensemble on TCP and in real time, to any client of
+// ZooKeeper.
 //
-// A [Server] is one ensemble. A [Fleet] is any number of them, made from the configuration files of ZooKeeper servers.
+// A [Server] is one ensemble. A [Fleet] is any number of them, made from the configuration files of
+// ZooKeeper servers.
 package tcp
 
 import (
@@ -16,14 +18,15 @@ import (
 type Config struct {
 	// Cluster is the ensemble. What it is told of servers, addresses and the time is replaced.
 	Cluster simzk.Config
-	// Version is what the servers say of their version, in answer to the word srvr among others; [Version] unless set.
+	// Version is what the servers say of their version, in answer to the word srvr among others;
+	// [Version] unless set.
 	Version string
 	// Handshake is how long a client may take until it has asked for a session; 10 s unless set.
 	Handshake time.Duration
 }
 
-// A Server is an ensemble that is served on TCP: a listener for each of its members, and the cluster behind them.
-// Its methods may be called by any goroutine. Members are numbered from 0.
+// A Server is an ensemble that is served on TCP: a listener for each of its members, and the
+// cluster behind them. Its methods may be called by any goroutine. Members are numbered from 0.
 type Server struct {
 	config  Config
 	tick    time.Duration
@@ -42,7 +45,8 @@ type Server struct {
 // defaultTick is the tick of a cluster whose configuration has none.
 const defaultTick = 2 * time.Second
 
-// disposeEvery is how often a server deletes containers and TTL nodes (znode.container.checkIntervalMs).
+// disposeEvery is how often a server deletes containers and TTL nodes
+// (znode.container.checkIntervalMs).
 const disposeEvery = time.Minute
 
 // New returns a server that does not listen anywhere yet: see [Server.Up].
@@ -51,8 +55,8 @@ func New(config Config) *Server {
 	return open(config)
 }
 
-// Start returns a server with a member for each address, which runs and listens there. A port of 0 stands for any that
-// is free.
+// Start returns a server with a member for each address, which runs and listens there. A port of 0
+// stands for any that is free.
 func Start(config Config, addresses ...string) (*Server, error) {
 	var listeners []net.Listener
 	for _, address := range addresses {
@@ -68,7 +72,8 @@ func Start(config Config, addresses ...string) (*Server, error) {
 	return Serve(config, listeners...), nil
 }
 
-// Serve is [Start] with listeners that are open, as many as there are to be servers. The server closes them.
+// Serve is [Start] with listeners that are open, as many as there are to be servers. The server
+// closes them.
 func Serve(config Config, listeners ...net.Listener) *Server {
 	config.Cluster.Servers, config.Cluster.Members = len(listeners), nil
 	if len(listeners) > 1 {
@@ -83,19 +88,21 @@ func Serve(config Config, listeners ...net.Listener) *Server {
 	return s
 }
 
-// The ports at which servers speak with each other, unless they are told otherwise. Nobody listens there.
+// The ports at which servers speak with each other, unless they are told otherwise. Nobody listens
+// there.
 const (
 	quorumPort   = 2888
 	electionPort = 3888
 )
 
-// membersAt returns the configuration of an ensemble that listens there, so that a client can learn of all servers from
-// the node /zookeeper/config.
+// membersAt returns the configuration of an ensemble that listens there, so that a client can learn
+// of all servers from the node /zookeeper/config.
 func membersAt(listeners []net.Listener) []simzk.Member {
 	members := make([]simzk.Member, len(listeners))
 	for i, listener := range listeners {
 		members[i] = simzk.Member{ID: i + 1, Client: listener.Addr().String(), Servers: []simzk.Endpoint{
-			{Host: host(listener.Addr()), Quorum: quorumPort + i, Election: electionPort + i}}}
+			{Host: host(listener.Addr()), Quorum: quorumPort + i, Election: electionPort + i},
+		}}
 	}
 	return members
 }
@@ -111,7 +118,10 @@ func open(config Config) *Server {
 	if config.Handshake == 0 {
 		config.Handshake = handshakeTime
 	}
-	s := &Server{config: config, tick: config.Cluster.TickTime, started: now, stop: make(chan struct{})}
+	s := &Server{
+		config: config, tick: config.Cluster.TickTime, started: now,
+		stop: make(chan struct{}),
+	}
 	config.Cluster.EpochMillis = now.UnixMilli()
 	config.Cluster.FirstSession = firstSession(now)
 	config.Cluster.Posted = func(l *simzk.Link) { s.posted = append(s.posted, l) }
@@ -121,11 +131,13 @@ func open(config Config) *Server {
 	return s
 }
 
-// firstSession returns the id that sessions are counted from, without the server's part: milliseconds and room for two
-// bytes of sessions in each, as in ZooKeeper (SessionTrackerImpl.initializeNextSessionId).
+// firstSession returns the id that sessions are counted from, without the server's part:
+// milliseconds and room for two bytes of sessions in each, as in ZooKeeper
+// (SessionTrackerImpl.initializeNextSessionId).
 func firstSession(now time.Time) int64 { return int64(uint64(now.UnixMilli()) << 24 >> 8) }
 
-// growMembers makes as many members as the cluster has servers. The caller holds the lock, or is the only one yet.
+// growMembers makes as many members as the cluster has servers. The caller holds the lock, or is
+// the only one yet.
 func (s *Server) growMembers() {
 	for i := len(s.members); i < s.cluster.Servers(); i++ {
 		s.members = append(s.members, newMember(s, i))
@@ -208,8 +220,8 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// Join adds a server that is no part of the ensemble's configuration yet, and returns its index. It serves as the others
-// do once it is up.
+// Join adds a server that is no part of the ensemble's configuration yet, and returns its index. It
+// serves as the others do once it is up.
 func (s *Server) Join(id int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// TestKillAndUp kills a server and starts it again: the client finds it again, with its session and its nodes.
+// TestKillAndUp kills a server and starts it again: the client finds it again, with its session and
+// its nodes.
 func TestKillAndUp(t *testing.T) {
 	s, address := single(t, simzk.Config{})
 	client, events := connect(t, 10*time.Second, address)
-	if _, err := client.Create("/e", []byte("data"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+	if _, err := client.Create("/e", []byte("data"), zk.FlagEphemeral,
+		zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
 	session := client.SessionID()
@@ -39,7 +41,8 @@ func TestKillAndUp(t *testing.T) {
 		}
 		await(t, events, zk.StateHasSession)
 		data, stat, err := client.Get("/e")
-		if err != nil || string(data) != "data" || stat.EphemeralOwner != session || client.SessionID() != session {
+		if err != nil || string(data) != "data" || stat.EphemeralOwner != session ||
+			client.SessionID() != session {
 			t.Fatalf("%q %+v %v of session %#x, not %#x", data, stat, err, client.SessionID(), session)
 		}
 	}
@@ -139,8 +142,8 @@ func TestHandshakeTime(t *testing.T) {
 	}
 }
 
-// TestMovedSession opens a second connection for a session. The first one ends on the same server, while on another it
-// lives until its client writes.
+// TestMovedSession opens a second connection for a session. The first one ends on the same server,
+// while on another it lives until its client writes.
 func TestMovedSession(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	addresses := s.Addresses()
@@ -148,10 +151,13 @@ func TestMovedSession(t *testing.T) {
 	resume := func(server int) *raw {
 		c := dial(t, addresses[server])
 		frame, at := wire.BeginFrame(nil)
-		c.write(wire.EndFrame(wire.AppendConnectRequest(frame, &wire.ConnectRequest{TimeoutMillis: 10000,
-			SessionID: session.SessionID, Password: session.Password}), at))
+		c.write(wire.EndFrame(wire.AppendConnectRequest(frame, &wire.ConnectRequest{
+			TimeoutMillis: 10000,
+			SessionID:     session.SessionID, Password: session.Password,
+		}), at))
 		var response wire.ConnectResponse
-		if err := wire.DecodeConnectResponse(c.read(), &response); err != nil || response.SessionID != session.SessionID {
+		if err := wire.DecodeConnectResponse(c.read(), &response); err != nil ||
+			response.SessionID != session.SessionID {
 			t.Fatalf("%+v %v", response, err)
 		}
 		return c
@@ -241,7 +247,8 @@ func states(s *tcp.Server) (states [3]tcp.State) {
 	return states
 }
 
-// TestWipe takes the data away from one server, which gets it back from the others, and then from all.
+// TestWipe takes the data away from one server, which gets it back from the others, and then from
+// all.
 func TestWipe(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	client, events := connect(t, 20*time.Second, s.Addresses()...)
@@ -277,8 +284,9 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// TestWipeOfMajority lets two servers without data elect a leader while the third, which has the data, does not run. It
-// takes over what they have when it is back. A server with data leads if it is among those that elect.
+// TestWipeOfMajority lets two servers without data elect a leader while the third, which has the
+// data, does not run. It takes over what they have when it is back. A server with data leads if it
+// is among those that elect.
 func TestWipeOfMajority(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -325,7 +333,8 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// TestManyClients lets many clients work at the same time: none loses anything, and none is in another's way.
+// TestManyClients lets many clients work at the same time: none loses anything, and none is in
+// another's way.
 func TestManyClients(t *testing.T) {
 	const clients, creates = 40, 25
 	s := start(t, 3, tcp.Config{})
@@ -339,7 +348,8 @@ func TestManyClients(t *testing.T) {
 		client, _ := connect(t, 10*time.Second, addresses[i%3])
 		group.Go(func() {
 			for n := range creates {
-				path, err := client.Create("/all/n", []byte{byte(i)}, zk.FlagSequence|zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+				path, err := client.Create("/all/n", []byte{byte(i)}, zk.FlagSequence|zk.FlagEphemeral,
+					zk.WorldACL(zk.PermAll))
 				if err != nil {
 					t.Error(err)
 					return
@@ -363,7 +373,8 @@ func TestManyClients(t *testing.T) {
 	}
 	group.Wait()
 	children, stat, err := root.Children("/all")
-	if err != nil || len(children) != clients*(creates+1)/2 || stat.Cversion != clients*(creates+creates/2) {
+	if err != nil || len(children) != clients*(creates+1)/2 ||
+		stat.Cversion != clients*(creates+creates/2) {
 		t.Errorf("%d children, %+v, %v", len(children), stat, err)
 	}
 	if status := s.Status(); status.Sessions != clients+1 {

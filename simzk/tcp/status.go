@@ -53,11 +53,15 @@ func (s *Server) Status() Status {
 	var status Status
 	s.do(func() {
 		watches, _ := s.cluster.Watches()
-		status = Status{Zxid: hex(s.cluster.Zxid()), Nodes: s.cluster.Tree().Size(), Sessions: s.cluster.Sessions(),
-			Watches: watches}
+		status = Status{
+			Zxid: hex(s.cluster.Zxid()), Nodes: s.cluster.Tree().Size(), Sessions: s.cluster.Sessions(),
+			Watches: watches,
+		}
 		for _, m := range s.members {
-			status.Servers = append(status.Servers, MemberStatus{Server: m.id(), Address: m.address, State: m.state(),
-				Connections: len(m.connections)})
+			status.Servers = append(status.Servers, MemberStatus{
+				Server: m.id(), Address: m.address, State: m.state(),
+				Connections: len(m.connections),
+			})
 		}
 	})
 	return status

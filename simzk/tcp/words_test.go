@@ -19,8 +19,8 @@ const session = `0x1[0-9a-f]{14}`
 // connection is what stands for a connection that has no session.
 const connection = ` /127\.0\.0\.1:\d+\[0\]\(queued=0,recved=1,sent=0\)\n`
 
-// TestWords asks a server with clients, nodes and watches for all that four-letter words tell. The patterns have been
-// compared with the answers of a real server of release 3.8.0.
+// TestWords asks a server with clients, nodes and watches for all that four-letter words tell. The
+// patterns have been compared with the answers of a real server of release 3.8.0.
 func TestWords(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	a, _ := open(t, address, 10*time.Second)
@@ -34,7 +34,8 @@ func TestWords(t *testing.T) {
 	a.call(wire.Request{Op: wire.OpGetData, Path: "/a", Watch: true})
 
 	client := func(timeout int, last string) string {
-		return ` /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d,sid=` + session + `,lop=` + last + `,est=\d{13},to=` +
+		return ` /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d,sid=` + session + `,lop=` + last +
+			`,est=\d{13},to=` +
 			map[int]string{10: "10000", 8: "8000"}[timeout] +
 			`,lcxid=0x\d,lzxid=0x5,lresp=\d+,llat=\d+,minlat=0,avglat=\d+,maxlat=\d+\)\n`
 	}
@@ -50,12 +51,15 @@ func TestWords(t *testing.T) {
 		{"dirs", `datadir_size: 0\nlogdir_size: 0\n`},
 		{"hash", ``},
 		{"srvr", version + state},
-		{"stat", version + `Clients:\n( /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d\)\n){2}` + connection + `\n` + state},
+		{"stat", version + `Clients:\n( /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d\)\n){2}` +
+			connection + `\n` + state},
 		{"conf", `clientPort=\d+\nsecureClientPort=-1\ndataDir=\(memory\)\ndataDirSize=0\ndataLogDir=\(memory\)\ndataLogSize=0\n` +
 			`tickTime=2000\nmaxClientCnxns=0\nminSessionTimeout=4000\nmaxSessionTimeout=40000\nclientPortListenBacklog=-1\nserverId=0\n`},
 		{"cons", client(10, "GETD") + client(8, "GETC") + connection + `\n`},
-		{"dump", `SessionTracker dump:\nSession Sets \([12]\)/\(2\):\n(\d expire at ` + date + `:\n(\t` + session + `\n)+)+` +
-			`ephemeral nodes dump:\nSessions with Ephemerals \(2\):\n` + session + `:\n\t/e\n` + session + `:\n\t/f\n` +
+		{"dump", `SessionTracker dump:\nSession Sets \([12]\)/\(2\):\n(\d expire at ` + date + `:\n(\t` +
+			session + `\n)+)+` +
+			`ephemeral nodes dump:\nSessions with Ephemerals \(2\):\n` + session + `:\n\t/e\n` + session +
+			`:\n\t/f\n` +
 			`Connections dump:\nConnections Sets \([123]\)/\(3\):\n(\d expire at ` + date +
 			`:\n(\tip: /127\.0\.0\.1:\d+ sessionId: (` + session + `|0x0)\n)+)+`},
 		{"wchs", `2 connections watching 2 paths\nTotal watches:3\n`},
@@ -63,7 +67,8 @@ func TestWords(t *testing.T) {
 		{"wchp", `/a\n\t` + session + `\n\t` + session + `\n/nope\n\t` + session + `\n\n`},
 		{"envi", `Environment:\nzookeeper\.version=3\.8\.0-interlock, built on 2022-02-25 08:49 UTC\nhost\.name=.*\ngo\.version=go.*\n(.*=.*\n)*`},
 		{"crst", `Connection stats reset\.\n`},
-		{"cons", `( /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=0,sent=0,sid=` + session + `,lop=NA,est=\d{13},to=\d+,` +
+		{"cons", `( /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=0,sent=0,sid=` + session +
+			`,lop=NA,est=\d{13},to=\d+,` +
 			`lzxid=0xf{16},lresp=0,llat=0,minlat=0,avglat=0,maxlat=0\)\n){2}` + connection + `\n`},
 		{"srst", `Server stats reset\.\n`},
 		{"srvr", version + `Latency min/avg/max: 0/0\.0/0\nReceived: 1\nSent: 1\n(?s:.*)`},
@@ -82,10 +87,19 @@ func TestMonitor(t *testing.T) {
 	a.call(create("/e", nil, wire.Ephemeral))
 	a.call(wire.Request{Op: wire.OpGetData, Path: "/e", Watch: true})
 	for i, lines := range [][]string{
-		{"server_state\tfollower", "peer_state\tfollowing - broadcast", "quorum_size\t3", "ephemerals_count\t1", "znode_count\t6",
-			"watch_count\t1", "global_sessions\t1", "num_alive_connections\t2", "bytes_received_count\t"},
-		{"server_state\tfollower", "watch_count\t0", "num_alive_connections\t1", "packets_received\t1", "packets_sent\t0"},
-		{"server_state\tleader", "peer_state\tleading - broadcast", "synced_followers\t2", "ephemerals_count\t1"},
+		{
+			"server_state\tfollower", "peer_state\tfollowing - broadcast", "quorum_size\t3",
+			"ephemerals_count\t1", "znode_count\t6",
+			"watch_count\t1", "global_sessions\t1", "num_alive_connections\t2", "bytes_received_count\t",
+		},
+		{
+			"server_state\tfollower", "watch_count\t0", "num_alive_connections\t1", "packets_received\t1",
+			"packets_sent\t0",
+		},
+		{
+			"server_state\tleader", "peer_state\tleading - broadcast", "synced_followers\t2",
+			"ephemerals_count\t1",
+		},
 	} {
 		answer := word(t, s.Addresses()[i], "mntr")
 		for _, line := range lines {
@@ -99,7 +113,8 @@ func TestMonitor(t *testing.T) {
 			t.Errorf("server %d: no %q in\n%s", i+1, line, answer)
 		}
 	}
-	if answer := word(t, s.Addresses()[0], "dump"); !strings.Contains(answer, "\nGlobal Sessions(1):\n0x1") {
+	if answer := word(t, s.Addresses()[0], "dump"); !strings.Contains(answer,
+		"\nGlobal Sessions(1):\n0x1") {
 		t.Errorf("dump of a follower:\n%s", answer)
 	}
 	if answer := word(t, s.Addresses()[2], "conf"); !strings.Contains(answer, "serverId=3\n") {
@@ -112,13 +127,18 @@ func TestWordsWithoutLeader(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	s.Cut(0)
 	const notServing = "This ZooKeeper instance is not currently serving requests"
-	for name, want := range map[string]string{"ruok": "imok", "isro": "null", "gtmk": "306", "hash": notServing,
-		"stmk\x00\x00\x00\x00\x00\x00\x00\x07": "7"} {
+	for name, want := range map[string]string{
+		"ruok": "imok", "isro": "null", "gtmk": "306", "hash": notServing,
+		"stmk\x00\x00\x00\x00\x00\x00\x00\x07": "7",
+	} {
 		if answer := word(t, s.Addresses()[0], name); answer != want {
 			t.Errorf("%s: %q", name, answer)
 		}
 	}
-	for _, name := range []string{"srvr", "stat", "mntr", "conf", "cons", "crst", "srst", "dump", "wchs", "wchc", "wchp", "dirs"} {
+	for _, name := range []string{
+		"srvr", "stat", "mntr", "conf", "cons", "crst", "srst", "dump",
+		"wchs", "wchc", "wchp", "dirs",
+	} {
 		if answer := word(t, s.Addresses()[0], name); answer != notServing+"\n" {
 			t.Errorf("%s: %q", name, answer)
 		}
@@ -128,14 +148,17 @@ func TestWordsWithoutLeader(t *testing.T) {
 	}
 }
 
-// TestWordsOfClient lets go-zookeeper/zk ask and read the answers, for which the version needs the old form of its date.
+// TestWordsOfClient lets go-zookeeper/zk ask and read the answers, for which the version needs the
+// old form of its date.
 func TestWordsOfClient(t *testing.T) {
 	s := start(t, 3, tcp.Config{Version: tcp.Version(simzk.V38, true)})
 	addresses := s.Addresses()
 	connect(t, 10*time.Second, addresses[1])
 	servers, ok := zk.FLWSrvr(addresses, patience)
-	if !ok || servers[0].Mode != zk.ModeFollower || servers[2].Mode != zk.ModeLeader || servers[1].Epoch != 1 ||
-		servers[1].Counter != 1 || servers[1].NodeCount != 5 || servers[1].Version != "3.8.0-interlock" || servers[1].BuildTime.Year() != 2022 {
+	if !ok || servers[0].Mode != zk.ModeFollower || servers[2].Mode != zk.ModeLeader ||
+		servers[1].Epoch != 1 ||
+		servers[1].Counter != 1 || servers[1].NodeCount != 5 || servers[1].Version != "3.8.0-interlock" ||
+		servers[1].BuildTime.Year() != 2022 {
 		t.Errorf("%+v %v", servers[1], servers[0].Error)
 	}
 	for i, ok := range zk.FLWRuok(addresses, patience) {

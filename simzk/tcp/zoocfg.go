@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A ServerConfig is what the configuration of a ZooKeeper server says, as far as a simulated one has a use for it.
+// A ServerConfig is what the configuration of a ZooKeeper server says, as far as a simulated one
+// has a use for it.
 type ServerConfig struct {
 	DataDir       string
 	Address       string // for clients, on the loopback interface
@@ -29,14 +30,15 @@ type ServerConfig struct {
 	ExtendedTypes bool
 }
 
-// ReadServerConfig reads a configuration file (zoo.cfg), the file that it names for the members of the ensemble, and the
-// server's number from the file myid. Relative paths are relative to the directory, which is the working directory of a
-// real server, or to that of this program if it is empty. The flags are those of a server's Java machine: the superuser
-// and TTL nodes are given there.
+// ReadServerConfig reads a configuration file (zoo.cfg), the file that it names for the members of
+// the ensemble, and the server's number from the file myid. Relative paths are relative to the
+// directory, which is the working directory of a real server, or to that of this program if it is
+// empty. The flags are those of a server's Java machine: the superuser and TTL nodes are given
+// there.
 //
-// A server listens on the loopback interface only: a configuration that names no address or that of any interface means
-// 127.0.0.1, and one that names another is refused. Keys that are not known are passed over. The error names the file
-// and, where there is one to blame, the line and the key.
+// A server listens on the loopback interface only: a configuration that names no address or that of
+// any interface means 127.0.0.1, and one that names another is refused. Keys that are not known are
+// passed over. The error names the file and, where there is one to blame, the line and the key.
 func ReadServerConfig(path, directory, javaFlags string) (*ServerConfig, error) {
 	in := func(path string) string {
 		if filepath.IsAbs(path) {
@@ -56,7 +58,10 @@ func ReadServerConfig(path, directory, javaFlags string) (*ServerConfig, error) 
 		p.members = append(p.members, more.members...)
 	}
 	c := new(ServerConfig)
-	for _, read := range []func(*properties) error{c.readSwitches, c.readNumbers, checkNumbers, c.readMembers, c.readAddress} {
+	for _, read := range []func(*properties) error{
+		c.readSwitches, c.readNumbers, checkNumbers,
+		c.readMembers, c.readAddress,
+	} {
 		if err := read(p); err != nil {
 			return nil, err
 		}
@@ -127,21 +132,27 @@ func (c *ServerConfig) readNumbers(p *properties) error {
 		}
 		*number.to = time.Duration(millis) * time.Millisecond
 	}
-	low, high := cmp.Or(c.MinTimeout, minTimeoutTicks*c.TickTime), cmp.Or(c.MaxTimeout, maxTimeoutTicks*c.TickTime)
+	low, high := cmp.Or(c.MinTimeout, minTimeoutTicks*c.TickTime),
+		cmp.Or(c.MaxTimeout, maxTimeoutTicks*c.TickTime)
 	if low > high {
 		blamed := p.get("minSessionTimeout")
 		if blamed.line == 0 {
 			blamed = p.get("maxSessionTimeout")
 		}
-		return blamed.wrong(fmt.Errorf("the shortest session timeout, %v, is longer than the longest, %v", low, high))
+		return blamed.wrong(fmt.Errorf("the shortest session timeout, %v, is longer than the longest, %v",
+			low, high))
 	}
 	return nil
 }
 
-// checkNumbers checks numbers that a real server would not start with, and that have no meaning here.
+// checkNumbers checks numbers that a real server would not start with, and that have no meaning
+// here.
 func checkNumbers(p *properties) error {
-	for _, key := range []string{"initLimit", "syncLimit", "maxClientCnxns", "secureClientPort", "clientPortListenBacklog", "electionAlg",
-		"autopurge.snapRetainCount", "autopurge.purgeInterval"} {
+	for _, key := range []string{
+		"initLimit", "syncLimit", "maxClientCnxns", "secureClientPort", "clientPortListenBacklog",
+		"electionAlg",
+		"autopurge.snapRetainCount", "autopurge.purgeInterval",
+	} {
 		property := p.get(key)
 		if _, err := strconv.ParseInt(property.value, 10, 32); property.line != 0 && err != nil {
 			return property.wrong(fmt.Errorf("%q is no number", property.value))
@@ -157,7 +168,8 @@ func (c *ServerConfig) readMembers(p *properties) error {
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", line.path, line.line, err) // It names the key.
 		}
-		c.Members = append(slices.DeleteFunc(c.Members, func(other simzk.Member) bool { return other.ID == m.ID }), m)
+		c.Members = append(slices.DeleteFunc(c.Members,
+			func(other simzk.Member) bool { return other.ID == m.ID }), m)
 	}
 	if p.get("dataDir").value == "" {
 		return fmt.Errorf("%s: dataDir is missing", p.path)
@@ -179,7 +191,8 @@ func readID(path string) (int, error) {
 	}
 	id, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	if err != nil || id < 0 || id > maxID {
-		return 0, fmt.Errorf("%s: %q is no number of a server, which is from 0 to %d", path, content, maxID)
+		return 0, fmt.Errorf("%s: %q is no number of a server, which is from 0 to %d", path, content,
+			maxID)
 	}
 	return id, nil
 }
@@ -236,7 +249,8 @@ func onLoopback(address string) (string, error) {
 	case err == nil && ip.IsUnspecified():
 		host = "127.0.0.1"
 	default:
-		return "", fmt.Errorf("other machines can reach %s, and the server asks nobody for a password: only addresses of the loopback interface are served", address)
+		return "", fmt.Errorf("other machines can reach %s, and the server asks nobody for a password: "+
+			"only addresses of the loopback interface are served", address)
 	}
 	return net.JoinHostPort(host, port), nil
 }

@@ -17,17 +17,24 @@ var Open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
 var Super = wire.Identity{Scheme: "super"}
 
 // Readable tells whether one of the identities may read a node that has the ACL.
-func Readable(acl []wire.ACL, who []wire.Identity) bool { return permitted(acl, who, wire.PermRead) }
+func Readable(acl []wire.ACL, who []wire.Identity) bool {
+	return permitted(acl, who,
+		wire.PermRead)
+}
 
 // permitted tells whether one of the identities has one of the permissions.
 func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
 	if len(acl) == 1 && &acl[0] == &Open[0] {
 		return true
 	}
-	if slices.ContainsFunc(acl, func(a wire.ACL) bool { return a.Perms&perms != 0 && a.Scheme == "world" && a.ID == "anyone" }) {
+	if slices.ContainsFunc(acl, func(a wire.ACL) bool {
+		return a.Perms&perms != 0 &&
+			a.Scheme == "world" && a.ID == "anyone"
+	}) {
 		return true
 	}
-	if len(acl) == 0 || slices.ContainsFunc(identities, func(id wire.Identity) bool { return id.Scheme == Super.Scheme }) {
+	if len(acl) == 0 || slices.ContainsFunc(identities,
+		func(id wire.Identity) bool { return id.Scheme == Super.Scheme }) {
 		return true
 	}
 	for _, a := range acl {
@@ -43,8 +50,9 @@ func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
 	return false
 }
 
-// fixACL checks an ACL that a client has sent, and puts the client's own identities in the place of the scheme "auth".
-// The server fails on a null id where it looks at it, and on a null scheme where it compares it with another.
+// fixACL checks an ACL that a client has sent, and puts the client's own identities in the place of
+// the scheme "auth". The server fails on a null id where it looks at it, and on a null scheme where
+// it compares it with another.
 func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, wire.Code) {
 	if len(acl) == 1 && acl[0].Scheme == "world" && acl[0].ID == "anyone" {
 		return acl, wire.OK
@@ -80,12 +88,14 @@ func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, w
 	return fixed, wire.OK
 }
 
-// removeDuplicates returns the entries of an ACL without those that come again. It returns false where the server fails:
-// it compares the scheme and the id of an entry with those before it that give the same permissions.
+// removeDuplicates returns the entries of an ACL without those that come again. It returns false
+// where the server fails: it compares the scheme and the id of an entry with those before it that
+// give the same permissions.
 func removeDuplicates(acl []wire.ACL) (unique []wire.ACL, ok bool) {
 	for _, a := range acl {
 		for _, other := range unique {
-			if a.Perms == other.Perms && (a.Scheme == wire.Null || a.ID == wire.Null && a.Scheme == other.Scheme) {
+			if a.Perms == other.Perms && (a.Scheme == wire.Null || a.ID == wire.Null &&
+				a.Scheme == other.Scheme) {
 				return nil, false
 			}
 			if a == other {
@@ -99,7 +109,8 @@ func removeDuplicates(acl []wire.ACL) (unique []wire.ACL, ok bool) {
 	return unique, true
 }
 
-// authenticated returns the identities that a client has proved. Its address, which every client has, is none.
+// authenticated returns the identities that a client has proved. Its address, which every client
+// has, is none.
 func authenticated(identities []wire.Identity) []wire.Identity {
 	var own []wire.Identity
 	for _, id := range identities {
@@ -122,7 +133,8 @@ func masked(acl []wire.ACL) []wire.ACL {
 	return shown
 }
 
-// validDigest tells whether Java's split at colons gives two parts, the last of which it drops while it is empty.
+// validDigest tells whether Java's split at colons gives two parts, the last of which it drops
+// while it is empty.
 func validDigest(id string) bool {
 	parts := strings.Split(strings.TrimRight(id, ":"), ":")
 	return len(parts) == 2
@@ -143,8 +155,8 @@ func parseAddress(id string) (address []byte, bits int, ok bool) {
 	return address, bits, ok
 }
 
-// parseBytes parses an address. It takes numbers with a sign or leading zeros, as ZooKeeper does, and of the forms of
-// IPv6 addresses only those in hexadecimal.
+// parseBytes parses an address. It takes numbers with a sign or leading zeros, as ZooKeeper does,
+// and of the forms of IPv6 addresses only those in hexadecimal.
 func parseBytes(text string) (address []byte, ok bool) {
 	if strings.Contains(text, ":") {
 		parsed, err := netip.ParseAddr(text)

@@ -85,18 +85,47 @@ func TestStoredACLs(t *testing.T) {
 		who       []wire.Identity
 		acl, want []wire.ACL // want is nil of an ACL that is refused
 	}{
-		{"as it is", nil, []wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")},
-			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")}},
-		{"no permissions at all", nil, []wire.ACL{grant(0, "world", "anyone")}, []wire.ACL{grant(0, "world", "anyone")}},
-		{"twice the same", nil, []wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d"), grant(read, "world", "anyone")},
-			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")}},
-		{"other permissions", nil, []wire.ACL{grant(read, "world", "anyone"), grant(all, "world", "anyone")},
-			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "world", "anyone")}},
-		{"auth of one identity", alice, []wire.ACL{grant(read, "auth", "x")}, []wire.ACL{grant(read, "digest", "alice:a")}},
-		{"auth of two identities", both, []wire.ACL{grant(read, "ip", "1.2.3.4"), grant(all, "auth", "")},
-			[]wire.ACL{grant(read, "ip", "1.2.3.4"), grant(all, "digest", "alice:a"), grant(all, "digest", "bob:b")}},
-		{"auth beside what it stands for", alice, []wire.ACL{grant(all, "auth", ""), grant(all, "digest", "alice:a")},
-			[]wire.ACL{grant(all, "digest", "alice:a"), grant(all, "digest", "alice:a")}},
+		{
+			"as it is", nil,
+			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")},
+			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")},
+		},
+		{
+			"no permissions at all", nil,
+			[]wire.ACL{grant(0, "world", "anyone")},
+			[]wire.ACL{grant(0, "world", "anyone")},
+		},
+		{
+			"twice the same", nil,
+			[]wire.ACL{
+				grant(read, "world", "anyone"), grant(all, "digest", "u:d"),
+				grant(read, "world", "anyone"),
+			},
+			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")},
+		},
+		{
+			"other permissions", nil,
+			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "world", "anyone")},
+			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "world", "anyone")},
+		},
+		{
+			"auth of one identity", alice,
+			[]wire.ACL{grant(read, "auth", "x")},
+			[]wire.ACL{grant(read, "digest", "alice:a")},
+		},
+		{
+			"auth of two identities", both,
+			[]wire.ACL{grant(read, "ip", "1.2.3.4"), grant(all, "auth", "")},
+			[]wire.ACL{
+				grant(read, "ip", "1.2.3.4"), grant(all, "digest", "alice:a"),
+				grant(all, "digest", "bob:b"),
+			},
+		},
+		{
+			"auth beside what it stands for", alice,
+			[]wire.ACL{grant(all, "auth", ""), grant(all, "digest", "alice:a")},
+			[]wire.ACL{grant(all, "digest", "alice:a"), grant(all, "digest", "alice:a")},
+		},
 		{"auth of an address alone", alice[:1], []wire.ACL{grant(all, "auth", "")}, nil},
 		{"auth of the superuser alone", super, []wire.ACL{grant(all, "auth", "")}, nil},
 		{"auth of nobody", nil, []wire.ACL{grant(all, "world", "anyone"), grant(all, "auth", "")}, nil},
@@ -110,7 +139,10 @@ func TestStoredACLs(t *testing.T) {
 			}
 			writes := []tree.Write{
 				{Op: wire.OpCreate, Zxid: 2, Identities: test.who, Path: "/new", ACL: test.acl},
-				{Op: wire.OpSetACL, Zxid: 3, Identities: test.who, Path: "/changed", ACL: test.acl, Version: -1},
+				{
+					Op: wire.OpSetACL, Zxid: 3, Identities: test.who, Path: "/changed", ACL: test.acl,
+					Version: -1,
+				},
 			}
 			for _, w := range writes {
 				if code := grown.Apply(&w).Code; code != want {
@@ -124,7 +156,8 @@ func TestStoredACLs(t *testing.T) {
 	}
 }
 
-// Everything that one can do with a node needs one permission, or one of two, and the others are of no use.
+// Everything that one can do with a node needs one permission, or one of two, and the others are of
+// no use.
 func TestPermissions(t *testing.T) {
 	apply := func(w tree.Write) func(*tree.Tree) wire.Code {
 		w.Zxid = 100
@@ -136,19 +169,48 @@ func TestPermissions(t *testing.T) {
 		rules tree.Rules
 		do    func(*tree.Tree) wire.Code
 	}{
-		{"get", wire.PermRead, tree.Rules{}, func(grown *tree.Tree) wire.Code { return grown.Get("/node", nil).Code }},
-		{"children", wire.PermRead, tree.Rules{}, func(grown *tree.Tree) wire.Code { return grown.Children("/node", nil).Code }},
+		{"get", wire.PermRead, tree.Rules{}, func(grown *tree.Tree) wire.Code {
+			return grown.Get("/node",
+				nil).Code
+		}},
+		{
+			"children", wire.PermRead,
+			tree.Rules{},
+			func(grown *tree.Tree) wire.Code { return grown.Children("/node", nil).Code },
+		},
 		{"descendants", wire.PermRead, tree.Rules{}, func(grown *tree.Tree) wire.Code {
 			_, code := grown.Descendants("/node", nil)
 			return code
 		}},
-		{"exists", 0, tree.Rules{}, func(grown *tree.Tree) wire.Code { return grown.Exists("/node", nil).Code }},
-		{"exists, of a later release", wire.PermRead, tree.Rules{ExistsNeedsRead: true},
-			func(grown *tree.Tree) wire.Code { return grown.Exists("/node", nil).Code }},
-		{"ACL", wire.PermRead | wire.PermAdmin, tree.Rules{}, func(grown *tree.Tree) wire.Code { return grown.ACL("/node", nil).Code }},
-		{"check", wire.PermRead, tree.Rules{}, apply(tree.Write{Op: wire.OpCheck, Path: "/node", Version: -1})},
-		{"set data", wire.PermWrite, tree.Rules{}, apply(tree.Write{Op: wire.OpSetData, Path: "/node", Version: -1})},
-		{"set ACL", wire.PermAdmin, tree.Rules{}, apply(tree.Write{Op: wire.OpSetACL, Path: "/node", ACL: tree.Open, Version: -1})},
+		{"exists", 0, tree.Rules{}, func(grown *tree.Tree) wire.Code {
+			return grown.Exists("/node",
+				nil).Code
+		}},
+		{
+			"exists, of a later release", wire.PermRead,
+			tree.Rules{ExistsNeedsRead: true},
+			func(grown *tree.Tree) wire.Code { return grown.Exists("/node", nil).Code },
+		},
+		{
+			"ACL", wire.PermRead | wire.PermAdmin,
+			tree.Rules{},
+			func(grown *tree.Tree) wire.Code { return grown.ACL("/node", nil).Code },
+		},
+		{
+			"check", wire.PermRead,
+			tree.Rules{},
+			apply(tree.Write{Op: wire.OpCheck, Path: "/node", Version: -1}),
+		},
+		{
+			"set data", wire.PermWrite,
+			tree.Rules{},
+			apply(tree.Write{Op: wire.OpSetData, Path: "/node", Version: -1}),
+		},
+		{
+			"set ACL", wire.PermAdmin,
+			tree.Rules{},
+			apply(tree.Write{Op: wire.OpSetACL, Path: "/node", ACL: tree.Open, Version: -1}),
+		},
 		{"create a child", wire.PermCreate, tree.Rules{}, apply(create("/node/another"))},
 		{"delete a child", wire.PermDelete, tree.Rules{}, apply(remove("/node/child"))},
 	}
@@ -156,7 +218,10 @@ func TestPermissions(t *testing.T) {
 		for perm := wire.PermRead; perm <= wire.PermAdmin; perm <<= 1 {
 			t.Run(fmt.Sprintf("%s with permission %d", test.name, perm), func(t *testing.T) {
 				grown := grow(t, test.rules, create("/node"), create("/node/child"),
-					tree.Write{Op: wire.OpSetACL, Path: "/node", ACL: []wire.ACL{grant(perm, "world", "anyone")}, Version: -1})
+					tree.Write{
+						Op: wire.OpSetACL, Path: "/node", ACL: []wire.ACL{grant(perm, "world", "anyone")},
+						Version: -1,
+					})
 				want := wire.OK
 				if test.needs != 0 && test.needs&perm == 0 {
 					want = wire.NoAuth
@@ -171,7 +236,8 @@ func TestPermissions(t *testing.T) {
 
 func TestIdentities(t *testing.T) {
 	address := func(id string) []wire.Identity { return []wire.Identity{{Scheme: "ip", ID: id}} }
-	mixed := []wire.ACL{grant(wire.PermRead, "ip", "10.0.0.0/8"), grant(wire.PermWrite, "digest", "bob:b")}
+	mixed := []wire.ACL{grant(wire.PermRead, "ip", "10.0.0.0/8"), grant(wire.PermWrite, "digest",
+		"bob:b")}
 	tests := []struct {
 		name string
 		acl  []wire.ACL
@@ -181,26 +247,60 @@ func TestIdentities(t *testing.T) {
 		{"world", tree.Open, nil, true},
 		{"other permission", []wire.ACL{grant(wire.PermWrite, "world", "anyone")}, alice, false},
 		{"super", []wire.ACL{grant(0, "world", "anyone")}, super, true},
-		{"super among others", []wire.ACL{grant(0, "world", "anyone")}, append(slices.Clone(alice), tree.Super), true},
+		{
+			"super among others",
+			[]wire.ACL{grant(0, "world", "anyone")},
+			append(slices.Clone(alice), tree.Super), true,
+		},
 		{"digest", []wire.ACL{grant(wire.PermAll, "digest", "alice:a")}, alice, true},
 		{"other password", []wire.ACL{grant(wire.PermAll, "digest", "alice:b")}, alice, false},
 		{"other user", []wire.ACL{grant(wire.PermAll, "digest", "alice:a")}, bob, false},
 		{"nobody", []wire.ACL{grant(wire.PermAll, "digest", "alice:a")}, nil, false},
 		{"address", []wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3")}, address("10.1.2.3"), true},
 		{"other address", []wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3")}, address("10.1.2.4"), false},
-		{"address in other digits", []wire.ACL{grant(wire.PermAll, "ip", "010.1.2.3")}, address("10.1.2.3"), true},
+		{
+			"address in other digits",
+			[]wire.ACL{grant(wire.PermAll, "ip", "010.1.2.3")},
+			address("10.1.2.3"), true,
+		},
 		{"network", []wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/8")}, address("10.1.2.3"), true},
-		{"network by another address", []wire.ACL{grant(wire.PermAll, "ip", "10.9.9.9/8")}, address("10.1.2.3"), true},
-		{"other network", []wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/8")}, address("11.1.2.3"), false},
-		{"inside half a byte", []wire.ACL{grant(wire.PermAll, "ip", "10.16.0.0/12")}, address("10.31.2.3"), true},
-		{"outside half a byte", []wire.ACL{grant(wire.PermAll, "ip", "10.16.0.0/12")}, address("10.32.2.3"), false},
-		{"all addresses", []wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/0")}, address("192.168.1.1"), true},
+		{
+			"network by another address",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.9.9.9/8")},
+			address("10.1.2.3"), true,
+		},
+		{
+			"other network",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/8")},
+			address("11.1.2.3"),
+			false,
+		},
+		{
+			"inside half a byte",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.16.0.0/12")},
+			address("10.31.2.3"), true,
+		},
+		{
+			"outside half a byte",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.16.0.0/12")},
+			address("10.32.2.3"), false,
+		},
+		{
+			"all addresses",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/0")},
+			address("192.168.1.1"),
+			true,
+		},
 		{"all bits", []wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3/32")}, address("10.1.2.2"), false},
 		{"IPv6", []wire.ACL{grant(wire.PermAll, "ip", "fe80::/10")}, address("fe80::1"), true},
 		{"other IPv6", []wire.ACL{grant(wire.PermAll, "ip", "fe80::/10")}, address("::1"), false},
 		{"IPv4 for IPv6", []wire.ACL{grant(wire.PermAll, "ip", "::/0")}, address("10.1.2.3"), false},
 		{"no address", []wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/0")}, address("localhost"), false},
-		{"digest as an address", []wire.ACL{grant(wire.PermAll, "digest", "10.1.2.3:a")}, address("10.1.2.3:a"), false},
+		{
+			"digest as an address",
+			[]wire.ACL{grant(wire.PermAll, "digest", "10.1.2.3:a")},
+			address("10.1.2.3:a"), false,
+		},
 		{"one of two", mixed, alice, true},
 		{"the other of two", mixed, bob, false},
 		{"both of two", mixed, append(slices.Clone(bob), alice...), true},
@@ -221,7 +321,8 @@ func TestIdentities(t *testing.T) {
 
 // Only who may change an ACL sees the digests in it.
 func TestMaskedACLs(t *testing.T) {
-	acl := []wire.ACL{grant(wire.PermRead, "world", "anyone"), grant(wire.PermAdmin, "digest", "alice:a"), grant(wire.PermAll, "ip", "1.2.3.4")}
+	acl := []wire.ACL{grant(wire.PermRead, "world", "anyone"), grant(wire.PermAdmin, "digest",
+		"alice:a"), grant(wire.PermAll, "ip", "1.2.3.4")}
 	hidden := slices.Clone(acl)
 	hidden[1].ID = "alice:x"
 	grown := grow(t, tree.Rules{}, createFor("/a", acl...))

@@ -2,8 +2,8 @@ package tree
 
 import "github.com/interlock-sim/interlock/simzk/wire"
 
-// Configure replaces the configuration of the ensemble. Of the write it takes Data, Zxid, TimeMillis and Identities.
-// The node's version stays -1, as in ZooKeeper.
+// Configure replaces the configuration of the ensemble. Of the write it takes Data, Zxid,
+// TimeMillis and Identities. The node's version stays -1, as in ZooKeeper.
 func (t *Tree) Configure(w *Write) Result {
 	n := t.nodes[config]
 	t.changes = t.changes[:0]

@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A modelNode is a node of the naive model: what was written and when, and nothing that follows from other nodes.
+// A modelNode is a node of the naive model: what was written and when, and nothing that follows
+// from other nodes.
 type modelNode struct {
 	data                string
 	acl                 []wire.ACL
@@ -29,21 +30,25 @@ type modelNode struct {
 	sequenceSet         bool  // by SetSequence, so that childChanges counts no more
 }
 
-// A model is the naive model of a tree. Everything that its nodes do not hold is computed anew whenever it is asked
-// for.
+// A model is the naive model of a tree. Everything that its nodes do not hold is computed anew
+// whenever it is asked for.
 type model struct {
 	rules  tree.Rules
 	nodes  map[string]*modelNode
 	serial int
 }
 
-// newModel returns the model of a new tree. ZooKeeper's own nodes are children that nobody has created.
+// newModel returns the model of a new tree. ZooKeeper's own nodes are children that nobody has
+// created.
 func newModel(rules tree.Rules) *model {
 	return &model{rules: rules, nodes: map[string]*modelNode{
-		"/":                 {acl: tree.Open, childChanges: -1},
-		"/zookeeper":        {acl: tree.Open, childChanges: -2},
-		"/zookeeper/quota":  {acl: tree.Open},
-		"/zookeeper/config": {acl: []wire.ACL{{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}}, aversion: -1},
+		"/":                {acl: tree.Open, childChanges: -1},
+		"/zookeeper":       {acl: tree.Open, childChanges: -2},
+		"/zookeeper/quota": {acl: tree.Open},
+		"/zookeeper/config": {
+			acl:      []wire.ACL{{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}},
+			aversion: -1,
+		},
 	}}
 }
 
@@ -106,7 +111,8 @@ func (m *model) disposable(now int64) []string {
 	return paths
 }
 
-// stat returns the stat that a client sees. Where the sequence was set, the children's version counts from there.
+// stat returns the stat that a client sees. Where the sequence was set, the children's version
+// counts from there.
 func (m *model) stat(path string) wire.Stat {
 	n := m.nodes[path]
 	children := int32(len(m.children(path)))
@@ -114,8 +120,12 @@ func (m *model) stat(path string) wire.Stat {
 	if n.sequenceSet {
 		cversion = 2*n.sequence - children
 	}
-	return wire.Stat{Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid, Ctime: n.ctime, Mtime: n.mtime, Version: n.version,
-		Cversion: cversion, Aversion: n.aversion, EphemeralOwner: n.owner, DataLength: int32(len(n.data)), NumChildren: children}
+	return wire.Stat{
+		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid, Ctime: n.ctime, Mtime: n.mtime,
+		Version:  n.version,
+		Cversion: cversion, Aversion: n.aversion, EphemeralOwner: n.owner, DataLength: int32(len(n.data)),
+		NumChildren: children,
+	}
 }
 
 // apply carries out a write, with the result that the tree should give.
@@ -158,7 +168,8 @@ func (m *model) checkFlags(w *tree.Write) wire.Code {
 		return wire.BadArguments
 	case mode.timed && !m.rules.ExtendedTypes:
 		return wire.Unimplemented
-	case mode.timed != (w.Op == wire.OpCreateTTL), mode.timed && (w.TTLMillis < 1 || w.TTLMillis >= 1<<40):
+	case mode.timed != (w.Op == wire.OpCreateTTL), mode.timed &&
+		(w.TTLMillis < 1 || w.TTLMillis >= 1<<40):
 		return wire.BadArguments
 	}
 	return wire.OK
@@ -196,8 +207,10 @@ func (m *model) create(w *tree.Write) tree.Result {
 		return tree.Result{Code: wire.NoChildrenForEphemerals}
 	}
 	m.serial++
-	n := &modelNode{data: string(w.Data), acl: acl, czxid: w.Zxid, mzxid: w.Zxid, pzxid: w.Zxid, ctime: w.TimeMillis,
-		mtime: w.TimeMillis, serial: m.serial, container: w.Op == wire.OpCreateContainer}
+	n := &modelNode{
+		data: string(w.Data), acl: acl, czxid: w.Zxid, mzxid: w.Zxid, pzxid: w.Zxid, ctime: w.TimeMillis,
+		mtime: w.TimeMillis, serial: m.serial, container: w.Op == wire.OpCreateContainer,
+	}
 	if mode.ephemeral && !n.container {
 		n.owner = w.Session
 	}
@@ -215,7 +228,8 @@ func (m *model) create(w *tree.Write) tree.Result {
 
 func (m *model) delete(w *tree.Write) tree.Result {
 	special := []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"}
-	if !strings.Contains(w.Path, "/") || strings.Contains(w.Path, "\x00") || slices.Contains(special, w.Path) {
+	if !strings.Contains(w.Path, "/") || strings.Contains(w.Path, "\x00") ||
+		slices.Contains(special, w.Path) {
 		return tree.Result{Code: wire.BadArguments}
 	}
 	parentPath, _ := split(w.Path)
@@ -287,7 +301,8 @@ func (m *model) change(w *tree.Write) tree.Result {
 // creates are the types of operations that create.
 var creates = []wire.Op{wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL}
 
-// multi tries the operations on a copy of the model, which takes the model's place if all of them succeed.
+// multi tries the operations on a copy of the model, which takes the model's place if all of them
+// succeed.
 func (m *model) multi(w *tree.Write) tree.Result {
 	trial := m.clone()
 	results := make([]wire.Result, len(w.Ops))
@@ -297,7 +312,8 @@ func (m *model) multi(w *tree.Write) tree.Result {
 		switch {
 		case mode.timed && step.Op != wire.OpCreateTTL && slices.Contains(creates, step.Op):
 			return tree.Result{Code: wire.MarshallingError}
-		case (step.Op == wire.OpCreate || step.Op == wire.OpCreate2 || step.Op == wire.OpCreateTTL) && step.Flags == wire.Container:
+		case (step.Op == wire.OpCreate || step.Op == wire.OpCreate2 || step.Op == wire.OpCreateTTL) &&
+			step.Flags == wire.Container:
 			step.Op = wire.OpCreateContainer
 		case step.Op == wire.OpCreateTTL && known && !mode.timed:
 			step.Op = wire.OpCreate
@@ -322,14 +338,17 @@ func (m *model) multi(w *tree.Write) tree.Result {
 // single returns the write that does what one operation of a multi does.
 func single(r *wire.Request, multi *tree.Write) *tree.Write {
 	w := write(r)
-	w.Zxid, w.TimeMillis, w.Session, w.Identities = multi.Zxid, multi.TimeMillis, multi.Session, multi.Identities
+	w.Zxid, w.TimeMillis, w.Session, w.Identities = multi.Zxid, multi.TimeMillis, multi.Session,
+		multi.Identities
 	return w
 }
 
 // write returns the write that a request asks for.
 func write(r *wire.Request) *tree.Write {
-	return &tree.Write{Op: r.Op, Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
-		TTLMillis: r.TTLMillis, Ops: r.Ops}
+	return &tree.Write{
+		Op: r.Op, Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
+		TTLMillis: r.TTLMillis, Ops: r.Ops,
+	}
 }
 
 var (
@@ -345,12 +364,13 @@ func allowed(acl []wire.ACL, who []wire.Identity, perms int32) bool {
 		return true
 	}
 	return slices.ContainsFunc(acl, func(a wire.ACL) bool {
-		return a.Perms&perms != 0 && (a.Scheme == "world" || slices.ContainsFunc(who, func(id wire.Identity) bool {
-			if a.Scheme == "ip" && id.Scheme == "ip" {
-				return inside(id.ID, a.ID)
-			}
-			return id == wire.Identity{Scheme: a.Scheme, ID: a.ID}
-		}))
+		return a.Perms&perms != 0 &&
+			(a.Scheme == "world" || slices.ContainsFunc(who, func(id wire.Identity) bool {
+				if a.Scheme == "ip" && id.Scheme == "ip" {
+					return inside(id.ID, a.ID)
+				}
+				return id == wire.Identity{Scheme: a.Scheme, ID: a.ID}
+			}))
 	})
 }
 
@@ -370,7 +390,8 @@ func expand(acl []wire.ACL, who []wire.Identity) ([]wire.ACL, bool) {
 		switch {
 		case slices.Index(acl, a) < i: // It is there twice.
 		case a.Scheme == "auth":
-			digests := slices.DeleteFunc(slices.Clone(who), func(id wire.Identity) bool { return id.Scheme != "digest" })
+			digests := slices.DeleteFunc(slices.Clone(who),
+				func(id wire.Identity) bool { return id.Scheme != "digest" })
 			if len(digests) == 0 {
 				return nil, false
 			}
@@ -388,8 +409,11 @@ func expand(acl []wire.ACL, who []wire.Identity) ([]wire.ACL, bool) {
 
 // known are the identities that the property tests use and that an ACL may name.
 var known = []wire.Identity{
-	{Scheme: "world", ID: "anyone"}, {Scheme: "digest", ID: "alice:a"}, {Scheme: "digest", ID: "bob:b"},
-	{Scheme: "ip", ID: "10.1.2.3"}, {Scheme: "ip", ID: "10.0.0.0/8"},
+	{Scheme: "world", ID: "anyone"},
+	{Scheme: "digest", ID: "alice:a"},
+	{Scheme: "digest", ID: "bob:b"},
+	{Scheme: "ip", ID: "10.1.2.3"},
+	{Scheme: "ip", ID: "10.0.0.0/8"},
 }
 
 // masked returns the ACL without the digests of passwords.

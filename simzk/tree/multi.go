@@ -9,8 +9,9 @@ import (
 // A journal is what a multi needs to take back what it has done.
 type journal struct {
 	entries []journalEntry
-	nodes   map[string]bool // of which there is an entry: how a node was at first is all that is needed
-	owners  map[int64]bool
+	// of which there is an entry: how a node was at first is all that is needed
+	nodes  map[string]bool
+	owners map[int64]bool
 }
 
 // A journalEntry is how a node, or the list of a session's nodes, was before a change.
@@ -66,11 +67,13 @@ func (t *Tree) noteEphemerals(owner int64) {
 	}
 }
 
-// multi carries out all of its operations, or none. Its results say of each operation what it gave; after one that
-// has failed they say OK of those before it and "runtime inconsistency" of those behind it, as ZooKeeper does.
+// multi carries out all of its operations, or none. Its results say of each operation what it gave;
+// after one that has failed they say OK of those before it and "runtime inconsistency" of those
+// behind it, as ZooKeeper does.
 //
-// The server fails on a null path before it has begun, and on some operations when it comes to them. That is
-// [wire.MarshallingError] for the whole, with no results, which are empty in the first case and missing in the second.
+// The server fails on a null path before it has begun, and on some operations when it comes to
+// them. That is [wire.MarshallingError] for the whole, with no results, which are empty in the
+// first case and missing in the second.
 func (t *Tree) multi(w *Write) Result {
 	if slices.ContainsFunc(w.Ops, func(r wire.Request) bool { return r.Path == wire.Null }) {
 		return Result{Code: wire.MarshallingError, Results: []wire.Result{}}
@@ -81,8 +84,12 @@ func (t *Tree) multi(w *Write) Result {
 	for i := range w.Ops {
 		r := &w.Ops[i]
 		step := &t.step
-		*step = Write{Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session, Identities: w.Identities,
-			Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version, TTLMillis: r.TTLMillis}
+		*step = Write{
+			Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session,
+			Identities: w.Identities,
+			Path:       r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
+			TTLMillis: r.TTLMillis,
+		}
 		result := Result{Code: wire.MarshallingError}
 		if executable(r) {
 			result = t.apply(step)
@@ -103,8 +110,8 @@ func (t *Tree) multi(w *Write) Result {
 	return Result{Results: results}
 }
 
-// spaceFor returns memory for the results of a multi. Those of the first multis of a run stay where they are until the tree is
-// renewed.
+// spaceFor returns memory for the results of a multi. Those of the first multis of a run stay where
+// they are until the tree is renewed.
 func (t *Tree) spaceFor(results int) []wire.Result {
 	if t.results == nil {
 		t.results = make([]wire.Result, 0, resultsKept)
@@ -120,15 +127,15 @@ func (t *Tree) spaceFor(results int) []wire.Result {
 // resultsKept is how many operations are in the multis of most runs.
 const resultsKept = 16
 
-// executable tells whether the server can make sense of an operation of a multi. When it comes to a create that asks for
-// a TTL node without a TTL it fails, and gives no results at all.
+// executable tells whether the server can make sense of an operation of a multi. When it comes to a
+// create that asks for a TTL node without a TTL it fails, and gives no results at all.
 func executable(r *wire.Request) bool {
 	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
 	return !timed || r.Op != wire.OpCreate && r.Op != wire.OpCreate2 && r.Op != wire.OpCreateContainer
 }
 
-// typeInMulti returns the type of an operation of a multi. There ZooKeeper goes by the flags where they contradict the
-// type of a create (org.apache.zookeeper.Op).
+// typeInMulti returns the type of an operation of a multi. There ZooKeeper goes by the flags where
+// they contradict the type of a create (org.apache.zookeeper.Op).
 func typeInMulti(r *wire.Request) wire.Op {
 	switch r.Op {
 	case wire.OpCreate, wire.OpCreate2, wire.OpCreateTTL:

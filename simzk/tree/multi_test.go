@@ -29,7 +29,8 @@ func opCheck(path string, version int32) wire.Request {
 	return wire.Request{Op: wire.OpCheck, Path: path, Version: version}
 }
 
-// A create that asks for a TTL node without a TTL makes the whole multi fail, and leave nothing, when its turn comes.
+// A create that asks for a TTL node without a TTL makes the whole multi fail, and leave nothing,
+// when its turn comes.
 func TestMultiTTLWithoutTTL(t *testing.T) {
 	good := wire.Request{Op: wire.OpCreate, Path: "/a", ACL: tree.Open}
 	bad := wire.Request{Op: wire.OpCreate, Path: "/b", ACL: tree.Open, Flags: wire.PersistentTTL}
@@ -40,8 +41,12 @@ func TestMultiTTLWithoutTTL(t *testing.T) {
 		want tree.Result
 	}{
 		{"reached", []wire.Request{good, bad}, tree.Result{Code: wire.MarshallingError}},
-		{"not reached", []wire.Request{missing, bad}, tree.Result{Code: wire.NoNode, Results: []wire.Result{
-			{Op: wire.OpError, Code: wire.NoNode}, {Op: wire.OpError, Code: wire.RuntimeInconsistency}}}},
+		{"not reached", []wire.Request{missing, bad}, tree.Result{
+			Code: wire.NoNode,
+			Results: []wire.Result{
+				{Op: wire.OpError, Code: wire.NoNode}, {Op: wire.OpError, Code: wire.RuntimeInconsistency},
+			},
+		}},
 	} {
 		grown := tree.New(tree.Rules{ExtendedTypes: true})
 		before := grown.Hash()
@@ -59,8 +64,10 @@ func TestMulti(t *testing.T) {
 	set, parent := created, created
 	set.Version, set.DataLength = 1, 1
 	parent.NumChildren, parent.Cversion = 1, 1
-	got := grown.Apply(multi(opCreate("/b", wire.Persistent), opCreate("/b/n-", wire.PersistentSequential), opCheck("/b", 0),
-		opDelete("/b/n-0000000000"), opCreate("/b/n-", wire.PersistentSequential), opSet("/b/n-0000000001", 0), opCheck("/b/n-0000000001", 1)))
+	got := grown.Apply(multi(opCreate("/b", wire.Persistent),
+		opCreate("/b/n-", wire.PersistentSequential), opCheck("/b", 0),
+		opDelete("/b/n-0000000000"), opCreate("/b/n-", wire.PersistentSequential),
+		opSet("/b/n-0000000001", 0), opCheck("/b/n-0000000001", 1)))
 	want := []wire.Result{
 		{Op: wire.OpCreate, Path: "/b", Stat: created},
 		{Op: wire.OpCreate, Path: "/b/n-0000000000", Stat: created},
@@ -124,31 +131,87 @@ func TestFailedMulti(t *testing.T) {
 		{"alone", []wire.Request{fails}, []wire.Code{wire.NoNode}},
 		{"first", []wire.Request{fails, opDelete("/b"), fails}, []wire.Code{wire.NoNode, behind, behind}},
 		{"last", []wire.Request{opSet("/a", -1), opCheck("/a", 0)}, []wire.Code{ok, wire.BadVersion}},
-		{"after a creation", []wire.Request{opCreate("/new", wire.Persistent), fails}, []wire.Code{ok, wire.NoNode}},
-		{"after creations in one another", []wire.Request{opCreate("/new", wire.Persistent), opCreate("/new/a", wire.Persistent), opSet("/new/a", 0), fails},
-			[]wire.Code{ok, ok, ok, wire.NoNode}},
-		{"after an ephemeral node", []wire.Request{opCreate("/new", wire.Ephemeral), fails}, []wire.Code{ok, wire.NoNode}},
+		{
+			"after a creation",
+			[]wire.Request{opCreate("/new", wire.Persistent), fails},
+			[]wire.Code{ok, wire.NoNode},
+		},
+		{
+			"after creations in one another",
+			[]wire.Request{
+				opCreate("/new", wire.Persistent), opCreate("/new/a", wire.Persistent),
+				opSet("/new/a", 0), fails,
+			},
+			[]wire.Code{ok, ok, ok, wire.NoNode},
+		},
+		{
+			"after an ephemeral node",
+			[]wire.Request{opCreate("/new", wire.Ephemeral), fails},
+			[]wire.Code{ok, wire.NoNode},
+		},
 		{"after a deletion", []wire.Request{opDelete("/b"), fails}, []wire.Code{ok, wire.NoNode}},
-		{"after the deletion of an ephemeral node", []wire.Request{opDelete("/a/2"), fails}, []wire.Code{ok, wire.NoNode}},
-		{"after the deletion of ephemeral nodes of two sessions", []wire.Request{opDelete("/a/2"), opDelete("/other"), opDelete("/1"), fails},
-			[]wire.Code{ok, ok, ok, wire.NoNode}},
-		{"after a replacement", []wire.Request{opDelete("/b"), opCreate("/b", wire.Ephemeral), opSet("/b", 0), opDelete("/b"), opCreate("/b", wire.Persistent), fails},
-			[]wire.Code{ok, ok, ok, ok, ok, wire.NoNode}},
-		{"after an ephemeral node was made anew", []wire.Request{opDelete("/1"), opCreate("/1", wire.Ephemeral), fails}, []wire.Code{ok, ok, wire.NoNode}},
-		{"after data was set", []wire.Request{opSet("/a", 0), opSet("/a", 1), fails}, []wire.Code{ok, ok, wire.NoNode}},
-		{"after numbers were taken", []wire.Request{opCreate("/a/n", wire.PersistentSequential), opCreate("/a/n", wire.EphemeralSequential), fails},
-			[]wire.Code{ok, ok, wire.NoNode}},
+		{
+			"after the deletion of an ephemeral node",
+			[]wire.Request{opDelete("/a/2"), fails},
+			[]wire.Code{ok, wire.NoNode},
+		},
+		{
+			"after the deletion of ephemeral nodes of two sessions",
+			[]wire.Request{opDelete("/a/2"), opDelete("/other"), opDelete("/1"), fails},
+			[]wire.Code{ok, ok, ok, wire.NoNode},
+		},
+		{
+			"after a replacement",
+			[]wire.Request{
+				opDelete("/b"), opCreate("/b", wire.Ephemeral), opSet("/b", 0), opDelete("/b"),
+				opCreate("/b", wire.Persistent), fails,
+			},
+			[]wire.Code{ok, ok, ok, ok, ok, wire.NoNode},
+		},
+		{"after an ephemeral node was made anew", []wire.Request{
+			opDelete("/1"),
+			opCreate("/1", wire.Ephemeral), fails,
+		}, []wire.Code{ok, ok, wire.NoNode}},
+		{
+			"after data was set",
+			[]wire.Request{opSet("/a", 0), opSet("/a", 1), fails},
+			[]wire.Code{ok, ok, wire.NoNode},
+		},
+		{
+			"after numbers were taken",
+			[]wire.Request{
+				opCreate("/a/n", wire.PersistentSequential),
+				opCreate("/a/n", wire.EphemeralSequential), fails,
+			},
+			[]wire.Code{ok, ok, wire.NoNode},
+		},
 		{"not empty", []wire.Request{opDelete("/b"), opDelete("/a")}, []wire.Code{ok, wire.NotEmpty}},
-		{"exists", []wire.Request{opCreate("/new", wire.Persistent), opCreate("/new", wire.Persistent), opDelete("/new")},
-			[]wire.Code{ok, wire.NodeExists, behind}},
-		{"child of an ephemeral node", []wire.Request{opCreate("/new", wire.Ephemeral), opCreate("/new/a", wire.Persistent)},
-			[]wire.Code{ok, wire.NoChildrenForEphemerals}},
-		{"no authority", []wire.Request{opSet("/a", 0), protected, opDelete("/b")}, []wire.Code{ok, wire.NoAuth, behind}},
+		{
+			"exists",
+			[]wire.Request{
+				opCreate("/new", wire.Persistent), opCreate("/new", wire.Persistent),
+				opDelete("/new"),
+			},
+			[]wire.Code{ok, wire.NodeExists, behind},
+		},
+		{
+			"child of an ephemeral node",
+			[]wire.Request{opCreate("/new", wire.Ephemeral), opCreate("/new/a", wire.Persistent)},
+			[]wire.Code{ok, wire.NoChildrenForEphemerals},
+		},
+		{
+			"no authority",
+			[]wire.Request{opSet("/a", 0), protected, opDelete("/b")},
+			[]wire.Code{ok, wire.NoAuth, behind},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			writes := []tree.Write{create("/a"), createEphemeral("/a/2", 1), createEphemeral("/other", 2), createEphemeral("/1", 1), create("/b"),
-				createFor("/locked", grant(wire.PermRead, "world", "anyone"))}
+			writes := []tree.Write{
+				create("/a"), createEphemeral("/a/2", 1), createEphemeral("/other", 2),
+				createEphemeral("/1", 1), create("/b"),
+				createFor("/locked", grant(wire.PermRead, "world", "anyone")),
+			}
 			grown, untouched := grow(t, tree.Rules{}, writes...), grow(t, tree.Rules{}, writes...)
 			got := grown.Apply(multi(test.ops...))
 			var codes []wire.Code
@@ -167,8 +230,12 @@ func TestFailedMulti(t *testing.T) {
 			compareTrees(t, grown, untouched)
 
 			// What comes next finds nothing left of it either.
-			for zxid, w := range []tree.Write{create("/new"), {Op: wire.OpCreate, Path: "/a/n", ACL: tree.Open, Flags: wire.PersistentSequential},
-				remove("/a/2"), {Op: wire.OpCloseSession, Session: 1}} {
+			for zxid, w := range []tree.Write{
+				create("/new"),
+				{Op: wire.OpCreate, Path: "/a/n", ACL: tree.Open, Flags: wire.PersistentSequential},
+				remove("/a/2"),
+				{Op: wire.OpCloseSession, Session: 1},
+			} {
 				w.Zxid = int64(200 + zxid)
 				a, b := grown.Apply(&w), untouched.Apply(&w)
 				if !equal(a, b) || a.Code != wire.OK {
@@ -187,7 +254,8 @@ func compareTrees(t *testing.T, got, want *tree.Tree) {
 		t.Errorf("hash %x of %d nodes, want %x of %d", got.Hash(), got.Size(), want.Hash(), want.Size())
 	}
 	for session := range int64(3) {
-		if a, b := got.Ephemerals(session), want.Ephemerals(session); !slices.Equal(a, b) || got.OwnsNodes(session) != want.OwnsNodes(session) {
+		if a, b := got.Ephemerals(session), want.Ephemerals(session); !slices.Equal(a, b) ||
+			got.OwnsNodes(session) != want.OwnsNodes(session) {
 			t.Errorf("session %d owns %q, want %q", session, a, b)
 		}
 	}

@@ -17,8 +17,9 @@ func Parent(path string) string {
 // Name returns the last part of a path.
 func Name(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// Ordinary tells whether a path is one in which there is nothing to look for: printable ASCII without dots, and no empty names.
-// ZooKeeper and its clients accept every such path, and most paths are such.
+// Ordinary tells whether a path is one in which there is nothing to look for: printable ASCII
+// without dots, and no empty names. ZooKeeper and its clients accept every such path, and most
+// paths are such.
 func Ordinary(path string) bool {
 	before := byte(0)
 	for i := range len(path) {
@@ -31,8 +32,8 @@ func Ordinary(path string) bool {
 	return len(path) > 1 && path[0] == '/' && before != '/'
 }
 
-// ValidPath tells whether a path is one that ZooKeeper accepts (PathUtils). A sequential node's path may end in a
-// slash, as the sequence number completes it.
+// ValidPath tells whether a path is one that ZooKeeper accepts (PathUtils). A sequential node's
+// path may end in a slash, as the sequence number completes it.
 func ValidPath(path string, sequential bool) bool {
 	if Ordinary(path) {
 		return true
@@ -51,7 +52,8 @@ func ValidPath(path string, sequential bool) bool {
 			return false
 		}
 		for _, r := range name {
-			if r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xd800 <= r && r <= 0xf8ff || 0xfff0 <= r && r <= math.MaxUint16 ||
+			if r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xd800 <= r && r <= 0xf8ff || 0xfff0 <= r &&
+				r <= math.MaxUint16 ||
 				r > math.MaxUint16 {
 				return false // Beyond 16 bits Java sees surrogates, which it does not accept.
 			}
@@ -60,7 +62,8 @@ func ValidPath(path string, sequential bool) bool {
 	return true
 }
 
-// appendSequence appends a sequence number as Java's "%010d" renders it: negative numbers have nine digits.
+// appendSequence appends a sequence number as Java's "%010d" renders it: negative numbers have nine
+// digits.
 func appendSequence(path []byte, n int32) []byte {
 	var space [11]byte
 	digits, width := strconv.AppendInt(space[:0], int64(n), 10), 10

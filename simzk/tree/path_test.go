@@ -16,14 +16,16 @@ func TestParentAndName(t *testing.T) {
 		{"/a/b-0000000001", "/a", "b-0000000001"},
 	}
 	for _, test := range tests {
-		if parent, name := tree.Parent(test.path), tree.Name(test.path); parent != test.parent || name != test.name {
+		if parent, name := tree.Parent(test.path), tree.Name(test.path); parent != test.parent ||
+			name != test.name {
 			t.Errorf("%s is %q in %q, want %q in %q", test.path, name, parent, test.name, test.parent)
 		}
 	}
 }
 
-// A path is ordinary only if it stays valid where it is looked at character by character, as it is with a name like .é behind it.
-// Of paths in which nothing but a slash can be wrong, all that are valid are ordinary.
+// A path is ordinary only if it stays valid where it is looked at character by character, as it is
+// with a name like .é behind it. Of paths in which nothing but a slash can be wrong, all that are
+// valid are ordinary.
 func TestOrdinary(t *testing.T) {
 	paths := []string{""}
 	for range 6 {
@@ -32,7 +34,8 @@ func TestOrdinary(t *testing.T) {
 			if ordinary && !tree.ValidPath(path+"/.é", false) {
 				t.Errorf("%q is ordinary", path)
 			}
-			if !strings.ContainsAny(path, ".\x1f\x7f") && path != "/" && tree.ValidPath(path, false) != ordinary {
+			if !strings.ContainsAny(path, ".\x1f\x7f") && path != "/" &&
+				tree.ValidPath(path, false) != ordinary {
 				t.Errorf("%q is ordinary: %v", path, ordinary)
 			}
 		}
@@ -95,16 +98,30 @@ func TestCreatePaths(t *testing.T) {
 		sequential bool
 		want       wire.Code
 	}{
-		{path: "/a"}, {path: "/..."}, {path: "/é"}, {path: "/parent/b"},
-		{path: "/", sequential: true}, {path: "/parent/", sequential: true},
+		{path: "/a"},
+		{path: "/..."},
+		{path: "/é"},
+		{path: "/parent/b"},
+		{path: "/", sequential: true},
+		{path: "/parent/", sequential: true},
 		{path: "/parent/..", sequential: true}, // The number makes a name of the dots.
-		{path: "", want: wire.BadArguments}, {path: "a", want: wire.BadArguments}, {path: "a", sequential: true, want: wire.BadArguments},
-		{path: "//", want: wire.BadArguments}, {path: "//", sequential: true, want: wire.BadArguments},
-		{path: "/parent/", want: wire.BadArguments}, {path: "/.", want: wire.BadArguments}, {path: "/parent/..", want: wire.BadArguments},
-		{path: "/a\x00", want: wire.BadArguments}, {path: "/a\x1f", want: wire.BadArguments}, {path: "/a\xff", want: wire.BadArguments},
-		{path: "/", want: wire.NodeExists}, {path: "/parent", want: wire.NodeExists},
+		{path: "", want: wire.BadArguments},
+		{path: "a", want: wire.BadArguments},
+		{path: "a", sequential: true, want: wire.BadArguments},
+		{path: "//", want: wire.BadArguments},
+		{path: "//", sequential: true, want: wire.BadArguments},
+		{path: "/parent/", want: wire.BadArguments},
+		{path: "/.", want: wire.BadArguments},
+		{path: "/parent/..", want: wire.BadArguments},
+		{path: "/a\x00", want: wire.BadArguments},
+		{path: "/a\x1f", want: wire.BadArguments},
+		{path: "/a\xff", want: wire.BadArguments},
+		{path: "/", want: wire.NodeExists},
+		{path: "/parent", want: wire.NodeExists},
 		// That the parent is missing is found before the rest of the path is looked at.
-		{path: "/missing/b", want: wire.NoNode}, {path: "/missing/../b", want: wire.NoNode}, {path: "a/b", want: wire.NoNode},
+		{path: "/missing/b", want: wire.NoNode},
+		{path: "/missing/../b", want: wire.NoNode},
+		{path: "a/b", want: wire.NoNode},
 	}
 	for _, test := range tests {
 		grown := grow(t, tree.Rules{}, create("/parent"))

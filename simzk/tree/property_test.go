@@ -47,10 +47,14 @@ var (
 
 	// somePath draws paths of a few short names, so that writes often meet.
 	somePath = rapid.StringMatching(`(/[ab]){1,3}`)
-	oddPath  = rapid.SampledFrom([]string{"", "a", "/", "//", "/a/", "/./a", "/a/..", "/a\x00", "/a\x1f", "/a//b", "/zookeeper"})
+	oddPath  = rapid.SampledFrom([]string{
+		"", "a", "/", "//", "/a/", "/./a", "/a/..", "/a\x00",
+		"/a\x1f", "/a//b", "/zookeeper",
+	})
 
 	someIdentities = rapid.SampledFrom([][]wire.Identity{
-		nil, alice, alice, alice, bob, append(slices.Clone(alice), bob...), super, append(slices.Clone(alice), tree.Super),
+		nil, alice, alice, alice, bob, append(slices.Clone(alice), bob...), super,
+		append(slices.Clone(alice), tree.Super),
 	})
 	someACL    = often(rapid.Just(tree.Open), unusualACL)
 	unusualACL = rapid.SampledFrom([][]wire.ACL{
@@ -59,8 +63,12 @@ var (
 		{grant(wire.PermAll&^wire.PermAdmin, "ip", "10.1.2.3"), grant(wire.PermAdmin, "digest", "bob:b")},
 		{grant(wire.PermAll&^wire.PermRead, "ip", "10.0.0.0/8")},
 		{grant(wire.PermAll, "auth", "")},
-		{grant(wire.PermRead, "auth", "whoever"), grant(wire.PermCreate|wire.PermDelete, "world", "anyone")},
-		{grant(wire.PermRead, "world", "anyone"), grant(wire.PermRead, "world", "anyone"), grant(wire.PermWrite, "world", "anyone")},
+		{grant(wire.PermRead, "auth", "whoever"), grant(wire.PermCreate|wire.PermDelete, "world",
+			"anyone")},
+		{
+			grant(wire.PermRead, "world", "anyone"), grant(wire.PermRead, "world", "anyone"),
+			grant(wire.PermWrite, "world", "anyone"),
+		},
 		nil,
 		{grant(wire.PermAll, "world", "nobody")},
 		{grant(wire.PermAll, "digest", "alice")},
@@ -78,7 +86,8 @@ var (
 func (m *machine) existing() *rapid.Generator[string] {
 	paths := slices.Sorted(maps.Keys(m.model.nodes))
 	own := []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}
-	written := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return slices.Contains(own, path) })
+	written := slices.DeleteFunc(slices.Clone(paths),
+		func(path string) bool { return slices.Contains(own, path) })
 	if len(written) == 0 {
 		return rapid.SampledFrom(own)
 	}
@@ -114,8 +123,10 @@ func (m *machine) request(t *rapid.T, op wire.Op) wire.Request {
 func (m *machine) multi(t *rapid.T) {
 	r := wire.Request{Op: wire.OpMulti}
 	for range rapid.IntRange(0, 5).Draw(t, "operations") {
-		op := rapid.SampledFrom([]wire.Op{wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
-			wire.OpSetData, wire.OpCheck}).Draw(t, "operation")
+		op := rapid.SampledFrom([]wire.Op{
+			wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
+			wire.OpSetData, wire.OpCheck,
+		}).Draw(t, "operation")
 		r.Ops = append(r.Ops, m.request(t, op))
 	}
 	m.write(t, &r)
@@ -126,7 +137,8 @@ func (m *machine) write(t *rapid.T, r *wire.Request) {
 	m.zxid++
 	w := write(r)
 	w.Zxid, w.TimeMillis = m.zxid, 1000*m.zxid
-	w.Session, w.Identities = rapid.Int64Range(1, 2).Draw(t, "session"), someIdentities.Draw(t, "identities")
+	w.Session, w.Identities = rapid.Int64Range(1, 2).Draw(t, "session"),
+		someIdentities.Draw(t, "identities")
 	before := m.tree.Hash()
 	got, twin, want := m.tree.Apply(w), m.twin.Apply(w), m.model.apply(w)
 	if !equal(got, twin) {
@@ -141,7 +153,8 @@ func (m *machine) write(t *rapid.T, r *wire.Request) {
 		if changed {
 			t.Fatalf("%+v changed the hash", w)
 		}
-	case w.Op == wire.OpMulti || w.Op == wire.OpCloseSession: // May have nothing to change, or undo what they have done.
+	// May have nothing to change, or undo what they have done.
+	case w.Op == wire.OpMulti || w.Op == wire.OpCloseSession:
 	case !changed:
 		t.Fatalf("%+v left the hash as it was", w)
 	}
@@ -163,7 +176,8 @@ func (m *machine) deleteContainer(t *rapid.T) {
 
 func (m *machine) setSequence(t *rapid.T) {
 	path := rapid.OneOf(somePath, rapid.Just("/")).Draw(t, "path")
-	n := rapid.SampledFrom([]int32{math.MaxInt32, math.MaxInt32 - 1, -1, math.MinInt32}).Draw(t, "number")
+	n := rapid.SampledFrom([]int32{math.MaxInt32, math.MaxInt32 - 1, -1, math.MinInt32}).Draw(t,
+		"number")
 	want := wire.NoNode
 	if node := m.model.nodes[path]; node != nil {
 		node.sequence, node.sequenceSet, want = n, true, wire.OK
@@ -196,15 +210,20 @@ func (m *machine) read(t *rapid.T) {
 	}
 	got, acl := m.tree.Get(path, who), m.tree.ACL(path, who)
 	count, counted := m.tree.Descendants(path, who)
-	want := map[string]wire.Code{"Get": code(wire.PermRead), "Children": code(wire.PermRead),
-		"Descendants": code(wire.PermRead), "Exists": exists, "ACL": code(wire.PermRead | wire.PermAdmin)}
-	codes := map[string]wire.Code{"Get": got.Code, "Children": m.tree.Children(path, who).Code,
-		"Descendants": counted, "Exists": m.tree.Exists(path, who).Code, "ACL": acl.Code}
+	want := map[string]wire.Code{
+		"Get": code(wire.PermRead), "Children": code(wire.PermRead),
+		"Descendants": code(wire.PermRead), "Exists": exists, "ACL": code(wire.PermRead | wire.PermAdmin),
+	}
+	codes := map[string]wire.Code{
+		"Get": got.Code, "Children": m.tree.Children(path, who).Code,
+		"Descendants": counted, "Exists": m.tree.Exists(path, who).Code, "ACL": acl.Code,
+	}
 	if !maps.Equal(codes, want) {
 		t.Fatalf("%+v read %q with %v, want %v", who, path, codes, want)
 	}
 	if got.Code == wire.OK && (string(got.Data) != n.data || count != m.model.descendants(path)) {
-		t.Fatalf("%q has %q and %d descendants, want %q and %d", path, got.Data, count, n.data, m.model.descendants(path))
+		t.Fatalf("%q has %q and %d descendants, want %q and %d", path, got.Data, count, n.data,
+			m.model.descendants(path))
 	}
 	if acl.Code == wire.OK {
 		shown := n.acl
@@ -230,7 +249,8 @@ func (m *machine) check(t *rapid.T) {
 	}
 	for session := int64(1); session <= 3; session++ {
 		want := m.model.ephemerals(session)
-		if got, twin := m.tree.Ephemerals(session), m.twin.Ephemerals(session); !slices.Equal(got, want) || !slices.Equal(twin, want) {
+		if got, twin := m.tree.Ephemerals(session), m.twin.Ephemerals(session); !slices.Equal(got,
+			want) || !slices.Equal(twin, want) {
 			t.Fatalf("session %d owns %v and %v, want %v", session, got, twin, want)
 		}
 		if m.tree.OwnsNodes(session) != (len(want) > 0) {
@@ -247,7 +267,10 @@ func (m *machine) check(t *rapid.T) {
 func (m *machine) checkNode(t *rapid.T, path string) {
 	n, want := m.model.nodes[path], m.model.stat(path)
 	got, listing, acl := m.tree.Get(path, super), m.tree.Children(path, super), m.tree.ACL(path, super)
-	for _, stat := range []wire.Stat{got.Stat, listing.Stat, acl.Stat, m.tree.Exists(path, super).Stat} {
+	for _, stat := range []wire.Stat{
+		got.Stat, listing.Stat, acl.Stat,
+		m.tree.Exists(path, super).Stat,
+	} {
 		if stat != want {
 			t.Fatalf("%s has stat %+v, want %+v", path, stat, want)
 		}
@@ -294,7 +317,10 @@ func (m *machine) recall(t *rapid.T) {
 // renewed returns a tree that was another one before.
 func renewed(rules tree.Rules) *tree.Tree {
 	used := tree.New(tree.Rules{})
-	ops := []wire.Request{opCreate("/a", wire.Persistent), opCreate("/a/b", wire.Ephemeral), opSet("/zookeeper/quota", -1)}
+	ops := []wire.Request{
+		opCreate("/a", wire.Persistent), opCreate("/a/b", wire.Ephemeral),
+		opSet("/zookeeper/quota", -1),
+	}
 	used.Apply(&tree.Write{Op: wire.OpMulti, Zxid: 1, Session: 1, Ops: ops, Identities: super})
 	used.Reset(rules)
 	return used
@@ -310,7 +336,11 @@ func newMachine(t *rapid.T, rules tree.Rules) *machine {
 }
 
 func TestTreeIsItsModel(t *testing.T) {
-	for _, rules := range []tree.Rules{{}, {SequenceWraps: true, ExtendedTypes: true}, {ExtendedTypes: true, ExistsNeedsRead: true}} {
+	for _, rules := range []tree.Rules{
+		{},
+		{SequenceWraps: true, ExtendedTypes: true},
+		{ExtendedTypes: true, ExistsNeedsRead: true},
+	} {
 		t.Run(fmt.Sprintf("%+v", rules), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) { t.Repeat(newMachine(t, rules).actions()) })
@@ -329,8 +359,10 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"deleteContainer": m.deleteContainer,
 		"closeSession":    func(t *rapid.T) { m.write(t, &wire.Request{Op: wire.OpCloseSession}) },
 	}
-	for _, op := range []wire.Op{wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
-		wire.OpSetData, wire.OpSetACL, wire.OpCheck} {
+	for _, op := range []wire.Op{
+		wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
+		wire.OpSetData, wire.OpSetACL, wire.OpCheck,
+	} {
 		actions[op.String()] = func(t *rapid.T) {
 			several(t, func(t *rapid.T) {
 				r := m.request(t, op)

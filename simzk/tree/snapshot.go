@@ -21,7 +21,8 @@ type savedPaths struct {
 	paths []string
 }
 
-// Save makes the snapshot one of the tree as it is now. No multi may be under way. It takes time linear in the number of nodes.
+// Save makes the snapshot one of the tree as it is now. No multi may be under way. It takes time
+// linear in the number of nodes.
 func (t *Tree) Save(s *Snapshot) {
 	s.hash, s.first = t.hash, t.first
 	s.nodes, s.children = s.nodes[:0], s.children[:0]
@@ -36,7 +37,8 @@ func (t *Tree) Save(s *Snapshot) {
 	}
 }
 
-// Restore makes the tree what it was when the snapshot was taken of it. Snapshots that were taken later are void then.
+// Restore makes the tree what it was when the snapshot was taken of it. Snapshots that were taken
+// later are void then.
 func (t *Tree) Restore(s *Snapshot) {
 	t.hash, t.first, t.changes = s.hash, s.first, t.changes[:0]
 	clear(t.nodes)

@@ -1,6 +1,6 @@
-// Package tree is the replicated state of ZooKeeper: the znodes. A [Tree] is a pure state machine. The same writes in
-// the same order give the same tree and the same results; it knows no clock, starts no goroutine and reads no map in
-// its own order.
+// Package tree is the replicated state of ZooKeeper: the znodes. A [Tree] is a pure state machine.
+// The same writes in the same order give the same tree and the same results; it knows no clock,
+// starts no goroutine and reads no map in its own order.
 package tree
 
 import (
@@ -27,16 +27,17 @@ type Tree struct {
 	results    []wire.Result // of multis
 }
 
-// Rules say where one release or configuration of ZooKeeper differs from another. The zero value is release 3.8.0
-// with extended types off.
+// Rules say where one release or configuration of ZooKeeper differs from another. The zero value is
+// release 3.8.0 with extended types off.
 type Rules struct {
-	// SequenceWraps lets the sequence number go on from 2^31-1 to -2^31, as the manual says. Servers since 3.6.0
-	// (ZOOKEEPER-3249) store the count of creations only if it is higher, so that it stays at 2^31-1 and names repeat.
+	// SequenceWraps lets the sequence number go on from 2^31-1 to -2^31, as the manual says. Servers
+	// since 3.6.0 (ZOOKEEPER-3249) store the count of creations only if it is higher, so that it stays
+	// at 2^31-1 and names repeat.
 	SequenceWraps bool
 	// ExtendedTypes allows TTL nodes (zookeeper.extendedTypesEnabled).
 	ExtendedTypes bool
-	// ExistsNeedsRead asks for the permission to read where a client asks whether a node exists: since 3.8.4 and
-	// 3.9.2 (ZOOKEEPER-2590).
+	// ExistsNeedsRead asks for the permission to read where a client asks whether a node exists: since
+	// 3.8.4 and 3.9.2 (ZOOKEEPER-2590).
 	ExistsNeedsRead bool
 	// IPv6 lets ACLs name IPv6 addresses: since 3.9.4 (ZOOKEEPER-4240).
 	IPv6 bool
@@ -133,8 +134,9 @@ func (t *Tree) Exists(path string, who []wire.Identity) Result {
 	return Result{Path: path, Stat: n.shown()}
 }
 
-// Children returns the names of a node's children and the node's stat. The order of the names is fixed but means
-// nothing: ZooKeeper's is that of a Java HashSet, and a client that relies on any order is wrong.
+// Children returns the names of a node's children and the node's stat. The order of the names is
+// fixed but means nothing: ZooKeeper's is that of a Java HashSet, and a client that relies on any
+// order is wrong.
 func (t *Tree) Children(path string, who []wire.Identity) Result {
 	n, code := t.readable(path, who)
 	if code != wire.OK {
@@ -197,8 +199,8 @@ func (t *Tree) Stat(path string) (stat wire.Stat, ok bool) {
 	return wire.Stat{}, false
 }
 
-// LastChanges returns the last transaction that has changed a node's data, and the last that has changed its children, or
-// false if there is no such node.
+// LastChanges returns the last transaction that has changed a node's data, and the last that has
+// changed its children, or false if there is no such node.
 func (t *Tree) LastChanges(path string) (data, children int64, ok bool) {
 	if n := t.nodes[path]; n != nil {
 		return n.stat.Mzxid, n.stat.Pzxid, true
@@ -215,15 +217,17 @@ func (t *Tree) Ephemerals(session int64) []string { return slices.Clone(t.epheme
 // OwnsNodes tells whether a session has ephemeral nodes.
 func (t *Tree) OwnsNodes(session int64) bool { return len(t.ephemerals[session]) > 0 }
 
-// Disposable returns the containers and TTL nodes that are due to be deleted, in the order of their paths. A
-// container is due once it has had children and has none. The time is in milliseconds since 1970.
+// Disposable returns the containers and TTL nodes that are due to be deleted, in the order of their
+// paths. A container is due once it has had children and has none. The time is in milliseconds
+// since 1970.
 func (t *Tree) Disposable(nowMillis int64) []string {
 	var due []string
 	for path, n := range t.nodes {
 		if len(n.children) > 0 {
 			continue
 		}
-		if n.kind == container && n.stat.Cversion > 0 || n.kind == timed && nowMillis-n.stat.Mtime > n.ttl {
+		if n.kind == container && n.stat.Cversion > 0 || n.kind == timed &&
+			nowMillis-n.stat.Mtime > n.ttl {
 			due = append(due, path)
 		}
 	}
@@ -231,8 +235,8 @@ func (t *Tree) Disposable(nowMillis int64) []string {
 	return due
 }
 
-// SetSequence makes n the number that the next sequential child of the node gets. It stands in for n creations, so
-// that a test can start just below 2^31.
+// SetSequence makes n the number that the next sequential child of the node gets. It stands in for
+// n creations, so that a test can start just below 2^31.
 func (t *Tree) SetSequence(path string, n int32) wire.Code {
 	node := t.nodes[path]
 	if node == nil {
@@ -243,12 +247,13 @@ func (t *Tree) SetSequence(path string, n int32) wire.Code {
 	return wire.OK
 }
 
-// Hash returns 64 bits that are equal for equal trees. It costs nothing: every write keeps it up to date.
+// Hash returns 64 bits that are equal for equal trees. It costs nothing: every write keeps it up to
+// date.
 func (t *Tree) Hash() uint64 { return t.hash }
 
-// StateHash returns 64 bits over all that clients can be told of the tree, apart from times. Unlike [Tree.Hash] it does not
-// take the history of the writes to be known, so it holds every field of every stat. It takes time linear in the number of
-// nodes.
+// StateHash returns 64 bits over all that clients can be told of the tree, apart from times. Unlike
+// [Tree.Hash] it does not take the history of the writes to be known, so it holds every field of
+// every stat. It takes time linear in the number of nodes.
 func (t *Tree) StateHash() uint64 {
 	sum := t.hash
 	for _, n := range t.nodes {
@@ -265,7 +270,8 @@ func (t *Tree) StateHash() uint64 {
 
 func (t *Tree) rehash(path string, n *znode) {
 	t.hash ^= n.hash
-	n.hash = mix(mix(mix(xxhash.Sum64String(path), uint64(n.stat.Mzxid)), uint64(n.stat.EphemeralOwner)),
+	n.hash = mix(mix(mix(xxhash.Sum64String(path), uint64(n.stat.Mzxid)),
+		uint64(n.stat.EphemeralOwner)),
 		uint64(uint32(n.stat.Cversion))<<32|uint64(uint32(n.stat.Version)))
 	if n.stat.Aversion != 0 {
 		n.hash = mix(n.hash, uint64(n.stat.Aversion))
@@ -273,16 +279,16 @@ func (t *Tree) rehash(path string, n *znode) {
 	t.hash ^= n.hash
 }
 
-// shown returns the stat as a client sees it: its Cversion counts creations and deletions of children, while the
-// server stores creations only.
+// shown returns the stat as a client sees it: its Cversion counts creations and deletions of
+// children, while the server stores creations only.
 func (n *znode) shown() wire.Stat {
 	stat := n.stat
 	stat.Cversion = 2*stat.Cversion - stat.NumChildren
 	return stat
 }
 
-// compareListing orders children by a hash of their names, so that no client passes because a listing happened to
-// be sorted.
+// compareListing orders children by a hash of their names, so that no client passes because a
+// listing happened to be sorted.
 func compareListing(a, b string) int {
 	ha, hb := xxhash.Sum64String(a), xxhash.Sum64String(b)
 	switch {
@@ -294,7 +300,8 @@ func compareListing(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states apart.
+// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states
+// apart.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// grow returns a tree after the writes, which are transactions 1, 2 and so on, a second apart. All must succeed.
+// grow returns a tree after the writes, which are transactions 1, 2 and so on, a second apart. All
+// must succeed.
 func grow(t testing.TB, rules tree.Rules, writes ...tree.Write) *tree.Tree {
 	t.Helper()
 	grown := tree.New(rules)
@@ -40,7 +41,10 @@ func createContainer(path string) tree.Write {
 }
 
 func createTTL(path string, millis int64) tree.Write {
-	return tree.Write{Op: wire.OpCreateTTL, Path: path, ACL: tree.Open, Flags: wire.PersistentTTL, TTLMillis: millis}
+	return tree.Write{
+		Op: wire.OpCreateTTL, Path: path, ACL: tree.Open, Flags: wire.PersistentTTL,
+		TTLMillis: millis,
+	}
 }
 
 // createFor returns the write that creates a node with an ACL. It comes from alice.
@@ -85,7 +89,8 @@ func TestNewTree(t *testing.T) {
 // ZooKeeper has the root under two names, and a client that sends no path at all sees it.
 func TestEmptyPathIsTheRoot(t *testing.T) {
 	grown := grow(t, tree.Rules{}, create("/a"), create("/a/b"))
-	if got, want := grown.Exists("", nil), grown.Exists("/", nil); got.Code != wire.OK || got.Stat != want.Stat {
+	if got, want := grown.Exists("", nil), grown.Exists("/", nil); got.Code != wire.OK ||
+		got.Stat != want.Stat {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if count, code := grown.Descendants("/", nil); count != 5 || code != wire.OK {
@@ -98,7 +103,8 @@ func TestEmptyPathIsTheRoot(t *testing.T) {
 }
 
 func TestDescendantsAreBelow(t *testing.T) {
-	grown := grow(t, tree.Rules{}, create("/a"), create("/a/b"), create("/a/b/c"), create("/ab"), create("/a/bc"))
+	grown := grow(t, tree.Rules{}, create("/a"), create("/a/b"), create("/a/b/c"), create("/ab"),
+		create("/a/bc"))
 	for path, want := range map[string]int{"/a": 3, "/a/b": 1, "/a/b/c": 0, "/ab": 0} {
 		if count, code := grown.Descendants(path, nil); count != want || code != wire.OK {
 			t.Errorf("%s has %d descendants (%v), want %d", path, count, code, want)
@@ -133,7 +139,8 @@ func TestHashTellsTreesApart(t *testing.T) {
 
 // What is listed belongs to the caller, who may sort it.
 func TestListingsAreTheCallers(t *testing.T) {
-	grown := grow(t, tree.Rules{}, createEphemeral("/a", 1), createEphemeral("/b", 1), createEphemeral("/c", 1))
+	grown := grow(t, tree.Rules{}, createEphemeral("/a", 1), createEphemeral("/b", 1),
+		createEphemeral("/c", 1))
 	listing, owned := grown.Children("/", nil).Children, grown.Ephemerals(1)
 	clear(listing)
 	clear(owned)
@@ -146,7 +153,8 @@ func TestListingsAreTheCallers(t *testing.T) {
 }
 
 func TestCloseSession(t *testing.T) {
-	grown := grow(t, tree.Rules{}, create("/a"), createEphemeral("/a/2", 1), createEphemeral("/other", 2), createEphemeral("/1", 1),
+	grown := grow(t, tree.Rules{}, create("/a"), createEphemeral("/a/2", 1),
+		createEphemeral("/other", 2), createEphemeral("/1", 1),
 		create("/b"))
 	grown.Apply(&tree.Write{Op: wire.OpCloseSession, Zxid: 6, Session: 1})
 	var deleted []string
@@ -157,7 +165,8 @@ func TestCloseSession(t *testing.T) {
 		t.Errorf("%q are gone with the session", deleted)
 	}
 	if grown.OwnsNodes(1) || !grown.OwnsNodes(2) || grown.Size() != 7 {
-		t.Errorf("the sessions own %q and %q, of %d nodes", grown.Ephemerals(1), grown.Ephemerals(2), grown.Size())
+		t.Errorf("the sessions own %q and %q, of %d nodes", grown.Ephemerals(1), grown.Ephemerals(2),
+			grown.Size())
 	}
 	for path, want := range map[string]int64{"/a": 6, "/": 6, "/b": 5} {
 		if stat, _ := grown.Stat(path); stat.Pzxid != want {
@@ -165,7 +174,10 @@ func TestCloseSession(t *testing.T) {
 		}
 	}
 	before := grown.Hash()
-	if again := grown.Apply(&tree.Write{Op: wire.OpCloseSession, Zxid: 7, Session: 1}); again.Code != wire.OK || len(grown.Changes()) > 0 {
+	if again := grown.Apply(&tree.Write{
+		Op: wire.OpCloseSession, Zxid: 7,
+		Session: 1,
+	}); again.Code != wire.OK || len(grown.Changes()) > 0 {
 		t.Errorf("closing the session again gave %+v", again)
 	}
 	if grown.Hash() != before {
@@ -202,7 +214,10 @@ func TestDisposable(t *testing.T) {
 		}
 	}
 	for zxid, path := range grown.Disposable(100000) {
-		if code := grown.Apply(&tree.Write{Op: wire.OpDeleteContainer, Zxid: int64(100 + zxid), Path: path}).Code; code != wire.OK {
+		if code := grown.Apply(&tree.Write{
+			Op: wire.OpDeleteContainer, Zxid: int64(100 + zxid),
+			Path: path,
+		}).Code; code != wire.OK {
 			t.Errorf("%s was not deleted: %v", path, code)
 		}
 	}
@@ -226,22 +241,32 @@ func TestCreatedNodes(t *testing.T) {
 		{op: wire.OpCreate, flags: wire.Ephemeral, path: "/a", owner: 7},
 		{op: wire.OpCreate2, flags: wire.EphemeralSequential, path: "/a0000000000", owner: 7},
 		{op: wire.OpCreate, flags: wire.PersistentSequential, path: "/a0000000000"},
-		{op: wire.OpCreate, flags: wire.Container, path: "/a"}, // The type makes the container, not the flags.
+		// The type makes the container, not the flags.
+		{op: wire.OpCreate, flags: wire.Container, path: "/a"},
 		{op: wire.OpCreateContainer, flags: wire.Container, path: "/a", unused: true},
 		{op: wire.OpCreateContainer, flags: wire.Ephemeral, path: "/a", unused: true},
-		{op: wire.OpCreateContainer, flags: wire.PersistentSequential, path: "/a0000000000", unused: true},
+		{
+			op: wire.OpCreateContainer, flags: wire.PersistentSequential, path: "/a0000000000",
+			unused: true,
+		},
 		{op: wire.OpCreateTTL, flags: wire.PersistentTTL, path: "/a", timed: true},
 		{op: wire.OpCreateTTL, flags: wire.PersistentSeqTTL, path: "/a0000000000", timed: true},
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%v with flags %d", test.op, test.flags), func(t *testing.T) {
-			w := tree.Write{Op: test.op, Zxid: 3, TimeMillis: 5, Session: 7, Path: "/a", Data: []byte("xy"), ACL: tree.Open, Flags: test.flags}
+			w := tree.Write{
+				Op: test.op, Zxid: 3, TimeMillis: 5, Session: 7, Path: "/a", Data: []byte("xy"),
+				ACL: tree.Open, Flags: test.flags,
+			}
 			if test.timed {
 				w.TTLMillis = 100
 			}
 			grown := tree.New(tree.Rules{ExtendedTypes: true})
 			got := grown.Apply(&w)
-			want := wire.Stat{Czxid: 3, Mzxid: 3, Pzxid: 3, Ctime: 5, Mtime: 5, EphemeralOwner: test.owner, DataLength: 2}
+			want := wire.Stat{
+				Czxid: 3, Mzxid: 3, Pzxid: 3, Ctime: 5, Mtime: 5, EphemeralOwner: test.owner,
+				DataLength: 2,
+			}
 			if got.Code != wire.OK || got.Path != test.path || got.Stat != want {
 				t.Fatalf("%+v, want %s with %+v", got, test.path, want)
 			}
@@ -279,8 +304,14 @@ func TestSequence(t *testing.T) {
 	}{
 		{"from the start", 0, false, []string{"n0000000000", "n0000000001", "n0000000002"}},
 		{"ten digits", 999999999, false, []string{"n0999999999", "n1000000000", "n1000000001"}},
-		{"stays at the end", math.MaxInt32 - 1, false, []string{"n2147483646", "n2147483647", "node exists"}},
-		{"wraps at the end", math.MaxInt32 - 1, true, []string{"n2147483646", "n2147483647", "n-2147483648", "n-2147483647"}},
+		{"stays at the end", math.MaxInt32 - 1, false, []string{
+			"n2147483646", "n2147483647",
+			"node exists",
+		}},
+		{"wraps at the end", math.MaxInt32 - 1, true, []string{
+			"n2147483646", "n2147483647",
+			"n-2147483648", "n-2147483647",
+		}},
 		{"is negative", math.MinInt32, false, []string{"n-2147483648", "n-2147483647"}},
 		{"comes back to zero", -2, true, []string{"n-000000002", "n-000000001", "n0000000000"}},
 	}
@@ -309,7 +340,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// At the end of the sequence a server of today stores neither the count nor the transaction of a creation.
+// At the end of the sequence a server of today stores neither the count nor the transaction of a
+// creation.
 func TestEndOfSequence(t *testing.T) {
 	for _, wraps := range []bool{false, true} {
 		grown := grow(t, tree.Rules{SequenceWraps: wraps}, create("/a"))
@@ -317,7 +349,10 @@ func TestEndOfSequence(t *testing.T) {
 		child := create("/a/b")
 		child.Zxid = 9
 		grown.Apply(&child)
-		want := wire.Stat{Czxid: 1, Mzxid: 1, Pzxid: 1, Ctime: 1000, Mtime: 1000, NumChildren: 1, Cversion: -3}
+		want := wire.Stat{
+			Czxid: 1, Mzxid: 1, Pzxid: 1, Ctime: 1000, Mtime: 1000, NumChildren: 1,
+			Cversion: -3,
+		}
 		if wraps {
 			want.Pzxid, want.Cversion = 9, -1
 		}

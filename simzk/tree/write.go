@@ -8,7 +8,8 @@ import (
 )
 
 // A Write is a change that the ensemble has agreed on. Which fields it has depends on Op:
-//   - OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL: Path, Data, ACL, Flags, and for the last TTLMillis
+//   - OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL: Path, Data, ACL, Flags, and for the last
+//     TTLMillis
 //   - OpDelete, OpCheck: Path, Version
 //   - OpSetData: Path, Data, Version
 //   - OpSetACL: Path, ACL, Version
@@ -16,7 +17,8 @@ import (
 //   - OpDeleteContainer: Path
 //   - OpCloseSession: Session, whose ephemeral nodes are deleted
 //
-// A version of -1 stands for any. A path of [wire.Null] is one on which ZooKeeper fails where it does not check it first.
+// A version of -1 stands for any. A path of [wire.Null] is one on which ZooKeeper fails where it
+// does not check it first.
 type Write struct {
 	Op         wire.Op
 	Zxid       int64           // the transaction; higher than that of every write before
@@ -32,7 +34,8 @@ type Write struct {
 	Ops        []wire.Request
 }
 
-// Apply carries out a write. A write that fails changes nothing. It panics if the operation is none of a [Write].
+// Apply carries out a write. A write that fails changes nothing. It panics if the operation is none
+// of a [Write].
 func (t *Tree) Apply(w *Write) Result {
 	t.changes = t.changes[:0]
 	return t.apply(w)
@@ -69,7 +72,8 @@ type Change struct {
 	ParentACL []wire.ACL // of its parent, unless only the data has changed
 }
 
-// Changes returns what the last write has changed, in the order in which it was done. It is good until the next write.
+// Changes returns what the last write has changed, in the order in which it was done. It is good
+// until the next write.
 func (t *Tree) Changes() []Change { return t.changes }
 
 // creation is what the flags and the type of a create ask for.
@@ -78,8 +82,8 @@ type creation struct {
 	kind                  kind
 }
 
-// parseCreate checks the flags of a create. The type says what sort of node it makes: a plain create with the flag of
-// containers makes an ordinary node.
+// parseCreate checks the flags of a create. The type says what sort of node it makes: a plain
+// create with the flag of containers makes an ordinary node.
 func (t *Tree) parseCreate(w *Write) (creation, wire.Code) {
 	timedMode := w.Flags == wire.PersistentTTL || w.Flags == wire.PersistentSeqTTL
 	switch {
@@ -93,8 +97,9 @@ func (t *Tree) parseCreate(w *Write) (creation, wire.Code) {
 		return creation{}, wire.BadArguments
 	}
 	c := creation{
-		ephemeral:  w.Flags == wire.Ephemeral || w.Flags == wire.EphemeralSequential,
-		sequential: w.Flags == wire.PersistentSequential || w.Flags == wire.EphemeralSequential || w.Flags == wire.PersistentSeqTTL,
+		ephemeral: w.Flags == wire.Ephemeral || w.Flags == wire.EphemeralSequential,
+		sequential: w.Flags == wire.PersistentSequential || w.Flags == wire.EphemeralSequential ||
+			w.Flags == wire.PersistentSeqTTL,
 	}
 	switch w.Op {
 	case wire.OpCreateContainer:
@@ -147,23 +152,30 @@ func (t *Tree) create(w *Write) Result {
 	n := t.newNode(w, c, acl)
 	t.insert(path, n)
 	t.addChild(Parent(path), Name(path), w.Zxid)
-	t.changes = append(t.changes, Change{Op: wire.OpCreate, Path: path, Owner: n.stat.EphemeralOwner, ACL: acl, ParentACL: parent.acl})
+	t.changes = append(t.changes, Change{
+		Op: wire.OpCreate, Path: path, Owner: n.stat.EphemeralOwner,
+		ACL: acl, ParentACL: parent.acl,
+	})
 	return Result{Path: path, Stat: n.shown()}
 }
 
 func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {
 	n := t.newBlock()
-	*n = znode{data: w.Data, acl: acl, kind: c.kind, ttl: w.TTLMillis, children: n.children[:0], stat: wire.Stat{
-		Czxid: w.Zxid, Mzxid: w.Zxid, Pzxid: w.Zxid, Ctime: w.TimeMillis, Mtime: w.TimeMillis,
-		DataLength: int32(len(w.Data)),
-	}}
+	*n = znode{
+		data: w.Data, acl: acl, kind: c.kind, ttl: w.TTLMillis, children: n.children[:0],
+		stat: wire.Stat{
+			Czxid: w.Zxid, Mzxid: w.Zxid, Pzxid: w.Zxid, Ctime: w.TimeMillis, Mtime: w.TimeMillis,
+			DataLength: int32(len(w.Data)),
+		},
+	}
 	if c.ephemeral {
 		n.stat.EphemeralOwner = w.Session
 	}
 	return n
 }
 
-// newBlock returns the memory for one more node. The first ones of a tree stay where they are when it is renewed.
+// newBlock returns the memory for one more node. The first ones of a tree stay where they are when
+// it is renewed.
 func (t *Tree) newBlock() *znode {
 	if t.first == nil {
 		t.first = make([]znode, 0, nodesKept)
@@ -237,8 +249,9 @@ func (t *Tree) delete(w *Write) Result {
 	return Result{Path: w.Path, Stat: n.shown()}
 }
 
-// deleteContainer is what the server itself does with a container or TTL node that is due. Of other nodes it spares
-// ephemeral ones only: ZooKeeper deletes an ordinary node that has come into the place of a container too.
+// deleteContainer is what the server itself does with a container or TTL node that is due. Of other
+// nodes it spares ephemeral ones only: ZooKeeper deletes an ordinary node that has come into the
+// place of a container too.
 func (t *Tree) deleteContainer(w *Write) Result {
 	if !deletable(w.Path) {
 		return Result{Code: wire.BadArguments}
@@ -275,7 +288,10 @@ func (t *Tree) remove(path string, n *znode, zxid int64) {
 	parent.stat.NumChildren--
 	parent.stat.Pzxid = max(parent.stat.Pzxid, zxid)
 	t.rehash(parentPath, parent)
-	t.changes = append(t.changes, Change{Op: wire.OpDelete, Path: path, Owner: n.stat.EphemeralOwner, ACL: n.acl, ParentACL: parent.acl})
+	t.changes = append(t.changes, Change{
+		Op: wire.OpDelete, Path: path, Owner: n.stat.EphemeralOwner,
+		ACL: n.acl, ParentACL: parent.acl,
+	})
 }
 
 func (t *Tree) closeSession(w *Write) Result {
@@ -301,7 +317,10 @@ func (t *Tree) setData(w *Write) Result {
 	n.stat.Mzxid = w.Zxid
 	n.stat.Mtime = w.TimeMillis
 	t.rehash(w.Path, n)
-	t.changes = append(t.changes, Change{Op: wire.OpSetData, Path: w.Path, Owner: n.stat.EphemeralOwner, ACL: n.acl})
+	t.changes = append(t.changes, Change{
+		Op: wire.OpSetData, Path: w.Path,
+		Owner: n.stat.EphemeralOwner, ACL: n.acl,
+	})
 	return Result{Path: w.Path, Stat: n.shown()}
 }
 

@@ -9,7 +9,10 @@ import (
 
 var (
 	benchmarkRequests = []wire.Request{
-		{Xid: 7, Op: wire.OpCreate, Path: "/locks/lock-", Data: []byte("owner"), ACL: open, Flags: wire.EphemeralSequential},
+		{
+			Xid: 7, Op: wire.OpCreate, Path: "/locks/lock-", Data: []byte("owner"), ACL: open,
+			Flags: wire.EphemeralSequential,
+		},
 		{Xid: 8, Op: wire.OpGetChildren, Path: "/locks"},
 	}
 	benchmarkReplies = []wire.Reply{

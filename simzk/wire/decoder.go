@@ -2,9 +2,9 @@ package wire
 
 import "encoding/binary"
 
-// A decoder takes jute's types off the front of a frame. After the first error it gives only zero values, so that
-// whoever decodes a record needs to look at err once, at the record's end. What it gives shares no memory with the
-// frame.
+// A decoder takes jute's types off the front of a frame. After the first error it gives only zero
+// values, so that whoever decodes a record needs to look at err once, at the record's end. What it
+// gives shares no memory with the frame.
 type decoder struct {
 	rest   []byte
 	length int  // of the whole frame
@@ -88,8 +88,8 @@ func (d *decoder) buffer() []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
 
-// string decodes a ustring. A server makes it UTF-8; otherwise bytes that are not UTF-8 stay as they are, but for the
-// pairs of surrogates that servers send.
+// string decodes a ustring. A server makes it UTF-8; otherwise bytes that are not UTF-8 stay as
+// they are, but for the pairs of surrogates that servers send.
 func (d *decoder) string() string {
 	switch b := d.bytes(); {
 	case b == nil && d.err == nil:
@@ -101,8 +101,9 @@ func (d *decoder) string() string {
 	}
 }
 
-// count decodes the length of a vector, of whose elements each takes at least that many bytes. ZooKeeper takes a
-// negative length for no elements; -1 is null, which makes a difference in [Watches] only.
+// count decodes the length of a vector, of whose elements each takes at least that many bytes.
+// ZooKeeper takes a negative length for no elements; -1 is null, which makes a difference in
+// [Watches] only.
 func (d *decoder) count(least int) int {
 	n := max(int(d.int()), 0)
 	// A length that lies must not make us allocate.

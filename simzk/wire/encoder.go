@@ -32,7 +32,8 @@ func appendString(dst []byte, v string) []byte {
 	return append(appendInt(dst, int32(len(v))), v...)
 }
 
-// appendStrings appends a vector of strings; nil is an empty one, for no server or client sends null.
+// appendStrings appends a vector of strings; nil is an empty one, for no server or client sends
+// null.
 func appendStrings(dst []byte, v []string) []byte {
 	dst = appendInt(dst, int32(len(v)))
 	for _, s := range v {

@@ -21,15 +21,31 @@ func TestBadRequests(t *testing.T) {
 	}{
 		{"path that ends early", header + `00000004 00000003 2f61`, wire.ErrTruncated, 8},
 		{"path of negative length", header + `00000004 fffffffe`, wire.ErrLength, 8},
-		{"data of negative length", header + `00000005` + pathOctets + `80000000 00000000`, wire.ErrLength, 14},
-		{"data longer than any frame", header + `00000005` + pathOctets + `7fffffff 00`, wire.ErrTruncated, 14},
 		{
-			"ACL longer than the frame", header + `00000007` + pathOctets + `00000002 0000001f 00000000 00000000`,
+			"data of negative length", header + `00000005` + pathOctets + `80000000 00000000`,
+			wire.ErrLength, 14,
+		},
+		{
+			"data longer than any frame", header + `00000005` + pathOctets + `7fffffff 00`,
 			wire.ErrTruncated, 14,
 		},
-		{"ACL longer than any frame", header + `00000007` + pathOctets + `7fffffff 00000000`, wire.ErrTruncated, 14},
-		{"watches longer than any frame", header + `00000065 0000000000000000 7fffffff 00000000`, wire.ErrTruncated, 16},
-		{"null for no watches", header + `00000065 0000000000000000 00000000 ffffffff 00000000`, wire.ErrNull, 20},
+		{
+			"ACL longer than the frame", header + `00000007` + pathOctets +
+				`00000002 0000001f 00000000 00000000`,
+			wire.ErrTruncated, 14,
+		},
+		{
+			"ACL longer than any frame", header + `00000007` + pathOctets + `7fffffff 00000000`,
+			wire.ErrTruncated, 14,
+		},
+		{
+			"watches longer than any frame", header + `00000065 0000000000000000 7fffffff 00000000`,
+			wire.ErrTruncated, 16,
+		},
+		{
+			"null for no watches", header + `00000065 0000000000000000 00000000 ffffffff 00000000`,
+			wire.ErrNull, 20,
+		},
 		{"no watch", header + `00000003` + pathOctets, wire.ErrTruncated, 14},
 		{
 			"getData in a multi", header + `0000000e 00000004 00 ffffffff` + pathOctets + `00` + endOctets,
@@ -39,7 +55,10 @@ func TestBadRequests(t *testing.T) {
 			"exists in a multi", header + `0000000e 00000003 00 ffffffff` + pathOctets + `00` + endOctets,
 			wire.ErrOperation, 8,
 		},
-		{"multi in a multi", header + `0000000e 0000000e 00 ffffffff` + endOctets + endOctets, wire.ErrOperation, 8},
+		{
+			"multi in a multi", header + `0000000e 0000000e 00 ffffffff` + endOctets + endOctets,
+			wire.ErrOperation, 8,
+		},
 		{"error in a multi", header + `0000000e ffffffff 00 ffffffff` + endOctets, wire.ErrOperation, 8},
 		{
 			"delete in a multiRead after a getData",
@@ -47,7 +66,10 @@ func TestBadRequests(t *testing.T) {
 			00000002 00 ffffffff` + pathOctets + `ffffffff` + endOctets,
 			wire.ErrOperation, 24,
 		},
-		{"multi without an end", header + `0000000e 00000002 00 ffffffff` + pathOctets + `ffffffff`, wire.ErrTruncated, 27},
+		{
+			"multi without an end", header + `0000000e 00000002 00 ffffffff` + pathOctets + `ffffffff`,
+			wire.ErrTruncated, 27,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -71,11 +93,23 @@ func TestBadReplies(t *testing.T) {
 		err    error
 		offset int
 	}{
-		{"children longer than the frame", wire.OpGetChildren, `00000002 00000000`, wire.ErrTruncated, 16},
-		{"identities longer than the frame", wire.OpWhoAmI, `00000002 00000000 00000000 00000000`, wire.ErrTruncated, 16},
+		{
+			"children longer than the frame", wire.OpGetChildren, `00000002 00000000`, wire.ErrTruncated,
+			16,
+		},
+		{
+			"identities longer than the frame", wire.OpWhoAmI, `00000002 00000000 00000000 00000000`,
+			wire.ErrTruncated, 16,
+		},
 		{"stat that ends early", wire.OpExists, `0000000000000001 00000000`, wire.ErrTruncated, 24},
-		{"result of an exists", wire.OpMulti, `00000003 00 00000000` + statOctets + endOctets, wire.ErrOperation, 16},
-		{"result of a multi", wire.OpMulti, `0000000e 00 00000000` + endOctets + endOctets, wire.ErrOperation, 16},
+		{
+			"result of an exists", wire.OpMulti, `00000003 00 00000000` + statOctets + endOctets,
+			wire.ErrOperation, 16,
+		},
+		{
+			"result of a multi", wire.OpMulti, `0000000e 00 00000000` + endOctets + endOctets,
+			wire.ErrOperation, 16,
+		},
 		{"results without an end", wire.OpMulti, `00000002 00 00000000`, wire.ErrTruncated, 25},
 	}
 	for _, test := range tests {
@@ -201,7 +235,8 @@ func cutEvent(t tester, frame []byte) {
 	}
 }
 
-// cutConnect checks that no part of a connect record decodes, except for the one that lacks only its last boolean.
+// cutConnect checks that no part of a connect record decodes, except for the one that lacks only
+// its last boolean.
 func cutConnect(t tester, frame []byte, hasReadOnly bool, decode func(cut []byte) error) {
 	t.Helper()
 	for n := range frame {
@@ -231,7 +266,8 @@ func checkCut(t tester, cut []byte, err error, header bool, op wire.Op) {
 	}
 }
 
-// TestLyingLengths decodes short frames that claim to hold much, and looks at how much memory that takes.
+// TestLyingLengths decodes short frames that claim to hold much, and looks at how much memory that
+// takes.
 func TestLyingLengths(t *testing.T) {
 	const many = `7fffffff 00000000 00000000`
 	requests := [][]byte{
@@ -262,14 +298,18 @@ func TestLyingLengths(t *testing.T) {
 	}
 }
 
-// TestManyOperations decodes multis of nothing but the shortest operations, and looks at how much memory that takes.
+// TestManyOperations decodes multis of nothing but the shortest operations, and looks at how much
+// memory that takes.
 func TestManyOperations(t *testing.T) {
 	const most = 64 // times the length of the frame
 	for _, n := range []int{100, 40000, 70000} {
 		operations := bytes.Repeat(octets(`00000004 00 ffffffff 00000000 00`), n)
 		request := slices.Concat(octets(`00000007 00000016`), operations, octets(endOctets))
 		var decoded wire.Request
-		if used := allocated(func() { _ = wire.DecodeRequest(request, &decoded) }); used > most*len(request) {
+		if used := allocated(func() {
+			_ = wire.DecodeRequest(request,
+				&decoded)
+		}); used > most*len(request) {
 			t.Errorf("%d bytes allocated for a request of %d", used, len(request))
 		}
 		if len(decoded.Ops) != n {
@@ -279,7 +319,10 @@ func TestManyOperations(t *testing.T) {
 		results := bytes.Repeat(octets(`00000002 00 00000000`), n)
 		reply := slices.Concat(octets(`00000007 0000000000000009 00000000`), results, octets(endOctets))
 		var answer wire.Reply
-		if used := allocated(func() { _ = wire.DecodeReply(reply, wire.OpMulti, &answer) }); used > most*len(reply) {
+		if used := allocated(func() {
+			_ = wire.DecodeReply(reply, wire.OpMulti,
+				&answer)
+		}); used > most*len(reply) {
 			t.Errorf("%d bytes allocated for a reply of %d", used, len(reply))
 		}
 		if len(answer.Results) != n {

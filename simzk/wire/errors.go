@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrFrameLength says that a frame's length is negative or over the limit. What follows cannot be read as frames.
+// ErrFrameLength says that a frame's length is negative or over the limit. What follows cannot be
+// read as frames.
 var ErrFrameLength = errors.New("wire: unreasonable frame length")
 
 // ErrHeader says that a frame ends within its header, so that nobody can tell what it is.
@@ -19,10 +20,11 @@ var (
 	ErrOperation = errors.New("an operation that a multi of this type cannot hold")
 )
 
-// A BodyError says that the record after a frame's header is not what the type demands. A server answers such a
-// request with [MarshallingError], and the connection lives on.
+// A BodyError says that the record after a frame's header is not what the type demands. A server
+// answers such a request with [MarshallingError], and the connection lives on.
 type BodyError struct {
-	Op     Op    // the type of the request; OpCreateSession of a connect record, OpNotification of an event
+	// the type of the request; OpCreateSession of a connect record, OpNotification of an event
+	Op     Op
 	Offset int   // the place in the frame where the field begins that cannot be decoded
 	Err    error // ErrTruncated, ErrLength, ErrNull or ErrOperation
 }

@@ -33,7 +33,10 @@ func TestReadFrame(t *testing.T) {
 		{"frame before another", bytes.NewReader(octets(`00000002 6162 00000001`)), "ab", nil},
 		{"frame in pieces", iotest.OneByteReader(bytes.NewReader(octets(`00000002 6162`))), "ab", nil},
 		{"frame of the greatest length", bytes.NewReader(octets(`00000003 616263`)), "abc", nil},
-		{"frame beyond the greatest length", bytes.NewReader(octets(`00000004 61626364`)), "", wire.ErrFrameLength},
+		{
+			"frame beyond the greatest length", bytes.NewReader(octets(`00000004 61626364`)), "",
+			wire.ErrFrameLength,
+		},
 		{"negative length", bytes.NewReader(octets(`ffffffff 6162`)), "", wire.ErrFrameLength},
 		{"nothing", bytes.NewReader(nil), "", io.EOF},
 		{"part of a length", bytes.NewReader(octets(`000000`)), "", io.ErrUnexpectedEOF},
@@ -74,7 +77,8 @@ func TestReadFrameReusesTheBuffer(t *testing.T) {
 func TestReadFrameOfLyingLength(t *testing.T) {
 	const most = 1 << 30
 	used := allocated(func() {
-		if _, err := wire.ReadFrame(bytes.NewReader(octets(`40000000 61`)), nil, most); err != io.ErrUnexpectedEOF {
+		if _, err := wire.ReadFrame(bytes.NewReader(octets(`40000000 61`)), nil,
+			most); err != io.ErrUnexpectedEOF {
 			t.Errorf("error %v", err)
 		}
 	})

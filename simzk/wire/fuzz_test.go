@@ -43,7 +43,10 @@ func FuzzReply(f *testing.F) {
 	for _, test := range goldenEvents {
 		f.Add(int32(wire.OpNotification), octets(test.octets))
 	}
-	for _, path := range []string{`ffffffff`, `00000004 f09f9880`, `00000006 eda0bdedb880`, `00000003 eda080`} {
+	for _, path := range []string{
+		`ffffffff`, `00000004 f09f9880`, `00000006 eda0bdedb880`,
+		`00000003 eda080`,
+	} {
 		f.Add(int32(wire.OpSync), octets(`00000007 0000000100000002 00000000`+path))
 	}
 	f.Fuzz(func(t *testing.T, op int32, frame []byte) {
@@ -58,7 +61,10 @@ func FuzzReply(f *testing.F) {
 func checkReplyStable(t *testing.T, op wire.Op, frame []byte) {
 	var first, second wire.Reply
 	if err := wire.DecodeReply(frame, op, &first); err != nil {
-		if only := (wire.Reply{Xid: first.Xid, Zxid: first.Zxid, Code: first.Code}); !reflect.DeepEqual(first, only) {
+		if only := (wire.Reply{
+			Xid: first.Xid, Zxid: first.Zxid,
+			Code: first.Code,
+		}); !reflect.DeepEqual(first, only) {
 			t.Fatalf("decoded as %+v beside error %v", first, err)
 		}
 		return
@@ -109,7 +115,8 @@ func FuzzConnect(f *testing.F) {
 	})
 }
 
-// FuzzFrame reads a stream to its end, at once and byte by byte, and puts the frames together again.
+// FuzzFrame reads a stream to its end, at once and byte by byte, and puts the frames together
+// again.
 func FuzzFrame(f *testing.F) {
 	for _, test := range goldenRequests {
 		stream, at := wire.BeginFrame(nil)
@@ -128,7 +135,8 @@ func FuzzFrame(f *testing.F) {
 		}
 		slowly, slowError := reassemble(t, iotest.OneByteReader(bytes.NewReader(stream)))
 		if !bytes.Equal(together, slowly) || err != slowError {
-			t.Fatalf("read as %x, error %v, and byte by byte as %x, error %v", together, err, slowly, slowError)
+			t.Fatalf("read as %x, error %v, and byte by byte as %x, error %v", together, err, slowly,
+				slowError)
 		}
 	})
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// octets returns the bytes that hexadecimal digits stand for. White space between them is for the reader.
+// octets returns the bytes that hexadecimal digits stand for. White space between them is for the
+// reader.
 func octets(digits string) []byte {
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
 	if err != nil {
@@ -31,7 +32,8 @@ const (
 var (
 	open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
 	stat = wire.Stat{
-		Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8, DataLength: 9,
+		Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8,
+		DataLength:  9,
 		NumChildren: 10, Pzxid: 11,
 	}
 )
@@ -43,7 +45,10 @@ var goldenRequests = []struct {
 }{
 	{
 		"create",
-		wire.Request{Xid: 7, Op: wire.OpCreate, Path: "/a", Data: []byte("x"), ACL: open, Flags: wire.EphemeralSequential},
+		wire.Request{
+			Xid: 7, Op: wire.OpCreate, Path: "/a", Data: []byte("x"), ACL: open,
+			Flags: wire.EphemeralSequential,
+		},
 		`00000007 00000001` + pathOctets + `00000001 78` + openOctets + `00000003`,
 	},
 	{
@@ -63,7 +68,10 @@ var goldenRequests = []struct {
 	},
 	{
 		"createTTL",
-		wire.Request{Xid: 7, Op: wire.OpCreateTTL, Path: "/a", ACL: open, Flags: wire.PersistentTTL, TTLMillis: 1000},
+		wire.Request{
+			Xid: 7, Op: wire.OpCreateTTL, Path: "/a", ACL: open, Flags: wire.PersistentTTL,
+			TTLMillis: 1000,
+		},
 		`00000007 00000015` + pathOctets + `ffffffff` + openOctets + `00000005 00000000000003e8`,
 	},
 	{
@@ -158,7 +166,10 @@ var goldenRequests = []struct {
 	},
 	{
 		"reconfig",
-		wire.Request{Xid: 7, Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: "j", Leaving: "3", Version: -1}},
+		wire.Request{Xid: 7, Op: wire.OpReconfig, Reconfig: &wire.Reconfig{
+			Joining: "j", Leaving: "3",
+			Version: -1,
+		}},
 		`00000007 00000010 00000001 6a 00000001 33 00000000 ffffffffffffffff`,
 	},
 	{
@@ -181,7 +192,8 @@ var goldenRequests = []struct {
 		wire.Request{Xid: wire.XidSetWatches, Op: wire.OpSetWatches, Watches: &wire.Watches{
 			RelativeZxid: 0x100000002, Data: []string{"/a", "/b"}, Child: []string{"/a"},
 		}},
-		`fffffff8 00000065 0000000100000002 00000002` + pathOctets + `00000002 2f62 00000000 00000001` + pathOctets,
+		`fffffff8 00000065 0000000100000002 00000002` + pathOctets + `00000002 2f62 00000000 00000001` +
+			pathOctets,
 	},
 	{
 		"setWatches2",
@@ -258,14 +270,16 @@ var goldenReplies = []struct {
 	{"getACL", wire.OpGetACL, wire.Reply{ACL: open, Stat: stat}, openOctets + statOctets},
 	{"setACL", wire.OpSetACL, wire.Reply{Stat: stat}, statOctets},
 	{
-		"getChildren", wire.OpGetChildren, wire.Reply{Children: []string{"b", "c"}},
+		"getChildren", wire.OpGetChildren,
+		wire.Reply{Children: []string{"b", "c"}},
 		`00000002 00000001 62 00000001 63`,
 	},
 	{"getChildren of a leaf", wire.OpGetChildren, wire.Reply{}, `00000000`},
 	{"sync", wire.OpSync, wire.Reply{Path: "/a"}, pathOctets},
 	{"ping", wire.OpPing, wire.Reply{}, ``},
 	{
-		"getChildren2", wire.OpGetChildren2, wire.Reply{Children: []string{"b"}, Stat: stat},
+		"getChildren2", wire.OpGetChildren2,
+		wire.Reply{Children: []string{"b"}, Stat: stat},
 		`00000001 00000001 62` + statOctets,
 	},
 	{"check", wire.OpCheck, wire.Reply{Stat: stat}, statOctets},
@@ -311,20 +325,24 @@ var goldenReplies = []struct {
 		00000008 00 00000000 00000001 00000001 62` + endOctets,
 	},
 	{"create2", wire.OpCreate2, wire.Reply{Path: "/a", Stat: stat}, pathOctets + statOctets},
-	{"reconfig", wire.OpReconfig, wire.Reply{Data: []byte("x"), Stat: stat}, `00000001 78` + statOctets},
+	{"reconfig", wire.OpReconfig, wire.Reply{Data: []byte("x"), Stat: stat}, `00000001 78` +
+		statOctets},
 	{"checkWatches", wire.OpCheckWatches, wire.Reply{}, ``},
 	{"removeWatches", wire.OpRemoveWatches, wire.Reply{}, ``},
-	{"createContainer", wire.OpCreateContainer, wire.Reply{Path: "/a", Stat: stat}, pathOctets + statOctets},
+	{"createContainer", wire.OpCreateContainer, wire.Reply{Path: "/a", Stat: stat}, pathOctets +
+		statOctets},
 	{"createTTL", wire.OpCreateTTL, wire.Reply{Path: "/a", Stat: stat}, pathOctets + statOctets},
 	{"auth", wire.OpAuth, wire.Reply{}, ``},
 	{"setWatches", wire.OpSetWatches, wire.Reply{}, ``},
 	{"setWatches2", wire.OpSetWatches2, wire.Reply{}, ``},
 	{"sasl", wire.OpSASL, wire.Reply{Data: []byte("t")}, `00000001 74`},
-	{"getEphemerals", wire.OpGetEphemerals, wire.Reply{Children: []string{"/a"}}, `00000001` + pathOctets},
+	{"getEphemerals", wire.OpGetEphemerals, wire.Reply{Children: []string{"/a"}}, `00000001` +
+		pathOctets},
 	{"getAllChildrenNumber", wire.OpGetAllChildrenNumber, wire.Reply{Number: 258}, `00000102`},
 	{"addWatch", wire.OpAddWatch, wire.Reply{}, `00000000`},
 	{
-		"whoAmI", wire.OpWhoAmI, wire.Reply{Identities: []wire.Identity{{Scheme: "ip", ID: "::1"}}},
+		"whoAmI", wire.OpWhoAmI,
+		wire.Reply{Identities: []wire.Identity{{Scheme: "ip", ID: "::1"}}},
 		`00000001 00000002 6970 00000003 3a3a31`,
 	},
 	{"closeSession", wire.OpCloseSession, wire.Reply{}, ``},
@@ -401,7 +419,8 @@ func TestGoldenConnectRequests(t *testing.T) {
 				t.Errorf("encoded as\n%x, want\n%x", got, want)
 			}
 			var got wire.ConnectRequest
-			if err := wire.DecodeConnectRequest(want, &got); err != nil || !reflect.DeepEqual(got, test.request) {
+			if err := wire.DecodeConnectRequest(want, &got); err != nil ||
+				!reflect.DeepEqual(got, test.request) {
 				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.request)
 			}
 		})
@@ -415,7 +434,10 @@ var goldenConnectResponses = []struct {
 }{
 	{
 		"to an old client",
-		wire.ConnectResponse{TimeoutMillis: 10000, SessionID: 0x100000000000003, Password: []byte("0123456789abcdef")},
+		wire.ConnectResponse{
+			TimeoutMillis: 10000, SessionID: 0x100000000000003,
+			Password: []byte("0123456789abcdef"),
+		},
 		`00000000 00002710 0100000000000003 00000010 30313233343536373839616263646566`,
 	},
 	{
@@ -438,7 +460,8 @@ func TestGoldenConnectResponses(t *testing.T) {
 				t.Errorf("encoded as\n%x, want\n%x", got, want)
 			}
 			var got wire.ConnectResponse
-			if err := wire.DecodeConnectResponse(want, &got); err != nil || !reflect.DeepEqual(got, test.response) {
+			if err := wire.DecodeConnectResponse(want, &got); err != nil ||
+				!reflect.DeepEqual(got, test.response) {
 				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.response)
 			}
 		})
@@ -457,7 +480,10 @@ var goldenEvents = []struct {
 	},
 	{
 		"of a new server",
-		wire.Event{Type: wire.EventChildrenChanged, State: wire.StateSyncConnected, Path: "/a", Zxid: 0x100000002},
+		wire.Event{
+			Type: wire.EventChildrenChanged, State: wire.StateSyncConnected, Path: "/a",
+			Zxid: 0x100000002,
+		},
 		`ffffffff 0000000100000002 00000000 00000004 00000003` + pathOctets,
 	},
 	{
@@ -492,8 +518,14 @@ func lenientRequests() []lenientRequest {
 			"octets after the record", `00000007 00000009` + pathOctets + `ff`,
 			wire.Request{Xid: 7, Op: wire.OpSync, Path: "/a"},
 		},
-		{"octets after a header", `fffffffe 0000000b ff`, wire.Request{Xid: wire.XidPing, Op: wire.OpPing}},
-		{"null path", `00000007 00000009 ffffffff`, wire.Request{Xid: 7, Op: wire.OpSync, Path: wire.Null}},
+		{"octets after a header", `fffffffe 0000000b ff`, wire.Request{
+			Xid: wire.XidPing,
+			Op:  wire.OpPing,
+		}},
+		{"null path", `00000007 00000009 ffffffff`, wire.Request{
+			Xid: 7, Op: wire.OpSync,
+			Path: wire.Null,
+		}},
 		{
 			"null ACL", `00000007 00000007` + pathOctets + `ffffffff 00000002`,
 			wire.Request{Xid: 7, Op: wire.OpSetACL, Path: "/a", Version: 2},
@@ -506,14 +538,25 @@ func lenientRequests() []lenientRequest {
 			"boolean other than 0 and 1", `00000007 00000003` + pathOctets + `80`,
 			wire.Request{Xid: 7, Op: wire.OpExists, Path: "/a", Watch: true},
 		},
-		{"end of a multi with a type", `00000007 0000000e 00000001 01 00000000`, wire.Request{Xid: 7, Op: wire.OpMulti}},
-		{"path that is not UTF-8", `00000007 00000009 00000002 2fff`, wire.Request{Xid: 7, Op: wire.OpSync, Path: "/\ufffd"}},
 		{
-			"null path in setWatches", `00000007 00000065 0000000000000001 00000001 ffffffff 00000000 00000000`,
-			wire.Request{Xid: 7, Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: 1, Data: []string{wire.Null}}},
+			"end of a multi with a type", `00000007 0000000e 00000001 01 00000000`,
+			wire.Request{Xid: 7, Op: wire.OpMulti},
 		},
 		{
-			"vector of negative length in setWatches", `00000007 00000065 0000000000000001 fffffffe 00000000 00000000`,
+			"path that is not UTF-8", `00000007 00000009 00000002 2fff`,
+			wire.Request{Xid: 7, Op: wire.OpSync, Path: "/\ufffd"},
+		},
+		{
+			"null path in setWatches",
+			`00000007 00000065 0000000000000001 00000001 ffffffff 00000000 00000000`,
+			wire.Request{Xid: 7, Op: wire.OpSetWatches, Watches: &wire.Watches{
+				RelativeZxid: 1,
+				Data:         []string{wire.Null},
+			}},
+		},
+		{
+			"vector of negative length in setWatches",
+			`00000007 00000065 0000000000000001 fffffffe 00000000 00000000`,
 			wire.Request{Xid: 7, Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: 1}},
 		},
 	}
@@ -529,7 +572,8 @@ func TestLenientDecoding(t *testing.T) {
 	for _, test := range lenientRequests() {
 		t.Run(test.name, func(t *testing.T) {
 			got := wire.Request{Data: []byte("what is to be forgotten")}
-			if err := wire.DecodeRequest(octets(test.octets), &got); err != nil || !reflect.DeepEqual(got, test.want) {
+			if err := wire.DecodeRequest(octets(test.octets), &got); err != nil ||
+				!reflect.DeepEqual(got, test.want) {
 				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.want)
 			}
 		})
@@ -541,7 +585,10 @@ func TestAbsentPointers(t *testing.T) {
 	for _, pair := range [][2]wire.Request{
 		{{Op: wire.OpSetWatches}, {Op: wire.OpSetWatches, Watches: &wire.Watches{}}},
 		{{Op: wire.OpSetWatches2}, {Op: wire.OpSetWatches2, Watches: &wire.Watches{}}},
-		{{Op: wire.OpReconfig}, {Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: wire.Null, Leaving: wire.Null, NewMembers: wire.Null}}},
+		{{Op: wire.OpReconfig}, {Op: wire.OpReconfig, Reconfig: &wire.Reconfig{
+			Joining: wire.Null,
+			Leaving: wire.Null, NewMembers: wire.Null,
+		}}},
 	} {
 		got, want := wire.AppendRequest(nil, &pair[0]), wire.AppendRequest(nil, &pair[1])
 		if !bytes.Equal(got, want) {

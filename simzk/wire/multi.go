@@ -51,8 +51,8 @@ func (d *decoder) operations(multi Op) []Request {
 	}
 }
 
-// double doubles the capacity of a full slice. In smaller steps, as append grows a long slice, a frame that holds
-// nothing but operations would cost a large multiple of its length.
+// double doubles the capacity of a full slice. In smaller steps, as append grows a long slice, a
+// frame that holds nothing but operations would cost a large multiple of its length.
 func double[T any](s []T) []T {
 	if len(s) < cap(s) {
 		return s

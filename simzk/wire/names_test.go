@@ -7,7 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// TestOpNames checks that all types of requests have names, no two the same, and that others show their number.
+// TestOpNames checks that all types of requests have names, no two the same, and that others show
+// their number.
 func TestOpNames(t *testing.T) {
 	taken := map[string]bool{}
 	for _, op := range ops {
@@ -25,7 +26,8 @@ func TestOpNames(t *testing.T) {
 	}
 }
 
-// TestCodeNames checks that no two codes have the same name, and that those without a name show their number.
+// TestCodeNames checks that no two codes have the same name, and that those without a name show
+// their number.
 func TestCodeNames(t *testing.T) {
 	if got := wire.OK.String(); got != "" {
 		t.Errorf("got %q, want nothing", got)
@@ -39,7 +41,8 @@ func TestCodeNames(t *testing.T) {
 		taken[name] = true
 	}
 	for code, want := range map[wire.Code]string{
-		wire.NoNode: "no node", wire.MarshallingError: "marshalling error", wire.ReconfigDisabled: "reconfiguration disabled", -127: "code -127",
+		wire.NoNode: "no node", wire.MarshallingError: "marshalling error",
+		wire.ReconfigDisabled: "reconfiguration disabled", -127: "code -127",
 	} {
 		if got := code.String(); got != want {
 			t.Errorf("%d is called %q, want %q", int32(code), got, want)

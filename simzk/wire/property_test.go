@@ -12,11 +12,15 @@ import (
 
 // ops are all types of requests, and one that is unknown.
 var ops = []wire.Op{
-	wire.OpNotification, wire.OpCreate, wire.OpDelete, wire.OpExists, wire.OpGetData, wire.OpSetData, wire.OpGetACL,
-	wire.OpSetACL, wire.OpGetChildren, wire.OpSync, wire.OpPing, wire.OpGetChildren2, wire.OpCheck, wire.OpMulti,
+	wire.OpNotification, wire.OpCreate, wire.OpDelete, wire.OpExists, wire.OpGetData, wire.OpSetData,
+	wire.OpGetACL,
+	wire.OpSetACL, wire.OpGetChildren, wire.OpSync, wire.OpPing, wire.OpGetChildren2, wire.OpCheck,
+	wire.OpMulti,
 	wire.OpCreate2, wire.OpReconfig, wire.OpCheckWatches, wire.OpRemoveWatches, wire.OpCreateContainer,
-	wire.OpDeleteContainer, wire.OpCreateTTL, wire.OpMultiRead, wire.OpAuth, wire.OpSetWatches, wire.OpSASL,
-	wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpSetWatches2, wire.OpAddWatch, wire.OpWhoAmI,
+	wire.OpDeleteContainer, wire.OpCreateTTL, wire.OpMultiRead, wire.OpAuth, wire.OpSetWatches,
+	wire.OpSASL,
+	wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpSetWatches2, wire.OpAddWatch,
+	wire.OpWhoAmI,
 	wire.OpCreateSession, wire.OpCloseSession, wire.OpError, 55,
 }
 
@@ -60,13 +64,20 @@ func vector[T any](d drawer, element func() T) []T {
 func (d drawer) strings() []string { return vector(d, d.string) }
 
 func (d drawer) acl() []wire.ACL {
-	return vector(d, func() wire.ACL { return wire.ACL{Perms: d.int(), Scheme: d.string(), ID: d.string()} })
+	return vector(d, func() wire.ACL {
+		return wire.ACL{
+			Perms: d.int(), Scheme: d.string(),
+			ID: d.string(),
+		}
+	})
 }
 
 func (d drawer) stat() wire.Stat {
 	return wire.Stat{
-		Czxid: d.long(), Mzxid: d.long(), Ctime: d.long(), Mtime: d.long(), Version: d.int(), Cversion: d.int(),
-		Aversion: d.int(), EphemeralOwner: d.long(), DataLength: d.int(), NumChildren: d.int(), Pzxid: d.long(),
+		Czxid: d.long(), Mzxid: d.long(), Ctime: d.long(), Mtime: d.long(), Version: d.int(),
+		Cversion: d.int(),
+		Aversion: d.int(), EphemeralOwner: d.long(), DataLength: d.int(), NumChildren: d.int(),
+		Pzxid: d.long(),
 	}
 }
 
@@ -92,18 +103,31 @@ func (d drawer) request(xid int32, op wire.Op) wire.Request {
 	case wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches:
 		r.Path, r.Mode = d.string(), d.int()
 	case wire.OpSetWatches:
-		r.Watches = &wire.Watches{RelativeZxid: d.long(), Data: d.strings(), Exist: d.strings(), Child: d.strings()}
+		r.Watches = &wire.Watches{
+			RelativeZxid: d.long(), Data: d.strings(), Exist: d.strings(),
+			Child: d.strings(),
+		}
 	case wire.OpSetWatches2:
 		r.Watches = &wire.Watches{
-			RelativeZxid: d.long(), Data: d.strings(), Exist: d.strings(), Child: d.strings(), Persistent: d.strings(),
-			Recursive: d.strings(),
+			RelativeZxid: d.long(), Data: d.strings(), Exist: d.strings(), Child: d.strings(),
+			Persistent: d.strings(),
+			Recursive:  d.strings(),
 		}
 	case wire.OpMulti:
-		r.Ops = vector(d, func() wire.Request { return d.request(0, rapid.SampledFrom(writes).Draw(d.t, "op")) })
+		r.Ops = vector(d, func() wire.Request {
+			return d.request(0, rapid.SampledFrom(writes).Draw(d.t,
+				"op"))
+		})
 	case wire.OpMultiRead:
-		r.Ops = vector(d, func() wire.Request { return d.request(0, rapid.SampledFrom(reads).Draw(d.t, "op")) })
+		r.Ops = vector(d, func() wire.Request {
+			return d.request(0, rapid.SampledFrom(reads).Draw(d.t,
+				"op"))
+		})
 	case wire.OpReconfig:
-		r.Reconfig = &wire.Reconfig{Joining: d.string(), Leaving: d.string(), NewMembers: d.string(), Version: d.long()}
+		r.Reconfig = &wire.Reconfig{
+			Joining: d.string(), Leaving: d.string(), NewMembers: d.string(),
+			Version: d.long(),
+		}
 	case wire.OpAuth:
 		r.Type, r.Scheme, r.Data = d.int(), d.string(), d.buffer()
 	case wire.OpSASL:
@@ -139,7 +163,12 @@ func (d drawer) reply(op wire.Op) wire.Reply {
 	case wire.OpMulti, wire.OpMultiRead:
 		r.Results = vector(d, d.result)
 	case wire.OpWhoAmI:
-		r.Identities = vector(d, func() wire.Identity { return wire.Identity{Scheme: d.string(), ID: d.string()} })
+		r.Identities = vector(d, func() wire.Identity {
+			return wire.Identity{
+				Scheme: d.string(),
+				ID:     d.string(),
+			}
+		})
 	case wire.OpSASL:
 		r.Data = d.buffer()
 	}
@@ -224,7 +253,10 @@ func TestReplyRoundTrip(t *testing.T) {
 func TestEventRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawer{t}
-		want := wire.Event{Type: wire.EventType(d.int()), State: d.int(), Path: d.string(), Zxid: d.long()}
+		want := wire.Event{
+			Type: wire.EventType(d.int()), State: d.int(), Path: d.string(),
+			Zxid: d.long(),
+		}
 		frame := content(t, wire.AppendEvent(bytes.Clone(prefix), &want))
 		cutEvent(t, frame)
 		var got wire.Event
@@ -240,7 +272,8 @@ func TestConnectRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawer{t}
 		request := wire.ConnectRequest{
-			ProtocolVersion: d.int(), LastZxidSeen: d.long(), TimeoutMillis: d.int(), SessionID: d.long(), Password: d.buffer(),
+			ProtocolVersion: d.int(), LastZxidSeen: d.long(), TimeoutMillis: d.int(), SessionID: d.long(),
+			Password:    d.buffer(),
 			HasReadOnly: d.bool(),
 		}
 		request.ReadOnly = request.HasReadOnly && d.bool()
@@ -253,7 +286,8 @@ func TestConnectRoundTrip(t *testing.T) {
 		}
 
 		response := wire.ConnectResponse{
-			ProtocolVersion: d.int(), TimeoutMillis: d.int(), SessionID: d.long(), Password: d.buffer(), HasReadOnly: d.bool(),
+			ProtocolVersion: d.int(), TimeoutMillis: d.int(), SessionID: d.long(), Password: d.buffer(),
+			HasReadOnly: d.bool(),
 		}
 		response.ReadOnly = response.HasReadOnly && d.bool()
 		frame = content(t, wire.AppendConnectResponse(bytes.Clone(prefix), &response))

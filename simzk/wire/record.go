@@ -1,6 +1,6 @@
-// Package wire is ZooKeeper's client protocol: the records that client and server exchange, their encoding (jute) and
-// their frames. It is written from ZooKeeper's protocol description, zookeeper.jute of release 3.8, and knows neither
-// a client library nor a server.
+// Package wire is ZooKeeper's client protocol: the records that client and server exchange, their
+// encoding (jute) and their frames. It is written from ZooKeeper's protocol description,
+// zookeeper.jute of release 3.8, and knows neither a client library nor a server.
 package wire
 
 // A Stat is what is known of a znode beside its data. Times are in milliseconds since 1970.
@@ -116,8 +116,8 @@ type Watches struct {
 	Recursive    []string // of OpSetWatches2 only
 }
 
-// Reconfig asks for other members of the ensemble. What it does not speak of is [Null]: a list of all members that is
-// empty asks for an ensemble of none.
+// Reconfig asks for other members of the ensemble. What it does not speak of is [Null]: a list of
+// all members that is empty asks for an ensemble of none.
 type Reconfig struct {
 	Joining    string
 	Leaving    string
@@ -125,15 +125,17 @@ type Reconfig struct {
 	Version    int64 // of the configuration that is to be changed; -1 for any
 }
 
-// A Reply answers a [Request]. Which fields it has depends on the request's type; after an error it has none.
+// A Reply answers a [Request]. Which fields it has depends on the request's type; after an error it
+// has none.
 type Reply struct {
 	Xid  int32
 	Zxid int64 // the last transaction that the server has applied
 	Code Code
 
-	Path       string // of OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL and OpSync
-	Stat       Stat
-	Data       []byte // of OpGetData; nil is null. Of OpReconfig: the configuration; of OpSASL: the token
+	Path string // of OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL and OpSync
+	Stat Stat
+	// of OpGetData; nil is null. Of OpReconfig: the configuration; of OpSASL: the token
+	Data       []byte
 	ACL        []ACL
 	Children   []string // of OpGetChildren, OpGetChildren2 and OpGetEphemerals
 	Number     int32    // of OpGetAllChildrenNumber
@@ -141,7 +143,8 @@ type Reply struct {
 	Results    []Result // of OpMulti and OpMultiRead
 }
 
-// A Result is the outcome of one operation of a multi. Its Op is OpError if the operation failed or was not tried.
+// A Result is the outcome of one operation of a multi. Its Op is OpError if the operation failed or
+// was not tried.
 type Result struct {
 	Op   Op
 	Code Code

@@ -1,20 +1,21 @@
 package wire
 
-// AppendRequest appends a request: proto.RequestHeader and the record that its type demands. A type that has no record,
-// or that is unknown, has the header alone. A multi is encoded even if it holds operations that it must not; servers
-// refuse it.
+// AppendRequest appends a request: proto.RequestHeader and the record that its type demands. A type
+// that has no record, or that is unknown, has the header alone. A multi is encoded even if it holds
+// operations that it must not; servers refuse it.
 func AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendInt(dst, r.Xid)
 	dst = appendInt(dst, int32(r.Op))
 	return appendRequestBody(dst, r)
 }
 
-// DecodeRequest decodes a request, as a server does, and forgets all that r had. In the place of bytes that are not UTF-8
-// its strings have what [Text] makes of them. The result shares no memory with the frame, and what
-// follows the record is ignored, as servers do. An unknown type is no error: such a request has a header alone.
+// DecodeRequest decodes a request, as a server does, and forgets all that r had. In the place of
+// bytes that are not UTF-8 its strings have what [Text] makes of them. The result shares no memory
+// with the frame, and what follows the record is ignored, as servers do. An unknown type is no
+// error: such a request has a header alone.
 //
-// The error is [ErrHeader] if there is no whole header. It is a [BodyError] if the record is bad, and r then has its
-// Xid and Op, and nothing else.
+// The error is [ErrHeader] if there is no whole header. It is a [BodyError] if the record is bad,
+// and r then has its Xid and Op, and nothing else.
 func DecodeRequest(frame []byte, r *Request) error {
 	d := newDecoder(frame)
 	d.server = true
@@ -89,7 +90,10 @@ func (d *decoder) requestBody(r *Request) {
 	case OpMulti, OpMultiRead:
 		r.Ops = d.operations(r.Op)
 	case OpReconfig:
-		r.Reconfig = &Reconfig{Joining: d.string(), Leaving: d.string(), NewMembers: d.string(), Version: d.long()}
+		r.Reconfig = &Reconfig{
+			Joining: d.string(), Leaving: d.string(), NewMembers: d.string(),
+			Version: d.long(),
+		}
 	case OpAuth:
 		r.Type, r.Scheme, r.Data = d.int(), d.string(), d.buffer()
 	case OpSASL:
@@ -133,8 +137,8 @@ func (d *decoder) watches(op Op) *Watches {
 	return w
 }
 
-// watched decodes one of the vectors of watches, which must not be null. A server notices only when it comes to that
-// vector, and has set the watches of those before it.
+// watched decodes one of the vectors of watches, which must not be null. A server notices only when
+// it comes to that vector, and has set the watches of those before it.
 func (d *decoder) watched() []string {
 	if ahead := *d; ahead.int() == -1 {
 		d.fail(ErrNull, 0)

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Null stands for a null string, of length -1, which ZooKeeper tells from an empty one. A decoded request has no other
-// string that is not UTF-8.
+// Null stands for a null string, of length -1, which ZooKeeper tells from an empty one. A decoded
+// request has no other string that is not UTF-8.
 const Null = "\xff"
 
-// Text returns what a server reads where a client has sent these bytes for a string: what is not UTF-8 becomes U+FFFD,
-// as many times as Java's decoder has it. That is once for the longest part that could have begun a character, and once
-// for a surrogate of three bytes.
+// Text returns what a server reads where a client has sent these bytes for a string: what is not
+// UTF-8 becomes U+FFFD, as many times as Java's decoder has it. That is once for the longest part
+// that could have begun a character, and once for a surrogate of three bytes.
 func Text(sent []byte) string {
 	if utf8.Valid(sent) {
 		return string(sent)
@@ -50,8 +50,8 @@ func malformed(b []byte) int {
 	return n
 }
 
-// Characters beyond 16 bits, which are surrogates in Java: a server writes each of the two as a character of three
-// bytes (BinaryOutputArchive), and reads what a client sends as UTF-8.
+// Characters beyond 16 bits, which are surrogates in Java: a server writes each of the two as a
+// character of three bytes (BinaryOutputArchive), and reads what a client sends as UTF-8.
 const (
 	surrogateBits = 10
 	surrogateMask = 1<<surrogateBits - 1
@@ -60,8 +60,8 @@ const (
 	beyond16Bits  = 1 << 16
 )
 
-// Sent returns the bytes that a client receives where a server sends the string. A client that takes them for UTF-8, as
-// libraries do, sees no character beyond 16 bits.
+// Sent returns the bytes that a client receives where a server sends the string. A client that
+// takes them for UTF-8, as libraries do, sees no character beyond 16 bits.
 func Sent(text string) string {
 	if !strings.ContainsFunc(text, isBeyond16Bits) {
 		return text
@@ -111,7 +111,8 @@ func joinSurrogates(b []byte) string {
 	return joined.String()
 }
 
-// surrogate returns the bits of the character that a string begins with if it is a surrogate of that sort.
+// surrogate returns the bits of the character that a string begins with if it is a surrogate of
+// that sort.
 func surrogate(s string, sort rune) (bits rune, ok bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1]&0xc0 != 0x80 || s[2]&0xc0 != 0x80 {
 		return 0, false

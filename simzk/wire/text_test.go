@@ -57,7 +57,10 @@ func TestSurrogates(t *testing.T) {
 		{"one that is cut off", "\xed\xa0", `00000002 eda0`, true},
 		{"none", "\ud7ff", `00000003 ed9fbf`, true},
 	} {
-		event := wire.Event{Type: wire.EventDeleted, State: wire.StateSyncConnected, Path: test.path, Zxid: -1}
+		event := wire.Event{
+			Type: wire.EventDeleted, State: wire.StateSyncConnected, Path: test.path,
+			Zxid: -1,
+		}
 		octets := octets(`ffffffff ffffffffffffffff 00000000 00000002 00000003` + test.octets)
 		var got wire.Event
 		if err := wire.DecodeEvent(octets, &got); err != nil || got != event {
