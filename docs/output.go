@@ -30,7 +30,8 @@ func main() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(programs)
-	build := exec.Command("go", "build", "-o", filepath.Join(programs, "interlock"), "./cmd/interlock")
+	build := exec.Command("go", "build", "-o", filepath.Join(programs, "interlock"),
+		"./cmd/interlock")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		log.Fatalf("building interlock: %v", err)

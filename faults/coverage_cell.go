@@ -23,7 +23,8 @@ func (c CoverageCell) MarshalText() ([]byte, error) { return []byte(c.String()),
 func (c CoverageCell) Unreachable() string {
 	switch {
 	case c.Phase == Idle && c.Kind.ofClient():
-		return "a process is idle for no longer than it takes from one call to the next, in which " +
+		return "a process is idle for no longer than it takes from one call to the next, in " +
+			"which " +
 			"nothing can strike"
 	case c.Kind == Cancel && (c.Phase == Holding || c.Phase == Releasing):
 		return "only a process that waits for its lock can give it up"
@@ -49,16 +50,19 @@ func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 			}
 			continue
 		case !ok:
-			return nil, fmt.Errorf("unknown fault %q; known are all, %s", name, strings.Join(names()[:Kinds],
-				", "))
+			return nil, fmt.Errorf("unknown fault %q; known are all, %s", name,
+				strings.Join(names()[:Kinds],
+					", "))
 		case !slices.Contains(kinds, kind):
-			return nil, fmt.Errorf("the fault %v cannot strike: the plan does not allow it, or the "+
+			return nil, fmt.Errorf("the fault %v cannot strike: the plan does not allow it, or "+
+				"the "+
 				"scenario has no place for it", kind)
 		case !phased:
 			cells = append(cells, reachable(kind)...)
 			continue
 		case !known:
-			return nil, fmt.Errorf("unknown phase %q; known are %s", key, strings.Join(PhaseKeys(), ", "))
+			return nil, fmt.Errorf("unknown phase %q; known are %s", key,
+				strings.Join(PhaseKeys(), ", "))
 		}
 		cell := CoverageCell{kind, phase}
 		if reason := cell.Unreachable(); reason != "" {

@@ -16,7 +16,8 @@ func TestParseCells(t *testing.T) {
 		{"cancel", "cancel@create cancel@list cancel@watch cancel@ask cancel@wait cancel@woken"},
 		{"delay-rewatch", "delay-rewatch@wait delay-rewatch@hold delay-rewatch@release"},
 		{"kill-server", "kill-server@idle kill-server@create kill-server@list kill-server@watch " +
-			"kill-server@ask kill-server@wait kill-server@woken kill-server@hold kill-server@release"},
+			"kill-server@ask kill-server@wait kill-server@woken kill-server@hold " +
+			"kill-server@release"},
 	} {
 		cells, err := faults.ParseCoverageCells(tc.text, kinds)
 		if got := strings.Trim(fmt.Sprint(cells), "[]"); err != nil || got != tc.want {
@@ -33,7 +34,8 @@ func TestParseCells(t *testing.T) {
 		{"cut@lunch", `unknown phase "lunch"; known are idle, create, `},
 		{"cut@idle", "cut@idle cannot be reached: a process is idle for no longer"},
 		{"cancel@release", "cancel@release cannot be reached: only a process that waits"},
-		{"delay-rewatch@create", "delay-rewatch@create cannot be reached: it strikes a client that has " +
+		{"delay-rewatch@create", "delay-rewatch@create cannot be reached: it strikes a client " +
+			"that has " +
 			"no connection"},
 		{"crash", "the fault crash cannot strike"},
 	} {

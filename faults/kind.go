@@ -48,8 +48,8 @@ const (
 
 	Kinds // how many kinds there are
 
-	// AnyKinds is how many of the kinds, the first ones, stand behind "any" in a plan. The others have
-	// to be asked for by name.
+	// AnyKinds is how many of the kinds, the first ones, stand behind "any" in a plan. The others
+	// have to be asked for by name.
 	AnyKinds = Restart
 )
 
@@ -73,7 +73,8 @@ var kinds = [Kinds]struct {
 		"healed; of the leader another takes the place", needs: SeveralServers, relaxes: true},
 	PartitionServer: {
 		name: "partition-server",
-		meaning: "a server is cut off from the others until it is healed, which nobody notices for a " +
+		meaning: "a server is cut off from the others until it is healed, which nobody notices " +
+			"for a " +
 			"while", needs: SeveralServers, relaxes: true,
 	},
 	PartitionInbound: {
@@ -83,7 +84,8 @@ var kinds = [Kinds]struct {
 	},
 	PartitionOutbound: {
 		name:    "partition-outbound",
-		meaning: "as partition-server, but the server still hears the others", needs: SeveralServers,
+		meaning: "as partition-server, but the server still hears the others",
+		needs:   SeveralServers,
 		relaxes: true,
 	},
 	StallRequests: {name: "stall-requests", meaning: "what the client sends is kept from " +
@@ -130,7 +132,8 @@ var kinds = [Kinds]struct {
 		needs:   SeveralServers, relaxes: true,
 	},
 	DelayRewatch: {name: "delay-rewatch", meaning: "the next time the client comes back to " +
-		"the ensemble it sets its watches again only once a call that has waited is answered, and " +
+		"the ensemble it sets its watches again only once a call that has waited is answered, " +
+		"and " +
 		"never hears of data or children that have changed until that answer", needs: ModelClient},
 	CloseSession: {name: "close-session", meaning: "another connection closes the client's " +
 		"session, which ends at once; the client learns of it when it connects again"},

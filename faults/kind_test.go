@@ -138,12 +138,14 @@ func TestExpire(t *testing.T) {
 		faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.pass(5 * time.Second)
 		if !s.stands() || s.cluster.Sessions() != 1 {
-			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(), s.cluster.Sessions())
+			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(),
+				s.cluster.Sessions())
 		}
 		s.wantPossible(t, "crash cancel pause slow-client fast-client restart close-session")
 		s.pass(3 * time.Second)
 		if s.stands() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
-			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(), s.conn.SessionID(),
+			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(),
+				s.conn.SessionID(),
 				s.conn.State())
 		}
 		s.wantPossible(t, "cut expire crash cancel stall-requests stall-replies pause slow-client "+
@@ -159,7 +161,8 @@ func TestCloseSession(t *testing.T) {
 		before := s.conn.SessionID()
 		faults.Apply(faults.CloseSession, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		if s.stands() || s.cluster.Sessions() != 0 || s.conn.SessionID() != before {
-			t.Errorf("at once the node stands: %v, %d sessions live, the client's is %#x", s.stands(),
+			t.Errorf("at once the node stands: %v, %d sessions live, the client's is %#x",
+				s.stands(),
 				s.cluster.Sessions(), s.conn.SessionID())
 		}
 		s.wantPossible(t, "crash cancel pause slow-client fast-client restart")
@@ -209,7 +212,8 @@ func TestCrash(t *testing.T) {
 		}
 		s.pass(6 * time.Second)
 		if s.stands() || s.cluster.Sessions() != 0 {
-			t.Errorf("after 6s the node stands: %v, %d sessions live", s.stands(), s.cluster.Sessions())
+			t.Errorf("after 6s the node stands: %v, %d sessions live", s.stands(),
+				s.cluster.Sessions())
 		}
 	})
 }
@@ -260,8 +264,10 @@ func TestHold(t *testing.T) {
 		withStruck(t, func(t *testing.T, s *struck) {
 			faults.Apply(kind, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 			s.hold()
-			if _, servable := s.conn.Servable(); servable == (kind == faults.StallRequests) || s.returned {
-				t.Errorf("%v: the request can be served: %v, the call has returned: %v", kind, servable,
+			if _, servable := s.conn.Servable(); servable == (kind == faults.StallRequests) ||
+				s.returned {
+				t.Errorf("%v: the request can be served: %v, the call has returned: %v", kind,
+					servable,
 					s.returned)
 			}
 			if faults.Possible(kind, s.conn.Link) {
@@ -297,7 +303,8 @@ func TestPause(t *testing.T) {
 		}
 		s.pass(time.Second)
 		if s.conn.Paused() || !s.returned || s.err != nil {
-			t.Errorf("after 1s the process is paused: %v, its call returned: %v, error %v", s.conn.Paused(),
+			t.Errorf("after 1s the process is paused: %v, its call returned: %v, error %v",
+				s.conn.Paused(),
 				s.returned, s.err)
 		}
 	})
@@ -318,7 +325,8 @@ func TestClientClocks(t *testing.T) {
 			early := s.stands()
 			s.pass(time.Millisecond)
 			if !early || s.stands() {
-				t.Errorf("%v: the session lives right before %v: %v, and then: %v", kind, end, early,
+				t.Errorf("%v: the session lives right before %v: %v, and then: %v", kind, end,
+					early,
 					s.stands())
 			}
 		})
@@ -368,7 +376,8 @@ func TestLateWatches(t *testing.T) {
 			var read []byte
 			go func() { read, _, _ = s.conn.Get("/n") }()
 			s.collect()
-			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart delay-rewatch "+
+			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart "+
+				"delay-rewatch "+
 				"close-session")
 			if late {
 				key := s.cluster.Key()
@@ -376,7 +385,8 @@ func TestLateWatches(t *testing.T) {
 				if s.cluster.Key() == key {
 					t.Error("the cluster's key is the same")
 				}
-				s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
+				s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart "+
+					"close-session")
 			}
 			s.cluster.Heal(s.conn.Link)
 			s.pass(time.Second)

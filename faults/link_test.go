@@ -24,7 +24,8 @@ func TestLinksThatCanBeStruck(t *testing.T) {
 		t.Helper()
 		if p, m := possible(c, faults.PartitionLink),
 			possible(c, faults.PartitionLinkOneway); p != parts || m != mutes {
-			t.Errorf("after %s %d links can be parted and %d muted, want %d and %d", after, p, m, parts,
+			t.Errorf("after %s %d links can be parted and %d muted, want %d and %d", after, p, m,
+				parts,
 				mutes)
 		}
 	}
@@ -56,8 +57,9 @@ func TestUnreachable(t *testing.T) {
 				t.Fatal("s1 cannot become unreachable")
 			}
 			faults.ApplyTo(faults.Unreachable, c, link, 0)
-			if faults.PossibleTo(faults.Unreachable, c, link, 0) || !faults.PossibleTo(faults.Unreachable, c,
-				link, 1) {
+			if faults.PossibleTo(faults.Unreachable, c, link, 0) ||
+				!faults.PossibleTo(faults.Unreachable, c,
+					link, 1) {
 				t.Error("s1 can become unreachable once more, or s2 cannot")
 			}
 		}
@@ -66,9 +68,11 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("c1 is at s%d, c2 at s%d", first.ServerIndex()+1, second.ServerIndex()+1)
 		}
 		c.Crash(first)
-		if faults.PossibleTo(faults.Unreachable, c, first, 2) || faults.PossibleTo(faults.Cut, c, second,
-			2) {
-			t.Error("what is no fault of a link strikes one, or it strikes a client that is no more")
+		if faults.PossibleTo(faults.Unreachable, c, first, 2) ||
+			faults.PossibleTo(faults.Cut, c, second,
+				2) {
+			t.Error("what is no fault of a link strikes one, or it strikes a client that is no " +
+				"more")
 		}
 	})
 	withEnsemble(t, 1, func(c *simzk.Cluster) {

@@ -15,7 +15,8 @@ type Plan struct {
 	At    [Kinds][Phases]uint16 // beyond those, of each kind in each phase of the lock
 	AnyAt [Phases]uint16        // of any kind below AnyKinds in each phase
 
-	// beyond those, of some kinds for certain targets, in order; the first without a number ends them
+	// beyond those, of some kinds for certain targets, in order; the first without a number ends
+	// them
 	Targeted [TargetedFaultsMax]TargetedFault
 }
 
@@ -42,7 +43,8 @@ func Parse(text string) (Plan, error) {
 		name, number, found := strings.Cut(strings.TrimSpace(part), "=")
 		count, err := strconv.Atoi(number)
 		if !found || err != nil || count < 0 || count > planMax {
-			return Plan{}, fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N or "+
+			return Plan{}, fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N "+
+				"or "+
 				"kind:target@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
 		}
 		if seen[name] {
@@ -69,7 +71,8 @@ func (p *Plan) set(name string, count int) error {
 	case aimed && name == "any":
 		return fmt.Errorf("any takes no target: name the fault that is to strike %q", target)
 	case ok && aimed:
-		return p.target(TargetedFault{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)}, target)
+		return p.target(TargetedFault{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)},
+			target)
 	case !ok && name != "any":
 		return fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
 	case !ok && phased:

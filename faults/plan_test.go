@@ -78,7 +78,8 @@ func TestParse(t *testing.T) {
 		{"default", faults.Default()},
 		{"cut=0", faults.Plan{}},
 		{"any=1000", faults.Plan{Any: 1000}},
-		{"crash=1, lose-reply=2", planOf(map[faults.Kind]int{faults.Crash: 1, faults.LoseReply: 2}, 0)},
+		{"crash=1, lose-reply=2", planOf(map[faults.Kind]int{faults.Crash: 1, faults.LoseReply: 2},
+			0)},
 		{"cut@hold=2", faults.Plan{At: phased(faults.Cut, faults.Holding, 2)}},
 		{"any@woken=1", faults.Plan{AnyAt: [faults.Phases]uint16{faults.Woken: 1}}},
 		{"kill-server:leader=0", faults.Plan{}},
@@ -126,7 +127,8 @@ func TestParseErrors(t *testing.T) {
 		"s1-leader"
 	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, " +
 		"partition-server, " +
-		"partition-inbound, partition-outbound, stall-requests, stall-replies, pause, slow-client, " +
+		"partition-inbound, partition-outbound, stall-requests, stall-replies, pause, " +
+		"slow-client, " +
 		"fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, " +
 		"partition-link, partition-link-oneway, delay-rewatch, close-session, any"
 	tests := []struct{ text, want string }{
@@ -178,7 +180,8 @@ func TestParseErrors(t *testing.T) {
 		},
 		{"partition-link:s1-s1=1", `unknown target "s1-s1" of partition-link` + forLinks},
 		{"partition-link:c1-s1=1", `unknown target "c1-s1" of partition-link` + forLinks},
-		{"partition-link-oneway:s1-c1=1", `unknown target "s1-c1" of partition-link-oneway` + forLinks},
+		{"partition-link-oneway:s1-c1=1", `unknown target "s1-c1" of partition-link-oneway` +
+			forLinks},
 		{
 			"partition-link-oneway:leader-leader=1",
 			`unknown target "leader-leader" of partition-link-oneway` + forLinks,
@@ -188,7 +191,10 @@ func TestParseErrors(t *testing.T) {
 			"kill-server:leader@lunch=1",
 			`unknown phase "lunch"; known are idle, create, list, watch, ask, wait, woken, hold, release`,
 		},
-		{"partition-link:s1-s3=1,partition-link:s3-s1=1", `fault "partition-link:s1-s3" stands twice`},
+		{
+			"partition-link:s1-s3=1,partition-link:s3-s1=1",
+			`fault "partition-link:s1-s3" stands twice`,
+		},
 		{
 			"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1,cut:c9=1",
 			"a plan can name at most 8 targets",
@@ -233,7 +239,8 @@ func TestSpendIsBounded(t *testing.T) {
 			k, before := faults.Kind(n), left
 			phase := faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase"))
 			at := somePlace.Draw(t, "place")
-			if allowed := budget(&before, k, phase, at) > 0; left.AllowsIn(k, phase, at) != allowed ||
+			if allowed := budget(&before, k, phase, at) > 0; left.AllowsIn(k, phase,
+				at) != allowed ||
 				allowed && !left.Allows(k) {
 				t.Fatalf("%v allows %v, phase %v, at %v: %v", left, k, phase, at, !allowed)
 			}
@@ -241,7 +248,8 @@ func TestSpendIsBounded(t *testing.T) {
 				continue
 			}
 			left.Spend(k, phase, at)
-			if total(left) != total(before)-1 || budget(&left, k, phase, at) != budget(&before, k, phase,
+			if total(left) != total(before)-1 || budget(&left, k, phase, at) != budget(&before, k,
+				phase,
 				at)-1 {
 				t.Fatalf("%v is left of %v after %v, phase %v, at %v", left, before, k, phase, at)
 			}
@@ -305,7 +313,8 @@ func TestSpendPanics(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash",
-		"kill-server:leader@hold=1", "partition-link-oneway:s3-s1=2", "unreachable:s2-c1=1", "cut=-1",
+		"kill-server:leader@hold=1", "partition-link-oneway:s3-s1=2", "unreachable:s2-c1=1",
+		"cut=-1",
 		"=", ",", "\xff=1",
 	} {
 		f.Add(seed)

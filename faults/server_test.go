@@ -31,9 +31,11 @@ func TestServersThatCanBeStruck(t *testing.T) {
 		}
 		for _, servers := range []int{1, 2, 3, 7} {
 			withEnsemble(t, servers, func(c *simzk.Cluster) {
-				clock := kind == faults.SlowClock || kind == faults.FastClock || kind == faults.JumpClock
+				clock := kind == faults.SlowClock || kind == faults.FastClock ||
+					kind == faults.JumpClock
 				server := servers - 1
-				if got, want := faults.PossibleAt(kind, c, server), clock || servers > 1; got != want {
+				if got, want := faults.PossibleAt(kind, c, server), clock ||
+					servers > 1; got != want {
 					t.Fatalf("%d servers: %v can strike s%d: %v", servers, kind, server+1, got)
 				} else if !want {
 					return
@@ -66,7 +68,8 @@ func TestServerFaults(t *testing.T) {
 		first, second := c.Links()[0], c.Links()[1]
 		faults.ApplyAt(faults.KillServer, faults.DefaultSeverity(), c, 0)
 		if c.Up(0) || first.ServerIndex() == 0 || !first.Connected() {
-			t.Errorf("s1 is up: %v; its client is at s%d, connected: %v", c.Up(0), first.ServerIndex()+1,
+			t.Errorf("s1 is up: %v; its client is at s%d, connected: %v", c.Up(0),
+				first.ServerIndex()+1,
 				first.Connected())
 		}
 		c.StartServer(0)
@@ -88,7 +91,8 @@ func TestReset(t *testing.T) {
 		link := c.Links()[0]
 		faults.Apply(faults.Reset, faults.DefaultSeverity(), c, link)
 		if link.Down() || link.ServerIndex() == 0 {
-			t.Errorf("the link is down: %v; the client is at s%d", link.Down(), link.ServerIndex()+1)
+			t.Errorf("the link is down: %v; the client is at s%d", link.Down(), link.ServerIndex()+
+				1)
 		}
 	})
 	withEnsemble(t, 1, func(c *simzk.Cluster) {

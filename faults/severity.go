@@ -32,7 +32,8 @@ func (b Severity) Validate() error {
 	case b.Pause < time.Millisecond || b.Pause > PauseMax:
 		return fmt.Errorf("a pause must last from 1ms to %v, not %v", PauseMax, b.Pause)
 	case b.Drift < 0 || b.Drift > DriftMax:
-		return fmt.Errorf("the drift of clocks must be from 0 to %d percent, not %d", DriftMax, b.Drift)
+		return fmt.Errorf("the drift of clocks must be from 0 to %d percent, not %d", DriftMax,
+			b.Drift)
 	}
 	return nil
 }

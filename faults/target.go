@@ -60,9 +60,10 @@ func (t Target) String() string {
 
 // forms says what a target can be.
 var forms = [...]string{
-	OneClient:     "a client such as c1",
-	OneServer:     "a server such as s2, leader, or follower",
-	LinkToServer:  "a client such as c1, a server such as s2, leader or follower, or both as in c1-s2",
+	OneClient: "a client such as c1",
+	OneServer: "a server such as s2, leader, or follower",
+	LinkToServer: "a client such as c1, a server such as s2, leader or follower, or both as in " +
+		"c1-s2",
 	LinkOfServers: "a server such as s2, leader or follower, or two of these as in s1-leader",
 }
 
@@ -79,7 +80,8 @@ func parseTarget(k Kind, text string) (Target, error) {
 		t.one, t.other = t.other, t.one
 	}
 	if !ok || !t.suits(k.Strikes()) {
-		return Target{}, fmt.Errorf("unknown target %q of %v; it can be %s", text, k, forms[k.Strikes()])
+		return Target{}, fmt.Errorf("unknown target %q of %v; it can be %s", text, k,
+			forms[k.Strikes()])
 	}
 	return t, nil
 }

@@ -21,8 +21,18 @@ func TestTargets(t *testing.T) {
 		{"cut:c1=1", faults.LoseReply, faults.Place{Client: c1}, faults.Holding, false},
 		{"cut:c1@hold=1", faults.Cut, faults.Place{Client: c1}, faults.Waiting, false},
 		{"cut:c1@hold=1", faults.Cut, faults.Place{Client: c1}, faults.Holding, true},
-		{"kill-server:s2=1", faults.KillServer, faults.Place{Server: 2, Leader: 3}, faults.Idle, true},
-		{"kill-server:s2=1", faults.KillServer, faults.Place{Server: 3, Leader: 3}, faults.Idle, false},
+		{
+			"kill-server:s2=1", faults.KillServer,
+			faults.Place{Server: 2, Leader: 3},
+			faults.Idle,
+			true,
+		},
+		{
+			"kill-server:s2=1", faults.KillServer,
+			faults.Place{Server: 3, Leader: 3},
+			faults.Idle,
+			false,
+		},
 		{
 			"kill-server:leader=1", faults.KillServer,
 			faults.Place{Server: 3, Leader: 3},
@@ -173,12 +183,15 @@ func TestAimFits(t *testing.T) {
 		{"cut:c3=1", 3, 1, ""},
 		{"cut:c4=1", 3, 1, "the fault cut:c4 cannot strike: the clients are c1 to c3"},
 		{"kill-server:s3@hold=1", 3, 3, ""},
-		{"kill-server:s4@hold=1", 3, 3, "the fault kill-server:s4@hold cannot strike: the servers are " +
+		{"kill-server:s4@hold=1", 3, 3, "the fault kill-server:s4@hold cannot strike: the " +
+			"servers are " +
 			"s1 to s3"},
-		{"unreachable:c1-s4=1", 3, 3, "the fault unreachable:c1-s4 cannot strike: the servers are s1 " +
+		{"unreachable:c1-s4=1", 3, 3, "the fault unreachable:c1-s4 cannot strike: the servers " +
+			"are s1 " +
 			"to s3"},
 		{"slow-clock:leader=1", 3, 1, ""},
-		{"slow-clock:follower=1", 3, 1, "the fault slow-clock:follower cannot strike: there is but one " +
+		{"slow-clock:follower=1", 3, 1, "the fault slow-clock:follower cannot strike: there is " +
+			"but one " +
 			"server"},
 	} {
 		plan, err := faults.Parse(tc.plan)

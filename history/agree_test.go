@@ -54,11 +54,13 @@ func TestQueueAgrees(t *testing.T) {
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
 		events := queuers(t)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion, events)
+		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
+			events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
 		if (got == models.Holds) != (fifo == nil && served == nil) {
-			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v in\n%v", got, fifo, served, events)
+			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v in\n%v", got, fifo, served,
+				events)
 		}
 	})
 }
@@ -76,7 +78,8 @@ func TestFencedAgrees(t *testing.T) {
 				events[i].Zxid = rapid.Int64Range(1, 5).Draw(t, "token")
 			}
 		}
-		rising, lock := c.Check(history.MonotonicToken, events), c.Check(history.Linearizable, events)
+		rising, lock := c.Check(history.MonotonicToken, events), c.Check(history.Linearizable,
+			events)
 		got := modelled(noFatal{}, "fenced", events)
 		verdicts[got]++
 		if (got == models.Holds) != (rising == nil && lock == nil) {
@@ -189,11 +192,13 @@ func TestSoonerGrantsAgree(t *testing.T) {
 		}
 		place := rapid.IntRange(made+1, i).Draw(t, "place")
 		events = slices.Insert(slices.Delete(events, i, i+1), place, granted)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion, events)
+		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
+			events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
 		if (got == models.Holds) != (fifo == nil && served == nil) {
-			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v after moving %d to %d in\n%v", got,
+			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v after moving %d to %d "+
+				"in\n%v", got,
 				fifo, served, i, place, events)
 		}
 	})
@@ -202,7 +207,9 @@ func TestSoonerGrantsAgree(t *testing.T) {
 // wantBoth wants a comparison to have met histories of both kinds, for else it compares nothing.
 func wantBoth(t *testing.T, verdicts map[models.Verdict]int) {
 	if verdicts[models.Holds] == 0 || verdicts[models.Violated] == 0 {
-		t.Errorf("%d histories are right and %d wrong", verdicts[models.Holds], verdicts[models.Violated])
+		t.Errorf("%d histories are right and %d wrong", verdicts[models.Holds],
+			verdicts[models.Violated])
 	}
-	t.Logf("%d histories were right and %d wrong", verdicts[models.Holds], verdicts[models.Violated])
+	t.Logf("%d histories were right and %d wrong", verdicts[models.Holds],
+		verdicts[models.Violated])
 }

@@ -232,7 +232,10 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 	// What breaks a property in one of two locks that a process has at once is found.
 	both := slices.Concat(used(1, 1, "/a", 0, 100, 7), used(1, 2, "/b", 20, 60, 3),
 		used(2, 1, "/b", 50, 99, 4))
-	for _, property := range []history.Property{history.ClientMutualExclusion, history.Linearizable} {
+	for _, property := range []history.Property{
+		history.ClientMutualExclusion,
+		history.Linearizable,
+	} {
 		v := within(t, property, both)
 		if v == nil || !strings.HasSuffix(v.Detail, "of the lock /b") {
 			t.Errorf("%s: %+v", property, v)

@@ -40,7 +40,8 @@ func (m *clientExclusionMonitor) observe(_ *queue, log []Event, i int) *Violatio
 		if m.inside != 0 && m.inside != e.Process {
 			return &Violation{
 				Property: ClientMutualExclusion, Event: i, Reason: reasonTwoInside,
-				Detail: fmt.Sprintf("c%d entered while c%d was inside since event %d", e.Process, m.inside,
+				Detail: fmt.Sprintf("c%d entered while c%d was inside since event %d", e.Process,
+					m.inside,
 					m.since),
 			}
 		}

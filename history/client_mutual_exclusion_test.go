@@ -11,7 +11,10 @@ func TestBeliefExclusion(t *testing.T) {
 	const enter, leave, lost, crashed = history.Enter, history.Leave, history.Lost, history.Crashed
 	judge(t, history.ClientMutualExclusion, history.CheckClientMutualExclusion, []verdict{
 		{name: "nothing"},
-		{name: "two inside", reason: two, event: 1, events: []history.Event{on(enter, 1), on(enter, 2)}},
+		{name: "two inside", reason: two, event: 1, events: []history.Event{
+			on(enter, 1),
+			on(enter, 2),
+		}},
 		{name: "another left", reason: two, event: 2, events: []history.Event{
 			on(enter, 1), on(leave, 2),
 			on(enter, 3),
@@ -35,8 +38,11 @@ func TestBeliefExclusion(t *testing.T) {
 			on(leave, 1), on(leave, 2),
 		}},
 		{name: "crashed", events: []history.Event{on(enter, 1), on(crashed, 1), on(enter, 2)}},
-		{name: "told of the loss, and the next is inside", reason: two, event: 4, events: []history.Event{
-			on(enter, 1), on(lost, 1), on(enter, 2), on(leave, 1), on(enter, 1),
-		}},
+		{
+			name: "told of the loss, and the next is inside", reason: two, event: 4,
+			events: []history.Event{
+				on(enter, 1), on(lost, 1), on(enter, 2), on(leave, 1), on(enter, 1),
+			},
+		},
 	})
 }

@@ -17,8 +17,8 @@ type Clocks struct {
 	Of      map[int32]time.Duration // of some processes
 
 	// Pause is the longest pause of a process that the lock promises to stand. After a longer one,
-	// which the history must tell, the lock is not held to [ClientMutualExclusion]; see [CheckWithin].
-	// 0 stands for no pause at all.
+	// which the history must tell, the lock is not held to [ClientMutualExclusion]; see
+	// [CheckWithin]. 0 stands for no pause at all.
 	Pause time.Duration
 }
 

@@ -38,7 +38,10 @@ func later(at int, events ...history.Event) []history.Event {
 
 func TestCheckWithin(t *testing.T) {
 	grant := func(p int32, node string, token int64) history.Event {
-		return history.Event{Kind: history.LockReturn, Process: p, Attempt: 1, Path: node, Zxid: token}
+		return history.Event{
+			Kind: history.LockReturn, Process: p, Attempt: 1, Path: node,
+			Zxid: token,
+		}
 	}
 	queued := func(p int32, node string) history.Event {
 		return history.Event{Kind: history.NodeCreated, Process: p, Path: node, Session: 1}
@@ -67,7 +70,10 @@ func TestCheckWithin(t *testing.T) {
 		}, -1},
 		{
 			"inside until the last event", history.ClientMutualExclusion,
-			[][]history.Event{later(0, enter(1, 1)), later(100, on(history.Send, 1)), stay(2, 80, 200)},
+			[][]history.Event{
+				later(0, enter(1, 1)), later(100, on(history.Send, 1)),
+				stay(2, 80, 200),
+			},
 			9,
 		},
 		{
@@ -106,7 +112,11 @@ func TestCheckWithin(t *testing.T) {
 			later(50, lockCall(2, 1)), later(60, grant(2, "/l/b", 7)),
 		}, -1},
 
-		{"two have it", history.Linearizable, [][]history.Event{have(1, 0, 100), have(2, 50, 200)}, 19},
+		{
+			"two have it", history.Linearizable,
+			[][]history.Event{have(1, 0, 100), have(2, 50, 200)},
+			19,
+		},
 		{"one has it after the other", history.Linearizable, [][]history.Event{
 			have(1, 0, 100),
 			have(2, 105, 200),
@@ -177,7 +187,8 @@ func TestWithinIsSound(t *testing.T) {
 		off := map[int32]time.Duration{}
 		for p := int32(1); p <= 4; p++ {
 			clocks.Of[p] = time.Duration(rapid.IntRange(0, 30).Draw(t, "uncertainty"))
-			off[p] = time.Duration(rapid.Int64Range(-int64(clocks.Of[p]), int64(clocks.Of[p])).Draw(t,
+			off[p] = time.Duration(rapid.Int64Range(-int64(clocks.Of[p]),
+				int64(clocks.Of[p])).Draw(t,
 				"off"))
 		}
 		var logs []*history.Log
@@ -194,7 +205,8 @@ func TestWithinIsSound(t *testing.T) {
 		}
 		events := history.Merge(logs...).Events()
 		for _, property := range history.WithinClocks {
-			if v, decided := history.CheckWithin(property, events, clocks, models.Limits{}); v != nil ||
+			if v, decided := history.CheckWithin(property, events, clocks,
+				models.Limits{}); v != nil ||
 				!decided {
 				t.Fatalf("%+v, decided %v, in\n%v", v, decided, events)
 			}
@@ -236,11 +248,13 @@ func TestWithinAgrees(t *testing.T) {
 		events = history.Merge(history.NewLog(events)).Events()
 		within := time.Duration(random.IntN(3))
 		for property, plain := range plain {
-			v, _ := history.CheckWithin(property, events, history.Clocks{Default: within}, models.Limits{})
+			v, _ := history.CheckWithin(property, events, history.Clocks{Default: within},
+				models.Limits{})
 			want := slices.ContainsFunc(plainLocks(events),
 				func(one []history.Event) bool { return plain(one, within) })
 			if (v != nil) != want {
-				t.Fatalf("%s within %v: %+v, want a violation: %v, in\n%v", property, within, v, want, events)
+				t.Fatalf("%s within %v: %+v, want a violation: %v, in\n%v", property, within, v,
+					want, events)
 			}
 			verdicts[fmt.Sprint(property, want)]++
 		}
@@ -421,9 +435,11 @@ func TestProductionHistories(t *testing.T) {
 	} {
 		events := merged(test.forward)
 		for _, property := range history.WithinClocks {
-			v, decided := history.CheckWithin(property, events, within(test.within), models.Limits{})
+			v, decided := history.CheckWithin(property, events, within(test.within),
+				models.Limits{})
 			if want := slices.Contains(test.broken, property); !decided || (v != nil) != want {
-				t.Errorf("forward %v, within %d ms: %s: %+v, want a violation: %v", test.forward, test.within,
+				t.Errorf("forward %v, within %d ms: %s: %+v, want a violation: %v", test.forward,
+					test.within,
 					property, v, want)
 			}
 		}

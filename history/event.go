@@ -33,7 +33,8 @@ const (
 
 	Send  // a request leaves the process. Request, Op, Path
 	Reply // a reply reaches the process. Request, Op, Path, Zxid, Err
-	// a watch event reaches the process. Watch, Path, Name (the event's type), Zxid (of the trigger)
+	// a watch event reaches the process. Watch, Path, Name (the event's type), Zxid (of the
+	// trigger)
 	WatchEvent
 	SessionState // the client library reports a state of the connection. Name, Session
 
@@ -74,17 +75,17 @@ const (
 	Tick      // time passed
 	FairPhase // from here on no faults, and a fair order
 
-	// What else a process asked of its lock, and what it did while it had it. They stand last because
-	// a trace hash holds the numbers of kinds.
+	// What else a process asked of its lock, and what it did while it had it. They stand last
+	// because a trace hash holds the numbers of kinds.
 
 	ReenterCall   // the process, which has the lock, asks for it once more. Attempt
 	ReenterReturn // that call returned. Attempt, Err
 	Exited        // the process has given back one that it had taken once more. Attempt, Err
-	// the process has read the protected resource. Attempt, Path, Zxid (the version that it saw), Err
-	// if refused
+	// the process has read the protected resource. Attempt, Path, Zxid (the version that it saw),
+	// Err if refused
 	ResourceRead
-	// the process has written to the resource, or been refused. Attempt, Path, Zxid (the version that
-	// it made), Err
+	// the process has written to the resource, or been refused. Attempt, Path, Zxid (the version
+	// that it made), Err
 	ResourceWrite
 
 	kinds

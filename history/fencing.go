@@ -95,7 +95,8 @@ func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
 	if zxid := m.fences[f].zxid; zxid < newest.version {
 		return &Violation{
 			Property: Fencing, Event: i, Reason: reasonLateWrite,
-			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d", e.Process,
+			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d",
+				e.Process,
 				zxid,
 				newest.writer, newest.version),
 		}

@@ -12,7 +12,8 @@ func TestFencedExclusion(t *testing.T) {
 	first, second := created(1, "/l/a", 1), created(2, "/l/b", 2)
 	both := func(rest ...history.Event) events {
 		return append(events{
-			lockCall(1, 1), first, lockOK(1, 1, "/l/a"), lockCall(2, 1), second, lockOK(2, 1, "/l/b"),
+			lockCall(1, 1), first, lockOK(1, 1, "/l/a"), lockCall(2, 1), second,
+			lockOK(2, 1, "/l/b"),
 			read(1, 1, 0), read(2, 1, 0),
 		}, rest...)
 	}
@@ -28,7 +29,8 @@ func TestFencedExclusion(t *testing.T) {
 		{name: "the newer was refused", events: both(refused(wrote(2, 1, 0)), wrote(1, 1, 1))},
 		{name: "the same holder twice", events: both(wrote(2, 1, 1), wrote(2, 1, 2))},
 		{name: "nodes count, not tokens", reason: late, event: 8, events: events{
-			lockCall(1, 1), first, lockCall(2, 1), second, token(1, 1, 9), token(2, 1, 8), read(1, 1, 0),
+			lockCall(1, 1), first, lockCall(2, 1), second, token(1, 1, 9), token(2, 1, 8),
+			read(1, 1, 0),
 			wrote(2, 1, 1), wrote(1, 1, 2),
 		}},
 		{name: "tokens count where there are no nodes", reason: late, event: 4, events: events{

@@ -51,16 +51,19 @@ func TestFIFO(t *testing.T) {
 			lockCall(3, 1), created(3, "/l/b", 5), lockOK(3, 1, "/l/b"),
 		}},
 		{name: "the older was made after its attempt had failed", events: []history.Event{
-			lockCall(1, 1), lockFailed(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2),
+			lockCall(1, 1), lockFailed(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
+			created(2, "/l/b", 2),
 			lockOK(2, 1, "/l/b"),
 		}},
 		{name: "the older was taken over and granted", events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), lockOK(2, 1, "/l/a"), lockCall(3, 1),
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), lockOK(2, 1, "/l/a"),
+			lockCall(3, 1),
 			created(3, "/l/b", 2),
 			lockOK(3, 1, "/l/b"),
 		}},
 		{name: "the older gave up", events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(2, 1), created(2, "/l/b", 2),
+			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(2, 1),
+			created(2, "/l/b", 2),
 			lockOK(2, 1, "/l/b"),
 		}},
 		{name: "the older gave up and came back", events: []history.Event{

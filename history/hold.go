@@ -41,7 +41,8 @@ func (l *holdList) observe(q *queue, e *Event) {
 		granted := hold{process: e.Process, attempt: e.Attempt, node: -1}
 		if n := q.granted(e); n >= 0 {
 			m := &q.nodes[n]
-			granted.node, granted.path, granted.gone, granted.freed = m.created, m.path, m.deleted != 0,
+			granted.node, granted.path, granted.gone, granted.freed = m.created, m.path,
+				m.deleted != 0,
 				m.deleted != 0
 		}
 		if h >= 0 {
@@ -89,7 +90,8 @@ func (l holdList) state(s *State) {
 	sum := uint64(0)
 	for i := range l {
 		h := &l[i]
-		flags := bit(h.gone, 0) | bit(h.told, 1) | bit(h.asking, 2) | bit(h.goneThen, 3) | bit(h.toldThen,
+		flags := bit(h.gone, 0) | bit(h.told, 1) | bit(h.asking, 2) | bit(h.goneThen,
+			3) | bit(h.toldThen,
 			4) |
 			bit(h.refusedAt != 0, 5) | bit(h.leaving, 6) | bit(h.freed, 7) | bit(h.node >= 0, 8)
 		one := fold(uint64(uint32(h.process))<<32|uint64(uint32(h.attempt)), flags)

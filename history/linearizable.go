@@ -15,14 +15,14 @@ import (
 const reasonNoOrder = "no order of the operations is one that a lock allows"
 
 const (
-	// maxVerdicts bounds the cache of a LinearizableChecker. A key takes two bytes or so for each call
-	// and return, so that a full cache is a few megabytes. One that is full is emptied: what a search
-	// produces drifts, and old histories do not come back more often than new ones.
+	// maxVerdicts bounds the cache of a LinearizableChecker. A key takes two bytes or so for each
+	// call and return, so that a full cache is a few megabytes. One that is full is emptied: what a
+	// search produces drifts, and old histories do not come back more often than new ones.
 	maxVerdicts = 1 << 15
 
-	// maxOperations bounds what is given to porcupine. A history of more operations is judged by its
-	// first ones: as every beginning of a linearizable history is linearizable, no violation that is
-	// found is false. Where none is found the verdict is unknown.
+	// maxOperations bounds what is given to porcupine. A history of more operations is judged by
+	// its first ones: as every beginning of a linearizable history is linearizable, no violation
+	// that is found is false. Where none is found the verdict is unknown.
 	maxOperations = 4096
 
 	// maxSteps bounds the search of porcupine in steps and not in time, so that the verdict never
@@ -157,7 +157,8 @@ func (c *LinearizableChecker) Check(events []Event) *Violation {
 	last := &c.operations[c.endpoints[wrong-1].operation]
 	return &Violation{
 		Property: Linearizable, Event: last.event, Reason: reasonNoOrder,
-		Detail: fmt.Sprintf("%s, as event %d tells, where no order of the acquires and releases so far "+
+		Detail: fmt.Sprintf("%s, as event %d tells, where no order of the acquires and releases "+
+			"so far "+
 			"leaves it possible",
 			models.Owner.DescribeOperation(last.input(), nil), last.event),
 	}
@@ -205,8 +206,9 @@ func (c *LinearizableChecker) beginning(n int) []porcupine.Operation {
 		o := &c.operations[i]
 		if o.back < n || o.release && o.call < n {
 			operations = append(operations, porcupine.Operation{
-				ClientId: int(o.process) - 1, Input: o.input(), Output: models.Output{Token: o.token},
-				Call: int64(o.call), Return: int64(o.back),
+				ClientId: int(o.process) - 1, Input: o.input(),
+				Output: models.Output{Token: o.token},
+				Call:   int64(o.call), Return: int64(o.back),
 			})
 		}
 	}
@@ -285,7 +287,8 @@ func (c *LinearizableChecker) unlock(e *Event, i int) {
 // addGrant adds the acquire and the release of a grant.
 func (c *LinearizableChecker) addGrant(g *grant, end int) {
 	if g.deleted != 0 && g.deleted < g.granted {
-		c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire,
+		c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+
+			slotAcquire,
 			g.deleted*slots+slotAcquire)
 		c.addRelease(g.process, g.deleted, g.deleted)
 		return

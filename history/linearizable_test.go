@@ -46,22 +46,30 @@ func TestLinearizable(t *testing.T) {
 		{name: "expired too late, and unlocked afterwards", reason: wrong, event: 5, events: after(
 			lockOK(2, 1, ""), deleted(1, "/l/a", 3), unlockCall(1, 1), unlockOK(1, 1))},
 		{name: "expired before it was told of the grant", events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), expired(1), lockCall(2, 1),
+			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), expired(1),
+			lockCall(2, 1),
 			created(2, "/l/b", 3),
 			lockOK(2, 1, ""), lockOK(1, 1, ""),
 		}},
-		{name: "expired before it ever had the lock", reason: wrong, event: 6, events: []history.Event{
-			lockCall(2, 1), created(2, "/l/a", 1), lockOK(2, 1, ""), lockCall(1, 1), created(1, "/l/b", 2),
-			deleted(1, "/l/b", 3),
-			lockOK(1, 1, ""),
-		}},
+		{
+			name: "expired before it ever had the lock", reason: wrong, event: 6,
+			events: []history.Event{
+				lockCall(2, 1), created(2, "/l/a", 1), lockOK(2, 1, ""), lockCall(1, 1),
+				created(1, "/l/b", 2),
+				deleted(1, "/l/b", 3),
+				lockOK(1, 1, ""),
+			},
+		},
 		{name: "a node taken over", reason: wrong, event: 5, events: after(lockOK(2, 1, "/l/a"))},
 		{name: "without nodes, two hold", reason: wrong, event: 3, events: []history.Event{
 			lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, ""),
 		}},
-		{name: "without nodes, the holder crashed", reason: wrong, event: 4, events: []history.Event{
-			lockCall(1, 1), lockOK(1, 1, ""), crash(1), lockCall(2, 1), lockOK(2, 1, ""),
-		}},
+		{
+			name: "without nodes, the holder crashed", reason: wrong, event: 4,
+			events: []history.Event{
+				lockCall(1, 1), lockOK(1, 1, ""), crash(1), lockCall(2, 1), lockOK(2, 1, ""),
+			},
+		},
 		{name: "without nodes, given back", events: []history.Event{
 			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), lockCall(2, 1), lockOK(2, 1, ""),
 			unlockOK(1, 1),
@@ -70,10 +78,14 @@ func TestLinearizable(t *testing.T) {
 			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), unlockFailed(1, 1), lockCall(2, 1),
 			lockOK(2, 1, ""),
 		}},
-		{name: "without nodes, given back too late", reason: wrong, event: 3, events: []history.Event{
-			lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, ""), unlockCall(1, 1),
-			unlockOK(1, 1),
-		}},
+		{
+			name: "without nodes, given back too late", reason: wrong, event: 3,
+			events: []history.Event{
+				lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, ""),
+				unlockCall(1, 1),
+				unlockOK(1, 1),
+			},
+		},
 	})
 }
 
@@ -91,10 +103,12 @@ func TestLockOperations(t *testing.T) {
 		{"waiting", after(), ""},
 		{"granted", after(ok), "A1 a1"},
 		{
-			"unlocked", after(ok, unlockCall(1, 1), lockCall(3, 1), del, lockOK(3, 1, ""), unlockOK(1, 1)),
+			"unlocked", after(ok, unlockCall(1, 1), lockCall(3, 1), del, lockOK(3, 1, ""),
+				unlockOK(1, 1)),
 			"A1 a1 R1 A3 a3 r1",
 		},
-		{"deleted later", after(ok, unlockCall(1, 1), lockCall(3, 1), unlockOK(1, 1), lockOK(3, 1, ""),
+		{"deleted later", after(ok, unlockCall(1, 1), lockCall(3, 1), unlockOK(1, 1),
+			lockOK(3, 1, ""),
 			del), "A1 a1 R1 A3 a3 r1"},
 		{"unlock failed", after(ok, unlockCall(1, 1), lockCall(3, 1), del, lockOK(3, 1, ""),
 			unlockFailed(1, 1)), "A1 a1 R1 A3 r1 a3"},
@@ -118,9 +132,13 @@ func TestLockOperations(t *testing.T) {
 			unlockCall(1, 1), del, unlockOK(1, 1)), "A1 A2 a1 R1 a2 r1"},
 		{"nobody", []history.Event{lockCall(0, 1), lockOK(0, 1, "")}, ""},
 		{"never deleted", after(ok, unlockCall(1, 1), unlockOK(1, 1)), "A1 a1"},
-		{"no node", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockOK(2, 1), ok), "A1 A2 a2 R2 r2 a1"},
 		{
-			"no node, unlock failed", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockFailed(2, 1), ok),
+			"no node", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockOK(2, 1), ok),
+			"A1 A2 a2 R2 r2 a1",
+		},
+		{
+			"no node, unlock failed", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockFailed(2, 1),
+				ok),
 			"A1 A2 a2 R2 a1 r2",
 		},
 	} {
@@ -157,7 +175,8 @@ func TestLinearizableCheckerRemembers(t *testing.T) {
 	}
 	for range 2 {
 		for _, events := range [][]history.Event{right, wrong, renamed, twice} {
-			if got, want := c.Check(events), history.CheckLinearizable(events); !reflect.DeepEqual(got,
+			if got, want := c.Check(events),
+				history.CheckLinearizable(events); !reflect.DeepEqual(got,
 				want) {
 				t.Errorf("got %+v, a new checker says %+v", got, want)
 			}
@@ -170,14 +189,15 @@ func TestLinearizableCheckerForgets(t *testing.T) {
 	var c history.LinearizableChecker
 	wrong := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")}
 	want := c.Check(wrong)
-	// Every n gives a history of its own: each bit says whether the lock goes to the other process for
-	// the next turn.
+	// Every n gives a history of its own: each bit says whether the lock goes to the other process
+	// for the next turn.
 	var events []history.Event
 	for n := range 1<<15 + 1 {
 		events = events[:0]
 		process := int32(1)
 		for bit := range 17 {
-			events = append(events, lockCall(process, 1), lockOK(process, 1, ""), unlockCall(process, 1),
+			events = append(events, lockCall(process, 1), lockOK(process, 1, ""),
+				unlockCall(process, 1),
 				unlockOK(process, 1))
 			if n>>bit&1 == 1 {
 				process = 3 - process

@@ -163,7 +163,8 @@ func Read(r io.Reader) (*Log, error) {
 			return nil, fmt.Errorf("line %d: no kind of event", line)
 		}
 		if e.Process < 0 || e.Process > processesMax {
-			return nil, fmt.Errorf("line %d: process %d is not from 0 to %d", line, e.Process, processesMax)
+			return nil, fmt.Errorf("line %d: process %d is not from 0 to %d", line, e.Process,
+				processesMax)
 		}
 		log.Append(e)
 	}

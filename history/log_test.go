@@ -49,7 +49,8 @@ func TestLogRoundTrip(t *testing.T) {
 
 func TestReadSkipsUnknownFields(t *testing.T) {
 	log, err := history.Read(strings.NewReader(`{"at_ns":1,"kind":"tick","colour":"red"}`))
-	if err != nil || log.Len() != 1 || log.Events()[0] != (history.Event{At: 1, Kind: history.Tick}) {
+	if err != nil || log.Len() != 1 ||
+		log.Events()[0] != (history.Event{At: 1, Kind: history.Tick}) {
 		t.Errorf("log %+v, error %v", log, err)
 	}
 }
@@ -151,7 +152,8 @@ func TestMarks(t *testing.T) {
 		log.Return(marks[n])
 		want := history.NewLog(slices.Clone(log.Events()))
 		if log.Len() != 2*n || log.Hash() != want.Hash() {
-			t.Errorf("mark %d: %d events with hash %x, want %d and %x", n, log.Len(), log.Hash(), 2*n,
+			t.Errorf("mark %d: %d events with hash %x, want %d and %x", n, log.Len(), log.Hash(),
+				2*n,
 				want.Hash())
 		}
 		log.Append(event(20))

@@ -75,7 +75,8 @@ func (m *lossMonitor) visible(q *queue, e *Event) bool {
 	case UnlockCall, ReenterCall:
 		return true
 	case LockReturn:
-		return e.Err == "" && (!q.settled(e) || q.granted(e) < 0 && slices.Contains(m.makers, e.Process))
+		return e.Err == "" && (!q.settled(e) || q.granted(e) < 0 &&
+			slices.Contains(m.makers, e.Process))
 	}
 	return false
 }

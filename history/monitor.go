@@ -9,19 +9,20 @@ import "slices"
 type monitor interface {
 	// reset makes the monitor that of an empty history.
 	reset()
-	// observe takes event number i of the log in and returns how it breaks the property, or nil. The
-	// queue is that of the events before. Events further back than the monitor's own fields tell may
-	// word a violation, but must not decide whether there is one.
+	// observe takes event number i of the log in and returns how it breaks the property, or nil.
+	// The queue is that of the events before. Events further back than the monitor's own fields
+	// tell may word a violation, but must not decide whether there is one.
 	observe(q *queue, log []Event, i int) *Violation
 	// finish returns how the end of the history breaks the property, or nil.
 	finish(q *queue, log []Event) *Violation
 	// visible reports whether an event of a process must not be taken to come sooner than it does,
-	// before what other processes and the ensemble do in between: a violation may be lost by that. An
-	// event that commutes with these is not visible, nor is one that breaks, if it comes sooner, all
-	// that it breaks now. The queue is that of the events before, and the monitor has not observed the
-	// event.
+	// before what other processes and the ensemble do in between: a violation may be lost by that.
+	// An event that commutes with these is not visible, nor is one that breaks, if it comes sooner,
+	// all that it breaks now. The queue is that of the events before, and the monitor has not
+	// observed the event.
 	visible(q *queue, e *Event) bool
-	// state folds in what decides, together with the queue, how events to come can break the property.
+	// state folds in what decides, together with the queue, how events to come can break the
+	// property.
 	state(q *queue, s *State)
 	// copy makes the monitor a copy of another of the same type.
 	copy(from monitor)
@@ -198,7 +199,8 @@ func OfLock(k Kind) bool { return acting>>k&1 != 0 }
 
 // sees reports whether the next event is visible to one of the monitors.
 func (m *Monitor) sees(e *Event) bool {
-	return slices.ContainsFunc(m.monitors, func(one monitor) bool { return one.visible(&m.queue, e) })
+	return slices.ContainsFunc(m.monitors,
+		func(one monitor) bool { return one.visible(&m.queue, e) })
 }
 
 // VisibleSince reports whether one of the observed events, from that number on, is visible: one of
@@ -224,7 +226,8 @@ func (m *Monitor) State(gone func(process int32) bool) uint64 {
 // Violations returns how the events so far break the properties, at most one violation for each, in
 // canonical order. Some properties are judged only by [Monitor.Finish].
 func (m *Monitor) Violations() []*Violation {
-	return slices.DeleteFunc(slices.Clone(m.violations), func(v *Violation) bool { return v == nil })
+	return slices.DeleteFunc(slices.Clone(m.violations),
+		func(v *Violation) bool { return v == nil })
 }
 
 // Finish returns how the whole log, which ends with the last event that was observed, breaks the

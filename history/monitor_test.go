@@ -140,7 +140,10 @@ func (b *bedlam) happen(p int32) {
 	case what == 10 && rapid.Bool().Draw(b.t, "of a watch"):
 		b.log(sessionOver(p, path))
 	case what == 10:
-		b.log(state(p, rapid.SampledFrom([]string{"disconnected", "has-session", "expired"}).Draw(b.t,
+		b.log(state(p, rapid.SampledFrom([]string{
+			"disconnected", "has-session",
+			"expired",
+		}).Draw(b.t,
 			"state")))
 	case what == 11 && b.stages[p] != dead:
 		b.watch++
@@ -224,7 +227,8 @@ func TestEqualStatesHaveEqualFutures(t *testing.T) {
 				signature(&c, p, slices.Concat(one, rest))
 			// The order in which calls were made decides which of them a reason names.
 			if (got == "") != (want == "") {
-				t.Fatalf("%s: %q after\n%s\nand %q after\n%s\nwith\n%s", p, want, brief(one), got, brief(other),
+				t.Fatalf("%s: %q after\n%s\nand %q after\n%s\nwith\n%s", p, want, brief(one), got,
+					brief(other),
 					brief(rest))
 			}
 			if got != "" {
@@ -241,7 +245,8 @@ func TestEqualStatesHaveEqualFutures(t *testing.T) {
 func brief(events []history.Event) (text string) {
 	for i := range events {
 		e := &events[i]
-		text += fmt.Sprintf("%v c%d #%d %s %d %s %s; ", e.Kind, e.Process, e.Attempt, e.Path, e.Zxid,
+		text += fmt.Sprintf("%v c%d #%d %s %d %s %s; ", e.Kind, e.Process, e.Attempt, e.Path,
+			e.Zxid,
 			e.Name, e.Err)
 	}
 	return text
@@ -278,7 +283,8 @@ func altered(t *rapid.T, events []history.Event) ([]history.Event, bool) {
 			}
 		default:
 			other = slices.Delete(other, i, i+1)
-			other = slices.Insert(other, rapid.IntRange(max(0, i-4), min(len(other), i+4)).Draw(t, "place"),
+			other = slices.Insert(other, rapid.IntRange(max(0, i-4), min(len(other), i+4)).Draw(t,
+				"place"),
 				e)
 		}
 	}
@@ -376,8 +382,9 @@ func TestMonitorsAgreeWithCheckers(t *testing.T) {
 			i := slices.IndexFunc(got, func(v *history.Violation) bool { return v.Property == p })
 			switch {
 			case want == nil && i < 0:
-			case want == nil || i < 0 || got[i].Reason != want.Reason || p != history.Linearizable &&
-				got[i].Event != want.Event:
+			case want == nil || i < 0 || got[i].Reason != want.Reason ||
+				p != history.Linearizable &&
+					got[i].Event != want.Event:
 				t.Fatalf("seed %d: %s: %+v, want %+v in\n%s", seed, p, got, want, brief(events))
 			default:
 				found[p]++

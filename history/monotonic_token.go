@@ -48,7 +48,8 @@ func (m *tokenMonitor) observe(q *queue, log []Event, i int) *Violation {
 	if e.Zxid <= m.highest {
 		return &Violation{
 			Property: MonotonicToken, Event: i, Reason: reasonTokenFell,
-			Detail: fmt.Sprintf("c%d was granted the lock with token %d after c%d with %d", e.Process,
+			Detail: fmt.Sprintf("c%d was granted the lock with token %d after c%d with %d",
+				e.Process,
 				e.Zxid, m.holder, m.highest),
 		}
 	}

@@ -16,13 +16,22 @@ func TestToken(t *testing.T) {
 		}
 	}
 	node := func(kind history.Kind, process int32, path string) history.Event {
-		return history.Event{Kind: kind, Process: process, Path: path, Zxid: 3, Session: int64(process)}
+		return history.Event{
+			Kind: kind, Process: process, Path: path, Zxid: 3,
+			Session: int64(process),
+		}
 	}
 	first := node(history.NodeCreated, 1, "/l/a")
 	judge(t, history.MonotonicToken, history.CheckMonotonicToken, []verdict{
 		{name: "nothing"},
-		{name: "rising", events: events{grant(1, "/l/a", 3), grant(2, "/l/b", 4), grant(1, "/l/c", 9)}},
-		{name: "equal", reason: fell, event: 1, events: events{grant(1, "/l/a", 3), grant(2, "/l/b", 3)}},
+		{name: "rising", events: events{
+			grant(1, "/l/a", 3), grant(2, "/l/b", 4),
+			grant(1, "/l/c", 9),
+		}},
+		{name: "equal", reason: fell, event: 1, events: events{
+			grant(1, "/l/a", 3),
+			grant(2, "/l/b", 3),
+		}},
 		{name: "falling", reason: fell, event: 1, events: events{
 			grant(1, "/l/a", 99),
 			grant(2, "/l/b", 3),

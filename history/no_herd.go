@@ -37,12 +37,13 @@ func (c *Cost) Add(other *Cost) {
 
 // An expense is what the attempt of a process has cost so far, if one is open.
 type expense struct {
-	process   int32
-	open      bool
-	requests  int
-	changes   int // nodes that went meanwhile
-	bytes     int
-	inFlight  int // requests without a reply, and watches that have fired and whose event has not come
+	process  int32
+	open     bool
+	requests int
+	changes  int // nodes that went meanwhile
+	bytes    int
+	// requests without a reply, and watches that have fired and whose event has not come
+	inFlight  int
 	disturbed bool
 }
 
@@ -129,7 +130,8 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 		if s.ended(x.process) || slices.Contains(m.crashed, x.process) {
 			continue
 		}
-		h := fold(uint64(x.process), uint64(x.inFlight)<<2|bit(x.open, 0)|bit(x.open && x.disturbed, 1))
+		h := fold(uint64(x.process), uint64(x.inFlight)<<2|bit(x.open, 0)|bit(x.open &&
+			x.disturbed, 1))
 		if x.open && !x.disturbed {
 			h = fold(h, uint64(x.requests)<<32|uint64(x.changes))
 		}
@@ -180,7 +182,8 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 		if woken := m.fired(e); woken > m.bounds.WakeUps {
 			return &Violation{
 				Property: NoHerd, Event: i, Reason: reasonHerd,
-				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke", e.Process,
+				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke",
+					e.Process,
 					woken, e.Zxid),
 			}
 		}
@@ -189,7 +192,8 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 			spent.changes*m.bounds.RequestsPerChange {
 			return &Violation{
 				Property: NoHerd, Event: i, Reason: reasonExpensive,
-				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went", e.Process,
+				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went",
+					e.Process,
 					spent.requests, e.Attempt, spent.changes),
 			}
 		}
@@ -217,7 +221,8 @@ func (m *herdMonitor) fired(e *Event) int {
 	}
 	for r := range m.releases {
 		released := &m.releases[r]
-		if released.zxid != e.Zxid || released.path != e.Path && directory(released.path) != e.Path ||
+		if released.zxid != e.Zxid || released.path != e.Path &&
+			directory(released.path) != e.Path ||
 			released.holder == 0 || released.holder == e.Process {
 			continue
 		}

@@ -22,7 +22,8 @@ func TestHerd(t *testing.T) {
 	queue := events{
 		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), lockCall(2, 1),
 		created(2, "/l/b", 2),
-		lockCall(3, 1), created(3, "/l/c", 3), watch(2, 1, "/l/a", "data"), watch(3, 2, "/l/a", "data"),
+		lockCall(3, 1), created(3, "/l/c", 3), watch(2, 1, "/l/a", "data"),
+		watch(3, 2, "/l/a", "data"),
 		unlockCall(1, 1),
 	}
 	then := func(rest ...history.Event) events { return slices.Concat(queue, rest) }
@@ -44,33 +45,46 @@ func TestHerd(t *testing.T) {
 		{name: "one is woken", events: then(release, one)},
 		{name: "one is woken by two watches", events: then(watch(2, 3, "/l", "child"), release, one,
 			fired(2, 3, "/l", 4))},
-		{name: "woken by the directory", reason: herd, event: 13, events: then(watch(3, 3, "/l", "child"),
-			release, one, fired(3, 3, "/l", 4))},
-		{name: "the second watches another node", events: then(watch(3, 3, "/l/b", "data"), release, one,
+		{
+			name: "woken by the directory", reason: herd, event: 13,
+			events: then(watch(3, 3, "/l", "child"),
+				release, one, fired(3, 3, "/l", 4)),
+		},
+		{name: "the second watches another node", events: then(watch(3, 3, "/l/b", "data"), release,
+			one,
 			fired(3, 3, "/l/b", 4))},
 		{name: "the second does not wait", events: then(lockFailed(3, 1), release, one, two)},
-		{name: "the second has asked again since", events: then(lockFailed(3, 1), lockCall(3, 2), release,
+		{name: "the second has asked again since", events: then(lockFailed(3, 1), lockCall(3, 2),
+			release,
 			one, two)},
 		{name: "the second has crashed", events: then(crash(3), release, one, two)},
 		{name: "the second's node is gone", events: then(deleted(3, "/l/c", 3), release, one, two)},
-		{name: "the second has set its watch when its node was gone", events: then(deleted(3, "/l/c", 3),
-			watch(3, 3, "/l/a", "data"), release, one, fired(3, 3, "/l/a", 4))},
+		{
+			name: "the second has set its watch when its node was gone",
+			events: then(deleted(3, "/l/c", 3),
+				watch(3, 3, "/l/a", "data"), release, one, fired(3, 3, "/l/a", 4)),
+		},
 		{
 			name: "the second has another node since", reason: herd, event: 15,
 			events: then(deleted(3, "/l/c", 3), created(3, "/l/d", 3), watch(3, 3, "/l/a", "data"),
 				release, one, fired(3, 3, "/l/a", 4)),
 		},
-		{name: "two releases", events: then(release, one, deleted(9, "/l/x", 5), fired(3, 2, "/l/a", 5))},
+		{name: "two releases", events: then(release, one, deleted(9, "/l/x", 5),
+			fired(3, 2, "/l/a", 5))},
 		{name: "a node that was never granted", events: events{
 			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), lockCall(3, 1),
 			watch(2, 1, "/l/a", "data"), watch(3, 2, "/l/a", "data"),
 			deleted(1, "/l/a", 4), one, two,
 		}},
 
-		{name: "too many requests", reason: expensive, event: 11, events: requests(5, lockOK(1, 1, ""))},
+		{
+			name: "too many requests", reason: expensive, event: 11,
+			events: requests(5, lockOK(1, 1, "")),
+		},
 		{name: "just enough requests", events: requests(4, lockOK(1, 1, ""))},
 		{name: "too many in vain", events: requests(5, lockFailed(1, 1))},
-		{name: "more because a node went", events: requests(6, deleted(2, "/l/b", 1), lockOK(1, 1, ""))},
+		{name: "more because a node went", events: requests(6, deleted(2, "/l/b", 1),
+			lockOK(1, 1, ""))},
 		{
 			name: "more than for a node that went", reason: expensive, event: 16,
 			events: requests(7, deleted(2, "/l/b", 1), lockOK(1, 1, "")),
@@ -93,9 +107,12 @@ func TestHerd(t *testing.T) {
 			lockOK(1, 1, ""))},
 		{name: "time passes while a reply is under way", events: requests(5, on(history.Send, 1),
 			on(history.Tick, 0), on(history.Reply, 1), lockOK(1, 1, ""))},
-		{name: "time passes while an event is under way", events: requests(5, fired(1, 1, "/l/a", 4),
-			on(history.Tick, 0),
-			delivered(1, 1, "/l/a", 4), lockOK(1, 1, ""))},
+		{
+			name: "time passes while an event is under way",
+			events: requests(5, fired(1, 1, "/l/a", 4),
+				on(history.Tick, 0),
+				delivered(1, 1, "/l/a", 4), lockOK(1, 1, "")),
+		},
 		{
 			name: "time passes after an event has come", reason: expensive, event: 14,
 			events: requests(5, fired(1, 1, "/l/a", 4),
@@ -113,11 +130,14 @@ func TestHerd(t *testing.T) {
 				state(1, "disconnected"), lockFailed(1, 1),
 			}, requests(5), events{on(history.Tick, 0), lockOK(1, 1, "")}),
 		},
-		{name: "what the client library asks for by itself", events: slices.Concat(events{lockCall(1, 1)},
-			slices.Repeat(events{
-				{Kind: history.Send, Process: 1, Op: "ping"},
-				{Kind: history.Reply, Process: 1},
-			}, 5), events{lockOK(1, 1, "")})},
+		{
+			name: "what the client library asks for by itself",
+			events: slices.Concat(events{lockCall(1, 1)},
+				slices.Repeat(events{
+					{Kind: history.Send, Process: 1, Op: "ping"},
+					{Kind: history.Reply, Process: 1},
+				}, 5), events{lockOK(1, 1, "")}),
+		},
 		{name: "returned twice", events: slices.Concat(events{lockCall(1, 1), lockOK(1, 1, "")},
 			requests(5)[1:], events{lockOK(1, 1, "")})},
 		{

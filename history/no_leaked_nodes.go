@@ -50,7 +50,8 @@ type leakedNodeMonitor struct {
 }
 
 func (m *leakedNodeMonitor) reset() {
-	m.nodes, m.interests, m.crashed, m.over = m.nodes[:0], m.interests[:0], m.crashed[:0], m.over[:0]
+	m.nodes, m.interests, m.crashed, m.over = m.nodes[:0], m.interests[:0], m.crashed[:0],
+		m.over[:0]
 }
 
 func (m *leakedNodeMonitor) copy(from monitor) {

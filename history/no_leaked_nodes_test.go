@@ -19,10 +19,12 @@ func TestNoOrphan(t *testing.T) {
 			events: []history.Event{lockCall(1, 1), lockFailed(1, 1), created(1, "/l/a", 1)},
 		},
 		{name: "unlock returned", reason: orphan, event: 4, events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), unlockCall(1, 1), unlockOK(1, 1),
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), unlockCall(1, 1),
+			unlockOK(1, 1),
 		}},
 		{name: "unlock failed", reason: orphan, event: 4, events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), unlockCall(1, 1), unlockFailed(1, 1),
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), unlockCall(1, 1),
+			unlockFailed(1, 1),
 		}},
 		{name: "one of two deleted", reason: orphan, event: 4, events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), created(1, "/l/b", 2), deleted(1, "/l/b", 3),
@@ -36,10 +38,12 @@ func TestNoOrphan(t *testing.T) {
 			events: []history.Event{created(1, "/l/a", 1), lockCall(2, 1)},
 		},
 		{name: "another process waits", reason: orphan, event: 4, events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockFailed(2, 1),
+			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2),
+			lockFailed(2, 1),
 		}},
 		{name: "another node deleted", reason: orphan, event: 2, events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(2, 1), created(2, "/l/b", 2),
+			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(2, 1),
+			created(2, "/l/b", 2),
 			deleted(2, "/l/b", 3),
 		}},
 		{

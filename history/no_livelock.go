@@ -84,7 +84,8 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 		if sent := m.spin(e); len(sent) > m.bounds.RequestsPerSecond {
 			return &Violation{
 				Property: NoLivelock, Event: i, Reason: reasonLivelock,
-				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s", e.Process,
+				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s",
+					e.Process,
 					len(sent), sent[0], e.Op, e.Path),
 			}
 		}

@@ -54,16 +54,20 @@ func TestNoLostUpdate(t *testing.T) {
 			wrote(1, 1, 8), changed(1, "/data", 5),
 		}},
 		{name: "overwritten twice", reason: overwritten, event: 4, events: events{
-			read(1, 1, 0), read(2, 1, 0), read(3, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2), wrote(3, 1, 3),
+			read(1, 1, 0), read(2, 1, 0), read(3, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2),
+			wrote(3, 1, 3),
 		}},
 		{name: "a znode, of which one never heard", reason: overwritten, event: 3, events: events{
-			znode(read(1, 1, 3)), znode(read(2, 1, 3)), changed(1, "/data", 5), changed(2, "/data", 6),
+			znode(read(1, 1, 3)), znode(read(2, 1, 3)), changed(1, "/data", 5),
+			changed(2, "/data", 6),
 		}},
 		{name: "a znode that is created", reason: overwritten, event: 3, events: events{
-			znode(read(1, 1, 0)), znode(read(2, 1, 0)), persistent(1, "/data", 5), changed(2, "/data", 6),
+			znode(read(1, 1, 0)), znode(read(2, 1, 0)), persistent(1, "/data", 5),
+			changed(2, "/data", 6),
 		}},
 		{name: "a znode that says that it was written, and was not", events: events{
-			znode(read(1, 1, 3)), znode(read(2, 1, 3)), znode(wrote(1, 1, 5)), changed(2, "/data", 6),
+			znode(read(1, 1, 3)), znode(read(2, 1, 3)), znode(wrote(1, 1, 5)),
+			changed(2, "/data", 6),
 		}},
 	})
 }

@@ -142,7 +142,8 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 			4) | bit(w.answered, 5) |
 			bit(w.request == 0, 6) | bit(w.owed != 0, 7)
 		h := fold(fold(xxhash.Sum64String(w.path),
-			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags), xxhash.Sum64String(w.kind))
+			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags),
+			xxhash.Sum64String(w.kind))
 		h = fold(h, xxhash.Sum64String(w.name))
 		if w.fired {
 			h = fold(h, uint64(w.zxid)<<1|bit(m.late(w), 0))
@@ -324,7 +325,8 @@ func (m *watchMonitor) reply(e *Event, i int) *Violation {
 		since = int(m.serving[served].index)
 	}
 	if w := findOvertaken(m.watches, e, since); w >= 0 {
-		return watchViolation(i, reasonReplyFirst, m.watches[w].number, e.Process, m.watches[w].path)
+		return watchViolation(i, reasonReplyFirst, m.watches[w].number, e.Process,
+			m.watches[w].path)
 	}
 	for n := range m.watches {
 		w := &m.watches[n]
@@ -605,7 +607,8 @@ func findWatch(watches []watch, number int32) int {
 func findOvertaken(watches []watch, e *Event, served int) int {
 	for n := range watches {
 		w := &watches[n]
-		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 && e.Zxid >= w.zxid &&
+		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 &&
+			e.Zxid >= w.zxid &&
 			served >= w.index {
 			return n
 		}

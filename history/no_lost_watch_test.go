@@ -76,7 +76,10 @@ func TestWatch(t *testing.T) {
 			name: "fired after it was gone and the owner was told", reason: firedGone, event: 4,
 			events: events{data, lost, told, del, fire},
 		},
-		{name: "fired without a change", reason: firedUncaused, event: 1, events: events{data, fire}},
+		{
+			name: "fired without a change", reason: firedUncaused, event: 1,
+			events: events{data, fire},
+		},
 		{
 			name: "fired by a later change", reason: firedUncaused, event: 2,
 			events: events{deleted(2, "/l/a", 6), data, fire},
@@ -95,7 +98,10 @@ func TestWatch(t *testing.T) {
 			fired(2, 8, "/l/a", 5), fire, event, delivered(2, 8, "/l/a", 5),
 		}},
 
-		{name: "data not fired by deletion", reason: notFired, event: 2, events: events{data, del, tick}},
+		{
+			name: "data not fired by deletion", reason: notFired, event: 2,
+			events: events{data, del, tick},
+		},
 		{
 			name: "data not fired by change", reason: notFired, event: 2,
 			events: events{data, changed(2, "/l/a", 5), tick},
@@ -130,13 +136,19 @@ func TestWatch(t *testing.T) {
 			events: events{data, armed(1, 8, "/l/b", "data"), del, deleted(2, "/l/b", 5), fire},
 		},
 		{name: "data not concerned by creation", events: events{data, created(2, "/l/a", 5), tick}},
-		{name: "data not concerned by another node", events: events{data, deleted(2, "/l/ab", 5), tick}},
+		{name: "data not concerned by another node", events: events{
+			data, deleted(2, "/l/ab", 5),
+			tick,
+		}},
 		{name: "exist not concerned by deletion", events: events{exist, del, tick}},
 		{name: "child not concerned by a grandchild", events: events{
 			child, created(2, "/l/a/b", 5),
 			tick,
 		}},
-		{name: "child not concerned by a sibling", events: events{child, created(2, "/lo/a", 5), tick}},
+		{name: "child not concerned by a sibling", events: events{
+			child, created(2, "/lo/a", 5),
+			tick,
+		}},
 		{name: "child not concerned by data", events: events{
 			child, changed(2, "/l/a", 5),
 			changed(2, "/l", 6), tick,
@@ -239,9 +251,15 @@ func TestWatch(t *testing.T) {
 			events: events{data, del, fire, crash(2)},
 		},
 		{name: "told before the server knew", events: events{data, told, del, fire}},
-		{name: "told before the server knew, and gone then", events: events{data, told, lost, connected}},
+		{name: "told before the server knew, and gone then", events: events{
+			data, told, lost,
+			connected,
+		}},
 
-		{name: "gone silently", reason: goneSilently, event: 1, events: events{data, lost, connected}},
+		{
+			name: "gone silently", reason: goneSilently, event: 1,
+			events: events{data, lost, connected},
+		},
 		{
 			name: "gone silently after it fired", reason: goneSilently, event: 3,
 			events: events{data, del, fire, lost, connected},
@@ -279,7 +297,8 @@ func TestWatch(t *testing.T) {
 				againTold, asksAgain, answerAgain, lost, connected,
 			},
 		},
-		{name: "gone after another one has told of the path, and before it was known to be waited for " +
+		{name: "gone after another one has told of the path, and before it was known to be " +
+			"waited for " +
 			"again", events: events{
 			change, asked, answer, again, againFires, againTold, asksAgain, lost,
 			answerAgain, connected,
@@ -292,20 +311,31 @@ func TestWatch(t *testing.T) {
 			},
 		},
 		{
-			name: "gone after another one has told who did not know of it yet", reason: goneSilently,
-			event: 6, events: events{change, asked, again, againFires, againTold, answer, lost, connected},
+			name:   "gone after another one has told who did not know of it yet",
+			reason: goneSilently,
+			event:  6, events: events{
+				change, asked, again, againFires, againTold, answer, lost,
+				connected,
+			},
 		},
 		{
 			name: "gone after another one has told of another path", reason: goneSilently, event: 5,
-			events: events{data, other, deleted(2, "/l/b", 6), laterFire, laterEvent, lost, connected},
+			events: events{
+				data, other, deleted(2, "/l/b", 6), laterFire, laterEvent, lost,
+				connected,
+			},
 		},
 		{
 			name: "gone after another one has told another", reason: goneSilently, event: 5,
-			events: events{change, data, by2(again), by2(againFires), by2(againTold), lost, connected},
+			events: events{
+				change, data, by2(again), by2(againFires), by2(againTold), lost,
+				connected,
+			},
 		},
 		{
-			name: "gone after another one has told of what it does not wait for", reason: goneSilently,
-			event: 5, events: events{
+			name:   "gone after another one has told of what it does not wait for",
+			reason: goneSilently,
+			event:  5, events: events{
 				change, armed(1, 7, "/l/a", "child"), again, againFires, againTold,
 				lost, connected,
 			},
@@ -320,7 +350,10 @@ func TestWatch(t *testing.T) {
 			connected,
 		}},
 		{name: "fired, gone and told", events: events{data, del, fire, lost, told, connected}},
-		{name: "fired, gone and delivered", events: events{data, del, fire, lost, event, connected}},
+		{name: "fired, gone and delivered", events: events{
+			data, del, fire, lost, event,
+			connected,
+		}},
 		{name: "gone and crashed", events: events{data, lost, connected, crash(1)}},
 		{name: "gone and not connected again", events: events{
 			data, connected, lost,

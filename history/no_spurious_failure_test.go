@@ -13,7 +13,10 @@ func TestNoRefusal(t *testing.T) {
 		return history.Event{Kind: history.LockCall, Process: process, Attempt: attempt}
 	}
 	fails := func(process, attempt int32) history.Event {
-		return history.Event{Kind: history.LockReturn, Process: process, Attempt: attempt, Err: "no"}
+		return history.Event{
+			Kind: history.LockReturn, Process: process, Attempt: attempt,
+			Err: "no",
+		}
 	}
 	cut := history.Event{Kind: history.Fault, Process: 1, Name: "cut"}
 	granted := history.Event{Kind: history.LockReturn, Process: 1, Attempt: 1}
@@ -34,6 +37,9 @@ func TestNoRefusal(t *testing.T) {
 			call(1, 1), cancelled(1),
 			fails(1, 1), call(1, 2), fails(1, 2),
 		}},
-		{name: "given up, and granted all the same", events: events{call(1, 1), cancelled(1), granted}},
+		{name: "given up, and granted all the same", events: events{
+			call(1, 1), cancelled(1),
+			granted,
+		}},
 	})
 }

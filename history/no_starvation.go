@@ -13,9 +13,10 @@ type queuePlace struct {
 	process int32
 	queued  int    // the index of the event since which overtakings count, 0 if they do not yet
 	node    string // by which it has queued
-	made    bool   // it has made a node in this attempt, and its connection has kept its state since
-	// so many of the next nodes may be those of attempts before, which were given up before they had
-	// made one
+	// it has made a node in this attempt, and its connection has kept its state since
+	made bool
+	// so many of the next nodes may be those of attempts before, which were given up before they
+	// had made one
 	late      int
 	withdrawn bool // the process has given this attempt up, and need not get the lock any more
 	overtaken int
@@ -92,7 +93,10 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 		if p >= 0 {
 			late = m.places[p].late
 		}
-		m.places = append(withoutPlace(m.places, e.Process), queuePlace{process: e.Process, late: late})
+		m.places = append(withoutPlace(m.places, e.Process), queuePlace{
+			process: e.Process,
+			late:    late,
+		})
 	case NodeCreated:
 		if p >= 0 && e.Session != 0 {
 			m.places[p].queue(e, i)
@@ -131,7 +135,8 @@ func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
 	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.bounds.Overtakings {
 		return &Violation{
 			Property: NoStarvation, Event: i, Reason: reasonStarved,
-			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, now by c%d",
+			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, "+
+				"now by c%d",
 				p.process, p.queued, p.overtaken, e.Process),
 		}
 	}

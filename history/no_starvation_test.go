@@ -11,7 +11,12 @@ func TestNoStarvation(t *testing.T) {
 	type events = []history.Event
 	fair := on(history.FairPhase, 0)
 	queued := events{lockCall(1, 1), created(1, "/l/a", 1)}
-	turn := func(attempt int32) events { return events{lockCall(2, attempt), lockOK(2, attempt, "")} }
+	turn := func(attempt int32) events {
+		return events{
+			lockCall(2, attempt),
+			lockOK(2, attempt, ""),
+		}
+	}
 	join := func(parts ...events) events {
 		var all events
 		for _, p := range parts {
@@ -24,12 +29,17 @@ func TestNoStarvation(t *testing.T) {
 		func(e []history.Event) *history.Violation { return history.CheckNoStarvation(e, once) },
 		[]verdict{
 			{name: "nothing"},
-			{name: "overtaken twice", reason: starved, event: 6, events: join(events{fair}, queued, turn(1),
+			{name: "overtaken twice", reason: starved, event: 6, events: join(events{fair}, queued,
+				turn(1),
 				turn(2))},
 			{name: "overtaken once", events: join(events{fair}, queued, turn(1))},
-			{name: "queued before it was fair", reason: starved, event: 6, events: join(queued, events{fair},
-				turn(1), turn(2))},
-			{name: "overtaken before it was fair", events: join(queued, turn(1), events{fair}, turn(2))},
+			{
+				name: "queued before it was fair", reason: starved, event: 6,
+				events: join(queued, events{fair},
+					turn(1), turn(2)),
+			},
+			{name: "overtaken before it was fair", events: join(queued, turn(1), events{fair},
+				turn(2))},
 			{name: "never fair", events: join(queued, turn(1), turn(2))},
 			{name: "called before it had queued", events: join(events{fair, lockCall(2, 1)}, queued,
 				events{lockOK(2, 1, "")}, turn(2))},
@@ -46,15 +56,24 @@ func TestNoStarvation(t *testing.T) {
 				name: "has lost another node", reason: starved, event: 7,
 				events: join(queued, events{deleted(1, "/l/z", 2), fair}, turn(1), turn(2)),
 			},
-			{name: "has left the queue itself", reason: starved, event: 7, events: join(events{fair}, queued,
-				events{deleted(1, "/l/a", 2)}, turn(1), turn(2))},
-			{name: "has crashed", events: join(events{fair}, queued, turn(1), events{crash(1)}, turn(2))},
-			{name: "has given up", events: join(queued, events{fair, cancelled(1)}, turn(1), turn(2))},
-			{name: "has given up before it was fair", events: join(queued, events{cancelled(1), fair},
-				turn(1), turn(2))},
+			{
+				name: "has left the queue itself", reason: starved, event: 7,
+				events: join(events{fair}, queued,
+					events{deleted(1, "/l/a", 2)}, turn(1), turn(2)),
+			},
+			{name: "has crashed", events: join(events{fair}, queued, turn(1), events{crash(1)},
+				turn(2))},
+			{name: "has given up", events: join(queued, events{fair, cancelled(1)}, turn(1),
+				turn(2))},
+			{
+				name: "has given up before it was fair",
+				events: join(queued, events{cancelled(1), fair},
+					turn(1), turn(2)),
+			},
 			{
 				name: "has given up before it had queued",
-				events: join(events{fair, lockCall(1, 1), cancelled(1), created(1, "/l/a", 1)}, turn(1),
+				events: join(events{fair, lockCall(1, 1), cancelled(1), created(1, "/l/a", 1)},
+					turn(1),
 					turn(2)),
 			},
 			{name: "has given up, and queued on a new connection", events: join(events{
@@ -82,20 +101,27 @@ func TestNoStarvation(t *testing.T) {
 				},
 					turn(1), turn(2)),
 			},
-			{name: "has queued for the second of two attempts that were given up", events: join(events{
-				lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2),
-				lockFailed(1, 2), lockCall(1, 3), created(1, "/l/a", 1), created(1, "/l/b", 2), fair,
-			}, turn(1), turn(2))},
 			{
-				name: "has queued after two attempts that were given up", reason: starved, event: 12,
+				name: "has queued for the second of two attempts that were given up",
+				events: join(events{
+					lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2),
+					lockFailed(1, 2), lockCall(1, 3), created(1, "/l/a", 1), created(1, "/l/b", 2),
+					fair,
+				}, turn(1), turn(2)),
+			},
+			{
+				name: "has queued after two attempts that were given up", reason: starved,
+				event: 12,
 				events: join(events{
 					lockCall(1, 1), lockFailed(1, 1),
-					lockCall(1, 2), lockFailed(1, 2), lockCall(1, 3), created(1, "/l/a", 1), created(1, "/l/b", 2),
+					lockCall(1, 2), lockFailed(1, 2), lockCall(1, 3), created(1, "/l/a", 1),
+					created(1, "/l/b", 2),
 					created(1, "/l/c", 3), fair,
 				}, turn(1), turn(2)),
 			},
 			{name: "is finished", events: join(events{
-				lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2), lockFailed(1, 2), on(history.Finished, 1),
+				lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2), lockFailed(1, 2),
+				on(history.Finished, 1),
 				created(1, "/l/a", 1),
 				created(1, "/l/b", 2), fair,
 			}, turn(1), turn(2))},
@@ -106,11 +132,16 @@ func TestNoStarvation(t *testing.T) {
 					created(1, "/l/a", 1), created(1, "/l/b", 2), fair,
 				}, turn(1), turn(2)),
 			},
-			{name: "has queued for an attempt that had lost its node and was given up", events: join(events{
-				lockCall(1, 1), created(1, "/l/a", 1),
-				state(1, "disconnected"), deleted(1, "/l/a", 2), lockFailed(1, 1), lockCall(1, 2), fair,
-				created(1, "/l/b", 3),
-			}, turn(1), turn(2))},
+			{
+				name: "has queued for an attempt that had lost its node and was given up",
+				events: join(events{
+					lockCall(1, 1), created(1, "/l/a", 1),
+					state(1, "disconnected"), deleted(1, "/l/a", 2), lockFailed(1, 1),
+					lockCall(1, 2),
+					fair,
+					created(1, "/l/b", 3),
+				}, turn(1), turn(2)),
+			},
 			{name: "has queued again", reason: starved, event: 10, events: join(events{
 				lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(1, 2),
 				created(1, "/l/b", 2), fair, deleted(1, "/l/a", 3),
@@ -127,26 +158,37 @@ func TestNoStarvation(t *testing.T) {
 				}, turn(2)),
 			},
 			{
-				name:   "has a node that is not ephemeral",
-				events: join(events{fair, lockCall(1, 1), persistent(1, "/l/a", 1)}, turn(1), turn(2)),
+				name: "has a node that is not ephemeral",
+				events: join(events{fair, lockCall(1, 1), persistent(1, "/l/a", 1)}, turn(1),
+					turn(2)),
 			},
-			{name: "was struck by another fault", reason: starved, event: 7, events: join(queued, events{
-				fair,
-				{Kind: history.Fault, Process: 1, Name: "pause"},
-			}, turn(1), turn(2))},
+			{
+				name: "was struck by another fault", reason: starved, event: 7,
+				events: join(queued, events{
+					fair,
+					{Kind: history.Fault, Process: 1, Name: "pause"},
+				}, turn(1), turn(2)),
+			},
 			{name: "had the lock without a node", reason: starved, event: 8, events: join(events{
 				lockCall(1, 1), lockOK(1, 1, ""), lockCall(1, 2),
 				created(1, "/l/a", 1), fair,
 			}, turn(1), turn(2))},
-			{name: "has queued for an attempt that was given up, on a new connection", events: join(events{
-				lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2),
-				state(1, "connected"), created(1, "/l/a", 1), fair,
-			}, turn(1), turn(2))},
-			{name: "has queued for the second of two attempts that were given up", events: join(events{
-				lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2),
-				cancelled(1), created(1, "/l/a", 1), lockFailed(1, 2), lockCall(1, 3), created(1, "/l/b", 2),
-				fair,
-			}, turn(1), turn(2))},
+			{
+				name: "has queued for an attempt that was given up, on a new connection",
+				events: join(events{
+					lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2),
+					state(1, "connected"), created(1, "/l/a", 1), fair,
+				}, turn(1), turn(2)),
+			},
+			{
+				name: "has queued for the second of two attempts that were given up",
+				events: join(events{
+					lockCall(1, 1), lockFailed(1, 1), lockCall(1, 2),
+					cancelled(1), created(1, "/l/a", 1), lockFailed(1, 2), lockCall(1, 3),
+					created(1, "/l/b", 2),
+					fair,
+				}, turn(1), turn(2)),
+			},
 			{
 				name: "another was overtaken less, and called first", reason: starved, event: 8,
 				events: join(events{fair, lockCall(3, 1)}, queued, turn(1),

@@ -114,7 +114,10 @@ func QueueOperations(events []Event) []porcupine.Operation {
 	}
 	var members []member
 	find := func(process int32) int {
-		return slices.IndexFunc(members, func(m member) bool { return m.process == process && !m.done })
+		return slices.IndexFunc(members, func(m member) bool {
+			return m.process == process &&
+				!m.done
+		})
 	}
 	leave := func(m *member, to int) {
 		from := to
@@ -158,7 +161,10 @@ func QueueOperations(events []Event) []porcupine.Operation {
 		case e.Kind == NodeDeleted:
 			if n := q.live(e.Path); n >= 0 {
 				if m := slices.IndexFunc(members,
-					func(m member) bool { return m.created == q.nodes[n].created && !m.done }); m >= 0 {
+					func(m member) bool {
+						return m.created == q.nodes[n].created &&
+							!m.done
+					}); m >= 0 {
 					leave(&members[m], i)
 				}
 			}

@@ -77,18 +77,24 @@ func TestOperations(t *testing.T) {
 	}{
 		{
 			"reentrant", "given back twice",
-			append(once(exited(1, 1), unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)), next...),
+			append(once(exited(1, 1), unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)),
+				next...),
 			models.Holds,
 		},
 		{
-			"reentrant", "kept", append(once(exited(1, 1), unlockCall(1, 1), unlockFailed(1, 1)), next...),
+			"reentrant", "kept", append(once(exited(1, 1), unlockCall(1, 1), unlockFailed(1, 1)),
+				next...),
 			models.Violated,
 		},
-		{"reentrant", "lost while it had it twice", append(once(deleted(1, "/l/a", 2), exited(1, 1)),
-			next...), models.Holds},
+		{
+			"reentrant", "lost while it had it twice",
+			append(once(deleted(1, "/l/a", 2), exited(1, 1)),
+				next...), models.Holds,
+		},
 		{
 			"reentrant", "never given back once",
-			append(once(unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)), next...), models.Violated,
+			append(once(unlockCall(1, 1), deleted(1, "/l/a", 2), unlockOK(1, 1)), next...),
+			models.Violated,
 		},
 
 		{"fenced", "no token", contention(2), models.Violated},
@@ -130,13 +136,15 @@ func TestOperations(t *testing.T) {
 			answer(2, 1, "exists", "/a", "no node"),
 		}, models.Violated},
 		{"tree", "a read of the past of a follower", events{
-			applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
+			applied, send(1, 1, "create", "/a"), created(1, "/a", 1),
+			serve(1, 1, "create", "/a", "", 1),
 			answer(1, 1, "create", "/a", ""),
 			send(2, 1, "exists", "/a"), serve(2, 1, "exists", "/a", "no node", 0),
 			answer(2, 1, "exists", "/a", "no node"),
 		}, models.Holds},
 		{"tree", "a synced read of the past of a follower", events{
-			applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
+			applied, send(1, 1, "create", "/a"), created(1, "/a", 1),
+			serve(1, 1, "create", "/a", "", 1),
 			answer(1, 1, "create", "/a", ""),
 			send(2, 1, "sync", "/"), serve(2, 1, "sync", "/", "", 1), send(2, 2, "exists", "/a"),
 			serve(2, 2, "exists", "/a", "no node", 0), answer(2, 2, "exists", "/a", "no node"),
@@ -150,7 +158,8 @@ func TestOperations(t *testing.T) {
 			serve(1, 1, "exists", "/a", "", 1), opened, serve(1, 2, "exists", "/a", "no node", 0),
 		}, models.Holds},
 		{"tree", "a session does not see what it wrote", events{
-			applied, send(1, 1, "create", "/a"), created(1, "/a", 1), serve(1, 1, "create", "/a", "", 1),
+			applied, send(1, 1, "create", "/a"), created(1, "/a", 1),
+			serve(1, 1, "create", "/a", "", 1),
 			send(1, 2, "exists", "/a"), serve(1, 2, "exists", "/a", "no node", 0),
 		}, models.Violated},
 		{"tree", "two znodes in their order", events{
@@ -204,8 +213,8 @@ func crowded() []history.Event {
 	for n := range 500 {
 		p := int32(n%10) + 1
 		log = append(log, lockCall(p, int32(n)), node(history.NodeCreated, p, n))
-		// A client that crashes overlaps all that comes after it, unless the ensemble's log tells its
-		// end.
+		// A client that crashes overlaps all that comes after it, unless the ensemble's log tells
+		// its end.
 		if n%50 == 25 {
 			c := int32(n/50) + 11
 			log = append(log, lockCall(c, 1), node(history.NodeCreated, c, n), crash(c))
@@ -277,7 +286,8 @@ func BenchmarkCrashedClients(b *testing.B) {
 		}
 		b.ReportMetric(float64(len(history.LockOperations(events))), "operations")
 	})
-	wrong := append(events, lockCall(1, 900), lockOK(1, 900, ""), lockCall(2, 900), lockOK(2, 900, ""))
+	wrong := append(events, lockCall(1, 900), lockOK(1, 900, ""), lockCall(2, 900),
+		lockOK(2, 900, ""))
 	b.Run("resolved, two have it at the end", func(b *testing.B) {
 		for b.Loop() {
 			if v := history.CheckLinearizable(wrong); v == nil {
@@ -288,7 +298,8 @@ func BenchmarkCrashedClients(b *testing.B) {
 	b.Run("open, two have it at the end", func(b *testing.B) {
 		operations := naive(wrong)
 		for b.Loop() {
-			if got := models.Check(models.Owner, operations, models.Limits{}); got != models.Violated {
+			if got := models.Check(models.Owner, operations,
+				models.Limits{}); got != models.Violated {
 				b.Fatal(got)
 			}
 		}

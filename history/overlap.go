@@ -70,7 +70,8 @@ func (m *overlapMonitor) state(q *queue, s *State) {
 			continue
 		}
 		for j := range m.stays {
-			if t := &m.stays[j]; t.renounced && !t.overlapped && slices.Contains(g.renounced, t.node) {
+			if t := &m.stays[j]; t.renounced && !t.overlapped &&
+				slices.Contains(g.renounced, t.node) {
 				s.fold(uint64(t.process), xxhash.Sum64String(t.path))
 			}
 		}
@@ -108,7 +109,8 @@ func (m *overlapMonitor) violation(i int) *Violation {
 func (m *overlapMonitor) grant(q *queue, e *Event) bool {
 	n := q.granted(e)
 	if n >= 0 && q.nodes[n].deleted != 0 {
-		g := slices.IndexFunc(m.glimpses, func(g glimpse) bool { return g.node == q.nodes[n].created })
+		g := slices.IndexFunc(m.glimpses,
+			func(g glimpse) bool { return g.node == q.nodes[n].created })
 		if m.glimpses[g].excluded {
 			return false
 		}

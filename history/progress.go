@@ -94,7 +94,8 @@ func (m *progressMonitor) finish(*queue, []Event) *Violation {
 		}
 		return &Violation{
 			Property: Progress, Event: c.index, Reason: reason,
-			Detail: fmt.Sprintf("c%d: %v of attempt %d never returned", c.process, c.kind, c.attempt),
+			Detail: fmt.Sprintf("c%d: %v of attempt %d never returned", c.process, c.kind,
+				c.attempt),
 		}
 	}
 	return nil

@@ -12,7 +12,10 @@ func TestProgress(t *testing.T) {
 	live := on(history.FairPhase, 0)
 	judge(t, history.Progress, history.CheckProgress, []verdict{
 		{name: "nothing"},
-		{name: "lock stuck", reason: lockStuck, event: 0, events: []history.Event{lockCall(1, 1), live}},
+		{name: "lock stuck", reason: lockStuck, event: 0, events: []history.Event{
+			lockCall(1, 1),
+			live,
+		}},
 		{
 			name: "lock stuck that was called later", reason: lockStuck, event: 1,
 			events: []history.Event{live, lockCall(1, 1)},

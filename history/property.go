@@ -27,11 +27,13 @@ const (
 // A Violation is a proof that a history breaks a property.
 type Violation struct {
 	Property Property
-	Event    int    // the index of the event at which the property is seen to be broken
-	Reason   string // what went wrong, in the same words for every history that fails in the same way
-	Detail   string // what went wrong in this history: who, which node
+	Event    int // the index of the event at which the property is seen to be broken
+	// what went wrong, in the same words for every history that fails in the same way
+	Reason string
+	Detail string // what went wrong in this history: who, which node
 
-	Guarantee error // of [NoLostWatch]: which of the named guarantees is broken, such as [ErrUnique]
+	// of [NoLostWatch]: which of the named guarantees is broken, such as [ErrUnique]
+	Guarantee error
 }
 
 // Signature returns what two histories have in common that fail in the same way. It serves to tell

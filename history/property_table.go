@@ -9,8 +9,8 @@ import (
 type property struct {
 	name Property
 
-	// monitor makes what decides the property event by event, and knows what it remembers. It is nil
-	// where only a checker of whole histories is known.
+	// monitor makes what decides the property event by event, and knows what it remembers. It is
+	// nil where only a checker of whole histories is known.
 	monitor func(*rule) monitor
 	kinds   uint64 // the kinds of events that the monitor observes
 
@@ -34,12 +34,14 @@ const (
 // propertyTable holds the properties in their canonical order.
 var propertyTable = [...]property{
 	{
-		name: ServerMutualExclusion, monitor: func(*rule) monitor { return serverExclusionMonitor{} },
-		kinds: 1 << LockReturn, cacheable: true,
+		name:    ServerMutualExclusion,
+		monitor: func(*rule) monitor { return serverExclusionMonitor{} },
+		kinds:   1 << LockReturn, cacheable: true,
 	},
 	{
-		name: ClientMutualExclusion, monitor: func(*rule) monitor { return new(clientExclusionMonitor) },
-		kinds: 1<<Enter | 1<<Leave | 1<<Lost | 1<<Crashed, cacheable: true,
+		name:    ClientMutualExclusion,
+		monitor: func(*rule) monitor { return new(clientExclusionMonitor) },
+		kinds:   1<<Enter | 1<<Leave | 1<<Lost | 1<<Crashed, cacheable: true,
 	},
 	{
 		name: Fencing, monitor: func(*rule) monitor { return new(fencingMonitor) },
@@ -54,7 +56,8 @@ var propertyTable = [...]property{
 		kinds: 1 << LockReturn, cacheable: true,
 	},
 	{
-		name: NoLostWatch, monitor: func(*rule) monitor { return new(watchMonitor) }, kinds: everyKind,
+		name: NoLostWatch, monitor: func(*rule) monitor { return new(watchMonitor) },
+		kinds: everyKind,
 		atEnd: true, fair: true,
 	},
 	{
@@ -76,13 +79,15 @@ var propertyTable = [...]property{
 		kinds: 1<<LockCall | 1<<Fault | 1<<LockReturn, cacheable: true,
 	},
 	{
-		name: NoLeakedNodes, monitor: func(*rule) monitor { return new(leakedNodeMonitor) }, atEnd: true,
-		fair: true, cacheable: true,
+		name: NoLeakedNodes, monitor: func(*rule) monitor { return new(leakedNodeMonitor) },
+		atEnd: true,
+		fair:  true, cacheable: true,
 		kinds: granting | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed,
 	},
 	{
-		name: LossNotification, monitor: func(*rule) monitor { return new(lossMonitor) }, cacheable: true,
-		kinds: holding | contention | 1<<ReenterReturn | 1<<Enter,
+		name: LossNotification, monitor: func(*rule) monitor { return new(lossMonitor) },
+		cacheable: true,
+		kinds:     holding | contention | 1<<ReenterReturn | 1<<Enter,
 	},
 	{
 		name: SessionLoss, monitor: func(r *rule) monitor { return &sessionMonitor{bounds: &r.limits} },
@@ -103,8 +108,12 @@ var propertyTable = [...]property{
 	},
 	{
 		name: Linearizable, monitor: func(*rule) monitor { return new(overlapMonitor) },
-		kinds:     1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
-		check:     func(c *Checker, events []Event) *Violation { return c.checkLinearizable(events) },
+		kinds: 1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
+		check: func(c *Checker,
+			events []Event,
+		) *Violation {
+			return c.checkLinearizable(events)
+		},
 		cacheable: true,
 	},
 }
@@ -165,7 +174,8 @@ type Checker struct {
 	Limits    Limits
 	Exclusive bool // the lock claims [ServerMutualExclusion], which [FIFO] depends on
 
-	// the histories are beginnings of longer ones, so that a release that is under way may still come
+	// the histories are beginnings of longer ones, so that a release that is under way may still
+	// come
 	Cut bool
 
 	linearizable LinearizableChecker

@@ -47,7 +47,8 @@ func TestCheckerDispatches(t *testing.T) {
 	var c history.Checker
 	violations := map[history.Property][]history.Event{
 		history.ServerMutualExclusion: {
-			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), lockCall(2, 1), created(2, "/l/b", 2),
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), lockCall(2, 1),
+			created(2, "/l/b", 2),
 			lockOK(2, 1, ""),
 		},
 		history.ClientMutualExclusion: {on(history.Enter, 1), on(history.Enter, 2)},
@@ -354,7 +355,8 @@ func TestExclusionsAgree(t *testing.T) {
 			c.Check(history.Linearizable, events)
 		if (served == nil) != (linearizable == nil) || served != nil &&
 			served.Event != linearizable.Event {
-			t.Fatalf("server-mutual-exclusion: %+v, linearizable: %+v in\n%v", served, linearizable, events)
+			t.Fatalf("server-mutual-exclusion: %+v, linearizable: %+v in\n%v", served, linearizable,
+				events)
 		}
 		if orderExists(events) != (linearizable == nil) {
 			t.Fatalf("linearizable: %+v, but all orders say otherwise in\n%v", linearizable, events)
@@ -418,7 +420,8 @@ func orderExists(events []history.Event) bool {
 		from, to := index(history.UnlockCall, e.Process), index(history.NodeDeleted, e.Process)
 		if from < 0 || from > to {
 			from = to
-		} else if back := index(history.UnlockReturn, e.Process); back > to && events[back].Err == "" {
+		} else if back := index(history.UnlockReturn, e.Process); back > to &&
+			events[back].Err == "" {
 			to = back
 		}
 		turns = append(turns, [4]int{
@@ -551,11 +554,17 @@ var changes = []change{
 		}),
 	inserted("another is granted the same node", history.ServerMutualExclusion, history.Enter,
 		func(e history.Event) []history.Event {
-			return []history.Event{lockCall(9, 1), created(9, "/lock/x", 1_000_000), lockOK(9, 1, "")}
+			return []history.Event{
+				lockCall(9, 1), created(9, "/lock/x", 1_000_000),
+				lockOK(9, 1, ""),
+			}
 		}),
 	inserted("another has the lock too", history.Linearizable, history.Enter,
 		func(e history.Event) []history.Event {
-			return []history.Event{lockCall(9, 1), lockOK(9, 1, ""), unlockCall(9, 1), unlockOK(9, 1)}
+			return []history.Event{
+				lockCall(9, 1), lockOK(9, 1, ""), unlockCall(9, 1),
+				unlockOK(9, 1),
+			}
 		}),
 	inserted("one that came before another waits still", history.FIFO, history.LockCall,
 		func(e history.Event) []history.Event {
@@ -574,7 +583,8 @@ var changes = []change{
 		}),
 	inserted("the holder gives the lock back too soon", history.Reentrancy, history.LockReturn,
 		func(e history.Event) []history.Event {
-			return []history.Event{deleted(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
+			return []history.Event{deleted(e.Process, fmt.Sprintf("/lock/%d-%d", e.Process,
+				e.Attempt), 0)}
 		}),
 	inserted("a node is left", history.NoLeakedNodes, history.UnlockReturn,
 		func(e history.Event) []history.Event {
@@ -596,12 +606,16 @@ var changes = []change{
 		}),
 	inserted("a process is overtaken", history.NoStarvation, history.FairPhase,
 		func(history.Event) []history.Event {
-			return []history.Event{lockCall(8, 1), created(8, "/m/x", 1), lockCall(9, 1), lockOK(9, 1, "")}
+			return []history.Event{
+				lockCall(8, 1), created(8, "/m/x", 1), lockCall(9, 1),
+				lockOK(9, 1, ""),
+			}
 		}),
 	inserted("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)
-			return slices.Concat([]history.Event{lockCall(9, 1)}, sends, []history.Event{lockOK(9, 1, "")})
+			return slices.Concat([]history.Event{lockCall(9, 1)}, sends,
+				[]history.Event{lockOK(9, 1, "")})
 		}),
 }
 
@@ -639,7 +653,8 @@ func TestArbitraryEvents(t *testing.T) {
 			Process: small.Draw(t, "process"), Attempt: small.Draw(t, "attempt"),
 			Watch: small.Draw(t, "watch"),
 			Zxid:  int64(small.Draw(t, "zxid")), Session: int64(small.Draw(t, "session")),
-			Path: rapid.SampledFrom([]string{"", "/", "l", "/l", "/l/a", "/l/b", "/l/a/x"}).Draw(t, "path"),
+			Path: rapid.SampledFrom([]string{"", "/", "l", "/l", "/l/a", "/l/b", "/l/a/x"}).Draw(t,
+				"path"),
 			Name: rapid.SampledFrom([]string{
 				"", "data", "exist", "child", "has-session",
 				"not-watching",

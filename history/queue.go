@@ -68,7 +68,8 @@ func (q *queue) observe(e *Event, i int) {
 	case LockReturn:
 		q.open = withoutOpening(q.open, e.Process)
 		if n := q.granted(e); n >= 0 {
-			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].renounced = e.Process, e.Attempt, false
+			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].renounced = e.Process, e.Attempt,
+				false
 		}
 		q.endWaiting(e.Process)
 		if e.Err != "" {
@@ -231,7 +232,8 @@ func (q *queue) state(s *State) {
 		if m.deleted != 0 && s.ended(m.process) {
 			continue
 		}
-		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0, 2) | bit(m.renounced, 3)
+		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0, 2) | bit(m.renounced,
+			3)
 		s.fold(xxhash.Sum64String(m.path), uint64(uint32(m.process))<<32|flags)
 		if m.holder == 0 {
 			continue

@@ -89,7 +89,8 @@ func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
 	violation := func(reason string, at int) *Violation {
 		return &Violation{
 			Property: Reentrancy, Event: at, Reason: reason,
-			Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process, had.attempt,
+			Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process,
+				had.attempt,
 				had.node),
 		}
 	}

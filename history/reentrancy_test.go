@@ -14,7 +14,10 @@ func TestReentrancy(t *testing.T) {
 	)
 	type events = []history.Event
 	held := func(rest ...history.Event) events {
-		return append(events{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), reenter(1, 1)},
+		return append(events{
+			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"),
+			reenter(1, 1),
+		},
 			rest...)
 	}
 	free := deleted(1, "/l/a", 2)
@@ -24,13 +27,15 @@ func TestReentrancy(t *testing.T) {
 		{name: "nothing"},
 		{name: "as many", events: held(reentered(1, 1), exited(1, 1), unlockCall(1, 1), free,
 			unlockOK(1, 1))},
-		{name: "too soon", reason: tooSoon, event: 5, events: held(reentered(1, 1), free, exited(1, 1),
+		{name: "too soon", reason: tooSoon, event: 5, events: held(reentered(1, 1), free,
+			exited(1, 1),
 			unlockCall(1, 1), unlockOK(1, 1))},
 		{name: "with its session", events: held(reentered(1, 1), free, end, exited(1, 1),
 			unlockCall(1, 1), unlockFailed(1, 1))},
 		{name: "with its session, which it closes", events: held(reentered(1, 1), free,
 			history.Event{Kind: history.SessionClosed, Process: 1, Zxid: 2}, exited(1, 1))},
-		{name: "before its session ends", reason: tooSoon, event: 5, events: held(reentered(1, 1), free,
+		{name: "before its session ends", reason: tooSoon, event: 5, events: held(reentered(1, 1),
+			free,
 			expired(1), exited(1, 1))},
 		{name: "by another", events: held(reentered(1, 1), deleted(2, "/l/a", 2), exited(1, 1))},
 		{name: "after it was told of a loss", events: held(reentered(1, 1), lost(1, 1), free,
@@ -39,12 +44,16 @@ func TestReentrancy(t *testing.T) {
 			deleted(1, "/l/b", 3), exited(1, 1))},
 		{name: "too late", reason: tooLate, event: 7, events: held(reentered(1, 1), exited(1, 1),
 			unlockCall(1, 1), unlockOK(1, 1), free)},
-		{name: "too late, and said so", events: held(reentered(1, 1), exited(1, 1), unlockCall(1, 1),
+		{name: "too late, and said so", events: held(reentered(1, 1), exited(1, 1),
+			unlockCall(1, 1),
 			unlockFailed(1, 1), free)},
-		{name: "too late, and the first event made the node", reason: tooLate, event: 4, events: events{
-			created(1, "/l/a", 1), lockCall(1, 1),
-			lockOK(1, 1, "/l/a"), unlockCall(1, 1), unlockOK(1, 1),
-		}},
+		{
+			name: "too late, and the first event made the node", reason: tooLate, event: 4,
+			events: events{
+				created(1, "/l/a", 1), lockCall(1, 1),
+				lockOK(1, 1, "/l/a"), unlockCall(1, 1), unlockOK(1, 1),
+			},
+		},
 		{name: "no node is known", events: events{
 			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1),
 			unlockOK(1, 1),
@@ -59,7 +68,8 @@ func TestReentrancy(t *testing.T) {
 			unlockCall(1, 1))},
 		{name: "refused as it goes, and then told", events: held(reenterFailed(1, 1), free, end,
 			lost(1, 1), unlockCall(1, 1))},
-		{name: "another attempt fails", events: held(reentered(1, 1), lockCall(1, 2), lockFailed(1, 2),
+		{name: "another attempt fails", events: held(reentered(1, 1), lockCall(1, 2),
+			lockFailed(1, 2),
 			unlockCall(1, 1))},
 		{name: "another attempt ends", events: held(reentered(1, 1), unlockOK(1, 2), exited(1, 1))},
 		{name: "granted again by the same node", events: held(reentered(1, 1), lockCall(1, 2),

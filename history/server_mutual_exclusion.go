@@ -57,7 +57,8 @@ func (serverExclusionMonitor) observe(q *queue, log []Event, i int) *Violation {
 		}
 		return &Violation{
 			Property: ServerMutualExclusion, Event: i, Reason: reason,
-			Detail: fmt.Sprintf("c%d was granted %s in attempt %d while c%d held %s since attempt %d",
+			Detail: fmt.Sprintf("c%d was granted %s in attempt %d while c%d held %s since "+
+				"attempt %d",
 				e.Process, q.nodes[n].path, e.Attempt, other.holder, other.path, other.attempt),
 		}
 	}

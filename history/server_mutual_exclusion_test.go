@@ -7,7 +7,8 @@ import (
 )
 
 func TestServedExclusion(t *testing.T) {
-	const two = "the lock was granted while a granted node of the same directory was live and not " +
+	const two = "the lock was granted while a granted node of the same directory was live and " +
+		"not " +
 		"given back"
 	const shared = "the lock was granted by a node by which another process still held it"
 	judge(t, history.ServerMutualExclusion, history.CheckServerMutualExclusion, []verdict{
@@ -16,20 +17,27 @@ func TestServedExclusion(t *testing.T) {
 			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2),
 			lockOK(1, 1, "/l/a"), lockOK(2, 1, "/l/b"),
 		}},
-		{name: "two hold by nodes that they do not tell", reason: two, event: 5, events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2), lockOK(1, 1, ""),
-			lockOK(2, 1, ""),
-		}},
+		{
+			name: "two hold by nodes that they do not tell", reason: two, event: 5,
+			events: []history.Event{
+				lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2),
+				lockOK(1, 1, ""),
+				lockOK(2, 1, ""),
+			},
+		},
 		{name: "the holder crashed", reason: two, event: 6, events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2),
 			lockOK(1, 1, "/l/a"), crash(1),
 			lockOK(2, 1, "/l/b"),
 		}},
-		{name: "the holder gave back an older attempt", reason: two, event: 6, events: []history.Event{
-			lockCall(1, 2), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2),
-			lockOK(1, 2, "/l/a"), unlockCall(1, 1),
-			lockOK(2, 1, "/l/b"),
-		}},
+		{
+			name: "the holder gave back an older attempt", reason: two, event: 6,
+			events: []history.Event{
+				lockCall(1, 2), created(1, "/l/a", 1), lockCall(2, 1), created(2, "/l/b", 2),
+				lockOK(1, 2, "/l/a"), unlockCall(1, 1),
+				lockOK(2, 1, "/l/b"),
+			},
+		},
 		{
 			name: "one unused node was deleted before the grant", reason: two, event: 7,
 			events: []history.Event{
@@ -46,9 +54,11 @@ func TestServedExclusion(t *testing.T) {
 			},
 		},
 		{
-			name:   "a process takes over the node of the holder, where a waiting one had such a node",
+			name: "a process takes over the node of the holder, where a waiting one had such a " +
+				"node",
 			reason: shared, event: 7, events: []history.Event{
-				lockCall(1, 1), created(1, "/l", 1), deleted(1, "/l", 2), lockCall(3, 1), created(3, "/l", 3),
+				lockCall(1, 1), created(1, "/l", 1), deleted(1, "/l", 2), lockCall(3, 1),
+				created(3, "/l", 3),
 				lockOK(3, 1, "/l"),
 				lockCall(2, 1), lockOK(2, 1, "/l"),
 			},
@@ -104,7 +114,8 @@ func TestServedExclusion(t *testing.T) {
 			lockOK(1, 2, "/l/a"),
 		}},
 		{name: "a node of an earlier attempt is no contender", events: []history.Event{
-			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(1, 2), lockOK(1, 2, ""),
+			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(1, 2),
+			lockOK(1, 2, ""),
 			lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, ""),
 		}},
 	})

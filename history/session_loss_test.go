@@ -20,7 +20,10 @@ func TestSessionLoss(t *testing.T) {
 	const outlived = "a lease stood after the client library had said that the session was over"
 	type events = []history.Event
 	held := events{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a")}
-	then := func(more ...history.Event) events { return append(held[:len(held):len(held)], more...) }
+	then := func(more ...history.Event) events {
+		return append(held[:len(held):len(held)],
+			more...)
+	}
 	over, tick := sessionOver(1, "/l/a"), on(history.Tick, 0)
 	closing := over
 	closing.Err = zk.ErrClosing.Error()
@@ -59,17 +62,23 @@ func TestSessionLoss(t *testing.T) {
 		}},
 		{
 			name: "the next lease", reason: outlived, event: 7,
-			events: then(lost(1, 1), created(1, "/l/b", 2), lockOK(1, 2, "/l/b"), sessionOver(1, "/l/b"),
+			events: then(lost(1, 1), created(1, "/l/b", 2), lockOK(1, 2, "/l/b"),
+				sessionOver(1, "/l/b"),
 				tick),
 		},
 	}
 	judge(t, history.SessionLoss,
-		func(e events) *history.Violation { return history.CheckSessionLoss(e, false) }, append(byWatch,
+		func(e events) *history.Violation { return history.CheckSessionLoss(e, false) },
+		append(byWatch,
 			verdict{name: "only its state tells", events: then(state(1, "expired"), tick)}))
 	judge(t, history.SessionLoss,
-		func(e events) *history.Violation { return history.CheckSessionLoss(e, true) }, append(byWatch,
-			verdict{name: "its state tells", reason: outlived, event: 4, events: then(state(1, "expired"),
-				tick)},
+		func(e events) *history.Violation { return history.CheckSessionLoss(e, true) },
+		append(byWatch,
+			verdict{
+				name: "its state tells", reason: outlived, event: 4,
+				events: then(state(1, "expired"),
+					tick),
+			},
 			verdict{name: "its state tells, and it ends", events: then(state(1, "expired"),
 				state(1, "connecting"), lost(1, 1), tick)},
 			verdict{name: "the connection is lost", events: then(state(1, "disconnected"), tick)},

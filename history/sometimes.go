@@ -39,8 +39,8 @@ var (
 		Reached: func(events []Event) bool { return expires(events, false, 1) },
 	}
 
-	// LostCreate is reached when the reply to the request that makes a contender's node is lost, and
-	// the node made.
+	// LostCreate is reached when the reply to the request that makes a contender's node is lost,
+	// and the node made.
 	LostCreate = Sometimes{
 		Name: "a node is made and the reply to it lost", Clients: 1,
 		Fault: "lose-reply", Reached: losesCreate,
@@ -55,7 +55,8 @@ var (
 					return false
 				}
 				for n := range q.nodes {
-					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced && q.nodes[n].deleted == 0 &&
+					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced &&
+						q.nodes[n].deleted == 0 &&
 						q.behind(n) > 0 {
 						return true
 					}
@@ -74,7 +75,8 @@ var (
 					return false
 				}
 				for n := range q.nodes {
-					if q.nodes[n].process == e.Process && q.nodes[n].waiting && q.nodes[n].deleted == 0 &&
+					if q.nodes[n].process == e.Process && q.nodes[n].waiting &&
+						q.nodes[n].deleted == 0 &&
 						q.behind(n) > 0 {
 						return true
 					}

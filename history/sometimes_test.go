@@ -38,7 +38,8 @@ func TestGoals(t *testing.T) {
 		{history.Contention, "it has a second node itself", after(one, created(1, "/l/b", 2), first,
 			deleted(1, "/l/a", 4)), false},
 		{
-			history.Contention, "the last goes", after(two, lockOK(2, 1, "/l/b"), deleted(2, "/l/b", 4)),
+			history.Contention, "the last goes", after(two, lockOK(2, 1, "/l/b"),
+				deleted(2, "/l/b", 4)),
 			false,
 		},
 		{history.Contention, "the others hold it too", after(two, first, lockOK(2, 1, "/l/b"),
@@ -48,8 +49,11 @@ func TestGoals(t *testing.T) {
 			ends(1, 4)), true},
 		{history.ExpiredHolder, "with one behind it", after(two, first, deleted(1, "/l/a", 4),
 			ends(1, 4)), false},
-		{history.ExpiredHolder, "one that deletes its node", after(three, first, deleted(1, "/l/a", 4),
-			ends(1, 5)), false},
+		{
+			history.ExpiredHolder, "one that deletes its node",
+			after(three, first, deleted(1, "/l/a", 4),
+				ends(1, 5)), false,
+		},
 		{history.ExpiredHolder, "one that was giving back", after(three, first, unlockCall(1, 1),
 			deleted(1, "/l/a", 4), ends(1, 4)), false},
 		{history.ExpiredHolder, "a waiter", after(three, deleted(1, "/l/a", 4), ends(1, 4)), false},
@@ -57,11 +61,13 @@ func TestGoals(t *testing.T) {
 		{history.ExpiredWaiter, "with one behind it", after(three, first, deleted(2, "/l/b", 4),
 			ends(2, 4)), true},
 		{
-			history.ExpiredWaiter, "the last", after(three, first, deleted(3, "/l/c", 4), ends(3, 4)),
+			history.ExpiredWaiter, "the last", after(three, first, deleted(3, "/l/c", 4),
+				ends(3, 4)),
 			false,
 		},
 		{
-			history.ExpiredWaiter, "a holder", after(three, first, deleted(1, "/l/a", 4), ends(1, 4)),
+			history.ExpiredWaiter, "a holder", after(three, first, deleted(1, "/l/a", 4),
+				ends(1, 4)),
 			false,
 		},
 		{history.ExpiredWaiter, "one that has given up", after(three, first, lockFailed(2, 1),
@@ -105,12 +111,16 @@ func TestGoals(t *testing.T) {
 		{history.CrashedHolder, "a waiter crashes", after(two, crash(1)), false},
 		{history.CrashedHolder, "another crashes", after(two, first, crash(2)), false},
 		{
-			history.CrashedHolder, "it was giving back", after(two, first, unlockCall(1, 1), crash(1)),
+			history.CrashedHolder, "it was giving back", after(two, first, unlockCall(1, 1),
+				crash(1)),
 			false,
 		},
 
 		{history.AbandonedPlace, "one waits behind it", after(three, first, cancelled(2)), true},
-		{history.AbandonedPlace, "nobody waits behind it", after(three, first, cancelled(3)), false},
+		{
+			history.AbandonedPlace, "nobody waits behind it", after(three, first, cancelled(3)),
+			false,
+		},
 		{history.AbandonedPlace, "the holder", after(three, first, cancelled(1)), false},
 		{history.AbandonedPlace, "its node is gone", after(three, first, deleted(2, "/l/b", 4),
 			cancelled(2)), false},

@@ -35,9 +35,15 @@ func paused() *Timeline {
 				At: ms(1), Kind: Send, Process: 1, Request: 1, Op: "create",
 				Path: "/locks/a/_c_3f9a0c11d2e84b5f9a7766554433221f-lock-",
 			},
-			{At: ms(2), Kind: Serve, Process: 1, Request: 1, Op: "create", Path: firstNode, Zxid: 3},
+			{
+				At: ms(2), Kind: Serve, Process: 1, Request: 1, Op: "create", Path: firstNode,
+				Zxid: 3,
+			},
 			{At: ms(2), Kind: NodeCreated, Process: 1, Path: firstNode, Zxid: 3, Session: 0x1a},
-			{At: ms(3), Kind: Reply, Process: 1, Request: 1, Op: "create", Path: firstNode, Zxid: 3},
+			{
+				At: ms(3), Kind: Reply, Process: 1, Request: 1, Op: "create", Path: firstNode,
+				Zxid: 3,
+			},
 			{At: ms(4), Kind: LockReturn, Process: 1, Attempt: 1, Path: firstNode, Zxid: 3},
 			{At: ms(4), Kind: Enter, Process: 1, Attempt: 1},
 			{At: ms(5), Kind: LockCall, Process: 2, Attempt: 2},
@@ -211,7 +217,8 @@ func TestTimelineTruncation(t *testing.T) {
 		{Kind: Reply, Process: 1, Op: "get", Path: "/a", Err: "escape \x1b[31m\n"},
 		{Kind: Serve, Process: 1, Op: "children", Path: "/"},
 		{
-			Kind: NodeCreated, Process: 1, Path: "/locks/0f8fad5b-d9cb-469f-a165-70867728950e0000000007",
+			Kind: NodeCreated, Process: 1,
+			Path: "/locks/0f8fad5b-d9cb-469f-a165-70867728950e0000000007",
 			Zxid: 9,
 		},
 		{Kind: NodeDeleted, Path: "/locks/", Zxid: 10},

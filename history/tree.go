@@ -20,8 +20,8 @@ type served struct {
 	send, serve, reply int // 0 where there is none
 	event              *Event
 	changes            []int // the events of what it has changed
-	// the index at which the sync was sent that the process's request before this one was, 0 if it was
-	// none
+	// the index at which the sync was sent that the process's request before this one was, 0 if it
+	// was none
 	synced int
 }
 
@@ -52,7 +52,8 @@ func TreeOperations(events []Event) []porcupine.Operation {
 		}
 		for _, i := range r.changes {
 			owned[i] = true
-			add(r.event.Process, verbOf(events[i].Kind), events[i].Path, models.Output{}, r.send, back)
+			add(r.event.Process, verbOf(events[i].Kind), events[i].Path, models.Output{}, r.send,
+				back)
 		}
 		switch verb, out, from := judgeRequest(&r, several); {
 		case from >= 0:
@@ -60,7 +61,8 @@ func TreeOperations(events []Event) []porcupine.Operation {
 		}
 	}
 	for i := range events {
-		if k := events[i].Kind; (k == NodeCreated || k == NodeDeleted || k == NodeChanged) && !owned[i] {
+		if k := events[i].Kind; (k == NodeCreated || k == NodeDeleted || k == NodeChanged) &&
+			!owned[i] {
 			add(events[i].Process, verbOf(k), events[i].Path, models.Output{}, i, i)
 		}
 	}
@@ -219,7 +221,8 @@ func CheckSessionReads(events []Event) *Violation {
 		changes[path] = []change{{-1, true}}
 	}
 	written := make(map[int64]int) // the last change of each transaction
-	seen := make(map[int32]int)    // the index of the last change that the process's session has seen
+	// the index of the last change that the process's session has seen
+	seen := make(map[int32]int)
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
@@ -231,14 +234,15 @@ func CheckSessionReads(events []Event) *Violation {
 		case Serve:
 			exists, ok := sees(e)
 			if !ok {
-				if last, ok := written[e.Zxid]; ok && e.Err == "" && events[last].Process == e.Process {
+				if last, ok := written[e.Zxid]; ok && e.Err == "" &&
+					events[last].Process == e.Process {
 					seen[e.Process] = max(seen[e.Process], last) // It has written.
 				}
 				continue
 			}
 			all := changes[e.Path]
-			// The states of the znode are: absent until the first change, then as each change made it until
-			// the next.
+			// The states of the znode are: absent until the first change, then as each change made
+			// it until the next.
 			now, found := -1, false
 			for n := -1; n < len(all) && !found; n++ {
 				until, state, from := i, false, -1
@@ -255,7 +259,8 @@ func CheckSessionReads(events []Event) *Violation {
 			if !found {
 				return &Violation{
 					Property: "tree", Event: i, Reason: reasonBackwards,
-					Detail: fmt.Sprintf("c%d: %s %s finds %v, after it has seen the change of event %d", e.Process,
+					Detail: fmt.Sprintf("c%d: %s %s finds %v, after it has seen the change of "+
+						"event %d", e.Process,
 						e.Op, e.Path, exists, seen[e.Process]),
 				}
 			}

@@ -158,7 +158,8 @@ func (c *contentionCounter) grant(q *queue, e *Event) {
 	}
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.process != e.Process && other.deleted == 0 && (other.waiting || other.holder != 0) &&
+		if other.process != e.Process && other.deleted == 0 &&
+			(other.waiting || other.holder != 0) &&
 			sameDirectory(other, &q.nodes[n]) {
 			c.counts[xServerExclusion]++
 			c.counts[xFIFO]++

@@ -25,15 +25,27 @@ func TestExercise(t *testing.T) {
 		want     int
 	}{
 		{history.ServerMutualExclusion, "another waits", after(two, first), 1},
-		{history.ServerMutualExclusion, "another has it", after(two, first, lockOK(2, 1, "/l/b")), 2},
-		{history.ServerMutualExclusion, "the node is gone", after(two, deleted(1, "/l/a", 3), first), 0},
-		{history.ServerMutualExclusion, "the other is gone", after(two, deleted(2, "/l/b", 3), first), 0},
-		{history.ServerMutualExclusion, "the other has given up", after(two, lockFailed(2, 1), first), 0},
+		{
+			history.ServerMutualExclusion, "another has it",
+			after(two, first, lockOK(2, 1, "/l/b")),
+			2,
+		},
+		{history.ServerMutualExclusion, "the node is gone", after(two, deleted(1, "/l/a", 3),
+			first), 0},
+		{history.ServerMutualExclusion, "the other is gone", after(two, deleted(2, "/l/b", 3),
+			first), 0},
+		{
+			history.ServerMutualExclusion, "the other has given up",
+			after(two, lockFailed(2, 1), first), 0,
+		},
 		{history.ServerMutualExclusion, "another lock", events{
 			lockCall(1, 1), created(1, "/l/a", 1),
 			lockCall(2, 1), created(2, "/m/b", 2), first,
 		}, 0},
-		{history.ServerMutualExclusion, "no node is known", after(two[:2:2], lockOK(2, 1, "/x")), 0},
+		{
+			history.ServerMutualExclusion, "no node is known", after(two[:2:2], lockOK(2, 1, "/x")),
+			0,
+		},
 		{
 			history.ServerMutualExclusion, "alone, with two nodes",
 			events{lockCall(1, 1), created(1, "/l/a", 1), created(1, "/l/b", 2), first},
@@ -42,7 +54,10 @@ func TestExercise(t *testing.T) {
 		{history.FIFO, "another waits", after(two, first), 1},
 
 		{history.ClientMutualExclusion, "another asks", after(two[:2:2], enter(2, 1)), 1},
-		{history.ClientMutualExclusion, "another has it", events{lockCall(1, 1), first, enter(2, 1)}, 1},
+		{history.ClientMutualExclusion, "another has it", events{
+			lockCall(1, 1), first,
+			enter(2, 1),
+		}, 1},
 		{history.ClientMutualExclusion, "another is inside", events{enter(1, 1), enter(2, 1)}, 1},
 		{history.ClientMutualExclusion, "another has left", events{
 			lockCall(1, 1), first, enter(1, 1),
@@ -59,9 +74,14 @@ func TestExercise(t *testing.T) {
 		{history.NoLostWatch, "fires", events{fired(1, 1, "/l/a", 2)}, 1},
 
 		{history.Progress, "calls that are open", after(two, first, unlockCall(1, 1), fair), 2},
-		{history.Progress, "calls that have returned", after(two, first, unlockCall(1, 1), unlockOK(1, 1),
+		{history.Progress, "calls that have returned", after(two, first, unlockCall(1, 1),
+			unlockOK(1, 1),
 			fair), 1},
-		{history.Progress, "calls that come", events{fair, lockCall(1, 1), first, unlockCall(1, 1)}, 2},
+		{
+			history.Progress, "calls that come",
+			events{fair, lockCall(1, 1), first, unlockCall(1, 1)},
+			2,
+		},
 		{history.NoStarvation, "before it is fair", after(two, first), 0},
 		{history.NoStarvation, "once it is fair", after(two, fair, first), 1},
 		{history.NoLivelock, "requests", events{
@@ -72,8 +92,11 @@ func TestExercise(t *testing.T) {
 		{history.SessionLoss, "while it has the lock", after(two, first, state(1, "expired"),
 			state(1, "disconnected")), 1},
 		{history.SessionLoss, "while it waits", after(two, first, state(2, "expired")), 0},
-		{history.SessionLoss, "after it has given the lock back", after(two, first, unlockCall(1, 1),
-			unlockOK(1, 1), state(1, "expired")), 0},
+		{
+			history.SessionLoss, "after it has given the lock back",
+			after(two, first, unlockCall(1, 1),
+				unlockOK(1, 1), state(1, "expired")), 0,
+		},
 
 		{history.NoSpuriousFailure, "struck twice in an attempt", events{
 			lockCall(1, 1), struck(1, "cut"),
@@ -107,9 +130,16 @@ func TestExercise(t *testing.T) {
 			unlockOK(1, 1),
 		}, 1},
 		{history.LossNotification, "gone", after(two, first, deleted(1, "/l/a", 3)), 1},
-		{history.LossNotification, "gone after unlock was called", after(two, first, unlockCall(1, 1),
-			deleted(1, "/l/a", 3)), 0},
-		{history.LossNotification, "the node of one that waits", after(two, deleted(1, "/l/a", 3)), 0},
+		{
+			history.LossNotification, "gone after unlock was called",
+			after(two, first, unlockCall(1, 1),
+				deleted(1, "/l/a", 3)), 0,
+		},
+		{
+			history.LossNotification, "the node of one that waits",
+			after(two, deleted(1, "/l/a", 3)),
+			0,
+		},
 		{history.LossNotification, "told", events{lost(1, 1)}, 1},
 		{history.Reentrancy, "once more", events{reentered(1, 1), reenterFailed(1, 1)}, 1},
 		{history.NoHerd, "released", after(two, first, unlockCall(1, 1), deleted(1, "/l/a", 3)), 1},

@@ -70,7 +70,8 @@ func TestOutlineDecides(t *testing.T) {
 			}
 			quiet, loud := c.Check(p, events), c.Check(p, busy)
 			if (quiet == nil) != (loud == nil) {
-				t.Fatalf("%s: %+v without traffic, %+v with it:\n%v\n%v", p, quiet, loud, events, busy)
+				t.Fatalf("%s: %+v without traffic, %+v with it:\n%v\n%v", p, quiet, loud, events,
+					busy)
 			}
 			verdicts[fmt.Sprint(p, quiet == nil)] = true
 		}

@@ -104,8 +104,8 @@ type consistencyMonitor struct {
 	servers    int   // the highest number of a server so far
 	committed  int64 // the last transaction
 	early      int64 // the last transaction that a server has applied
-	// something other than a session's beginning has happened; what comes before a run is committed at
-	// once
+	// something other than a session's beginning has happened; what comes before a run is committed
+	// at once
 	begun bool
 	// nothing has happened yet to clocks, or to what servers hear of each other and of clients
 	strict bool
@@ -142,7 +142,8 @@ func (c *consistencyMonitor) check(e *Event) {
 		c.checkServer(e)
 	case Leading:
 		for i := range c.logged {
-			c.logged[i] = max(c.logged[i], e.Zxid) // Whoever follows the new leader has all that it has.
+			// Whoever follows the new leader has all that it has.
+			c.logged[i] = max(c.logged[i], e.Zxid)
 		}
 	case Fault:
 		c.strict = c.strict && !e.Relaxes
@@ -184,7 +185,8 @@ func (c *consistencyMonitor) checkServe(e *Event, client *clientView) {
 	switch {
 	case e.Request <= client.served || e.Request > client.sent:
 		c.fail("a client's requests were handled out of order",
-			"c%d's request %d was handled after its request %d", e.Process, e.Request, client.served)
+			"c%d's request %d was handled after its request %d", e.Process, e.Request,
+			client.served)
 	case e.Op == "create" && e.Err == "":
 		if client.creates++; client.creates > client.created {
 			c.fail("a create was answered with success and never committed",
@@ -207,13 +209,15 @@ func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
 	switch {
 	case e.Request <= client.replied:
 		c.fail("a client got its answers out of order",
-			"c%d got the answer to its request %d after that to its request %d", e.Process, e.Request,
+			"c%d got the answer to its request %d after that to its request %d", e.Process,
+			e.Request,
 			client.replied)
 	case e.Op == "connect" || e.Op == "auth": // These tell the client of no transaction.
 		client.replied = e.Request
 		return
 	case e.Zxid < client.seen:
-		c.fail("a client saw an older state than before", "c%d saw transaction %s after it had seen %s",
+		c.fail("a client saw an older state than before",
+			"c%d saw transaction %s after it had seen %s",
 			e.Process, zxidName(e.Zxid), zxidName(client.seen))
 	case synced && e.Err == "" && c.strict && e.Zxid < client.asked:
 		c.fail("a sync was answered from an old state",
@@ -235,7 +239,8 @@ func (c *consistencyMonitor) session(id int64) *sessionView {
 func (c *consistencyMonitor) checkCommit(e *Event) {
 	switch {
 	case e.Zxid < c.committed:
-		c.fail("transactions were committed out of order", "transaction %s after %s", zxidName(e.Zxid),
+		c.fail("transactions were committed out of order", "transaction %s after %s",
+			zxidName(e.Zxid),
 			zxidName(c.committed))
 		return
 	case e.Zxid > c.committed && e.Zxid <= c.early:
@@ -320,9 +325,9 @@ func (c *consistencyMonitor) checkEnd(e *Event) {
 	client := c.client(s.process)
 	heard := client.heard
 	if c.servers > 0 {
-		// Other requests may have been heard long before they are answered, and those of a process that
-		// has crashed and handshakes answered when the session's end was proposed already. That may be
-		// the first that shows that there are several servers.
+		// Other requests may have been heard long before they are answered, and those of a process
+		// that has crashed and handshakes answered when the session's end was proposed already.
+		// That may be the first that shows that there are several servers.
 		heard = client.read
 		if heard <= s.opened {
 			return // When it was asked for does not show.
@@ -330,8 +335,9 @@ func (c *consistencyMonitor) checkEnd(e *Event) {
 	}
 	heard = max(s.opened, heard)
 	if e.Kind == SessionExpired && c.strict && client.session == s.id && e.At < heard+s.timeout {
-		c.fail("a session expired before its time", "session %#x of c%d ended %v after the server had "+
-			"heard of it, and its timeout is %v",
+		c.fail("a session expired before its time",
+			"session %#x of c%d ended %v after the server had "+
+				"heard of it, and its timeout is %v",
 			s.id, s.process, e.At-heard, s.timeout)
 	}
 }

@@ -143,7 +143,8 @@ func TestEnsemble(t *testing.T) {
 	closed := history.Event{Kind: history.SessionClosed, Process: 1, Session: session(1), Zxid: 9}
 	judge(t, history.ZooKeeperConsistency, history.CheckZooKeeperConsistency, []verdict{
 		{name: "nothing"},
-		{name: "in order", events: with(two, serve(1, "get", 1), serve(2, "get", 1), answer(1, "get", 1),
+		{name: "in order", events: with(two, serve(1, "get", 1), serve(2, "get", 1),
+			answer(1, "get", 1),
 			answer(2, "get", 1))},
 		{name: "handled twice", reason: disorder, event: 5, events: with(two, serve(1, "get", 1),
 			serve(1, "get", 1))},
@@ -151,7 +152,10 @@ func TestEnsemble(t *testing.T) {
 			name: "handled in another order", reason: disorder, event: 5,
 			events: with(two, serve(2, "get", 1), serve(1, "get", 1)),
 		},
-		{name: "handled before it was sent", reason: disorder, event: 2, events: run(serve(1, "get", 1))},
+		{
+			name: "handled before it was sent", reason: disorder, event: 2,
+			events: run(serve(1, "get", 1)),
+		},
 		{
 			name: "answered in another order", reason: answers, event: 5,
 			events: with(two, answer(2, "get", 1), answer(1, "get", 1)),
@@ -167,8 +171,11 @@ func TestEnsemble(t *testing.T) {
 
 		{name: "an older state", reason: older, event: 5, events: with(two, answer(1, "get", 5),
 			answer(2, "get", 4))},
-		{name: "an older state in an answer that tells of none", events: with(two, answer(1, "get", 5),
-			answer(2, "auth", 4))},
+		{
+			name: "an older state in an answer that tells of none",
+			events: with(two, answer(1, "get", 5),
+				answer(2, "auth", 4)),
+		},
 		{
 			name: "an older state after a handshake", reason: older, event: 6,
 			events: with(two, send(3, "get"), answer(1, "get", 5), answer(2, "connect", 3),
@@ -203,13 +210,19 @@ func TestEnsemble(t *testing.T) {
 				created(1, "/l/b", 7), send(2, "sync"), answer(2, "sync", 6)),
 		},
 
-		{name: "committed out of order", reason: commits, event: 3, events: run(created(1, "/l/a", 5),
-			deleted(1, "/l/a", 4))},
+		{
+			name: "committed out of order", reason: commits, event: 3,
+			events: run(created(1, "/l/a", 5),
+				deleted(1, "/l/a", 4)),
+		},
 		{name: "several changes of one transaction", events: run(created(1, "/l/a", 5),
 			changed(1, "/l/b", 5))},
-		{name: "applied too early", reason: early, event: 5, events: run(server(history.Logged, 1, 5),
-			server(history.Logged, 2, 5),
-			server(history.Applied, 2, 5), created(1, "/l/a", 5))},
+		{
+			name: "applied too early", reason: early, event: 5,
+			events: run(server(history.Logged, 1, 5),
+				server(history.Logged, 2, 5),
+				server(history.Applied, 2, 5), created(1, "/l/a", 5)),
+		},
 		{name: "applied when it was committed", events: run(server(history.Logged, 1, 5),
 			server(history.Logged, 2, 5), created(1, "/l/a", 5),
 			server(history.Applied, 2, 5), created(1, "/l/b", 5))},
@@ -217,8 +230,11 @@ func TestEnsemble(t *testing.T) {
 			name: "applied out of order", reason: applied, event: 3,
 			events: run(server(history.Applied, 2, 6), server(history.Applied, 2, 5)),
 		},
-		{name: "applied twice", reason: applied, event: 3, events: run(server(history.Applied, 2, 6),
-			server(history.Applied, 2, 6))},
+		{
+			name: "applied twice", reason: applied, event: 3,
+			events: run(server(history.Applied, 2, 6),
+				server(history.Applied, 2, 6)),
+		},
 		{name: "applied by two servers", events: run(server(history.Applied, 2, 6),
 			server(history.Applied, 3, 5))},
 		{name: "committed by an election", events: run(server(history.Logged, 3, 2),
@@ -226,7 +242,8 @@ func TestEnsemble(t *testing.T) {
 
 		{name: "never created", reason: uncreated, event: 3, events: run(send(1, "create"),
 			serve(1, "create", 5))},
-		{name: "created", events: run(send(1, "create"), created(1, "/l/a", 5), serve(1, "create", 5))},
+		{name: "created", events: run(send(1, "create"), created(1, "/l/a", 5),
+			serve(1, "create", 5))},
 		{
 			name: "created once and answered twice", reason: uncreated, event: 6,
 			events: run(send(1, "create"), send(2, "create"), created(1, "/l/a", 5),
@@ -243,8 +260,11 @@ func TestEnsemble(t *testing.T) {
 		{name: "created anew", events: run(created(1, "/l/a", 5), created(1, "/l/b", 6),
 			deleted(1, "/l/a", 7), created(2, "/l/a", 8))},
 
-		{name: "outlives its session", reason: outlived, event: 3, events: run(created(1, "/l/a", 5),
-			closed)},
+		{
+			name: "outlives its session", reason: outlived, event: 3,
+			events: run(created(1, "/l/a", 5),
+				closed),
+		},
 		{name: "goes with its session", events: run(created(1, "/l/a", 5), created(2, "/l/b", 6),
 			deleted(1, "/l/a", 9), closed)},
 		{name: "stays, as it is not ephemeral", events: run(persistent(1, "/l/a", 5), closed)},
@@ -252,17 +272,29 @@ func TestEnsemble(t *testing.T) {
 			name: "created after the end", reason: afterEnd, event: 3,
 			events: run(closed, created(1, "/l/a", 10)),
 		},
-		{name: "a persistent one created after the end", events: run(closed, persistent(1, "/l/a", 10))},
+		{
+			name:   "a persistent one created after the end",
+			events: run(closed, persistent(1, "/l/a", 10)),
+		},
 		{
 			name: "watched after the end", reason: afterEnd, event: 3,
 			events: run(closed, armed(1, 1, "/l/a", "data")),
 		},
-		{name: "watched by another after the end", events: run(closed, armed(2, 1, "/l/a", "data"))},
+		{
+			name:   "watched by another after the end",
+			events: run(closed, armed(2, 1, "/l/a", "data")),
+		},
 
-		{name: "expires too early", reason: tooEarly, event: 2, events: run(at(3, zxid(5, expired(1))))},
+		{
+			name: "expires too early", reason: tooEarly, event: 2,
+			events: run(at(3, zxid(5, expired(1)))),
+		},
 		{name: "expires in time", events: run(at(4, zxid(5, expired(1))))},
 		{name: "closes early", events: run(at(3, closed))},
-		{name: "expires early where clocks are wrong", events: run(struck, at(3, zxid(5, expired(1))))},
+		{
+			name:   "expires early where clocks are wrong",
+			events: run(struck, at(3, zxid(5, expired(1)))),
+		},
 		{
 			name: "expires early when the client has another",
 			events: run(history.Event{

@@ -350,7 +350,8 @@ var behaviours = []struct {
 	}},
 	{"a short cut is survived", func(s *stage) {
 		if simzk.RaceDetector {
-			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls that " +
+			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls " +
+				"that " +
 				"waited, see " +
 				"https://github.com/go-zookeeper/zk/pull/35; run this test without -race too")
 		}

@@ -108,7 +108,8 @@ func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 			session := must(lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn,
 				<-chan zk.Event, error,
 			) {
-				return zk.Connect([]string{address}, timeout, zk.WithLogger(silent{}), zk.WithDialer(tap.dial),
+				return zk.Connect([]string{address}, timeout, zk.WithLogger(silent{}),
+					zk.WithDialer(tap.dial),
 					zk.WithEventCallback(func(e zk.Event) {
 						callback(e)
 						switch {

@@ -51,17 +51,19 @@ type contender struct {
 
 // A standing is what a contender knows of its node.
 type standing struct {
-	node    string    // its path, empty while there is none
-	owner   int64     // the session to which it belongs, 0 if that is not known
-	seen    time.Time // when the last request was sent whose answer has shown that it stands
-	token   int64     // the fencing token
-	czxid   int64     // the transaction that made the node, 0 unless it was needed to tell the order
+	node  string    // its path, empty while there is none
+	owner int64     // the session to which it belongs, 0 if that is not known
+	seen  time.Time // when the last request was sent whose answer has shown that it stands
+	token int64     // the fencing token
+	// the transaction that made the node, 0 unless it was needed to tell the order
+	czxid   int64
 	created time.Time // when the node was asked for; zero if the answer was lost and the node found
 
 	own  <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
 	line uint64          // the connection over which own was asked for
 
-	// the answer to a listing that was sent along with the request for the node; nil once it was used
+	// the answer to a listing that was sent along with the request for the node; nil once it was
+	// used
 	along <-chan listing
 }
 
@@ -132,8 +134,8 @@ func (c *contender) obtain() (*leaseKeeper, error) {
 	if err != nil {
 		defer close(c.gone)
 		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
-		// The node goes first: a caller that hears of the failure may try again at once, and would queue
-		// behind it. One that has stopped waiting is not kept.
+		// The node goes first: a caller that hears of the failure may try again at once, and would
+		// queue behind it. One that has stopped waiting is not kept.
 		c.remove()
 		return nil, err
 	}
@@ -237,11 +239,12 @@ func (c *contender) create() error {
 		zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
 	case err == nil:
-		// The name alone counts: a client that puts a prefix before every path may return it with or
-		// without.
+		// The name alone counts: a client that puts a prefix before every path may return it with
+		// or without.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
 		c.created, c.seen = asked, asked
-		// If the client's session is still this one, the node was made in it: no session comes back.
+		// If the client's session is still this one, the node was made in it: no session comes
+		// back.
 		c.owner = session
 	case errors.Is(err, zk.ErrNoNode):
 		c.uncertain, c.hinting = false, false
@@ -360,8 +363,8 @@ func (c *contender) removeOnce() error {
 	err := c.releaseNode()
 	switch {
 	case isNoNode(err) && (first || c.client.SessionID() != c.deleting):
-		// In a later session nothing tells whether an earlier request has removed the node, or the end of
-		// its session.
+		// In a later session nothing tells whether an earlier request has removed the node, or the
+		// end of its session.
 		c.removal = errNodeGone
 	case err != nil && !isNoNode(err):
 		c.spoilt = true
@@ -383,7 +386,8 @@ func (c *contender) removeOnce() error {
 // leaves without that sign. So does one that did not have to wait itself, because most likely
 // nobody waits for it either, and the sign has its price.
 func (c *contender) releaseNode() error {
-	if client, ok := c.client.(multiClient); ok && c.granted && c.waited && c.rule.kind == exclusive {
+	if client, ok := c.client.(multiClient); ok && c.granted && c.waited &&
+		c.rule.kind == exclusive {
 		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1},
 			&zk.DeleteRequest{Path: c.node, Version: -1})
 		if !errors.Is(err, zk.ErrNoAuth) { // It takes one right more than to delete.

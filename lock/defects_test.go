@@ -143,7 +143,8 @@ var createDefects = []defect{
 			w.cluster.Cut(w.client(1).Link)
 			w.cluster.Heal(w.client(1).Link)
 			w.pass(2 * time.Second)
-			if left := w.cluster.Tree().Children("/app/lock", nil).Children; !done || len(left) > 0 {
+			if left := w.cluster.Tree().Children("/app/lock", nil).Children; !done ||
+				len(left) > 0 {
 				w.t.Errorf("done %v, left %v", done, left)
 			}
 		}
@@ -470,20 +471,27 @@ var watchDefects = []defect{
 			w.wantNodes(1)
 		},
 	},
-	{"B37", "a control: news that are none, or come before anybody waits for them", 2, func(w *world) {
-		// A Mutex changes its node only to give the lock back.
-		holder := w.take(background, w.rwmutex(1).Lock)
-		c := w.begin(background, w.rwmutex(2).Lock)
-		w.flow()
-		for range 3 {
-			for _, node := range []string{holder.Node(), "/lock"} {
-				w.do(func() error { _, err := w.client(1).Set(node, []byte("?"), -1); return err })
-				w.wantWaiting(c)
+	{
+		"B37", "a control: news that are none, or come before anybody waits for them", 2,
+		func(w *world) {
+			// A Mutex changes its node only to give the lock back.
+			holder := w.take(background, w.rwmutex(1).Lock)
+			c := w.begin(background, w.rwmutex(2).Lock)
+			w.flow()
+			for range 3 {
+				for _, node := range []string{holder.Node(), "/lock"} {
+					w.do(func() error {
+						_, err := w.client(1).Set(node, []byte("?"),
+							-1)
+						return err
+					})
+					w.wantWaiting(c)
+				}
 			}
-		}
-		w.unlock(holder)
-		w.wantGranted(c)
-	}},
+			w.unlock(holder)
+			w.wantGranted(c)
+		},
+	},
 	{"B31", "watches are left on nodes that are gone", 2, func(w *world) {
 		for range 5 {
 			holder := w.acquire(w.mutex(1))
@@ -596,7 +604,10 @@ func (w *world) wantBehind(c *call, numbers ...string) {
 		w.wantWaiting(c)
 		for _, name := range w.nodes() {
 			if strings.HasSuffix(name, "-lock-"+number) && strings.HasPrefix(name, "_c_ffffffff") {
-				if err := w.do(func() error { return w.client(1).Delete("/lock/"+name, -1) }); err != nil {
+				if err := w.do(func() error {
+					return w.client(1).Delete("/lock/"+name,
+						-1)
+				}); err != nil {
 					w.t.Fatal(err)
 				}
 				break
@@ -633,7 +644,8 @@ var sessionDefects = []defect{
 		lost := w.acquire(m)
 		w.cluster.Expire(w.client(1).SessionID())
 		w.pass(2 * time.Second)
-		if err := w.do(func() error { return lost.Unlock(background) }); !errors.Is(err, lock.ErrLost) {
+		if err := w.do(func() error { return lost.Unlock(background) }); !errors.Is(err,
+			lock.ErrLost) {
 			w.t.Errorf("Unlock: %v", err)
 		}
 		w.unlock(w.acquire(m))
@@ -643,7 +655,8 @@ var sessionDefects = []defect{
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		w.flow()
-		for _, name := range w.nodes() { // The waiter's node goes, and it hears only of the holder's end.
+		// The waiter's node goes, and it hears only of the holder's end.
+		for _, name := range w.nodes() {
 			if path := "/lock/" + name; path != holder.Node() {
 				if err := w.do(func() error { return w.client(3).Delete(path, -1) }); err != nil {
 					w.t.Fatal(err)
@@ -663,7 +676,8 @@ var sessionDefects = []defect{
 			holder := w.acquire(w.mutex(1))
 			c := w.start(background, w.mutex(2))
 			w.flow()
-			w.cluster.Cut(w.client(2).Link) // It does not hear of the end, and then only of the holder's.
+			// It does not hear of the end, and then only of the holder's.
+			w.cluster.Cut(w.client(2).Link)
 			w.cluster.Expire(w.client(2).SessionID())
 			rival := w.start(background, w.mutex(3))
 			w.wantWaiting(c, rival)
@@ -866,7 +880,10 @@ var localDefects = []defect{
 		m := must(lock.NewMutex(w.client(1), "/jobs/nightly", sessionTimeout))
 		for range 2 {
 			w.unlock(w.acquire(m))
-			if err := w.do(func() error { return w.client(1).Delete("/jobs/nightly", -1) }); err != nil {
+			if err := w.do(func() error {
+				return w.client(1).Delete("/jobs/nightly",
+					-1)
+			}); err != nil {
 				w.t.Fatal(err)
 			}
 		}

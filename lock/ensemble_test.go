@@ -20,7 +20,10 @@ func cutOff(t *testing.T, test func(w *world, server int, part func())) {
 		}{{"cut off", true, true}, {"deaf", true, false}, {"mute", false, true}} {
 			t.Run(fmt.Sprintf("s%d %s", server, way.name), func(t *testing.T) {
 				inEnsemble(t, 3, 3, func(w *world) {
-					test(w, server, func() { w.cluster.PartitionServer(server-1, way.deaf, way.mute) })
+					test(w, server, func() {
+						w.cluster.PartitionServer(server-1, way.deaf,
+							way.mute)
+					})
 				})
 			})
 		}
@@ -42,7 +45,8 @@ func TestLeaseWhenServerIsCutOff(t *testing.T) {
 		for parted := time.Now(); !rival.returned() &&
 			time.Since(parted) < 15*sessionTimeout; w.pass(100 * time.Millisecond) {
 			if lease.Err() == nil && time.Since(parted) > sessionTimeout/3 {
-				w.t.Fatalf("believes in the lock %v after its server was cut off", time.Since(parted))
+				w.t.Fatalf("believes in the lock %v after its server was cut off",
+					time.Since(parted))
 			}
 		}
 		w.wantGranted(rival)

@@ -142,7 +142,10 @@ func ExampleLease_Write() {
 
 	mutex, _ := lock.NewMutex(conn, "/locks/config", 10*time.Second)
 	lease, _ := mutex.Lock(ctx)
-	_, err := lease.Write(ctx, &zk.SetDataRequest{Path: "/config", Data: []byte("blue"), Version: -1})
+	_, err := lease.Write(ctx, &zk.SetDataRequest{
+		Path: "/config", Data: []byte("blue"),
+		Version: -1,
+	})
 	fmt.Println("while it stands:", err)
 
 	admin.Delete(lease.Node(), -1)
@@ -207,7 +210,8 @@ func ExampleMutex_Revoke() {
 	defer shut()
 	ctx := context.Background()
 	batch, _ := lock.NewMutex(connect(), "/locks/disk", 10*time.Second, lock.WithMetadata("batch"))
-	urgent, _ := lock.NewMutex(connect(), "/locks/disk", 10*time.Second, lock.WithMetadata("urgent"))
+	urgent, _ := lock.NewMutex(connect(), "/locks/disk", 10*time.Second,
+		lock.WithMetadata("urgent"))
 
 	lease, _ := batch.Lock(ctx)
 	finished := make(chan error)

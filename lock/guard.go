@@ -38,8 +38,8 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to",
 			l.Node())
 	}
-	// The name holds a GUID, so that a node of this name is the lease's. Its version is no matter: it
-	// changes with a downgrade, and when somebody asks for the lock back.
+	// The name holds a GUID, so that a node of this name is the lease's. Its version is no matter:
+	// it changes with a downgrade, and when somebody asks for the lock back.
 	guarded := append([]any{&zk.CheckVersionRequest{Path: l.Node(), Version: -1}}, operations...)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

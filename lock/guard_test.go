@@ -30,7 +30,10 @@ func (l *leading) Multi(operations ...any) ([]zk.MultiResponse, error) {
 	for _, operation := range operations {
 		switch o := operation.(type) {
 		case *zk.CheckVersionRequest:
-			write.Ops = append(write.Ops, wire.Request{Op: wire.OpCheck, Path: o.Path, Version: o.Version})
+			write.Ops = append(write.Ops, wire.Request{
+				Op: wire.OpCheck, Path: o.Path,
+				Version: o.Version,
+			})
 		case *zk.SetDataRequest:
 			write.Ops = append(write.Ops, wire.Request{
 				Op: wire.OpSetData, Path: o.Path, Data: o.Data,
@@ -147,10 +150,14 @@ func TestWriteWhileRevoked(t *testing.T) {
 // The operations' own failures are no loss.
 func TestWriteFails(t *testing.T) {
 	inGuardedWorld(t, func(w *world, client *leading, lease *lock.Lease) {
-		responses, err := lease.Write(background, set("a"), &zk.SetDataRequest{Path: "/data", Version: 7})
+		responses, err := lease.Write(background, set("a"), &zk.SetDataRequest{
+			Path:    "/data",
+			Version: 7,
+		})
 		if !errors.Is(err, zk.ErrBadVersion) || len(responses) != 2 ||
 			responses[1].Error != zk.ErrBadVersion || lease.Err() != nil {
-			t.Errorf("Write: %v, error %v, lease %v, want ErrBadVersion of the second", responses, err,
+			t.Errorf("Write: %v, error %v, lease %v, want ErrBadVersion of the second", responses,
+				err,
 				lease.Err())
 		}
 		if _, err := lease.Write(background, &zk.SetDataRequest{Path: "/nosuch"}); !errors.Is(err,
@@ -222,7 +229,8 @@ func TestWriteNeedsMulti(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m := must(lock.NewMutex(struct{ lock.Client }{w.client(1)}, "/lock", sessionTimeout))
 		lease := w.acquire(m)
-		if _, err := lease.Write(background); err == nil || !strings.Contains(err.Error(), "Multi") {
+		if _, err := lease.Write(background); err == nil ||
+			!strings.Contains(err.Error(), "Multi") {
 			t.Errorf("Write: %v", err)
 		}
 	})

@@ -14,8 +14,9 @@ type leaseKeeper struct {
 	*contender
 	grant *tenure
 
-	posted  <-chan zk.Event // that the directory's data were changed; nil while they are not watched
-	version int32           // of those data, as last seen
+	// that the directory's data were changed; nil while they are not watched
+	posted  <-chan zk.Event
+	version int32 // of those data, as last seen
 
 	demoted  <-chan struct{} // nil once it was closed
 	demoting bool            // the node is to be marked as shared
@@ -304,8 +305,8 @@ func (v *leaseKeeper) share() error {
 		return errDisowned
 	}
 	v.demoting = false
-	// The watch has told of this change by now. To hear of it only when the caller goes on would be a
-	// race with what the caller does next.
+	// The watch has told of this change by now. To hear of it only when the caller goes on would be
+	// a race with what the caller does next.
 	v.notice()
 	v.grant.shared(nil)
 	return nil

@@ -56,7 +56,10 @@ func TestLeaseContext(t *testing.T) {
 func TestLeaseGoesByTheClock(t *testing.T) {
 	const looks = 100 // They wake at the instant at which the timers fire, and all go in no order.
 	for name, over := range map[string]func(*lock.MultiLease) bool{
-		"Err":  func(m *lock.MultiLease) bool { return errors.Is(m.Leases()[0].Err(), lock.ErrLost) },
+		"Err": func(m *lock.MultiLease) bool {
+			return errors.Is(m.Leases()[0].Err(),
+				lock.ErrLost)
+		},
 		"Done": func(m *lock.MultiLease) bool { return closed(m.Leases()[0].Done()) },
 		"Unlock": func(m *lock.MultiLease) bool {
 			m.Unlock(canceled)
@@ -68,7 +71,8 @@ func TestLeaseGoesByTheClock(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				told := make(chan bool, looks)
 				for i := range looks {
-					multi := must(lock.NewMulti(must(lock.NewMutex(w.client(1), fmt.Sprint("/lock/", i),
+					multi := must(lock.NewMulti(must(lock.NewMutex(w.client(1),
+						fmt.Sprint("/lock/", i),
 						sessionTimeout))))
 					var leases *lock.MultiLease
 					if err := w.do(func() (err error) {

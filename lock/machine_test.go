@@ -54,7 +54,8 @@ const (
 
 // The kinds of steps. The frequent ones stand more than once.
 var machineSteps = []func(*machine, int){
-	(*machine).serve1, (*machine).serve1, (*machine).serve1, (*machine).deliver1, (*machine).deliver1,
+	(*machine).serve1, (*machine).serve1, (*machine).serve1, (*machine).deliver1,
+	(*machine).deliver1,
 	(*machine).deliver1,
 	(*machine).flowAll, (*machine).startOne, (*machine).startOne, (*machine).startTwo,
 	(*machine).unlockOne, (*machine).unlockOne,

@@ -157,7 +157,9 @@ func TestMultisDoNotDeadlock(t *testing.T) {
 		second := must(lock.NewMulti(w.at(2, "/b"), w.at(2, "/a")))
 		var calls []*call
 		for _, m := range []*lock.Multi{first, second} {
-			calls = append(calls, w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			calls = append(calls, w.begin(background, func(ctx context.Context) (*lock.Lease,
+				error,
+			) {
 				leases, err := m.Lock(ctx)
 				if err != nil {
 					return nil, err

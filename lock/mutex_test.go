@@ -43,7 +43,8 @@ func TestNewMutexRefuses(t *testing.T) {
 	} {
 		if _, err := lock.NewMutex(tc.client, tc.path, tc.timeout); err == nil ||
 			!strings.Contains(err.Error(), tc.want) {
-			t.Errorf("NewMutex(%T, %q, %v): error %v, want one that contains %q", tc.client, tc.path,
+			t.Errorf("NewMutex(%T, %q, %v): error %v, want one that contains %q", tc.client,
+				tc.path,
 				tc.timeout, err, tc.want)
 		}
 	}
@@ -131,7 +132,8 @@ func TestPredecessorGivesUp(t *testing.T) {
 		cancel()
 		w.flow()
 		if !second.returned() || !errors.Is(second.err, context.Canceled) {
-			t.Fatalf("the second returned %v with %v, want context.Canceled", second.returned(), second.err)
+			t.Fatalf("the second returned %v with %v, want context.Canceled", second.returned(),
+				second.err)
 		}
 		if third.returned() {
 			t.Fatal("the third was granted while the first holds")
@@ -202,8 +204,14 @@ func TestCancel(t *testing.T) {
 	}{
 		{"before the create is served", func(w *world) { w.send() }},
 		{"after the create, before its reply", func(w *world) { w.serve(1) }},
-		{"while the connection is down", func(w *world) { w.serve(1); w.cluster.Cut(w.client(1).Link) }},
-		{"after a create that was lost", func(w *world) { w.send(); w.cluster.Cut(w.client(1).Link) }},
+		{
+			"while the connection is down",
+			func(w *world) { w.serve(1); w.cluster.Cut(w.client(1).Link) },
+		},
+		{
+			"after a create that was lost",
+			func(w *world) { w.send(); w.cluster.Cut(w.client(1).Link) },
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
@@ -213,7 +221,8 @@ func TestCancel(t *testing.T) {
 				cancel(cause)
 				w.flow()
 				if !c.returned() || c.err != cause {
-					t.Fatalf("Lock returned %v with %v, want the cause at once", c.returned(), c.err)
+					t.Fatalf("Lock returned %v with %v, want the cause at once", c.returned(),
+						c.err)
 				}
 				if w.client(1).Down() {
 					w.cluster.Heal(w.client(1).Link)
@@ -668,7 +677,8 @@ func TestClientClosedByHolder(t *testing.T) {
 				if tc.session {
 					client = w.session(1)
 				}
-				lease := w.take(background, must(lock.NewMutex(client, "/lock", sessionTimeout)).Lock)
+				lease := w.take(background,
+					must(lock.NewMutex(client, "/lock", sessionTimeout)).Lock)
 				w.pass(tc.held)
 				go w.client(1).Close()
 				w.flow()
@@ -860,7 +870,8 @@ func TestLostOnSilence(t *testing.T) {
 			}
 		}()
 		<-lease.Done()
-		if after := time.Since(began); after >= sessionTimeout || !errors.Is(lease.Err(), lock.ErrLost) {
+		if after := time.Since(began); after >= sessionTimeout ||
+			!errors.Is(lease.Err(), lock.ErrLost) {
 			t.Errorf("the lease ended after %v with %v, want ErrLost before %v", after, lease.Err(),
 				sessionTimeout)
 		}

@@ -12,8 +12,8 @@ import (
 type kind uint8
 
 const (
-	// it waits for everybody, and its node's data are changed when it gives the lock back, and never
-	// else
+	// it waits for everybody, and its node's data are changed when it gives the lock back, and
+	// never else
 	exclusive kind = iota
 	writer         // it waits for everybody, and can become shared
 	shared         // it does not wait for those of its kind

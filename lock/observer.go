@@ -20,8 +20,8 @@ type Event struct {
 	Path string // of the lock
 	Node string // the contender's, empty while it has none
 
-	// Context is that of the call that sent the contender, with its values but without its end. Traces
-	// find their parent there.
+	// Context is that of the call that sent the contender, with its values but without its end.
+	// Traces find their parent there.
 	Context context.Context
 
 	Token int64 // of Granted, Ended and Revoked
@@ -30,8 +30,8 @@ type Event struct {
 	Ahead int
 	// of Granted and Failed: since Lock was called; of Ended: since the lock was granted
 	Elapsed time.Duration
-	// of Retried and Abandoned: what failed; of Failed: why; of Ended: why the lock was lost, nil if
-	// it was unlocked
+	// of Retried and Abandoned: what failed; of Failed: why; of Ended: why the lock was lost, nil
+	// if it was unlocked
 	Err error
 }
 
@@ -77,7 +77,8 @@ func (o logObserver) Observe(e Event) {
 	case Failed:
 		attributes = append(attributes, slog.Duration("elapsed", e.Elapsed))
 	case Granted, Ended:
-		attributes = append(attributes, slog.Int64("token", e.Token), slog.Duration("elapsed", e.Elapsed))
+		attributes = append(attributes, slog.Int64("token", e.Token),
+			slog.Duration("elapsed", e.Elapsed))
 	}
 	if e.Err != nil {
 		if e.Kind != Failed {

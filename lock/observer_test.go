@@ -78,7 +78,8 @@ func TestObserver(t *testing.T) {
 		if e := waiting.events[2]; e.Token != c.lease.Token() || e.Elapsed < time.Second {
 			t.Errorf("%+v", e)
 		}
-		if e := holding.events[2]; e.Token != lease.Token() || e.Elapsed < time.Second || e.Err != nil {
+		if e := holding.events[2]; e.Token != lease.Token() || e.Elapsed < time.Second ||
+			e.Err != nil {
 			t.Errorf("%+v", e)
 		}
 		w.watch()
@@ -135,7 +136,8 @@ func TestObserverOfAttemptsInVain(t *testing.T) {
 		w.begin(ctx, m.Lock)
 		w.pass(1500 * time.Millisecond)
 		seen.want(t, lock.Queued, lock.Waiting, lock.Failed, lock.Removed)
-		if e := seen.events[2]; e.Err == nil || e.Err.Error() != "no time" || e.Elapsed != time.Second ||
+		if e := seen.events[2]; e.Err == nil || e.Err.Error() != "no time" ||
+			e.Elapsed != time.Second ||
 			e.Context.Value(contextKey{}) != 7 || e.Context.Err() != nil {
 			t.Errorf("%+v", e)
 		}

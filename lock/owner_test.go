@@ -19,7 +19,8 @@ func TestReentrant(t *testing.T) {
 		before := w.requests(1, "")
 		derived, cancel := context.WithTimeout(owner, time.Second)
 		defer cancel()
-		leases = append(leases, w.take(derived, a.Lock), w.take(owner, b.Lock), w.take(owner, b.TryLock))
+		leases = append(leases, w.take(derived, a.Lock), w.take(owner, b.Lock),
+			w.take(owner, b.TryLock))
 		if got := w.requests(1, "") - before; got != 0 {
 			t.Errorf("to enter again took %d requests, want none", got)
 		}
@@ -27,7 +28,8 @@ func TestReentrant(t *testing.T) {
 		for i, lease := range leases {
 			w.wantWaiting(waiter)
 			if lease.Token() != leases[0].Token() || lease.Err() != nil {
-				t.Errorf("lease %d: token %d, error %v, want token %d", i, lease.Token(), lease.Err(),
+				t.Errorf("lease %d: token %d, error %v, want token %d", i, lease.Token(),
+					lease.Err(),
 					leases[0].Token())
 			}
 			w.unlock(lease)
@@ -147,14 +149,16 @@ func TestOwnerLoses(t *testing.T) {
 		again := w.start(owner, m)
 		w.wantWaiting(again)
 		for _, l := range []*lock.Lease{a, b} {
-			if err := w.do(func() error { return l.Unlock(background) }); !errors.Is(err, lock.ErrLost) {
+			if err := w.do(func() error { return l.Unlock(background) }); !errors.Is(err,
+				lock.ErrLost) {
 				t.Errorf("Unlock: %v, want ErrLost", err)
 			}
 		}
 		w.wantWaiting(again)
 		w.unlock(rival)
 		w.wantGranted(again)
-		once := w.take(owner, m.Lock) // The unlocks of what was lost do not count for what is held now.
+		// The unlocks of what was lost do not count for what is held now.
+		once := w.take(owner, m.Lock)
 		w.unlock(again.lease)
 		w.wantNodes(1)
 		w.unlock(once)

@@ -10,8 +10,8 @@ import (
 type Participant struct {
 	Node    string // the path of its node
 	Session int64  // of the client that made the node
-	// the transaction that made the node; its fencing token is no higher, those of all behind it are
-	// higher than that token
+	// the transaction that made the node; its fencing token is no higher, those of all behind it
+	// are higher than that token
 	Created  int64
 	Metadata string // as given by WithMetadata
 	Shared   bool   // it reads, or has a place in a semaphore
@@ -68,7 +68,8 @@ func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participa
 		p := Participant{
 			Node: q.at(e.name), Session: stat.EphemeralOwner, Created: stat.Czxid,
 			Metadata: content.Metadata,
-			Shared:   !e.kind.alone() || content.Shared, Revoked: slices.Contains(asked.Revoked, e.name),
+			Shared:   !e.kind.alone() || content.Shared, Revoked: slices.Contains(asked.Revoked,
+				e.name),
 		}
 		p.Turn = len(participants) <= r.spare || p.Shared && e.kind != slot && !writers
 		writers = writers || !p.Shared

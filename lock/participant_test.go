@@ -107,7 +107,8 @@ func TestForeignData(t *testing.T) {
 
 func TestRevoke(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
-		m := must(lock.NewMutex(w.client(1), "/lock", sessionTimeout, lock.WithMetadata("the first")))
+		m := must(lock.NewMutex(w.client(1), "/lock", sessionTimeout,
+			lock.WithMetadata("the first")))
 		lease := w.take(background, m.Lock)
 		waiter := w.start(background, w.mutex(2))
 		w.watch()
@@ -124,7 +125,8 @@ func TestRevoke(t *testing.T) {
 		if lease.Err() != nil {
 			t.Errorf("the lease has ended: %v", lease.Err())
 		}
-		w.wantParticipants(m.Participants, "the first shared=false turn=true", " shared=false turn=false")
+		w.wantParticipants(m.Participants, "the first shared=false turn=true",
+			" shared=false turn=false")
 		w.unlock(lease)
 		w.wantGranted(waiter)
 		select {
@@ -133,7 +135,8 @@ func TestRevoke(t *testing.T) {
 		default:
 		}
 		w.unlock(waiter.lease)
-		if err := w.do(func() error { return m.Revoke(background) }); !errors.Is(err, lock.ErrNotHeld) {
+		if err := w.do(func() error { return m.Revoke(background) }); !errors.Is(err,
+			lock.ErrNotHeld) {
 			t.Errorf("Revoke of a free lock: %v, want ErrNotHeld", err)
 		}
 	})
@@ -229,7 +232,11 @@ func TestParticipantsIsCancelled(t *testing.T) {
 func TestForeignDataInTheDirectory(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
-		w.do(func() error { _, err := w.client(2).Set("/lock", []byte("10.0.0.1"), -1); return err })
+		w.do(func() error {
+			_, err := w.client(2).Set("/lock", []byte("10.0.0.1"),
+				-1)
+			return err
+		})
 		err := w.do(func() error { return w.mutex(2).Revoke(background) })
 		if err == nil || !strings.Contains(err.Error(), "/lock") {
 			t.Errorf("Revoke: %v, want an error that names the directory", err)
@@ -319,7 +326,8 @@ func TestWatchOfTheDirectoryIsKept(t *testing.T) {
 			before := gets()
 			lease = w.acquire(m)
 			w.watch()
-			if want := 2 - min(i, 1); gets()-before != want { // its own node, and at first the directory
+			// its own node, and at first the directory
+			if want := 2 - min(i, 1); gets()-before != want {
 				t.Errorf("holder %d has set %d watches, want %d", i+1, gets()-before, want)
 			}
 		}

@@ -131,7 +131,8 @@ func TestGuess(t *testing.T) {
 			// Each has given the lock back twice, and asked for it as often.
 			for client := 1; client <= 3; client++ {
 				if got := r.requests(client, "") - before[client]; got != 2*3 {
-					t.Errorf("past %d: c%d took %d requests for each turn, want 3", past, client, got/2)
+					t.Errorf("past %d: c%d took %d requests for each turn, want 3", past, client,
+						got/2)
 				}
 			}
 			if len(r.waits) != 6 {
@@ -139,7 +140,8 @@ func TestGuess(t *testing.T) {
 			}
 			for _, e := range r.waits {
 				if e.Ahead != 0 {
-					t.Errorf("past %d: %d are said to be ahead, which nobody can know", past, e.Ahead)
+					t.Errorf("past %d: %d are said to be ahead, which nobody can know", past,
+						e.Ahead)
 				}
 			}
 		})
@@ -218,7 +220,10 @@ func TestGuessIsWrong(t *testing.T) {
 		{"numbers leap, as somebody has made many nodes at once", 3, 1000, func(r *ring) {
 			var leap []any
 			for range 100 {
-				leap = append(leap, &zk.CreateRequest{Path: "/lock/other", Acl: zk.WorldACL(zk.PermAll)},
+				leap = append(leap, &zk.CreateRequest{
+					Path: "/lock/other",
+					Acl:  zk.WorldACL(zk.PermAll),
+				},
 					&zk.DeleteRequest{Path: "/lock/other", Version: -1})
 			}
 			client := r.leave()
@@ -307,7 +312,12 @@ func TestGuessNoMore(t *testing.T) {
 			lease := w.acquire(mutexes[4])
 			var waiters []*call
 			// each behind another every time
-			for _, i := range [][]int{{0, 1, 2, 3}, {1, 3, 0, 2}, {2, 0, 3, 1}, {3, 2, 1, 0}}[round%4] {
+			for _, i := range [][]int{
+				{0, 1, 2, 3},
+				{1, 3, 0, 2},
+				{2, 0, 3, 1},
+				{3, 2, 1, 0},
+			}[round%4] {
 				waiters = append(waiters, w.start(background, mutexes[i]))
 				w.flow()
 			}
@@ -322,7 +332,8 @@ func TestGuessNoMore(t *testing.T) {
 		for client := 1; client <= 4; client++ {
 			if lists, watches := w.requests(client, "children"),
 				w.requests(client, "get+watch"); lists != rounds || watches != rounds+1 {
-				t.Errorf("c%d sent %d requests to list and %d to watch, want %d and %d", client, lists, watches,
+				t.Errorf("c%d sent %d requests to list and %d to watch, want %d and %d", client,
+					lists, watches,
 					rounds, rounds+1)
 			}
 		}
@@ -409,7 +420,8 @@ func TestGUIDAgain(t *testing.T) {
 				lease := w.acquire(m)
 				prefix := first[:len(first)-len("0123456789")]
 				if again := strings.HasPrefix(lease.Node(), prefix); again != tc.again {
-					t.Errorf("%s after %s: the GUID is used again: %v, want %v", lease.Node(), first, again,
+					t.Errorf("%s after %s: the GUID is used again: %v, want %v", lease.Node(),
+						first, again,
 						tc.again)
 				}
 				w.unlock(lease)
@@ -473,7 +485,8 @@ func TestGuessOverSockets(t *testing.T) {
 			waits := make(chan struct{}, 3)
 			var waiting sync.Map // the nodes of which that was told
 			for range 3 {
-				mutexes = append(mutexes, s.mutex(openSession(t, s.address, behaviourTimeout, dial), "/steady",
+				mutexes = append(mutexes, s.mutex(openSession(t, s.address, behaviourTimeout, dial),
+					"/steady",
 					lock.WithObserver(observerFunc(func(e lock.Event) {
 						if e.Kind != lock.Waiting {
 							return

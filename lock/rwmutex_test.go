@@ -17,7 +17,8 @@ func (w *world) rwmutex(client int) *lock.RWMutex {
 
 func TestReadersTogether(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
-		first, second := w.take(background, w.rwmutex(1).RLock), w.take(background, w.rwmutex(2).RLock)
+		first, second := w.take(background, w.rwmutex(1).RLock),
+			w.take(background, w.rwmutex(2).RLock)
 		if got := w.requests(2, ""); got != 2 {
 			t.Errorf("a reader behind a reader took %d requests, want 2", got)
 		}
@@ -75,7 +76,8 @@ func TestDowngrade(t *testing.T) {
 		// The writer waits before it.
 		w.wantError(w.begin(background, w.rwmutex(4).TryRLock), lock.ErrNotAcquired)
 		if lease.Node() != node || lease.Token() != token || lease.Err() != nil {
-			t.Errorf("after the downgrade: node %s, token %d, error %v", lease.Node(), lease.Token(),
+			t.Errorf("after the downgrade: node %s, token %d, error %v", lease.Node(),
+				lease.Token(),
 				lease.Err())
 		}
 		w.pass(2 * sessionTimeout)

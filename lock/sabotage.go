@@ -32,8 +32,8 @@ const defectsPath = "lock/testdata/defects.txt"
 const (
 	// timeLimit is how long a test may take. Nearly all take a second or less.
 	timeLimit = 30 * time.Second
-	// buildLimit is how long other commands may take, and searchLimit one of the searches of search,
-	// which has no other limit.
+	// buildLimit is how long other commands may take, and searchLimit one of the searches of
+	// search, which has no other limit.
 	buildLimit, searchLimit = 4 * timeLimit, 20 * timeLimit
 )
 
@@ -176,7 +176,8 @@ func parse(content string) ([]defect, error) {
 			last = nil
 			defects = append(defects, defect{line: number, kind: keyword, name: rest})
 		case len(defects) == 0:
-			return nil, fmt.Errorf("%s:%d: %q stands before the first defect", defectsPath, number, line)
+			return nil, fmt.Errorf("%s:%d: %q stands before the first defect", defectsPath, number,
+				line)
 		case line == "hangs":
 			defects[len(defects)-1].hangs = true
 		case keyword == "in":
@@ -191,7 +192,8 @@ func parse(content string) ([]defect, error) {
 			last.old += line[1:] + "\n"
 			last.new += line[1:] + "\n"
 		default:
-			return nil, fmt.Errorf("%s:%d: %q is neither a keyword nor part of an edit", defectsPath, number,
+			return nil, fmt.Errorf("%s:%d: %q is neither a keyword nor part of an edit",
+				defectsPath, number,
 				line)
 		}
 	}
@@ -219,7 +221,8 @@ func passWithout(directory string, defects []defect) error {
 	}
 	output, err := testing(program, "-test.v", "-test.run="+tests+")$")
 	if err != nil {
-		return fmt.Errorf("without any defect: %w: %s", err, first(`(?m)^ +(\w+_test\.go:.*)$`, output))
+		return fmt.Errorf("without any defect: %w: %s", err, first(`(?m)^ +(\w+_test\.go:.*)$`,
+			output))
 	}
 	passed := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`(?m)^ *--- PASS: (.*) \([0-9.]+s\)$`).FindAllStringSubmatch(output, -1) {
@@ -278,7 +281,8 @@ const unfound = "not found"
 
 // search puts the defect in, and says how interlock check finds it, if it does. A panic counts.
 func (d defect) search(directory string) string {
-	defer os.RemoveAll(directory) // Programs and counterexamples of all defects would take gigabytes.
+	// Programs and counterexamples of all defects would take gigabytes.
+	defer os.RemoveAll(directory)
 	program, err := d.build(directory, "build", "./cmd/interlock")
 	if err != nil {
 		return "WRONG: " + err.Error()
@@ -318,10 +322,12 @@ func (d defect) build(directory string, arguments ...string) (program string, er
 	}
 	program = filepath.Join(directory, "program")
 	// The packages come last.
-	arguments = slices.Insert(arguments, len(arguments)-1, "-overlay", overlay, "-ldflags=-s -w", "-o",
+	arguments = slices.Insert(arguments, len(arguments)-1, "-overlay", overlay, "-ldflags=-s -w",
+		"-o",
 		program)
 	if output, err := command("go", arguments...); err != nil {
-		return "", fmt.Errorf("%s:%d: it does not compile: %v\n%s", defectsPath, d.line, err, output)
+		return "", fmt.Errorf("%s:%d: it does not compile: %v\n%s", defectsPath, d.line, err,
+			output)
 	}
 	return program, nil
 }
@@ -340,7 +346,8 @@ func (d defect) overlay(directory string) (string, error) {
 			texts[e.file] = "\n" + string(content)
 		}
 		if n := strings.Count(texts[e.file], "\n"+e.old); n != 1 || e.old == "" {
-			return "", fmt.Errorf("%s:%d: the old lines stand %d times in %s, and should once", defectsPath,
+			return "", fmt.Errorf("%s:%d: the old lines stand %d times in %s, and should once",
+				defectsPath,
 				e.line, n, e.file)
 		}
 		texts[e.file] = strings.Replace(texts[e.file], "\n"+e.old, "\n"+e.new, 1)

@@ -27,7 +27,8 @@ func TestSemaphore(t *testing.T) {
 		fourth := w.begin(background, w.semaphore(4, 2).Lock)
 		w.wantWaiting(third, fourth)
 		w.wantError(w.begin(background, w.semaphore(5, 2).TryLock), lock.ErrNotAcquired)
-		w.unlock(second) // The later holder goes first, and the one that waits longest gets its place.
+		// The later holder goes first, and the one that waits longest gets its place.
+		w.unlock(second)
 		w.wantGranted(third)
 		w.wantWaiting(fourth)
 		w.unlock(third.lease)
@@ -45,7 +46,8 @@ func TestSemaphoreKnowsNoOwner(t *testing.T) {
 		s := w.semaphore(1, 2)
 		first, second := w.take(owner, s.Lock), w.take(owner, s.Lock)
 		if first.Node() == second.Node() || first.Token() >= second.Token() {
-			t.Errorf("nodes %s and %s, tokens %d and %d", first.Node(), second.Node(), first.Token(),
+			t.Errorf("nodes %s and %s, tokens %d and %d", first.Node(), second.Node(),
+				first.Token(),
 				second.Token())
 		}
 		w.wantError(w.begin(owner, s.TryLock), lock.ErrNotAcquired)
@@ -104,7 +106,8 @@ func TestNewSemaphoreRefuses(t *testing.T) {
 		{"/lock", -1, "at least one place"},
 		{"lock", 1, `path "lock"`},
 	} {
-		if _, err := lock.NewSemaphore(&identified{}, tc.path, tc.places, time.Second); err == nil ||
+		if _, err := lock.NewSemaphore(&identified{}, tc.path, tc.places,
+			time.Second); err == nil ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("NewSemaphore(%q, %d): %v", tc.path, tc.places, err)
 		}

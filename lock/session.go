@@ -31,7 +31,8 @@ type SessionStatus string
 // What a session can be.
 const (
 	SessionConnected SessionStatus = "connected" // ZooKeeper has answered, and the session lives
-	SessionSuspended SessionStatus = "suspended" // the connection is lost, the session may come back
+	// the connection is lost, the session may come back
+	SessionSuspended SessionStatus = "suspended"
 	// it is over, or may be: whatever depended on it must stop
 	SessionLost SessionStatus = "lost"
 )

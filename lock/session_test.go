@@ -79,7 +79,8 @@ func TestSessionExpires(t *testing.T) {
 		w.cluster.Expire(old)
 		w.pass(3 * time.Second)
 		events := l.events
-		l.want(t, lock.SessionSuspended, lock.SessionConnected, lock.SessionSuspended, lock.SessionLost,
+		l.want(t, lock.SessionSuspended, lock.SessionConnected, lock.SessionSuspended,
+			lock.SessionLost,
 			lock.SessionConnected)
 		if lost := events[3]; lost.ID != old || !errors.Is(lost.Err, lock.ErrSessionLost) {
 			t.Errorf("lost: %+v, want session %#x and why", lost, old)
@@ -273,7 +274,8 @@ func TestSessionDo(t *testing.T) {
 			client.id = tc.after
 			return tc.err
 		})
-		if errors.Is(err, lock.ErrSessionLost) != tc.lost || tc.err != nil && !errors.Is(err, tc.err) ||
+		if errors.Is(err, lock.ErrSessionLost) != tc.lost || tc.err != nil &&
+			!errors.Is(err, tc.err) ||
 			err != nil && !tc.lost && tc.err == nil {
 			t.Errorf("%+v: %v", tc, err)
 		}
@@ -371,7 +373,8 @@ func TestSessionNewsOutOfOrder(t *testing.T) {
 		inWorld(t, 2, func(w *world) {
 			holder := w.acquire(w.guid(1, digits[0]))
 			session := lock.NewSession(w.client(2), w.client(2).Events(), timeout)
-			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)}, 16)))
+			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)},
+				16)))
 			c := w.begin(background, must(lock.NewMutex(session, "/lock", timeout, random)).Lock)
 			// It watches its node, and has not looked at it lately.
 			w.pass(timeout/10 + 100*time.Millisecond)

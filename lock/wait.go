@@ -45,8 +45,8 @@ func (c *contender) listBlockers() ([]entry, error) {
 		switch e := &entries[i]; {
 		case e.name == mine.name:
 		case e.guid == c.guid:
-			// A second node of this contender: a request that was taken for lost has been carried out after
-			// all.
+			// A second node of this contender: a request that was taken for lost has been carried
+			// out after all.
 			if err := c.delete(c.at(e.name)); err != nil {
 				return nil, err
 			}
@@ -179,8 +179,8 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			standing = append(standing, blocker)
 			continue
 		}
-		// Get and not Exists, which would leave a watch behind on a node that is gone and never comes
-		// back.
+		// Get and not Exists, which would leave a watch behind on a node that is gone and never
+		// comes back.
 		data, stat, events, err := c.client.GetW(c.at(blocker.name))
 		if isNoNode(err) {
 			continue
@@ -189,7 +189,8 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			return nil, err
 		}
 		if c.czxid != 0 && stat.Czxid > c.czxid {
-			// Another node of the same name, which was made since the listing, behind this contender.
+			// Another node of the same name, which was made since the listing, behind this
+			// contender.
 			continue
 		}
 		if c.rule.kind == shared && parseRecord(data).Shared {
@@ -252,9 +253,9 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	delete(c.registry, blocker.name)
 	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive &&
 		countsChildren(blocker.number) {
-		// It had the lock, so that nobody stood before it, and has given it back: see giveWay. Where
-		// numbers are handed out again, the event may as well be about another node of the same name,
-		// which came behind while the connection was down.
+		// It had the lock, so that nobody stood before it, and has given it back: see giveWay.
+		// Where numbers are handed out again, the event may as well be about another node of the
+		// same name, which came behind while the connection was down.
 		return blockers[which+1:], nil
 	}
 	if event.Type != zk.EventNodeDeleted {

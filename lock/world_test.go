@@ -54,9 +54,13 @@ func inOldWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(history.Log)
-		w := &world{t: t, log: log, began: time.Now(), servers: servers, cluster: simzk.New(simzk.Config{
-			SessionTimeout: sessionTimeout, Settle: synctest.Wait, Servers: servers, Lag: servers > 1,
-		}, log)}
+		w := &world{
+			t: t, log: log, began: time.Now(), servers: servers,
+			cluster: simzk.New(simzk.Config{
+				SessionTimeout: sessionTimeout, Settle: synctest.Wait, Servers: servers,
+				Lag: servers > 1,
+			}, log),
+		}
 		for range clients {
 			w.clients = append(w.clients, w.cluster.Connect())
 		}

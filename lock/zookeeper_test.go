@@ -181,7 +181,8 @@ func BenchmarkZooKeeper(b *testing.B) {
 				ctx, cancel := context.WithCancel(background)
 				defer cancel()
 				mutex := newMutexRival(b, "Mutex", "/mutex", address, contenders, background)
-				cancellable := newMutexRival(b, "cancellable", "/cancellable", address, contenders, ctx)
+				cancellable := newMutexRival(b, "cancellable", "/cancellable", address, contenders,
+					ctx)
 				theirs := newLockRival(b, address, contenders)
 				rivals := []*rival{mutex, cancellable, theirs}
 				for _, r := range rivals {
@@ -201,7 +202,8 @@ func BenchmarkZooKeeper(b *testing.B) {
 				mutex.report(b)
 				theirs.report(b)
 				b.ReportMetric(theirs.elapsed.Seconds()/mutex.elapsed.Seconds(), "×")
-				b.ReportMetric(theirs.elapsed.Seconds()/cancellable.elapsed.Seconds(), "×cancellable")
+				b.ReportMetric(theirs.elapsed.Seconds()/cancellable.elapsed.Seconds(),
+					"×cancellable")
 				b.ReportMetric(0, "ns/op")
 			})
 	}

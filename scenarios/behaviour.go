@@ -26,7 +26,8 @@ func behaviour(shown []uint64, events []history.Event) []uint64 {
 	other := uint64(0)                      // the last that has reached another process than that
 	for i := range events {
 		e := &events[i]
-		if e.Kind != history.Reply && e.Kind != history.WatchEvent && e.Kind != history.SessionState {
+		if e.Kind != history.Reply && e.Kind != history.WatchEvent &&
+			e.Kind != history.SessionState {
 			continue
 		}
 		sort := mix(uint64(e.Kind), xxhash.Sum64String(e.Op))

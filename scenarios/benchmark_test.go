@@ -120,7 +120,8 @@ func BenchmarkServers(b *testing.B) {
 		b.ReportMetric(0, "ns/op") // which would mix the sizes
 		perStep := func(size int) float64 { return spent[size].Seconds() / float64(steps[size]) }
 		for size, servers := range sizes {
-			b.ReportMetric(float64(b.N)/spent[size].Seconds(), fmt.Sprintf("schedules/s-on-%d", servers))
+			b.ReportMetric(float64(b.N)/spent[size].Seconds(), fmt.Sprintf("schedules/s-on-%d",
+				servers))
 			if size > 0 {
 				b.ReportMetric(perStep(size)/perStep(0), fmt.Sprintf("×step-on-%d", servers))
 			}

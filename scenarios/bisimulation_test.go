@@ -97,7 +97,9 @@ func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bo
 			}
 			now.see(&result.Events[i])
 			if i+1 < len(result.Events) && result.Events[i+1].Kind == history.WatchFired {
-				continue // The order in which one write fires watches of different processes decides nothing.
+				// The order in which one write fires watches of different processes decides
+				// nothing.
+				continue
 			}
 			all[now.String()] = true
 		}
@@ -180,7 +182,8 @@ func TestLikenessLosesNothing(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
-				e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
+				e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles,
+					tc.plan)}
 				e.Scenario.Servers = tc.servers
 				// What is left out depends on the way to a state, and so do pictures.
 				e.NoReduction = tc.plan != "none"
@@ -195,9 +198,11 @@ func TestLikenessLosesNothing(t *testing.T) {
 					t.Errorf("%d pictures, want %d", len(got), len(want))
 				}
 				// A memory knows of other processes too.
-				if r.States > apart.States+apart.States/10 || r.LocalHistories > apart.LocalHistories+
-					apart.LocalHistories/10 {
-					t.Errorf("%d states and %d pasts, and %d and %d where all pasts are told apart", r.States,
+				if r.States > apart.States+apart.States/10 ||
+					r.LocalHistories > apart.LocalHistories+
+						apart.LocalHistories/10 {
+					t.Errorf("%d states and %d pasts, and %d and %d where all pasts are told apart",
+						r.States,
 						r.LocalHistories, apart.States, apart.LocalHistories)
 				}
 			})
@@ -276,7 +281,8 @@ func TestSearchesLeaveFewGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
 	r := e.Run(context.Background(), t)
 	if left := runtime.NumGoroutine() - before; !r.Complete || left > 220 {
-		t.Errorf("%d goroutines are left after %d pasts, complete %v", left, r.LocalHistories, r.Complete)
+		t.Errorf("%d goroutines are left after %d pasts, complete %v", left, r.LocalHistories,
+			r.Complete)
 	}
 }
 

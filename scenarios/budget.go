@@ -27,7 +27,8 @@ func (l *loop) phaseOf(step Step) faults.Phase {
 	}
 	one, other := int(-step.Process)-1, int(step.Peer)-1
 	for _, p := range l.processes {
-		if server := p.link.ServerIndex(); p.link.Connected() && (server == one || server == other) &&
+		if server := p.link.ServerIndex(); p.link.Connected() &&
+			(server == one || server == other) &&
 			!p.done() {
 			return p.phase()
 		}

@@ -30,7 +30,10 @@ const (
 )
 
 func newCachedExecutor(scenario *Scenario, t *testing.T) *cachedExecutor {
-	return &cachedExecutor{scenario: scenario, cache: newReplayCache(scenario, t), real: NewRunner(t)}
+	return &cachedExecutor{
+		scenario: scenario, cache: newReplayCache(scenario, t),
+		real: NewRunner(t),
+	}
 }
 
 // run performs a run, from a snapshot on unless that is nil, and abandons it when the context ends.
@@ -50,7 +53,10 @@ func (h *cachedExecutor) run(ctx context.Context, runner *Runner, strategy Strat
 	if result.Pruned {
 		end = result.Steps
 	}
-	played := h.real.runWithin(ctx, h.scenario, &replayTo{Replay{Deviations: result.Deviations}, end})
+	played := h.real.runWithin(ctx, h.scenario, &replayTo{
+		Replay{Deviations: result.Deviations},
+		end,
+	})
 	if played.cancelled {
 		return played
 	}

@@ -26,8 +26,8 @@ type Campaign struct {
 	Seed      uint64
 	Schedules int           // how many at most; 0 for no bound
 	Budget    time.Duration // for how long at most; 0 for no bound
-	// end, with the chunk under way, once there are so many distinct states, up to StatesMax; 0 for no
-	// bound
+	// end, with the chunk under way, once there are so many distinct states, up to StatesMax; 0 for
+	// no bound
 	States   int
 	Workers  int    // how many run at the same time; 0 for 1
 	Strategy string // one of [StrategyNames]; [PortfolioStrategy] unless set
@@ -35,8 +35,8 @@ type Campaign struct {
 	// where faults must have landed for the campaign to say anything
 	RequiredCoverage []faults.CoverageCell
 
-	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine at
-	// a time and must not keep the report.
+	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine
+	// at a time and must not keep the report.
 	Progress func(*Report)
 
 	factory StrategyFactory
@@ -61,7 +61,8 @@ type Report struct {
 
 	// of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
 	Totals Totals
-	// the first schedule that broke what the lock does not promise there: see [Scenario.OutOfContract]
+	// the first schedule that broke what the lock does not promise there: see
+	// [Scenario.OutOfContract]
 	OutOfContract          *Failure
 	OutOfContractSchedules int // how many schedules have
 	// schedules that ended at a bound of time or steps while requests were under way; see [Result]
@@ -74,16 +75,17 @@ type Report struct {
 	Nondeterministic *Nondeterminism // a schedule that did not run the same way twice
 
 	// Of an exhaustive search.
-	Exhaustive      bool
-	Complete        bool   // there is no schedule left; see Reach
-	Granted         bool   // somebody was granted the lock in a schedule
-	FairSuffixes    bool   // the fair phase was begun in every state
-	Scope           string // of a complete search: what it has gone through; see [Exhaustive]
-	LocalHistories  int    // of processes that the search has met; 0 of a live search
-	Validated       int    // schedules that were performed for real, to see that they come to the same
-	MemoryExhausted bool   // the bound by memory was reached
-	Unsaved         error  // why the checkpoint could not be written or removed
-	Transitions     int    // steps from one state to another
+	Exhaustive     bool
+	Complete       bool   // there is no schedule left; see Reach
+	Granted        bool   // somebody was granted the lock in a schedule
+	FairSuffixes   bool   // the fair phase was begun in every state
+	Scope          string // of a complete search: what it has gone through; see [Exhaustive]
+	LocalHistories int    // of processes that the search has met; 0 of a live search
+	// schedules that were performed for real, to see that they come to the same
+	Validated       int
+	MemoryExhausted bool  // the bound by memory was reached
+	Unsaved         error // why the checkpoint could not be written or removed
+	Transitions     int   // steps from one state to another
 	// all schedules were run that deviate from the default policy at most so often; of a search by
 	// deviations
 	Deviations int
@@ -113,8 +115,8 @@ type Failure struct {
 const (
 	// chunkSchedules is how many schedules a worker takes at a time.
 	chunkSchedules = 64
-	// StatesMax is how many states a campaign counts, which bounds the memory that it takes for that
-	// to 16 MB.
+	// StatesMax is how many states a campaign counts, which bounds the memory that it takes for
+	// that to 16 MB.
 	StatesMax = 1 << 20
 	// historiesMax bounds the memory that counting distinct histories takes, to 2 MB.
 	historiesMax = 1 << 17
@@ -258,7 +260,8 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		failed := c.judge(outcome, schedule, result)
 		switch {
 		case failed: // What was found is made sure of, however little time is left.
-			outcome.nondet = runner.again(context.Background(), &c.Scenario, schedule, c.strategy(schedule),
+			outcome.nondet = runner.again(context.Background(), &c.Scenario, schedule,
+				c.strategy(schedule),
 				result)
 		case schedule == first:
 			outcome.nondet = runner.again(ctx, &c.Scenario, schedule, c.strategy(schedule), result)

@@ -98,7 +98,8 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 					t.Errorf("the campaign came to\n%s, want\n%s", got, want)
 				}
 				if !r.Interrupted || r.Schedules != tc.schedules {
-					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted, r.Schedules,
+					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted,
+						r.Schedules,
 						tc.schedules)
 				}
 				if left := bubbled() - before; left != 0 {
@@ -117,8 +118,9 @@ func TestAbandonedRunsEnd(t *testing.T) {
 		}
 		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 			c := &scenarios.Campaign{Scenario: *scenario(s, 3, 2, 2), Seed: 1}
-			if c.Scenario.Client = client; c.Scenario.Validate() != nil || client == scenarios.Real &&
-				simzk.RaceDetector {
+			if c.Scenario.Client = client; c.Scenario.Validate() != nil ||
+				client == scenarios.Real &&
+					simzk.RaceDetector {
 				continue
 			}
 			t.Run(fmt.Sprint(s.Name, " ", client), func(t *testing.T) {
@@ -126,7 +128,8 @@ func TestAbandonedRunsEnd(t *testing.T) {
 				for _, call := range []int64{1, 4, 7, 15, 22, 37, 60} {
 					var ctx context.Context
 					ctx, c.Scenario.Subject, _ = inCall(s, call)
-					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil && !r.Interrupted {
+					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil &&
+						!r.Interrupted {
 						t.Errorf("call %d: not interrupted, after %d schedules", call, r.Schedules)
 					}
 				}
@@ -142,7 +145,8 @@ func TestAbandonedRunsEnd(t *testing.T) {
 func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	const ahead = 64 // is where the second worker begins
 	first := 0       // gets the lock
-	c := &scenarios.Campaign{Scenario: *scenario(granting(func(process int) { first = process }), 2, 1,
+	c := &scenarios.Campaign{Scenario: *scenario(granting(func(process int) { first = process }), 2,
+		1,
 		0), Workers: 2, Strategy: scenarios.RandomStrategy}
 	winner := func(schedule int) int {
 		scenarios.NewRunner(t).Run(&c.Scenario, scenarios.NewRandom(c.Seed, schedule))
@@ -169,7 +173,8 @@ func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	})
 	r := c.Run(ctx, t)
 	if r.Failure == nil || r.Failure.Schedule != ahead || r.Schedules != 1 || !r.Interrupted {
-		t.Errorf("failure %+v in %d schedules, interrupted %v", r.Failure, r.Schedules, r.Interrupted)
+		t.Errorf("failure %+v in %d schedules, interrupted %v", r.Failure, r.Schedules,
+			r.Interrupted)
 	}
 }
 
@@ -188,7 +193,8 @@ func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 			return unlock(ctx)
 		}
 	})
-	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Schedules != 0 ||
+	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx,
+		t); r.Schedules != 0 ||
 		!r.Interrupted {
 		t.Errorf("interrupted %v after %d schedules", r.Interrupted, r.Schedules)
 	}
@@ -207,7 +213,8 @@ func TestPanicBeforeTheVerdict(t *testing.T) {
 			panic("on purpose")
 		}
 	})
-	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx, t); r.Failure == nil ||
+	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx,
+		t); r.Failure == nil ||
 		r.Schedules != 1 {
 		t.Errorf("failure %v after %d schedules", r.Failure, r.Schedules)
 	}
@@ -235,8 +242,9 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 		}}}
 		s.Claims = []history.Property{history.ServerMutualExclusion}
 		r := (&scenarios.Campaign{Scenario: *scenario(s, 1, 1, 0)}).Run(ctx, t)
-		if r.Failure == nil || always == (r.Nondeterministic != nil) || r.Schedules != 1 || !always &&
-			unlocks.Load() != 3 {
+		if r.Failure == nil || always == (r.Nondeterministic != nil) || r.Schedules != 1 ||
+			!always &&
+				unlocks.Load() != 3 {
 			t.Errorf("always %v: failure %+v, nondeterminism %v in %d schedules", always, r.Failure,
 				r.Nondeterministic, r.Schedules)
 		}
@@ -265,7 +273,8 @@ func TestShrinkEndsWithinARun(t *testing.T) {
 	shrunk, deviations := scenarios.NewRunner(t).Shrink(ctx, *s, nil, signature)
 	if calls.Load() >= call+clients || shrunk.Clients != clients || shrunk.Cycles != cycles ||
 		len(deviations) != 0 {
-		t.Errorf("%d calls, shrunk to %v with %d deviations", calls.Load(), &shrunk, len(deviations))
+		t.Errorf("%d calls, shrunk to %v with %d deviations", calls.Load(), &shrunk,
+			len(deviations))
 	}
 }
 
@@ -307,7 +316,8 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 				}
 				ctx, subject, calls := inCall(subjects.Textbook(), call)
 				e.Scenario.Subject = subject
-				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil || r.Nondeterministic != nil {
+				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil ||
+					r.Nondeterministic != nil {
 					t.Fatal(r.Unsaved, r.Failure, r.Nondeterministic)
 				}
 				if !r.Interrupted {
@@ -322,11 +332,14 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 				}
 			}
 			if interrupted < 3 || runs != whole.Schedules {
-				t.Errorf("interrupted %d times in %d runs, want %d", interrupted, runs, whole.Schedules)
+				t.Errorf("interrupted %d times in %d runs, want %d", interrupted, runs,
+					whole.Schedules)
 			}
-			if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps ||
+			if r.Digest != whole.Digest || r.Schedules != whole.Schedules ||
+				r.Steps != whole.Steps ||
 				r.States != whole.States ||
-				r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage ||
+				r.Transitions != whole.Transitions || r.Depth != whole.Depth ||
+				r.Coverage != whole.Coverage ||
 				r.Scope != whole.Scope {
 				t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
 			}

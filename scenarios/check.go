@@ -67,7 +67,8 @@ func Check(t *testing.T, scenario Scenario) {
 			t.Fatalf("%s, which counts from the directory of the package: %v", replayVariable, err)
 		}
 		if !replayInTest(t, &scenario, path) {
-			t.Fatalf("%s: none of its decisions can happen any more; it says nothing of this lock", path)
+			t.Fatalf("%s: none of its decisions can happen any more; it says nothing of this lock",
+				path)
 		}
 		return
 	}
@@ -99,19 +100,22 @@ func Check(t *testing.T, scenario Scenario) {
 	case report.Failure != nil:
 		failWith(t, campaign, report.Failure, short, corpus)
 	case report.Interrupted:
-		t.Fatalf("%v, seed %d: the test may not take longer; nothing was found in the %d schedules "+
+		t.Fatalf("%v, seed %d: the test may not take longer; nothing was found in the %d "+
+			"schedules "+
 			"until now: ask for less, or give go test a longer -timeout",
 			&campaign.Scenario, campaign.Seed, report.Schedules)
 	case report.Totals.Unknown > 0:
 		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable",
 			&campaign.Scenario, campaign.Seed, report.Totals.Unknown)
 	case len(campaign.NeverReached(report)) > 0:
-		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the lock: %s",
+		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the "+
+			"lock: %s",
 			&campaign.Scenario, campaign.Seed,
 			strings.Join(campaign.NeverReached(report), "; "))
 	}
 	if why := neverHad(t, campaign, report); why != "" {
-		t.Fatalf("%v, seed %d: nobody has had the lock in any of %d schedules, so this says nothing of "+
+		t.Fatalf("%v, seed %d: nobody has had the lock in any of %d schedules, so this says "+
+			"nothing of "+
 			"it: %s", &campaign.Scenario, campaign.Seed,
 			report.Schedules, why)
 	}
@@ -134,7 +138,8 @@ func demandSound(t testing.TB, scenario *Scenario) {
 		t.Fatal(err)
 	}
 	if scenario.Client == Real && simzk.RaceDetector {
-		t.Skip("the real client does not do the same twice under the race detector: run this test " +
+		t.Skip("the real client does not do the same twice under the race detector: run this " +
+			"test " +
 			"without -race")
 	}
 }
@@ -165,7 +170,8 @@ func search(t *testing.T, c *Campaign) *Report {
 		return c.Run(ctx, t)
 	}
 	if c.Scenario.Client == Real {
-		t.Fatalf("%s: an exhaustive search needs to know what state a client is in, so it cannot be "+
+		t.Fatalf("%s: an exhaustive search needs to know what state a client is in, so it cannot "+
+			"be "+
 			"done with the real client", strategyVariable)
 	}
 	exhaustive := &Exhaustive{
@@ -195,17 +201,20 @@ func neverHad(t *testing.T, c *Campaign, r *Report) string {
 func summary(c *Campaign, r *Report) string {
 	if r.Exhaustive {
 		if r.Complete {
-			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s", r.Schedules,
+			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s",
+				r.Schedules,
 				r.Scope, r.reaches(&c.Scenario.Subject))
 		}
-		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is not "+
+		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is "+
+			"not "+
 			"complete", &c.Scenario, r.Schedules)
 		if r.MemoryExhausted {
 			text += ": it held as much memory as it may, which GOMEMLIMIT sets"
 		}
 		return text + unsettled(r)
 	}
-	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario, c.Seed,
+	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario,
+		c.Seed,
 		r.Schedules, r.Steps)
 	var untested []string
 	for _, p := range history.Properties() {
@@ -246,10 +255,12 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexam
 	}
 	directory, err := c.Write(corpus)
 	if err != nil {
-		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario), err)
+		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario),
+			err)
 	}
 	t.Fatalf("%v, seed %d: schedule %d fails; shortened to %v %s\n%s\ncounterexample %s\nreplay %s",
-		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario, stepList(c.Recording.Deviations),
+		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
+		stepList(c.Recording.Deviations),
 		c.Result.Describe(&scenario),
 		directory, c.ReplayBy(directory))
 }

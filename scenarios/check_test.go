@@ -146,12 +146,14 @@ func TestCheck(t *testing.T) {
 		"mended and replayed": {
 			[]string{"INTERLOCK_REPLAY=" + relative},
 			true,
-			relative + ": nothing is broken; recorded was progress: a process waits for the lock for ever\n",
+			relative + ": nothing is broken; recorded was progress: a process waits for the lock " +
+				"for ever\n",
 		},
 		"replayed otherwise": {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
 			false,
-			"other.json fails otherwise than recorded, which was progress: a process waits for the lock " +
+			"other.json fails otherwise than recorded, which was progress: a process waits for " +
+				"the lock " +
 				"for ever:\n",
 		},
 		"replayed past its end": {
@@ -194,12 +196,14 @@ func TestCheck(t *testing.T) {
 		"bad replay": {
 			[]string{"INTERLOCK_REPLAY=nosuch"},
 			false,
-			"INTERLOCK_REPLAY, which counts from the directory of the package: stat nosuch: no such file",
+			"INTERLOCK_REPLAY, which counts from the directory of the package: stat nosuch: no " +
+				"such file",
 		},
 	} {
 		if printed, passed := checked(t, directory, tc.environment...); passed != tc.passes ||
 			!strings.Contains(printed, tc.want) {
-			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want, printed)
+			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
+				printed)
 		}
 	}
 }
@@ -214,7 +218,8 @@ func TestCheckStrategy(t *testing.T) {
 		"all schedules": {
 			[]string{exhaustive, brokenVariable + "=alone"},
 			true,
-			" which are complete: all schedules of 1 clients × 1 cycles with at most these faults: any=1",
+			" which are complete: all schedules of 1 clients × 1 cycles with at most these " +
+				"faults: any=1",
 		},
 		"not all schedules": {
 			[]string{exhaustive, "INTERLOCK_SCHEDULES=50"},
@@ -229,7 +234,8 @@ func TestCheckStrategy(t *testing.T) {
 		"not all come to rest": {
 			[]string{exhaustive, brokenVariable + "=unsettled"},
 			true,
-			"which is not complete\n        1 schedules ended, by a bound of time or steps, while " +
+			"which is not complete\n        1 schedules ended, by a bound of time or steps, " +
+				"while " +
 				"requests were still under way",
 		},
 		"not all, by chance": {
@@ -257,7 +263,8 @@ func TestCheckStrategy(t *testing.T) {
 		}
 		if printed, passed := checked(t, t.TempDir(), tc.environment...); passed != tc.passes ||
 			!strings.Contains(printed, tc.want) {
-			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want, printed)
+			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
+				printed)
 		}
 	}
 }

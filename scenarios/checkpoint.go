@@ -136,7 +136,8 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 	}
 	var c checkpoint
 	if err := json.Unmarshal(content, &c); err != nil {
-		return fmt.Errorf("%s is not a checkpoint of Interlock, or not a whole one: %w", e.Checkpoint,
+		return fmt.Errorf("%s is not a checkpoint of Interlock, or not a whole one: %w",
+			e.Checkpoint,
 			err)
 	}
 	if err := e.fits(&c); err != nil {
@@ -150,7 +151,8 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 func (e *Exhaustive) fits(c *checkpoint) error {
 	switch {
 	case c.Format != checkpointFormat:
-		return fmt.Errorf("%s is not a checkpoint of Interlock: its format is %q, not %q", e.Checkpoint,
+		return fmt.Errorf("%s is not a checkpoint of Interlock: its format is %q, not %q",
+			e.Checkpoint,
 			c.Format, checkpointFormat)
 	case c.Version != checkpointVersion:
 		return fmt.Errorf("%s: version %d of the format, and this program reads only version %d",
@@ -159,10 +161,12 @@ func (e *Exhaustive) fits(c *checkpoint) error {
 		return fmt.Errorf("%s is of another search: %s. This one is: %s", e.Checkpoint, c.Search,
 			e.description())
 	case c.Fingerprint != e.fingerprint:
-		return fmt.Errorf("%s was written with another version of the lock or of Interlock: the same "+
+		return fmt.Errorf("%s was written with another version of the lock or of Interlock: the "+
+			"same "+
 			"schedule runs differently now", e.Checkpoint)
 	case c.Program != e.program:
-		return fmt.Errorf("%s was written by another build of the program, whose lock may have been "+
+		return fmt.Errorf("%s was written by another build of the program, whose lock may have "+
+			"been "+
 			"another", e.Checkpoint)
 	}
 	return nil
@@ -234,7 +238,8 @@ func (x *dfs) save(r *Report) error {
 		CutOff: r.CutOff, Unsettled: r.Unsettled,
 		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed),
 		Seen:    x.known(),
-		Unknown: r.Totals.Unknown, Granted: r.Granted, OutOfContractSchedules: r.OutOfContractSchedules,
+		Unknown: r.Totals.Unknown, Granted: r.Granted,
+		OutOfContractSchedules: r.OutOfContractSchedules,
 	}
 	if b := r.OutOfContract; b != nil {
 		c.OutOfContract = &outOfContractRecord{b.Schedule, b.Deviations}

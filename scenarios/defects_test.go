@@ -82,7 +82,8 @@ func leaks() scenarios.Subject {
 func misplaced() scenarios.Subject {
 	return subject("misplaced", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
-			_, err := p.Client.Create("/nowhere/node", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			_, err := p.Client.Create("/nowhere/node", nil, zk.FlagEphemeral,
+				zk.WorldACL(zk.PermAll))
 			return nil, err
 		}
 	})

@@ -33,10 +33,12 @@ func (l *loop) listEnabled() {
 	}
 	for _, link := range links {
 		if link.Down() {
-			enabled = append(enabled, EnabledStep{Step: Step{Kind: Heal, Process: int32(link.Process())}})
+			enabled = append(enabled,
+				EnabledStep{Step: Step{Kind: Heal, Process: int32(link.Process())}})
 		}
 		if link.Paused() {
-			enabled = append(enabled, EnabledStep{Step: Step{Kind: Resume, Process: int32(link.Process())}})
+			enabled = append(enabled,
+				EnabledStep{Step: Step{Kind: Resume, Process: int32(link.Process())}})
 		}
 	}
 	if l.linkFaults {
@@ -62,9 +64,10 @@ func (l *loop) appendServers(enabled []EnabledStep) []EnabledStep {
 		if age, ok := l.cluster.Applicable(server); ok {
 			enabled = append(enabled, EnabledStep{Step: onServer(Apply, server), Age: age})
 		}
-		// Once there are no more faults a majority is healed; a server that is down and not needed may
-		// stay so.
-		if !l.cluster.Up(server) && !(l.fair && l.cluster.HasLeader()) || l.cluster.Partitioned(server) {
+		// Once there are no more faults a majority is healed; a server that is down and not needed
+		// may stay so.
+		if !l.cluster.Up(server) && !(l.fair && l.cluster.HasLeader()) ||
+			l.cluster.Partitioned(server) {
 			enabled = append(enabled, EnabledStep{Step: onServer(Heal, server)})
 		}
 	}
@@ -88,9 +91,13 @@ func (l *loop) appendFaults(enabled []EnabledStep) []EnabledStep {
 			if kind == faults.Restart && len(l.processes) >= ClientsMax {
 				break
 			}
-			if !p.done() && faults.Possible(kind, p.link) && (kind != faults.Cancel || p.stage == locking &&
-				!p.cancelled && !p.link.Paused()) {
-				enabled = l.appendFault(enabled, Step{Kind: Fault, Fault: kind, Process: int32(p.Number)})
+			if !p.done() && faults.Possible(kind, p.link) &&
+				(kind != faults.Cancel || p.stage == locking &&
+					!p.cancelled && !p.link.Paused()) {
+				enabled = l.appendFault(enabled, Step{
+					Kind: Fault, Fault: kind,
+					Process: int32(p.Number),
+				})
 			}
 		}
 	}

@@ -81,17 +81,17 @@ type Exhaustive struct {
 	// [DefaultMemoryLimit] returns; 0 for no bound
 	MemoryLimit int64
 
-	// Deviations, if set, makes this a search of another sort, for where all schedules are too many:
-	// of all that deviate from the default policy at most so many times, first those that do once,
-	// then twice, and so on. Time may then pass at any moment, and nothing is left out: a policy goes
-	// by the order in which messages were sent, which no key tells.
+	// Deviations, if set, makes this a search of another sort, for where all schedules are too
+	// many: of all that deviate from the default policy at most so many times, first those that do
+	// once, then twice, and so on. Time may then pass at any moment, and nothing is left out: a
+	// policy goes by the order in which messages were sent, which no key tells.
 	MaxDeviations int
 
 	// Checkpoint, if set, is the file in which a search notes how far it is; see Resume.
 	Checkpoint string
 
-	// Doubt is how many runs there are for one that is performed for real without a reason; 512 unless
-	// set. See rehearsal.
+	// Doubt is how many runs there are for one that is performed for real without a reason; 512
+	// unless set. See rehearsal.
 	ValidationInterval int
 
 	// Each, if set, is told of every run, and a run that fails does not end the search. It must not
@@ -121,7 +121,8 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	bounded, end := within(ctx, e.Budget)
 	defer end()
 	x := &dfs{
-		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(), monitor: e.newMonitor(),
+		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
+		monitor: e.newMonitor(),
 		unknown: len(history.Unmonitored(e.properties())) > 0,
 	}
 	report, runner := &Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, NewRunner(t)
@@ -178,7 +179,8 @@ func (e *Exhaustive) merges() bool {
 	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
 		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) ||
 			e.Scenario.Subject.Claimed(history.Reentrancy))
-	return !e.NoMerge && e.Checkpoint == "" && e.Scenario.severity().Within(e.Scenario.Contract()) &&
+	return !e.NoMerge && e.Checkpoint == "" &&
+		e.Scenario.severity().Within(e.Scenario.Contract()) &&
 		!closes &&
 		len(history.Unmonitored(e.properties())) == 0
 }
@@ -223,7 +225,8 @@ func (e *Exhaustive) scope() string {
 	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients,
 		e.Scenario.Cycles, faults)
 	if e.MaxDeviations > 0 {
-		text += fmt.Sprintf("that deviate from the default policy at most %d times", e.MaxDeviations)
+		text += fmt.Sprintf("that deviate from the default policy at most %d times",
+			e.MaxDeviations)
 		if e.FairSuffixes {
 			text += fairScope
 		}
@@ -231,7 +234,8 @@ func (e *Exhaustive) scope() string {
 	}
 	text += "in which time passes where nothing else can happen"
 	if plan := e.Scenario.Faults.String(); plan != "none" {
-		text += " and, once a fault has struck, where no message is under way, nobody is on the way in " +
+		text += " and, once a fault has struck, where no message is under way, nobody is on the " +
+			"way in " +
 			"and an effect of the fault waits for time"
 	}
 	if e.IdleTicks > 0 {
@@ -336,7 +340,8 @@ func (x *dfs) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 		return prune
 	}
 	b := x.newFrame(enabled, defaultIndex)
-	b.key, b.visit, b.idleTicks, b.defaultStep = key, visit, x.idleTicks(), enabled[defaultIndex].Step
+	b.key, b.visit, b.idleTicks, b.defaultStep = key, visit, x.idleTicks(),
+		enabled[defaultIndex].Step
 	b.deviations = x.deviations()
 	if x.search.FairSuffixes && x.tryFairSuffix() {
 		b.rest = append(b.rest, Step{Kind: Fair})
@@ -559,7 +564,8 @@ func (x *dfs) newFrame(enabled []EnabledStep, defaultIndex int) frame {
 	}
 	var steps, ticks, faults []Step
 	messages := slices.ContainsFunc(enabled, func(o EnabledStep) bool {
-		return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log || o.Kind == Apply
+		return o.Kind == Serve || o.Kind == Deliver || o.Kind == Enter || o.Kind == Log ||
+			o.Kind == Apply
 	})
 	still := !messages || x.idleTicks() < x.search.IdleTicks // Time may pass.
 	for i := range enabled {

@@ -71,7 +71,8 @@ func TestStateCounts(t *testing.T) {
 			t.Errorf("%v: complete %v, failure %+v", &e.Scenario, r.Complete, r.Failure)
 		}
 		if r.States != tc.states || r.Schedules != tc.runs {
-			t.Errorf("%v, symmetry %v: %d states in %d runs, want %d in %d", &e.Scenario, tc.symmetry,
+			t.Errorf("%v, symmetry %v: %d states in %d runs, want %d in %d", &e.Scenario,
+				tc.symmetry,
 				r.States, r.Schedules, tc.states, tc.runs)
 		}
 	}
@@ -111,7 +112,8 @@ func TestBrokenLocksAreFound(t *testing.T) {
 		{named(t, "forgotten-wait"), 2, 1, "cancel=1", "no-goroutine-leak"},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
-			e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan)}
+			e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles,
+				tc.plan)}
 			switch tc.subject.Name {
 			case "spin": // Its schedules have no end.
 				e.MaxDeviations = 1
@@ -120,7 +122,8 @@ func TestBrokenLocksAreFound(t *testing.T) {
 			}
 			r := e.Run(context.Background(), t)
 			if r.Failure == nil {
-				t.Fatalf("nothing found in %v: complete %v after %d states", &e.Scenario, r.Complete, r.States)
+				t.Fatalf("nothing found in %v: complete %v after %d states", &e.Scenario,
+					r.Complete, r.States)
 			}
 			if !slices.ContainsFunc(r.Failure.Violations,
 				func(v *history.Violation) bool { return string(v.Property) == tc.want }) {
@@ -158,9 +161,11 @@ func ends(events []history.Event, processes int) string {
 			history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent,
 			history.Fault, history.Crashed:
 			if e.Process == 0 {
-				e.Op = "" // In what phase a process is when a server is struck is no part of its life.
+				// In what phase a process is when a server is struck is no part of its life.
+				e.Op = ""
 			}
-			fmt.Fprintf(&lives[e.Process], "%v %d %s %s %s;", e.Kind, e.Request, e.Op, e.Path, e.Err)
+			fmt.Fprintf(&lives[e.Process], "%v %d %s %s %s;", e.Kind, e.Request, e.Op, e.Path,
+				e.Err)
 		}
 	}
 	return join(lives)
@@ -220,8 +225,8 @@ func TestReductionLosesNothing(t *testing.T) {
 		{noLock(), 3, 1, "none"},
 	} {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
-			// A live search tells all pasts of all processes apart, so that it comes to the end of every
-			// history.
+			// A live search tells all pasts of all processes apart, so that it comes to the end of
+			// every history.
 			e := scenarios.Exhaustive{
 				Scenario:      planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 				NoReplayCache: true,
@@ -237,7 +242,8 @@ func TestReductionLosesNothing(t *testing.T) {
 				t.Errorf("%d histories, want %d", len(reduced.histories), len(whole.histories))
 			}
 			if reduced.report.States > whole.report.States {
-				t.Errorf("%d states, and %d without the reduction", reduced.report.States, whole.report.States)
+				t.Errorf("%d states, and %d without the reduction", reduced.report.States,
+					whole.report.States)
 			}
 		})
 	}
@@ -266,9 +272,11 @@ func locals(t *testing.T, e scenarios.Exhaustive) (lives, verdicts map[string]bo
 			switch e.Kind {
 			case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
 				history.UnlockCall,
-				history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent,
+				history.UnlockReturn, history.Finished, history.Send, history.Reply,
+				history.WatchEvent,
 				history.SessionState:
-				so[e.Process] += fmt.Sprintf("%v %v %d %s %s %s %s;", e.At, e.Kind, e.Request, e.Op, e.Path,
+				so[e.Process] += fmt.Sprintf("%v %v %d %s %s %s %s;", e.At, e.Kind, e.Request, e.Op,
+					e.Path,
 					e.Name, e.Err)
 				lives[fmt.Sprint(e.Process, so[e.Process])] = true
 			}
@@ -331,7 +339,8 @@ func TestRehearsalLosesNothing(t *testing.T) {
 					t.Errorf("%d lives of processes, want %d", len(lives), len(wantLives))
 				}
 				if r.Validated != r.Schedules || r.States > want.States {
-					t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live search",
+					t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live "+
+						"search",
 						r.Validated, r.Schedules, r.States, want.States)
 				}
 			})
@@ -361,7 +370,8 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 			e.Scenario.Servers = 3
 			lives, verdicts, r := locals(t, e)
 			if r.States != tc.states || r.Schedules != tc.runs {
-				t.Errorf("%d states in %d runs, want %d in %d", r.States, r.Schedules, tc.states, tc.runs)
+				t.Errorf("%d states in %d runs, want %d in %d", r.States, r.Schedules, tc.states,
+					tc.runs)
 			}
 			e.NoReplayCache = true
 			wantLives, wantVerdicts, _ := locals(t, e)
@@ -370,7 +380,8 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 			}
 			if len(wantLives) > 0 || tc.lives > 0 && len(lives) != tc.lives ||
 				!maps.Equal(verdicts, wantVerdicts) {
-				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(lives), verdicts, tc.lives,
+				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(lives), verdicts,
+					tc.lives,
 					wantVerdicts, len(wantLives))
 			}
 			reduced := search(t, e)
@@ -422,7 +433,8 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 	}
 	if r.Digest != whole.Digest || r.Schedules != whole.Schedules || r.Steps != whole.Steps ||
 		r.States != whole.States ||
-		r.Transitions != whole.Transitions || r.Depth != whole.Depth || r.Coverage != whole.Coverage ||
+		r.Transitions != whole.Transitions || r.Depth != whole.Depth ||
+		r.Coverage != whole.Coverage ||
 		r.Scope != whole.Scope {
 		t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
 	}
@@ -466,14 +478,19 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 			subjects.Textbook(), "version 5",
 		},
 		{
-			"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`, 1),
+			"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,
+				1),
 			subjects.Textbook(), "not whole",
 		},
 		{
-			"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`, 1),
+			"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`,
+				1),
 			subjects.Textbook(), "not whole",
 		},
-		{"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(), "not a checkpoint"},
+		{
+			"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(),
+			"not a checkpoint",
+		},
 	} {
 		if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
 			t.Fatal(err)
@@ -544,7 +561,8 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		e.NoReduction = true
 		whole := search(t, e)
 		if !maps.Equal(reduced.verdicts, whole.verdicts) {
-			t.Errorf("%v: verdicts %v, want %v", &e.Scenario, slices.Sorted(maps.Keys(reduced.verdicts)),
+			t.Errorf("%v: verdicts %v, want %v", &e.Scenario,
+				slices.Sorted(maps.Keys(reduced.verdicts)),
 				slices.Sorted(maps.Keys(whole.verdicts)))
 		}
 	}
@@ -561,7 +579,8 @@ func TestSlackChangesNothing(t *testing.T) {
 		e.IdleTicks = 2
 		got := search(t, e)
 		if !maps.Equal(got.verdicts, want.verdicts) || !maps.Equal(got.histories, want.histories) {
-			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name, len(got.histories),
+			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name,
+				len(got.histories),
 				got.verdicts, len(want.histories), want.verdicts)
 		}
 	}
@@ -601,7 +620,8 @@ func TestExhaustiveByDeviations(t *testing.T) {
 		t.Errorf("complete %v, %d deviations, scope %q", r.Complete, r.Deviations, r.Scope)
 	}
 	// The one without any and those with one are run with each bound.
-	if repeated := r.Schedules - len(ran); ran["[]"] != 2 || repeated < 10 || repeated > len(ran)/4 {
+	if repeated := r.Schedules - len(ran); ran["[]"] != 2 || repeated < 10 ||
+		repeated > len(ran)/4 {
 		t.Errorf("%d different schedules in %d, the default policy %d times", len(ran), r.Schedules,
 			ran["[]"])
 	}
@@ -612,9 +632,13 @@ func TestExhaustiveByDeviations(t *testing.T) {
 }
 
 func TestExhaustiveBounds(t *testing.T) {
-	e := &scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 3, 1, "none"), Schedules: 10}
+	e := &scenarios.Exhaustive{
+		Scenario:  planned(t, subjects.Textbook(), 3, 1, "none"),
+		Schedules: 10,
+	}
 	if r := e.Run(context.Background(), t); r.Complete || r.Schedules != 10 || r.Untried == 0 {
-		t.Errorf("complete %v after %d schedules with %d steps open", r.Complete, r.Schedules, r.Untried)
+		t.Errorf("complete %v after %d schedules with %d steps open", r.Complete, r.Schedules,
+			r.Untried)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -651,10 +675,14 @@ func TestExhaustiveIsDeterministic(t *testing.T) {
 // there again.
 func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 	for _, live := range []bool{false, true} {
-		e := &scenarios.Exhaustive{Scenario: planned(t, fickle(), 2, 1, "none"), NoReplayCache: live}
+		e := &scenarios.Exhaustive{
+			Scenario:      planned(t, fickle(), 2, 1, "none"),
+			NoReplayCache: live,
+		}
 		e.Scenario.Subject.Claims = nil
 		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
-			t.Errorf("live %v: a lock that behaves differently every time was not noticed: %+v", live, r)
+			t.Errorf("live %v: a lock that behaves differently every time was not noticed: %+v",
+				live, r)
 		}
 	}
 }
@@ -703,7 +731,8 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 			result := runner.Run(&s, scenarios.NewRandom(4, schedule))
 			keys, deviations := slices.Clone(result.Keys), result.Deviations
 			for i, key := range keys {
-				until := slices.IndexFunc(deviations, func(d scenarios.Deviation) bool { return d.Index > i })
+				until := slices.IndexFunc(deviations,
+					func(d scenarios.Deviation) bool { return d.Index > i })
 				if until < 0 {
 					until = len(deviations)
 				}
@@ -723,7 +752,8 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 					continue // The liveness phase had begun.
 				}
 				if one != two {
-					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations, now.deviations,
+					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations,
+						now.deviations,
 						one, two)
 				}
 			}

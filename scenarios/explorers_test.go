@@ -123,7 +123,10 @@ func twostage(writers, readers int) []programThread {
 	read := []operation{
 		acquire(lockA), load(0, 0), release(lockA),
 		acquire(lockB),
-		require(1, func(second int, t *programThread) bool { return t.local[0] == 0 || second == 2 }),
+		require(1, func(second int, t *programThread) bool {
+			return t.local[0] == 0 ||
+				second == 2
+		}),
 		release(lockB),
 	}
 	return started(append(repeat(writers, write), repeat(readers, read)...)...)
@@ -158,7 +161,10 @@ func account() []programThread {
 		[]operation{acquire(lock), add(0, -1), set(2, 1), release(lock)},
 		[]operation{
 			acquire(lock), load(1, 0), load(2, 1),
-			require(0, func(_ int, t *programThread) bool { return t.local[0] == 0 || t.local[1] == 0 }),
+			require(0, func(_ int, t *programThread) bool {
+				return t.local[0] == 0 ||
+					t.local[1] == 0
+			}),
 			release(lock),
 		})
 }
@@ -252,8 +258,8 @@ func explorers(program func() []programThread, seed uint64,
 			p.races = func(a, b *EnabledStep) bool { return m.of(a).object == m.of(b).object }
 			return p
 		},
-		// As in the paper, what is interesting are the accesses to one variable or lock, drawn for each
-		// schedule.
+		// As in the paper, what is interesting are the accesses to one variable or lock, drawn for
+		// each schedule.
 		"surw": func(m *machine) Strategy {
 			var objects []int
 			for _, t := range m.threads {
@@ -315,7 +321,10 @@ var programs = []struct {
 		"surw": 2, "pct": 13, "pct10": 7, "pos": 4,
 		"random": 3,
 	}},
-	{"account", account, map[string]float64{"surw": 6, "pct": 4, "pct10": 4, "pos": 4, "random": 18}},
+	{"account", account, map[string]float64{
+		"surw": 6, "pct": 4, "pct10": 4, "pos": 4,
+		"random": 18,
+	}},
 }
 
 var explorerNames = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
@@ -340,7 +349,8 @@ func TestExplorersAgainstPublished(t *testing.T) {
 	for _, p := range programs {
 		for name, published := range p.published {
 			if got := meanToBug(p.make, name); got > 2*published {
-				t.Errorf("%s, %s: %.1f schedules in the mean, published are %.0f", p.name, name, got, published)
+				t.Errorf("%s, %s: %.1f schedules in the mean, published are %.0f", p.name, name,
+					got, published)
 			}
 		}
 	}

@@ -26,7 +26,8 @@ func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint6
 	runner, known := NewRunner(t), newReplayCache(scenario, t)
 	t.Cleanup(known.close)
 	return func(s Strategy) (uint64, int) {
-		return runner.runCached(context.Background(), scenario, s, known, nil).TraceHash, known.count
+		return runner.runCached(context.Background(), scenario, s, known, nil).TraceHash,
+			known.count
 	}
 }
 
@@ -144,7 +145,8 @@ func (s *staged) settledSteps(int) []frame { return nil }
 
 func (s *staged) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index < len(s.steps) {
-		return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Step == s.steps[index] })
+		return slices.IndexFunc(enabled,
+			func(o EnabledStep) bool { return o.Step == s.steps[index] })
 	}
 	if index == len(s.steps) {
 		s.before = s.loop.log.Len()

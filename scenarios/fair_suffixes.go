@@ -37,7 +37,8 @@ func (x *dfs) tryFairSuffix() bool {
 		return true
 	}
 	for _, b := range slices.Backward(x.path) {
-		if _, onServer := b.step.server(); b.step != b.defaultStep || onServer && b.step.Kind == Heal {
+		if _, onServer := b.step.server(); b.step != b.defaultStep || onServer &&
+			b.step.Kind == Heal {
 			return true
 		}
 		if b.key != 0 { // Otherwise the state was passed in a leap.

@@ -85,7 +85,10 @@ func TestFairPhaseByDeviations(t *testing.T) {
 // Locks that starve nobody stand the search in which that one is found.
 func TestFairPhaseInEveryState(t *testing.T) {
 	for _, name := range []string{"retry-loop-mended", "mutex"} {
-		e := &scenarios.Exhaustive{Scenario: planned(t, named(t, name), 2, 2, "none"), FairSuffixes: true}
+		e := &scenarios.Exhaustive{
+			Scenario:     planned(t, named(t, name), 2, 2, "none"),
+			FairSuffixes: true,
+		}
 		r := e.Run(context.Background(), t)
 		if !r.Complete || r.Failure != nil ||
 			!strings.HasSuffix(r.Scope, ", with the fair phase begun in every state") {
@@ -112,7 +115,8 @@ func TestFairStep(t *testing.T) {
 		began := slices.IndexFunc(r.Events, fair)
 		if !slices.Equal(r.Events[:began], usual[:began]) ||
 			slices.ContainsFunc(r.Events[began+1:], fair) || len(r.Violations) > 0 {
-			t.Errorf("step %d: not what happens under the default policy until the fair phase, which "+
+			t.Errorf("step %d: not what happens under the default policy until the fair phase, "+
+				"which "+
 				"begins once", index)
 		}
 	}
@@ -238,7 +242,10 @@ func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
 	if r.Failure != nil {
 		t.Fatal(r.Failure.Violations[0])
 	}
-	for _, p := range []history.Property{history.Progress, history.NoStarvation, history.NoLivelock} {
+	for _, p := range []history.Property{
+		history.Progress, history.NoStarvation,
+		history.NoLivelock,
+	} {
 		if r.Totals.Vacuity.Of(p) == 0 {
 			t.Errorf("%d schedules have never put %s to the test", r.Schedules, p)
 		}

@@ -14,7 +14,10 @@ import (
 
 // What a campaign requires to land, and what it planned, are missed only where nothing has landed.
 func TestRequiredPlaces(t *testing.T) {
-	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 300}
+	c := &scenarios.Campaign{
+		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1,
+		Schedules: 300,
+	}
 	c.Scenario.Faults.Of[faults.Cut] = 1
 	c.Scenario.Faults.At[faults.Crash][faults.Asking] = 1
 	c.RequiredCoverage = []faults.CoverageCell{
@@ -52,8 +55,8 @@ func TestPausedTooLong(t *testing.T) {
 	if r.Totals.Vacuity.Of(history.Fencing) == 0 {
 		t.Error("fencing was not put to the test")
 	}
-	// It holds because the resource checks tokens: a process that goes on after its pause writes all
-	// the same.
+	// It holds because the resource checks tokens: a process that goes on after its pause writes
+	// all the same.
 	unguarded := *c
 	unguarded.Scenario.Subject.Guard = scenarios.Unguarded
 	if r := unguarded.Run(context.Background(), t); r.Failure == nil {
@@ -100,7 +103,10 @@ func TestPausedTooLongWithinClocks(t *testing.T) {
 // excuses a lock.
 func TestExcuses(t *testing.T) {
 	paused := func(at time.Duration, process int32) history.Event {
-		return history.Event{At: at, Kind: history.Fault, Process: process, Name: faults.Pause.String()}
+		return history.Event{
+			At: at, Kind: history.Fault, Process: process,
+			Name: faults.Pause.String(),
+		}
 	}
 	resumed := func(at time.Duration, process int32) history.Event {
 		return history.Event{At: at, Kind: history.Resumed, Process: process}
@@ -143,8 +149,11 @@ func TestExcuses(t *testing.T) {
 			resumed(2*short, 1), broken(time.Minute),
 		}},
 		"clock in bounds": {events: []history.Event{broken(0)}, clock: true, drift: 5},
-		"clock":           {events: []history.Event{broken(0)}, clock: true, drift: 6, excused: true},
-		"no clock":        {events: []history.Event{broken(0)}, drift: 6},
+		"clock": {
+			events: []history.Event{broken(0)}, clock: true, drift: 6,
+			excused: true,
+		},
+		"no clock": {events: []history.Event{broken(0)}, drift: 6},
 	} {
 		s := scenario(subjects.Mutex(), 3, 2, 0)
 		s.Severity = faults.Severity{Pause: time.Minute, Drift: tc.drift}

@@ -116,7 +116,8 @@ func tooSoonBefore(contenders int) scenarios.Subject {
 			hold.Reenter = func(context.Context) (*scenarios.Hold, error) {
 				return &scenarios.Hold{Unlock: func(ctx context.Context) error {
 					children, _, err := p.Client.Children(p.Directory)
-					if gone = len(children) == contenders && strings.HasSuffix(hold.Node, "0"); err != nil ||
+					if gone = len(children) == contenders &&
+						strings.HasSuffix(hold.Node, "0"); err != nil ||
 						!gone {
 						return err
 					}

@@ -53,7 +53,10 @@ func heads(t *testing.T, s *scenarios.Scenario,
 		if failed {
 			return &scenarios.Report{Schedules: i + 1, Failure: failure}
 		}
-		return &scenarios.Report{Schedules: i + 1, OutOfContract: failure, OutOfContractSchedules: 1}
+		return &scenarios.Report{
+			Schedules: i + 1, OutOfContract: failure,
+			OutOfContractSchedules: 1,
+		}
 	}
 	t.Fatalf("no schedule of %v is wanted", s)
 	return nil

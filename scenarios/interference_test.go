@@ -138,7 +138,8 @@ func looksBack(unconnected bool) scenarios.Subject {
 				time.Sleep(time.Second)
 				return nil, errors.Join(p.Client.Delete(node, -1), errTaken)
 			}
-			if _, err := p.Client.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			if _, err := p.Client.Create(node, nil, zk.FlagEphemeral,
+				zk.WorldACL(zk.PermAll)); err != nil {
 				return nil, err
 			}
 			exit := func(context.Context) error {
@@ -162,7 +163,10 @@ func looksBack(unconnected bool) scenarios.Subject {
 // A process that is paused can come to its server with a request as soon as it goes on, or connect
 // to it, before the server applies what it is about to.
 func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
-	for plan, unconnected := range map[string]bool{"pause:c1=1": false, "pause:c1=1,cut:c1=1": true} {
+	for plan, unconnected := range map[string]bool{
+		"pause:c1=1":          false,
+		"pause:c1=1,cut:c1=1": true,
+	} {
 		e := scenarios.Exhaustive{Scenario: planned(t, looksBack(unconnected), 2, 1, plan)}
 		e.Scenario.Servers, e.Scenario.Severity = 2, e.Scenario.Subject.Severity
 		keepsVerdicts(t, e)
@@ -226,7 +230,8 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 				}
 				return &scenarios.Hold{Unlock: free}, p.Client.Delete(node, -1)
 			}
-			if _, err := p.Client.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			if _, err := p.Client.Create(node, nil, zk.FlagEphemeral,
+				zk.WorldACL(zk.PermAll)); err != nil {
 				return nil, err
 			}
 			_, _, events, err := p.Client.ExistsW(node)
@@ -238,7 +243,10 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 				<-events
 				close(gone)
 			}()
-			hold := &scenarios.Hold{Unlock: free, Reenter: again, Resource: &scenarios.Resource{Read: read}}
+			hold := &scenarios.Hold{
+				Unlock: free, Reenter: again,
+				Resource: &scenarios.Resource{Read: read},
+			}
 			if tellsLoss {
 				hold.Done = gone
 			}

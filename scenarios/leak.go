@@ -62,7 +62,8 @@ const stacksMax = 64 << 20
 func standing(frames *regexp.Regexp, stack string) string {
 	for _, frame := range frames.FindAllStringSubmatch(stack, -1) {
 		if !ofRuntime(frame[1]) {
-			return " in " + frame[1][strings.LastIndexByte(frame[1], '/')+1:] + " (" + frame[2] + ")"
+			return " in " + frame[1][strings.LastIndexByte(frame[1], '/')+1:] + " (" + frame[2] +
+				")"
 		}
 	}
 	return ""

@@ -139,14 +139,18 @@ func TestEndlessRequestsAreLeaks(t *testing.T) {
 				s.Client = client
 				for schedule := range 5 {
 					if result := runner.Run(s,
-						scenarios.NewRandom(1, schedule)); result.Coverage.Total(faults.Crash) == 0 &&
+						scenarios.NewRandom(1,
+							schedule)); result.Coverage.Total(faults.Crash) == 0 &&
 						leaked(result) != tc.leaks {
 						t.Fatalf("client %v: leak %q", client, result.Leak)
 					}
 				}
 			}
 			for _, live := range []bool{false, true} {
-				e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none"), NoReplayCache: live}
+				e := &scenarios.Exhaustive{
+					Scenario:      planned(t, tc.subject, 1, 1, "none"),
+					NoReplayCache: live,
+				}
 				r := e.Run(context.Background(), t)
 				if (r.Failure != nil) != tc.leaks || r.Complete != tc.complete {
 					t.Errorf("live %v: failure %v, complete %v", live, r.Failure, r.Complete)
@@ -165,7 +169,8 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none")}
 		if r := e.Run(context.Background(), t); r.Unsettled > 0 != tc.unsettled ||
 			r.Complete == tc.unsettled || r.Failure != nil {
-			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v", tc.subject.Name,
+			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v",
+				tc.subject.Name,
 				r.Unsettled, r.Complete, r.Failure)
 		}
 		c := &scenarios.Campaign{
@@ -177,7 +182,8 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 			want = 20
 		}
 		if r := c.Run(context.Background(), t); r.Unsettled != want || r.Failure != nil {
-			t.Errorf("%s, campaign: %d schedules unsettled of %d, failure %v", tc.subject.Name, r.Unsettled,
+			t.Errorf("%s, campaign: %d schedules unsettled of %d, failure %v", tc.subject.Name,
+				r.Unsettled,
 				r.Schedules, r.Failure)
 		}
 	}

@@ -64,7 +64,8 @@ type loop struct {
 // be left.
 func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cluster, processes, space, enabled, scratch, turns, above := l.cluster, l.processes[:0], l.space,
+	cluster, processes, space, enabled, scratch, turns, above := l.cluster, l.processes[:0],
+		l.space,
 		l.enabled, l.scratch, l.progress, l.planLimit
 	*l = loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,

@@ -19,7 +19,8 @@ func Main(body func(t *testing.T, arguments []string) int) {
 		Name: "interlock",
 		F:    func(t *testing.T) { os.Exit(guarded(body, t, arguments)) },
 	}
-	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{test},
+	testing.Main(func(string, string) (bool, error) { return true, nil },
+		[]testing.InternalTest{test},
 		nil, nil)
 }
 

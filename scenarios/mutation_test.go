@@ -38,7 +38,8 @@ func TestMutationsOfTheSearchAreNoticed(t *testing.T) {
 	r := referee.New(t)
 	for _, name := range slices.Sorted(maps.Keys(witnesses)) {
 		l := r.Draw(witnesses[name])
-		if verdict, _, _ := r.Judge(t, l); verdict == referee.Loss || verdict == referee.FalseAlarm {
+		if verdict, _, _ := r.Judge(t, l); verdict == referee.Loss ||
+			verdict == referee.FalseAlarm {
 			t.Errorf("lock %d: %v without any mutation", witnesses[name], verdict)
 		}
 		if verdict := judgeMutated(t, r, l, name); verdict != referee.Loss &&

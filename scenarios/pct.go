@@ -43,8 +43,8 @@ func (p *PCT) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	heads := p.heads(enabled)
 	first := p.first(enabled, heads)
 	for len(p.changes) > 0 && p.changes[0] <= p.decisions {
-		// The later a thread falls, the lower: priorities that have fallen are depth-1, depth-2 and so
-		// on.
+		// The later a thread falls, the lower: priorities that have fallen are depth-1, depth-2 and
+		// so on.
 		p.priorities[enabled[first].thread()] = uint64(len(p.changes))
 		p.changes = p.changes[1:]
 		first = p.first(enabled, heads)

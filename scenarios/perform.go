@@ -86,12 +86,16 @@ func (l *loop) performAt(step Step, server int) {
 		if !l.cluster.Up(server) {
 			l.cluster.StartServer(server)
 		}
-		l.log.Append(history.Event{At: l.cluster.Now(), Kind: history.Healed, Server: int32(server + 1)})
+		l.log.Append(history.Event{
+			At: l.cluster.Now(), Kind: history.Healed,
+			Server: int32(server + 1),
+		})
 	case Fault:
 		phase := l.spend(step)
 		l.log.Append(history.Event{
-			At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1), Name: step.Fault.String(),
-			Op: phase.String(), Relaxes: step.Fault.Relaxes(),
+			At: l.cluster.Now(), Kind: history.Fault, Server: int32(server + 1),
+			Name: step.Fault.String(),
+			Op:   phase.String(), Relaxes: step.Fault.Relaxes(),
 		})
 		faults.ApplyAt(step.Fault, l.bounds, l.cluster, server)
 	}
@@ -133,7 +137,8 @@ func (l *loop) canMove() bool {
 	for _, p := range l.processes {
 		_, servable := p.link.Servable()
 		_, deliverable := p.link.Deliverable()
-		if servable || deliverable || p.waiting && !p.link.Crashed() || p.link.Down() || p.link.Paused() {
+		if servable || deliverable || p.waiting && !p.link.Crashed() || p.link.Down() ||
+			p.link.Paused() {
 			return true
 		}
 	}

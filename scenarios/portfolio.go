@@ -39,11 +39,11 @@ func named(strategy string) StrategyFactory {
 func (p *Portfolio) Name() string { return p.name }
 
 const (
-	// roundSchedules is for how many schedules a turn table holds: some chunks, so that workers seldom
-	// wait.
+	// roundSchedules is for how many schedules a turn table holds: some chunks, so that workers
+	// seldom wait.
 	roundSchedules = 16 * chunkSchedules
-	// roundsAhead is how many rounds may begin before the first of them is over, so that workers need
-	// not wait for each other.
+	// roundsAhead is how many rounds may begin before the first of them is over, so that workers
+	// need not wait for each other.
 	roundsAhead = 2
 )
 

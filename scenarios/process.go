@@ -39,9 +39,9 @@ type process struct {
 	cancelled   bool               // that was done
 
 	// turns is shared by the loop and all processes. Whoever is about to touch the fields below, or
-	// has done so, adds to it. Only one of them runs at a time; this is what tells the race detector,
-	// where a timer woke the process and nothing else stands between what the loop has read and what
-	// the process writes.
+	// has done so, adds to it. Only one of them runs at a time; this is what tells the race
+	// detector, where a timer woke the process and nothing else stands between what the loop has
+	// read and what the process writes.
 	progress *atomic.Int64
 
 	pending  []history.Event // what happened since the loop last looked
@@ -52,8 +52,8 @@ type process struct {
 	woken    bool // a watch event has reached the process, and it has not gone back to waiting
 	resuming bool // in its critical section, and paused or so until a moment ago: see write
 
-	// bereft tells of a process that re-enters or gives back its lock whether it had no node any more
-	// when it began to: then it must not be told that all is well.
+	// bereft tells of a process that re-enters or gives back its lock whether it had no node any
+	// more when it began to: then it must not be told that all is well.
 	nodeGone bool
 
 	gate       StepKind // Enter or Leave: what the process waits for permission to do

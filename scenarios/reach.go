@@ -16,12 +16,12 @@ const (
 	// EveryState is the reach of what must happen in the end, if the fair phase was begun in every
 	// state.
 	EveryState Reach = "in the end, from every state"
-	// EveryEnd is the reach of what must happen in the end, if the fair phase was begun at the end of
-	// schedules only.
+	// EveryEnd is the reach of what must happen in the end, if the fair phase was begun at the end
+	// of schedules only.
 	EveryEnd Reach = "at the end of every schedule"
-	// SchedulesRun is the reach of a search that is not complete, and of [history.Ensemble]: what it
-	// remembers of a run is in no state's key, so that it was not judged in runs that end in a state
-	// which was known.
+	// SchedulesRun is the reach of a search that is not complete, and of [history.Ensemble]: what
+	// it remembers of a run is in no state's key, so that it was not judged in runs that end in a
+	// state which was known.
 	SchedulesRun Reach = "in the schedules that were run"
 )
 

@@ -66,7 +66,8 @@ func ReadRecording(path string) (*Recording, error) {
 	}
 	var r Recording
 	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, fmt.Errorf("%s is not a schedule of Interlock, or not a whole one: %w", path, err)
+		return nil, fmt.Errorf("%s is not a schedule of Interlock, or not a whole one: %w", path,
+			err)
 	}
 	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -80,7 +81,8 @@ func (r *Recording) validate() error {
 			recordingFormat)
 	}
 	if r.Version != recordingVersion {
-		return fmt.Errorf("version %d of the format, and this program reads only version %d", r.Version,
+		return fmt.Errorf("version %d of the format, and this program reads only version %d",
+			r.Version,
 			recordingVersion)
 	}
 	if r.Property == "" || r.Signature == "" {
@@ -88,7 +90,8 @@ func (r *Recording) validate() error {
 	}
 	for i, d := range r.Deviations {
 		if d.Index < 0 || i > 0 && d.Index <= r.Deviations[i-1].Index {
-			return fmt.Errorf("deviation %d: index %d is not greater than the one before", i, d.Index)
+			return fmt.Errorf("deviation %d: index %d is not greater than the one before", i,
+				d.Index)
 		}
 	}
 	return nil
@@ -97,9 +100,10 @@ func (r *Recording) validate() error {
 // Scenario returns the scenario that the schedule belongs to, for the lock that is given.
 func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
 	s := &Scenario{
-		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults, Severity: r.Severity,
-		Client:  r.Client,
-		Servers: r.Servers,
+		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults,
+		Severity: r.Severity,
+		Client:   r.Client,
+		Servers:  r.Servers,
 	}
 	return s, s.Validate()
 }
@@ -189,7 +193,8 @@ type reportedViolation struct {
 // returns its path. The directory appears whole or not at all. It holds report.json, schedule.json,
 // trace.jsonl and timeline.txt.
 func (c *Counterexample) Write(below string) (string, error) {
-	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock, c.Recording.Property,
+	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock,
+		c.Recording.Property,
 		c.Recording.TraceHash))
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err
@@ -221,8 +226,10 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, v.Event}
 	}
 	report := map[string]any{
-		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(), "violations": violations,
-		"trace_hash": c.Recording.TraceHash, "steps": c.Result.Steps, "replay": c.ReplayBy(directory),
+		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(),
+		"violations": violations,
+		"trace_hash": c.Recording.TraceHash, "steps": c.Result.Steps,
+		"replay": c.ReplayBy(directory),
 	}
 	if c.Result.Panic != "" {
 		report["panic"] = c.Result.Panic

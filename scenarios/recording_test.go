@@ -50,10 +50,12 @@ func TestWriteAndReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 20 {
-			again := scenarios.NewRunner(t).Run(s, &scenarios.Replay{Deviations: recording.Deviations})
+			again := scenarios.NewRunner(t).Run(s,
+				&scenarios.Replay{Deviations: recording.Deviations})
 			if again.TraceHash != uint64(recording.TraceHash) ||
 				again.Violations[0].Signature() != recording.Signature {
-				t.Fatalf("replay %d has trace hash %x and breaks %v", i, again.TraceHash, again.Violations)
+				t.Fatalf("replay %d has trace hash %x and breaks %v", i, again.TraceHash,
+					again.Violations)
 			}
 		}
 	}
@@ -130,7 +132,8 @@ func TestReadRecordingRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := scenarios.ReadRecording(filepath.Join(t.TempDir(), "nosuch")); !os.IsNotExist(err) {
+	if _, err := scenarios.ReadRecording(filepath.Join(t.TempDir(),
+		"nosuch")); !os.IsNotExist(err) {
 		t.Errorf("a missing file gives %v", err)
 	}
 }
@@ -151,7 +154,8 @@ func TestShrinkInterrupted(t *testing.T) {
 	cancel()
 	runner := scenarios.NewRunner(t)
 	c := counterexample(t, runner)
-	small, deviations := runner.Shrink(ctx, c.Scenario, c.Recording.Deviations, c.Recording.Signature)
+	small, deviations := runner.Shrink(ctx, c.Scenario, c.Recording.Deviations,
+		c.Recording.Signature)
 	if small.String() != c.Scenario.String() || !slices.Equal(deviations, c.Recording.Deviations) {
 		t.Errorf("%v with %v, want what was given", &small, deviations)
 	}

@@ -66,7 +66,8 @@ func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 					return 2, err
 				}
 			case p.Number == twice:
-				hold.Token, hold.Unlock = 1, func(context.Context) error { return create(p, "tried", 0) }
+				hold.Token, hold.Unlock = 1,
+					func(context.Context) error { return create(p, "tried", 0) }
 			default:
 				hold.Token, hold.Unlock = 3, func(context.Context) error {
 					if !exists(p, "tried") {
@@ -84,31 +85,32 @@ func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 // other one deletes, before the grant or after it. When that is over the other one is granted the
 // lock with token 4.
 func grantsLate(deletes int) scenarios.Subject {
-	return scripted(history.MonotonicToken, func(p *scenarios.Process, attempt int) (*scenarios.Hold,
-		error,
-	) {
-		switch {
-		case p.Number == deletes && attempt == 1:
-			return nil, errors.Join(p.Client.Delete(p.Directory+"-node", -1), errTaken)
-		case attempt == 2 && exists(p, "over") && p.Number == deletes:
-			return &scenarios.Hold{Token: 4, Unlock: free}, nil
-		case attempt == 2:
-			return nil, errTaken
-		}
-		if err := create(p, "node", zk.FlagEphemeral); err != nil {
-			return nil, err
-		}
-		exists(p, "node") // While it asks the node may go.
-		return &scenarios.Hold{
-			Node: p.Directory + "-node", Token: 5,
-			Unlock: func(context.Context) error {
-				if exists(p, "node") {
-					return errTaken
-				}
-				return create(p, "over", 0)
-			},
-		}, nil
-	})
+	return scripted(history.MonotonicToken,
+		func(p *scenarios.Process, attempt int) (*scenarios.Hold,
+			error,
+		) {
+			switch {
+			case p.Number == deletes && attempt == 1:
+				return nil, errors.Join(p.Client.Delete(p.Directory+"-node", -1), errTaken)
+			case attempt == 2 && exists(p, "over") && p.Number == deletes:
+				return &scenarios.Hold{Token: 4, Unlock: free}, nil
+			case attempt == 2:
+				return nil, errTaken
+			}
+			if err := create(p, "node", zk.FlagEphemeral); err != nil {
+				return nil, err
+			}
+			exists(p, "node") // While it asks the node may go.
+			return &scenarios.Hold{
+				Node: p.Directory + "-node", Token: 5,
+				Unlock: func(context.Context) error {
+					if exists(p, "node") {
+						return errTaken
+					}
+					return create(p, "over", 0)
+				},
+			}, nil
+		})
 }
 
 // What the checkers of tokens and of fencing remember of processes that have gone on tells states
@@ -116,7 +118,8 @@ func grantsLate(deletes int) scenarios.Subject {
 func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 	for name, lock := range map[string]func(int) scenarios.Subject{
 		"newest writer":            firstComeFirstWrites(""),
-		"newest writer of a znode": firstComeFirstWrites("/lock-written"), "highest token": grantsLate,
+		"newest writer of a znode": firstComeFirstWrites("/lock-written"),
+		"highest token":            grantsLate,
 	} {
 		for process := 1; process <= 2; process++ {
 			t.Run(fmt.Sprintf("%s c%d", name, process), func(t *testing.T) {
@@ -136,7 +139,8 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 				} {
 					e.Scenario = planned(t, lock(process), 2, 2, "none")
 					if got := verdictsWith(t, e); !slices.Equal(got, want) {
-						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q", e.NoReduction, e.NoMerge,
+						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q",
+							e.NoReduction, e.NoMerge,
 							e.NoReplayCache, got, want)
 					}
 				}
@@ -156,7 +160,10 @@ func answersTwice() scenarios.Subject {
 		multi := func(name string) string {
 			answers, err := p.Client.(interface {
 				Multi(...any) ([]zk.MultiResponse, error)
-			}).Multi(&zk.CreateRequest{Path: p.Directory + "/" + name, Flags: zk.FlagEphemeral, Acl: open})
+			}).Multi(&zk.CreateRequest{
+				Path: p.Directory + "/" + name, Flags: zk.FlagEphemeral,
+				Acl: open,
+			})
 			if err != nil {
 				return ""
 			}

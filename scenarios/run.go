@@ -28,7 +28,8 @@ type Result struct {
 	// requests of living processes were still under way when the run reached its last bound; what
 	// would have come of them is not known
 	Unsettled bool
-	// the run ended in a state that the strategy has seen before: it has no liveness phase, and no end
+	// the run ended in a state that the strategy has seen before: it has no liveness phase, and no
+	// end
 	Pruned bool
 
 	Panic        string // what a process panicked with, and where; empty if none did
@@ -44,8 +45,8 @@ type Result struct {
 	Cost      history.Cost    // of locks and releases
 	Reached   []bool          // which of the subject's goals the run has reached
 
-	// the run's context ended before the run did, or before it was judged: nothing else in the result
-	// is good
+	// the run's context ended before the run did, or before it was judged: nothing else in the
+	// result is good
 	cancelled bool
 
 	// in the order of [Properties], at most one for each property that the lock claims

@@ -17,7 +17,8 @@ type Scenario struct {
 	Faults   faults.Plan     // how many faults a run may see
 	Client   ClientKind      // the client library that they use
 	Severity faults.Severity // how hard they strike; the default ones unless set
-	// how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag behind
+	// how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag
+	// behind
 	Servers int
 }
 
@@ -35,7 +36,8 @@ func (s *Scenario) Validate() error {
 	}
 	switch {
 	case s.Client > Real:
-		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model or scenarios.Real",
+		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model or "+
+			"scenarios.Real",
 			s.Client)
 	case s.Subject.Real && s.Client != Real:
 		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client, Client: "+
@@ -56,11 +58,13 @@ func (s *Scenario) Validate() error {
 // scenario, or nil.
 func (s *Scenario) faultsFit() error {
 	if s.Faults.Any < 0 {
-		return fmt.Errorf("the number of faults of any kind must not be negative, as %d is", s.Faults.Any)
+		return fmt.Errorf("the number of faults of any kind must not be negative, as %d is",
+			s.Faults.Any)
 	}
 	for k := range faults.Kinds {
 		if s.Faults.Of[k] < 0 {
-			return fmt.Errorf("the number of faults %v must not be negative, as %d is", k, s.Faults.Of[k])
+			return fmt.Errorf("the number of faults %v must not be negative, as %d is", k,
+				s.Faults.Of[k])
 		}
 		if s.Faults.Names(k) && !s.has(k.Needs()) {
 			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
@@ -118,7 +122,8 @@ func (s *Scenario) offers(goal *history.Sometimes) bool {
 
 // String describes the scenario in a line.
 func (s *Scenario) String() string {
-	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients, s.Cycles,
+	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients,
+		s.Cycles,
 		s.Faults)
 	if s.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", s.Servers)
@@ -159,8 +164,8 @@ const (
 	idleTicksMax = 16
 	// tickMax is the longest time that one tick lets pass, unless it leaps.
 	tickMax = time.Second
-	// timeJumpMax is how far time leaps at most. A process that does nothing for so long is taken to
-	// wait for ever.
+	// timeJumpMax is how far time leaps at most. A process that does nothing for so long is taken
+	// to wait for ever.
 	timeJumpMax = 100 * time.Hour
 	// fairPhaseMax is how much virtual time a live process has to get the lock, once there are no
 	// faults any more: the expiry of every dead session, one after the other, with room to spare.

@@ -116,14 +116,18 @@ func TestStepNames(t *testing.T) {
 			Kind:    scenarios.Heal,
 			Process: -3, Peer: 2,
 		},
-		scenarios.Step{Kind: scenarios.Fault, Fault: faults.PartitionLinkOneway, Process: -3, Peer: 2})
+		scenarios.Step{
+			Kind: scenarios.Fault, Fault: faults.PartitionLinkOneway, Process: -3,
+			Peer: 2,
+		})
 	for _, step := range steps {
 		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
 			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
 		}
 	}
 	for _, name := range []string{
-		"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx", "serve c101",
+		"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx",
+		"serve c101",
 		"dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
 		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
 		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
@@ -202,7 +206,8 @@ func TestCampaignWorkers(t *testing.T) {
 				if r.Failure != nil {
 					failed = r.Failure.Schedule
 				}
-				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals, failed)
+				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals,
+					failed)
 				if want == "" {
 					want = got
 				}
@@ -233,7 +238,8 @@ func TestCampaignEndsByStates(t *testing.T) {
 			want = got
 		}
 		if got != want || r.States < most || r.States > most+most/2 || r.Interrupted {
-			t.Errorf("%d workers: %s, with one %s; interrupted %v", workers, got, want, r.Interrupted)
+			t.Errorf("%d workers: %s, with one %s; interrupted %v", workers, got, want,
+				r.Interrupted)
 		}
 	}
 }
@@ -243,7 +249,8 @@ func TestCampaignInterrupted(t *testing.T) {
 	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 2, 1, 0), Seed: 1, Workers: 2}
 	c.Progress = func(*scenarios.Report) { cancel() }
 	if r := c.Run(ctx, t); !r.Interrupted || r.Schedules == 0 || r.Failure != nil {
-		t.Errorf("interrupted %v after %d schedules, failure %v", r.Interrupted, r.Schedules, r.Failure)
+		t.Errorf("interrupted %v after %d schedules, failure %v", r.Interrupted, r.Schedules,
+			r.Failure)
 	}
 }
 
@@ -292,7 +299,8 @@ func TestUnlockError(t *testing.T) {
 func TestLeakSaysWhere(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(leaks(), 1, 1, 0), &scenarios.Replay{})
 	if !strings.Contains(result.Leak, "defects_test.go") {
-		t.Errorf("the leak is described as %q, want the file where the goroutine stands", result.Leak)
+		t.Errorf("the leak is described as %q, want the file where the goroutine stands",
+			result.Leak)
 	}
 }
 
@@ -321,11 +329,13 @@ func TestContextEndsTheLock(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		for i := range 50 {
 			var broken []history.Property
-			for _, v := range runner.Run(scenario(lasting, 2, 1, 1), scenarios.NewRandom(1, i)).Violations {
+			for _, v := range runner.Run(scenario(lasting, 2, 1, 1),
+				scenarios.NewRandom(1, i)).Violations {
 				broken = append(broken, v.Property)
 			}
 			if !slices.Equal(broken, tc.broken) {
-				t.Fatalf("closes %v, schedule %d: broken is %v, want %v", tc.closes, i, broken, tc.broken)
+				t.Fatalf("closes %v, schedule %d: broken is %v, want %v", tc.closes, i, broken,
+					tc.broken)
 			}
 		}
 		e := &scenarios.Exhaustive{Scenario: *scenario(lasting, 2, 1, 0)}
@@ -373,7 +383,10 @@ func TestWhatOpenAndLockMustReturn(t *testing.T) {
 		"c1 panicked: Lock returns neither a Hold nor an error": holding(nil),
 		"c1 panicked: Lock returns a Hold without Unlock":       holding(&scenarios.Hold{}),
 		"c1 panicked: Subject.Open returns neither a Locker nor an " +
-			"error": opening(func(*scenarios.Process) (scenarios.Locker, error) { return nil, nil }),
+			"error": opening(func(*scenarios.Process) (scenarios.Locker, error) {
+			return nil,
+				nil
+		}),
 		"c1 panicked: Subject.Open fails: no " +
 			"luck": opening(func(*scenarios.Process) (scenarios.Locker, error) {
 			return nil,
@@ -404,7 +417,8 @@ func TestNondeterminismIsFound(t *testing.T) {
 		t.Fatal("a lock that behaves differently every time was not noticed")
 	}
 	if text := r.Nondeterministic.Error(); !strings.Contains(text,
-		`"send" of c1 at 0s, op "exists", path "/call-`) || !strings.Contains(text, "likely causes") {
+		`"send" of c1 at 0s, op "exists", path "/call-`) ||
+		!strings.Contains(text, "likely causes") {
 		t.Errorf("the difference is described as %q", text)
 	}
 }
@@ -442,12 +456,14 @@ func TestShrink(t *testing.T) {
 			}
 			signature := failed.Violations[0].Signature()
 			before := len(failed.Deviations)
-			small, deviations := runner.Shrink(context.Background(), *original, failed.Deviations, signature)
+			small, deviations := runner.Shrink(context.Background(), *original, failed.Deviations,
+				signature)
 			if small.Cycles > 1 || small.Faults.Any > 0 || len(deviations) > 2 {
 				t.Errorf("shrunk from %d to %v with %d deviations", before, &small, len(deviations))
 			}
 			fails := func(deviations []scenarios.Deviation) bool {
-				for _, v := range runner.Run(&small, &scenarios.Replay{Deviations: deviations}).Violations {
+				for _, v := range runner.Run(&small,
+					&scenarios.Replay{Deviations: deviations}).Violations {
 					if v.Signature() == signature {
 						return true
 					}
@@ -529,7 +545,8 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 				for _, p := range history.Properties() {
 					if broken := scenario.Subject.Claimed(p) &&
 						fresh.Check(p, result.Events) != nil; broken != got[p] {
-						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken, result.VerdictCached)
+						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken,
+							result.VerdictCached)
 					}
 				}
 				if result.VerdictCached {
@@ -553,8 +570,10 @@ func TestKeylessRuns(t *testing.T) {
 	for i := range 100 {
 		with, without := counted.Run(&scenario, scenarios.NewRandom(1, i)),
 			uncounted.Run(&scenario, scenarios.NewRandom(1, i))
-		if with.TraceHash != without.TraceHash || len(with.Keys) != with.Steps || len(without.Keys) != 0 {
-			t.Fatalf("schedule %d: traces %x and %x, %d and %d keys of %d states", i, with.TraceHash,
+		if with.TraceHash != without.TraceHash || len(with.Keys) != with.Steps ||
+			len(without.Keys) != 0 {
+			t.Fatalf("schedule %d: traces %x and %x, %d and %d keys of %d states", i,
+				with.TraceHash,
 				without.TraceHash,
 				len(with.Keys), len(without.Keys), with.Steps)
 		}

@@ -76,13 +76,14 @@ func (r *Runner) shrink(ctx context.Context, scenario Scenario, deviations []Dev
 // for, such as fewer faults or those of one kind; the ceiling of its runs keeps all of them within
 // the plan that was given.
 type shrinker struct {
-	runner        *Runner
-	ctx           context.Context
-	signature     string
-	scenario      Scenario
-	deviations    []Deviation
-	needed        faults.Plan // the part of the given plan that the schedule needs
-	outOfContract bool        // what the schedule breaks is no promise: see [Scenario.OutOfContract]
+	runner     *Runner
+	ctx        context.Context
+	signature  string
+	scenario   Scenario
+	deviations []Deviation
+	needed     faults.Plan // the part of the given plan that the schedule needs
+	// what the schedule breaks is no promise: see [Scenario.OutOfContract]
+	outOfContract bool
 	runs          int
 	steps         int             // of the last run
 	searched      map[string]bool // scenarios in which a random search has found nothing

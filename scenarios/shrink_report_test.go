@@ -56,13 +56,15 @@ func TestShortenBeyondBounds(t *testing.T) {
 	short := shorten(t, c, r)
 	if r.Failure != r.OutOfContract || short.Scenario.Faults.Names(faults.Pause) ||
 		len(short.Recording.Deviations) > 5 {
-		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
+		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario,
+			short.Recording.Deviations)
 	}
 	c, r = beyond(t, subjects.Mutex(), "pause=2", 1000)
 	short = shorten(t, c, r)
 	if r.Failure != nil || !short.Scenario.Faults.Names(faults.Pause) ||
 		len(short.Result.Violations) == 0 || len(short.Recording.Deviations) > 5 {
-		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario, short.Recording.Deviations)
+		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario,
+			short.Recording.Deviations)
 	}
 	if shorten(t, c, new(scenarios.Report)) != nil {
 		t.Error("there is nothing to shorten")

@@ -21,7 +21,8 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 				continue
 			}
 			s := planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
-			// It needs a client that has lost its connection, and asks for something before it has another.
+			// It needs a client that has lost its connection, and asks for something before it has
+			// another.
 			if kind == faults.DelayRewatch {
 				s = planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,delay-rewatch=1")
 			}
@@ -55,9 +56,11 @@ func changesNothing(t *testing.T, e scenarios.Exhaustive) scenarios.FaultCoverag
 	t.Helper()
 	rooted := e
 	got, want := e.Run(context.Background(), t), rooted.Rooted().Run(context.Background(), t)
-	if got.Digest != want.Digest || got.States != want.States || got.Transitions != want.Transitions ||
+	if got.Digest != want.Digest || got.States != want.States ||
+		got.Transitions != want.Transitions ||
 		got.Coverage != want.Coverage {
-		t.Errorf("%v: digest %x, %d states, %d transitions; from the beginning %x, %d, %d", &e.Scenario,
+		t.Errorf("%v: digest %x, %d states, %d transitions; from the beginning %x, %d, %d",
+			&e.Scenario,
 			got.Digest, got.States, got.Transitions, want.Digest, want.States, want.Transitions)
 	}
 	if got.Nondeterministic != nil || want.Nondeterministic != nil {

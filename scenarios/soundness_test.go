@@ -74,7 +74,8 @@ func (t tester) look(n int) {
 }
 
 var traps = []trap{
-	// An early entry raises the token that the resource has seen, so that the newer holder is refused.
+	// An early entry raises the token that the resource has seen, so that the newer holder is
+	// refused.
 	{
 		name: "tokens that fall", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
 		claims: []history.Property{history.Fencing},
@@ -86,13 +87,17 @@ var traps = []trap{
 			if !t.defective {
 				token = int64(10 + t.Number)
 			}
-			return &scenarios.Hold{Node: t.path("ab"[t.Number-1 : t.Number]), Token: token, Unlock: free},
+			return &scenarios.Hold{
+					Node: t.path("ab"[t.Number-1 : t.Number]), Token: token,
+					Unlock: free,
+				},
 				t.create("ab"[t.Number-1 : t.Number])
 		},
 	},
 
 	{
-		name: "tokens that fall without nodes", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
+		name: "tokens that fall without nodes", clients: 2, cycles: 1,
+		guard:  scenarios.TokenChecked,
 		claims: []history.Property{history.Fencing},
 		lock: func(t tester, _ int, _ context.Context) (*scenarios.Hold, error) {
 			t.create("x") // Only one of them succeeds.
@@ -138,8 +143,8 @@ var traps = []trap{
 		},
 	},
 
-	// A process whose refusal arrives late still waits with the older node while the other is granted
-	// the lock.
+	// A process whose refusal arrives late still waits with the older node while the other is
+	// granted the lock.
 	{
 		name: "a refusal that is put off", clients: 2, cycles: 1, claims: []history.Property{
 			history.FIFO,
@@ -189,8 +194,11 @@ var traps = []trap{
 	{
 		name: "a call that costs more when it is put off", clients: 2, cycles: 2,
 		claims: []history.Property{history.NoHerd},
-		limits: history.Limits{WakeUps: 1, Requests: 5, RequestsPerChange: 3, RequestsPerSecond: 30},
-		lock:   costsMoreLater,
+		limits: history.Limits{
+			WakeUps: 1, Requests: 5, RequestsPerChange: 3,
+			RequestsPerSecond: 30,
+		},
+		lock: costsMoreLater,
 	},
 
 	// The order of two nodes matters after both have gone.
@@ -238,7 +246,8 @@ var traps = []trap{
 			time.Sleep(6 * time.Second)
 			t.look(1)
 			if late && t.defective {
-				return &scenarios.Hold{Node: t.path("x"), Unlock: free}, nil // There is no such node.
+				// There is no such node.
+				return &scenarios.Hold{Node: t.path("x"), Unlock: free}, nil
 			}
 			return nil, errTaken
 		},
@@ -289,7 +298,8 @@ var traps = []trap{
 		},
 	},
 
-	// A grant that arrives late names a node that exists by then, so that its deletion is a release.
+	// A grant that arrives late names a node that exists by then, so that its deletion is a
+	// release.
 	{
 		name: "a release of another's node", clients: 2, cycles: 1,
 		claims: []history.Property{history.NoHerd},
@@ -490,10 +500,12 @@ func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 			case report.Nondeterministic != nil:
 				t.Errorf("with its defect: %v", report.Nondeterministic)
 			case report.Failure == nil:
-				t.Errorf("with its defect: complete %v in %d schedules, nothing found", report.Complete,
+				t.Errorf("with its defect: complete %v in %d schedules, nothing found",
+					report.Complete,
 					report.Schedules)
 			case report.Failure.Violations[0].Property != tr.claims[0]:
-				t.Errorf("with its defect: found %v, want %s", report.Failure.Violations[0], tr.claims[0])
+				t.Errorf("with its defect: found %v, want %s", report.Failure.Violations[0],
+					tr.claims[0])
 			}
 			search = &scenarios.Exhaustive{Scenario: tr.scenario(t, false), FairSuffixes: tr.fair}
 			switch report := search.Run(t.Context(), t); {

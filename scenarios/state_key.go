@@ -22,7 +22,8 @@ func (l *loop) key() uint64 {
 	}
 	key := fold(l.cluster.Key(), uint64(l.cluster.Now()))
 	for _, p := range l.processes {
-		key = fold(fold(key, uint64(p.gateOpened)<<8|uint64(p.stage)), p.timeline^uint64(p.notified))
+		key = fold(fold(key, uint64(p.gateOpened)<<8|uint64(p.stage)),
+			p.timeline^uint64(p.notified))
 		if p.resuming {
 			key = fold(key, 1)
 		}

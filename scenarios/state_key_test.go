@@ -64,7 +64,8 @@ func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, 
 			one, oneBroken := futureAfter(t, s, steps, walk)
 			other, otherBroken := futureAfter(t, s, now.Steps, walk)
 			if one != other || oneBroken != otherBroken {
-				t.Fatalf("%v: after %v\n%s\n%s\nand after %v\n%s\n%s", s, steps, one, oneBroken, now.Steps,
+				t.Fatalf("%v: after %v\n%s\n%s\nand after %v\n%s\n%s", s, steps, one, oneBroken,
+					now.Steps,
 					other, otherBroken)
 			}
 			compared++
@@ -85,7 +86,8 @@ func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, wa
 	now := result.Events[before-1].At
 	for i := range result.Events[before:] {
 		e := result.Events[before+i]
-		line := fmt.Sprintf("%v %v c%d s%d #%d %s %s %s %s %d", e.At-now, e.Kind, e.Process, e.Server,
+		line := fmt.Sprintf("%v %v c%d s%d #%d %s %s %s %s %d", e.At-now, e.Kind, e.Process,
+			e.Server,
 			e.Attempt, e.Op, e.Path, e.Name, e.Err, e.Zxid)
 		if e.Kind == history.WatchFired {
 			fired = append(fired, line)
@@ -97,7 +99,8 @@ func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, wa
 	}
 	var verdicts []string
 	for _, v := range result.Violations {
-		if v.Event >= before || v.Property == history.Progress || v.Property == history.NoLeakedNodes ||
+		if v.Event >= before || v.Property == history.Progress ||
+			v.Property == history.NoLeakedNodes ||
 			v.Property == history.NoLostWatch {
 			verdicts = append(verdicts, v.Signature())
 		}

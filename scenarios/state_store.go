@@ -42,7 +42,8 @@ func (x *dfs) onNewState() {
 	if last > 0 {
 		b.unstored = x.path[last-1].unstored
 	}
-	if b.unstored++; len(b.rest) > 0 || b.unstored >= unstoredMax || x.search.storeAll || x.bound > 0 {
+	if b.unstored++; len(b.rest) > 0 || b.unstored >= unstoredMax || x.search.storeAll ||
+		x.bound > 0 {
 		x.store(b)
 	}
 }

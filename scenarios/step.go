@@ -23,8 +23,8 @@ const (
 	Apply                   // a server that is not the leader applies the next transaction
 	Tick                    // time passes to the next deadline
 	Fault                   // a fault strikes the client; the step's name is the fault's
-	// from here on no fault strikes, and the default policy decides; only a schedule asks for it, it
-	// is no option
+	// from here on no fault strikes, and the default policy decides; only a schedule asks for it,
+	// it is no option
 	Fair
 )
 
@@ -119,8 +119,9 @@ func ParseStep(name string) (Step, error) {
 			}
 		}
 		for kind := range faults.Kinds {
-			if kind.String() == verb && kind.Strikes() == step.victim() && (kind != faults.PartitionLink ||
-				-step.Process < int32(step.Peer)) {
+			if kind.String() == verb && kind.Strikes() == step.victim() &&
+				(kind != faults.PartitionLink ||
+					-step.Process < int32(step.Peer)) {
 				return step.struckBy(kind), nil
 			}
 		}
@@ -191,8 +192,9 @@ func (s *Step) UnmarshalText(text []byte) (err error) {
 // An EnabledStep is a step that can happen now.
 type EnabledStep struct {
 	Step
-	Age uint64 // of the message or process that waits; less is older. 0 for ticks, healing and faults
-	Due bool   // of a tick: a session is about to end, or a client to dial
+	// of the message or process that waits; less is older. 0 for ticks, healing and faults
+	Age uint64
+	Due bool // of a tick: a session is about to end, or a client to dial
 }
 
 // defaultIndex returns the index of the step that the default policy takes, which completes every

@@ -29,7 +29,10 @@ func broken() []scenarios.Subject {
 // found it.
 func BenchmarkSchedulesToBug(b *testing.B) {
 	for _, subject := range broken() {
-		scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()}
+		scenario := &scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
+			Faults: faults.Default(),
+		}
 		for _, name := range slices.Concat(scenarios.StrategyNames(), []string{"pct10"}) {
 			b.Run(subject.Name+"/"+name, func(b *testing.B) {
 				maker, err := scenarios.ParseStrategy(name)
@@ -43,7 +46,8 @@ func BenchmarkSchedulesToBug(b *testing.B) {
 					for seed := range uint64(seeds) {
 						for schedule := range schedulesMax {
 							schedules++
-							if len(runner.Run(scenario, maker(profile, seed+1, schedule)).Violations) > 0 {
+							if len(runner.Run(scenario,
+								maker(profile, seed+1, schedule)).Violations) > 0 {
 								found++
 								break
 							}

@@ -56,7 +56,8 @@ func TestPortfolioWorkers(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
 		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.NoGUID(), 3, 2, 2), Seed: 7, Schedules: 2000, Workers: workers,
+			Scenario: *scenario(subjects.NoGUID(), 3, 2, 2), Seed: 7, Schedules: 2000,
+			Workers:  workers,
 			Strategy: scenarios.PortfolioStrategy,
 		}
 		r := c.Run(context.Background(), t)
@@ -71,10 +72,12 @@ func TestPortfolioWorkers(t *testing.T) {
 			}
 		}
 		if total != r.Schedules ||
-			!slices.ContainsFunc(r.Strategies, func(s scenarios.StrategyStats) bool { return s.Failed }) {
+			!slices.ContainsFunc(r.Strategies,
+				func(s scenarios.StrategyStats) bool { return s.Failed }) {
 			t.Errorf("%d schedules in the shares, %d in all: %+v", total, r.Schedules, r.Strategies)
 		}
-		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Failure.Strategy, r.Strategies)
+		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Failure.Strategy,
+			r.Strategies)
 		if want == "" {
 			want = got
 		}
@@ -110,7 +113,8 @@ func TestPortfolioFollowsWhatIsNew(t *testing.T) {
 		}
 		even := r.Schedules / len(r.Strategies)
 		if best.Schedules < even || least < even/2 || least == most {
-			t.Errorf("%d schedules each would be even; the best is %+v of %+v", even, best, r.Strategies)
+			t.Errorf("%d schedules each would be even; the best is %+v of %+v", even, best,
+				r.Strategies)
 		}
 		if got := fmt.Sprintf("%x %+v", r.Digest, r.Strategies); want == "" {
 			want = got

@@ -31,7 +31,8 @@ const (
 
 // What stands behind a name without a number.
 const (
-	defaultDepth  = 3 // of PCT: most bugs need no more ordering constraints (Burckhardt et al. 2010)
+	// of PCT: most bugs need no more ordering constraints (Burckhardt et al. 2010)
+	defaultDepth  = 3
 	defaultDelays = 2 // of Delay: most bugs need no more (Emmi et al. 2011)
 	numberMax     = 1000
 )
@@ -53,15 +54,27 @@ type StrategyFactory func(profile *Profile, seed uint64, schedule int) Strategy
 func ParseStrategy(name string) (StrategyFactory, error) {
 	switch name {
 	case RandomStrategy:
-		return func(_ *Profile, seed uint64, schedule int) Strategy { return NewRandom(seed, schedule) },
+		return func(_ *Profile, seed uint64, schedule int) Strategy {
+				return NewRandom(seed,
+					schedule)
+			},
 			nil
 	case POSStrategy:
-		return func(_ *Profile, seed uint64, schedule int) Strategy { return NewPOS(seed, schedule) }, nil
+		return func(_ *Profile, seed uint64, schedule int) Strategy {
+			return NewPOS(seed,
+				schedule)
+		}, nil
 	case URWStrategy:
-		return func(p *Profile, seed uint64, schedule int) Strategy { return NewURW(p, seed, schedule) },
+		return func(p *Profile, seed uint64, schedule int) Strategy {
+				return NewURW(p, seed,
+					schedule)
+			},
 			nil
 	case SURWStrategy:
-		return func(p *Profile, seed uint64, schedule int) Strategy { return NewSURW(p, seed, schedule) },
+		return func(p *Profile, seed uint64, schedule int) Strategy {
+				return NewSURW(p, seed,
+					schedule)
+			},
 			nil
 	case PortfolioStrategy:
 		return func(p *Profile, seed uint64, schedule int) Strategy {

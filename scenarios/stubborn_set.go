@@ -120,7 +120,10 @@ func (x *dfs) serverStubbornSet(all []Step) (first, deferred []Step, ok bool) {
 			continue
 		}
 		if client, ok := x.onlyClient(server); ok {
-			first, deferred = split(all, func(s Step) bool { return s == step || s.Process == client })
+			first, deferred = split(all, func(s Step) bool {
+				return s == step ||
+					s.Process == client
+			})
 			return first, deferred, true
 		}
 	}
@@ -146,7 +149,8 @@ func (x *dfs) onlyClient(server int) (client int32, ok bool) {
 			!(own && l.Ended() && cluster.FullyConnected()):
 			return 0, false
 		case own && l.Ended() && l.Waits():
-			// What is under way to it is lost when the server applies the end, and what it asks for.
+			// What is under way to it is lost when the server applies the end, and what it asks
+			// for.
 			return 0, false
 		case !own || l.Waits():
 		case p.waiting || client != 0 || dependent(l):
@@ -216,7 +220,8 @@ func (x *dfs) oneLogs(all []Step) []Step {
 func (x *dfs) lastLeaver() int32 {
 	last := len(x.path) - 1
 	if last < 0 || x.path[last].step.Kind != Leave && !(mutated == afterDelivery &&
-		x.path[last].step.Kind == Deliver) || x.search.Scenario.Servers > 1 || x.search.IdleTicks > 0 ||
+		x.path[last].step.Kind == Deliver) || x.search.Scenario.Servers > 1 ||
+		x.search.IdleTicks > 0 ||
 		x.search.NoReduction || x.loop.budget.PhasedOnServers() {
 		return 0
 	}
@@ -295,7 +300,8 @@ func (x *dfs) commutes(o *EnabledStep) bool {
 // through at once.
 func (x *dfs) heals(step Step) bool {
 	if step.Kind != Heal || step.Process <= 0 || step.Peer != 0 {
-		return false // Once a client can reach a server again, it may go on to that one without a pause.
+		// Once a client can reach a server again, it may go on to that one without a pause.
+		return false
 	}
 	requests, replies := x.loop.processes[step.Process-1].link.Stalled()
 	return !requests && !replies

@@ -30,8 +30,8 @@ type Subject struct {
 	Real bool
 
 	// Sequence is the number that the first sequential node in the lock's directory gets, as if so
-	// many nodes had come and gone by a transaction each. A lock that is to be taken across the end of
-	// the numbers, 2^31-1, begins a little below it.
+	// many nodes had come and gone by a transaction each. A lock that is to be taken across the end
+	// of the numbers, 2^31-1, begins a little below it.
 	Sequence int32
 
 	// that the lock promises to stay within; history.DefaultBounds unless set
@@ -41,8 +41,8 @@ type Subject struct {
 	// what must have happened in some schedule for a campaign to have tested the lock
 	Sometimes []history.Sometimes
 
-	// Open gives a process its handle on the lock. It is called once in each process of each run, in a
-	// goroutine of that process.
+	// Open gives a process its handle on the lock. It is called once in each process of each run,
+	// in a goroutine of that process.
 	Open func(*Process) (Locker, error)
 }
 
@@ -60,7 +60,8 @@ func (s *Subject) Claimed(p history.Property) bool {
 func (s *Subject) validate() error {
 	switch {
 	case s.Open == nil:
-		return errors.New("the scenario has no lock to test: Subject.Open is to give each process its " +
+		return errors.New("the scenario has no lock to test: Subject.Open is to give each " +
+			"process its " +
 			"handle on the lock")
 	case s.Name == "" || strings.ContainsAny(s.Name, `/\`):
 		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Name)
@@ -69,20 +70,23 @@ func (s *Subject) validate() error {
 			"Subject.Claims is what it promises, some of %v",
 			s.Name, Properties())
 	case s.Sequence < 0:
-		return fmt.Errorf("the first sequential node of the lock %s cannot have the number %d", s.Name,
+		return fmt.Errorf("the first sequential node of the lock %s cannot have the number %d",
+			s.Name,
 			s.Sequence)
 	case s.Guard > TokenChecked:
 		return fmt.Errorf("the lock %s has a guard %d that there is not", s.Name, s.Guard)
 	}
 	for _, claim := range s.Claims {
 		if !slices.Contains(Properties(), claim) {
-			return fmt.Errorf("the lock %s claims %q, which is no property; there are %v", s.Name, claim,
+			return fmt.Errorf("the lock %s claims %q, which is no property; there are %v", s.Name,
+				claim,
 				Properties())
 		}
 	}
 	for _, goal := range s.Sometimes {
 		if goal.Reached == nil {
-			return fmt.Errorf("the lock %s has a goal %q that nothing can reach: it has no Reached", s.Name,
+			return fmt.Errorf("the lock %s has a goal %q that nothing can reach: it has no Reached",
+				s.Name,
 				goal.Name)
 		}
 	}
@@ -257,7 +261,8 @@ func (p *Process) Context() context.Context { return p.ctx }
 func (p *Process) Conn() *zk.Conn {
 	real, ok := p.Client.(*simzk.RealConn)
 	if !ok {
-		panic("Process.Conn: there is no *zk.Conn, as the scenario runs a model of the client; it " +
+		panic("Process.Conn: there is no *zk.Conn, as the scenario runs a model of the client; " +
+			"it " +
 			"needs Client: scenarios.Real")
 	}
 	return real.Conn()

@@ -47,7 +47,8 @@ func TestGoals(t *testing.T) {
 	alone := any.SometimesCounts(report)[5].Applicable
 	any.Scenario.Servers = 3
 	if several := any.SometimesCounts(report)[5].Applicable; alone || !several {
-		t.Errorf("a goal that takes the death of a server is applicable with one: %t, with three: %t",
+		t.Errorf("a goal that takes the death of a server is applicable with one: %t, with "+
+			"three: %t",
 			alone, several)
 	}
 	c.Schedules = 100

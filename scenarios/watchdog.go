@@ -58,13 +58,17 @@ func (s *watchdog) check() {
 		s.seen, s.times = turns, 0
 	} else if s.times++; s.times == 2 {
 		stackReport.Lock() // Of several workers that stand still one has to say so.
-		panic(fmt.Sprintf("interlock: a run has stood still for %v, because of what goroutines of the "+
+		panic(fmt.Sprintf("interlock: a run has stood still for %v, because of what goroutines "+
+			"of the "+
 			"lock do:\n%s\n"+
-			"A lock cannot be tested while a goroutine of it waits for a sync.Mutex whose owner waits for "+
+			"A lock cannot be tested while a goroutine of it waits for a sync.Mutex whose owner "+
+			"waits for "+
 			"ZooKeeper, a channel or time\n"+
-			"(a channel with one place serves as a mutex that can), waits for a network, a file or a "+
+			"(a channel with one place serves as a mutex that can), waits for a network, a file "+
+			"or a "+
 			"channel that was made outside of\n"+
-			"the run, such as by a package's variable, or loops without sending anything or sleeping.",
+			"the run, such as by a package's variable, or loops without sending anything or "+
+			"sleeping.",
 			watchdogLimit, unblocked()))
 	}
 	s.timer.Reset(watchdogLimit / 2)
@@ -78,7 +82,8 @@ func unblocked() string {
 	for stack := range strings.SplitSeq(string(dump), "\n\n") {
 		header := bubbleHeader.FindStringSubmatch(stack)
 		if header != nil && !strings.HasSuffix(header[1], " (durable)") {
-			stands = append(stands, "  "+header[1]+" in "+strings.Join(lockCalls(stack), ", called by "))
+			stands = append(stands, "  "+header[1]+" in "+strings.Join(lockCalls(stack),
+				", called by "))
 		}
 	}
 	return strings.Join(stands, "\n")

@@ -18,7 +18,8 @@ func BenchmarkServeDeliver(b *testing.B) {
 	conn := cluster.Connect()
 	go func() {
 		for {
-			path, err := conn.Create("/n-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			path, err := conn.Create("/n-", nil, zk.FlagEphemeralSequential,
+				zk.WorldACL(zk.PermAll))
 			if err == nil {
 				err = conn.Delete(path, -1)
 			}

@@ -14,7 +14,8 @@ type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error)
 	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
-	CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error)
+	CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string,
+		error)
 	Delete(path string, version int32) error
 	Set(path string, data []byte, version int32) (*zk.Stat, error)
 	Get(path string) ([]byte, *zk.Stat, error)

@@ -33,8 +33,8 @@ type Config struct {
 	SessionTimeout time.Duration // granted to every modelled client; 4 s unless set
 	TickTime       time.Duration // to which the ends of sessions are rounded; 2 s unless set
 
-	// The bounds within which a client over the wire gets the timeout that it asks for; 2 and 20 ticks
-	// unless set.
+	// The bounds within which a client over the wire gets the timeout that it asks for; 2 and 20
+	// ticks unless set.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 
 	Version Version
@@ -57,8 +57,8 @@ type Config struct {
 	Posted func(*Link)
 
 	// Settle is called between two wake-ups of one step, to let the process that was woken come to
-	// rest. Without it the Go scheduler would have something to decide. Nil means that nothing needs
-	// to settle.
+	// rest. Without it the Go scheduler would have something to decide. Nil means that nothing
+	// needs to settle.
 	Settle func()
 }
 
@@ -141,7 +141,8 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 	}
 	old := *c
 	*c = Cluster{
-		config: config, history: log, activity: make(chan struct{}, 1), watches: old.watches.renewed(),
+		config: config, history: log, activity: make(chan struct{}, 1),
+		watches: old.watches.renewed(),
 		leader:  noLeader,
 		servers: newServers(&config), mutation: mutated, timeout: old.timeout,
 		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
@@ -365,7 +366,8 @@ func (c *Cluster) Key() uint64 {
 	}
 	for i := range c.servers {
 		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
-			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.ahead)), uint64(s.clock.read(c.now)-c.now))
+			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.ahead)),
+				uint64(s.clock.read(c.now)-c.now))
 		}
 	}
 	if c.config.Lag {

@@ -222,7 +222,10 @@ func (c *Conn) Events() <-chan zk.Event {
 	defer c.mu.Unlock()
 	if c.events == nil {
 		c.events = make(chan zk.Event, eventSlots)
-		for _, state := range [...]zk.State{zk.StateConnecting, zk.StateConnected, zk.StateHasSession} {
+		for _, state := range [...]zk.State{
+			zk.StateConnecting, zk.StateConnected,
+			zk.StateHasSession,
+		} {
 			c.events <- zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.first)}
 		}
 		if c.told {

@@ -45,7 +45,8 @@ type client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error)
 	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
-	CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error)
+	CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string,
+		error)
 	Delete(path string, version int32) error
 	Set(path string, data []byte, version int32) (*zk.Stat, error)
 	Get(path string) ([]byte, *zk.Stat, error)
@@ -84,7 +85,10 @@ func TestClientIsComplete(t *testing.T) {
 			if _, ok := real.MethodByName(method.Name); !ok {
 				continue
 			}
-			for _, both := range []reflect.Type{reflect.TypeFor[client](), reflect.TypeFor[simzk.Client]()} {
+			for _, both := range []reflect.Type{
+				reflect.TypeFor[client](),
+				reflect.TypeFor[simzk.Client](),
+			} {
 				if _, ok := both.MethodByName(method.Name); !ok {
 					t.Errorf("%s of %v is not in %v", method.Name, simulated, both)
 				}
@@ -112,7 +116,8 @@ func calls(c client, path string) map[string]error {
 	_, errs["Sync"] = c.Sync(path)
 	_, errs["CreateContainer"] = c.CreateContainer(path, nil, zk.FlagContainer, nil)
 	_, errs["CreateTTL"] = c.CreateTTL(path, nil, zk.FlagTTL, nil, time.Second)
-	_, errs["CreateTTL sequential"] = c.CreateTTL(path, nil, zk.FlagPersistentSequentialWithTTL, nil,
+	_, errs["CreateTTL sequential"] = c.CreateTTL(path, nil, zk.FlagPersistentSequentialWithTTL,
+		nil,
 		time.Second)
 	_, _, errs["GetACL"] = c.GetACL(path)
 	_, errs["SetACL"] = c.SetACL(path, nil, -1)
@@ -173,9 +178,14 @@ func TestInvalidFlags(t *testing.T) {
 func TestFlagsOfSpecialNodes(t *testing.T) {
 	simulated := simzk.New(simzk.Config{}, new(history.Log)).Connect()
 	for name, c := range map[string]client{"zk": new(zk.Conn), "simzk": simulated} {
-		for _, flags := range []int32{zk.FlagPersistent, zk.FlagEphemeral, zk.FlagSequence, zk.FlagTTL} {
-			if _, err := c.CreateContainer("/a", nil, flags, nil); !errors.Is(err, zk.ErrInvalidFlags) {
-				t.Errorf("%s, container with flags %d: error %v, want %v", name, flags, err, zk.ErrInvalidFlags)
+		for _, flags := range []int32{
+			zk.FlagPersistent, zk.FlagEphemeral, zk.FlagSequence,
+			zk.FlagTTL,
+		} {
+			if _, err := c.CreateContainer("/a", nil, flags, nil); !errors.Is(err,
+				zk.ErrInvalidFlags) {
+				t.Errorf("%s, container with flags %d: error %v, want %v", name, flags, err,
+					zk.ErrInvalidFlags)
 			}
 		}
 		for _, flags := range []int32{
@@ -184,7 +194,8 @@ func TestFlagsOfSpecialNodes(t *testing.T) {
 		} {
 			if _, err := c.CreateTTL("/a", nil, flags, nil, time.Second); !errors.Is(err,
 				zk.ErrInvalidFlags) {
-				t.Errorf("%s, TTL with flags %d: error %v, want %v", name, flags, err, zk.ErrInvalidFlags)
+				t.Errorf("%s, TTL with flags %d: error %v, want %v", name, flags, err,
+					zk.ErrInvalidFlags)
 			}
 		}
 	}
@@ -227,7 +238,8 @@ func TestPathsThatTheClientTakes(t *testing.T) {
 	<-cluster.Activity()
 	cluster.Collect()
 	part := rapid.SampledFrom([]string{
-		"/", "/", "/", ".", ".", "a", "é", "\x00", "\x1f", "\x7f", "\u0085", "\ud7ff", "\ue000", "\uf000",
+		"/", "/", "/", ".", ".", "a", "é", "\x00", "\x1f", "\x7f", "\u0085", "\ud7ff", "\ue000",
+		"\uf000",
 		"\uf8ff", "\ufff0", "\ufffe", "\uffff", "\U0001F512", "\xff",
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -281,7 +293,8 @@ func TestEventChannelDrops(t *testing.T) {
 			last = <-conn.Events()
 		}
 		if last.State != zk.StateConnected || conn.State() == zk.StateConnected {
-			t.Errorf("the last event is %v in state %v, want the one that found room", last, conn.State())
+			t.Errorf("the last event is %v in state %v, want the one that found room", last,
+				conn.State())
 		}
 	})
 }
@@ -475,7 +488,8 @@ func TestKeyTellsWhenConnectionBroke(t *testing.T) {
 // The same is so for the real client.
 func TestKeyTellsWhenRealConnectionBroke(t *testing.T) {
 	if simzk.RaceDetector {
-		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
+			"test runs")
 	}
 	defer simzk.Determinize()()
 	keys := make(map[uint64]bool)

@@ -61,7 +61,8 @@ func (c *Cluster) followed() bool {
 func (c *Cluster) deceived(leader int) bool {
 	l, behind := &c.servers[leader], 0
 	for i := range c.servers {
-		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch || l.inboundCut ||
+		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch ||
+			l.inboundCut ||
 			c.LinkPartitioned(i, leader)) {
 			behind++
 		}
@@ -164,7 +165,8 @@ func (c *Cluster) candidate() int {
 func (c *Cluster) backed(candidate int) bool {
 	behind := 0
 	for i := range c.servers {
-		if c.servers[i].role == voter && c.observes(i) && c.meet(candidate, i) && !c.ahead(candidate, i) {
+		if c.servers[i].role == voter && c.observes(i) && c.meet(candidate, i) &&
+			!c.ahead(candidate, i) {
 			behind++
 		}
 	}
@@ -240,7 +242,8 @@ func (c *Cluster) recover() {
 	}
 	lost := len(c.proposals) > kept
 	c.proposals = c.proposals[:kept]
-	c.committed = min(c.committed, kept) // without effect, unless commits are made without a majority
+	// without effect, unless commits are made without a majority
+	c.committed = min(c.committed, kept)
 	for i := range c.servers {
 		s := &c.servers[i]
 		s.logged, s.acknowledged = min(s.logged, kept), min(s.acknowledged, kept)

@@ -46,7 +46,10 @@ func newServers(config *Config) []server {
 	}
 	servers := make([]server, len(config.Members))
 	for i, m := range config.Members {
-		servers[i] = server{id: m.ID, member: m, role: roleOf(m), up: !config.Down, clock: trueClock}
+		servers[i] = server{
+			id: m.ID, member: m, role: roleOf(m), up: !config.Down,
+			clock: trueClock,
+		}
 	}
 	return servers
 }
@@ -160,7 +163,8 @@ func (c *Cluster) dropClients(of func(*Link) bool) {
 		switch {
 		case !of(l):
 		case l.crashed.Load():
-			c.drop(l) // Requests that were sent before the crash may still be there, and have set watches.
+			// Requests that were sent before the crash may still be there, and have set watches.
+			c.drop(l)
 		case l.Connected():
 			c.hangUp(l)
 		}

@@ -24,7 +24,8 @@ import (
 // same answers to every call at the same step.
 func TestModelledClientIsTheRealOne(t *testing.T) {
 	if simzk.RaceDetector {
-		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
+			"test runs")
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		p := somePlay.Draw(rt, "play")
@@ -197,7 +198,8 @@ type ask struct {
 }
 
 func (a *ask) String() string {
-	text := fmt.Sprintf("%s %q data %q flags %d version %d ACL %v ttl %v scheme %q after %v", a.method,
+	text := fmt.Sprintf("%s %q data %q flags %d version %d ACL %v ttl %v scheme %q after %v",
+		a.method,
 		a.path, a.data, a.flags,
 		a.version, a.acl, a.ttl, a.scheme, a.delay)
 	for _, op := range a.ops {
@@ -254,7 +256,10 @@ var someAsk = rapid.Custom(func(t *rapid.T) ask {
 	}).Draw(t, "delay")
 	switch a.method {
 	case "AddAuth":
-		a.scheme = rapid.SampledFrom([]string{"digest", "digest", "digest", "ip", "nonsense"}).Draw(t,
+		a.scheme = rapid.SampledFrom([]string{
+			"digest", "digest", "digest", "ip",
+			"nonsense",
+		}).Draw(t,
 			"scheme")
 		a.data = rapid.SampledFrom([][]byte{[]byte("alice:a"), []byte("bob:b"), nil}).Draw(t,
 			"credentials")
@@ -271,7 +276,10 @@ var someAsk = rapid.Custom(func(t *rapid.T) ask {
 		a.flags = rapid.SampledFrom([]int32{4, 4, 0, 5, 7}).Draw(t, "flags")
 	case "CreateTTL":
 		a.flags = rapid.SampledFrom([]int32{5, 6, 4, 7}).Draw(t, "flags")
-		a.ttl = rapid.SampledFrom([]time.Duration{time.Second, time.Microsecond, -time.Second}).Draw(t,
+		a.ttl = rapid.SampledFrom([]time.Duration{
+			time.Second, time.Microsecond,
+			-time.Second,
+		}).Draw(t,
 			"ttl")
 	case "Set", "Delete", "SetACL":
 		a.version = someVersion.Draw(t, "version")
@@ -290,7 +298,10 @@ var someAsk = rapid.Custom(func(t *rapid.T) ask {
 // An operation of a multi; the last is none.
 var someOperation = rapid.Custom(func(t *rapid.T) any {
 	path := rapid.SampledFrom(paths).Draw(t, "path")
-	switch rapid.SampledFrom([]string{"check", "create", "create", "set", "delete", "unknown"}).Draw(t,
+	switch rapid.SampledFrom([]string{
+		"check", "create", "create", "set", "delete",
+		"unknown",
+	}).Draw(t,
 		"operation") {
 	case "check":
 		return &zk.CheckVersionRequest{Path: path, Version: someVersion.Draw(t, "version")}
@@ -409,7 +420,8 @@ var known = []error{
 	zk.ErrInvalidACL, zk.ErrInvalidFlags,
 	zk.ErrAuthFailed, zk.ErrClosing, zk.ErrNothing, zk.ErrSessionMoved, zk.ErrReconfigDisabled,
 	zk.ErrBadArguments,
-	zk.ErrNoServer, zk.ErrInvalidPath, zk.ErrUnhandledFieldType, zk.ErrPtrExpected, zk.ErrShortBuffer,
+	zk.ErrNoServer, zk.ErrInvalidPath, zk.ErrUnhandledFieldType, zk.ErrPtrExpected,
+	zk.ErrShortBuffer,
 }
 
 // errorText tells all that a program can find out about an error.
@@ -445,7 +457,8 @@ func difference(model, real *transcript) string {
 	if found == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s\n\n%v\n\nThe model's history:\n%s\n\nThe real client's history:\n%s", found,
+	return fmt.Sprintf("%s\n\n%v\n\nThe model's history:\n%s\n\nThe real client's history:\n%s",
+		found,
 		model.play,
 		renderRecords(model.events), renderRecords(real.events))
 }
@@ -564,7 +577,8 @@ func newPerformance(p *play, join func(*simzk.Cluster) (simzk.Client, *simzk.Lin
 		a.client.Events()
 		s.actors = append(s.actors, a)
 		for i := range p.credentials {
-			s.call(a, &ask{method: "AddAuth", scheme: "digest", data: fmt.Appendf(nil, "carol:%d", i)})
+			s.call(a, &ask{method: "AddAuth", scheme: "digest", data: fmt.Appendf(nil, "carol:%d",
+				i)})
 			s.observe()
 			s.flow()
 		}
@@ -646,7 +660,8 @@ func (s *performance) perform(m *move) {
 	case fastMove:
 		s.strike(faults.FastClient, a)
 	case barMove:
-		if at := a.link.ServerIndex(); faults.PossibleTo(faults.Unreachable, s.cluster, a.link, at) &&
+		if at := a.link.ServerIndex(); faults.PossibleTo(faults.Unreachable, s.cluster, a.link,
+			at) &&
 			!a.undecided() {
 			faults.ApplyTo(faults.Unreachable, s.cluster, a.link, at)
 		}
@@ -884,7 +899,8 @@ func (s *performance) observe() {
 
 // notef adds a line to the transcript.
 func (s *performance) notef(actor int, format string, values ...any) {
-	s.lines = append(s.lines, fmt.Sprintf("%d: c%d ", s.step, actor+1)+fmt.Sprintf(format, values...))
+	s.lines = append(s.lines, fmt.Sprintf("%d: c%d ", s.step, actor+1)+fmt.Sprintf(format,
+		values...))
 }
 
 // show notes what calls have returned and what watches have told.

@@ -58,7 +58,8 @@ func (h *keepalive) wait(now, session time.Duration) { h.silentUntil = now + rea
 func (h *keepalive) fallSilent(pings bool, now, session time.Duration) {
 	h.mute, h.muteSince = true, now
 	if pings && h.silentUntil == 0 {
-		h.silentUntil = max(h.heardAt, pingBefore(h.pingsSince, now, session)) + readTimeout(session)
+		h.silentUntil = max(h.heardAt, pingBefore(h.pingsSince, now, session)) +
+			readTimeout(session)
 	}
 }
 

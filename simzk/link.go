@@ -88,7 +88,8 @@ type frontEnd interface {
 // addLink makes l a link to a server. The address is the client's.
 func (c *Cluster) addLink(l *Link, process int32, server int, address string) *Link {
 	c.lastLink++
-	l.cluster, l.number, l.process, l.server, l.identities = c, c.lastLink, process, server, loopback
+	l.cluster, l.number, l.process, l.server, l.identities = c, c.lastLink, process, server,
+		loopback
 	if address != loopback[0].ID {
 		l.identities = []wire.Identity{{Scheme: "ip", ID: address}}
 	}
@@ -184,8 +185,9 @@ func (l *Link) shakesHands() bool {
 // has applied all that is proposed by now. That is so if its first request that is not answered is
 // one whose answer tells of a transaction, or of a sync.
 func (l *Link) Waits() bool {
-	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) || l.shakesHands() &&
-		l.toServer[0].session == 0
+	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) ||
+		l.shakesHands() &&
+			l.toServer[0].session == 0
 }
 
 // Delayed reports whether the answer to a request that the client's server has handled waits until

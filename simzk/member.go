@@ -35,7 +35,8 @@ func ParseMember(line string) (Member, error) {
 	number, named := strings.CutPrefix(strings.TrimSpace(key), "server.")
 	id, err := strconv.Atoi(number)
 	if !found || !named || err != nil || id < 0 || id > maxServerID {
-		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with an ID from 0 to %d", line,
+		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with an ID from 0 to %d",
+			line,
 			maxServerID)
 	}
 	m, err := parseAddresses(strings.TrimSpace(value))
@@ -82,8 +83,9 @@ func parseEndpoint(text string) (endpoint Endpoint, observer bool, err error) {
 	parts := splitColons(text)
 	switch {
 	case len(parts) != 3 && len(parts) != 4 || parts[0] == "":
-		return endpoint, false, fmt.Errorf("%q is not of the form host:port:port or host:port:port:role",
-			text)
+		return endpoint, false,
+			fmt.Errorf("%q is not of the form host:port:port or host:port:port:role",
+				text)
 	case len(parts) == 4 && strings.EqualFold(parts[3], "observer"):
 		observer = true
 	case len(parts) == 4 && !strings.EqualFold(parts[3], "participant"):
@@ -126,7 +128,8 @@ func (m Member) String() string {
 	}
 	endpoints := make([]string, len(m.Servers))
 	for i, e := range m.Servers {
-		endpoints[i] = fmt.Sprintf("%s:%d", net.JoinHostPort(e.Host, strconv.Itoa(e.Quorum)), e.Election)
+		endpoints[i] = fmt.Sprintf("%s:%d", net.JoinHostPort(e.Host, strconv.Itoa(e.Quorum)),
+			e.Election)
 	}
 	text := fmt.Sprintf("server.%d=%s:%s", m.ID, strings.Join(endpoints, "|"), role)
 	if m.Client != "" {

@@ -338,7 +338,8 @@ func (c *Conn) broken() {
 		c.ended()
 		return
 	}
-	// What has broken it may be no step of the process's own, and the process may look at the clock.
+	// What has broken it may be no step of the process's own, and the process may look at the
+	// clock.
 	c.observed = mix(c.observed, uint64(c.cluster.now))
 	c.setState(zk.StateDisconnected, "disconnected")
 	inFlight := c.inFlight
@@ -508,7 +509,10 @@ func (c *Conn) invalidate(err error) {
 			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
 			Path: w.path, Name: eventName(eventNotWatching), Err: err.Error(),
 		})
-		c.emit(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path, Err: err})
+		c.emit(zk.Event{
+			Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path,
+			Err: err,
+		})
 	}
 	c.tell(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
 		func(watching) bool { return true })

@@ -35,7 +35,8 @@ func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.A
 		return "", c.refuse(err)
 	}
 	if flags != zk.FlagContainer {
-		return "", c.refuse(fmt.Errorf("CreateContainer requires container flag: %w", zk.ErrInvalidFlags))
+		return "", c.refuse(fmt.Errorf("CreateContainer requires container flag: %w",
+			zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
 		Op: wire.OpCreateContainer, Path: path, Data: data, Flags: flags,
@@ -317,7 +318,8 @@ func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error
 		case wire.OpError:
 			response.Error = clientError(result.Code)
 		default:
-			// The client cannot read the answer to the creation of a container, and gives up the rest.
+			// The client cannot read the answer to the creation of a container, and gives up the
+			// rest.
 			return responses, zk.ErrAPIError
 		}
 		responses = append(responses, response)

@@ -24,11 +24,16 @@ func TestSabotageIsNoticed(t *testing.T) {
 					subjects.Mutex(), subjects.RWMutex(),
 					subjects.Herd(),
 				} {
-					c := &scenarios.Campaign{Seed: 1, Schedules: 1500, Workers: 1, Scenario: scenarios.Scenario{
-						Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default(), Servers: servers,
-					}}
+					c := &scenarios.Campaign{
+						Seed: 1, Schedules: 1500, Workers: 1,
+						Scenario: scenarios.Scenario{
+							Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default(),
+							Servers: servers,
+						},
+					}
 					if r := c.Run(context.Background(), t); r.Failure != nil {
-						t.Logf("%d servers, %s, schedule %d: %s", servers, subject.Name, r.Failure.Schedule,
+						t.Logf("%d servers, %s, schedule %d: %s", servers, subject.Name,
+							r.Failure.Schedule,
 							r.Failure.Violations[0].Signature())
 						return
 					}
@@ -50,7 +55,8 @@ func TestLostCommits(t *testing.T) {
 	scenario.Faults.Of[faults.PartitionServer], scenario.Faults.Of[faults.Restart] = 2, 1
 	noticed := 0
 	for schedule := range 300 {
-		if result := runner.Run(&scenario, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+		if result := runner.Run(&scenario,
+			scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
 			noticed++
 		}
 	}

@@ -24,15 +24,15 @@ func (c *Cluster) Serve(l *Link) {
 	case r.Op == wire.OpCreateSession && !r.again:
 		c.serveConnect(l, r)
 	case l.session == nil:
-		// The session was closed by an earlier request, or has expired: the server does not answer any
-		// more.
+		// The session was closed by an earlier request, or has expired: the server does not answer
+		// any more.
 	case r.Op == wire.OpCreateSession:
 		c.serveAgain(l, r)
 	case r.Op == wire.OpCloseSession:
 		c.serveClose(l, r)
 	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
-		// The session has moved to another connection: the leader refuses, and the server that asked it
-		// closes the connection without a reply (ZOOKEEPER-710).
+		// The session has moved to another connection: the leader refuses, and the server that
+		// asked it closes the connection without a reply (ZOOKEEPER-710).
 		c.zxid++
 		c.hangUp(l)
 	default:
@@ -208,7 +208,10 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 		}
 		got := c.read(l, one)
 		if results[i] = (wire.Result{Op: wire.OpError, Code: got.Code}); got.Code == wire.OK {
-			results[i] = wire.Result{Op: one.Op, Data: got.Data, Stat: got.Stat, Children: got.Children}
+			results[i] = wire.Result{
+				Op: one.Op, Data: got.Data, Stat: got.Stat,
+				Children: got.Children,
+			}
 		}
 	}
 	return tree.Result{Results: results}
@@ -243,13 +246,14 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	case r.Op == wire.OpReconfig:
 		return c.reconfigure(l, r)
 	case r.Op == wire.OpDeleteContainer:
-		// The server takes all of the frame for the path, which thus has characters that no path may
-		// have.
+		// The server takes all of the frame for the path, which thus has characters that no path
+		// may have.
 		return failure(wire.BadArguments)
 	}
 	w := tree.Write{
-		Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id, Identities: l.identities,
-		Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
+		Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id,
+		Identities: l.identities,
+		Path:       r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
 		TTLMillis: r.TTLMillis, Ops: r.Ops,
 	}
 	if _, lives := c.findSession(l.session.id); !lives {
@@ -367,7 +371,8 @@ func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid i
 		}
 		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
 		if !hears || w.link.crashed.Load() {
-			continue // Of a crashed process, a request that was served after the crash has set the watch.
+			// Of a crashed process, a request that was served after the crash has set the watch.
+			continue
 		}
 		if first < i {
 			last := &w.link.toClient[len(w.link.toClient)-1]
@@ -468,7 +473,8 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	found := false
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
 		if r.Path == wire.Null && c.watches.find(l, kind, r.Path) != nil {
-			return wire.MarshallingError // The server fails on the watch that it has found, and keeps it.
+			// The server fails on the watch that it has found, and keeps it.
+			return wire.MarshallingError
 		}
 		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher &&
 			kind != dataWatch {

@@ -243,7 +243,8 @@ func TestPipeEndedByServer(t *testing.T) {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
-		if frames, closed := p.take(); len(frames) > 0 || closed || p.closedByClient() || p.arrivals > 0 {
+		if frames, closed := p.take(); len(frames) > 0 || closed || p.closedByClient() ||
+			p.arrivals > 0 {
 			t.Errorf("frames %q, closed by the client %t, told of %d", frames, closed, p.arrivals)
 		}
 	})
@@ -298,7 +299,8 @@ func TestPipeClosedByClient(t *testing.T) {
 
 func ping() []byte {
 	b, at := wire.BeginFrame(nil)
-	return wire.EndFrame(wire.AppendRequest(b, &wire.Request{Xid: wire.XidPing, Op: wire.OpPing}), at)
+	return wire.EndFrame(wire.AppendRequest(b, &wire.Request{Xid: wire.XidPing, Op: wire.OpPing}),
+		at)
 }
 
 // A ping is answered at once, and nobody hears of it.
@@ -338,7 +340,8 @@ func TestPipePingsKeepTheirPlace(t *testing.T) {
 	p.Write(ping())
 	p.end()
 	all, err := io.ReadAll(p)
-	if want := slices.Concat([]byte("before"), pingReply, []byte("behind")); !bytes.Equal(all, want) ||
+	if want := slices.Concat([]byte("before"), pingReply, []byte("behind")); !bytes.Equal(all,
+		want) ||
 		err != nil {
 		t.Errorf("read %q, error %v, want %q", all, err, want)
 	}

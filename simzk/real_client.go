@@ -69,7 +69,8 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 	r := &RealConn{phase: dialing, hosts: newHosts(c.Servers(), host)}
 	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)
 	r.link.end, r.link.pings = r, true
-	conn, told, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout, zk.WithDialer(r.dial),
+	conn, told, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout,
+		zk.WithDialer(r.dial),
 		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false),
 		zk.WithEventCallback(r.happened),
 		zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
@@ -209,7 +210,8 @@ func (r *RealConn) connects() bool {
 	r.mu.Unlock()
 	c := r.link.cluster
 	if !r.link.reaches(dial.host) {
-		r.mark() // Such a try takes time, in which the process calls, and its calls wait with the others.
+		// Such a try takes time, in which the process calls, and its calls wait with the others.
+		r.mark()
 		r.phase, r.dialAt = dialing, c.now+dialPause
 		dial.answer <- nil
 		return true
@@ -226,7 +228,8 @@ func (r *RealConn) advance() {
 		return
 	}
 	if r.pipe != nil && r.pipe.closedByClient() {
-		r.link.cluster.hangUp(&r.link) // It gave up waiting, and may want another connection already.
+		// It gave up waiting, and may want another connection already.
+		r.link.cluster.hangUp(&r.link)
 	}
 	r.redial()
 }
@@ -257,7 +260,8 @@ func (r *RealConn) note() {
 		for j < len(happens) && happens[j].Type == zk.EventNotWatching {
 			j++
 		}
-		slices.SortFunc(happens[i:j], func(a, b zk.Event) int { return cmp.Compare(a.Path, b.Path) })
+		slices.SortFunc(happens[i:j],
+			func(a, b zk.Event) int { return cmp.Compare(a.Path, b.Path) })
 		i = max(i, j-1)
 	}
 	for _, e := range happens {
@@ -301,7 +305,8 @@ func (r *RealConn) failInFlight() {
 	c := r.link.cluster
 	for _, q := range r.inFlight {
 		c.record(history.Event{
-			At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
+			At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number,
+			Op:   q.verb(),
 			Path: q.Path, Err: zk.ErrConnectionClosed.Error(),
 		})
 		r.observed = mix(r.observed, uint64(q.number))
@@ -444,7 +449,8 @@ func (r *RealConn) hand(m message) {
 	if m.reply == nil {
 		for _, w := range m.watches {
 			c.record(history.Event{
-				At: c.now, Kind: history.WatchEvent, Process: r.link.process, Watch: w.number, Path: m.path,
+				At: c.now, Kind: history.WatchEvent, Process: r.link.process, Watch: w.number,
+				Path: m.path,
 				Name: eventName(m.event), Zxid: m.zxid,
 			})
 		}
@@ -474,7 +480,8 @@ func (r *RealConn) hand(m message) {
 // authenticated follows the client through the server's answer to its wish for its session.
 func (r *RealConn) authenticated(q *request) {
 	if q.session == 0 {
-		// The client leaves the connection as it is and dials anew; the server has closed it by then.
+		// The client leaves the connection as it is and dials anew; the server has closed it by
+		// then.
 		r.unplug()
 		r.redial()
 		return

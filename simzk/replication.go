@@ -308,7 +308,8 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpCreateSession && r.session != 0:
 		// The follower asks the leader whether the session lives (Learner.validateSession).
 		return c.inTouch(server)
-	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession, r.Op == wire.OpCreateSession:
+	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession,
+		r.Op == wire.OpCreateSession:
 		return c.toLeader(server)
 	}
 	return true

@@ -241,7 +241,10 @@ func operationsOf(words []string) ([]any, error) {
 		data, version := []byte(option(options, "data")), versionOf(options)
 		switch fields[0] {
 		case "create":
-			ops = append(ops, &zk.CreateRequest{Path: path, Data: data, Acl: acl, Flags: flagsOf(options)})
+			ops = append(ops, &zk.CreateRequest{
+				Path: path, Data: data, Acl: acl,
+				Flags: flagsOf(options),
+			})
 		case "delete":
 			ops = append(ops, &zk.DeleteRequest{Path: path, Version: version})
 		case "set":

@@ -25,7 +25,8 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 	}
 	for i := range c.servers {
 		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
-			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)), uint64(s.clock.read(c.now)-c.now))
+			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)),
+				uint64(s.clock.read(c.now)-c.now))
 		}
 	}
 	key = mix(key, c.watches.stateHash())
@@ -110,8 +111,8 @@ func (c *Cluster) sessionHash(s *session) uint64 {
 	if s.counting() {
 		return mix(h, uint64(c.leaderClock().when(s.expires)-c.now))
 	}
-	// What detach makes of the pings: how long ago the last one was, and that the server has heard of
-	// the client since. In an ensemble that lags, the rest stands in ensembleKey.
+	// What detach makes of the pings: how long ago the last one was, and that the server has heard
+	// of the client since. In an ensemble that lags, the rest stands in ensembleKey.
 	every := s.timeout / 3
 	return mix(h, uint64((c.now-s.since)%every)<<32^uint64(min(c.now-s.last, every)))
 }

@@ -74,7 +74,8 @@ func hashResult(r *tree.Result) uint64 {
 	}
 	for i := range r.Results {
 		one := &r.Results[i]
-		h = mix(mix(h, uint64(uint32(one.Op))<<32|uint64(uint32(one.Code))), xxhash.Sum64String(one.Path))
+		h = mix(mix(h, uint64(uint32(one.Op))<<32|uint64(uint32(one.Code))),
+			xxhash.Sum64String(one.Path))
 		h = mix(h, hashStat(&one.Stat))
 	}
 	return h
@@ -169,7 +170,8 @@ func (d *StubClient) Perform(calls []wire.Request, kept []int32, closed bool) {
 	}
 	for i := range calls {
 		r := &call{request: request{Request: calls[i]}, done: neverReceives}
-		c.submitted, c.waiting, d.calls = append(c.submitted, r), append(c.waiting, r), append(d.calls, r)
+		c.submitted, c.waiting, d.calls = append(c.submitted, r), append(c.waiting, r),
+			append(d.calls, r)
 		c.fresh.Store(true)
 	}
 	c.closed.Store(closed)
@@ -248,7 +250,8 @@ func (s *IsolatedClient) Reaction() (calls []wire.Request, kept []int32, closed 
 	}
 	for _, r := range fresh {
 		ask := r.Request
-		ask.Ops = slices.Clone(ask.Ops) // The memory is the client's, and the caller keeps the request.
+		// The memory is the client's, and the caller keeps the request.
+		ask.Ops = slices.Clone(ask.Ops)
 		calls, s.calls = append(calls, ask), append(s.calls, r)
 	}
 	return calls, kept, c.closed.Load()

@@ -47,19 +47,25 @@ func newCheck(t *testing.T) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Search the schedules of a lock for one that breaks a property",
-		Long: "Check runs a lock under many schedules: who is served when, who hears of what when, how " +
+		Long: "Check runs a lock under many schedules: who is served when, who hears of what " +
+			"when, how " +
 			"time passes, and\n" +
-			"which faults strike. It checks every property that the lock claims, and ends at the first " +
+			"which faults strike. It checks every property that the lock claims, and ends at the " +
+			"first " +
 			"violation with a\n" +
 			"shortened counterexample.\n\n" +
-			"Unless --schedules or --budget is given it ends after " + strconv.Itoa(defaultSchedules) +
+			"Unless --schedules or --budget is given it ends after " +
+			strconv.Itoa(defaultSchedules) +
 			" schedules or " +
-			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" + faultsHelp() +
-			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or a\nrequired " +
+			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" +
+			faultsHelp() +
+			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or " +
+			"a\nrequired " +
 			"place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict, " +
 			"something that\ncould not be written, or an internal error.",
 		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
-			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json " +
+			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 " +
+			"--json " +
 			"report.json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,32 +80,39 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.StringVar(&f.lock, "lock", "mutex", "the lock to check; interlock locks lists them")
 	flags.IntVar(&f.clients, "clients", 3, "how many processes contend")
 	flags.IntVar(&f.cycles, "cycles", 2, "how often each process takes the lock")
-	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has, up to 7; those that "+
-		"do not lead apply what is agreed when the schedule says")
+	flags.IntVar(&f.servers, "servers", 1,
+		"how many servers the ensemble has, up to 7; those that "+
+			"do not lead apply what is agreed when the schedule says")
 	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for "+
 		"go-zookeeper/zk itself, which takes ten times as long")
-	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy, "how schedules are chosen: "+
-		strings.Join(strategies(), ", "))
-	flags.BoolVar(&f.symmetry, "symmetry", false, "of an exhaustive search: take processes to which "+
-		"nothing has happened yet for alike")
+	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy,
+		"how schedules are chosen: "+
+			strings.Join(strategies(), ", "))
+	flags.BoolVar(&f.symmetry, "symmetry", false,
+		"of an exhaustive search: take processes to which "+
+			"nothing has happened yet for alike")
 	flags.BoolVar(&f.fairSuffixes, "fair-suffixes", false,
-		"of an exhaustive search: in every state, try too that no faults strike from there on and the "+
+		"of an exhaustive search: in every state, try too that no faults strike from there on "+
+			"and the "+
 			"order is fair, "+
 			"as what must happen in the end is judged from then on")
 	flags.StringVar(&f.checkpoint, "checkpoint", "",
-		"of an exhaustive search: go on from this file if it exists, as this same program has written "+
+		"of an exhaustive search: go on from this file if it exists, as this same program has "+
+			"written "+
 			"it, and note in it how far the search is, "+
 			"once a minute and when --budget, --schedules, --states or Ctrl-C ends it")
 	flags.IntVar(&f.idleTicks, "idle-ticks", 0, "of an exhaustive search: how often time may pass "+
 		"in a schedule where nothing waits for it")
 	flags.IntVar(&f.maxDeviations, "max-deviations", 0,
-		"of an exhaustive search: try only schedules that deviate from the default policy at most so "+
+		"of an exhaustive search: try only schedules that deviate from the default policy at "+
+			"most so "+
 			"often, "+
 			"those with fewer deviations first; 0 for all schedules")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
 	flags.IntVar(&f.states, "states", 0, "end, if nothing else has before, once so many distinct "+
-		"states have been counted, or stored in an exhaustive search, whose memory this bounds; 0 for "+
+		"states have been counted, or stored in an exhaustive search, whose memory this bounds; "+
+		"0 for "+
 		"no such bound")
 	flags.StringVar(&f.faults, "faults", "default",
 		"what may go wrong in a schedule: none, default (any=2), or a list such as "+
@@ -109,11 +122,14 @@ func newCheck(t *testing.T) *cobra.Command {
 	flags.IntVar(&f.severity.Drift, "clock-drift", faults.DefaultSeverity().Drift,
 		"by how many percent a clock goes too fast or too slowly")
 	flags.StringVar(&f.requireCoverage, "require-coverage", "",
-		"fail unless faults have landed in these `places`: a list of kinds, or of kind@phase, or all")
-	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh "+
+		"fail unless faults have landed in these `places`: a list of kinds, or of kind@phase, or "+
+			"all")
+	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a "+
+		"fresh "+
 		"one")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
-		"how many schedules run at the same time; always 1 with the real client and of an exhaustive "+
+		"how many schedules run at the same time; always 1 with the real client and of an "+
+			"exhaustive "+
 			"search")
 	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard "+
 		"output if it is -")
@@ -251,8 +267,10 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
 	case f.budget <= 0:
 		return fmt.Errorf("--budget must be more than nothing, not %v", f.budget)
-	case f.states < 0 || f.states > scenarios.StatesMax && f.strategy != scenarios.ExhaustiveStrategy:
-		return fmt.Errorf("--states must be from 0 to %d, not %d; with --strategy exhaustive it can be "+
+	case f.states < 0 || f.states > scenarios.StatesMax &&
+		f.strategy != scenarios.ExhaustiveStrategy:
+		return fmt.Errorf("--states must be from 0 to %d, not %d; with --strategy exhaustive it "+
+			"can be "+
 			"more", scenarios.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
@@ -277,7 +295,8 @@ func (f *checkFlags) strategyFits() error {
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		return nil
 	}
-	if f.symmetry || f.fairSuffixes || f.idleTicks > 0 || f.checkpoint != "" || f.maxDeviations > 0 {
+	if f.symmetry || f.fairSuffixes || f.idleTicks > 0 || f.checkpoint != "" ||
+		f.maxDeviations > 0 {
 		return errors.New("--symmetry, --fair-suffixes, --idle-ticks, --max-deviations and " +
 			"--checkpoint are for --strategy exhaustive only")
 	}
@@ -290,11 +309,13 @@ func (f *checkFlags) strategyFits() error {
 // exhaustive returns what is wrong with the flags of an exhaustive search.
 func (f *checkFlags) exhaustive(c *scenarios.Campaign) error {
 	if c.Scenario.Client != scenarios.Model {
-		return errors.New("--strategy exhaustive works with --client model only: nothing tells what " +
+		return errors.New("--strategy exhaustive works with --client model only: nothing tells " +
+			"what " +
 			"state the real client is in")
 	}
 	if f.servers > 1 && f.symmetry {
-		return errors.New("--symmetry works with --servers 1 only: processes that are connected to " +
+		return errors.New("--symmetry works with --servers 1 only: processes that are connected " +
+			"to " +
 			"different servers are not alike")
 	}
 	return nil
@@ -303,14 +324,16 @@ func (f *checkFlags) exhaustive(c *scenarios.Campaign) error {
 // workersFit leaves a campaign one worker where there can be no more, and returns an error if more
 // were asked for.
 func (f *checkFlags) workersFit(c *scenarios.Campaign, given func(string) bool) error {
-	real, exhaustive := c.Scenario.Client == scenarios.Real, f.strategy == scenarios.ExhaustiveStrategy
+	real, exhaustive := c.Scenario.Client == scenarios.Real,
+		f.strategy == scenarios.ExhaustiveStrategy
 	switch {
 	case !real && !exhaustive:
 		return nil
 	case real && simzk.RaceDetector:
 		return errRealUnderRace
 	case given("workers") && f.workers > 1 && real:
-		return fmt.Errorf("--workers must be 1, not %d, with the real client: what it does is only "+
+		return fmt.Errorf("--workers must be 1, not %d, with the real client: what it does is "+
+			"only "+
 			"decided on one processor", f.workers)
 	case given("workers") && f.workers > 1:
 		return fmt.Errorf("--workers must be 1, not %d, with --strategy exhaustive", f.workers)
@@ -333,7 +356,8 @@ func (f *checkFlags) search(t *testing.T, c *scenarios.Campaign) (search, error)
 		return func(ctx context.Context) *scenarios.Report { return c.Run(ctx, t) }, nil
 	}
 	e := &scenarios.Exhaustive{
-		Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes, IdleTicks: f.idleTicks,
+		Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
+		IdleTicks:     f.idleTicks,
 		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
 		Budget: c.Budget, States: c.States, MemoryLimit: scenarios.DefaultMemoryLimit(),
 		Progress: c.Progress, Checkpoint: f.checkpoint,
@@ -408,12 +432,14 @@ func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *fo
 	case found != nil && !found.outOfContract:
 		return &statusError{statusViolation, nil}
 	case report.Schedules == 0 && !report.Interrupted:
-		return &statusError{statusInternal, errors.New("no schedule was run, so nothing is known of " +
+		return &statusError{statusInternal, errors.New("no schedule was run, so nothing is known " +
+			"of " +
 			"the lock")}
 	case len(campaign.NeverReached(report)) > 0, len(campaign.MissingCoverage(report)) > 0:
 		return &statusError{statusViolation, nil}
 	case report.Totals.Unknown > 0:
-		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict is " +
+		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict " +
+			"is " +
 			"unknown")}
 	case report.Unsaved != nil && !report.Complete:
 		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", report.Unsaved)}

@@ -32,23 +32,31 @@ func newConform() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "conform",
 		Short: "Compare a ZooKeeper server with the simulated one",
-		Long: "Conform asks a server and the simulation the same and reports the first difference: " +
+		Long: "Conform asks a server and the simulation the same and reports the first " +
+			"difference: " +
 			"first some 270 facts, from\n" +
-			"the bytes of a handshake to the order of watch events, then random operations of three " +
+			"the bytes of a handshake to the order of watch events, then random operations of " +
+			"three " +
 			"clients with their\n" +
 			"replies, stats and events.\n\n" +
-			"Nobody else may use the server meanwhile, because transaction ids are compared, and it must " +
+			"Nobody else may use the server meanwhile, because transaction ids are compared, and " +
+			"it must " +
 			"be one that nobody\n" +
-			"needs: among the facts is a request that a release before 3.9 cannot read back when it " +
+			"needs: among the facts is a request that a release before 3.9 cannot read back when " +
+			"it " +
 			"starts again. It needs a tick\n" +
-			"of two seconds; for all facts to be the same it needs TTL nodes enabled and the superuser " +
+			"of two seconds; for all facts to be the same it needs TTL nodes enabled and the " +
+			"superuser " +
 			"super:test, or that of\n" +
-			"--super. Where the package zookeeper of Debian is installed, --installed starts such a " +
+			"--super. Where the package zookeeper of Debian is installed, --installed starts " +
+			"such a " +
 			"server.\n\n" +
-			"Exit status: 0 no difference, 1 a difference, 2 bad usage, or a server that cannot be " +
+			"Exit status: 0 no difference, 1 a difference, 2 bad usage, or a server that cannot " +
+			"be " +
 			"reached or stops answering,\n" +
 			"3 an internal error, 130 interrupted before all was compared.",
-		Example: "  interlock conform --installed\n  interlock conform --zookeeper 127.0.0.1:2181 " +
+		Example: "  interlock conform --installed\n  interlock conform --zookeeper " +
+			"127.0.0.1:2181 " +
 			"--operations 1000000 --seed 7",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,10 +77,12 @@ func newConform() *cobra.Command {
 		"the `release` that the server is to be compared with: 3.8 or 3.9")
 	flags.IntVar(&f.operations, "operations", 50_000,
 		"how many random operations; 0 for the facts alone")
-	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a fresh "+
+	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a "+
+		"fresh "+
 		"one")
-	flags.BoolVar(&f.ttl, "ttl", false, "create TTL nodes too; the server must have extended types "+
-		"enabled. Set by --installed")
+	flags.BoolVar(&f.ttl, "ttl", false,
+		"create TTL nodes too; the server must have extended types "+
+			"enabled. Set by --installed")
 	flags.BoolVar(&f.containers, "containers", false,
 		"create containers too; the server must not delete them meanwhile. Set by --installed")
 	flags.StringVar(&f.super, "super", "", "the superuser of both, as `user:password`. Set by "+
@@ -93,7 +103,8 @@ func (f *conformFlags) validate() error {
 	case f.super != "" && strings.Count(f.super, ":") != 1:
 		return fmt.Errorf("--super: %q is not of the form user:password", f.super)
 	case f.version != "3.8" && f.version != "3.9":
-		return fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9", f.version)
+		return fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9",
+			f.version)
 	}
 	if _, _, err := net.SplitHostPort(f.zookeeper); f.zookeeper != "" && err != nil {
 		return fmt.Errorf("--zookeeper: %q is not of the form host:port", f.zookeeper)
@@ -131,7 +142,8 @@ func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) 
 	err = f.compare(ctx, report, stdout, stderr)
 	if ctx.Err() != nil && report.Difference == "" && len(report.Deviations) == 0 {
 		report.Interrupted = true
-		fmt.Fprintf(f.text(stdout, stderr), "interrupted: no difference in the first %d operations\n",
+		fmt.Fprintf(f.text(stdout, stderr), "interrupted: no difference in the first %d "+
+			"operations\n",
 			report.Operations)
 		err = &statusError{statusInterrupted, nil}
 	}

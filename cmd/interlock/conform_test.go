@@ -21,7 +21,8 @@ var conformable = []string{
 func TestConform(t *testing.T) {
 	t.Parallel()
 	_, address := serveOn(t, conformable...)
-	c := start(t, "conform", "--zookeeper", address, "--operations", "1000", "--ttl", "--containers",
+	c := start(t, "conform", "--zookeeper", address, "--operations", "1000", "--ttl",
+		"--containers",
 		"--super", "super:test", "--json", "report.json")
 	text, status := c.end(t)
 	if c.first != "271 facts: no difference\n" ||
@@ -38,10 +39,12 @@ func TestConform(t *testing.T) {
 func TestConformFindsAnotherRelease(t *testing.T) {
 	t.Parallel()
 	_, address := serveOn(t, conformable...)
-	c := start(t, "conform", "--zookeeper", address, "--zookeeper-version", "3.9", "--operations", "0",
+	c := start(t, "conform", "--zookeeper", address, "--zookeeper-version", "3.9", "--operations",
+		"0",
 		"--json", "report.json")
 	text, status := c.end(t)
-	if !strings.Contains(c.first, " of 271 facts differ; got is the simulation, want the server:") ||
+	if !strings.Contains(c.first,
+		" of 271 facts differ; got is the simulation, want the server:") ||
 		status != statusViolation {
 		t.Errorf("%q, %q, status %d", c.first, text, status)
 	}

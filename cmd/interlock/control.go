@@ -29,12 +29,16 @@ func newControl() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "control COMMAND [ARGUMENT]",
 		Short: "Make a served ensemble fail, and ask how it is",
-		Long: "Control has a command carried out by an interlock serve that was given --control:\n\n" +
-			"  kill N           end server N's process: its connections break, and connecting to it is " +
+		Long: "Control has a command carried out by an interlock serve that was given " +
+			"--control:\n\n" +
+			"  kill N           end server N's process: its connections break, and connecting to " +
+			"it is " +
 			"refused\n" +
-			"  up N             start server N again, at the same address and with the data that it had\n" +
+			"  up N             start server N again, at the same address and with the data that " +
+			"it had\n" +
 			"  wipe N           take away the data of server N, which must not run\n" +
-			"  cut N            cut server N off from the others: clients reach it, but it does not serve " +
+			"  cut N            cut server N off from the others: clients reach it, but it does " +
+			"not serve " +
 			"them\n" +
 			"  heal N           connect server N with the others again\n" +
 			"  expire SESSION   end a session at once\n" +
@@ -42,10 +46,13 @@ func newControl() *cobra.Command {
 			"  status           tell what the servers do\n\n" +
 			"The socket is that of --control, or else of the environment's " + controlVariable +
 			". Whoever wants to speak to\n" +
-			"it without this program sends a command as a line, and reads lines until one is ok or begins " +
+			"it without this program sends a command as a line, and reads lines until one is ok " +
+			"or begins " +
 			"with error:.\n\n" +
-			"Exit status: 0 done, 2 the command or the socket is wrong, 3 no answer, 130 interrupted.",
-		Example: "  interlock control --control /tmp/interlock.sock kill 2\n  interlock control status " +
+			"Exit status: 0 done, 2 the command or the socket is wrong, 3 no answer, 130 " +
+			"interrupted.",
+		Example: "  interlock control --control /tmp/interlock.sock kill 2\n  interlock control " +
+			"status " +
 			"--json",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
@@ -168,5 +175,6 @@ func ask(conn net.Conn, lines *bufio.Scanner, command string) (string, error) {
 	if err := lines.Err(); err != nil {
 		return "", err
 	}
-	return "", &statusError{statusInternal, errors.New("interlock serve has ended before it answered")}
+	return "", &statusError{statusInternal, errors.New("interlock serve has ended before it " +
+		"answered")}
 }

@@ -120,8 +120,11 @@ func TestControllerBadCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ command, want string }{
-		{strings.Repeat("x", commandMax+1) + "\n", fmt.Sprintf("error: a command has at most %d bytes\n",
-			commandMax)},
+		{
+			strings.Repeat("x", commandMax+1) + "\n",
+			fmt.Sprintf("error: a command has at most %d bytes\n",
+				commandMax),
+		},
 		{"expire " + strings.Repeat("0", 100_000) + "1\n", "error: there is no session 0x1\n"},
 		{"launch " + fifo + "\n", "error: read " + fifo + ": it is no regular file\n"},
 		{

@@ -45,7 +45,8 @@ const socketPathMax = 103
 // newController listens at the path. A socket at which nobody listens any more is replaced.
 func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controller, error) {
 	if len(path) > socketPathMax {
-		return nil, fmt.Errorf("%s is too long for the path of a unix socket, of which systems allow "+
+		return nil, fmt.Errorf("%s is too long for the path of a unix socket, of which systems "+
+			"allow "+
 			"%d bytes", path, socketPathMax)
 	}
 	if err := clearSocket(path); err != nil {
@@ -304,11 +305,13 @@ func (c *controller) all() []*tcp.Server {
 
 func (c *controller) expire(arguments []string) (string, error) {
 	if len(arguments) != 1 {
-		return "", errors.New("the command takes one argument, the id of a session as sessions shows it")
+		return "", errors.New("the command takes one argument, the id of a session as sessions " +
+			"shows it")
 	}
 	id, err := strconv.ParseUint(strings.TrimPrefix(arguments[0], "0x"), 16, 64)
 	if err != nil {
-		return "", fmt.Errorf("%q is no id of a session, which is a hexadecimal number", arguments[0])
+		return "", fmt.Errorf("%q is no id of a session, which is a hexadecimal number",
+			arguments[0])
 	}
 	for _, server := range c.all() {
 		if server.Expire(int64(id)) {

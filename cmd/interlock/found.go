@@ -73,7 +73,8 @@ func (f *found) explain(report *scenarios.Report, w io.Writer) {
 		writeViolation(w, v)
 		writeOutOfContract(w, &c.Scenario, c.Result, v)
 	}
-	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with %d:\n",
+	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with "+
+		"%d:\n",
 		failureOf(report).Schedule,
 		len(failureOf(report).Deviations), &c.Scenario, len(c.Recording.Deviations))
 	for _, d := range c.Recording.Deviations {

@@ -38,7 +38,10 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 	}
 	var judgements []judgement
 	for _, property := range properties {
-		j := judgement{Name: string(property), Verdict: verdictHolds, Exercised: exercise.Of(property)}
+		j := judgement{
+			Name: string(property), Verdict: verdictHolds,
+			Exercised: exercise.Of(property),
+		}
 		switch {
 		case clocks == nil:
 			j = j.decide(judgeInOrder(property, locks))

@@ -23,33 +23,42 @@ func newLaunch() *cobra.Command {
 		Short: "Run a simulated server in the place of a real one",
 		Long: "Launch takes the arguments of ZooKeeper's zkServer.sh and reads the server's " +
 			"configuration file, so that it\n" +
-			"can stand in where tests start real servers. The server runs in the interlock serve whose " +
+			"can stand in where tests start real servers. The server runs in the interlock serve " +
+			"whose " +
 			"control socket\n" +
 			"the environment's " + controlVariable +
 			" names, until launch ends in whatever way, which is the server's crash. Servers\n" +
-			"whose configurations name the same ensemble form one, and a server that is started again " +
+			"whose configurations name the same ensemble form one, and a server that is started " +
+			"again " +
 			"with the same\n" +
 			"dataDir has its data.\n\n" +
 			"Of the configuration count dataDir, clientPort and clientPortAddress, tickTime, " +
 			"minSessionTimeout and\n" +
-			"maxSessionTimeout, server.N, standaloneEnabled, reconfigEnabled, dynamicConfigFile and the " +
+			"maxSessionTimeout, server.N, standaloneEnabled, reconfigEnabled, dynamicConfigFile " +
+			"and the " +
 			"file myid; of the\n" +
-			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. Relative paths are " +
+			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. Relative " +
+			"paths are " +
 			"relative to the working\n" +
-			"directory, as they are for a real server, and keys that are not known are passed over. A " +
+			"directory, as they are for a real server, and keys that are not known are passed " +
+			"over. A " +
 			"server that real\n" +
 			"clients elsewhere could reach is refused: only the loopback interface is served.\n\n" +
-			"Exit status: 0 interrupted, 2 bad usage or configuration, 3 the program that runs the server " +
+			"Exit status: 0 interrupted, 2 bad usage or configuration, 3 the program that runs " +
+			"the server " +
 			"has ended.",
-		Example: "  INTERLOCK_CONTROL=/tmp/interlock.sock interlock launch start-foreground zoo.cfg",
+		Example: "  INTERLOCK_CONTROL=/tmp/interlock.sock interlock launch start-foreground " +
+			"zoo.cfg",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 2 || arguments[0] != "start-foreground" {
-				return fmt.Errorf("launch takes start-foreground and a configuration file, not %q", arguments)
+				return fmt.Errorf("launch takes start-foreground and a configuration file, not %q",
+					arguments)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, arguments []string) error {
-			return runLaunch(cmd.Context(), arguments[1], os.Getenv("SERVER_JVMFLAGS"), cmd.OutOrStdout())
+			return runLaunch(cmd.Context(), arguments[1], os.Getenv("SERVER_JVMFLAGS"),
+				cmd.OutOrStdout())
 		},
 	}
 }
@@ -128,7 +137,8 @@ func (l *launchRequest) String() string {
 		return strings.ReplaceAll(strconv.Quote(text), " ",
 			quotedBlank)
 	}
-	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsWord, quote(l.javaFlags), directoryWord,
+	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsWord, quote(l.javaFlags),
+		directoryWord,
 		quote(l.directory),
 		listensWord, l.address, l.path)
 }

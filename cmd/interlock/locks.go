@@ -33,7 +33,8 @@ func newLocks() *cobra.Command {
 				return printLocksJSON(cmd)
 			}
 			for _, s := range subjects.All() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-20s%s\n%-20sclaims %s\n", s.Name, s.Summary, "", joined(&s))
+				fmt.Fprintf(cmd.OutOrStdout(), "%-20s%s\n%-20sclaims %s\n", s.Name, s.Summary, "",
+					joined(&s))
 			}
 			return nil
 		},
@@ -66,12 +67,14 @@ type defectJSON struct {
 	Property history.Property `json:"property"`
 	Summary  string           `json:"summary"`
 	Source   string           `json:"source"`
-	Twin     string           `json:"twin"` // the name of the lock that is the same without the defect
+	// the name of the lock that is the same without the defect
+	Twin string `json:"twin"`
 }
 
 func printDefects(cmd *cobra.Command) error {
 	for _, d := range subjects.Defects() {
-		fmt.Fprintf(cmd.OutOrStdout(), "%-20s%-25s%s\n%-45sseen in: %s\n", d.Name, d.Property, d.Summary,
+		fmt.Fprintf(cmd.OutOrStdout(), "%-20s%-25s%s\n%-45sseen in: %s\n", d.Name, d.Property,
+			d.Summary,
 			"", d.Source)
 	}
 	return nil

@@ -58,9 +58,11 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	root := &cobra.Command{
 		Use:   "interlock",
 		Short: "Find the interleaving that breaks a distributed lock",
-		Long: "Interlock runs real lock code against a simulated ZooKeeper, in which the order of " +
+		Long: "Interlock runs real lock code against a simulated ZooKeeper, in which the order " +
+			"of " +
 			"messages, the passing\n" +
-			"of time and every fault are decisions that it makes. It searches for decisions that break " +
+			"of time and every fault are decisions that it makes. It searches for decisions that " +
+			"break " +
 			"the lock,\n" +
 			"shortens them, and replays them.\n\n" +
 			"Exit status: 0 nothing found, 1 a violation, 2 bad usage, 3 nondeterminism, an " +

@@ -310,7 +310,10 @@ func TestInterruptedCheck(t *testing.T) {
 			if status != statusFine || c.stderr.Len() > 0 {
 				t.Errorf("status %d, stderr %q", status, &c.stderr)
 			}
-			for _, want := range []string{"ran ", "interrupted: ", "trace digest ", "\nproperties, "} {
+			for _, want := range []string{
+				"ran ", "interrupted: ", "trace digest ",
+				"\nproperties, ",
+			} {
 				if !strings.Contains(text, want) {
 					t.Errorf("the summary lacks %q:\n%s", want, text)
 				}
@@ -377,12 +380,14 @@ func TestGoalNeverReached(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	directory := t.TempDir()
 	err := runCheck(t.Context(), t, campaign,
-		&checkFlags{out: directory, json: filepath.Join(directory, "report.json")}, &stdout, &stderr)
+		&checkFlags{out: directory, json: filepath.Join(directory, "report.json")}, &stdout,
+		&stderr)
 	var status *statusError
 	if !errors.As(err, &status) || status.status != statusViolation {
 		t.Errorf("error %v, stderr %q", err, &stderr)
 	}
-	if want := "\nno violation found, but a sometimes condition was never reached, so this says too " +
+	if want := "\nno violation found, but a sometimes condition was never reached, so this says " +
+		"too " +
 		"little about the lock: something that never happens\n"; !strings.Contains(stdout.String(),
 		want) {
 		t.Errorf("%s\nlacks %q", &stdout, want)
@@ -488,8 +493,12 @@ func TestReplayCommand(t *testing.T) {
 	for _, test := range []struct{ name, program, where, directory, want string }{
 		{"installed", installed, ".", "out", quoted(installed) + " replay out"},
 		{"on the path", "interlock", ".", "my out", "interlock replay 'my out'"},
-		{"blank in the program", "my tools/interlock", ".", "out", "'my tools/interlock' replay out"},
-		{"like a flag", "interlock", ".", "-out", "interlock replay " + quoted("."+separator+"-out")},
+		{
+			"blank in the program", "my tools/interlock", ".", "out",
+			"'my tools/interlock' replay out",
+		},
+		{"like a flag", "interlock", ".", "-out", "interlock replay " +
+			quoted("."+separator+"-out")},
 		{"go run in the repository", built, root, "out", "go run ./cmd/interlock replay out"},
 		{
 			"go run elsewhere", built, ".", "out",
@@ -552,12 +561,18 @@ func TestProgressLeft(t *testing.T) {
 	}{
 		{schedules: 100, ran: 25, left: 6 * time.Second, known: true},
 		{budget: 10 * time.Second, ran: 25, left: 8 * time.Second, known: true},
-		{schedules: 100, budget: 10 * time.Second, ran: 80, left: 500 * time.Millisecond, known: true},
+		{
+			schedules: 100, budget: 10 * time.Second, ran: 80, left: 500 * time.Millisecond,
+			known: true,
+		},
 		{schedules: 100, budget: 10 * time.Second, ran: 0, left: 8 * time.Second, known: true},
 		{schedules: 100, ran: 0},
 		{},
 	} {
-		p := &progress{campaign: &scenarios.Campaign{Schedules: test.schedules, Budget: test.budget}}
+		p := &progress{campaign: &scenarios.Campaign{
+			Schedules: test.schedules,
+			Budget:    test.budget,
+		}}
 		left, known := p.left(&scenarios.Report{Schedules: test.ran, Elapsed: 2 * time.Second})
 		if left != test.left || known != test.known {
 			t.Errorf("%+v: %v, %v", test, left, known)
@@ -594,8 +609,9 @@ func TestBounds(t *testing.T) {
 		{"exhaustive", "budget", false, true},
 	} {
 		f := checkFlags{
-			lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1", clients: 1,
-			cycles: 1, servers: 1,
+			lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1",
+			clients: 1,
+			cycles:  1, servers: 1,
 			schedules: defaultSchedules, budget: defaultBudget, workers: 1, out: "failures",
 			severity: faults.DefaultSeverity(),
 		}
@@ -610,7 +626,8 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Schedules > 0 != tc.schedules || c.Budget > 0 != tc.budget || c.States != f.states {
-			t.Errorf("%s, given %q: %d schedules, %v, %d states", tc.strategy, tc.given, c.Schedules,
+			t.Errorf("%s, given %q: %d schedules, %v, %d states", tc.strategy, tc.given,
+				c.Schedules,
 				c.Budget, c.States)
 		}
 	}

@@ -38,9 +38,11 @@ func (p *progress) show(r *scenarios.Report) {
 		"faults landed", r.Schedules,
 		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, r.Depth, r.Histories, coverageTotal(r))
 	if r.Exhaustive {
-		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, %d "+
+		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, "+
+			"%d "+
 			"faults landed", r.States,
-			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Untried, coverageTotal(r))
+			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Untried,
+			coverageTotal(r))
 	}
 	if left, ok := p.left(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
@@ -84,7 +86,8 @@ func (p *progress) end(r *scenarios.Report) {
 	case r.Failure != nil:
 		fmt.Fprintln(p.w, "a schedule fails; shortening it, which Ctrl-C ends early")
 	case r.OutOfContract != nil:
-		fmt.Fprintln(p.w, "a schedule goes beyond what the lock promises; shortening it, which Ctrl-C "+
+		fmt.Fprintln(p.w, "a schedule goes beyond what the lock promises; shortening it, which "+
+			"Ctrl-C "+
 			"ends early")
 	}
 }

@@ -33,18 +33,22 @@ func newReplay(t *testing.T) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay PATH",
 		Short: "Run a recorded schedule again and show what it breaks",
-		Long: "Replay runs the schedule in a counterexample's directory, or in a schedule file, and " +
+		Long: "Replay runs the schedule in a counterexample's directory, or in a schedule file, " +
+			"and " +
 			"shows the decisive part\n" +
-			"of its timeline. A recorded step that cannot happen any more is skipped and named, so that a " +
+			"of its timeline. A recorded step that cannot happen any more is skipped and named, " +
+			"so that a " +
 			"schedule can be\n" +
 			"replayed after the lock was changed.\n\n" +
-			"Exit status: 1 the recorded violation, or another, occurs; 0 none does; 2 the file cannot be " +
+			"Exit status: 1 the recorded violation, or another, occurs; 0 none does; 2 the file " +
+			"cannot be " +
 			"used; 3 the\n" +
 			"schedule does not run the same way every time, or the report cannot be written.",
 		Example: "  interlock replay interlock-failures/no-recheck-fifo-0123456789abcdef --full",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
-				return fmt.Errorf("replay takes one path, a counterexample's directory or a schedule file, "+
+				return fmt.Errorf("replay takes one path, a counterexample's directory or a "+
+					"schedule file, "+
 					"not %d", len(arguments))
 			}
 			return nil
@@ -56,7 +60,8 @@ func newReplay(t *testing.T) *cobra.Command {
 			case cmd.Flags().Changed("json") && f.json == "":
 				return errNoReport
 			}
-			return runReplay(cmd.Context(), t, arguments[0], &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runReplay(cmd.Context(), t, arguments[0], &f, cmd.OutOrStdout(),
+				cmd.ErrOrStderr())
 		},
 	}
 	command.Flags().BoolVar(&f.full, "full", false, "show the whole timeline")
@@ -88,7 +93,8 @@ func readReplayed(path string) (*replayed, error) {
 	}
 	subject, err := subjects.Named(recording.Lock)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found it: see "+
+		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
+			"it: see "+
 			"%q in report.json", path, err, "replay")
 	}
 	scenario, err := recording.Scenario(subject)
@@ -159,7 +165,10 @@ func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int)
 			break
 		}
 		if runner.Run(r.scenario, strategy).TraceHash != hash {
-			return &statusError{statusInternal, errors.New("the schedule did not run the same way twice")}
+			return &statusError{
+				statusInternal,
+				errors.New("the schedule did not run the same way twice"),
+			}
 		}
 	}
 	r.skipped, r.unreached = strategy.Skipped, strategy.Unreached()
@@ -193,7 +202,8 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 				return err
 			}
 		}
-		fmt.Fprintf(w, "no violation: the recorded one, %s, does not occur any more\ntrace hash %v, "+
+		fmt.Fprintf(w, "no violation: the recorded one, %s, does not occur any more\ntrace hash "+
+			"%v, "+
 			"recorded %v\n",
 			r.recording.Signature, hash, r.recording.TraceHash)
 		return nil

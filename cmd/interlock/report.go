@@ -60,7 +60,8 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found,
 // exercised returns how often the schedules have put the property to the test. What every run tests
 // is tested by each.
 func exercised(r *scenarios.Report, p history.Property) int {
-	if p == scenarios.NoPanic || p == scenarios.NoGoroutineLeak || p == history.ZooKeeperConsistency {
+	if p == scenarios.NoPanic || p == scenarios.NoGoroutineLeak ||
+		p == history.ZooKeeperConsistency {
 		return r.Schedules
 	}
 	return r.Totals.Vacuity.Of(p)
@@ -116,7 +117,8 @@ func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *scenarios.Result,
 	v *history.Violation,
 ) {
 	if s.OutOfContract(r, v) {
-		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes beyond.\n"+
+		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes "+
+			"beyond.\n"+
 			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fencing.\n",
 			s.Subject.Name, s.DescribeContract())
 	}
@@ -183,7 +185,8 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 		writeStrategies(w, r)
 	}
 	if r.Unsettled > 0 {
-		fmt.Fprintf(w, "%d schedules ended, by a bound of time or steps, while requests were still "+
+		fmt.Fprintf(w, "%d schedules ended, by a bound of time or steps, while requests were "+
+			"still "+
 			"under way\n", r.Unsettled)
 	}
 	if r.Interrupted {
@@ -203,26 +206,31 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	writeCost(w, &r.Totals.Cost)
 	writeSometimes(w, campaign, r)
 	if r.Effort.Running > 0 {
-		fmt.Fprintf(w, "checks took %.1f %% of the time of the schedules\n", 100*r.Effort.CheckingShare())
+		fmt.Fprintf(w, "checks took %.1f %% of the time of the schedules\n",
+			100*r.Effort.CheckingShare())
 	}
 	switch {
 	case r.Schedules == 0:
 		fmt.Fprintln(w, "\nno schedule was run")
 	case len(campaign.NeverReached(r)) > 0:
-		fmt.Fprintf(w, "\nno violation found, but a sometimes condition was never reached, so this "+
+		fmt.Fprintf(w, "\nno violation found, but a sometimes condition was never reached, so "+
+			"this "+
 			"says too little about the lock: %s\n", strings.Join(campaign.NeverReached(r), "; "))
 	case len(campaign.MissingCoverage(r)) > 0:
-		fmt.Fprintln(w, "\nno violation found, but required fault coverage is missing, so this says "+
+		fmt.Fprintln(w, "\nno violation found, but required fault coverage is missing, so this "+
+			"says "+
 			"too little about the lock")
 	case r.OutOfContractSchedules > 0 && r.Failure == nil:
-		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s beyond "+
+		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s "+
+			"beyond "+
 			"%v\n", r.OutOfContractSchedules, r.OutOfContract.OutOfContract[0].Property,
 			campaign.Scenario.DescribeContract())
 	case r.Failure == nil && r.Totals.Unknown > 0:
 		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are "+
 			"linearizable\n", r.Totals.Unknown)
 	case r.Failure == nil && r.Nondeterministic == nil && r.Unsettled > 0:
-		fmt.Fprintf(w, "\nno violation found, but %d schedules did not come to rest, so it is unknown "+
+		fmt.Fprintf(w, "\nno violation found, but %d schedules did not come to rest, so it is "+
+			"unknown "+
 			"how they go on\n", r.Unsettled)
 	case r.Failure == nil && r.Nondeterministic == nil:
 		fmt.Fprintln(w, "\nno violation found")
@@ -266,7 +274,8 @@ func writeCoverage(w io.Writer, r *scenarios.Report) {
 		return
 	}
 	if r.Deviations > 0 && r.CutOff+r.Unsettled == 0 {
-		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d times\n",
+		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d "+
+			"times\n",
 			r.Deviations)
 	}
 	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried",
@@ -292,7 +301,8 @@ func writeStrategies(w io.Writer, r *scenarios.Report) {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		fmt.Fprintf(w, " %s %d with %d new behaviours", share.Strategy, share.Schedules, share.Behaviours)
+		fmt.Fprintf(w, " %s %d with %d new behaviours", share.Strategy, share.Schedules,
+			share.Behaviours)
 		if share.Failed {
 			fmt.Fprint(w, " (found it)")
 		}
@@ -392,8 +402,9 @@ type propertyReport struct {
 	Name    history.Property `json:"name"`
 	Claimed bool             `json:"claimed"`
 	Verdict string           `json:"verdict"`
-	Times   int              `json:"exercised"`       // how often it was put to the test
-	Reach   scenarios.Reach  `json:"reach,omitempty"` // of an exhaustive search, if the property holds
+	Times   int              `json:"exercised"` // how often it was put to the test
+	// of an exhaustive search, if the property holds
+	Reach scenarios.Reach `json:"reach,omitempty"`
 }
 
 type costReport struct {
@@ -419,20 +430,24 @@ type violationReport struct {
 
 func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome error) *report {
 	out := &report{
-		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients,
-		Cycles: c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
-		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults, Seed: c.Seed,
+		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name,
+		Clients: c.Scenario.Clients,
+		Cycles:  c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
+		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults,
+		Seed:      c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
 		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth,
-		LocalHistories: r.LocalHistories, Validated: r.Validated, Untried: r.Untried, CutOff: r.CutOff,
+		LocalHistories: r.LocalHistories, Validated: r.Validated, Untried: r.Untried,
+		CutOff:     r.CutOff,
 		Unsettled:  r.Unsettled,
 		Strategies: r.Strategies, MemoryExhausted: r.MemoryExhausted, Interrupted: r.Interrupted,
 		Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
 		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r),
 		Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
 		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
-		Cost: costReport(r.Totals.Cost), Sometimes: c.SometimesCounts(r), NeverReached: c.NeverReached(r),
-		CheckShare: r.Effort.CheckingShare(),
+		Cost: costReport(r.Totals.Cost), Sometimes: c.SometimesCounts(r),
+		NeverReached: c.NeverReached(r),
+		CheckShare:   r.Effort.CheckingShare(),
 	}
 	for kind := range faults.Kinds {
 		phases := make(map[string]int)

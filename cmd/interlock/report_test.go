@@ -24,7 +24,8 @@ func TestReportOfUnsettledSchedules(t *testing.T) {
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
 	for _, want := range []string{
-		"\nnot complete: ", "\n3 schedules ended, by a bound of time or steps, while requests were " +
+		"\nnot complete: ", "\n3 schedules ended, by a bound of time or steps, while requests " +
+			"were " +
 			"still under way\n",
 		"\nno violation found, but 3 schedules did not come to rest",
 	} {

@@ -36,21 +36,28 @@ func newServe() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a simulated ZooKeeper ensemble on TCP",
-		Long: "Serve lets any client of ZooKeeper, in any language, use the simulated ensemble: on " +
+		Long: "Serve lets any client of ZooKeeper, in any language, use the simulated ensemble: " +
+			"on " +
 			"TCP, in real time, with\n" +
-			"sessions, watches and the answers of a real release. The data is in memory and ends with the " +
+			"sessions, watches and the answers of a real release. The data is in memory and ends " +
+			"with the " +
 			"program, which\n" +
-			"serves until it is interrupted. It prints on which addresses it listens, one line for each " +
+			"serves until it is interrupted. It prints on which addresses it listens, one line " +
+			"for each " +
 			"server.\n\n" +
-			"Only this machine can connect unless --public is given: the servers ask nobody for a " +
+			"Only this machine can connect unless --public is given: the servers ask nobody for " +
+			"a " +
 			"password. All four-letter\n" +
-			"words are answered. There is no limit to the number of clients; one that leaves 16 MB of " +
+			"words are answered. There is no limit to the number of clients; one that leaves 16 " +
+			"MB of " +
 			"what it is sent unread\n" +
 			"is dropped.\n\n" +
 			"With --control the ensemble can be made to fail: see interlock control.\n\n" +
-			"Exit status: 0 interrupted, 2 bad usage or an address that cannot be listened on, 3 an " +
+			"Exit status: 0 interrupted, 2 bad usage or an address that cannot be listened on, 3 " +
+			"an " +
 			"internal error.",
-		Example: "  interlock serve\n  interlock serve --listen 127.0.0.1:0 --servers 3 --control " +
+		Example: "  interlock serve\n  interlock serve --listen 127.0.0.1:0 --servers 3 " +
+			"--control " +
 			"/tmp/interlock.sock --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -87,11 +94,13 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	}}
 	switch {
 	case f.servers < 1 || f.servers > serversMax:
-		return config, nil, fmt.Errorf("--servers must be from 1 to %d, not %d", serversMax, f.servers)
+		return config, nil, fmt.Errorf("--servers must be from 1 to %d, not %d", serversMax,
+			f.servers)
 	case f.tick < tickMin:
 		return config, nil, fmt.Errorf("--tick must be at least %v, not %v", tickMin, f.tick)
 	case f.superDigest != "" && strings.Count(f.superDigest, ":") != 1:
-		return config, nil, fmt.Errorf("--super-digest: %q is not of the form user:digest", f.superDigest)
+		return config, nil, fmt.Errorf("--super-digest: %q is not of the form user:digest",
+			f.superDigest)
 	}
 	switch f.version {
 	case "3.8":
@@ -99,7 +108,8 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	case "3.9":
 		config.Cluster.Version = simzk.V39
 	default:
-		return config, nil, fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 and 3.9",
+		return config, nil, fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 "+
+			"and 3.9",
 			f.version)
 	}
 	switch f.sequence {
@@ -107,7 +117,8 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	case "documented":
 		config.Cluster.SequenceWraps = true
 	default:
-		return config, nil, fmt.Errorf("--sequence: unknown rule %q; known are shipped and documented",
+		return config, nil, fmt.Errorf("--sequence: unknown rule %q; known are shipped and "+
+			"documented",
 			f.sequence)
 	}
 	addresses, err := f.addresses()
@@ -122,13 +133,15 @@ func (f *serveFlags) addresses() ([]string, error) {
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %q is no port, which is a number from 0 to 65535", portText)
+		return nil, fmt.Errorf("--listen: %q is no port, which is a number from 0 to 65535",
+			portText)
 	}
 	if port+uint64(f.servers)-1 > 65535 {
 		return nil, fmt.Errorf("--listen: there are not %d ports from %d on", f.servers, port)
 	}
 	if !f.public && !loopback(host) {
-		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers ask nobody for "+
+		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers ask "+
+			"nobody for "+
 			"a password; give --public if that is what you want", f.listen)
 	}
 	addresses := make([]string, f.servers)

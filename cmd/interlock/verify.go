@@ -31,27 +31,36 @@ func newVerify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify HISTORY...",
 		Short: "Check a recorded history for the properties of a lock",
-		Long: "Verify reads a history, such as the trace.jsonl of a counterexample, or standard input " +
+		Long: "Verify reads a history, such as the trace.jsonl of a counterexample, or standard " +
+			"input " +
 			"if it is -, and says\n" +
-			"of each property whether it holds, and how often the history puts it to the test. It runs " +
+			"of each property whether it holds, and how often the history puts it to the test. " +
+			"It runs " +
 			"nothing. The history\n" +
-			"must be a whole one: of one that was cut short, progress, no-leaked-nodes and watch speak " +
+			"must be a whole one: of one that was cut short, progress, no-leaked-nodes and watch " +
+			"speak " +
 			"too soon.\n\n" +
-			"With --clocks it takes the histories of several processes, whose times are of clocks that " +
+			"With --clocks it takes the histories of several processes, whose times are of " +
+			"clocks that " +
 			"may be off by so much,\n" +
-			"and reports what is wrong whatever the clocks really said. That is for logs of services in " +
+			"and reports what is wrong whatever the clocks really said. That is for logs of " +
+			"services in " +
 			"production.\n\n" +
 			"It judges each of several locks by itself. With --clocks, a holder that was paused\n" +
 			"for longer than --max-pause is out of contract.\n\n" +
-			"Exit status: 0 all hold, 1 one is violated, 2 a history or a flag is wrong, 3 nothing is " +
+			"Exit status: 0 all hold, 1 one is violated, 2 a history or a flag is wrong, 3 " +
+			"nothing is " +
 			"violated, but a check\n" +
 			"reached its limit and its verdict is unknown.",
-		Example: "  interlock verify interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl " +
+		Example: "  interlock verify " +
+			"interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl " +
 			"--property fifo,progress\n" +
-			"  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl",
+			"  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl " +
+			"billing-3.jsonl",
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
-				return fmt.Errorf("verify takes one history, a file or - for standard input, not %d; with "+
+				return fmt.Errorf("verify takes one history, a file or - for standard input, not "+
+					"%d; with "+
 					"--clocks it takes several", len(arguments))
 			}
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // There is nothing to be kept.
@@ -66,7 +75,8 @@ func newVerify() *cobra.Command {
 		"check only these `properties`, separated by commas")
 	flags.StringSliceVar(&f.models, "model", nil, "check against these `models` of porcupine too: "+
 		strings.Join(modelNames(), ", "))
-	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: 50ms, "+
+	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: "+
+		"50ms, "+
 		"or 50ms,c3=200ms")
 	flags.DurationVar(&f.pause, "max-pause", faults.DefaultSeverity().Pause,
 		"with --clocks: the longest pause of a process that the lock stands")
@@ -101,7 +111,8 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		}
 	}
 	if f.clocks != "" && len(f.models) > 0 {
-		return errors.New("--clocks and --model do not go together: models go by the order of the events")
+		return errors.New("--clocks and --model do not go together: models go by the order of " +
+			"the events")
 	}
 	var clocks *history.Clocks
 	if f.clocks != "" {
@@ -127,7 +138,8 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		}
 		log = history.Merge(logs...)
 	} else if !opensSession(log.Events()) {
-		fmt.Fprintln(stderr, "no session is opened in this history: if it is that of a service and not "+
+		fmt.Fprintln(stderr, "no session is opened in this history: if it is that of a service "+
+			"and not "+
 			"of an ensemble, judge it with --clocks")
 	}
 	if locks, nameless := history.Locks(log.Events()); nameless > 0 {
@@ -155,11 +167,13 @@ func attemptsApart(paths []string, logs []*history.Log) error {
 			case e.Kind != history.LockCall:
 				continue
 			case e.Process == 0:
-				return fmt.Errorf("%s: line %d: a process that calls Lock has a number from 1 on", paths[i],
+				return fmt.Errorf("%s: line %d: a process that calls Lock has a number from 1 on",
+					paths[i],
 					n+1)
 			}
 			if before, ok := known[call{e.Process, e.Attempt}]; ok {
-				return fmt.Errorf("%s: line %d: process %d calls Lock for attempt %d, as it does in %s: each "+
+				return fmt.Errorf("%s: line %d: process %d calls Lock for attempt %d, as it does "+
+					"in %s: each "+
 					"process needs a number of its own, "+
 					"and each of its calls too", paths[i], n+1, e.Process, e.Attempt, before)
 			}
@@ -180,7 +194,8 @@ func statusOf(judgements []judgement) error {
 		}
 	}
 	if status != 0 {
-		return &statusError{status, errors.New("a check has reached its limit: its verdict is unknown")}
+		return &statusError{status, errors.New("a check has reached its limit: its verdict is " +
+			"unknown")}
 	}
 	return nil
 }
@@ -191,7 +206,8 @@ func printJudgements(w io.Writer, log *history.Log, judgements []judgement) erro
 	for _, j := range judgements {
 		if v := j.violation; v != nil {
 			violations = append(violations, v)
-			fmt.Fprintf(w, "  %-25s%s at event %d: %s\n", j.Name, verdictViolated, v.Event, v.Reason)
+			fmt.Fprintf(w, "  %-25s%s at event %d: %s\n", j.Name, verdictViolated, v.Event,
+				v.Reason)
 			if j.Guarantee != "" {
 				fmt.Fprintf(w, "  %-25s%s\n", "", j.Guarantee)
 			}

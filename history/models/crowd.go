@@ -28,7 +28,10 @@ func (c crowd) index(process int32) int {
 
 // with returns the crowd with the process at place i.
 func (c crowd) with(i int, process int32) crowd {
-	one := crowd([]byte{byte(process >> 24), byte(process >> 16), byte(process >> 8), byte(process)})
+	one := crowd([]byte{
+		byte(process >> 24), byte(process >> 16), byte(process >> 8),
+		byte(process),
+	})
 	return c[:4*i] + one + c[4*i:]
 }
 

@@ -216,11 +216,13 @@ func TestModels(t *testing.T) {
 		{models.Queue, "queue: not there", operations{op(0, 1, 1, models.Grant)}, models.Violated},
 
 		{models.Register, "register: an older token after a newer", operations{
-			with(1, op(0, 1, 1, models.Read, version(0))), with(2, op(2, 3, 2, models.Read, version(0))),
+			with(1, op(0, 1, 1, models.Read, version(0))),
+			with(2, op(2, 3, 2, models.Read, version(0))),
 			with(1, op(4, 5, 1, models.Write, version(1))),
 		}, models.Violated},
 		{models.Register, "register: an older token is refused", operations{
-			with(1, op(0, 1, 1, models.Read, version(0))), with(2, op(2, 3, 2, models.Read, version(0))),
+			with(1, op(0, 1, 1, models.Read, version(0))),
+			with(2, op(2, 3, 2, models.Read, version(0))),
 			with(1, op(4, 5, 1, models.Write, refused)),
 		}, models.Holds},
 		{
@@ -251,7 +253,10 @@ func TestModels(t *testing.T) {
 		}, models.Violated},
 		{
 			models.Tree, "tree: created twice, once in vain",
-			operations{at("/a", op(0, 1, 1, models.Create)), at("/a", op(2, 3, 2, models.Create, refused))},
+			operations{
+				at("/a", op(0, 1, 1, models.Create)),
+				at("/a", op(2, 3, 2, models.Create, refused)),
+			},
 			models.Holds,
 		},
 		{models.Tree, "tree: two znodes", operations{
@@ -272,11 +277,15 @@ func TestModels(t *testing.T) {
 		}, models.Violated},
 		{models.Tree, "tree: some version", operations{
 			at("/a", op(0, 1, 1, models.Create)),
-			at("/a", op(2, 3, 1, models.Write)), at("/a", op(4, 5, 2, models.Read, version(models.Present))),
+			at("/a", op(2, 3, 1, models.Write)),
+			at("/a", op(4, 5, 2, models.Read, version(models.Present))),
 		}, models.Holds},
 		{
 			models.Tree, "tree: deleted in vain, though it was there",
-			operations{at("/a", op(0, 1, 1, models.Create)), at("/a", op(2, 3, 2, models.Delete, refused))},
+			operations{
+				at("/a", op(0, 1, 1, models.Create)),
+				at("/a", op(2, 3, 2, models.Delete, refused)),
+			},
 			models.Violated,
 		},
 		{
@@ -290,7 +299,8 @@ func TestModels(t *testing.T) {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 			for _, o := range test.ops {
-				if text := test.model.DescribeOperation(o.Input, o.Output); !strings.HasPrefix(text, "c") ||
+				if text := test.model.DescribeOperation(o.Input, o.Output); !strings.HasPrefix(text,
+					"c") ||
 					strings.ContainsAny(text, "{}") {
 					t.Errorf("described as %q", text)
 				}
@@ -358,7 +368,8 @@ func TestModelsRefuseOtherVerbs(t *testing.T) {
 func hard(processes int32) operations {
 	ops := operations{op(0, 1000, 99, models.Acquire)}
 	for p := range processes {
-		ops = append(ops, op(int64(p), 500, p+1, models.Acquire), op(int64(p), 501, p+1, models.Release))
+		ops = append(ops, op(int64(p), 500, p+1, models.Acquire),
+			op(int64(p), 501, p+1, models.Release))
 	}
 	return append(ops, op(502, 503, 98, models.Release))
 }
@@ -371,7 +382,8 @@ func TestLimits(t *testing.T) {
 	if got := models.Check(models.Owner, hard(3), models.Limits{Steps: 5}); got != models.Unknown {
 		t.Errorf("%v after 5 steps", got)
 	}
-	if got := models.Check(models.Owner, hard(12), models.Limits{Steps: 1000}); got != models.Unknown {
+	if got := models.Check(models.Owner, hard(12),
+		models.Limits{Steps: 1000}); got != models.Unknown {
 		t.Errorf("%v after 1000 steps", got)
 	}
 	if got := models.Check(models.Owner, hard(14),

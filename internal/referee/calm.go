@@ -74,7 +74,8 @@ func newWalk(number int) *walk {
 // Choose draws a step.
 func (w *walk) Choose(_ int, options []scenarios.EnabledStep, _ int) int {
 	indexes := w.options(options)
-	first := slices.IndexFunc(indexes, func(i int) bool { return options[i].Kind == scenarios.Fault })
+	first := slices.IndexFunc(indexes,
+		func(i int) bool { return options[i].Kind == scenarios.Fault })
 	switch {
 	case first < 0:
 		first = len(indexes)

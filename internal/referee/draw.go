@@ -86,7 +86,8 @@ func (d *dice) once(in int) bool { return d.IntN(in) == 0 }
 // programs can be.
 func (d *dice) size(l *Lock) (longest int) {
 	plans := []string{
-		"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1", "restart=1",
+		"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1",
+		"restart=1",
 		"pause=1", "stall-replies=1",
 		"stall-requests=1", "crash:c1=1", "cut:c2=1", "slow-client:c1=1,expire:c1=1",
 	}
@@ -103,7 +104,10 @@ func (d *dice) size(l *Lock) (longest int) {
 		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "reset:c1=1"}
 	case 4:
 		l.Servers, longest = 3, 2
-		plans = []string{"kill-server=1", "partition-server=1", "partition-outbound=1", "unreachable=1"}
+		plans = []string{
+			"kill-server=1", "partition-server=1", "partition-outbound=1",
+			"unreachable=1",
+		}
 	}
 	l.Faults, _ = faults.Parse(pick(d, plans)) // These are known to be right.
 	return longest
@@ -126,8 +130,9 @@ func (d *dice) program(l *Lock, longest int) Program {
 	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || d.once(6) {
 		p.Grant.Token = pick(d, []Token{RisingToken, FallingToken, FallingToken, NodeToken})
 	}
-	if l.Claim == history.ClientMutualExclusion && d.once(2) || l.Claim == history.LossNotification &&
-		d.once(3) || d.once(12) {
+	if l.Claim == history.ClientMutualExclusion && d.once(2) ||
+		l.Claim == history.LossNotification &&
+			d.once(3) || d.once(12) {
 		p.Grant.Tells = pick(d, []string{own, "x"})
 	}
 	if l.Claim == history.Reentrancy || l.Claim == history.LossNotification && d.once(2) ||
@@ -143,7 +148,8 @@ func (d *dice) program(l *Lock, longest int) Program {
 var (
 	names = []string{"x", "x", "x", "x", "y", "y", "", ""}
 	verbs = []Verb{
-		Create, Create, Create, Create, Create, Keep, Sequence, Delete, Delete, Delete, Set, Set, Get,
+		Create, Create, Create, Create, Create, Keep, Sequence, Delete, Delete, Delete, Set, Set,
+		Get,
 		Get, Exists, Exists, Exists,
 		Exists, Alone, Swap, Sync, Sleep, Sleep, Late, Await, Await,
 	}

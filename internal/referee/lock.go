@@ -129,7 +129,10 @@ func (l *Lock) Scenario() scenarios.Scenario {
 		Subject: scenarios.Subject{
 			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits, Guard: l.Guard,
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-				m := &machine{Process: p, program: &l.Programs[(p.Number-1)%len(l.Programs)], began: time.Now()}
+				m := &machine{
+					Process: p, program: &l.Programs[(p.Number-1)%len(l.Programs)],
+					began: time.Now(),
+				}
 				return scenarios.LockerFunc(m.lock), nil
 			},
 		},

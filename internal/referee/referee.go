@@ -154,7 +154,11 @@ func (l *Lock) without() (smaller []*Lock) {
 			func(p *Program) *[]Op { return &p.Grant.Again },
 		} {
 			for n, op := range *part(p) {
-				change(func(c *Lock) { ops := part(&c.Programs[i]); *ops = slices.Delete(*ops, n, n+1) })
+				change(func(c *Lock) {
+					ops := part(&c.Programs[i])
+					*ops = slices.Delete(*ops, n,
+						n+1)
+				})
 				if op.Yes != GoOn {
 					change(func(c *Lock) { (*part(&c.Programs[i]))[n].Yes = GoOn })
 				}
@@ -171,7 +175,8 @@ func (l *Lock) without() (smaller []*Lock) {
 		}
 		for _, field := range []func(*Grant) *string{
 			func(g *Grant) *string { return &g.Node },
-			func(g *Grant) *string { return &g.Tells }, func(g *Grant) *string { return &g.Resource },
+			func(g *Grant) *string { return &g.Tells },
+			func(g *Grant) *string { return &g.Resource },
 		} {
 			if *field(&p.Grant) != "" {
 				change(func(c *Lock) { *field(&c.Programs[i].Grant) = "" })

@@ -84,7 +84,8 @@ func TestObserver(t *testing.T) {
 		{
 			"timeout",
 			lock.Event{Kind: lock.Failed, Elapsed: time.Second, Err: context.DeadlineExceeded},
-			map[string]string{"lock.acquire.duration lock.outcome=cancelled,lock.path=/l": "1 in 1 s"},
+			map[string]string{"lock.acquire.duration " +
+				"lock.outcome=cancelled,lock.path=/l": "1 in 1 s"},
 			"lock.acquire", codes.Error,
 		},
 		{

@@ -16,7 +16,8 @@ const patience = 300 * time.Millisecond
 // Hurried is the production lock, asked for with a deadline, and again by the same owner when that
 // has passed. It is given back by another goroutine than the one that took it.
 func Hurried() scenarios.Subject {
-	s := production("deadline-retry", "lock.Mutex with a deadline, again after that, and given back "+
+	s := production("deadline-retry", "lock.Mutex with a deadline, again after that, and given "+
+		"back "+
 		"by another goroutine", func(p *scenarios.Process) (lockFunc, error) {
 		mutex, err := newMutex(p)
 		if err != nil {
@@ -36,8 +37,8 @@ func Hurried() scenarios.Subject {
 			return h, nil
 		}, nil
 	})
-	// A call that is made again queues anew, behind those that have come in the meantime, and the node
-	// of the one before is removed.
+	// A call that is made again queues anew, behind those that have come in the meantime, and the
+	// node of the one before is removed.
 	s.Limits.Requests, s.Limits.Overtakings = 30, history.Unbounded
 	return s
 }

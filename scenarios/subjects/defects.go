@@ -39,15 +39,19 @@ var entries = []entry{
 		func(r *recipe) { r.noRecheck = true }, nil,
 	},
 	{
-		"exists-then-wait", history.Progress, "waits for the end of a predecessor that is gone already",
-		"the WriteLock recipe that comes with ZooKeeper, which returns from lock() in that case with " +
+		"exists-then-wait", history.Progress,
+		"waits for the end of a predecessor that is gone already",
+		"the WriteLock recipe that comes with ZooKeeper, which returns from lock() in that case " +
+			"with " +
 			"nobody to call it again",
 		recipe{},
 		func(r *recipe) { r.existsThenWait = true }, nil,
 	},
 	{
-		"no-guid", history.Progress, "creates a second node when the reply to the first create is lost",
-		"Curator before 2011, which was the first to put a GUID into the name; several libraries still " +
+		"no-guid", history.Progress,
+		"creates a second node when the reply to the first create is lost",
+		"Curator before 2011, which was the first to put a GUID into the name; several libraries " +
+			"still " +
 			"do not",
 		recipe{},
 		func(r *recipe) { r.noGUID = true }, nil,
@@ -59,7 +63,8 @@ var entries = []entry{
 		func(r *recipe) { r.leakOnError = true }, nil,
 	},
 	{
-		"delete-once", history.NoLeakedNodes, "does not try again when the release does not get through",
+		"delete-once", history.NoLeakedNodes,
+		"does not try again when the release does not get through",
 		"python-zk/kazoo#732, where a non-blocking attempt is given up",
 		recipe{},
 		func(r *recipe) { r.deleteOnce = true },
@@ -81,7 +86,8 @@ var entries = []entry{
 	{
 		"retry-protected", history.Progress,
 		"calls CreateProtectedEphemeralSequential again when it fails",
-		"go-zookeeper/zk v1.0.4, whose create gives up the search for the first node on any error but " +
+		"go-zookeeper/zk v1.0.4, whose create gives up the search for the first node on any " +
+			"error but " +
 			"one",
 		recipe{},
 		func(r *recipe) { r.retryProtected = true }, nil,
@@ -95,7 +101,8 @@ var entries = []entry{
 		[]history.Property{history.Progress},
 	},
 	{
-		"silent-loss", history.LossNotification, "gives back a lock that is lost, and says nothing of it",
+		"silent-loss", history.LossNotification,
+		"gives back a lock that is lost, and says nothing of it",
 		"samuel/go-zookeeper#20, CURATOR-206",
 		recipe{},
 		func(r *recipe) { r.silentLoss = true }, nil,
@@ -196,7 +203,8 @@ var entries = []entry{
 	{
 		"forgotten-wait", scenarios.NoGoroutineLeak,
 		"leaves a goroutine behind that hands on the event of a watch",
-		"a published Java lock on Curator, which leaves its watcher behind when it gives up waiting",
+		"a published Java lock on Curator, which leaves its watcher behind when it gives up " +
+			"waiting",
 		recipe{},
 		func(r *recipe) { r.forgottenWait = true }, nil,
 	},
@@ -215,7 +223,8 @@ func Defects() []Defect {
 		d := Defect{
 			Name: e.name, Property: e.property, Summary: e.summary, Source: e.source,
 			Broken: recipeSubject(e.name, "broken: "+e.summary, spoilt),
-			Mended: recipeSubject(e.name+mendedSuffix, "the twin of "+e.name+" without its defect", e.base),
+			Mended: recipeSubject(e.name+mendedSuffix, "the twin of "+e.name+" without its defect",
+				e.base),
 		}
 		d.Mended.Claims = slices.DeleteFunc(d.Mended.Claims,
 			func(p history.Property) bool { return slices.Contains(e.without, p) })

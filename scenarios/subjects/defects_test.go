@@ -42,7 +42,8 @@ func TestDefects(t *testing.T) {
 				t.Fatal("nothing was found")
 			}
 			if first := report.Failure.Violations[0]; first.Property != d.Property {
-				t.Errorf("schedule %d broke %s first (%s), want %s", report.Failure.Schedule, first.Property,
+				t.Errorf("schedule %d broke %s first (%s), want %s", report.Failure.Schedule,
+					first.Property,
 					first.Reason, d.Property)
 			}
 			twin := campaign(t, d.Mended, *twinSchedules)
@@ -50,7 +51,8 @@ func TestDefects(t *testing.T) {
 				t.Errorf("the twin: schedule %d broke %s", twin.Failure.Schedule,
 					twin.Failure.Violations[0].Signature())
 			}
-			fmt.Fprintf(table, "%s\t%s\t%d\t%.2f\t%d\t\n", d.Name, d.Property, report.Failure.Schedule,
+			fmt.Fprintf(table, "%s\t%s\t%d\t%.2f\t%d\t\n", d.Name, d.Property,
+				report.Failure.Schedule,
 				report.Elapsed.Seconds(), twin.Schedules)
 		})
 	}
@@ -61,7 +63,10 @@ func TestDefects(t *testing.T) {
 func campaign(t *testing.T, subject scenarios.Subject, schedules int) *scenarios.Report {
 	c := &scenarios.Campaign{
 		Seed: 1, Schedules: schedules, Workers: runtime.GOMAXPROCS(0),
-		Scenario: scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()},
+		Scenario: scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
+			Faults: faults.Default(),
+		},
 	}
 	return c.Run(context.Background(), t)
 }
@@ -112,7 +117,10 @@ func TestEffectUnderLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		runner := scenarios.NewRunner(t)
-		scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()}
+		scenario := &scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
+			Faults: faults.Default(),
+		}
 		for i := range 1500 {
 			l, w := history.LostUpdates(runner.Run(scenario, scenarios.NewRandom(1, i)).Events)
 			lost, writes = lost+l, writes+w

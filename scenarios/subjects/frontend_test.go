@@ -32,7 +32,8 @@ func difference(runner *scenarios.Runner, scenario scenarios.Scenario,
 		case i >= len(real):
 			return fmt.Sprintf("event %d: only the model has %+v\n%v", i, model[i], decisions)
 		case model[i] != real[i]:
-			return fmt.Sprintf("event %d:\nmodel %+v\nreal  %+v\nafter %+v\n%v", i, model[i], real[i],
+			return fmt.Sprintf("event %d:\nmodel %+v\nreal  %+v\nafter %+v\n%v", i, model[i],
+				real[i],
 				model[max(0, i-6):i], decisions)
 		}
 	}
@@ -80,21 +81,23 @@ func onBoth(each int) (plan faults.Plan) {
 // whatever the lock, the schedule and the faults.
 func TestModelIsTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
-		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
+			"test runs")
 	}
 	runner := scenarios.NewRunner(t)
 	rapid.Check(t, func(t *rapid.T) {
 		plan := onBoth(rapid.IntRange(0, 3).Draw(t, "faults"))
 		if rapid.Bool().Draw(t, "links") {
-			// Two attempts of one process that it gives up ask the same when a connection comes back, and
-			// nobody can tell them apart.
+			// Two attempts of one process that it gives up ask the same when a connection comes
+			// back, and nobody can tell them apart.
 			plan.Of[faults.Cancel] = 0
 			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink],
 				plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
 		}
 		scenario := scenarios.Scenario{
 			Subject: rapid.SampledFrom(modelled()).Draw(t, "lock"),
-			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t, "cycles"),
+			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t,
+				"cycles"),
 			Faults:  plan,
 			Servers: rapid.IntRange(1, 4).Draw(t, "servers"),
 		}

@@ -76,7 +76,8 @@ func (r *register) check() {
 		return // Nothing was seen, so there is nothing to judge.
 	}
 	if found, err := strconv.ParseInt(string(data), 10, 64); err != nil || found < r.lease.Token() {
-		panic(fmt.Sprintf("the holder with token %d has written, and then finds %q", r.lease.Token(),
+		panic(fmt.Sprintf("the holder with token %d has written, and then finds %q",
+			r.lease.Token(),
 			data))
 	}
 }

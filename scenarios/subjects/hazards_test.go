@@ -15,17 +15,20 @@ import (
 // shortened. The schedules were recorded with the real client, and go the same way in every run.
 func TestHazardsOfTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
-		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
+			"test runs")
 	}
 	for _, hazard := range []string{
 		"retry-protected", // a protected create that leaves a node behind
 		"presume-expiry",  // a call that was queued under one session and runs under the next
 		"heartbeat",       // a watch that is lost after a reconnect
-		"authenticated",   // credentials that cannot be sent again, and a client that hangs for good
-		"zk-lock",         // the lock that comes with the client
+		// credentials that cannot be sent again, and a client that hangs for good
+		"authenticated",
+		"zk-lock", // the lock that comes with the client
 	} {
 		t.Run(hazard, func(t *testing.T) {
-			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "hazards", hazard+".json"))
+			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "hazards",
+				hazard+".json"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +80,8 @@ func TestAuthenticated(t *testing.T) {
 	}
 	runner := scenarios.NewRunner(t)
 	for schedule := range 500 {
-		if result := runner.Run(&scenario, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+		if result := runner.Run(&scenario,
+			scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
 			t.Fatalf("schedule %d: %s", schedule, result.Describe(&scenario))
 		}
 	}
@@ -86,7 +90,8 @@ func TestAuthenticated(t *testing.T) {
 // Every schedule goes the same way twice, with the real client too.
 func TestRealClientIsDeterministic(t *testing.T) {
 	if simzk.RaceDetector {
-		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
+			"test runs")
 	}
 	scenario := scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
@@ -95,7 +100,8 @@ func TestRealClientIsDeterministic(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	for schedule := range 500 {
 		first := runner.Run(&scenario, scenarios.NewRandom(2, schedule)).TraceHash
-		if second := runner.Run(&scenario, scenarios.NewRandom(2, schedule)).TraceHash; first != second {
+		if second := runner.Run(&scenario,
+			scenarios.NewRandom(2, schedule)).TraceHash; first != second {
 			t.Fatalf("schedule %d: trace hashes %x and %x", schedule, first, second)
 		}
 	}

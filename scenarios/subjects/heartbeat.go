@@ -31,8 +31,8 @@ func (r *recipeLock) keepVigil(node string, session int64, confirmed time.Time,
 		case answer = <-answers:
 			asking = false
 		}
-		// Which of several that were ready at the same instant was chosen makes no difference from here
-		// on.
+		// Which of several that were ready at the same instant was chosen makes no difference from
+		// here on.
 		late := !r.lateNotice && !time.Now().Before(deadline)
 		switch {
 		case isClosed(stop):

@@ -19,7 +19,8 @@ func TestMendedSchedules(t *testing.T) {
 		"closed-session-three-servers", // the same, where the client comes back without a pause
 	} {
 		t.Run(name, func(t *testing.T) {
-			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "mended", name+".json"))
+			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "mended",
+				name+".json"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,8 +41,10 @@ func TestMendedSchedules(t *testing.T) {
 				}
 				var x history.Vacuity
 				x.Add(result.Events)
-				if result.Coverage.Total(faults.CloseSession) != 1 || x.Of(history.SessionLoss) == 0 {
-					t.Errorf("%v: the schedule does not put the lock to the test any more", scenario)
+				if result.Coverage.Total(faults.CloseSession) != 1 ||
+					x.Of(history.SessionLoss) == 0 {
+					t.Errorf("%v: the schedule does not put the lock to the test any more",
+						scenario)
 				}
 			}
 		})

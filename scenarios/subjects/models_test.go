@@ -14,7 +14,10 @@ import (
 // Recorded histories of locks without a defect are right by every model that speaks of what the
 // lock does, on one server and on three, whatever strikes them.
 func TestRecordedHistoriesFitModels(t *testing.T) {
-	tokens, others := []string{"mutex", "owner", "fenced", "reentrant", "queue", "register", "tree"},
+	tokens, others := []string{
+		"mutex", "owner", "fenced", "reentrant", "queue", "register",
+		"tree",
+	},
 		[]string{"mutex", "owner", "reentrant", "queue", "tree"}
 	for name, want := range map[string][]string{
 		"mutex": tokens, "reentrant": tokens,
@@ -24,7 +27,8 @@ func TestRecordedHistoriesFitModels(t *testing.T) {
 			operations := checkModels(t, name, servers, want)
 			for model, count := range operations {
 				if count < 200 {
-					t.Errorf("%s, %d servers: the model %s has judged %d operations only", name, servers, model,
+					t.Errorf("%s, %d servers: the model %s has judged %d operations only", name,
+						servers, model,
 						count)
 				}
 			}
@@ -51,14 +55,17 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 			}
 			operations := m.Operations(events)
 			judged[m.Name] += len(operations)
-			if verdict := models.Check(m.Model, operations, models.Limits{}); verdict != models.Holds {
-				t.Errorf("%s, %d servers, schedule %d: model %s: %v", lock, servers, i, m.Name, verdict)
+			if verdict := models.Check(m.Model, operations,
+				models.Limits{}); verdict != models.Holds {
+				t.Errorf("%s, %d servers, schedule %d: model %s: %v", lock, servers, i, m.Name,
+					verdict)
 			}
 			if m.Besides == nil {
 				continue
 			}
 			if v := m.Besides(events); v != nil {
-				t.Errorf("%s, %d servers, schedule %d: model %s: %v", lock, servers, i, m.Name, v.Detail)
+				t.Errorf("%s, %d servers, schedule %d: model %s: %v", lock, servers, i, m.Name,
+					v.Detail)
 			}
 		}
 	}
@@ -69,16 +76,21 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 // defect.
 func TestRecordedHistoriesBreakModels(t *testing.T) {
 	for model, lock := range map[string]string{
-		"mutex": "no-recheck", "owner": "no-recheck", "queue": "name-order", "fenced": "session-token",
+		"mutex": "no-recheck", "owner": "no-recheck", "queue": "name-order",
+		"fenced":    "session-token",
 		"reentrant": "no-recheck", "register": "unguarded",
 	} {
 		subject, err := subjects.Named(lock)
 		if err != nil {
 			t.Fatal(err)
 		}
-		scenario := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default()}
+		scenario := &scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
+			Faults: faults.Default(),
+		}
 		runner, all := scenarios.NewRunner(t), history.Models()
-		m := &all[slices.IndexFunc(all, func(m history.ModelOperations) bool { return m.Name == model })]
+		m := &all[slices.IndexFunc(all,
+			func(m history.ModelOperations) bool { return m.Name == model })]
 		broken := false
 		for i := 0; i < 2000 && !broken; i++ {
 			events := runner.Run(scenario, scenarios.NewRandom(1, i)).Events

@@ -11,15 +11,21 @@ import (
 
 // Mutex is the production lock.
 func Mutex() scenarios.Subject {
-	return production("mutex", "the production lock: lock.Mutex", func(p *scenarios.Process) (lockFunc,
-		error,
-	) {
-		mutex, err := newMutex(p)
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) (*scenarios.Hold, error) { return hold(mutex.Lock(ctx)) }, nil
-	})
+	return production("mutex", "the production lock: lock.Mutex",
+		func(p *scenarios.Process) (lockFunc,
+			error,
+		) {
+			mutex, err := newMutex(p)
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context) (*scenarios.Hold,
+					error,
+				) {
+					return hold(mutex.Lock(ctx))
+				},
+				nil
+		})
 }
 
 // Wrap is the production lock in a directory whose sequence numbers come to their end during the

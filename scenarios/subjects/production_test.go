@@ -45,7 +45,8 @@ func TestProductionLocks(t *testing.T) {
 // client queues them is up to Go's scheduler.
 func TestProductionLocksOnTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
-		t.Skip("the race detector shuffles the goroutines of the real client: without it this test runs")
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
+			"test runs")
 	}
 	runner := scenarios.NewRunner(t)
 	for _, subject := range []scenarios.Subject{
@@ -89,7 +90,8 @@ func TestSteady(t *testing.T) {
 		}
 	}
 	if guessed < schedules/2 {
-		t.Errorf("in %d of %d schedules there were less listings than contenders, want half of them",
+		t.Errorf("in %d of %d schedules there were less listings than contenders, want half of "+
+			"them",
 			guessed, schedules)
 	}
 }
@@ -112,7 +114,8 @@ func TestWrap(t *testing.T) {
 			t.Fatalf("schedule %d:\n%s", schedule, wrapped.Describe(&scenario))
 		}
 		for _, e := range wrapped.Events {
-			if e.Kind == history.Reply && strings.HasSuffix(e.Path, "-2147483647") && e.Op == "create" {
+			if e.Kind == history.Reply && strings.HasSuffix(e.Path, "-2147483647") &&
+				e.Op == "create" {
 				last[e.Path] = true
 			}
 		}

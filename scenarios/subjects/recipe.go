@@ -31,14 +31,16 @@ var recipeBounds = history.Limits{
 
 // Textbook is the lock recipe of the ZooKeeper documentation without a defect.
 func Textbook() scenarios.Subject {
-	return recipeSubject("textbook", "ZooKeeper's lock recipe as documented: each contender watches "+
+	return recipeSubject("textbook", "ZooKeeper's lock recipe as documented: each contender "+
+		"watches "+
 		"the one before it", recipe{})
 }
 
 // Herd watches all children: every release wakes every contender. It is correct all the same.
 func Herd() scenarios.Subject {
-	return recipeSubject("herd", "the recipe, but every contender watches all others: correct, not "+
-		"herd-free", recipe{watchAll: true})
+	return recipeSubject("herd",
+		"the recipe, but every contender watches all others: correct, not "+
+			"herd-free", recipe{watchAll: true})
 }
 
 // Heartbeat watches all children, and a second goroutine looks now and then whether the contender's
@@ -64,7 +66,8 @@ func Careful() scenarios.Subject {
 // GuardedRecipe is the recipe, which tells its holder nothing, with a resource that is written by
 // guarded multis.
 func GuardedRecipe() scenarios.Subject {
-	return recipeSubject("textbook-guarded", "the recipe, with a znode that is written in one multi "+
+	return recipeSubject("textbook-guarded", "the recipe, with a znode that is written in one "+
+		"multi "+
 		"with a check of the contender's node",
 		recipe{multi: true})
 }
@@ -157,7 +160,8 @@ func (r *recipe) requests() int {
 func (r *recipe) claims() []history.Property {
 	claims := slices.Clone(recipeClaims)
 	if r.watchAll {
-		claims = slices.DeleteFunc(claims, func(p history.Property) bool { return p == history.NoHerd })
+		claims = slices.DeleteFunc(claims,
+			func(p history.Property) bool { return p == history.NoHerd })
 	}
 	if r.retries {
 		// An attempt that has failed leaves the queue, and the next one begins at its end.
@@ -295,7 +299,8 @@ func (r *recipeLock) release() error {
 		err := r.sweepOnce()
 		switch {
 		case err != nil && err != zk.ErrNoNode:
-		case isClosed(r.lost), err == zk.ErrNoNode && (!doubtful || r.client.SessionID() != r.session):
+		case isClosed(r.lost), err == zk.ErrNoNode &&
+			(!doubtful || r.client.SessionID() != r.session):
 			return errLost
 		default:
 			return nil
@@ -409,12 +414,14 @@ func (r *recipeLock) create() (err error) {
 		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
 		for r.retryProtected && err != nil {
 			time.Sleep(recipePause)
-			r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
+			r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil,
+				openACL)
 		}
 		return err
 	}
 	for range 3 {
-		r.node, err = r.client.Create(r.directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, openACL)
+		r.node, err = r.client.Create(r.directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
+			openACL)
 		if err != zk.ErrConnectionClosed {
 			return err
 		}
@@ -455,7 +462,8 @@ func (r *recipeLock) withoutTwins(names []string) ([]string, error) {
 	for _, name := range names {
 		if name == own || !strings.HasPrefix(name, guid) {
 			others = append(others, name)
-		} else if err := r.client.Delete(r.directory+"/"+name, -1); err != nil && err != zk.ErrNoNode {
+		} else if err := r.client.Delete(r.directory+"/"+name, -1); err != nil &&
+			err != zk.ErrNoNode {
 			return nil, err
 		}
 	}
@@ -533,7 +541,8 @@ func (r *recipeLock) beat(done <-chan struct{}) {
 		case <-done:
 			return
 		case <-time.After(recipePause):
-			r.client.Exists(r.node) // The answer makes no difference; that somebody waits for it does.
+			// The answer makes no difference; that somebody waits for it does.
+			r.client.Exists(r.node)
 		}
 	}
 }

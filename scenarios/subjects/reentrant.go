@@ -41,7 +41,8 @@ func Reentrant() scenarios.Subject {
 				owner := context.WithoutCancel(ctx)
 				h.Unlock = func(ctx context.Context) error {
 					if outer.Err() != nil {
-						return errors.Join(startAnew(owner, outer, second), unlockInTurn(ctx, outer, inner))
+						return errors.Join(startAnew(owner, outer, second),
+							unlockInTurn(ctx, outer, inner))
 					}
 					failed := unlockInTurn(ctx, outer, inner)
 					if failed == nil {

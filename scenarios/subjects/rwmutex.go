@@ -17,7 +17,8 @@ import (
 func RWMutex() scenarios.Subject {
 	s := production("rwmutex", "lock.RWMutex: read, then write, every second time with a downgrade",
 		func(p *scenarios.Process) (lockFunc, error) {
-			mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
+			mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
+				lock.WithRandom(p.Random))
 			if err != nil {
 				return nil, err
 			}
@@ -35,8 +36,8 @@ func RWMutex() scenarios.Subject {
 				if turn++; err == nil && turn%2 == 0 {
 					h.Unlock = func(ctx context.Context) error {
 						err := lease.Downgrade(ctx)
-						// The lock's own goroutine has a request to send, and the scheduler would decide whether the
-						// end comes first.
+						// The lock's own goroutine has a request to send, and the scheduler would
+						// decide whether the end comes first.
 						time.Sleep(time.Nanosecond)
 						return errors.Join(err, lease.Unlock(ctx))
 					}
@@ -45,7 +46,8 @@ func RWMutex() scenarios.Subject {
 			}, nil
 		})
 	// Readers are woken together, and an acquire is two, between which a process may be overtaken.
-	s.Limits.WakeUps, s.Limits.Overtakings, s.Limits.Requests = history.Unbounded, history.Unbounded,
+	s.Limits.WakeUps, s.Limits.Overtakings, s.Limits.Requests = history.Unbounded,
+		history.Unbounded,
 		20
 	return s
 }

@@ -17,7 +17,11 @@ func Semaphore() scenarios.Subject {
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context) (*scenarios.Hold, error) { return hold(semaphore.Lock(ctx)) },
+			return func(ctx context.Context) (*scenarios.Hold,
+					error,
+				) {
+					return hold(semaphore.Lock(ctx))
+				},
 				nil
 		})
 }

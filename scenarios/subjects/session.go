@@ -17,7 +17,8 @@ func Session() scenarios.Subject {
 		error,
 	) {
 		session := lock.NewSession(p.Client, p.Client.Events(), p.SessionTimeout)
-		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
+		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout,
+			lock.WithRandom(p.Random))
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,10 @@ func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules 
 	plan faults.Plan,
 ) (*scenarios.Result, int) {
 	t.Helper()
-	scenario := &scenarios.Scenario{Subject: subject, Clients: clients, Cycles: cycles, Faults: plan}
+	scenario := &scenarios.Scenario{
+		Subject: subject, Clients: clients, Cycles: cycles,
+		Faults: plan,
+	}
 	runner := scenarios.NewRunner(t)
 	for i := range schedules {
 		if result := runner.Run(scenario, scenarios.NewRandom(1, i)); len(result.Violations) > 0 {
@@ -38,7 +41,10 @@ func TestCorrectLocks(t *testing.T) {
 				{2, 2, 2000, faults.Plan{Any: 4}},
 				{3, 2, 4000, faults.Default()},
 				{5, 1, 1000, faults.Plan{Any: 3}},
-				{2, 2, 1000, faults.Plan{Of: [faults.Kinds]int{faults.Cut: 6, faults.LoseReply: 3}}},
+				{2, 2, 1000, faults.Plan{Of: [faults.Kinds]int{
+					faults.Cut:       6,
+					faults.LoseReply: 3,
+				}}},
 			} {
 				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules,
 					tc.plan); result != nil {

@@ -14,7 +14,8 @@ import (
 // gives up when its release fails, so that it can neither be released nor taken again.
 func ZKLock() scenarios.Subject {
 	return scenarios.Subject{
-		Name: "zk-lock", Summary: "broken: the lock of go-zookeeper/zk v1.0.4 itself, on the real client",
+		Name: "zk-lock", Summary: "broken: the lock of go-zookeeper/zk v1.0.4 itself, on the " +
+			"real client",
 		Claims: recipeClaims, Real: true,
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			lock := zk.NewLock(p.Conn(), p.Directory, openACL)
@@ -34,7 +35,8 @@ func ZKLock() scenarios.Subject {
 // the client never connects again and every call on it waits for good: with --faults
 // cut=1,fail-write=1 it does not make progress.
 func Authenticated() scenarios.Subject {
-	subject := recipeSubject("authenticated", "the recipe on the real client with AddAuth: correct, "+
+	subject := recipeSubject("authenticated", "the recipe on the real client with AddAuth: "+
+		"correct, "+
 		"but see fail-write", recipe{})
 	open := subject.Open
 	subject.Real = true

@@ -31,7 +31,8 @@ func (p *probe) digestACL(c *session, root string) {
 	c.call(createACL(root, all("digest", user)))
 	p.fact("no auth: getData %v setData %v getChildren %v create child %v exists %v getACL %v "+
 		"setACL %v delete %v addWatch %v",
-		c.call(read(wire.OpGetData, root)), c.call(setSome(root)), c.call(read(wire.OpGetChildren, root)),
+		c.call(read(wire.OpGetData, root)), c.call(setSome(root)),
+		c.call(read(wire.OpGetChildren, root)),
 		c.call(create(root+"/x")),
 		c.call(read(wire.OpExists, root)), c.call(read(wire.OpGetACL, root)),
 		c.call(setACL(root, anyVersion, open...)),

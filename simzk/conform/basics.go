@@ -31,7 +31,8 @@ func (p *probe) creations(c *session, root string, start int64) {
 	r = c.call(createOp(wire.OpCreate2, root+"/b", wire.Persistent))
 	p.fact("create2: dzxid %d %v %s {'version': %d, 'cversion': %d, 'eowner': %d, 'dlen': %d, "+
 		"'nchild': %d}", r.Zxid-start, r, r.Path,
-		r.Stat.Version, r.Stat.Cversion, r.Stat.EphemeralOwner, r.Stat.DataLength, r.Stat.NumChildren)
+		r.Stat.Version, r.Stat.Cversion, r.Stat.EphemeralOwner, r.Stat.DataLength,
+		r.Stat.NumChildren)
 	r = c.call(create(root + "/a"))
 	p.fact("create existing: dzxid %d err %v bodylen %d", r.Zxid-start, r, r.length)
 	r = c.call(read(wire.OpExists, root))
@@ -103,15 +104,16 @@ func (p *probe) badCreations(c *session, root string) {
 func (p *probe) badRequests(root string) {
 	x := p.open()
 	unknown := x.callBody(55, nil)
-	// The server closes the connection a moment after its reply. A request in between could still be
-	// answered.
+	// The server closes the connection a moment after its reply. A request in between could still
+	// be answered.
 	p.fact("unknown opcode 55 -> %v then closed(%s)", unknown, x.ending())
 	c := p.open()
 	p.fact("truncated body (getData) -> %v", c.callBody(wire.OpGetData, []byte{0, 0}))
 	p.fact("still alive -> %v", c.call(read(wire.OpExists, "/")))
 	p.fact("truncated create -> %v", c.callBody(wire.OpCreate, []byte("\x00\x00\x00\x02/x")))
 	for _, version := range []int32{0, 9} {
-		p.fact("check op alone, version %d -> %v", version, p.open().callAndPing(check(root, version)))
+		p.fact("check op alone, version %d -> %v", version,
+			p.open().callAndPing(check(root, version)))
 	}
 }
 

@@ -46,17 +46,21 @@ const requestHeaderLength = 8
 func (p *probe) nullPaths() {
 	ttl := createTTL(wire.Null, wire.PersistentTTL, 10000)
 	for _, r := range []*wire.Request{
-		create(wire.Null), createFlags(wire.Null, wire.PersistentSequential), createFlags(wire.Null, 9),
-		createOp(wire.OpCreate2, wire.Null, wire.Persistent), createOp(wire.OpCreateContainer, wire.Null,
+		create(wire.Null), createFlags(wire.Null, wire.PersistentSequential),
+		createFlags(wire.Null, 9),
+		createOp(wire.OpCreate2, wire.Null, wire.Persistent), createOp(wire.OpCreateContainer,
+			wire.Null,
 			wire.Container), ttl,
 		deleteNode(wire.Null), setSome(wire.Null), setACL(wire.Null, anyVersion, open...),
 		check(wire.Null, anyVersion),
-		read(wire.OpExists, wire.Null), watch(wire.OpExists, wire.Null), watch(wire.OpGetData, wire.Null),
+		read(wire.OpExists, wire.Null), watch(wire.OpExists, wire.Null),
+		watch(wire.OpGetData, wire.Null),
 		watch(wire.OpGetChildren, wire.Null), read(wire.OpGetChildren2, wire.Null),
 		read(wire.OpGetACL, wire.Null),
 		read(wire.OpSync, wire.Null), read(wire.OpGetEphemerals, wire.Null),
 		read(wire.OpGetAllChildrenNumber, wire.Null),
-		watches(wire.OpAddWatch, wire.Null, wire.RecursiveWatch), watches(wire.OpRemoveWatches, wire.Null,
+		watches(wire.OpAddWatch, wire.Null, wire.RecursiveWatch), watches(wire.OpRemoveWatches,
+			wire.Null,
 			wire.AnyWatcher),
 		watches(wire.OpCheckWatches, wire.Null, wire.AnyWatcher),
 	} {
@@ -188,14 +192,16 @@ func (p *probe) cutShort() {
 // texts is about text that is not UTF-8, and about characters beyond 16 bits.
 func (p *probe) texts(root string) {
 	for _, text := range []string{
-		"\xff", "\xc3", "\xc0\x80", "\xe2\x82", "\xe2(\xa1", "\xed\xa0\x80", "\xed\xa0\xbd\xed\xb8\x80",
+		"\xff", "\xc3", "\xc0\x80", "\xe2\x82", "\xe2(\xa1", "\xed\xa0\x80",
+		"\xed\xa0\xbd\xed\xb8\x80",
 		"\xf0\x9f\x98",
 		"\xf0\x9f\x98\x80", "\xf4\x90\x80\x80",
 	} {
 		c := p.open()
 		r := c.callBody(wire.OpSync, appendText(nil, "/"+text))
 		p.fact("sync of /%x -> %v %q bodylen %d", text, r, r.Path, r.length)
-		c.callBody(wire.OpAuth, appendText(appendText([]byte{0, 0, 0, 0}, "digest"), text+":p"+text))
+		c.callBody(wire.OpAuth, appendText(appendText([]byte{0, 0, 0, 0}, "digest"),
+			text+":p"+text))
 		r = c.call(&wire.Request{Op: wire.OpWhoAmI})
 		slices.SortFunc(r.Identities, func(a, b wire.Identity) int {
 			return cmp.Compare(a.Scheme,

@@ -121,9 +121,11 @@ func statText(s wire.Stat) string {
 	if s == (wire.Stat{}) {
 		return ""
 	}
-	text := fmt.Sprintf(", stat czxid %d mzxid %d pzxid %d version %d cversion %d aversion %d owner "+
+	text := fmt.Sprintf(", stat czxid %d mzxid %d pzxid %d version %d cversion %d aversion %d "+
+		"owner "+
 		"%d length %d children %d",
-		s.Czxid, s.Mzxid, s.Pzxid, s.Version, s.Cversion, s.Aversion, s.EphemeralOwner, s.DataLength,
+		s.Czxid, s.Mzxid, s.Pzxid, s.Version, s.Cversion, s.Aversion, s.EphemeralOwner,
+		s.DataLength,
 		s.NumChildren)
 	if s.Ctime == otherTime {
 		text += ", ctime is not that of czxid"

@@ -21,15 +21,15 @@ type Options struct {
 
 	// TTL has nodes with a time to live created. Both servers must have extended types enabled.
 	TTL bool
-	// Containers has container nodes created. Servers delete those that are empty when they think of
-	// it, by themselves every minute, which must not be within the run.
+	// Containers has container nodes created. Servers delete those that are empty when they think
+	// of it, by themselves every minute, which must not be within the run.
 	Containers bool
 	// Super has clients authenticate as the superuser, now and then. It is user:password, empty if
 	// there is none.
 	Super string
 
-	// OneByOne has every operation answered before the next is sent, and all clients look for events
-	// after each. It takes several times as long.
+	// OneByOne has every operation answered before the next is sent, and all clients look for
+	// events after each. It takes several times as long.
 	OneByOne bool
 
 	Progress func(Stats) // called now and then, if not nil
@@ -37,11 +37,13 @@ type Options struct {
 
 // Stats count what a run has done, so that one that found nothing can show that it has looked.
 type Stats struct {
-	Epochs     int
-	Operations int               // requests, connections dropped or taken over, and sessions renewed
-	Events     int               // from the reference
-	Ops        map[wire.Op]int   // replies of the reference by the type of the request
-	Codes      map[wire.Code]int // replies of the reference by their code, that of a multi as a whole
+	Epochs int
+	// requests, connections dropped or taken over, and sessions renewed
+	Operations int
+	Events     int             // from the reference
+	Ops        map[wire.Op]int // replies of the reference by the type of the request
+	// replies of the reference by their code, that of a multi as a whole
+	Codes map[wire.Code]int
 }
 
 // A Difference is the first operation that two servers have answered differently. The names in it
@@ -54,13 +56,13 @@ type Difference struct {
 	Client    int    // whose connection shows the difference, from 1
 	Subject   string // what came from the server in question
 	Reference string
-	// Steps are the fewest operations found that show such a difference when they are done alone, on a
-	// fresh root, by clients with new sessions. They are the last ones before the difference if it has
-	// not shown again.
+	// Steps are the fewest operations found that show such a difference when they are done alone,
+	// on a fresh root, by clients with new sessions. They are the last ones before the difference
+	// if it has not shown again.
 	Steps      []string
 	Reproduced bool
-	// Together says that the steps have shown the difference only when those that follow each other on
-	// one connection were sent together.
+	// Together says that the steps have shown the difference only when those that follow each other
+	// on one connection were sent together.
 	Together bool
 }
 
@@ -72,7 +74,8 @@ func (d *Difference) String() string {
 	fmt.Fprintf(&b, "  server:    %s\n  reference: %s\n", d.Subject, d.Reference)
 	switch {
 	case d.Together:
-		b.WriteString("the fewest operations that show it, if those in a row on one connection are " +
+		b.WriteString("the fewest operations that show it, if those in a row on one connection " +
+			"are " +
 			"sent together:\n")
 	case d.Reproduced:
 		b.WriteString("the fewest operations that show it:\n")

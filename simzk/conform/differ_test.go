@@ -14,8 +14,9 @@ import (
 // options returns those of a short run with all that servers started by StartReal have.
 func options(address, reference string) conform.Options {
 	return conform.Options{
-		Address: address, Reference: reference, Seed: 1, Operations: 5000, TTL: true, Containers: true,
-		Super: "super:test",
+		Address: address, Reference: reference, Seed: 1, Operations: 5000, TTL: true,
+		Containers: true,
+		Super:      "super:test",
 	}
 }
 
@@ -34,7 +35,8 @@ func TestDifferRealAndReal(t *testing.T) {
 	}
 	if stats.Operations != o.Operations || stats.Epochs != 2 || len(progress) != 2 ||
 		progress[1] != o.Operations {
-		t.Errorf("%d operations in %d epochs, reported as %v", stats.Operations, stats.Epochs, progress)
+		t.Errorf("%d operations in %d epochs, reported as %v", stats.Operations, stats.Epochs,
+			progress)
 	}
 	// No difference means little if most operations fail, or if some never do.
 	if stats.Events < 300 || stats.Codes[wire.OK] < o.Operations/2 {
@@ -103,7 +105,10 @@ func TestDifferFindsSabotage(t *testing.T) {
 			}}
 		}, 8},
 		{"lost watches", func() saboteur {
-			return saboteur{request: func(r *wire.Request) { r.Watch = r.Watch && r.Op != wire.OpExists }}
+			return saboteur{request: func(r *wire.Request) {
+				r.Watch = r.Watch &&
+					r.Op != wire.OpExists
+			}}
 		}, 8},
 		{"bytes after a reply", func() saboteur {
 			return saboteur{frame: func(frame []byte, event bool) [][]byte {
@@ -128,7 +133,8 @@ func TestDifferFindsSabotage(t *testing.T) {
 				t.Errorf("reproduced: %t, with %d steps, want at most %d", difference.Reproduced,
 					len(difference.Steps), test.steps)
 			}
-			if difference.Operation < 1 || difference.Operation > o.Operations || difference.Seed != o.Seed {
+			if difference.Operation < 1 || difference.Operation > o.Operations ||
+				difference.Seed != o.Seed {
 				t.Errorf("operation %d of seed %d", difference.Operation, difference.Seed)
 			}
 		})
@@ -149,7 +155,8 @@ func TestDifferFindsPassingFault(t *testing.T) {
 	if difference == nil || err != nil {
 		t.Fatal(difference, err)
 	}
-	if difference.Reproduced || len(difference.Steps) == 0 || stats.Operations > difference.Operation {
+	if difference.Reproduced || len(difference.Steps) == 0 ||
+		stats.Operations > difference.Operation {
 		t.Errorf("reproduced: %t, operation %d after %d, %d steps", difference.Reproduced,
 			difference.Operation, stats.Operations, len(difference.Steps))
 	}

@@ -36,13 +36,15 @@ func (p *probe) endOfSession(c *session, root string) {
 		closing.length)
 	p.fact("then the server closes: %s", a.ending())
 	events := w.takeEvents()
-	slices.SortFunc(events, func(a, b wire.Event) int { // a session's nodes go in no particular order
+	// a session's nodes go in no particular order
+	slices.SortFunc(events, func(a, b wire.Event) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Path, b.Path))
 	})
 	p.fact("events to a watcher of 2 ephemerals + parent children: %s n %d", eventList(events),
 		len(events))
 	r = c.call(read(wire.OpExists, root))
-	p.fact("parent: cversion %d nchild %d pzxid==close zxid %s", r.Stat.Cversion, r.Stat.NumChildren,
+	p.fact("parent: cversion %d nchild %d pzxid==close zxid %s", r.Stat.Cversion,
+		r.Stat.NumChildren,
 		truth(r.Stat.Pzxid == closing.Zxid))
 }
 

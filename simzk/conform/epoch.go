@@ -82,8 +82,9 @@ func (s step) precedes(next step) bool {
 func lingers(r *wire.Request) bool {
 	return r.Op == wire.OpSetACL || r.Op == wire.OpMulti &&
 		slices.ContainsFunc(r.Ops, func(op wire.Request) bool {
-			return (op.Op == wire.OpCreate || op.Op == wire.OpCreate2) && (op.Flags == wire.PersistentTTL ||
-				op.Flags == wire.PersistentSeqTTL)
+			return (op.Op == wire.OpCreate || op.Op == wire.OpCreate2) &&
+				(op.Flags == wire.PersistentTTL ||
+					op.Flags == wire.PersistentSeqTTL)
 		})
 }
 
@@ -304,7 +305,8 @@ func (e *epoch) flush(anyOrder bool) error {
 func compareEvents(a, b observation) int {
 	switch {
 	case a.event != nil && b.event != nil:
-		return cmp.Or(cmp.Compare(a.event.Path, b.event.Path), cmp.Compare(a.event.Type, b.event.Type))
+		return cmp.Or(cmp.Compare(a.event.Path, b.event.Path),
+			cmp.Compare(a.event.Type, b.event.Type))
 	case a.event != nil:
 		return -1
 	case b.event != nil:

@@ -78,7 +78,8 @@ func Facts(ctx context.Context, address string, report func(fact string)) error 
 		return lost
 	}
 	if first.err != nil {
-		return cmp.Or(ctx.Err(), error(&ServerError{address, fmt.Errorf("no session: %w", first.err)}))
+		return cmp.Or(ctx.Err(),
+			error(&ServerError{address, fmt.Errorf("no session: %w", first.err)}))
 	}
 	// The server gives every session another id, so a root that is named after one is new.
 	p.root = fmt.Sprintf("/facts-%x", first.SessionID)

@@ -17,7 +17,8 @@ func (p *probe) handshake() {
 		s.close()
 	}
 	old := p.connectAsIs(wire.ConnectRequest{TimeoutMillis: 10000})
-	p.fact("old client (no readOnly byte): rsplen %d readOnly %s", old.responseLength, readOnly(old))
+	p.fact("old client (no readOnly byte): rsplen %d readOnly %s", old.responseLength,
+		readOnly(old))
 	old.close()
 	p.takeover(c)
 }
@@ -38,7 +39,10 @@ func (p *probe) takeover(c *session) {
 	p.fact("first connection after takeover: %s", c.ending())
 
 	wrong := bytes.Repeat([]byte("y"), 16)
-	w := p.connect(wire.ConnectRequest{TimeoutMillis: 10000, SessionID: c.SessionID, Password: wrong})
+	w := p.connect(wire.ConnectRequest{
+		TimeoutMillis: 10000, SessionID: c.SessionID,
+		Password: wrong,
+	})
 	p.fact("wrong password: timeout %d sid %d pw zero %s", w.TimeoutMillis, w.SessionID,
 		truth(bytes.Equal(w.Password, make([]byte, 16))))
 	p.fact("wrong password: then %s", w.ending())

@@ -50,7 +50,8 @@ func (h *host) lasting() *host {
 func (h *host) check() {
 	s := connect(h, newSession())
 	if s.err != nil && h.ctx.Err() == nil {
-		h.lose(&ServerError{h.address, fmt.Errorf("it does not answer any more: %s", outcome(s.err))})
+		h.lose(&ServerError{h.address, fmt.Errorf("it does not answer any more: %s",
+			outcome(s.err))})
 	}
 	s.close()
 }

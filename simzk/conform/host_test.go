@@ -102,7 +102,8 @@ func TestSilentServer(t *testing.T) {
 			return [][]byte{frame}
 		}, first: func() bool { return frames.Load() <= 300 }}
 	})
-	difference, _, err := conform.Differ(t.Context(), options(falling, startSimulation(t, simzk.V38)))
+	difference, _, err := conform.Differ(t.Context(),
+		options(falling, startSimulation(t, simzk.V38)))
 	if difference != nil {
 		t.Error(difference)
 	}

@@ -17,7 +17,8 @@ func (p *probe) multi() {
 	p.fact("two failed multis used zxids: %d", p.zxid(c)-before)
 	p.fact("create twice: %s", run(create(root+"/a"), create(root+"/a")))
 	p.fact("create2 in multi: %s", run(createOp(wire.OpCreate2, root+"/c2", wire.Persistent)))
-	p.fact("container in multi: %s", run(createOp(wire.OpCreateContainer, root+"/ct", wire.Container)))
+	p.fact("container in multi: %s",
+		run(createOp(wire.OpCreateContainer, root+"/ct", wire.Container)))
 
 	before = p.zxid(c)
 	p.fact("multi ok: %s", run(create(root+"/x"), create(root+"/y")))

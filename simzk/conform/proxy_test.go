@@ -121,8 +121,8 @@ func (l *link) fromServer(frame []byte) [][]byte {
 		var before, r wire.Reply
 		if l.reply != nil && wire.DecodeReply(frame, op, &r) == nil &&
 			wire.DecodeReply(frame, op, &before) == nil {
-			// The encoding of some errors has more than a reply holds, so what is not changed must not be
-			// encoded again.
+			// The encoding of some errors has more than a reply holds, so what is not changed must
+			// not be encoded again.
 			if l.reply(op, &r); !reflect.DeepEqual(r, before) {
 				frame = wire.AppendReply(nil, op, &r)
 			}

@@ -110,7 +110,10 @@ func init() { // the kinds of requests include multi, which chooses among the ki
 		{9, (*generator).multi},
 		{3, (*generator).multiRead},
 		{3, (*generator).setWatches},
-		{5, func(g *generator) *wire.Request { return watches(wire.OpAddWatch, g.path(), g.mode(0, 1)) }},
+		{5, func(g *generator) *wire.Request {
+			return watches(wire.OpAddWatch, g.path(),
+				g.mode(0, 1))
+		}},
 		{4, func(g *generator) *wire.Request {
 			return watches(wire.OpRemoveWatches, g.anyPath(),
 				g.mode(1, 2, 3))
@@ -121,7 +124,10 @@ func init() { // the kinds of requests include multi, which chooses among the ki
 		}},
 		{2, func(g *generator) *wire.Request { return read(wire.OpSync, g.anyPath()) }},
 		{1, func(g *generator) *wire.Request { return read(wire.OpGetEphemerals, g.validPath()) }},
-		{1, func(g *generator) *wire.Request { return read(wire.OpGetAllChildrenNumber, g.anyPath()) }},
+		{1, func(g *generator) *wire.Request {
+			return read(wire.OpGetAllChildrenNumber,
+				g.anyPath())
+		}},
 		{1, func(*generator) *wire.Request { return &wire.Request{Op: wire.OpWhoAmI} }},
 		{1, (*generator).authenticate},
 	}...)
@@ -327,7 +333,10 @@ func (g *generator) acl() []wire.ACL {
 			{Scheme: "digest", ID: "x"},
 		}
 	}
-	list := []wire.ACL{{Perms: wire.PermAll, Scheme: "digest", ID: digest(keeperUser, keeperPassword)}}
+	list := []wire.ACL{{
+		Perms: wire.PermAll, Scheme: "digest",
+		ID: digest(keeperUser, keeperPassword),
+	}}
 	for range 1 + g.IntN(3) {
 		entry := identities[g.IntN(len(identities))]
 		entry.Perms = one(g, wire.PermAll, wire.PermAll, wire.PermRead, g.Int32N(wire.PermAll+1))
@@ -393,7 +402,8 @@ func (g *generator) setWatches() *wire.Request {
 		Data:         paths(g.anyPath), Exist: paths(g.anyPath), Child: paths(g.anyPath),
 	}}
 	if g.percent(50) {
-		r.Op, r.Watches.Persistent, r.Watches.Recursive = wire.OpSetWatches2, paths(g.path), paths(g.path)
+		r.Op, r.Watches.Persistent, r.Watches.Recursive = wire.OpSetWatches2, paths(g.path),
+			paths(g.path)
 	}
 	return r
 }

@@ -63,7 +63,8 @@ func findReal() (java, classPath string, err error) {
 	for _, name := range []string{"zookeeper", "slf4j-api", "slf4j-log4j12", "log4j-1.2"} {
 		path := filepath.Join(jars, name+".jar")
 		if _, err := os.Stat(path); err != nil {
-			return "", "", fmt.Errorf("%w: no %s, Debian's package zookeeper has it", ErrNotInstalled, path)
+			return "", "", fmt.Errorf("%w: no %s, Debian's package zookeeper has it",
+				ErrNotInstalled, path)
 		}
 		paths = append(paths, path)
 	}
@@ -87,7 +88,8 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 		"-Dzookeeper.extendedTypesEnabled=true",
 		"-Dzookeeper.DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
 		// As few threads as possible hand a request on, which is what it waits for most.
-		"-Dzookeeper.nio.numWorkerThreads=0", "-Dzookeeper.nio.numSelectorThreads=1", "-XX:+UseSerialGC",
+		"-Dzookeeper.nio.numWorkerThreads=0", "-Dzookeeper.nio.numSelectorThreads=1",
+		"-XX:+UseSerialGC",
 		"-Dznode.container.checkIntervalMs=2000000000",
 		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 		filepath.Join(directory, "zoo.cfg"))
@@ -134,7 +136,8 @@ func configureReal(directory, address string) error {
 	configuration := strings.Join([]string{
 		"tickTime=2000", "dataDir=" + filepath.Join(directory, "data"), "clientPort=" + port,
 		"clientPortAddress=" + host,
-		"admin.enableServer=false", "4lw.commands.whitelist=*", "maxClientCnxns=0", "forceSync=no", "",
+		"admin.enableServer=false", "4lw.commands.whitelist=*", "maxClientCnxns=0", "forceSync=no",
+		"",
 	}, "\n")
 	logging := strings.Join([]string{
 		"log4j.rootLogger=ERROR, F", "log4j.appender.F=org.apache.log4j.FileAppender",

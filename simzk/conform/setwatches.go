@@ -18,8 +18,10 @@ func (p *probe) setWatches() {
 	}
 	then := p.zxid(c)
 	for _, r := range []*wire.Request{
-		setSome(root + "/d1"), deleteNode(root + "/d2"), create(root + "/c1/k"), deleteNode(root + "/c2"),
-		create(root + "/e1"), deleteNode(root + "/e0"), create(root + "/e2"), deleteNode(root + "/e2"),
+		setSome(root + "/d1"), deleteNode(root + "/d2"), create(root + "/c1/k"),
+		deleteNode(root + "/c2"),
+		create(root + "/e1"), deleteNode(root + "/e0"), create(root + "/e2"),
+		deleteNode(root + "/e2"),
 	} {
 		c.call(r)
 	}

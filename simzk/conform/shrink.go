@@ -111,7 +111,8 @@ func (s *shrinker) kinds(kind func(step) string) {
 			continue
 		}
 		tried[this] = true
-		others := slices.DeleteFunc(slices.Clone(s.steps), func(s step) bool { return kind(s) == this })
+		others := slices.DeleteFunc(slices.Clone(s.steps),
+			func(s step) bool { return kind(s) == this })
 		if s.try(others) {
 			i = -1
 		}
@@ -133,7 +134,8 @@ func (s *shrinker) chunks(size int) bool {
 // operations leaves out operations of multis.
 func (s *shrinker) operations() {
 	for i := 0; i < len(s.steps); i++ {
-		for j := 0; i < len(s.steps) && s.steps[i].request != nil && j < len(s.steps[i].request.Ops); {
+		for j := 0; i < len(s.steps) && s.steps[i].request != nil &&
+			j < len(s.steps[i].request.Ops); {
 			smaller := slices.Clone(s.steps)
 			request := *s.steps[i].request
 			request.Ops = slices.Delete(slices.Clone(request.Ops), j, j+1)

@@ -42,8 +42,8 @@ func begin(ctx context.Context, address string) (_ *side, err error) {
 		return nil, cmp.Or(s.host.lost(),
 			error(&ServerError{address, fmt.Errorf("no session: %w", keeper.err)}))
 	}
-	// The server gives every session another id, so this root is new. Roots on both sides are of the
-	// same length, and so must be all that they answer.
+	// The server gives every session another id, so this root is new. Roots on both sides are of
+	// the same length, and so must be all that they answer.
 	s.root = fmt.Sprintf("/differ-%016x", uint64(keeper.SessionID))
 	r := keeper.call(create(s.root))
 	if r.err != nil || r.Code != wire.OK {

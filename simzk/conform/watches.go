@@ -68,7 +68,8 @@ func (p *probe) orderOfEvents(c, w *session, root string) {
 	if events := w.takeEvents(); len(events) == 0 {
 		p.fact("event header: no event")
 	} else {
-		p.fact("event header: type %d state %d, header zxid is -1: %s", events[0].Type, events[0].State,
+		p.fact("event header: type %d state %d, header zxid is -1: %s", events[0].Type,
+			events[0].State,
 			truth(events[0].Zxid == -1))
 	}
 }

@@ -166,8 +166,8 @@ func word(t testing.TB, address, name string) string {
 // connect connects go-zookeeper/zk's own client and waits until it has a session.
 func connect(t testing.TB, timeout time.Duration, addresses ...string) (*zk.Conn, <-chan zk.Event) {
 	t.Helper()
-	// The client's own channel holds six events and drops the rest, which a test that is kept waiting
-	// would miss.
+	// The client's own channel holds six events and drops the rest, which a test that is kept
+	// waiting would miss.
 	events := make(chan zk.Event, 1024)
 	conn, _, err := zk.Connect(addresses, timeout, zk.WithLogger(discard{}),
 		zk.WithEventCallback(func(e zk.Event) { events <- e }))

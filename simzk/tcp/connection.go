@@ -18,7 +18,8 @@ const (
 	// handshakeTime is how long a client may take until it has asked for a session, unless the
 	// configuration says otherwise (zookeeper.nio.sessionlessCnxnTimeout).
 	handshakeTime = 10 * time.Second
-	// drainTime is how long a client may take to read what was sent before its connection was closed.
+	// drainTime is how long a client may take to read what was sent before its connection was
+	// closed.
 	drainTime = 5 * time.Second
 )
 

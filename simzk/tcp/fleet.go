@@ -140,14 +140,16 @@ func (f *Fleet) find(config *ServerConfig) (e *ensemble, index int, known bool) 
 	f.forget()
 	for _, e := range f.ensembles {
 		for index, directory := range e.directories {
-			if directory == config.DataDir && e.standalone == config.Standalone() && f.marked(e, index) {
+			if directory == config.DataDir && e.standalone == config.Standalone() &&
+				f.marked(e, index) {
 				return e, index, true
 			}
 		}
 	}
 	if !config.Standalone() {
 		for _, e := range f.ensembles {
-			if slices.ContainsFunc(config.Members, func(m simzk.Member) bool { return e.names[name(m)] }) {
+			if slices.ContainsFunc(config.Members,
+				func(m simzk.Member) bool { return e.names[name(m)] }) {
 				return e, e.member(config), false
 			}
 		}
@@ -180,7 +182,8 @@ func (f *Fleet) newEnsemble(config *ServerConfig) *ensemble {
 	c.Cluster.SuperDigest, c.Cluster.ExtendedTypes = config.SuperDigest, config.ExtendedTypes
 	f.last++
 	e := &ensemble{
-		number: f.last, server: New(c), standalone: config.Standalone(), names: make(map[string]bool),
+		number: f.last, server: New(c), standalone: config.Standalone(),
+		names:       make(map[string]bool),
 		directories: make(map[int]string), processes: make(map[int]chan struct{}),
 	}
 	for _, m := range config.Members {

@@ -45,7 +45,8 @@ func configure(t *testing.T, directory string, id int, lines ...string) *tcp.Ser
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(data, "myid"), []byte(fmt.Sprintln(id)), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "myid"), []byte(fmt.Sprintln(id)),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	config, err := tcp.ReadServerConfig(path, "", superFlags)

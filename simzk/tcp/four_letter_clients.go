@@ -90,7 +90,8 @@ func writeDump(w *strings.Builder, m *member) {
 	w.WriteString("Connections dump:\n")
 	var queue expiries
 	for _, c := range m.sorted() {
-		queue.add(c.expires(), fmt.Sprintf("ip: /%s sessionId: %s", c.endpoint(), hex(c.metrics.session)))
+		queue.add(c.expires(), fmt.Sprintf("ip: /%s sessionId: %s", c.endpoint(),
+			hex(c.metrics.session)))
 	}
 	queue.write(w, "Connections")
 }
@@ -140,7 +141,8 @@ func (e *expiries) write(w *strings.Builder, name string) {
 	fmt.Fprintf(w, "%s Sets (%d)/(%d):\n", name, len(e.times), e.count)
 	slices.SortFunc(e.times, time.Time.Compare)
 	for _, at := range e.times {
-		fmt.Fprintf(w, "%d expire at %s:\n", len(e.things[at]), at.Format("Mon Jan 02 15:04:05 MST 2006"))
+		fmt.Fprintf(w, "%d expire at %s:\n", len(e.things[at]),
+			at.Format("Mon Jan 02 15:04:05 MST 2006"))
 		for _, thing := range e.things[at] {
 			fmt.Fprintf(w, "\t%s\n", thing)
 		}

@@ -226,7 +226,8 @@ func TestManyConnections(t *testing.T) {
 				case 1:
 					conn.Write(greeting(time.Second)[:20])
 				case 2:
-					conn.Write(greeting(40 * time.Second)) // It must not expire before it is counted.
+					// It must not expire before it is counted.
+					conn.Write(greeting(40 * time.Second))
 				case 3:
 					conn.Write([]byte("srvr"))
 				}
@@ -237,7 +238,8 @@ func TestManyConnections(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if status := s.Status(); status.Servers[0].Connections != 0 || status.Sessions != connections/4 {
+	if status := s.Status(); status.Servers[0].Connections != 0 ||
+		status.Sessions != connections/4 {
 		t.Errorf("status %+v", status)
 	}
 	alive(t, address)

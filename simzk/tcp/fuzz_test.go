@@ -89,7 +89,8 @@ func FuzzConnection(f *testing.F) {
 			SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
 		}}, listener)
 		converse(t, listener.dial(), true, stream, int(cut%(uint(len(stream))+1)))
-		if answer := string(converse(t, listener.dial(), false, []byte("ruok"), 0)); answer != "imok" {
+		if answer := string(converse(t, listener.dial(), false, []byte("ruok"),
+			0)); answer != "imok" {
 			t.Errorf("the server answers %q", answer)
 		}
 		finished := make(chan error)
@@ -158,7 +159,10 @@ func seeds() []wire.Request {
 			Op: wire.OpSetACL, Path: "/a", Version: -1,
 			ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}},
 		},
-		{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{Joining: "server.2=127.0.0.1:1:2;3", Version: -1}},
+		{Op: wire.OpReconfig, Reconfig: &wire.Reconfig{
+			Joining: "server.2=127.0.0.1:1:2;3",
+			Version: -1,
+		}},
 		{Op: wire.OpSync, Path: "/"},
 		{Op: wire.OpPing},
 		{Op: wire.OpWhoAmI},

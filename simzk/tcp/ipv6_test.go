@@ -21,7 +21,8 @@ func TestIPv6(t *testing.T) {
 	address := server.Addresses()[0]
 	c, _ := open(t, address, 20*time.Second)
 	identities := c.call(wire.Request{Op: wire.OpWhoAmI}).Identities
-	if len(identities) != 1 || identities[0] != (wire.Identity{Scheme: "ip", ID: "0:0:0:0:0:0:0:1"}) {
+	if len(identities) != 1 ||
+		identities[0] != (wire.Identity{Scheme: "ip", ID: "0:0:0:0:0:0:0:1"}) {
 		t.Errorf("identities %q", identities)
 	}
 	conn, err := net.Dial("tcp", address)

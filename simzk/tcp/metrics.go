@@ -36,7 +36,8 @@ func newMetrics() metrics {
 // reset forgets what was counted, for the word crst.
 func (t *metrics) reset() {
 	fresh := newMetrics()
-	fresh.greeted, fresh.session, fresh.timeout, fresh.heard = t.greeted, t.session, t.timeout, t.heard
+	fresh.greeted, fresh.session, fresh.timeout, fresh.heard = t.greeted, t.session, t.timeout,
+		t.heard
 	fresh.asked, fresh.arrived = t.asked, t.arrived
 	*t = fresh
 }

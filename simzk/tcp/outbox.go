@@ -9,8 +9,8 @@ import (
 const (
 	// pauseAt is how many bytes may wait before no more requests are taken from the client.
 	pauseAt = 1 << 20
-	// outboxMax is how many bytes may wait before the connection is dropped, which only watch events
-	// can bring about. A message that finds fewer waiting may be of any length.
+	// outboxMax is how many bytes may wait before the connection is dropped, which only watch
+	// events can bring about. A message that finds fewer waiting may be of any length.
 	outboxMax = 16 << 20
 	// bufferKept is the length up to which a buffer is kept for later.
 	bufferKept = 64 << 10

@@ -55,7 +55,10 @@ func TestReconfigRefused(t *testing.T) {
 		},
 		{"no server", any(wire.Reconfig{Joining: "server.x=127.0.0.1:1:2;3"}), wire.BadArguments},
 		{"no equals sign", any(wire.Reconfig{Joining: "x"}), wire.BadArguments},
-		{"no role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}), wire.BadArguments},
+		{
+			"no role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}),
+			wire.BadArguments,
+		},
 		{
 			"an address twice",
 			any(wire.Reconfig{Joining: "server.4=10.0.0.1:1:2;3,server.5=10.0.0.1:1:4;5"}),
@@ -113,7 +116,8 @@ func TestReconfig(t *testing.T) {
 	newcomer := configure(t, t.TempDir(), 4, lines...)
 	processes = append(processes, launch(t, f, newcomer))
 	server := f.Servers()[0]
-	if status := server.Status(); len(status.Servers) != 4 || status.Servers[3].State != tcp.Follower {
+	if status := server.Status(); len(status.Servers) != 4 ||
+		status.Servers[3].State != tcp.Follower {
 		t.Fatalf("status %+v", status)
 	}
 	watcher, _ := open(t, processes[3].Address(), 20*time.Second)

@@ -100,9 +100,12 @@ const (
 func membersAt(listeners []net.Listener) []simzk.Member {
 	members := make([]simzk.Member, len(listeners))
 	for i, listener := range listeners {
-		members[i] = simzk.Member{ID: i + 1, Client: listener.Addr().String(), Servers: []simzk.Endpoint{
-			{Host: host(listener.Addr()), Quorum: quorumPort + i, Election: electionPort + i},
-		}}
+		members[i] = simzk.Member{
+			ID: i + 1, Client: listener.Addr().String(),
+			Servers: []simzk.Endpoint{
+				{Host: host(listener.Addr()), Quorum: quorumPort + i, Election: electionPort + i},
+			},
+		}
 	}
 	return members
 }

@@ -43,7 +43,8 @@ func TestKillAndUp(t *testing.T) {
 		data, stat, err := client.Get("/e")
 		if err != nil || string(data) != "data" || stat.EphemeralOwner != session ||
 			client.SessionID() != session {
-			t.Fatalf("%q %+v %v of session %#x, not %#x", data, stat, err, client.SessionID(), session)
+			t.Fatalf("%q %+v %v of session %#x, not %#x", data, stat, err, client.SessionID(),
+				session)
 		}
 	}
 }
@@ -348,7 +349,8 @@ func TestManyClients(t *testing.T) {
 		client, _ := connect(t, 10*time.Second, addresses[i%3])
 		group.Go(func() {
 			for n := range creates {
-				path, err := client.Create("/all/n", []byte{byte(i)}, zk.FlagSequence|zk.FlagEphemeral,
+				path, err := client.Create("/all/n", []byte{byte(i)},
+					zk.FlagSequence|zk.FlagEphemeral,
 					zk.WorldACL(zk.PermAll))
 				if err != nil {
 					t.Error(err)

@@ -54,8 +54,9 @@ func (s *Server) Status() Status {
 	s.do(func() {
 		watches, _ := s.cluster.Watches()
 		status = Status{
-			Zxid: hex(s.cluster.Zxid()), Nodes: s.cluster.Tree().Size(), Sessions: s.cluster.Sessions(),
-			Watches: watches,
+			Zxid: hex(s.cluster.Zxid()), Nodes: s.cluster.Tree().Size(),
+			Sessions: s.cluster.Sessions(),
+			Watches:  watches,
 		}
 		for _, m := range s.members {
 			status.Servers = append(status.Servers, MemberStatus{

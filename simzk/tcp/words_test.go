@@ -34,7 +34,8 @@ func TestWords(t *testing.T) {
 	a.call(wire.Request{Op: wire.OpGetData, Path: "/a", Watch: true})
 
 	client := func(timeout int, last string) string {
-		return ` /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d,sid=` + session + `,lop=` + last +
+		return ` /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d,sid=` + session + `,lop=` +
+			last +
 			`,est=\d{13},to=` +
 			map[int]string{10: "10000", 8: "8000"}[timeout] +
 			`,lcxid=0x\d,lzxid=0x5,lresp=\d+,llat=\d+,minlat=0,avglat=\d+,maxlat=\d+\)\n`
@@ -56,9 +57,11 @@ func TestWords(t *testing.T) {
 		{"conf", `clientPort=\d+\nsecureClientPort=-1\ndataDir=\(memory\)\ndataDirSize=0\ndataLogDir=\(memory\)\ndataLogSize=0\n` +
 			`tickTime=2000\nmaxClientCnxns=0\nminSessionTimeout=4000\nmaxSessionTimeout=40000\nclientPortListenBacklog=-1\nserverId=0\n`},
 		{"cons", client(10, "GETD") + client(8, "GETC") + connection + `\n`},
-		{"dump", `SessionTracker dump:\nSession Sets \([12]\)/\(2\):\n(\d expire at ` + date + `:\n(\t` +
+		{"dump", `SessionTracker dump:\nSession Sets \([12]\)/\(2\):\n(\d expire at ` + date +
+			`:\n(\t` +
 			session + `\n)+)+` +
-			`ephemeral nodes dump:\nSessions with Ephemerals \(2\):\n` + session + `:\n\t/e\n` + session +
+			`ephemeral nodes dump:\nSessions with Ephemerals \(2\):\n` + session + `:\n\t/e\n` +
+			session +
 			`:\n\t/f\n` +
 			`Connections dump:\nConnections Sets \([123]\)/\(3\):\n(\d expire at ` + date +
 			`:\n(\tip: /127\.0\.0\.1:\d+ sessionId: (` + session + `|0x0)\n)+)+`},
@@ -90,10 +93,12 @@ func TestMonitor(t *testing.T) {
 		{
 			"server_state\tfollower", "peer_state\tfollowing - broadcast", "quorum_size\t3",
 			"ephemerals_count\t1", "znode_count\t6",
-			"watch_count\t1", "global_sessions\t1", "num_alive_connections\t2", "bytes_received_count\t",
+			"watch_count\t1", "global_sessions\t1", "num_alive_connections\t2",
+			"bytes_received_count\t",
 		},
 		{
-			"server_state\tfollower", "watch_count\t0", "num_alive_connections\t1", "packets_received\t1",
+			"server_state\tfollower", "watch_count\t0", "num_alive_connections\t1",
+			"packets_received\t1",
 			"packets_sent\t0",
 		},
 		{
@@ -157,7 +162,8 @@ func TestWordsOfClient(t *testing.T) {
 	servers, ok := zk.FLWSrvr(addresses, patience)
 	if !ok || servers[0].Mode != zk.ModeFollower || servers[2].Mode != zk.ModeLeader ||
 		servers[1].Epoch != 1 ||
-		servers[1].Counter != 1 || servers[1].NodeCount != 5 || servers[1].Version != "3.8.0-interlock" ||
+		servers[1].Counter != 1 || servers[1].NodeCount != 5 ||
+		servers[1].Version != "3.8.0-interlock" ||
 		servers[1].BuildTime.Year() != 2022 {
 		t.Errorf("%+v %v", servers[1], servers[0].Error)
 	}

@@ -139,7 +139,8 @@ func (c *ServerConfig) readNumbers(p *properties) error {
 		if blamed.line == 0 {
 			blamed = p.get("maxSessionTimeout")
 		}
-		return blamed.wrong(fmt.Errorf("the shortest session timeout, %v, is longer than the longest, %v",
+		return blamed.wrong(fmt.Errorf("the shortest session timeout, %v, is longer than the "+
+			"longest, %v",
 			low, high))
 	}
 	return nil
@@ -191,7 +192,8 @@ func readID(path string) (int, error) {
 	}
 	id, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	if err != nil || id < 0 || id > maxID {
-		return 0, fmt.Errorf("%s: %q is no number of a server, which is from 0 to %d", path, content,
+		return 0, fmt.Errorf("%s: %q is no number of a server, which is from 0 to %d", path,
+			content,
 			maxID)
 	}
 	return id, nil
@@ -207,7 +209,8 @@ func (c *ServerConfig) readAddress(p *properties) error {
 		return nil
 	}
 	if _, err := strconv.ParseUint(port.value, 10, 16); err != nil {
-		return port.wrong(fmt.Errorf("%q is no port, which is a number from 0 to 65535", port.value))
+		return port.wrong(fmt.Errorf("%q is no port, which is a number from 0 to 65535",
+			port.value))
 	}
 	var err error
 	host := p.get("clientPortAddress")
@@ -249,7 +252,8 @@ func onLoopback(address string) (string, error) {
 	case err == nil && ip.IsUnspecified():
 		host = "127.0.0.1"
 	default:
-		return "", fmt.Errorf("other machines can reach %s, and the server asks nobody for a password: "+
+		return "", fmt.Errorf("other machines can reach %s, and the server asks nobody for a "+
+			"password: "+
 			"only addresses of the loopback interface are served", address)
 	}
 	return net.JoinHostPort(host, port), nil

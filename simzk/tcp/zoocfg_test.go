@@ -51,10 +51,14 @@ func TestReadServerConfig(t *testing.T) {
 		{
 			"other separators", "clientPort: 2181\ntickTime 500\n\t! " +
 				"x\nreconfigEnabled\t=\tTRUE\nflag\ntickTime = 600", "",
-			tcp.ServerConfig{Address: "127.0.0.1:2181", TickTime: 600 * time.Millisecond, Reconfig: true},
+			tcp.ServerConfig{
+				Address: "127.0.0.1:2181", TickTime: 600 * time.Millisecond,
+				Reconfig: true,
+			},
 		},
 		{
-			"a server named twice", "clientPort=2181\nserver.1=bogus:1:2\nserver.1=127.0.0.1:2888:3888\n",
+			"a server named twice",
+			"clientPort=2181\nserver.1=bogus:1:2\nserver.1=127.0.0.1:2888:3888\n",
 			"",
 			tcp.ServerConfig{Address: "127.0.0.1:2181", TickTime: 3 * time.Second},
 		},
@@ -66,10 +70,12 @@ func TestReadServerConfig(t *testing.T) {
 			},
 		},
 		{
-			"ensemble", "clientPort=1\nserver.1=10.0.0.1:2888:3888:observer\ndynamicConfigFile=" + dynamic +
+			"ensemble", "clientPort=1\nserver.1=10.0.0.1:2888:3888:observer\ndynamicConfigFile=" +
+				dynamic +
 				"\nreconfigEnabled=true\nstandaloneEnabled=false\n", superFlags,
 			tcp.ServerConfig{
-				Address: "127.0.0.1:2182", TickTime: 3 * time.Second, ID: 2, Members: three, Reconfig: true,
+				Address: "127.0.0.1:2182", TickTime: 3 * time.Second, ID: 2, Members: three,
+				Reconfig:    true,
 				LoneVoter:   true,
 				SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", ExtendedTypes: true,
 			},
@@ -102,7 +108,8 @@ func TestRelativePaths(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	t.Chdir(directory)
-	if got, err = tcp.ReadServerConfig("conf/zoo.cfg", "", ""); err != nil || got.DataDir != "data" ||
+	if got, err = tcp.ReadServerConfig("conf/zoo.cfg", "", ""); err != nil ||
+		got.DataDir != "data" ||
 		got.ID != 2 {
 		t.Errorf("from the working directory: %+v %v", got, err)
 	}
@@ -124,14 +131,18 @@ func TestServerConfigErrors(t *testing.T) {
 			"dataDir=DIR\nclientPort=1\n\n# x\ntickTime=0",
 			`zoo.cfg:5: tickTime: "0" is no number of milliseconds`,
 		},
-		{"dataDir=DIR\nclientPort=1\ntickTime", `zoo.cfg:3: tickTime: "" is no number of milliseconds`},
+		{
+			"dataDir=DIR\nclientPort=1\ntickTime",
+			`zoo.cfg:3: tickTime: "" is no number of milliseconds`,
+		},
 		{
 			"dataDir=DIR\nclientPort=1\nminSessionTimeout=-2",
 			`zoo.cfg:3: minSessionTimeout: "-2" is no number of milliseconds`,
 		},
 		{
 			"dataDir=DIR\nclientPort=1\nminSessionTimeout=2\nmaxSessionTimeout=1",
-			"zoo.cfg:3: minSessionTimeout: the shortest session timeout, 2ms, is longer than the longest, " +
+			"zoo.cfg:3: minSessionTimeout: the shortest session timeout, 2ms, is longer than the " +
+				"longest, " +
 				"1ms",
 		},
 		{
@@ -193,7 +204,8 @@ func TestServerConfigErrors(t *testing.T) {
 		t.Error("a file was read that there is not")
 	}
 	write(t, directory, "myid", "2")
-	write(t, directory, "zoo.cfg", "dataDir="+directory+"\n"+two+"server.2=127.0.0.1:3:4;10.0.0.1:5\n")
+	write(t, directory, "zoo.cfg", "dataDir="+directory+"\n"+two+
+		"server.2=127.0.0.1:3:4;10.0.0.1:5\n")
 	if _, err := tcp.ReadServerConfig(path, "", ""); err == nil ||
 		!strings.Contains(err.Error(), "zoo.cfg:4: server.2: other machines can reach 10.0.0.1:5") {
 		t.Error(err)

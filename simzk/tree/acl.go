@@ -42,7 +42,8 @@ func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
 			continue
 		}
 		for _, id := range identities {
-			if id.Scheme == a.Scheme && (id.ID == a.ID || a.Scheme == "ip" && addressMatches(id.ID, a.ID)) {
+			if id.Scheme == a.Scheme && (id.ID == a.ID || a.Scheme == "ip" &&
+				addressMatches(id.ID, a.ID)) {
 				return true
 			}
 		}

@@ -128,7 +128,11 @@ func TestStoredACLs(t *testing.T) {
 		},
 		{"auth of an address alone", alice[:1], []wire.ACL{grant(all, "auth", "")}, nil},
 		{"auth of the superuser alone", super, []wire.ACL{grant(all, "auth", "")}, nil},
-		{"auth of nobody", nil, []wire.ACL{grant(all, "world", "anyone"), grant(all, "auth", "")}, nil},
+		{
+			"auth of nobody", nil,
+			[]wire.ACL{grant(all, "world", "anyone"), grant(all, "auth", "")},
+			nil,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -140,7 +144,8 @@ func TestStoredACLs(t *testing.T) {
 			writes := []tree.Write{
 				{Op: wire.OpCreate, Zxid: 2, Identities: test.who, Path: "/new", ACL: test.acl},
 				{
-					Op: wire.OpSetACL, Zxid: 3, Identities: test.who, Path: "/changed", ACL: test.acl,
+					Op: wire.OpSetACL, Zxid: 3, Identities: test.who, Path: "/changed",
+					ACL:     test.acl,
 					Version: -1,
 				},
 			}
@@ -148,7 +153,8 @@ func TestStoredACLs(t *testing.T) {
 				if code := grown.Apply(&w).Code; code != want {
 					t.Errorf("%v: %q, want %q", w.Op, code, want)
 				}
-				if got := grown.ACL(w.Path, super).ACL; test.want != nil && !slices.Equal(got, test.want) {
+				if got := grown.ACL(w.Path, super).ACL; test.want != nil &&
+					!slices.Equal(got, test.want) {
 					t.Errorf("%v: %+v, want %+v", w.Op, got, test.want)
 				}
 			}
@@ -219,7 +225,8 @@ func TestPermissions(t *testing.T) {
 			t.Run(fmt.Sprintf("%s with permission %d", test.name, perm), func(t *testing.T) {
 				grown := grow(t, test.rules, create("/node"), create("/node/child"),
 					tree.Write{
-						Op: wire.OpSetACL, Path: "/node", ACL: []wire.ACL{grant(perm, "world", "anyone")},
+						Op: wire.OpSetACL, Path: "/node",
+						ACL:     []wire.ACL{grant(perm, "world", "anyone")},
 						Version: -1,
 					})
 				want := wire.OK
@@ -257,7 +264,12 @@ func TestIdentities(t *testing.T) {
 		{"other user", []wire.ACL{grant(wire.PermAll, "digest", "alice:a")}, bob, false},
 		{"nobody", []wire.ACL{grant(wire.PermAll, "digest", "alice:a")}, nil, false},
 		{"address", []wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3")}, address("10.1.2.3"), true},
-		{"other address", []wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3")}, address("10.1.2.4"), false},
+		{
+			"other address",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3")},
+			address("10.1.2.4"),
+			false,
+		},
 		{
 			"address in other digits",
 			[]wire.ACL{grant(wire.PermAll, "ip", "010.1.2.3")},
@@ -291,11 +303,26 @@ func TestIdentities(t *testing.T) {
 			address("192.168.1.1"),
 			true,
 		},
-		{"all bits", []wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3/32")}, address("10.1.2.2"), false},
+		{
+			"all bits",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.1.2.3/32")},
+			address("10.1.2.2"),
+			false,
+		},
 		{"IPv6", []wire.ACL{grant(wire.PermAll, "ip", "fe80::/10")}, address("fe80::1"), true},
 		{"other IPv6", []wire.ACL{grant(wire.PermAll, "ip", "fe80::/10")}, address("::1"), false},
-		{"IPv4 for IPv6", []wire.ACL{grant(wire.PermAll, "ip", "::/0")}, address("10.1.2.3"), false},
-		{"no address", []wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/0")}, address("localhost"), false},
+		{
+			"IPv4 for IPv6",
+			[]wire.ACL{grant(wire.PermAll, "ip", "::/0")},
+			address("10.1.2.3"),
+			false,
+		},
+		{
+			"no address",
+			[]wire.ACL{grant(wire.PermAll, "ip", "10.0.0.0/0")},
+			address("localhost"),
+			false,
+		},
 		{
 			"digest as an address",
 			[]wire.ACL{grant(wire.PermAll, "digest", "10.1.2.3:a")},
@@ -338,7 +365,8 @@ func TestMaskedACLs(t *testing.T) {
 		{"nobody, after the others", nil, hidden},
 	}
 	for _, test := range tests {
-		if got := grown.ACL("/a", test.who); got.Code != wire.OK || !slices.Equal(got.ACL, test.want) {
+		if got := grown.ACL("/a", test.who); got.Code != wire.OK ||
+			!slices.Equal(got.ACL, test.want) {
 			t.Errorf("%s sees %+v (%v), want %+v", test.name, got.ACL, got.Code, test.want)
 		}
 	}

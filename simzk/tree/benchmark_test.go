@@ -10,7 +10,10 @@ import (
 // The numbers that stand in directories of lock nodes are made and removed all the time.
 func BenchmarkCreateDelete(b *testing.B) {
 	grown := grow(b, tree.Rules{}, create("/lock"))
-	w := tree.Write{Zxid: 1, Session: 1, ACL: tree.Open, Flags: wire.EphemeralSequential, Version: -1}
+	w := tree.Write{
+		Zxid: 1, Session: 1, ACL: tree.Open, Flags: wire.EphemeralSequential,
+		Version: -1,
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		w.Op, w.Path = wire.OpCreate, "/lock/n-"

@@ -126,7 +126,11 @@ func TestErrorPrecedence(t *testing.T) {
 			Version: -2,
 		}, wire.BadVersion},
 		{"delete: children", false, remove("/node"), wire.NotEmpty},
-		{"delete: right version", false, tree.Write{Op: wire.OpDelete, Path: "/node/child"}, wire.OK},
+		{
+			"delete: right version", false,
+			tree.Write{Op: wire.OpDelete, Path: "/node/child"},
+			wire.OK,
+		},
 		{"delete: the node's permissions do not count", false, remove("/node/locked"), wire.OK},
 
 		{
@@ -134,7 +138,11 @@ func TestErrorPrecedence(t *testing.T) {
 			tree.Write{Op: wire.OpSetData, Path: "/missing/..", Version: version},
 			wire.BadArguments,
 		},
-		{"setData: no path", false, tree.Write{Op: wire.OpSetData, Version: version}, wire.BadArguments},
+		{
+			"setData: no path", false,
+			tree.Write{Op: wire.OpSetData, Version: version},
+			wire.BadArguments,
+		},
 		{
 			"setData: missing", false,
 			tree.Write{Op: wire.OpSetData, Path: "/missing", Version: version},
@@ -207,7 +215,11 @@ func TestErrorPrecedence(t *testing.T) {
 			tree.Write{Op: wire.OpDeleteContainer, Path: "/"},
 			wire.BadArguments,
 		},
-		{"deleteContainer: no path", false, tree.Write{Op: wire.OpDeleteContainer}, wire.BadArguments},
+		{
+			"deleteContainer: no path", false,
+			tree.Write{Op: wire.OpDeleteContainer},
+			wire.BadArguments,
+		},
 		{
 			"deleteContainer: missing", false,
 			tree.Write{Op: wire.OpDeleteContainer, Path: "/missing"},

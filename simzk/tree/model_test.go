@@ -123,7 +123,8 @@ func (m *model) stat(path string) wire.Stat {
 	return wire.Stat{
 		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid, Ctime: n.ctime, Mtime: n.mtime,
 		Version:  n.version,
-		Cversion: cversion, Aversion: n.aversion, EphemeralOwner: n.owner, DataLength: int32(len(n.data)),
+		Cversion: cversion, Aversion: n.aversion, EphemeralOwner: n.owner,
+		DataLength:  int32(len(n.data)),
 		NumChildren: children,
 	}
 }
@@ -208,7 +209,8 @@ func (m *model) create(w *tree.Write) tree.Result {
 	}
 	m.serial++
 	n := &modelNode{
-		data: string(w.Data), acl: acl, czxid: w.Zxid, mzxid: w.Zxid, pzxid: w.Zxid, ctime: w.TimeMillis,
+		data: string(w.Data), acl: acl, czxid: w.Zxid, mzxid: w.Zxid, pzxid: w.Zxid,
+		ctime: w.TimeMillis,
 		mtime: w.TimeMillis, serial: m.serial, container: w.Op == wire.OpCreateContainer,
 	}
 	if mode.ephemeral && !n.container {
@@ -312,7 +314,8 @@ func (m *model) multi(w *tree.Write) tree.Result {
 		switch {
 		case mode.timed && step.Op != wire.OpCreateTTL && slices.Contains(creates, step.Op):
 			return tree.Result{Code: wire.MarshallingError}
-		case (step.Op == wire.OpCreate || step.Op == wire.OpCreate2 || step.Op == wire.OpCreateTTL) &&
+		case (step.Op == wire.OpCreate || step.Op == wire.OpCreate2 ||
+			step.Op == wire.OpCreateTTL) &&
 			step.Flags == wire.Container:
 			step.Op = wire.OpCreateContainer
 		case step.Op == wire.OpCreateTTL && known && !mode.timed:

@@ -131,7 +131,8 @@ const resultsKept = 16
 // create that asks for a TTL node without a TTL it fails, and gives no results at all.
 func executable(r *wire.Request) bool {
 	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
-	return !timed || r.Op != wire.OpCreate && r.Op != wire.OpCreate2 && r.Op != wire.OpCreateContainer
+	return !timed || r.Op != wire.OpCreate && r.Op != wire.OpCreate2 &&
+		r.Op != wire.OpCreateContainer
 }
 
 // typeInMulti returns the type of an operation of a multi. There ZooKeeper goes by the flags where
@@ -142,7 +143,8 @@ func typeInMulti(r *wire.Request) wire.Op {
 		if r.Flags == wire.Container {
 			return wire.OpCreateContainer
 		}
-		if r.Op == wire.OpCreateTTL && r.Flags != wire.PersistentTTL && r.Flags != wire.PersistentSeqTTL {
+		if r.Op == wire.OpCreateTTL && r.Flags != wire.PersistentTTL &&
+			r.Flags != wire.PersistentSeqTTL {
 			return wire.OpCreate
 		}
 	}

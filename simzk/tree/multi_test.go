@@ -44,7 +44,8 @@ func TestMultiTTLWithoutTTL(t *testing.T) {
 		{"not reached", []wire.Request{missing, bad}, tree.Result{
 			Code: wire.NoNode,
 			Results: []wire.Result{
-				{Op: wire.OpError, Code: wire.NoNode}, {Op: wire.OpError, Code: wire.RuntimeInconsistency},
+				{Op: wire.OpError, Code: wire.NoNode},
+				{Op: wire.OpError, Code: wire.RuntimeInconsistency},
 			},
 		}},
 	} {
@@ -129,8 +130,15 @@ func TestFailedMulti(t *testing.T) {
 		want []wire.Code
 	}{
 		{"alone", []wire.Request{fails}, []wire.Code{wire.NoNode}},
-		{"first", []wire.Request{fails, opDelete("/b"), fails}, []wire.Code{wire.NoNode, behind, behind}},
-		{"last", []wire.Request{opSet("/a", -1), opCheck("/a", 0)}, []wire.Code{ok, wire.BadVersion}},
+		{"first", []wire.Request{fails, opDelete("/b"), fails}, []wire.Code{
+			wire.NoNode, behind,
+			behind,
+		}},
+		{
+			"last",
+			[]wire.Request{opSet("/a", -1), opCheck("/a", 0)},
+			[]wire.Code{ok, wire.BadVersion},
+		},
 		{
 			"after a creation",
 			[]wire.Request{opCreate("/new", wire.Persistent), fails},
@@ -185,7 +193,11 @@ func TestFailedMulti(t *testing.T) {
 			},
 			[]wire.Code{ok, ok, wire.NoNode},
 		},
-		{"not empty", []wire.Request{opDelete("/b"), opDelete("/a")}, []wire.Code{ok, wire.NotEmpty}},
+		{
+			"not empty",
+			[]wire.Request{opDelete("/b"), opDelete("/a")},
+			[]wire.Code{ok, wire.NotEmpty},
+		},
 		{
 			"exists",
 			[]wire.Request{
@@ -251,7 +263,8 @@ func TestFailedMulti(t *testing.T) {
 func compareTrees(t *testing.T, got, want *tree.Tree) {
 	t.Helper()
 	if got.Hash() != want.Hash() || got.Size() != want.Size() {
-		t.Errorf("hash %x of %d nodes, want %x of %d", got.Hash(), got.Size(), want.Hash(), want.Size())
+		t.Errorf("hash %x of %d nodes, want %x of %d", got.Hash(), got.Size(), want.Hash(),
+			want.Size())
 	}
 	for session := range int64(3) {
 		if a, b := got.Ephemerals(session), want.Ephemerals(session); !slices.Equal(a, b) ||

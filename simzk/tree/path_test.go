@@ -18,7 +18,8 @@ func TestParentAndName(t *testing.T) {
 	for _, test := range tests {
 		if parent, name := tree.Parent(test.path), tree.Name(test.path); parent != test.parent ||
 			name != test.name {
-			t.Errorf("%s is %q in %q, want %q in %q", test.path, name, parent, test.name, test.parent)
+			t.Errorf("%s is %q in %q, want %q in %q", test.path, name, parent, test.name,
+				test.parent)
 		}
 	}
 }
@@ -131,7 +132,8 @@ func TestCreatePaths(t *testing.T) {
 			w.Flags = wire.PersistentSequential
 		}
 		if got := grown.Apply(&w).Code; got != test.want {
-			t.Errorf("create %q, sequential %v: %d, want %d", test.path, test.sequential, got, test.want)
+			t.Errorf("create %q, sequential %v: %d, want %d", test.path, test.sequential, got,
+				test.want)
 		}
 	}
 }

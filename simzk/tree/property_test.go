@@ -60,7 +60,8 @@ var (
 	unusualACL = rapid.SampledFrom([][]wire.ACL{
 		{grant(wire.PermAll, "digest", "alice:a")},
 		{grant(wire.PermRead, "world", "anyone"), grant(wire.PermAll, "digest", "bob:b")},
-		{grant(wire.PermAll&^wire.PermAdmin, "ip", "10.1.2.3"), grant(wire.PermAdmin, "digest", "bob:b")},
+		{grant(wire.PermAll&^wire.PermAdmin, "ip", "10.1.2.3"), grant(wire.PermAdmin, "digest",
+			"bob:b")},
 		{grant(wire.PermAll&^wire.PermRead, "ip", "10.0.0.0/8")},
 		{grant(wire.PermAll, "auth", "")},
 		{grant(wire.PermRead, "auth", "whoever"), grant(wire.PermCreate|wire.PermDelete, "world",
@@ -75,7 +76,8 @@ var (
 		{grant(wire.PermAll, "ip", "10.1.2.3/33"), grant(wire.PermAll, "world", "anyone")},
 		{grant(wire.PermAll, "x509", "alice:a")},
 	})
-	someTTL = often(rapid.Int64Range(1, 9000), rapid.SampledFrom([]int64{-1, 0, 1<<40 - 1, 1 << 40}))
+	someTTL = often(rapid.Int64Range(1, 9000),
+		rapid.SampledFrom([]int64{-1, 0, 1<<40 - 1, 1 << 40}))
 
 	anyFlags    = rapid.Int32Range(-1, 7)
 	createFlags = rapid.Int32Range(wire.Persistent, wire.EphemeralSequential)
@@ -161,7 +163,8 @@ func (m *machine) write(t *rapid.T, r *wire.Request) {
 }
 
 func equal(a, b tree.Result) bool {
-	return a.Code == b.Code && a.Path == b.Path && a.Stat == b.Stat && bytes.Equal(a.Data, b.Data) &&
+	return a.Code == b.Code && a.Path == b.Path && a.Stat == b.Stat &&
+		bytes.Equal(a.Data, b.Data) &&
 		slices.Equal(a.Children, b.Children) && slices.Equal(a.ACL, b.ACL) &&
 		reflect.DeepEqual(a.Results, b.Results)
 }
@@ -212,7 +215,8 @@ func (m *machine) read(t *rapid.T) {
 	count, counted := m.tree.Descendants(path, who)
 	want := map[string]wire.Code{
 		"Get": code(wire.PermRead), "Children": code(wire.PermRead),
-		"Descendants": code(wire.PermRead), "Exists": exists, "ACL": code(wire.PermRead | wire.PermAdmin),
+		"Descendants": code(wire.PermRead), "Exists": exists,
+		"ACL": code(wire.PermRead | wire.PermAdmin),
 	}
 	codes := map[string]wire.Code{
 		"Get": got.Code, "Children": m.tree.Children(path, who).Code,
@@ -266,7 +270,8 @@ func (m *machine) check(t *rapid.T) {
 
 func (m *machine) checkNode(t *rapid.T, path string) {
 	n, want := m.model.nodes[path], m.model.stat(path)
-	got, listing, acl := m.tree.Get(path, super), m.tree.Children(path, super), m.tree.ACL(path, super)
+	got, listing, acl := m.tree.Get(path, super), m.tree.Children(path, super),
+		m.tree.ACL(path, super)
 	for _, stat := range []wire.Stat{
 		got.Stat, listing.Stat, acl.Stat,
 		m.tree.Exists(path, super).Stat,

@@ -14,9 +14,10 @@ import (
 
 // A Tree is the znodes of one server. It is not safe for concurrent use.
 type Tree struct {
-	rules      Rules
-	nodes      map[string]*znode
-	ephemerals map[int64][]string // the paths of each session's ephemeral nodes, in order of creation
+	rules Rules
+	nodes map[string]*znode
+	// the paths of each session's ephemeral nodes, in order of creation
+	ephemerals map[int64][]string
 	hash       uint64
 	journal    *journal      // of the multi under way, if any
 	changes    []Change      // of the last write
@@ -30,14 +31,14 @@ type Tree struct {
 // Rules say where one release or configuration of ZooKeeper differs from another. The zero value is
 // release 3.8.0 with extended types off.
 type Rules struct {
-	// SequenceWraps lets the sequence number go on from 2^31-1 to -2^31, as the manual says. Servers
-	// since 3.6.0 (ZOOKEEPER-3249) store the count of creations only if it is higher, so that it stays
-	// at 2^31-1 and names repeat.
+	// SequenceWraps lets the sequence number go on from 2^31-1 to -2^31, as the manual says.
+	// Servers since 3.6.0 (ZOOKEEPER-3249) store the count of creations only if it is higher, so
+	// that it stays at 2^31-1 and names repeat.
 	SequenceWraps bool
 	// ExtendedTypes allows TTL nodes (zookeeper.extendedTypesEnabled).
 	ExtendedTypes bool
-	// ExistsNeedsRead asks for the permission to read where a client asks whether a node exists: since
-	// 3.8.4 and 3.9.2 (ZOOKEEPER-2590).
+	// ExistsNeedsRead asks for the permission to read where a client asks whether a node exists:
+	// since 3.8.4 and 3.9.2 (ZOOKEEPER-2590).
 	ExistsNeedsRead bool
 	// IPv6 lets ACLs name IPv6 addresses: since 3.9.4 (ZOOKEEPER-4240).
 	IPv6 bool

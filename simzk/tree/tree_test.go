@@ -165,7 +165,8 @@ func TestCloseSession(t *testing.T) {
 		t.Errorf("%q are gone with the session", deleted)
 	}
 	if grown.OwnsNodes(1) || !grown.OwnsNodes(2) || grown.Size() != 7 {
-		t.Errorf("the sessions own %q and %q, of %d nodes", grown.Ephemerals(1), grown.Ephemerals(2),
+		t.Errorf("the sessions own %q and %q, of %d nodes", grown.Ephemerals(1),
+			grown.Ephemerals(2),
 			grown.Size())
 	}
 	for path, want := range map[string]int64{"/a": 6, "/": 6, "/b": 5} {
@@ -273,7 +274,8 @@ func TestCreatedNodes(t *testing.T) {
 			if grown.OwnsNodes(7) != (test.owner == 7) {
 				t.Errorf("the session owns %q", grown.Ephemerals(7))
 			}
-			if due := grown.Disposable(math.MaxInt32); slices.Contains(due, test.path) != test.timed {
+			if due := grown.Disposable(math.MaxInt32); slices.Contains(due,
+				test.path) != test.timed {
 				t.Errorf("%q are due", due)
 			}
 			if test.owner != 0 {

@@ -20,9 +20,10 @@ import (
 // A version of -1 stands for any. A path of [wire.Null] is one on which ZooKeeper fails where it
 // does not check it first.
 type Write struct {
-	Op         wire.Op
-	Zxid       int64           // the transaction; higher than that of every write before
-	TimeMillis int64           // the leader's clock, in milliseconds since 1970, for ctime and mtime
+	Op   wire.Op
+	Zxid int64 // the transaction; higher than that of every write before
+	// the leader's clock, in milliseconds since 1970, for ctime and mtime
+	TimeMillis int64
 	Session    int64           // that asks, and owns the ephemeral nodes that it creates
 	Identities []wire.Identity // of whoever asks
 	Path       string

@@ -48,18 +48,23 @@ func TestBadRequests(t *testing.T) {
 		},
 		{"no watch", header + `00000003` + pathOctets, wire.ErrTruncated, 14},
 		{
-			"getData in a multi", header + `0000000e 00000004 00 ffffffff` + pathOctets + `00` + endOctets,
+			"getData in a multi", header + `0000000e 00000004 00 ffffffff` + pathOctets + `00` +
+				endOctets,
 			wire.ErrOperation, 8,
 		},
 		{
-			"exists in a multi", header + `0000000e 00000003 00 ffffffff` + pathOctets + `00` + endOctets,
+			"exists in a multi", header + `0000000e 00000003 00 ffffffff` + pathOctets + `00` +
+				endOctets,
 			wire.ErrOperation, 8,
 		},
 		{
 			"multi in a multi", header + `0000000e 0000000e 00 ffffffff` + endOctets + endOctets,
 			wire.ErrOperation, 8,
 		},
-		{"error in a multi", header + `0000000e ffffffff 00 ffffffff` + endOctets, wire.ErrOperation, 8},
+		{
+			"error in a multi", header + `0000000e ffffffff 00 ffffffff` + endOctets,
+			wire.ErrOperation, 8,
+		},
 		{
 			"delete in a multiRead after a getData",
 			header + `00000016 00000004 00 ffffffff` + pathOctets + `00
@@ -67,7 +72,8 @@ func TestBadRequests(t *testing.T) {
 			wire.ErrOperation, 24,
 		},
 		{
-			"multi without an end", header + `0000000e 00000002 00 ffffffff` + pathOctets + `ffffffff`,
+			"multi without an end", header + `0000000e 00000002 00 ffffffff` + pathOctets +
+				`ffffffff`,
 			wire.ErrTruncated, 27,
 		},
 	}
@@ -77,7 +83,8 @@ func TestBadRequests(t *testing.T) {
 			got := wire.Request{Path: "what is to be forgotten"}
 			err := wire.DecodeRequest(frame, &got)
 			checkBodyError(t, err, wire.Op(frame[7]), test.err, test.offset)
-			if want := (wire.Request{Xid: 7, Op: wire.Op(frame[7])}); !reflect.DeepEqual(got, want) {
+			if want := (wire.Request{Xid: 7, Op: wire.Op(frame[7])}); !reflect.DeepEqual(got,
+				want) {
 				t.Errorf("decoded as %+v, want %+v", got, want)
 			}
 		})
@@ -94,11 +101,13 @@ func TestBadReplies(t *testing.T) {
 		offset int
 	}{
 		{
-			"children longer than the frame", wire.OpGetChildren, `00000002 00000000`, wire.ErrTruncated,
+			"children longer than the frame", wire.OpGetChildren, `00000002 00000000`,
+			wire.ErrTruncated,
 			16,
 		},
 		{
-			"identities longer than the frame", wire.OpWhoAmI, `00000002 00000000 00000000 00000000`,
+			"identities longer than the frame", wire.OpWhoAmI,
+			`00000002 00000000 00000000 00000000`,
 			wire.ErrTruncated, 16,
 		},
 		{"stat that ends early", wire.OpExists, `0000000000000001 00000000`, wire.ErrTruncated, 24},
@@ -261,7 +270,8 @@ func checkCut(t tester, cut []byte, err error, header bool, op wire.Op) {
 		return
 	}
 	var bad *wire.BodyError
-	if !errors.As(err, &bad) || bad.Op != op || bad.Err != wire.ErrTruncated || bad.Offset > len(cut) {
+	if !errors.As(err, &bad) || bad.Op != op || bad.Err != wire.ErrTruncated ||
+		bad.Offset > len(cut) {
 		t.Fatalf("%x: error %v, want %v of a %v", cut, err, wire.ErrTruncated, op)
 	}
 }
@@ -317,7 +327,8 @@ func TestManyOperations(t *testing.T) {
 		}
 
 		results := bytes.Repeat(octets(`00000002 00 00000000`), n)
-		reply := slices.Concat(octets(`00000007 0000000000000009 00000000`), results, octets(endOctets))
+		reply := slices.Concat(octets(`00000007 0000000000000009 00000000`), results,
+			octets(endOctets))
 		var answer wire.Reply
 		if used := allocated(func() {
 			_ = wire.DecodeReply(reply, wire.OpMulti,

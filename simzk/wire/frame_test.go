@@ -16,7 +16,8 @@ func TestFrame(t *testing.T) {
 	dst, at := wire.BeginFrame([]byte("before"))
 	dst = append(dst, "inside"...)
 	dst = wire.EndFrame(dst, at)
-	if want := append([]byte("before"), octets(`00000006 696e73696465`)...); !bytes.Equal(dst, want) {
+	if want := append([]byte("before"), octets(`00000006 696e73696465`)...); !bytes.Equal(dst,
+		want) {
 		t.Errorf("got %x, want %x", dst, want)
 	}
 }
@@ -31,7 +32,10 @@ func TestReadFrame(t *testing.T) {
 	}{
 		{"empty frame", bytes.NewReader(octets(`00000000`)), "", nil},
 		{"frame before another", bytes.NewReader(octets(`00000002 6162 00000001`)), "ab", nil},
-		{"frame in pieces", iotest.OneByteReader(bytes.NewReader(octets(`00000002 6162`))), "ab", nil},
+		{
+			"frame in pieces", iotest.OneByteReader(bytes.NewReader(octets(`00000002 6162`))), "ab",
+			nil,
+		},
 		{"frame of the greatest length", bytes.NewReader(octets(`00000003 616263`)), "abc", nil},
 		{
 			"frame beyond the greatest length", bytes.NewReader(octets(`00000004 61626364`)), "",
@@ -45,7 +49,8 @@ func TestReadFrame(t *testing.T) {
 		{"broken before a frame", iotest.ErrReader(broken), "", broken},
 		{
 			"broken within a frame",
-			io.MultiReader(bytes.NewReader(octets(`00000002 61`)), iotest.ErrReader(broken)), "", broken,
+			io.MultiReader(bytes.NewReader(octets(`00000002 61`)), iotest.ErrReader(broken)), "",
+			broken,
 		},
 	}
 	for _, test := range tests {

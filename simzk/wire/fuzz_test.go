@@ -20,13 +20,15 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var first, second wire.Request
 		if err := wire.DecodeRequest(frame, &first); err != nil {
-			if only := (wire.Request{Xid: first.Xid, Op: first.Op}); !reflect.DeepEqual(first, only) {
+			if only := (wire.Request{Xid: first.Xid, Op: first.Op}); !reflect.DeepEqual(first,
+				only) {
 				t.Fatalf("decoded as %+v beside error %v", first, err)
 			}
 			return
 		}
 		encoded := wire.AppendRequest(nil, &first)
-		if err := wire.DecodeRequest(encoded, &second); err != nil || !reflect.DeepEqual(first, second) {
+		if err := wire.DecodeRequest(encoded, &second); err != nil ||
+			!reflect.DeepEqual(first, second) {
 			t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", first, second, err)
 		}
 		if again := wire.AppendRequest(nil, &second); !bytes.Equal(encoded, again) {
@@ -70,7 +72,8 @@ func checkReplyStable(t *testing.T, op wire.Op, frame []byte) {
 		return
 	}
 	encoded := wire.AppendReply(nil, op, &first)
-	if err := wire.DecodeReply(encoded, op, &second); err != nil || !reflect.DeepEqual(first, second) {
+	if err := wire.DecodeReply(encoded, op, &second); err != nil ||
+		!reflect.DeepEqual(first, second) {
 		t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", first, second, err)
 	}
 	if again := wire.AppendReply(nil, op, &second); !bytes.Equal(encoded, again) {
@@ -107,9 +110,11 @@ func FuzzConnect(f *testing.F) {
 		}
 		var response, sameResponse wire.ConnectResponse
 		if wire.DecodeConnectResponse(frame, &response) == nil {
-			err := wire.DecodeConnectResponse(wire.AppendConnectResponse(nil, &response), &sameResponse)
+			err := wire.DecodeConnectResponse(wire.AppendConnectResponse(nil, &response),
+				&sameResponse)
 			if err != nil || !reflect.DeepEqual(response, sameResponse) {
-				t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", response, sameResponse, err)
+				t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", response, sameResponse,
+					err)
 			}
 		}
 	})
@@ -135,7 +140,8 @@ func FuzzFrame(f *testing.F) {
 		}
 		slowly, slowError := reassemble(t, iotest.OneByteReader(bytes.NewReader(stream)))
 		if !bytes.Equal(together, slowly) || err != slowError {
-			t.Fatalf("read as %x, error %v, and byte by byte as %x, error %v", together, err, slowly,
+			t.Fatalf("read as %x, error %v, and byte by byte as %x, error %v", together, err,
+				slowly,
 				slowError)
 		}
 	})

@@ -32,9 +32,10 @@ const (
 var (
 	open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
 	stat = wire.Stat{
-		Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8,
-		DataLength:  9,
-		NumChildren: 10, Pzxid: 11,
+		Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7,
+		EphemeralOwner: 8,
+		DataLength:     9,
+		NumChildren:    10, Pzxid: 11,
 	}
 )
 
@@ -63,7 +64,10 @@ var goldenRequests = []struct {
 	},
 	{
 		"createContainer",
-		wire.Request{Xid: 7, Op: wire.OpCreateContainer, Path: "/a", ACL: open, Flags: wire.Container},
+		wire.Request{
+			Xid: 7, Op: wire.OpCreateContainer, Path: "/a", ACL: open,
+			Flags: wire.Container,
+		},
 		`00000007 00000013` + pathOctets + `ffffffff` + openOctets + `00000004`,
 	},
 	{
@@ -136,7 +140,10 @@ var goldenRequests = []struct {
 			{Op: wire.OpCreate, Path: "/a", ACL: open},
 			{Op: wire.OpCreate2, Path: "/a", ACL: open},
 			{Op: wire.OpCreateContainer, Path: "/a", ACL: open, Flags: wire.Container},
-			{Op: wire.OpCreateTTL, Path: "/a", ACL: open, Flags: wire.PersistentSeqTTL, TTLMillis: 1},
+			{
+				Op: wire.OpCreateTTL, Path: "/a", ACL: open, Flags: wire.PersistentSeqTTL,
+				TTLMillis: 1,
+			},
 			{Op: wire.OpSetData, Path: "/a", Data: []byte("x"), Version: -1},
 			{Op: wire.OpDelete, Path: "/a", Version: -1},
 		}},
@@ -192,13 +199,15 @@ var goldenRequests = []struct {
 		wire.Request{Xid: wire.XidSetWatches, Op: wire.OpSetWatches, Watches: &wire.Watches{
 			RelativeZxid: 0x100000002, Data: []string{"/a", "/b"}, Child: []string{"/a"},
 		}},
-		`fffffff8 00000065 0000000100000002 00000002` + pathOctets + `00000002 2f62 00000000 00000001` +
+		`fffffff8 00000065 0000000100000002 00000002` + pathOctets +
+			`00000002 2f62 00000000 00000001` +
 			pathOctets,
 	},
 	{
 		"setWatches2",
 		wire.Request{Xid: wire.XidSetWatches, Op: wire.OpSetWatches2, Watches: &wire.Watches{
-			RelativeZxid: 9, Exist: []string{"/a"}, Persistent: []string{"/a"}, Recursive: []string{"/"},
+			RelativeZxid: 9, Exist: []string{"/a"}, Persistent: []string{"/a"},
+			Recursive: []string{"/"},
 		}},
 		`fffffff8 00000069 0000000000000009 00000000 00000001` + pathOctets + `00000000
 		00000001` + pathOctets + `00000001 00000001 2f`,
@@ -248,7 +257,8 @@ func TestGoldenRequests(t *testing.T) {
 				t.Errorf("encoded as\n%x, want\n%x", got, want)
 			}
 			var got wire.Request
-			if err := wire.DecodeRequest(want, &got); err != nil || !reflect.DeepEqual(got, test.request) {
+			if err := wire.DecodeRequest(want, &got); err != nil ||
+				!reflect.DeepEqual(got, test.request) {
 				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.request)
 			}
 		})
@@ -264,7 +274,8 @@ var goldenReplies = []struct {
 	{"create", wire.OpCreate, wire.Reply{Path: "/a"}, pathOctets},
 	{"delete", wire.OpDelete, wire.Reply{}, ``},
 	{"exists", wire.OpExists, wire.Reply{Stat: stat}, statOctets},
-	{"getData", wire.OpGetData, wire.Reply{Data: []byte("x"), Stat: stat}, `00000001 78` + statOctets},
+	{"getData", wire.OpGetData, wire.Reply{Data: []byte("x"), Stat: stat}, `00000001 78` +
+		statOctets},
 	{"getData of null", wire.OpGetData, wire.Reply{Stat: stat}, `ffffffff` + statOctets},
 	{"setData", wire.OpSetData, wire.Reply{Stat: stat}, statOctets},
 	{"getACL", wire.OpGetACL, wire.Reply{ACL: open, Stat: stat}, openOctets + statOctets},
@@ -399,8 +410,9 @@ var goldenConnectRequests = []struct {
 	{
 		"of a read-only client",
 		wire.ConnectRequest{
-			ProtocolVersion: 1, LastZxidSeen: 0x100000002, TimeoutMillis: -5, SessionID: 0x100000000000003,
-			Password: []byte("pw"), ReadOnly: true, HasReadOnly: true,
+			ProtocolVersion: 1, LastZxidSeen: 0x100000002, TimeoutMillis: -5,
+			SessionID: 0x100000000000003,
+			Password:  []byte("pw"), ReadOnly: true, HasReadOnly: true,
 		},
 		`00000001 0000000100000002 fffffffb 0100000000000003 00000002 7077 01`,
 	},

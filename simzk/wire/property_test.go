@@ -12,11 +12,13 @@ import (
 
 // ops are all types of requests, and one that is unknown.
 var ops = []wire.Op{
-	wire.OpNotification, wire.OpCreate, wire.OpDelete, wire.OpExists, wire.OpGetData, wire.OpSetData,
+	wire.OpNotification, wire.OpCreate, wire.OpDelete, wire.OpExists, wire.OpGetData,
+	wire.OpSetData,
 	wire.OpGetACL,
 	wire.OpSetACL, wire.OpGetChildren, wire.OpSync, wire.OpPing, wire.OpGetChildren2, wire.OpCheck,
 	wire.OpMulti,
-	wire.OpCreate2, wire.OpReconfig, wire.OpCheckWatches, wire.OpRemoveWatches, wire.OpCreateContainer,
+	wire.OpCreate2, wire.OpReconfig, wire.OpCheckWatches, wire.OpRemoveWatches,
+	wire.OpCreateContainer,
 	wire.OpDeleteContainer, wire.OpCreateTTL, wire.OpMultiRead, wire.OpAuth, wire.OpSetWatches,
 	wire.OpSASL,
 	wire.OpGetEphemerals, wire.OpGetAllChildrenNumber, wire.OpSetWatches2, wire.OpAddWatch,
@@ -272,7 +274,8 @@ func TestConnectRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawer{t}
 		request := wire.ConnectRequest{
-			ProtocolVersion: d.int(), LastZxidSeen: d.long(), TimeoutMillis: d.int(), SessionID: d.long(),
+			ProtocolVersion: d.int(), LastZxidSeen: d.long(), TimeoutMillis: d.int(),
+			SessionID:   d.long(),
 			Password:    d.buffer(),
 			HasReadOnly: d.bool(),
 		}
@@ -286,7 +289,8 @@ func TestConnectRoundTrip(t *testing.T) {
 		}
 
 		response := wire.ConnectResponse{
-			ProtocolVersion: d.int(), TimeoutMillis: d.int(), SessionID: d.long(), Password: d.buffer(),
+			ProtocolVersion: d.int(), TimeoutMillis: d.int(), SessionID: d.long(),
+			Password:    d.buffer(),
 			HasReadOnly: d.bool(),
 		}
 		response.ReadOnly = response.HasReadOnly && d.bool()

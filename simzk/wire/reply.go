@@ -9,8 +9,8 @@ package wire
 // OpCreateContainer and OpCreateTTL as OpCreate2.
 func AppendReply(dst []byte, op Op, r *Reply) []byte {
 	dst = appendReplyHeader(dst, r.Xid, r.Zxid, r.Code)
-	// When a server comes upon an operation that it cannot make sense of, it has begun its answer, and
-	// sends what it has.
+	// When a server comes upon an operation that it cannot make sense of, it has begun its answer,
+	// and sends what it has.
 	if r.Code != OK && (op != OpMultiRead && op != OpMulti || r.Results == nil) {
 		return dst
 	}

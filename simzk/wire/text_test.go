@@ -49,7 +49,10 @@ func TestSurrogates(t *testing.T) {
 		same               bool // the octets are those that a server sends
 	}{
 		{"a character", "/\U0001f600!", `00000008 2f eda0bdedb880 21`, true},
-		{"the first and the last", "\U00010000\U0010ffff", `0000000c eda080edb080 edafbfedbfbf`, true},
+		{
+			"the first and the last", "\U00010000\U0010ffff", `0000000c eda080edb080 edafbfedbfbf`,
+			true,
+		},
 		{"the same as UTF-8", "/\U0001f600!", `00000006 2f f09f9880 21`, false},
 		{"a surrogate alone", "\xed\xa0\xbd!", `00000004 eda0bd 21`, true},
 		{"two high ones", "\xed\xa0\xbd\U0001f600", `00000009 eda0bd eda0bdedb880`, true},
