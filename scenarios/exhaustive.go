@@ -128,7 +128,7 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	report, runner := &Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, NewRunner(t)
 	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
 	if !e.NoReplayCache && e.MaxDeviations == 0 {
-		x.cachedExecutor = newCachedExecutor(&e.Scenario, t)
+		x.validatedRunner = newValidatedRunner(&e.Scenario, t)
 		defer x.cache.close()
 		if e.merges() {
 			x.cache.merges = true
@@ -272,7 +272,7 @@ type dfs struct {
 	transitions   int
 	freeSnapshots []*snapshot // whose memory nobody uses
 
-	*cachedExecutor // nil in a live search
+	*validatedRunner // nil in a live search
 }
 
 func (x *dfs) run(ctx context.Context, runner *Runner, scenario *Scenario) *Result {
@@ -282,10 +282,10 @@ func (x *dfs) run(ctx context.Context, runner *Runner, scenario *Scenario) *Resu
 	} else {
 		x.monitor.Copy(from.monitor)
 	}
-	if x.cachedExecutor == nil {
+	if x.validatedRunner == nil {
 		return runner.runWithin(ctx, scenario, x)
 	}
-	return x.cachedExecutor.run(ctx, runner, x, from)
+	return x.validatedRunner.run(ctx, runner, x, from)
 }
 
 // A frame is a state on the way, and what is to be tried there.
@@ -312,7 +312,7 @@ func (x *dfs) join(l *loop) { x.loop, x.events, x.diverged, x.jump.active = l, 0
 // settledSteps returns the steps of the way but for the last, which need no choice where processes
 // do what they are known to do.
 func (x *dfs) settledSteps(steps int) []frame {
-	if x.cachedExecutor == nil || len(x.path) == 0 {
+	if x.validatedRunner == nil || len(x.path) == 0 {
 		return nil
 	}
 	return x.path[steps : len(x.path)-1]
@@ -387,7 +387,7 @@ func (x *dfs) ended(number int32) bool {
 	if mutated == holdersOnly {
 		return p.stage != holding
 	}
-	if !p.link.Crashed() && (p.cached == nil || !p.cached.at.dead) {
+	if !p.link.Crashed() && !x.loop.executor.ended(p) {
 		return false
 	}
 	return p.link.Unserved() == 0 && x.loop.cluster.Converged()
@@ -463,7 +463,7 @@ func (x *dfs) account(r *Report, result *Result) {
 	if !result.Pruned {
 		x.observeStep(x.events)
 		if x.merges() {
-			x.recordPath(len(x.path), continuation{nil, x.loop.ranLive()})
+			x.recordPath(len(x.path), continuation{nil, x.cache.executor.histories()})
 		}
 	}
 	r.Schedules++
@@ -472,7 +472,7 @@ func (x *dfs) account(r *Report, result *Result) {
 	r.Targeted.Add(&result.Targeted)
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
 	r.States, r.Transitions = x.seen.count+x.states.count, x.transitions
-	if x.cachedExecutor != nil {
+	if x.validatedRunner != nil {
 		r.LocalHistories, r.Validated = x.cache.count, x.validated
 	}
 	r.Depth = max(r.Depth, len(x.path))
@@ -502,7 +502,7 @@ func (x *dfs) account(r *Report, result *Result) {
 		}
 	}
 	switch {
-	case x.cachedExecutor != nil && x.mismatch != nil:
+	case x.validatedRunner != nil && x.mismatch != nil:
 		r.Nondeterministic = x.mismatch
 		r.Nondeterministic.Schedule = r.Schedules - 1
 	case x.diverged:

@@ -197,7 +197,7 @@ func (s *isolatedProcess) reaction() reaction {
 		closed: closed,
 		stage:  process.stage, attempt: process.attempt, gate: process.gate, waits: process.waiting,
 		cancelled: process.cancelled, holds: process.hold != nil,
-		ownResource: process.ownsResource(), lost: process.lost, over: process.over,
+		ownResource: s.loop.executor.ownsResource(process), lost: process.lost, over: process.over,
 		panics:   process.panics,
 		register: *process.register,
 	}

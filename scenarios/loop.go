@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
-	"testing/synctest"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -39,12 +38,13 @@ type loop struct {
 	scratch   []EnabledStep
 	ctx       context.Context // the run is abandoned when it ends
 	cancel    context.CancelFunc
-	began     time.Time
-	timer     *time.Timer
 	noKeys    bool // nobody asks for the state keys
 	jumps     bool // the last idle tick leaps
 
-	cache *replayCache // in the place of the processes' goroutines; nil where these run
+	executor executor
+	live     liveExecutor
+	begun    bool
+	searched bool // by a strategy that knows the state: see stateAware
 
 	struck       bool // by a fault
 	linkFaults   bool // faults can strike single links
@@ -56,8 +56,7 @@ type loop struct {
 	settleFrom   time.Duration
 	idleTicks    int
 	steps        int
-	progress     *atomic.Int64 // see process.turns
-	woken        bool          // the loop itself has woken a process since the last barrier
+	progress     *atomic.Int64 // see watchdog
 }
 
 // reset makes the loop one for another run, in the memory of the run before, of which nothing may
@@ -70,11 +69,13 @@ func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	*l = loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
 		budget: scenario.Faults, planLimit: above, bounds: scenario.severity(),
-		cancel: cancel, began: time.Now(), fairStepsMax: scenario.fairSteps(),
+		cancel: cancel, fairStepsMax: scenario.fairSteps(),
 		cluster: cluster, processes: processes, space: space, enabled: enabled, scratch: scratch,
 		progress: turns,
 		jumps:    scenario.Client == Model, // The real client would send its pings all the time.
 	}
+	l.live = liveExecutor{loop: l, began: time.Now()}
+	l.executor = &l.live
 	if above != nil {
 		above.begin()
 	}
@@ -85,7 +86,7 @@ func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		l.progress = new(atomic.Int64)
 	}
 	l.cluster.Reset(simzk.Config{
-		Settle: l.barrier, Servers: scenario.Servers,
+		Settle: l.settle, Servers: scenario.Servers,
 		Lag: scenario.Servers > 1,
 	}, log)
 	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
@@ -132,13 +133,7 @@ func (l *loop) own(o *owners) {
 // replace lets another process take the place of one that has crashed, for the attempts that are
 // left to it. It is one more process, with the next number.
 func (l *loop) replace(crashed *process) {
-	p := l.newcomer(max(1, crashed.cycles-int(crashed.attempt)))
-	if l.cache != nil {
-		l.attachCached(p)
-		return
-	}
-	l.woken = true
-	go p.run()
+	l.executor.begin(l.newcomer(max(1, crashed.cycles-int(crashed.attempt))))
 }
 
 // newcomer adds a process in the middle of the run.
@@ -163,10 +158,11 @@ func (l *loop) run() {
 	defer func() { l.tearDown(ended) }()
 	var settled []frame
 	if s, ok := l.strategy.(stateAware); ok {
+		l.searched = true
 		s.join(l)
 		settled = s.settledSteps(l.steps)
 	}
-	if l.steps == 0 {
+	if !l.begun { // A run that goes on from a snapshot has begun.
 		l.begin()
 	}
 	for i := range settled {
@@ -193,7 +189,7 @@ func (l *loop) run() {
 		}
 		l.take(step, chosen != defaultIndex)
 		if !l.noKeys && !l.decided() {
-			l.result.Keys = append(l.result.Keys, l.key())
+			l.result.Keys = append(l.result.Keys, l.executor.stateKey())
 		}
 	}
 	l.result.Steps = l.steps
@@ -202,11 +198,9 @@ func (l *loop) run() {
 
 // begin lets all processes begin.
 func (l *loop) begin() {
+	l.begun = true
 	for _, p := range l.processes {
-		if l.cache == nil {
-			l.woken = true
-			go p.run()
-		}
+		l.executor.begin(p)
 	}
 	l.observe()
 }
@@ -227,7 +221,7 @@ func (l *loop) take(step Step, deviates bool) {
 
 // decided tells whether the rest of the run is one of a search, in which nobody chooses any more
 // nor asks what state it is in.
-func (l *loop) decided() bool { return l.fair && l.cache != nil }
+func (l *loop) decided() bool { return l.fair && l.searched }
 
 // unnoticed tells whether a step that has been performed has reached no process: a request was
 // served, and the server has not hung up upon it, or a client's link was healed. When a server is
@@ -244,29 +238,19 @@ func (l *loop) unnoticed(step Step) bool {
 	return link.Connected() || link.Crashed()
 }
 
-// barrier waits until every process is blocked. Where nothing was woken all of them are.
-func (l *loop) barrier() {
-	if l.cache != nil {
-		l.settle()
-		return
-	}
-	if woken := l.cluster.Woken(); woken || l.woken {
-		l.woken = false
-		synctest.Wait()
-	}
-}
+// settle waits until every process has reacted to what has reached it. The cluster asks for it
+// through its configuration, which is made before the executor is chosen.
+func (l *loop) settle() { l.executor.settle() }
 
 // observe waits until every process is blocked and takes note of what they have done.
 func (l *loop) observe() {
-	l.barrier()
+	l.settle()
 	l.progress.Add(1)
 	now := l.cluster.Now()
 	for _, p := range l.processes {
 		p.resuming = (p.resuming || p.link.Paused()) && p.waiting && p.gate == Leave
 	}
-	if l.cache != nil {
-		l.checkLosses()
-	}
+	l.executor.checkLosses()
 	for _, p := range l.processes {
 		if p.link.Paused() {
 			continue // Nobody knows what it would say.
@@ -368,38 +352,12 @@ func (l *loop) busy() bool {
 	})
 }
 
-// tearDown makes every goroutine of the run end. If the run is to be judged, the processes that
-// have finished get to know first that all is over, as by a client that was closed: what goes on
-// all the same is a leak. All others end at their next call.
+// tearDown ends every process of the run, and notes the first panic of one.
 func (l *loop) tearDown(judged bool) {
-	if l.cache != nil {
-		l.cancel()
-		l.cache.last = l.cache.last[:0]
-		for _, p := range l.processes {
-			if !p.link.Crashed() {
-				l.cache.last = append(l.cache.last, p.cached.at)
-			}
-			if p.panics != "" && l.result.Panic == "" {
-				l.result.Panic, l.result.PanicProcess = p.panics, p.Number
-			}
-		}
-		return
-	}
-	for _, p := range l.processes {
-		if judged && p.stage == finished && !p.link.Crashed() {
-			p.link.ShutDown()
-		} else {
-			p.link.TearDown()
-		}
-		close(p.resume)
-	}
-	l.cancel() // Before that every process is at rest, and how far it has come can be read.
-	// Goroutines that sleep have to wake up once more to find that all is over.
-	time.Sleep(teardownGrace)
+	l.executor.tearDown(judged)
 	for _, p := range l.processes {
 		if p.panics != "" && l.result.Panic == "" {
-			l.result.Panic = p.panics
-			l.result.PanicProcess = p.Number
+			l.result.Panic, l.result.PanicProcess = p.panics, p.Number
 		}
 	}
 }

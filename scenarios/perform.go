@@ -1,9 +1,6 @@
 package scenarios
 
 import (
-	"testing/synctest"
-	"time"
-
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 )
@@ -44,12 +41,7 @@ func (l *loop) performOn(step Step, p *process) {
 		l.cluster.Heal(p.link)
 	case Enter, Leave:
 		p.waiting, p.age = false, 0
-		if l.cache != nil {
-			p.input(resume)
-			break
-		}
-		l.woken = true
-		p.resume <- struct{}{}
+		l.executor.openGate(p)
 	case Fault:
 		l.strike(step, p)
 	}
@@ -66,11 +58,8 @@ func (l *loop) strike(step Step, p *process) {
 	switch {
 	case step.Fault == faults.Restart:
 		l.replace(p)
-	case step.Fault == faults.Cancel && l.cache != nil:
-		p.input(cancelAttempt)
 	case step.Fault == faults.Cancel:
-		p.cancelled, l.woken = true, true
-		p.cancel()
+		l.executor.cancelAttempt(p)
 	}
 }
 
@@ -116,13 +105,7 @@ func (l *loop) tick() {
 	if ok {
 		pause = min(pause, deadline-l.cluster.Now())
 	}
-	var now time.Duration
-	acted := false
-	if l.cache != nil {
-		now, acted = l.pass(pause)
-	} else {
-		now, acted = l.sleep(pause)
-	}
+	now, acted := l.executor.sleep(pause)
 	l.log.Append(history.Event{At: now, Kind: history.Tick})
 	l.cluster.Advance(now)
 	if acted || ok && deadline <= now || l.canMove() {
@@ -147,31 +130,4 @@ func (l *loop) canMove() bool {
 		l.scratch = l.appendLinkHeals(l.scratch)
 	}
 	return len(l.scratch) > 0
-}
-
-// sleep lets time pass until a process acts by itself, and reports whether one has by then.
-func (l *loop) sleep(pause time.Duration) (now time.Duration, acted bool) {
-	if l.timer == nil {
-		l.timer = time.NewTimer(pause)
-	} else {
-		l.timer.Reset(pause)
-	}
-	select {
-	case <-l.cluster.Activity(): // What is old.
-	default:
-	}
-	select {
-	case <-l.timer.C:
-	case <-l.cluster.Activity():
-		acted = true
-		l.timer.Stop()
-	}
-	synctest.Wait()
-	select {
-	// At the moment at which the pause ends, which of the two comes first is a matter of chance.
-	case <-l.cluster.Activity():
-		acted = true
-	default:
-	}
-	return time.Since(l.began), acted
 }

@@ -69,7 +69,6 @@ type process struct {
 	served   bool          // the server has handled one
 
 	panics string
-	cached *cachedProcess // in the place of the goroutine; nil while that runs
 
 	random randomBytes
 	space  [3]history.Event // where pending begins
@@ -215,14 +214,6 @@ func (p *process) pass(gate StepKind) {
 
 // done tells whether the process will do nothing more.
 func (p *process) done() bool { return p.stage == finished || p.over || p.link.Crashed() }
-
-// ownsResource reports whether the process's hold brings a resource that is not the harness's.
-func (p *process) ownsResource() bool {
-	if p.cached != nil {
-		return p.cached.at.ownResource
-	}
-	return p.hold != nil && p.hold.Resource != nil
-}
 
 // checkLoss records that the process has been told that its lock is lost, if its hold says so by
 // now.

@@ -145,6 +145,7 @@ func (p *localHistory) path() []*localHistory {
 
 // Pasts is what is known of the code of a scenario's processes.
 type replayCache struct {
+	executor replayExecutor // of the run under way
 	scenario *Scenario
 	t        *testing.T
 	roots    map[initialState]*localHistory

@@ -16,6 +16,7 @@ type snapshot struct {
 	deviations []Deviation
 	cluster    simzk.Snapshot
 	processes  []savedProcess
+	executor   any // as [executor.save] returns it
 	monitor    *history.Monitor
 }
 
@@ -23,7 +24,6 @@ type snapshot struct {
 type savedProcess struct {
 	process *process
 	was     process
-	stand   cachedProcess
 	pending []history.Event
 }
 
@@ -32,13 +32,14 @@ func (l *loop) save(s *snapshot) {
 	s.loop, s.log, s.result = *l, l.log.Mark(), *l.result
 	s.deviations = append(s.deviations[:0], l.result.Deviations...)
 	l.cluster.Save(&s.cluster)
+	s.executor = l.executor.save(s.executor)
 	for len(s.processes) < len(l.processes) {
 		s.processes = append(s.processes, savedProcess{})
 	}
 	s.processes = s.processes[:len(l.processes)]
 	for i, p := range l.processes {
 		one := &s.processes[i]
-		one.process, one.was, one.stand = p, *p, *p.cached
+		one.process, one.was = p, *p
 		one.pending = append(one.pending[:0], p.pending...)
 	}
 }
@@ -52,12 +53,12 @@ func (l *loop) restore(s *snapshot, result *Result) {
 	l.result = result
 	l.log.Return(s.log)
 	l.cluster.Restore(&s.cluster)
+	l.executor.restore(s.executor)
 	l.processes = l.processes[:0]
 	for i := range s.processes {
 		one := &s.processes[i]
 		l.processes = append(l.processes, one.process)
 		*one.process = one.was
-		*one.process.cached = one.stand
 		copy(one.process.pending, one.pending)
 	}
 }
@@ -69,7 +70,7 @@ const snapshotEvery = 3
 // snapshot takes a snapshot of the state to which the way has come, if none was taken lately and
 // the run can be taken back.
 func (x *dfs) snapshot() *snapshot {
-	if x.cachedExecutor == nil || x.search.noSnapshots || !x.loop.cluster.CanSave() {
+	if x.validatedRunner == nil || x.search.noSnapshots || !x.loop.cluster.CanSave() {
 		return nil
 	}
 	for i := max(0, len(x.path)-snapshotEvery+1); i < len(x.path); i++ {

@@ -7,8 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// key returns the run's state key: 64 bits over all that decides what can happen from here on. Two
-// runs with equal keys have equal futures, given equal decisions, up to a collision of hashes.
+// timelineKey returns the run's state key where its processes are live: 64 bits over all that
+// decides what can happen from here on. Two runs with equal keys have equal futures, given equal
+// decisions, up to a collision of hashes.
 //
 // A process's code is deterministic, so its state is a function of what has happened to it and
 // when. The cluster's key holds what it has been told; its timeline holds in what order that, its
@@ -16,10 +17,7 @@ import (
 // time itself stands in the key for the same reason, and because a session's end is rounded to the
 // server's ticks; so does the time at which the server last heard of the process, from which its
 // session's end is counted once the connection is lost.
-func (l *loop) key() uint64 {
-	if l.cache != nil {
-		return l.stateHash()
-	}
+func (l *loop) timelineKey() uint64 {
 	key := fold(l.cluster.Key(), uint64(l.cluster.Now()))
 	for _, p := range l.processes {
 		key = fold(fold(key, uint64(p.gateOpened)<<8|uint64(p.stage)),
@@ -40,7 +38,7 @@ func (l *loop) lastKey() uint64 {
 	if last := len(l.result.Keys) - 1; last >= 0 {
 		return l.result.Keys[last]
 	}
-	return l.key()
+	return l.executor.stateKey()
 }
 
 // touch notes in the timelines that a step is about to happen.
@@ -75,32 +73,34 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// stateHash is the key where it is known what the processes' code does. It holds what is, and of
+// stateKey is the key where it is known what the processes' code does. It holds what is, and of
 // what has been only as much as a process's code can still remember: the past of each process whose
 // goroutines have not ended. What properties remember is no part of it; see [explorer.visit].
-func (l *loop) stateHash() uint64 {
+func (e *replayExecutor) stateKey() uint64 {
+	l := e.loop
 	key := l.cluster.StateHash(l.steady())
 	if l.idleTicks > 0 {
 		key = mix(key, uint64(l.idleTicks)) // It decides when the fair phase begins.
 	}
-	for _, p := range l.processes {
+	for i, p := range l.processes {
+		c := e.processes[i]
 		if p.woken {
 			key = mix(key, 1) // By its phase, which faults go by.
 		}
 		if p.resuming {
 			key = mix(key, 2)
 		}
-		gone := p.link.Crashed() || p.cached.at.dead
+		gone := p.link.Crashed() || c.at.dead
 		if p.nodeGone && !gone {
 			key = mix(key, 3)
 		}
 		switch {
 		case !gone:
-			key = mix(mix(key, p.name()), uint64(l.cluster.Now()-p.cached.since))
+			key = mix(mix(key, e.name(p)), uint64(l.cluster.Now()-c.since))
 		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
 			key = mix(key, 1)
 		default:
-			key = mix(key, p.name())
+			key = mix(key, e.name(p))
 		}
 	}
 	if mutated != withoutBudget {
@@ -123,11 +123,12 @@ func (l *loop) unassailable() bool {
 }
 
 // name returns 64 bits by which a process is known in a key.
-func (p *process) name() uint64 {
-	if !p.cached.cache.merges {
-		return p.cached.at.hash
+func (e *replayExecutor) name(p *process) uint64 {
+	c := e.of(p)
+	if !e.cache.merges {
+		return c.at.hash
 	}
-	name := p.cached.at.outside
+	name := c.at.outside
 	if len(p.pending) > 0 { // It is paused, and nobody has noted that yet.
 		name = mix(name, history.NewLog(p.pending).Hash())
 	}

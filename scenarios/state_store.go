@@ -10,7 +10,7 @@ import "slices"
 const unstoredMax = 8
 
 // merges tells whether the search takes pasts for one that make no difference; see state.
-func (x *dfs) merges() bool { return x.cachedExecutor != nil && x.cache.merges }
+func (x *dfs) merges() bool { return x.validatedRunner != nil && x.cache.merges }
 
 // visited tells whether the search has stored the state to which it has come, which has that key.
 func (x *dfs) visited(key uint64) bool {
@@ -21,7 +21,7 @@ func (x *dfs) visited(key uint64) bool {
 	if first == nil {
 		return false
 	}
-	pasts := x.loop.ranLive()
+	pasts := x.cache.executor.histories()
 	for s := first; s != nil; s = s.other {
 		if !s.open && x.same(s, pasts) {
 			x.recordPath(len(x.path), continuation{s, pasts})
@@ -37,7 +37,10 @@ func (x *dfs) onNewState() {
 	last := len(x.path) - 1
 	b := &x.path[last]
 	if x.merges() {
-		b.state = &state{pasts: x.loop.ranLive(), crashed: x.loop.crashedKey(), open: true}
+		b.state = &state{
+			pasts: x.cache.executor.histories(), crashed: x.loop.crashedKey(),
+			open: true,
+		}
 	}
 	if last > 0 {
 		b.unstored = x.path[last-1].unstored
@@ -64,15 +67,6 @@ func (x *dfs) store(b *frame) {
 	x.states.by[b.visit] = b.state
 	x.states.count++
 	x.recordPath(len(x.path)-1, continuation{b.state, b.state.pasts})
-}
-
-// ranLive returns the pasts to which the processes have come.
-func (l *loop) ranLive() []*localHistory {
-	pasts := make([]*localHistory, len(l.processes))
-	for i, p := range l.processes {
-		pasts[i] = p.cached.at
-	}
-	return pasts
 }
 
 // recordPath notes, in the last state among the first so many of the way that is stored, where the

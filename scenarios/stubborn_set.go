@@ -271,7 +271,7 @@ func (x *dfs) entry(step Step) bool {
 		return false
 	}
 	p := x.loop.processes[step.Process-1]
-	if p.lost || p.ownsResource() {
+	if p.lost || x.loop.executor.ownsResource(p) {
 		return false
 	}
 	requests, replies := p.link.Stalled()

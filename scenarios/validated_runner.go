@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A cachedExecutor performs runs with what is known of the processes' code in the place of their
+// A validatedRunner performs runs with what is known of the processes' code in the place of their
 // goroutines, and now and then one for real, to see that it comes to the same: every run in which
 // something is wrong, every one that a goroutine outlives, the first ones, and one in so many of
 // the others.
-type cachedExecutor struct {
+type validatedRunner struct {
 	scenario  *Scenario
 	cache     *replayCache
 	real      *Runner
@@ -29,15 +29,15 @@ const (
 	firstValidated     = 64
 )
 
-func newCachedExecutor(scenario *Scenario, t *testing.T) *cachedExecutor {
-	return &cachedExecutor{
+func newValidatedRunner(scenario *Scenario, t *testing.T) *validatedRunner {
+	return &validatedRunner{
 		scenario: scenario, cache: newReplayCache(scenario, t),
 		real: NewRunner(t),
 	}
 }
 
 // run performs a run, from a snapshot on unless that is nil, and abandons it when the context ends.
-func (h *cachedExecutor) run(ctx context.Context, runner *Runner, strategy Strategy,
+func (h *validatedRunner) run(ctx context.Context, runner *Runner, strategy Strategy,
 	from *snapshot,
 ) *Result {
 	result := runner.runCached(ctx, h.scenario, strategy, h.cache, from)
@@ -69,7 +69,7 @@ func (h *cachedExecutor) run(ctx context.Context, runner *Runner, strategy Strat
 }
 
 // samples tells whether a run is to be performed for real.
-func (h *cachedExecutor) samples(result *Result) bool {
+func (h *validatedRunner) samples(result *Result) bool {
 	if len(result.Violations) > 0 || h.runs <= firstValidated || h.runs%h.every == 0 {
 		return true
 	}
