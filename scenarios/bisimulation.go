@@ -3,10 +3,6 @@ package scenarios
 import (
 	"slices"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/interlock-sim/interlock/history"
 )
 
 // A state is what a search knows of one that it has entered: to which pasts the processes had come,
@@ -58,7 +54,7 @@ func (x *dfs) same(s *state, pasts []*localHistory) bool {
 		return true
 	}
 	for i := range pasts {
-		if !s.without(i) && !x.cache.equivalent(s, i, pasts[i]) {
+		if !s.without(i) && !x.equivalent(s, i, pasts[i]) {
 			return false
 		}
 	}
@@ -69,9 +65,9 @@ func (x *dfs) same(s *state, pasts []*localHistory) bool {
 // is, which makes a search tell more states apart and nothing else.
 func (s *state) without(process int) bool { return s.crashed>>process&1 != 0 }
 
-// crashedKey returns the processes that have crashedKey, as in a [state].
-func (l *loop) crashedKey() (mask uint64) {
-	for i, p := range l.processes {
+// crashed returns the processes that have crashed, as in a [state].
+func (x *dfs) crashed() (mask uint64) {
+	for i, p := range x.loop.processes {
 		if p.link.Crashed() {
 			mask |= 1 << i
 		}
@@ -81,7 +77,7 @@ func (l *loop) crashedKey() (mask uint64) {
 
 // equivalent tells whether a process does the same, on all ways on from a state, after its past
 // there and after another one.
-func (t *replayCache) equivalent(s *state, process int, p *localHistory) bool {
+func (x *dfs) equivalent(s *state, process int, p *localHistory) bool {
 	own := s.pasts[process]
 	if own == p {
 		return true
@@ -94,16 +90,16 @@ func (t *replayCache) equivalent(s *state, process int, p *localHistory) bool {
 			return known.alike
 		}
 	}
-	alike := t.actEquivalently(own, p)
+	alike := x.actEquivalently(own, p)
 	for i := 0; alike && i < len(s.continuations); i++ {
-		alike = t.equivalentAfter(&s.continuations[i], process, own, p)
+		alike = x.equivalentAfter(&s.continuations[i], process, own, p)
 	}
 	s.equivalences[process] = append(s.equivalences[process], equivalence{p, alike})
 	return alike
 }
 
 // equivalentAfter tells the same of one way on.
-func (t *replayCache) equivalentAfter(w *continuation, process int, own, p *localHistory) bool {
+func (x *dfs) equivalentAfter(w *continuation, process int, own, p *localHistory) bool {
 	end := w.pasts[process]
 	var space [16]*localHistory
 	steps := space[:0]
@@ -111,25 +107,25 @@ func (t *replayCache) equivalentAfter(w *continuation, process int, own, p *loca
 		steps = append(steps, at)
 	}
 	for _, step := range slices.Backward(steps) {
-		p = t.extend(p, step.after, step.inputs)
-		if p.reacts != step.reacts || !t.actEquivalently(step, p) {
+		p = x.cache.extend(p, step.after, step.inputs)
+		if p.reacts != step.reacts || !x.actEquivalently(step, p) {
 			return false
 		}
 	}
 	if w.to == nil || w.to.without(process) { // The run ends, or the process has crashed.
-		return t.probeLeak(p) == t.probeLeak(end)
+		return x.cache.probeLeak(p) == x.cache.probeLeak(end)
 	}
-	return t.equivalent(w.to, process, p)
+	return x.equivalent(w.to, process, p)
 }
 
 // actEquivalently tells whether a process does the same by itself after two pasts, as far as was
 // asked after the first.
-func (t *replayCache) actEquivalently(known, p *localHistory) bool {
+func (x *dfs) actEquivalently(known, p *localHistory) bool {
 	if known.outside != p.outside {
 		return false
 	}
 	within := known.predictedUntil
-	t.predictTimers(p, within)
+	x.cache.predictTimers(p, within)
 	return known.actsAfter == actsWithin(p.actsAfter, within) &&
 		known.lostAfter == actsWithin(p.lostAfter, within)
 }
@@ -139,35 +135,4 @@ func actsWithin(at, within time.Duration) time.Duration {
 		return never
 	}
 	return at
-}
-
-// computeHashes computes by what pasts are told apart: how the process looks from outside, with all
-// that it waits for, and what it has done last.
-func (p *localHistory) computeHashes() {
-	r := &p.reaction
-	flags := uint64(0)
-	for i, flag := range [...]bool{
-		r.waits, r.cancelled, r.holds, r.ownResource, r.lost, r.over,
-		r.closed, p.dead,
-	} {
-		if flag {
-			flags |= 1 << i
-		}
-	}
-	looks := mix(uint64(r.stage)<<40|uint64(r.gate)<<32|uint64(uint32(r.attempt)), flags)
-	p.outside = mix(mix(looks, p.openCalls), p.initial.hash())
-	does := mix(p.outside, history.NewLog(r.events).Hash())
-	for _, which := range r.kept {
-		does = mix(does, uint64(which)+1)
-	}
-	does = mix(mix(does, uint64(len(r.calls))), xxhash.Sum64String(r.panics))
-	if p.resumes() {
-		does = r.register.key(does)
-	}
-	p.reacts = does
-}
-
-// resumes tells whether a gate has opened last.
-func (p *localHistory) resumes() bool {
-	return slices.ContainsFunc(p.inputs, func(s input) bool { return s.kind == resume })
 }

@@ -408,3 +408,11 @@ func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, st
 	difference.Schedule = schedule
 	return difference
 }
+
+// within returns a context that ends when the budget is spent, if there is one.
+func within(ctx context.Context, budget time.Duration) (context.Context, context.CancelFunc) {
+	if budget > 0 {
+		return context.WithTimeout(ctx, budget)
+	}
+	return context.WithCancel(ctx)
+}

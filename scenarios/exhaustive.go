@@ -309,13 +309,14 @@ type frame struct {
 // join begins a run.
 func (x *dfs) join(l *loop) { x.loop, x.events, x.diverged, x.jump.active = l, 0, false, false }
 
-// settledSteps returns the steps of the way but for the last, which need no choice where processes
-// do what they are known to do.
-func (x *dfs) settledSteps(steps int) []frame {
-	if x.validatedRunner == nil || len(x.path) == 0 {
-		return nil
+// settled returns the steps of the path but for the last: none needs a choice where processes do
+// what the cache knows.
+func (x *dfs) settled(steps int) (step Step, deviates, ok bool) {
+	if x.validatedRunner == nil || steps >= len(x.path)-1 {
+		return step, false, false
 	}
-	return x.path[steps : len(x.path)-1]
+	f := &x.path[steps]
+	return f.step, f.step != f.defaultStep, true
 }
 
 // Choose follows the way, and then goes on to what has not been seen yet.

@@ -114,8 +114,8 @@ type keyed struct {
 	steps []Step
 }
 
-func (k *keyed) join(l *loop)             { k.x.loop = l }
-func (k *keyed) settledSteps(int) []frame { return nil }
+func (k *keyed) join(l *loop)                               { k.x.loop = l }
+func (k *keyed) settled(int) (step Step, deviates, ok bool) { return step, false, false }
 
 func (k *keyed) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	k.keys = append(k.keys, k.x.visitKey(k.x.loop.lastKey()))
@@ -140,8 +140,8 @@ type staged struct {
 	before int
 }
 
-func (s *staged) join(l *loop)             { s.loop = l }
-func (s *staged) settledSteps(int) []frame { return nil }
+func (s *staged) join(l *loop)                               { s.loop = l }
+func (s *staged) settled(int) (step Step, deviates, ok bool) { return step, false, false }
 
 func (s *staged) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index < len(s.steps) {

@@ -156,18 +156,21 @@ func (l *loop) newcomer(cycles int) *process {
 func (l *loop) run() {
 	ended := false
 	defer func() { l.tearDown(ended) }()
-	var settled []frame
-	if s, ok := l.strategy.(stateAware); ok {
+	aware, searched := l.strategy.(stateAware)
+	if searched {
 		l.searched = true
-		s.join(l)
-		settled = s.settledSteps(l.steps)
+		aware.join(l)
 	}
 	if !l.begun { // A run that goes on from a snapshot has begun.
 		l.begin()
 	}
-	for i := range settled {
+	for searched {
+		step, deviates, ok := aware.settled(l.steps)
+		if !ok {
+			break
+		}
 		l.over()
-		l.take(settled[i].step, settled[i].step != settled[i].defaultStep)
+		l.take(step, deviates)
 	}
 	for !l.over() {
 		if l.cancelRun() {

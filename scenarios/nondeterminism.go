@@ -50,3 +50,19 @@ func describe(e *history.Event) string {
 	}
 	return text
 }
+
+// differenceOf returns the first event in which two runs differ.
+func differenceOf(first, second []history.Event) *Nondeterminism {
+	d := &Nondeterminism{}
+	for d.Event < len(first) && d.Event < len(second) && first[d.Event] == second[d.Event] {
+		d.Event++
+	}
+	if d.Event < len(first) {
+		d.First = &first[d.Event]
+	}
+	if d.Event < len(second) {
+		e := second[d.Event]
+		d.Second = &e
+	}
+	return d
+}

@@ -5,8 +5,9 @@ type stateAware interface {
 	Strategy
 	// join is called before the first decision of each run.
 	join(*loop)
-	// forward returns the next steps of a run that has gone so many already, if they are settled.
-	settledSteps(steps int) []frame
+	// settled returns the step that follows on the given number of steps, and whether it deviates
+	// from the default policy, if it is settled: then the strategy has nothing to choose there.
+	settled(steps int) (step Step, deviates, ok bool)
 }
 
 // What is chosen that is no option.

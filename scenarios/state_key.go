@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/history"
 )
 
 // timelineKey returns the run's state key where its processes are live: 64 bits over all that
@@ -73,42 +72,6 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// stateKey is the key where it is known what the processes' code does. It holds what is, and of
-// what has been only as much as a process's code can still remember: the past of each process whose
-// goroutines have not ended. What properties remember is no part of it; see [explorer.visit].
-func (e *replayExecutor) stateKey() uint64 {
-	l := e.loop
-	key := l.cluster.StateHash(l.steady())
-	if l.idleTicks > 0 {
-		key = mix(key, uint64(l.idleTicks)) // It decides when the fair phase begins.
-	}
-	for i, p := range l.processes {
-		c := e.processes[i]
-		if p.woken {
-			key = mix(key, 1) // By its phase, which faults go by.
-		}
-		if p.resuming {
-			key = mix(key, 2)
-		}
-		gone := p.link.Crashed() || c.at.dead
-		if p.nodeGone && !gone {
-			key = mix(key, 3)
-		}
-		switch {
-		case !gone:
-			key = mix(mix(key, e.name(p)), uint64(l.cluster.Now()-c.since))
-		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
-			key = mix(key, 1)
-		default:
-			key = mix(key, e.name(p))
-		}
-	}
-	if mutated != withoutBudget {
-		key = mix(key, l.budgetKey)
-	}
-	return l.processes[0].register.key(key)
-}
-
 // steady tells whether no server can lose its leader any more.
 func (l *loop) steady() bool { return l.unassailable() && l.cluster.FullyConnected() }
 
@@ -122,15 +85,19 @@ func (l *loop) unassailable() bool {
 	return true
 }
 
-// name returns 64 bits by which a process is known in a key.
-func (e *replayExecutor) name(p *process) uint64 {
-	c := e.of(p)
-	if !e.cache.merges {
-		return c.at.hash
+// untouched tells whether neither a step nor the server has touched the process.
+func (l *loop) untouched(number int32) bool {
+	p := l.processes[number-1]
+	return p.timeline == 0 && !p.served
+}
+
+// untouchedMask returns the processes that are untouched, by their numbers modulo 64: what is tried
+// in a state depends on them.
+func (l *loop) untouchedMask() (mask uint64) {
+	for _, p := range l.processes {
+		if l.untouched(int32(p.Number)) {
+			mask |= 1 << (p.Number % 64)
+		}
 	}
-	name := c.at.outside
-	if len(p.pending) > 0 { // It is paused, and nobody has noted that yet.
-		name = mix(name, history.NewLog(p.pending).Hash())
-	}
-	return name
+	return mask
 }

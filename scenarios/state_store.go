@@ -38,7 +38,7 @@ func (x *dfs) onNewState() {
 	b := &x.path[last]
 	if x.merges() {
 		b.state = &state{
-			pasts: x.cache.executor.histories(), crashed: x.loop.crashedKey(),
+			pasts: x.cache.executor.histories(), crashed: x.crashed(),
 			open: true,
 		}
 	}

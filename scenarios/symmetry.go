@@ -19,20 +19,3 @@ func (x *dfs) symmetric(step Step) bool {
 	}
 	return false
 }
-
-// untouched tells whether neither a step nor the server has touched the process.
-func (l *loop) untouched(number int32) bool {
-	p := l.processes[number-1]
-	return p.timeline == 0 && !p.served
-}
-
-// untouchedMask returns the processes that are untouched, by their numbers modulo 64: what is tried
-// in a state depends on them.
-func (l *loop) untouchedMask() (mask uint64) {
-	for _, p := range l.processes {
-		if l.untouched(int32(p.Number)) {
-			mask |= 1 << (p.Number % 64)
-		}
-	}
-	return mask
-}

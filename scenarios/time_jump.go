@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/simzk"
 )
 
 // A timeJump is time that passes, tick by tick, until something has happened: a transaction,
@@ -58,26 +57,4 @@ func possible(steps []Step, enabled []EnabledStep) []Step {
 
 func tickOf(enabled []EnabledStep) int {
 	return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Kind == Tick })
-}
-
-// awaitsTime reports whether an effect of a fault waits for time alone: the end of a session
-// without a connection, a client whose link is up and that is going to dial, a client that is going
-// to give its connection up because messages are held, the end of a pause, or a server that is
-// going to find out that it is cut off. Timers of processes do not count.
-func (l *loop) awaitsTime() bool {
-	if !l.struck {
-		return false
-	}
-	for _, p := range l.processes {
-		if p.link.Crashed() {
-			continue
-		}
-		requests, replies := p.link.Stalled()
-		if p.link.Paused() || p.link.Connected() && (requests || replies) || !p.link.Connected() &&
-			!p.link.Down() {
-			return true
-		}
-	}
-	return l.cluster.PartitionNoticed() || slices.ContainsFunc(l.cluster.SessionList(),
-		func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }

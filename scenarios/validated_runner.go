@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-
-	"github.com/interlock-sim/interlock/history"
 )
 
 // A validatedRunner performs runs with what is known of the processes' code in the place of their
@@ -88,20 +86,4 @@ func (r *replayTo) Choose(index int, enabled []EnabledStep, defaultIndex int) in
 		return prune
 	}
 	return r.Replay.Choose(index, enabled, defaultIndex)
-}
-
-// differenceOf returns the first event in which two runs differ.
-func differenceOf(first, second []history.Event) *Nondeterminism {
-	d := &Nondeterminism{}
-	for d.Event < len(first) && d.Event < len(second) && first[d.Event] == second[d.Event] {
-		d.Event++
-	}
-	if d.Event < len(first) {
-		d.First = &first[d.Event]
-	}
-	if d.Event < len(second) {
-		e := second[d.Event]
-		d.Second = &e
-	}
-	return d
 }

@@ -1,0 +1,40 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// computeHashes computes by what pasts are told apart: how the process looks from outside, with all
+// that it waits for, and what it has done last.
+func (p *localHistory) computeHashes() {
+	r := &p.reaction
+	flags := uint64(0)
+	for i, flag := range [...]bool{
+		r.waits, r.cancelled, r.holds, r.ownResource, r.lost, r.over,
+		r.closed, p.dead,
+	} {
+		if flag {
+			flags |= 1 << i
+		}
+	}
+	looks := mix(uint64(r.stage)<<40|uint64(r.gate)<<32|uint64(uint32(r.attempt)), flags)
+	p.outside = mix(mix(looks, p.openCalls), p.initial.hash())
+	does := mix(p.outside, history.NewLog(r.events).Hash())
+	for _, which := range r.kept {
+		does = mix(does, uint64(which)+1)
+	}
+	does = mix(mix(does, uint64(len(r.calls))), xxhash.Sum64String(r.panics))
+	if p.resumes() {
+		does = r.register.key(does)
+	}
+	p.reacts = does
+}
+
+// resumes tells whether a gate has opened last.
+func (p *localHistory) resumes() bool {
+	return slices.ContainsFunc(p.inputs, func(s input) bool { return s.kind == resume })
+}

@@ -1,0 +1,52 @@
+package scenarios
+
+import "github.com/interlock-sim/interlock/history"
+
+// stateKey is the key where it is known what the processes' code does. It holds what is, and of
+// what has been only as much as a process's code can still remember: the past of each process whose
+// goroutines have not ended. What properties remember is no part of it; see [explorer.visit].
+func (e *replayExecutor) stateKey() uint64 {
+	l := e.loop
+	key := l.cluster.StateHash(l.steady())
+	if l.idleTicks > 0 {
+		key = mix(key, uint64(l.idleTicks)) // It decides when the fair phase begins.
+	}
+	for i, p := range l.processes {
+		c := e.processes[i]
+		if p.woken {
+			key = mix(key, 1) // By its phase, which faults go by.
+		}
+		if p.resuming {
+			key = mix(key, 2)
+		}
+		gone := p.link.Crashed() || c.at.dead
+		if p.nodeGone && !gone {
+			key = mix(key, 3)
+		}
+		switch {
+		case !gone:
+			key = mix(mix(key, e.name(p)), uint64(l.cluster.Now()-c.since))
+		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
+			key = mix(key, 1)
+		default:
+			key = mix(key, e.name(p))
+		}
+	}
+	if mutated != withoutBudget {
+		key = mix(key, l.budgetKey)
+	}
+	return l.processes[0].register.key(key)
+}
+
+// name returns 64 bits by which a process is known in a key.
+func (e *replayExecutor) name(p *process) uint64 {
+	c := e.of(p)
+	if !e.cache.merges {
+		return c.at.hash
+	}
+	name := c.at.outside
+	if len(p.pending) > 0 { // It is paused, and nobody has noted that yet.
+		name = mix(name, history.NewLog(p.pending).Hash())
+	}
+	return name
+}

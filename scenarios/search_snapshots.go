@@ -1,0 +1,52 @@
+package scenarios
+
+import "slices"
+
+// snapshot takes a snapshot of the state to which the way has come, if none was taken lately and
+// the run can be taken back.
+func (x *dfs) snapshot() *snapshot {
+	if x.validatedRunner == nil || x.search.noSnapshots || !x.loop.cluster.CanSave() {
+		return nil
+	}
+	for i := max(0, len(x.path)-snapshotEvery+1); i < len(x.path); i++ {
+		if x.path[i].snapshot != nil {
+			return nil
+		}
+	}
+	var s *snapshot
+	if last := len(x.freeSnapshots) - 1; last >= 0 {
+		s, x.freeSnapshots = x.freeSnapshots[last], x.freeSnapshots[:last]
+	} else {
+		s = &snapshot{monitor: x.search.newMonitor()}
+	}
+	x.loop.save(s)
+	s.monitor.Copy(x.monitor)
+	return s
+}
+
+// latest returns the last snapshot on the way, nil if there is none.
+func (x *dfs) latest() *snapshot {
+	for _, b := range slices.Backward(x.path) {
+		if b.snapshot != nil {
+			return b.snapshot
+		}
+	}
+	return nil
+}
+
+// shorten leaves no more than the first n states on the way.
+func (x *dfs) shorten(n int) {
+	for i := n; i < len(x.path); i++ {
+		if s := x.path[i].snapshot; s != nil {
+			x.freeSnapshots = append(x.freeSnapshots, s)
+		}
+		if s := x.path[i].state; s != nil {
+			s.open = false
+		}
+	}
+	x.path = x.path[:n]
+}
+
+// snapshotEvery is how far two snapshots on a way are from each other. To take one costs about as
+// much as two steps.
+const snapshotEvery = 3
