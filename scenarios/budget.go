@@ -2,25 +2,24 @@ package scenarios
 
 import "github.com/interlock-sim/interlock/faults"
 
-// A planLimit is a plan that must allow the faults of a run besides the scenario's own. With it a
-// search can try scenarios with other plans, and still finds only schedules that the plan of the
-// planLimit admits.
+// A planLimit is a second plan that must allow the faults of a run. A shrinker tries scenarios with
+// other plans, and the limit keeps every candidate within the plan of the search.
 type planLimit struct {
 	plan      faults.Plan
-	remaining faults.Plan // of it in the run under way
-	spent     faults.Plan // what the run has spent of it, as [faults.Plan.Spend] returns it
+	remaining faults.Plan // of the run under way
+	spent     faults.Plan // what the run has spent, as [faults.Plan.Spend] returns it
 }
 
-// begin makes the ceiling that of another run.
+// begin resets the limit for another run.
 func (c *planLimit) begin() { c.remaining, c.spent = c.plan, faults.Plan{} }
 
-// spend takes a fault out of what is left.
+// spend takes a fault out of what remains.
 func (c *planLimit) spend(kind faults.Kind, phase faults.Phase, at faults.Place) {
 	c.spent.Add(c.remaining.Spend(kind, phase, at))
 }
 
-// phaseOf returns what the process does that the step strikes; of a server or a link between two,
-// the first process that is connected to it.
+// phaseOf returns what the process that the step strikes is doing. For a server or a link between
+// servers that is the first process connected to it.
 func (l *loop) phaseOf(step Step) faults.Phase {
 	if step.Process > 0 {
 		return l.processes[step.Process-1].phase()
@@ -36,7 +35,7 @@ func (l *loop) phaseOf(step Step) faults.Phase {
 	return faults.Idle
 }
 
-// place returns whom a fault strikes, as far as a plan asks.
+// place returns what a fault strikes, as far as plans can name it.
 func (l *loop) place(step Step) (at faults.Place) {
 	if !l.plan.IsTargeted() && (l.planLimit == nil || !l.planLimit.plan.IsTargeted()) {
 		return at
@@ -57,7 +56,7 @@ func (l *loop) place(step Step) (at faults.Place) {
 	return at
 }
 
-// spend takes a fault out of the budget and counts where it has landed.
+// spend takes a fault out of the budget and counts it in the fault coverage.
 func (l *loop) spend(step Step) faults.Phase {
 	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
 	l.result.Coverage[kind][phase]++
@@ -75,14 +74,14 @@ func (l *loop) spend(step Step) faults.Phase {
 	return phase
 }
 
-// affords reports whether the budget, and the ceiling if there is one, allow the fault.
+// affords reports whether the budget, and the plan limit if there is one, allow the fault.
 func (l *loop) affords(step Step) bool {
 	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
 	return l.budget.AllowsIn(kind, phase, at) &&
 		(l.planLimit == nil || l.planLimit.remaining.AllowsIn(kind, phase, at))
 }
 
-// spent takes note of what the budget and the ceiling allow.
+// spent updates what the budget and the plan limit allow.
 func (l *loop) spent() {
 	if l.faultless = l.budget.Empty(); l.faultless {
 		l.allowed, l.budgetKey = [faults.Kinds]bool{}, emptyBudgetKey
@@ -95,10 +94,10 @@ func (l *loop) spent() {
 	l.budgetKey = budgetKey(&l.budget)
 }
 
-// emptyBudgetKey is what most steps of most runs have in their keys.
+// emptyBudgetKey is the key of an empty budget, which most states have.
 var emptyBudgetKey = budgetKey(new(faults.Plan))
 
-// budgetKey returns 64 bits over a budget.
+// budgetKey returns a 64-bit hash of a budget.
 func budgetKey(budget *faults.Plan) (key uint64) {
 	for kind := range faults.Kinds {
 		key = fold(key, uint64(budget.Of[kind]))

@@ -6,10 +6,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A ClientKind says through which client library the processes of a scenario meet the ensemble.
+// A ClientKind says which client library the processes of a scenario use.
 type ClientKind uint8
 
-// The front ends.
+// The client kinds.
 const (
 	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
 	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
@@ -17,10 +17,10 @@ const (
 
 var clientKindNames = [...]string{Model: "model", Real: "real"}
 
-// String returns the name of the front end.
+// String returns the name of the kind.
 func (f ClientKind) String() string { return clientKindNames[f] }
 
-// ParseClientKind returns the front end of that name.
+// ParseClientKind returns the kind of that name.
 func ParseClientKind(name string) (ClientKind, error) {
 	for f, known := range clientKindNames {
 		if name == known {
@@ -39,7 +39,7 @@ func (f *ClientKind) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// connect adds a client of the scenario's kind to the cluster.
+// connect adds a client of the kind to the cluster.
 func (f ClientKind) connect(cluster *simzk.Cluster) (simzk.Client, *simzk.Link) {
 	if f == Model {
 		conn := cluster.Connect()

@@ -2,8 +2,7 @@ package scenarios
 
 import "github.com/interlock-sim/interlock/faults"
 
-// listEnabled lists what can happen next, in canonical order: by kind and then by process, with the
-// faults last.
+// listEnabled lists the enabled steps in canonical order: by kind, then by process, faults last.
 func (l *loop) listEnabled() {
 	enabled := l.enabled[:0]
 	links := l.cluster.Links()
@@ -55,7 +54,7 @@ func (l *loop) listEnabled() {
 
 func (l *loop) appendServers(enabled []EnabledStep) []EnabledStep {
 	if l.cluster.Standalone() && l.cluster.Up(0) {
-		return enabled // There is nobody to agree with.
+		return enabled // A single server has no followers.
 	}
 	for server := range l.cluster.Servers() {
 		if age, ok := l.cluster.Loggable(server); ok {
@@ -64,8 +63,7 @@ func (l *loop) appendServers(enabled []EnabledStep) []EnabledStep {
 		if age, ok := l.cluster.Applicable(server); ok {
 			enabled = append(enabled, EnabledStep{Step: onServer(Apply, server), Age: age})
 		}
-		// Once there are no more faults a majority is healed; a server that is down and not needed
-		// may stay so.
+		// In the fair phase a majority is healed; a server that no leader needs may stay down.
 		if !l.cluster.Up(server) && !(l.fair && l.cluster.HasLeader()) ||
 			l.cluster.Partitioned(server) {
 			enabled = append(enabled, EnabledStep{Step: onServer(Heal, server)})
@@ -104,7 +102,7 @@ func (l *loop) appendFaults(enabled []EnabledStep) []EnabledStep {
 	return enabled
 }
 
-// appendFault adds a fault that can strike, if the plan allows it in the phase in which it would.
+// appendFault adds a fault if the plan allows it in the current phase of its victim.
 func (l *loop) appendFault(enabled []EnabledStep, step Step) []EnabledStep {
 	if l.affords(step) {
 		enabled = append(enabled, EnabledStep{Step: step})

@@ -5,7 +5,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// usesLinkFaults tells whether faults can strike single links, those of which servers are an end.
+// usesLinkFaults reports whether faults can strike a single link to or between servers.
 func (l *loop) usesLinkFaults() bool {
 	for kind := range faults.Kinds {
 		if victim := kind.Strikes(); l.allowed[kind] && (victim == faults.LinkToServer ||
@@ -16,8 +16,8 @@ func (l *loop) usesLinkFaults() bool {
 	return false
 }
 
-// appendLinkHeals adds the healing of single links: of a client's to a server, and of each
-// direction between two servers.
+// appendLinkHeals adds the healing of single links: of a client to a server, and of each direction
+// between two servers.
 func (l *loop) appendLinkHeals(enabled []EnabledStep) []EnabledStep {
 	servers := l.cluster.Servers()
 	for _, link := range l.cluster.Links() {
@@ -60,7 +60,7 @@ func (l *loop) appendLinkFaults(enabled []EnabledStep, kind faults.Kind) []Enabl
 	return enabled
 }
 
-// performOnLink performs a step that concerns a link of which a server is an end.
+// performOnLink performs a step that concerns a link to or between servers.
 func (l *loop) performOnLink(step Step) {
 	peer := int(step.Peer) - 1
 	e := history.Event{At: l.cluster.Now(), Kind: history.Healed, Peer: step.Peer}

@@ -12,92 +12,95 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A Result is what a run was and whether it was right.
+// A Result is the outcome of one run.
 type Result struct {
-	Events     []history.Event // good until the runner's next run
-	Steps      int             // decisions
-	Deviations []Deviation     // the schedule: where the decisions differ from the default policy's
-	// the state key after each step, in a search only of those in which it chooses; good until the
-	// runner's next run
+	Events     []history.Event // valid until the runner's next run
+	Steps      int             // the number of decisions
+	Deviations []Deviation     // the schedule, as its deviations from the default policy
+	// Keys are the state keys after each step; in an exhaustive search, only of the states in which
+	// it chooses. They are valid until the runner's next run.
 	Keys      []uint64
 	Coverage  FaultCoverage  // the faults that struck
-	Targeted  TargetCoverage // those of them that struck a target that the plan names
+	Targeted  TargetCoverage // those that struck a target named in the plan
 	TraceHash uint64         // over all events
-	// the strategy decided as often as it may in one run; what it would have done next is not known
+	// CutOff reports that the strategy made as many decisions as one run allows, so that the
+	// schedule was not followed to its end.
 	CutOff bool
-	// requests of living processes were still under way when the run reached its last bound; what
-	// would have come of them is not known
+	// Unsettled reports that requests of live processes were still under way when the run reached
+	// its last bound, so that their outcome is unknown.
 	Unsettled bool
-	// the run ended in a state that the strategy has seen before: it has no liveness phase, and no
-	// end
+	// Pruned reports that the run ended in a state that the strategy had visited before. Such a run
+	// has no fair phase and no end.
 	Pruned bool
 
-	Panic        string // what a process panicked with, and where; empty if none did
+	Panic        string // message and stack of the first panic of a process
 	PanicProcess int
-	Leak         string // what the runtime says of goroutines that never ended; empty if all did
+	Leak         string // where goroutines that never ended are blocked
 
-	// to most properties: they were not checked, as a run with the same outline kept them; see
-	// [history.Outlined]
+	// VerdictCached reports that most properties were not checked, because a run with the same
+	// verdict key kept them; see [history.CacheableVerdict].
 	VerdictCached bool
-	// whether the lock is linearizable was not found out within the limits
+	// Undecided reports that the linearizability check reached its limits.
 	Undecided bool
-	Vacuity   history.Vacuity // how often the run has put each property to the test
-	Cost      history.Cost    // of locks and releases
-	Reached   []bool          // which of the subject's goals the run has reached
+	Vacuity   history.Vacuity // how often the run exercised each property
+	Cost      history.Cost    // of acquisitions and releases
+	Reached   []bool          // which sometimes conditions the run reached
 
-	// the run's context ended before the run did, or before it was judged: nothing else in the
-	// result is good
+	// cancelled reports that the context ended before the run was judged. Nothing else in the
+	// result is valid.
 	cancelled bool
 
-	// in the order of [Properties], at most one for each property that the lock claims
+	// Violations has at most one violation per claimed property, in the order of [Properties].
 	Violations []*history.Violation
 }
 
-// A Runner performs runs, one after the other, and keeps their memory from one to the next. It is
-// not safe for concurrent use; each worker has its own.
+// A Runner performs runs one after the other and reuses memory between them. It is not safe for
+// concurrent use; each worker has its own.
 type Runner struct {
-	t         *testing.T
-	loop      *loop // the last one, in whose memory the next one is made; nil if there is none
+	t *testing.T
+	// the last one, whose memory the next one reuses; nil if that is not possible
+	loop      *loop
 	log       history.Log
 	keys      []uint64
-	noKeys    bool       // nobody counts states
-	planLimit *planLimit // of the runs of a shrinker, nil of all others
+	noKeys    bool       // state keys are not needed
+	planLimit *planLimit // set only while shrinking
 	reached   []bool
-	claims    []history.Property // in the run under way
+	claims    []history.Property // of the run under way
 
 	watchdog watchdog
-	// a standstill is looked out for: a test that may take for ever may stand in a debugger
+	// watched reports that the watchdog is on. It is off where the test has no deadline, because
+	// the test may be stopped in a debugger.
 	watched bool
 
 	owners owners // of the goroutines of the run under way
 
-	cachedResult Result // of the last run that was rehearsed
+	cachedResult Result // of the last run of [Runner.runCached]
 
-	checking time.Duration // how long the runs so far have been checked
+	checking time.Duration // time spent in checkers so far
 	checker  history.Checker
 }
 
-// NewRunner returns a runner. A bubble of virtual time needs the *testing.T of a test that is
-// running; outside go test, [Main] provides one.
+// NewRunner returns a runner. Bubbles of virtual time need the *testing.T of a running test;
+// outside go test, [Main] provides one.
 func NewRunner(t *testing.T) *Runner {
 	_, watched := t.Deadline()
 	return &Runner{t: t, watched: watched}
 }
 
-// Run performs one run of the scenario and checks all properties that the lock claims. If the
-// strategy panics, so does Run, after the run has been torn down.
+// Run performs one run of the scenario and checks every property that the lock claims. If the
+// strategy panics, Run tears the run down and panics too.
 func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
 	return r.runWithin(context.Background(), scenario, strategy)
 }
 
-// runWithin performs a run as Run does, and abandons it when the context ends.
+// runWithin performs a run as Run does, and cancels it when the context ends.
 func (r *Runner) runWithin(ctx context.Context, scenario *Scenario, strategy Strategy) *Result {
 	result := &Result{Deviations: make([]Deviation, 0, 32)}
 	r.run(ctx, scenario, strategy, result)
 	return result
 }
 
-// run performs a run as runWithin does, in the memory of a result that is of no use any more.
+// run performs a run as runWithin does, and reuses the memory of the given result.
 func (r *Runner) run(ctx context.Context, scenario *Scenario, strategy Strategy, result *Result) {
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	r.log.Reset()
@@ -120,9 +123,9 @@ func (r *Runner) run(ctx context.Context, scenario *Scenario, strategy Strategy,
 	r.checking += time.Since(began)
 }
 
-// runCached performs a run as runWithin does, with what is known of the processes' code in the
-// place of their goroutines. It goes on from a snapshot of the runner's last run, unless that is
-// nil. All of the result is good until the runner's next run.
+// runCached performs a run as runWithin does, but replays the reactions of processes from the
+// cache. It continues from a snapshot of the runner's last run unless that is nil. The result is
+// valid until the runner's next run.
 func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Strategy,
 	known *replayCache, from *snapshot,
 ) *Result {
@@ -149,7 +152,7 @@ func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Str
 }
 
 // bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic
-// must not cross the edge of the bubble: the testing package would end the program.
+// must not leave the bubble, or the testing package would end the program.
 func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strategy,
 	result *Result,
 ) (thrown any) {
@@ -185,8 +188,8 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	return thrown
 }
 
-// leak says where the goroutines stand that a run has left behind, other than those of processes
-// that have crashed. It is empty if there are none.
+// leak describes where goroutines that the run left behind are blocked, except those of crashed
+// processes. It returns "" if there are none.
 func (r *Runner) leak(l *loop) string {
 	crashed := func(p *process) bool { return p.link.Crashed() }
 	if !slices.ContainsFunc(l.processes, crashed) {
@@ -195,8 +198,8 @@ func (r *Runner) leak(l *loop) string {
 	return r.owners.left(func(process int) bool { return !crashed(l.processes[process-1]) })
 }
 
-// newLoop returns the loop of a run. It is made in the memory of the last run, if nothing of that
-// is left: r.loop is set only once all goroutines of a run have ended.
+// newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that
+// run have ended; only then is r.loop set.
 func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strategy,
 	result *Result,
 ) *loop {
@@ -210,12 +213,12 @@ func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strat
 	return l
 }
 
-// Properties returns the names of all properties, in the order in which reports list them.
+// Properties returns the names of all properties in the order of reports.
 func Properties() []history.Property {
 	return append(history.Properties(), history.ZooKeeperConsistency, NoPanic, NoGoroutineLeak)
 }
 
-// struck tells whether the fault of that name has struck; of no name, that there need be none.
+// struck reports whether a fault of that name struck the run. The empty name asks for no fault.
 func (r *Result) struck(name string) bool {
 	for kind := range faults.Kinds {
 		if kind.String() == name {
@@ -225,7 +228,7 @@ func (r *Result) struck(name string) bool {
 	return name == ""
 }
 
-// count finds out what the run has tested.
+// count adds up what the run has tested.
 func (r *Runner) count(subject *Subject, result *Result) {
 	result.Vacuity.Add(result.Events)
 	r.reached = r.reached[:0]
@@ -236,10 +239,10 @@ func (r *Runner) count(subject *Subject, result *Result) {
 	result.Reached = r.reached
 }
 
-// properties are those of package history, listed once.
+// properties are those of package history. They are listed once, to save allocations.
 var properties = history.Properties()
 
-// toJudge returns the properties of package history that are to be checked.
+// toJudge returns the properties of package history to check.
 func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 	r.claims = r.claims[:0]
 	for _, property := range properties {
@@ -250,7 +253,7 @@ func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 	return r.claims
 }
 
-// check judges a run. If the context ends before anything is found the run is abandoned.
+// check judges a run. If the context ends before a violation is found, the run is cancelled.
 func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	r.checker.Limits, r.checker.Cut = subject.limits(), result.Pruned
 	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)

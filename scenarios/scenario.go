@@ -8,28 +8,27 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Scenario is what is run: so many processes, each of which takes the lock, stays in its critical
-// section for as long as the schedule says, and gives the lock back, so many times.
+// A Scenario is what a run executes: processes that each acquire the lock, stay in the critical
+// section as long as the schedule says, and release it, several times.
 type Scenario struct {
-	Subject  Subject
-	Clients  int             // how many processes
-	Cycles   int             // how often each takes the lock
-	Faults   faults.Plan     // how many faults a run may see
-	Client   ClientKind      // the client library that they use
-	Severity faults.Severity // how hard they strike; the default ones unless set
-	// how many servers the ensemble has; 1 unless set. Of several, those that do not lead lag
-	// behind
-	Servers int
+	Subject Subject
+	Clients int         // number of processes
+	Cycles  int         // acquisitions per process
+	Faults  faults.Plan // the faults that a run may see
+	Client  ClientKind  // the client library of the processes
+	// how hard faults strike; default: [faults.DefaultSeverity]
+	Severity faults.Severity
+	Servers  int // size of the ensemble, default 1; followers lag behind the leader
 }
 
-// The bounds of a scenario. They keep a single schedule within some seconds.
+// The bounds of a scenario. They keep a single schedule within a few seconds.
 const (
 	ClientsMax = 100
 	CyclesMax  = 100
 	ServersMax = 7
 )
 
-// Validate returns an error that names the field that is out of bounds, or nil.
+// Validate returns an error that names the invalid field, or nil.
 func (s *Scenario) Validate() error {
 	if err := s.Subject.validate(); err != nil {
 		return err
@@ -54,8 +53,7 @@ func (s *Scenario) Validate() error {
 	return s.faultsFit()
 }
 
-// faultsFit returns an error if the plan asks by name for a fault that cannot strike in the
-// scenario, or nil.
+// faultsFit returns an error if the plan names a fault that cannot strike in the scenario.
 func (s *Scenario) faultsFit() error {
 	if s.Faults.Any < 0 {
 		return fmt.Errorf("the number of faults of any kind must not be negative, as %d is",
@@ -72,7 +70,7 @@ func (s *Scenario) faultsFit() error {
 	}
 	clients := s.Clients
 	if s.Faults.Allows(faults.Restart) {
-		clients = ClientsMax // Newcomers have the next numbers.
+		clients = ClientsMax // Processes that join have the next numbers.
 	}
 	for _, aim := range s.Faults.Targeted {
 		if err := aim.Fits(clients, max(1, s.Servers)); err != nil {
@@ -82,7 +80,7 @@ func (s *Scenario) faultsFit() error {
 	return nil
 }
 
-// has tells whether the scenario has what a fault needs.
+// has reports whether the scenario has what a fault needs.
 func (s *Scenario) has(need faults.Need) bool {
 	switch need {
 	case faults.SeveralServers:
@@ -95,8 +93,8 @@ func (s *Scenario) has(need faults.Need) bool {
 	return true
 }
 
-// FaultKinds returns the kinds of faults that may strike in a run: the plan allows them, and the
-// scenario has what they need.
+// FaultKinds returns the kinds of faults that may strike: the plan allows them and the scenario has
+// what they need.
 func (s *Scenario) FaultKinds() []faults.Kind {
 	var kinds []faults.Kind
 	for kind := range faults.Kinds {
@@ -107,7 +105,7 @@ func (s *Scenario) FaultKinds() []faults.Kind {
 	return kinds
 }
 
-// offers tells whether the scenario has what a goal takes.
+// offers reports whether the scenario has what the condition needs.
 func (s *Scenario) offers(goal *history.Sometimes) bool {
 	if s.Clients < goal.Clients {
 		return false
@@ -145,12 +143,11 @@ func (s *Scenario) severity() faults.Severity {
 	return s.Severity
 }
 
-// lockDirectory is the znode under which the contenders of a run make their nodes.
+// lockDirectory is the parent of the contenders' znodes.
 const lockDirectory = "/lock"
 
-// fairSteps is how many steps a run may take once there are no faults any more: far more than a
-// lock needs in which every release wakes all, and few enough for one that sends for ever while
-// time stands still.
+// fairSteps returns how many steps the fair phase may take: far more than a lock needs in which
+// every release wakes all, and few enough for a lock that sends for ever while time does not pass.
 func (s *Scenario) fairSteps() int {
 	return min(20_000+100*s.Clients*s.Clients*s.Cycles, 2_000_000)
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// A StepKind is a sort of step.
+// A StepKind says what a [Step] does.
 type StepKind uint8
 
 // The kinds of steps. Each has a name that means the same in every run.
 const (
 	Serve   StepKind = iota // the server handles the client's next request
-	Deliver                 // the client gets its next reply or watch event
+	Deliver                 // the client receives its next reply or watch event
 	Enter                   // the process enters its critical section
 	Leave                   // the process leaves its critical section
-	Heal                    // the client's link works again, or the server
-	Resume                  // the process, which was paused, goes on
-	Log                     // a server that is not the leader logs the next proposal
-	Apply                   // a server that is not the leader applies the next transaction
-	Tick                    // time passes to the next deadline
-	Fault                   // a fault strikes the client; the step's name is the fault's
-	// from here on no fault strikes, and the default policy decides; only a schedule asks for it,
-	// it is no option
+	Heal                    // the client's link, or the server, works again
+	Resume                  // the paused process continues
+	Log                     // a follower logs the next proposal
+	Apply                   // a follower applies the next transaction
+	Tick                    // time passes until the next deadline
+	Fault                   // a fault strikes; the step has the fault's name
+	// Fair begins the fair phase: no fault strikes any more, and the default policy decides. It is
+	// never among the enabled steps; only a schedule or an exhaustive search asks for it.
 	Fair
 )
 
@@ -36,13 +36,13 @@ var stepNames = [...]string{
 // A Step is one thing that can happen next.
 type Step struct {
 	Kind  StepKind
-	Fault faults.Kind // only of Fault
-	// of a link, the server at its other end, from 1; 0 of what concerns no link between two
+	Fault faults.Kind // set only if Kind is Fault
+	// of a link, the server at its other end, from 1; 0 if the step concerns no link to a server
 	Peer    uint8
-	Process int32 // from 1; 0 for Tick and Fair; -1 stands for the first server, and so on
+	Process int32 // from 1; 0 for Tick and Fair; a negative number -n is server n
 }
 
-// String returns the step's name, such as "serve c1", "tick" or "expire c2".
+// String returns the name of the step, such as "serve c1", "tick" or "expire c2".
 func (s Step) String() string {
 	switch s.Kind {
 	case Tick, Fair:
@@ -53,7 +53,7 @@ func (s Step) String() string {
 	return stepNames[s.Kind] + s.target()
 }
 
-// target returns whom the step concerns: " c1" for the first process, " s1" for the first server, "
+// target returns what the step concerns: " c1" for the first process, " s1" for the first server, "
 // c1-s2" or " s1-s2" for a link.
 func (s Step) target() string {
 	text := " c" + strconv.Itoa(int(s.Process))
@@ -66,21 +66,21 @@ func (s Step) target() string {
 	return text
 }
 
-// onLink returns the step that concerns a process's link to a server, which is counted from 0.
+// onLink returns the step that concerns a process's link to a server. Servers count from 0.
 func onLink(kind StepKind, process, server int) Step {
 	return Step{Kind: kind, Process: int32(process), Peer: uint8(server + 1)}
 }
 
-// between returns the step that concerns the link from one server to another, both counted from 0.
+// between returns the step that concerns the link from one server to another. Servers count from 0.
 func between(kind StepKind, from, to int) Step { return onLink(kind, -(from + 1), to) }
 
-// struckBy returns the step in which a fault strikes.
+// struckBy returns the step in which the fault strikes.
 func (s Step) struckBy(kind faults.Kind) Step {
 	s.Kind, s.Fault = Fault, kind
 	return s
 }
 
-// thread returns whose step it is among all that can take steps: processes first, then servers.
+// thread returns the number of the thread that takes the step: processes first, then servers.
 func (s Step) thread() int32 {
 	if s.Process < 0 {
 		return ClientsMax - s.Process
@@ -88,7 +88,7 @@ func (s Step) thread() int32 {
 	return s.Process
 }
 
-// onServer returns the step that concerns a server, which is counted from 0.
+// onServer returns the step that concerns a server. Servers count from 0.
 func onServer(kind StepKind, server int) Step {
 	return Step{
 		Kind:    kind,
@@ -96,13 +96,13 @@ func onServer(kind StepKind, server int) Step {
 	}
 }
 
-// server returns the server that the step concerns, counted from 0, and false if it concerns none.
+// server returns the server that the step concerns, counted from 0, and whether it concerns one.
 func (s Step) server() (int, bool) { return -int(s.Process) - 1, s.Process < 0 }
 
-// GoString returns the step's name too: it is by this method that rapid shows what it has drawn.
+// GoString returns the name of the step, because rapid prints its draws with it.
 func (s Step) GoString() string { return s.String() }
 
-// ParseStep returns the step that has the name.
+// ParseStep returns the step of that name.
 func ParseStep(name string) (Step, error) {
 	switch name {
 	case stepNames[Tick]:
@@ -129,7 +129,7 @@ func ParseStep(name string) (Step, error) {
 	return Step{}, fmt.Errorf("%q is not the name of a step", name)
 }
 
-// parseTarget returns a step that concerns whom the text names, and is of no kind yet.
+// parseTarget returns a step without a kind that concerns what the text names.
 func parseTarget(text string) (Step, bool) {
 	whose, peer, linked := strings.Cut(text, "-")
 	var step Step
@@ -148,15 +148,14 @@ func parseTarget(text string) (Step, bool) {
 	return step, ok && step.Process != -int32(server)
 }
 
-// numberBehind reads a letter and a number from 1 to the given one.
+// numberBehind parses a letter followed by a number from 1 to the given maximum.
 func numberBehind(text, letter string, most int) (int, bool) {
 	digits, ok := strings.CutPrefix(text, letter)
 	number, err := strconv.Atoi(digits)
 	return number, ok && err == nil && number >= 1 && number <= most
 }
 
-// kinds returns the kinds that a step can be of, apart from faults, which concerns whom this one
-// does.
+// kinds returns the kinds, faults excepted, of a step that concerns what this one concerns.
 func (s Step) kinds() []StepKind {
 	switch s.victim() {
 	case faults.OneClient:
@@ -167,7 +166,7 @@ func (s Step) kinds() []StepKind {
 	return []StepKind{Heal}
 }
 
-// victim returns what the step concerns.
+// victim returns what a fault step strikes.
 func (s Step) victim() faults.Victim {
 	switch {
 	case s.Process > 0 && s.Peer > 0:
@@ -180,10 +179,10 @@ func (s Step) victim() faults.Victim {
 	return faults.OneServer
 }
 
-// MarshalText returns the step's name.
+// MarshalText returns the name of the step.
 func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText parses a step's name.
+// UnmarshalText parses the name of a step.
 func (s *Step) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseStep(string(text))
 	return err
@@ -192,18 +191,25 @@ func (s *Step) UnmarshalText(text []byte) (err error) {
 // An EnabledStep is a step that can happen now.
 type EnabledStep struct {
 	Step
-	// of the message or process that waits; less is older. 0 for ticks, healing and faults
+	// Age orders the waiting messages and processes: the smaller, the older. It is 0 for ticks,
+	// healing and faults.
 	Age uint64
-	Due bool // of a tick: a session is about to end, or a client to dial
+	Due bool // of a Tick: a session is about to expire, or a client to dial
 }
 
-// defaultIndex returns the index of the step that the default policy takes, which completes every
-// run and is what a schedule deviates from: the oldest message; then healing; then time, while a
-// session is about to end or a client to dial; then the process that has waited longest to enter or
-// leave its critical section; then time without a reason. It never takes a fault, nor ends a pause
-// before its time. Critical sections therefore last for as long as anything else is under way, up
-// to a bound: a process whose turn has been put off for patience messages goes like one of them, so
-// that a lock that never stops sending cannot keep its holder inside.
+// defaultIndex returns the index of the step that the default policy takes. A schedule records only
+// its deviations from that policy, which takes
+//
+//   - the oldest message,
+//   - then healing,
+//   - then time, if a session is about to expire or a client to dial,
+//   - then the process that has waited longest to enter or leave its critical section,
+//   - then time without a reason.
+//
+// It never takes a fault and never ends a pause early. A critical section therefore lasts while
+// anything else is under way, but not for more than patience messages: a process that has been
+// passed over so often counts as a message, so that a lock that never stops sending cannot keep its
+// holder inside.
 func defaultIndex(enabled []EnabledStep) int {
 	newest := uint64(0)
 	for i := range enabled {
@@ -234,7 +240,8 @@ var classes = [...]int{
 	Resume: 5,
 } // A pause lasts for as long as it may; time, which ends it, can always pass.
 
+// the class of a tick at which something is due
 const classDue = 2 // of a tick that brings something about
 
-// patience is how many younger messages go before a process that waits to enter or leave.
+// patience is how many younger messages pass a process that waits to enter or leave.
 const patience = 100

@@ -9,29 +9,26 @@ import (
 	"time"
 )
 
-// standstillLimit is how long a run may take over a step of its own, which mostly takes
-// microseconds.
+// watchdogLimit is how long a single step may take in real time. Most take microseconds.
 var watchdogLimit = 30 * time.Second
 
-// A watchdog is looked out for while a run is under way. Virtual time and the harness wait until
-// every goroutine of the lock is blocked on something of its own run, so one that is not stops them
-// for good, and nothing can interrupt it. All that is left is to say so and to end the program, as
-// package testing does with a test that takes too long, but sooner and with the cause.
+// A watchdog detects runs that make no progress. Virtual time and the engine wait until every
+// goroutine of the lock is blocked on something of its own run; a goroutine that is not stops them
+// for ever, and nothing can interrupt it. The watchdog reports the cause and ends the program, as
+// package testing does after its timeout.
 type watchdog struct {
 	timer    *time.Timer
 	running  atomic.Bool
 	progress atomic.Int64 // grows with every step
 
-	// For the timer's goroutine alone.
-	seen  int64 // turns when it last looked
-	times int   // how often in a row it has found as many
+	seen  int64 // progress at the last check
+	times int   // how many checks in a row saw the same progress
 }
 
-// saying is held by whoever ends the program.
+// stackReport is held by the worker that ends the program.
 var stackReport sync.Mutex
 
-// watch looks out from now on, until the function that it returns is called. Only one goroutine may
-// call it.
+// watch starts the watchdog and returns the function that stops it. Only one goroutine may call it.
 func (s *watchdog) watch() (end func()) {
 	s.progress.Add(1)
 	s.running.Store(true)
@@ -48,8 +45,8 @@ func (s *watchdog) end() {
 	s.timer.Stop()
 }
 
-// check ends the program if nothing has happened since it last looked, and had not before either: a
-// program that was stopped for a while has not stood still.
+// check ends the program if two checks in a row saw no progress. One alone may mean that the
+// program was stopped for a while.
 func (s *watchdog) check() {
 	if !s.running.Load() {
 		return
@@ -74,7 +71,7 @@ func (s *watchdog) check() {
 	s.timer.Reset(watchdogLimit / 2)
 }
 
-// unblocked says where those goroutines of bubbles stand for which the bubble waits.
+// unblocked describes the goroutines for which the bubbles wait.
 func unblocked() string {
 	dump := make([]byte, 1<<20)
 	dump = dump[:runtime.Stack(dump, true)]
