@@ -36,7 +36,7 @@ type automaton struct {
 }
 
 const (
-	states = 3
+	states = 3 // states are all states that a search has entered.
 	sights = 4
 )
 

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// A state is what a search knows of one that it has entered: to which pasts the processes had come,
-// and where all ways on from there have led.
+// A state is what the search knows of a state that it has entered: the local histories to which the
+// processes had come, and where all continuations have led.
 //
-// By its key a state is known by what can be seen from outside: the ensemble, and of each process
-// what it does and waits for, but not by what the process has lived through. So a process may come
-// to a state that was entered by another past. Then the search need not enter it again if that
-// makes no difference to what the process's code does. Whether it does is not guessed, it is tried:
-// the code is run after the one past upon everything that has come up after the other, on all ways
-// on from the state, and must do the same. If all processes do, whatever can happen in the state
-// has happened where it was entered: each schedule that goes on from it has a counterpart there in
-// which the ensemble and all processes do the same. This is what Hopcroft and Karp ("A Linear
-// Algorithm for Testing Equivalence of Finite Automata", 1971) do to decide whether two states of
-// an automaton can be told apart, for each process by itself and on that part of the automaton that
-// comes up.
+// A state's key covers what is visible from outside: the ensemble, and what each process does and
+// waits for, but not what the process has lived through. So a process may reach the state by
+// another local history. The search need not enter the state again if that makes no difference to
+// what the code of the process does. This is not guessed but tested: the code runs, after the new
+// local history, through all inputs that have come after the old one, on all continuations of the
+// state, and must react in the same way. If all processes do, every schedule that continues from
+// here has a counterpart in the state that was entered, in which the ensemble and all processes do
+// the same.
 //
-// Where a process does not do the same the state is entered as another one with the same key.
+// This is the algorithm of Hopcroft and Karp ("A Linear Algorithm for Testing Equivalence of Finite
+// Automata", 1971), applied to each process and to the part of its automaton that the search
+// explores. If a process reacts differently, the search enters the state as another one with the
+// same key.
 type state struct {
 	pasts         []*localHistory
-	crashed       uint64 // the processes that have; see without
+	crashed       uint64 // bit mask of processes; see without
 	continuations []continuation
-	equivalences  [][]equivalence // of each process, pasts that were compared with its own
+	equivalences  [][]equivalence // by process: local histories compared with its own
 	other         *state          // with the same key
-	open          bool            // not all ways on are known yet
+	open          bool            // some continuations are not known yet
 }
 
 // A continuation leads from a state to the next.
 type continuation struct {
-	to    *state          // nil where the run comes to its end
+	to    *state          // nil where the run ends
 	pasts []*localHistory // to which the processes had come there
 }
 
@@ -47,8 +47,8 @@ type states struct {
 	count int
 }
 
-// same tells whether what the processes do in a state after these pasts is what they do after its
-// own.
+// same reports whether the processes behave after these local histories as after those of the
+// state.
 func (x *dfs) same(s *state, pasts []*localHistory) bool {
 	if mutated == byAppearance {
 		return true
@@ -61,11 +61,11 @@ func (x *dfs) same(s *state, pasts []*localHistory) bool {
 	return true
 }
 
-// without tells whether a process, counted from 0, is known to have crashed. From the 65th on none
-// is, which makes a search tell more states apart and nothing else.
+// without reports whether a process, counted from 0, is known to have crashed. From the 65th on it
+// returns false, which only makes the search distinguish more states.
 func (s *state) without(process int) bool { return s.crashed>>process&1 != 0 }
 
-// crashed returns the processes that have crashed, as in a [state].
+// crashed returns the mask of crashed processes of a [state].
 func (x *dfs) crashed() (mask uint64) {
 	for i, p := range x.loop.processes {
 		if p.link.Crashed() {
@@ -75,8 +75,8 @@ func (x *dfs) crashed() (mask uint64) {
 	return mask
 }
 
-// equivalent tells whether a process does the same, on all ways on from a state, after its past
-// there and after another one.
+// equivalent reports whether a process behaves in the same way, on all continuations of a state,
+// after its local history there and after another one.
 func (x *dfs) equivalent(s *state, process int, p *localHistory) bool {
 	own := s.pasts[process]
 	if own == p {
@@ -98,7 +98,7 @@ func (x *dfs) equivalent(s *state, process int, p *localHistory) bool {
 	return alike
 }
 
-// equivalentAfter tells the same of one way on.
+// equivalentAfter reports the same for one continuation.
 func (x *dfs) equivalentAfter(w *continuation, process int, own, p *localHistory) bool {
 	end := w.pasts[process]
 	var space [16]*localHistory
@@ -118,8 +118,8 @@ func (x *dfs) equivalentAfter(w *continuation, process int, own, p *localHistory
 	return x.equivalent(w.to, process, p)
 }
 
-// actEquivalently tells whether a process does the same by itself after two pasts, as far as was
-// asked after the first.
+// actEquivalently reports whether a process acts by itself in the same way after two local
+// histories, as far as was predicted after the first.
 func (x *dfs) actEquivalently(known, p *localHistory) bool {
 	if known.outside != p.outside {
 		return false

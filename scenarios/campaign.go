@@ -13,30 +13,29 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Campaign is many runs of a scenario with strategies that draw their schedules. It ends at the
-// first schedule that breaks a property.
+// A Campaign runs a scenario under many schedules that strategies draw. It ends at the first
+// schedule that violates a property.
 //
-// Which schedules run, and all that is counted, depends on the seed and the bounds alone and not on
-// the number of workers: results are merged in the order of the schedules' numbers, and what was
-// run beyond the last that counts is thrown away. A bound by time is the exception, as it decides
-// how many schedules there are. A schedule that is under way when the time is over, or the context
-// ends, is abandoned and counts nowhere.
+// The schedules and all counts depend on the seed and the bounds, but not on the number of workers:
+// results are merged in the order of the schedules' numbers, and results beyond the last one that
+// counts are dropped. A bound by time decides how many schedules there are. A schedule that is
+// under way when the time or the context ends is cancelled and does not count.
 type Campaign struct {
 	Scenario  Scenario
 	Seed      uint64
-	Schedules int           // how many at most; 0 for no bound
-	Budget    time.Duration // for how long at most; 0 for no bound
-	// end, with the chunk under way, once there are so many distinct states, up to StatesMax; 0 for
-	// no bound
+	Schedules int           // maximum; 0 for no bound
+	Budget    time.Duration // maximum time; 0 for no bound
+	// States ends the campaign, after the chunk under way, when it has counted so many distinct
+	// states, up to [StatesMax]; 0 for no bound.
 	States   int
-	Workers  int    // how many run at the same time; 0 for 1
-	Strategy string // one of [StrategyNames]; [PortfolioStrategy] unless set
+	Workers  int    // parallel workers; 0 for 1
+	Strategy string // one of [StrategyNames]; default: [PortfolioStrategy]
 
-	// where faults must have landed for the campaign to say anything
+	// RequiredCoverage are the cells in which faults must have struck for the campaign to pass.
 	RequiredCoverage []faults.CoverageCell
 
-	// Progress, if set, is told now and then how far the campaign is. It is called by one goroutine
-	// at a time and must not keep the report.
+	// Progress, if set, is called now and then with the report so far. One goroutine at a time
+	// calls it, and it must not keep the report.
 	Progress func(*Report)
 
 	factory StrategyFactory
@@ -45,80 +44,81 @@ type Campaign struct {
 	capped  *atomic.Bool // no more states are counted
 }
 
-// A Report is what a campaign has found.
+// A Report is what a search has found.
 type Report struct {
 	Schedules int
 	Steps     int
-	States    int    // distinct state keys; of an exhaustive search those that it has stored
-	Depth     int    // of the longest schedule, in decisions
-	Histories int    // of a campaign: distinct ones, counted up to 2^17
-	Digest    uint64 // over the trace hashes of all schedules, in order
+	States    int    // distinct state keys; in an exhaustive search, those stored
+	Depth     int    // decisions of the longest schedule
+	Histories int    // of a campaign: distinct histories, counted up to 2^17
+	Digest    uint64 // over the trace hashes of all schedules in order
 	Coverage  FaultCoverage
 	Targeted  TargetCoverage
 	Elapsed   time.Duration
-	// of a campaign: how many schedules each strategy has drawn, in the order of their first turns
+	// Strategies are the schedules of each strategy of a campaign, in the order of their first
+	// turns.
 	Strategies []StrategyStats
 
-	// of a campaign: what its schedules have tested; of an exhaustive search only what is unknown
+	// Totals are what the schedules of a campaign tested; of an exhaustive search, only Unknown.
 	Totals Totals
-	// the first schedule that broke what the lock does not promise there: see
-	// [Scenario.OutOfContract]
+	// OutOfContract is the first schedule with a violation that the lock's contract does not
+	// exclude; see [Scenario.OutOfContract].
 	OutOfContract          *Failure
-	OutOfContractSchedules int // how many schedules have
-	// schedules that ended at a bound of time or steps while requests were under way; see [Result]
+	OutOfContractSchedules int // number of such schedules
+	// Unsettled is how many schedules reached a bound of time or steps with requests in flight; see
+	// [Result].
 	Unsettled int
 	Effort    Effort
 
 	StatesCapped     bool            // there were more states than were counted
 	Interrupted      bool            // the context ended before the bounds were reached
-	Failure          *Failure        // the first schedule that broke a property
-	Nondeterministic *Nondeterminism // a schedule that did not run the same way twice
+	Failure          *Failure        // the first schedule that violates a property
+	Nondeterministic *Nondeterminism // a schedule that differed when it was run again
 
 	// Of an exhaustive search.
-	Exhaustive     bool
-	Complete       bool   // there is no schedule left; see Reach
-	Granted        bool   // somebody was granted the lock in a schedule
-	FairSuffixes   bool   // the fair phase was begun in every state
-	Scope          string // of a complete search: what it has gone through; see [Exhaustive]
-	LocalHistories int    // of processes that the search has met; 0 of a live search
-	// schedules that were performed for real, to see that they come to the same
-	Validated       int
-	MemoryExhausted bool  // the bound by memory was reached
-	Unsaved         error // why the checkpoint could not be written or removed
-	Transitions     int   // steps from one state to another
-	// all schedules were run that deviate from the default policy at most so often; of a search by
-	// deviations
+	Exhaustive      bool
+	Complete        bool   // no schedule is left; see Reach
+	Granted         bool   // a process was granted the lock in some schedule
+	FairSuffixes    bool   // the fair phase was begun in every state
+	Scope           string // of a complete search: what it covered; see [Exhaustive]
+	LocalHistories  int    // in the replay cache; 0 without one
+	Validated       int    // schedules validated with live processes
+	MemoryExhausted bool   // the memory limit was reached
+	Unsaved         error  // why the checkpoint could not be written or removed
+	Transitions     int    // steps between states
+	// Deviations is, of a search by deviations, the number up to which all schedules were run.
 	Deviations int
-	Untried    int // steps that are known and have not been tried
-	CutOff     int // schedules that were too long to be followed to their end
+	Untried    int // known steps that were not tried
+	CutOff     int // schedules too long to be followed to their end
 }
 
-// A StrategyStats is the part of a campaign that one strategy had.
+// StrategyStats are the schedules of a campaign that one strategy drew.
 type StrategyStats struct {
 	Strategy  string `json:"strategy"`
 	Schedules int    `json:"schedules"`
-	// that none of the schedules before has shown; only of a portfolio
-	Behaviours int  `json:"behaviours"`
-	Failed     bool `json:"found"` // the schedule that failed
+	// Behaviours counts the behaviours that no schedule before had shown; only of a portfolio.
+	Behaviours int `json:"behaviours"`
+	// it drew the schedule that failed
+	Failed bool `json:"found"` // the schedule that failed
 }
 
-// A Failure is a schedule that breaks a property.
+// A Failure is a schedule that violates a property.
 type Failure struct {
 	Schedule   int    // its number in the campaign
 	Strategy   string // the name of the strategy that drew it
 	Deviations []Deviation
 	Violations []*history.Violation
-	// those of them that the lock does not promise to prevent there; see [Scenario.OutOfContract]
+	// OutOfContract are the violations that the lock's contract does not exclude; see
+	// [Scenario.OutOfContract].
 	OutOfContract []*history.Violation
 }
 
 const (
 	// chunkSchedules is how many schedules a worker takes at a time.
 	chunkSchedules = 64
-	// StatesMax is how many states a campaign counts, which bounds the memory that it takes for
-	// that to 16 MB.
+	// StatesMax bounds how many states a campaign counts, and the memory for that to 16 MB.
 	StatesMax = 1 << 20
-	// historiesMax bounds the memory that counting distinct histories takes, to 2 MB.
+	// historiesMax bounds the memory for counting distinct histories to 2 MB.
 	historiesMax = 1 << 17
 	// progressEvery is how often progress is reported.
 	progressEvery = 500 * time.Millisecond
@@ -129,7 +129,7 @@ type chunk struct {
 	first                  int
 	hashes                 []uint64
 	keys                   []uint64
-	shown                  [][]uint64 // of a portfolio: what each schedule has shown; see behaviour
+	shown                  [][]uint64 // of a portfolio: the behaviours of each schedule
 	steps                  int
 	depth                  int
 	coverage               FaultCoverage
@@ -143,7 +143,7 @@ type chunk struct {
 	nondet                 *Nondeterminism
 }
 
-// Run runs the campaign until it has found something, a bound is reached or the context ends.
+// Run runs the campaign until it finds a violation, reaches a bound, or the context ends.
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	defer holdStacks()()
@@ -191,9 +191,8 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	return report
 }
 
-// prepare looks the strategy up, which must be one of those that there are, and runs the scenario
-// once to profile it. If the context ends meanwhile there is no profile, and no time for a
-// schedule.
+// prepare looks up the strategy, which must exist, and runs the scenario once to profile it. If the
+// context ends meanwhile, there is no profile.
 func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if c.Strategy == "" {
 		c.Strategy = PortfolioStrategy
@@ -226,8 +225,8 @@ func (c *Campaign) strategyName(schedule int) string {
 	return c.Strategy
 }
 
-// runChunk runs the schedules from the first on, up to the first that fails or the end of the
-// context. Of the chunks after one that ended early nothing counts.
+// runChunk runs schedules from the first on, up to the first that fails or the end of the context.
+// The chunks after one that ended early do not count.
 func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chunk {
 	outcome := &chunk{first: first}
 	runner.noKeys = c.capped.Load()
@@ -273,7 +272,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 	return outcome
 }
 
-// judge takes note of what a schedule has broken, and tells whether the lock has failed by that.
+// judge notes the violations of a schedule and reports whether the lock failed.
 func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed bool) {
 	if len(result.Violations) == 0 {
 		return false
@@ -295,17 +294,17 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *Result) (failed b
 	return false
 }
 
-// A merger puts the outcomes of chunks together in the order of their schedules.
+// A merger merges chunks in the order of their schedules.
 type merger struct {
 	campaign *Campaign
 	report   *Report
-	waiting  map[int]*chunk // by the number of the first schedule
+	waiting  map[int]*chunk // by number of the first schedule
 	states   stateSet
 	traces   stateSet
 	done     bool
 }
 
-// add takes an outcome in and tells whether the campaign is over.
+// add takes a chunk and reports whether the campaign is over.
 func (m *merger) add(outcome *chunk) bool {
 	m.waiting[outcome.first] = outcome
 	for !m.done {
@@ -323,9 +322,8 @@ func (m *merger) add(outcome *chunk) bool {
 	return true
 }
 
-// salvage takes in the outcomes among those that wait in which something was found, up to the first
-// failure. There are some only where time has ended the campaign, and a schedule before was
-// abandoned.
+// salvage merges the waiting chunks in which something was found, up to the first failure. There
+// are waiting chunks only if time ended the campaign and an earlier schedule was cancelled.
 func (m *merger) salvage() {
 	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
 		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil ||
@@ -382,7 +380,7 @@ func (m *merger) merge(next *chunk) {
 	}
 }
 
-// statsOf returns the statsOf of a strategy.
+// statsOf returns the statistics of a strategy.
 func (r *Report) statsOf(strategy string) *StrategyStats {
 	for i := range r.Strategies {
 		if r.Strategies[i].Strategy == strategy {
@@ -393,8 +391,7 @@ func (r *Report) statsOf(strategy string) *StrategyStats {
 	return &r.Strategies[len(r.Strategies)-1]
 }
 
-// again runs a schedule a second time and compares it, event by event, with the first, unless the
-// context ends before.
+// again runs a schedule a second time and compares the events with those of the first run.
 func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, strategy Strategy,
 	first *Result,
 ) *Nondeterminism {
@@ -409,7 +406,7 @@ func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, st
 	return difference
 }
 
-// within returns a context that ends when the budget is spent, if there is one.
+// within returns a context that ends when the budget, if there is one, is spent.
 func within(ctx context.Context, budget time.Duration) (context.Context, context.CancelFunc) {
 	if budget > 0 {
 		return context.WithTimeout(ctx, budget)

@@ -2,9 +2,8 @@ package scenarios
 
 import "github.com/interlock-sim/interlock/faults"
 
-// NeverCovered returns what was planned and has never landed, by the names that it has in a plan:
-// kinds of faults, kinds in phases, and kinds with a target. A campaign that a failure has cut
-// short has not come to them.
+// NeverCovered returns the planned faults that never struck, under their names in a plan: kinds,
+// kinds at a phase, and kinds with a target. It returns nothing if the campaign was cut short.
 func (c *Campaign) NeverCovered(r *Report) []string {
 	if !r.finished() {
 		return nil
@@ -31,8 +30,8 @@ func (c *Campaign) NeverCovered(r *Report) []string {
 	return never
 }
 
-// MissingCoverage returns those of the required cells in which nothing has landed, though the
-// campaign has come to its end.
+// MissingCoverage returns the required cells in which no fault struck. It returns nothing if the
+// campaign was cut short.
 func (c *Campaign) MissingCoverage(r *Report) []faults.CoverageCell {
 	var lacking []faults.CoverageCell
 	for _, cell := range c.RequiredCoverage {
@@ -43,7 +42,7 @@ func (c *Campaign) MissingCoverage(r *Report) []faults.CoverageCell {
 	return lacking
 }
 
-// finished tells whether nothing has cut the campaign short.
+// finished reports whether nothing cut the search short.
 func (r *Report) finished() bool {
 	return r.Failure == nil && r.Nondeterministic == nil && !r.Interrupted
 }

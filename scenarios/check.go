@@ -23,42 +23,40 @@ import (
 // The variables that Check reads from the environment. They are not flags, because go test ./...
 // would hand those to every package.
 const (
+	// number of schedules, default 2000
 	schedulesVariable = "INTERLOCK_SCHEDULES" // how many schedules are run; 2000 unless set
-	// where chance comes from; taken from the test's name unless set
-	seedVariable     = "INTERLOCK_SEED"
+	seedVariable      = "INTERLOCK_SEED"      // seed; by default derived from the test's name
+	// one of StrategyNames, or exhaustive
 	strategyVariable = "INTERLOCK_STRATEGY" // one of StrategyNames, or exhaustive
-	// a counterexample's directory: it is replayed, and nothing else is done
+	// directory of a counterexample to replay instead of searching
 	replayVariable = "INTERLOCK_REPLAY"
 )
 
 const defaultSchedules = 2000
 
-// Check searches the schedules of a lock for one that breaks a property that it claims. It does in
-// a test what the command interlock check does: random schedules from a seed, on all processors, a
-// sample of them twice. The first that fails is shortened and written to a directory below
+// Check searches the schedules of a lock for one that violates a property that the lock claims, as
+// the command interlock check does: schedules drawn from a seed, on all processors, a sample of
+// them twice. The first schedule that fails is shrunk and written to a directory below
 // testdata/interlock, and the test fails with the decisive part of its timeline and the command
 // that replays it.
 //
-// What stands below testdata/interlock for the test, from earlier failures, is replayed before the
-// search. A schedule names steps, and one that cannot happen any more is skipped, so it goes on to
-// be a regression test when the lock has been mended.
+// Check first replays the counterexamples below testdata/interlock that earlier runs of the test
+// left. A schedule names steps, and a step that is no longer possible is skipped, so the schedule
+// remains a regression test after the lock is fixed.
 //
-// The environment variables INTERLOCK_SCHEDULES and INTERLOCK_SEED, a number or the word random,
-// set how many schedules are run and which; INTERLOCK_STRATEGY is how they are chosen, one of
-// [StrategyNames], or exhaustive for all that there are, see [Exhaustive]; INTERLOCK_REPLAY replays
-// the counterexample in a directory and does nothing else. With a random seed give go test the flag
-// -count=1, or it may answer from its cache.
+// Environment variables: INTERLOCK_SCHEDULES is the number of schedules; INTERLOCK_SEED a number or
+// the word random; INTERLOCK_STRATEGY one of [StrategyNames], or exhaustive for an [Exhaustive]
+// search; INTERLOCK_REPLAY the directory of a counterexample to replay instead of searching. With a
+// random seed, run go test with -count=1, because its cache does not know the seed.
 //
-// What the lock does not promise, because the scenario's bounds go beyond its own, is shortened
-// too, and fails the test only if it turns out to break the same within them.
+// A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
+// violates a property within the contract.
 //
-// Where nothing fails, but a check has reached its limits, or 5000 schedules or more have never
-// reached a goal of the lock that they could have reached, or where nobody has ever had the lock,
-// the test fails too: it says too little.
+// The test also fails if the search says too little: a check reached its limits, a sometimes
+// condition was not reached in 5000 schedules or more, or no process was ever granted the lock.
 //
-// go test -v shows how much was run, and which claims and faults have not come up.
-//
-// With the real client the test is skipped under the race detector; see [simzk.RaceDetector].
+// go test -v prints what was run, and which claims and faults were not exercised. With the real
+// client the test is skipped under the race detector; see [simzk.RaceDetector].
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
 	demandSound(t, &scenario)
@@ -130,8 +128,7 @@ func Check(t *testing.T, scenario Scenario) {
 	t.Log(summary(campaign, report))
 }
 
-// demandSound ends a test that makes no sense: the scenario is not valid, or it cannot run in this
-// program.
+// demandSound ends a test whose scenario is not valid or cannot run in this program.
 func demandSound(t testing.TB, scenario *Scenario) {
 	t.Helper()
 	if err := scenario.Validate(); err != nil {
@@ -144,9 +141,8 @@ func demandSound(t testing.TB, scenario *Scenario) {
 	}
 }
 
-// inTime returns a context that ends shortly before go test would end the test: what was found
-// until then would be lost with it. Of what a search leaves, shortening what it has found leaves
-// some in turn, for that to be written down.
+// inTime returns a context that ends shortly before go test ends the test, so that findings are not
+// lost. Shrinking leaves time for writing in the same way.
 func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 	deadline, ok := t.Deadline()
 	if !ok {
@@ -181,9 +177,8 @@ func search(t *testing.T, c *Campaign) *Report {
 	return exhaustive.Run(ctx, t)
 }
 
-// neverHad says why nobody has had the lock in any schedule of a search that has found nothing, by
-// what becomes of the first who asks for it where nothing disturbs him. It returns nothing if
-// somebody has.
+// neverHad says why no process was granted the lock in any schedule, by the outcome of an
+// undisturbed first attempt. It returns "" if a process was granted the lock.
 func neverHad(t *testing.T, c *Campaign, r *Report) string {
 	// A campaign counts whoever has it.
 	if r.Granted || r.Totals.Vacuity.Of(history.Linearizable) > 0 {
@@ -197,7 +192,7 @@ func neverHad(t *testing.T, c *Campaign, r *Report) string {
 	return "Lock never returns"
 }
 
-// summary says what a search that has found nothing has run, and what it has not put to the test.
+// summary says what a search without findings has run, and what it has not exercised.
 func summary(c *Campaign, r *Report) string {
 	if r.Exhaustive {
 		if r.Complete {
@@ -232,8 +227,7 @@ func summary(c *Campaign, r *Report) string {
 	return text + unsettled(r)
 }
 
-// unsettled says how many schedules ended before the processes had come to rest, and nothing if all
-// have.
+// unsettled says how many schedules ended with requests in flight. It returns "" if none did.
 func unsettled(r *Report) string {
 	if r.Unsettled == 0 {
 		return ""
@@ -242,7 +236,7 @@ func unsettled(r *Report) string {
 		"still under way", r.Unsettled)
 }
 
-// failWith writes down a schedule that has failed, in its short form, and ends the test.
+// failWith writes the shrunk form of a failed schedule and ends the test.
 func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexample,
 	corpus string,
 ) {
@@ -265,7 +259,7 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexam
 		directory, c.ReplayBy(directory))
 }
 
-// stepList says which decisions of a schedule are not the default policy's.
+// stepList lists the deviations of a schedule.
 func stepList(deviations []Deviation) string {
 	if len(deviations) == 0 {
 		return "with all decisions left to the default policy\n"
@@ -278,9 +272,8 @@ func stepList(deviations []Deviation) string {
 	return text.String()
 }
 
-// replayInTest replays a recorded schedule for the scenario's lock, twice, and fails the test if a
-// property breaks or the second run differs. It returns false if there are decisions in the
-// schedule and none of them could happen.
+// replayInTest replays a recorded schedule twice, and fails the test if a property is violated or
+// the runs differ. It returns false if the schedule has deviations and none of them was possible.
 func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	t.Helper()
 	recording, err := ReadRecording(path)

@@ -79,9 +79,9 @@ func pauseEnd(events []history.Event) time.Duration {
 	return events[len(events)-1].At
 }
 
-// Fails reports whether a run has violated a promise of the lock. It sorts the violations as reports
-// list them: panics, then violations within the contract, then those out of contract. The result
-// must be that of its runner's last run.
+// Fails reports whether a run has violated a promise of the lock. It sorts the violations as
+// reports list them: panics, then violations within the contract, then those out of contract. The
+// result must be that of its runner's last run.
 func (s *Scenario) Fails(r *Result) bool {
 	s.Lead(r, "")
 	return len(r.Violations) > 0 && !s.OutOfContract(r, r.Violations[0])

@@ -15,107 +15,104 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// An Exhaustive search goes through all schedules of a scenario, within what is said below, and
-// ends when it has seen them all or one breaks a property. It is a depth-first search by
-// re-execution, as in VeriSoft (Godefroid, "Model Checking for Programming Languages using
-// VeriSoft", POPL 1997): no state of a running lock can be saved, so the way to it is run again,
-// from the last [snapshot] where it is known what the lock does. Unlike VeriSoft it remembers the
-// keys of the states that it has seen, and goes no further where it meets one again.
+// An Exhaustive search runs all schedules of a scenario, within the limits below. It ends when none
+// is left or one violates a property.
+//
+// It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking for
+// Programming Languages using VeriSoft", POPL 1997): the state of a running lock cannot be saved,
+// so the path to it is executed again, from the last snapshot if the reactions of the processes are
+// cached. Unlike VeriSoft the search stores the keys of visited states and prunes a run that
+// reaches one again.
 //
 // # What is searched
 //
-// In every state the search tries all steps: every request that can be served, every message that
-// can be delivered, every gate of a critical section, every link that can be healed, and every
-// fault that the scenario's plan still allows. Time is the exception. It could pass at any moment
-// and in any portion; here it passes
+// In every state the search tries every step: each request that can be served, each message that
+// can be delivered, each gate of a critical section, each link that can be healed, and each fault
+// that the plan still allows. Time could pass at any moment and for any duration; in a search it
+// passes
 //
 //   - where nothing else can happen;
-//   - once a fault has struck, also where no message is under way that could arrive, nobody is on
-//     the way into its critical section, and an effect of the fault waits for time: a session is
-//     going to expire, or a client whose link is up to dial. So critical sections last for as long
-//     as one likes once a fault has struck, and messages take no time while their connection holds.
-//     A process's own timer is not such an effect: while another process is in its critical
-//     section, it fires only if a fault lets time pass. Slack lets a schedule deviate from this so
-//     many times;
-//   - in leaps to the next instant at which something happens: a transaction, a process's timer, a
-//     new step.
+//   - once a fault has struck, also where no message in flight can arrive, no process is about to
+//     enter its critical section, and an effect of the fault waits for time: a session is about to
+//     expire, or a client whose link is up to dial. So once a fault has struck, a critical section
+//     can last for any time, and messages take no time while their connection holds. The timer of a
+//     process is not such an effect: while another process is in its critical section, it fires
+//     only if a fault lets time pass. IdleTicks allows a number of ticks beyond this rule;
+//   - in jumps to the next instant at which something happens: a transaction, a timer of a process,
+//     or a new step.
 //
-// A process that does nothing for 100 hours of virtual time is taken to wait for ever.
+// A process that does nothing for 100 hours of virtual time counts as waiting for ever.
 //
-// What must happen once faults are over and the order is fair is judged at the end of each run,
-// where that is so in any case. With Fair it is judged from every state on. [Report.Reach] says of
-// each property how far a complete search has shown it.
+// Properties of the fair phase are judged at the end of each run, or from every state if
+// FairSuffixes is set. [Report.Reach] says for which schedules a complete search has shown a
+// property.
 //
 // # What is left out
 //
-// A step that brings a process an answer or an event and nothing else commutes with all that other
-// processes and the server do, unless what it lets the process say matters to what a property
-// remembers; see reduce. Unreduced switches this off, and the leaps.
+// A step that only brings a process a reply or an event commutes with all that the server and other
+// processes do, unless it lets the process do something that the state of a monitor depends on; see
+// [dfs.stubbornSet]. NoReduction switches this off, and time jumps.
 //
-// Two states are one if the system and the processes are in the same state and each property
-// remembers the same of the way. A property that cannot say what it remembers switches this off:
-// then all ways are told apart by all that was recorded.
+// Two states are merged if the ensemble and the processes are in the same state and each monitor
+// remembers the same. A claim without a monitor switches merging off: states are then distinguished
+// by all recorded events. The times in a znode's stat are in no key, so code that decides by them
+// needs NoReplayCache.
 //
-// The times in a node's stat are in no key, so that code which decides by them is searched whole
-// only with Live.
-//
-// Two states with equal keys are taken for one. With n states, two that differ share a key with a
+// States with equal keys are taken for equal. Among n states, two different ones share a key with a
 // probability of about n²/2^65: 3 in 100 million for a million states.
 type Exhaustive struct {
-	Scenario    Scenario
-	NoReduction bool
-	Symmetry    bool // processes are alike; see symmetric
-	// tell apart all pasts of processes' code, even those after which it does the same; see state
-	NoMerge bool
-	// run the processes' code in every run, even where it is known what it does
-	NoReplayCache bool
-	// try in every state that the fair phase begins, in which progress, starvation and livelock are
-	// judged
+	Scenario      Scenario
+	NoReduction   bool
+	Symmetry      bool // processes are interchangeable; see [dfs.symmetric]
+	NoMerge       bool // distinguish all local histories of processes; see [state]
+	NoReplayCache bool // run live processes in every run
+	// FairSuffixes begins the fair phase from every state, so that progress, starvation and
+	// livelock are judged there.
 	FairSuffixes bool
-	IdleTicks    int           // how often time may pass in a schedule where nothing waits for it
-	Schedules    int           // how many runs at most; 0 for no bound
-	Budget       time.Duration // for how long at most; 0 for no bound
-	// end, with the run under way, once so many states are stored; 0 for no bound
+	IdleTicks    int           // ticks allowed where nothing waits for time
+	Schedules    int           // maximum number of runs; 0 for no bound
+	Budget       time.Duration // maximum time; 0 for no bound
+	// States ends the search, after the run under way, when it has stored so many states; 0 for no
+	// bound.
 	States int
-	// end, with one of the next runs, once the program's heap and stacks hold so many bytes, as
-	// [DefaultMemoryLimit] returns; 0 for no bound
+	// MemoryLimit ends the search soon after heap and stacks hold so many bytes, as
+	// [DefaultMemoryLimit] returns; 0 for no bound.
 	MemoryLimit int64
 
-	// Deviations, if set, makes this a search of another sort, for where all schedules are too
-	// many: of all that deviate from the default policy at most so many times, first those that do
-	// once, then twice, and so on. Time may then pass at any moment, and nothing is left out: a
-	// policy goes by the order in which messages were sent, which no key tells.
+	// MaxDeviations, if set, searches all schedules with at most so many deviations from the
+	// default policy, in the order of their number. Time may pass at any moment, and nothing is
+	// left out, because the default policy goes by the order of messages, which is in no key.
 	MaxDeviations int
 
-	// Checkpoint, if set, is the file in which a search notes how far it is; see Resume.
+	// Checkpoint, if set, is the file to which the search writes its state; see
+	// [Exhaustive.Resume].
 	Checkpoint string
 
-	// Doubt is how many runs there are for one that is performed for real without a reason; 512
-	// unless set. See rehearsal.
+	// ValidationInterval sets how many runs there are for each one that is validated with live
+	// processes; default 512.
 	ValidationInterval int
 
-	// Each, if set, is told of every run, and a run that fails does not end the search. It must not
-	// keep the result.
+	// Each, if set, is called with every run, and a run that fails does not end the search. It must
+	// not keep the result.
 	Each func(*Result)
 
-	// Progress, if set, is told now and then how far the search is. It must not keep the report.
+	// Progress, if set, is called now and then with the report so far. It must not keep the report.
 	Progress func(*Report)
 
-	noSnapshots    bool // begin every run at the beginning, though a snapshot could be gone on from
-	storeAll       bool // store all states; see storage.go
-	jumpsOnly      bool // leave nothing out but the steps of a leap
-	fairEverywhere bool // with Fair, try it in all states; see explorer.unfair
+	noSnapshots    bool // execute every run from the start
+	storeAll       bool // store all states; see state_store.go
+	jumpsOnly      bool // reduce nothing but the steps of time jumps
+	fairEverywhere bool // begin the fair phase in every state without exception
 	program        string
 	fingerprint    TraceHash
 	resumed        *checkpoint
-	outOfContract  *Failure // of the checkpoint
+	outOfContract  *Failure // from the checkpoint
 }
 
-// Run searches until it has seen everything, has found something, a bound is reached or the context
-// ends. A schedule that is under way when the time is over, or the context ends, is abandoned and
-// counts nowhere. With a Checkpoint it writes down now and then how far it is, and once more when
-// it ends before it has seen everything; a search that has come to its end, or has found something,
-// removes the file.
+// Run searches until nothing is left, a violation is found, a bound is reached or the context ends.
+// A schedule under way at that time is cancelled and does not count. With a Checkpoint, Run writes
+// the file once a minute and when it ends early, and removes it when the search is complete or has
+// found a violation.
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
 	bounded, end := within(ctx, e.Budget)
@@ -172,9 +169,9 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	}
 }
 
-// merges tells whether states are known by what can be seen from outside. A checkpoint does not
-// hold what is needed for that. And where a fault that has struck can excuse what breaks later, it
-// must not be forgotten.
+// merges reports whether states are merged by what is visible from outside. A checkpoint cannot
+// store what that needs. States are not merged either where a fault that has struck can put later
+// violations out of contract.
 func (e *Exhaustive) merges() bool {
 	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
 		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) ||
@@ -185,8 +182,7 @@ func (e *Exhaustive) merges() bool {
 		len(history.Unmonitored(e.properties())) == 0
 }
 
-// next moves on to what is to be tried next, and tells whether the search ends. If its time is next
-// the next run is abandoned.
+// next moves the search to the next run and reports whether the search ends.
 func (e *Exhaustive) next(x *dfs, r *Report) bool {
 	left := false
 	switch {
@@ -216,7 +212,7 @@ func (e *Exhaustive) next(x *dfs, r *Report) bool {
 	return true
 }
 
-// scope says what a search that has come to its end has gone through.
+// scope says what a complete search has covered.
 func (e *Exhaustive) scope() string {
 	faults := "without faults"
 	if plan := e.Scenario.Faults.String(); plan != "none" {
@@ -250,27 +246,27 @@ func (e *Exhaustive) scope() string {
 	return text
 }
 
-// An dfs is the strategy of an exhaustive search: it follows the way to the state where it wants to
-// do something new, and from there always takes the first of the steps that it has to try.
+// A dfs is the strategy of an exhaustive search: it follows its path to the frame where steps are
+// left to be tried, and from there takes the first step of each new frame.
 type dfs struct {
 	search   *Exhaustive
 	loop     *loop
-	bound    int      // how many deviations a schedule may have; 0 for any number
-	seen     stateSet // where pasts are told apart
-	states   states   // where they are not
+	bound    int      // maximum number of deviations of a schedule; 0 for any
+	seen     stateSet // visited states, if local histories are distinguished
+	states   states   // visited states, if they are merged
 	path     []frame
-	events   int // in the log before the step that was chosen last
+	events   int // length of the log before the last chosen step
 	jump     timeJump
-	diverged bool // a run did not go the way that an earlier one went
+	diverged bool // a run did not follow the path
 	memory   memoryGauge
 
-	monitor    *history.Monitor // of what the lock claims
-	unknown    bool             // a claim is none that the monitor knows
+	monitor    *history.Monitor // of the claims of the lock
+	unknown    bool             // a claim has no monitor
 	savepoint  savepoint
-	rolledBack []uint64 // keys of the states that an abandoned run was the first to come to
+	rolledBack []uint64 // keys that a cancelled run had added
 
 	transitions   int
-	freeSnapshots []*snapshot // whose memory nobody uses
+	freeSnapshots []*snapshot // whose memory can be reused
 
 	*validatedRunner // nil in a live search
 }
@@ -288,29 +284,30 @@ func (x *dfs) run(ctx context.Context, runner *Runner, scenario *Scenario) *Resu
 	return x.validatedRunner.run(ctx, runner, x, from)
 }
 
-// A frame is a state on the way, and what is to be tried there.
+// A frame is a state on the path, and the steps to be tried there.
 type frame struct {
 	key         uint64
-	visit       uint64    // see explorer.visit
-	step        Step      // that the way takes
-	defaultStep Step      // that the default policy takes
-	rest        []Step    // to be tried yet
-	deferred    []Step    // to be tried too if the step turns out to be visible; see reduce
-	idleTicks   int       // how often time has passed on the way for which nothing waited
-	deviations  int       // how often the way has deviated from the default policy before
-	wasteful    bool      // if it passes here, nothing waits for it
-	heals       bool      // the step mends a link; see explorer.mends
-	state       *state    // nil if pasts are told apart
-	stored      bool      // the state is; see storage.go
-	unstored    int       // how many states in a row, this one the last, are not stored
-	snapshot    *snapshot // nil if there is none of the state
+	visit       uint64 // see [dfs.visitKey]
+	step        Step   // that the path takes
+	defaultStep Step   // that the default policy takes
+	rest        []Step // to be tried
+	// to be tried if the step turns out to be visible; see [dfs.stubbornSet]
+	deferred   []Step
+	idleTicks  int       // idle ticks on the path so far
+	deviations int       // deviations on the path so far
+	wasteful   bool      // a tick here would be an idle one
+	heals      bool      // the step heals a link; see [dfs.heals]
+	state      *state    // nil if states are not merged
+	stored     bool      // the state is stored; see state_store.go
+	unstored   int       // how many frames in a row, up to this one, are not stored
+	snapshot   *snapshot // of the state, or nil
 }
 
 // join begins a run.
 func (x *dfs) join(l *loop) { x.loop, x.events, x.diverged, x.jump.active = l, 0, false, false }
 
-// settled returns the steps of the path but for the last: none needs a choice where processes do
-// what the cache knows.
+// settled returns the steps of the path up to its last frame. The strategy has nothing to choose
+// there, because the cache knows how processes react.
 func (x *dfs) settled(steps int) (step Step, deviates, ok bool) {
 	if x.validatedRunner == nil || steps >= len(x.path)-1 {
 		return step, false, false
@@ -319,7 +316,7 @@ func (x *dfs) settled(steps int) (step Step, deviates, ok bool) {
 	return f.step, f.step != f.defaultStep, true
 }
 
-// Choose follows the way, and then goes on to what has not been seen yet.
+// Choose follows the path, and then explores what is new.
 func (x *dfs) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	events := x.events
 	x.events = x.loop.log.Len()
@@ -353,7 +350,7 @@ func (x *dfs) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	return x.take(index, enabled)
 }
 
-// properties returns those claims of the lock that are decided by the events of a run.
+// properties returns the claims that the events of a run decide.
 func (e *Exhaustive) properties() []history.Property {
 	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims),
 		func(p history.Property) bool { return p == NoPanic || p == NoGoroutineLeak })
@@ -364,9 +361,9 @@ func (e *Exhaustive) newMonitor() *history.Monitor {
 	return history.NewMonitor(e.properties(), e.Scenario.Subject.limits())
 }
 
-// visitKey returns the key by which the search recognizes the state that it has reached. What is
-// tried in a state may depend on the step that led there, and on which processes are untouched.
-// Which continuations break a property depends on what the property remembers of the way.
+// visitKey returns the key of the state for the search. Besides the state it covers the last step
+// and the untouched processes, because the steps to try may depend on them, and the state of the
+// monitors, because the continuations that violate a property depend on that.
 func (x *dfs) visitKey(key uint64) uint64 {
 	x.monitor.Observe(x.loop.log.Events())
 	if mutated != withoutMonitorState {
@@ -381,8 +378,8 @@ func (x *dfs) visitKey(key uint64) uint64 {
 	return key
 }
 
-// ended reports whether a process will never do anything again, nor be told anything, and nothing
-// that it has asked for is under way.
+// ended reports whether a process will neither act nor be told anything again, and has no request
+// in flight.
 func (x *dfs) ended(number int32) bool {
 	p := x.loop.processes[number-1]
 	if mutated == holdersOnly {
@@ -394,7 +391,7 @@ func (x *dfs) ended(number int32) bool {
 	return p.link.Unserved() == 0 && x.loop.cluster.Converged()
 }
 
-// follow takes the step that the way takes.
+// follow takes the step of the path.
 func (x *dfs) follow(index int, enabled []EnabledStep) int {
 	b := &x.path[index]
 	if b.key != 0 && b.key != x.loop.lastKey() {
@@ -404,7 +401,7 @@ func (x *dfs) follow(index int, enabled []EnabledStep) int {
 	return x.take(index, enabled)
 }
 
-// take returns the index of the step that the way takes at its index-th state.
+// take returns the index of the step of the frame.
 func (x *dfs) take(index int, enabled []EnabledStep) int {
 	step := x.path[index].step
 	if step.Kind == Fair {
@@ -425,9 +422,8 @@ func (x *dfs) take(index int, enabled []EnabledStep) int {
 	return prune
 }
 
-// observeStep looks at what the step before has done, of which the events from the given one on
-// tell. If it was taken to be of no interest to others and is not, those steps have to be tried as
-// well that were to be left out.
+// observeStep looks at the events of the last step. If the step was assumed to be invisible and is
+// not, its deferred steps have to be tried too.
 func (x *dfs) observeStep(from int) {
 	if len(x.path) == 0 {
 		return
@@ -446,8 +442,7 @@ func (x *dfs) observeStep(from int) {
 	}
 }
 
-// backtrack goes back to the last state where something is left to be tried, and returns false if
-// there is none.
+// backtrack returns to the last frame with a step to try. It returns false if there is none.
 func (x *dfs) backtrack() bool {
 	for n := len(x.path); n > 0; n-- {
 		if b := &x.path[n-1]; len(b.rest) > 0 {
@@ -459,7 +454,7 @@ func (x *dfs) backtrack() bool {
 	return false
 }
 
-// account puts a run into the report.
+// account adds a run to the report.
 func (x *dfs) account(r *Report, result *Result) {
 	if !result.Pruned {
 		x.observeStep(x.events)
@@ -513,7 +508,7 @@ func (x *dfs) account(r *Report, result *Result) {
 	}
 }
 
-// open counts the steps that are left to be tried on the way.
+// open counts the steps of the path that are left to be tried.
 func (x *dfs) open() (steps int) {
 	for i := range x.path {
 		steps += len(x.path[i].rest)
@@ -521,8 +516,7 @@ func (x *dfs) open() (steps int) {
 	return steps
 }
 
-// raiseBound begins to search schedules with one more deviation, and returns false if there are to
-// be no more.
+// raiseBound allows one more deviation. It returns false if the maximum is reached.
 func (x *dfs) raiseBound() bool {
 	if x.bound >= x.search.MaxDeviations {
 		return false
@@ -532,7 +526,7 @@ func (x *dfs) raiseBound() bool {
 	return true
 }
 
-// deviations counts how often the way has deviated from the default policy.
+// deviations counts the deviations of the path.
 func (x *dfs) deviations() int {
 	if len(x.path) == 0 {
 		return 0
@@ -544,7 +538,7 @@ func (x *dfs) deviations() int {
 	return b.deviations
 }
 
-// withinBound returns what is to be tried in a state where the number of deviations is bounded.
+// withinBound returns the steps to try where the number of deviations is bounded.
 func (x *dfs) withinBound(enabled []EnabledStep, defaultIndex int) frame {
 	b := frame{step: enabled[defaultIndex].Step}
 	if x.deviations() == x.bound {
@@ -558,7 +552,7 @@ func (x *dfs) withinBound(enabled []EnabledStep, defaultIndex int) frame {
 	return b
 }
 
-// newFrame returns what is to be tried in a state, the default policy's step first and faults last.
+// newFrame returns the steps to try in a state: the default policy's first, faults last.
 func (x *dfs) newFrame(enabled []EnabledStep, defaultIndex int) frame {
 	if x.bound > 0 {
 		return x.withinBound(enabled, defaultIndex)
@@ -597,7 +591,7 @@ func (x *dfs) newFrame(enabled []EnabledStep, defaultIndex int) frame {
 	return frame{step: all[0], rest: all[1:], wasteful: idle}
 }
 
-// idleTicks counts the ticks on the way for which nothing waited.
+// idleTicks counts the idle ticks of the path.
 func (x *dfs) idleTicks() int {
 	if len(x.path) == 0 {
 		return 0
@@ -609,10 +603,10 @@ func (x *dfs) idleTicks() int {
 	return b.idleTicks
 }
 
-// visible reports whether a step that the way takes has done, with the events from the given one
-// on, something that could break a property if others moved first. Then the step is not enough in a
-// state: the steps of others are tried before it too. What the ensemble still does in the name of a
-// process whose request waits for an answer may come before or after all that the process does.
+// visible reports whether the last step, whose events start at the given index, did something that
+// could violate a property if others had moved first. Then the stubborn set must hold the steps of
+// others too. What the ensemble still does for a process whose request waits for a reply may come
+// before or after everything that the process does.
 func (x *dfs) visible(step Step, from int) bool {
 	events := x.loop.log.Events()
 	x.monitor.Observe(events)

@@ -185,6 +185,8 @@ type outcome struct {
 	report              *scenarios.Report
 }
 
+// search runs the campaign, or the exhaustive search that the environment asks for, as long as
+// there is time.
 func search(t *testing.T, e scenarios.Exhaustive) outcome {
 	t.Helper()
 	o := outcome{histories: make(map[string]bool), verdicts: make(map[string]bool)}

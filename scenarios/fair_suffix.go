@@ -1,18 +1,17 @@
 package scenarios
 
 // fairEvery is how many schedules of a campaign there are for one in which the fair phase begins
-// early. Without these, nearly all processes have finished when it begins, and little is left of
-// what must happen in the end.
+// early. Without these, nearly all processes have finished by then, and little is left that
+// liveness could be judged by.
 const fairEvery = 16
 
-// A fairSuffix follows another strategy up to a decision, where it lets the fair phase begin.
+// A fairSuffix follows another strategy up to a decision, where it begins the fair phase.
 type fairSuffix struct {
 	Strategy
 	from int
 }
 
-// Choose returns what the other strategy chooses, and from the decision on that the fair phase
-// begins.
+// Choose returns the choice of the other strategy, and begins the fair phase at the decision.
 func (f *fairSuffix) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index >= f.from {
 		return beginFair
@@ -20,8 +19,8 @@ func (f *fairSuffix) Choose(index int, enabled []EnabledStep, defaultIndex int) 
 	return f.Strategy.Choose(index, enabled, defaultIndex)
 }
 
-// withFairSuffix lets the fair phase begin early in some schedules, at a decision that is drawn
-// from the campaign's seed. Runs with faults have more decisions than the profile tells of.
+// withFairSuffix begins the fair phase early in some schedules, at a decision drawn from the seed.
+// The range is twice the profile's length, because runs with faults are longer than the profile.
 func (c *Campaign) withFairSuffix(s Strategy, schedule int) Strategy {
 	if schedule%fairEvery != fairEvery-1 {
 		return s

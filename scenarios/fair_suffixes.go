@@ -18,17 +18,16 @@ import "slices"
 // not. So the fair phase begins with an order of the messages under way that depends on the state
 // alone; see beFair.
 
-// fairScope says of a search what was done for its Fair.
+// fairScope is what FairSuffixes adds to the scope of a search.
 const fairScope = ", with the fair phase begun in every state"
 
-// tryFairSuffix tells whether it has to be tried in the state to which the way has come that the
-// fair phase begins.
+// tryFairSuffix reports whether the search has to begin the fair phase in the current state.
 //
-// It need not be where the default policy has led from a state in which it was tried. The run that
-// was fair from there on has come through this state, and all that is judged from now on was judged
-// in it, with what happened in between: whoever has queued had its place then or has taken it
-// since, and no place is lost any more. The default policy does otherwise once the order is fair
-// with servers that nobody needs: it lets them be.
+// It has not where the default policy has led from a state in which it did. The run that was fair
+// from there has passed through this state, and everything that is judged from here was judged in
+// that run: a process that has queued had its place then or has taken it since, and no place is
+// lost any more. Servers that no leader needs are an exception, because in the fair phase the
+// default policy does not heal them.
 func (x *dfs) tryFairSuffix() bool {
 	if x.bound > 0 && x.deviations() == x.bound {
 		return false

@@ -4,7 +4,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// FaultCoverage counts the faults that have struck, by kind and by what the process was doing.
+// FaultCoverage counts the faults that struck, by kind and by phase of the process.
 type FaultCoverage [faults.Kinds][faults.Phases]int
 
 // Add adds the counts of other.
@@ -16,7 +16,7 @@ func (l *FaultCoverage) Add(other *FaultCoverage) {
 	}
 }
 
-// Total returns how many faults of the kind have struck.
+// Total returns how many faults of the kind struck.
 func (l *FaultCoverage) Total(kind faults.Kind) int {
 	total := 0
 	for _, count := range l[kind] {
@@ -25,8 +25,8 @@ func (l *FaultCoverage) Total(kind faults.Kind) int {
 	return total
 }
 
-// TargetCoverage counts the faults that have struck a target that the plan names, in the order of
-// the plan.
+// TargetCoverage counts the faults that struck a target named in the plan, in the order of the
+// plan.
 type TargetCoverage [faults.TargetedFaultsMax]int
 
 // Add adds the counts of other.

@@ -1,23 +1,23 @@
 package scenarios
 
-// faultSampler decides in a schedule when a fault strikes and when time passes, for strategies that
-// order the steps of threads and have nothing to say of either. It does so as a random walk would,
-// with faultSampler that are drawn anew for each schedule; see [Random].
+// A faultSampler decides when a fault strikes and when time passes, for strategies that only order
+// the steps of threads. It samples as a random walk does, with probabilities drawn for each
+// schedule; see [Random].
 type faultSampler struct {
 	*Random
 	buffer []int
 }
 
-// threadsExpected is for how many threads there is room from the beginning.
+// threadsExpected is the initial capacity for threads.
 const threadsExpected = 5
 
-// newFaultSampler returns the chances that belong to the seed and the schedule's number.
+// newFaultSampler returns the sampler of a seed and a schedule's number.
 func newFaultSampler(seed uint64, schedule int) faultSampler {
 	return faultSampler{Random: NewRandom(seed, schedule), buffer: make([]int, 0, threadsExpected)}
 }
 
-// sample returns the index of a fault, or of the tick, if it is the turn of either now; and the
-// tick where nothing else can happen but faults.
+// sample returns the index of a fault or of the tick if one of them is drawn, and the tick where
+// only faults are possible besides.
 func (c *faultSampler) sample(enabled []EnabledStep, defaultIndex int) (index int, ok bool) {
 	first, tick, total := len(enabled), -1, uint64(0)
 	for i := range enabled {

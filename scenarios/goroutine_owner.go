@@ -11,17 +11,16 @@ import (
 	"sync/atomic"
 )
 
-// Owners tell which process a goroutine belongs to that a run has left behind. They are profiler
-// labels, which a goroutine inherits from the one that starts it. A goroutine that a timer or the
-// end of a context starts has none, so its process is not known.
+// owners record which process a leaked goroutine belongs to. They are profiler labels, which a
+// goroutine inherits from the one that starts it. A goroutine started by a timer or by the end of a
+// context has none, so its process is unknown.
 //
-// Only a run in which a process has crashed needs them. The goroutines of that process end at their
-// next call to the client, so others of the same process may wait for them for good, and that is no
-// leak.
+// Only a run with a crashed process needs owners. The goroutines of such a process end at their
+// next call to the client, so other goroutines of the process may wait for them for ever. That is
+// no leak.
 type owners struct {
-	// differs between all runs of the program that have left goroutines behind
-	run    string
-	labels []context.Context // by the number of the process
+	run    string            // unique among the runs of the program that left goroutines behind
+	labels []context.Context // by number of the process
 }
 
 const (
@@ -31,10 +30,10 @@ const (
 
 var runsLabelled atomic.Int64
 
-// adopt makes the calling goroutine, and all that it will start, the process's.
+// adopt makes the calling goroutine, and all that it starts, goroutines of the process.
 func (o *owners) adopt(process int) { pprof.SetGoroutineLabels(o.labels[process]) }
 
-// prepare makes the labels of that many processes.
+// prepare makes labels for the given number of processes.
 func (o *owners) prepare(processes int) {
 	if o.run == "" {
 		o.run = strconv.FormatInt(runsLabelled.Add(1), 10)
@@ -45,8 +44,8 @@ func (o *owners) prepare(processes int) {
 	}
 }
 
-// left says where goroutines stand that processes have left behind for which judged returns true.
-// It is empty if there are none.
+// left describes where leaked goroutines are blocked, of processes for which judged returns true.
+// It returns "" if there are none.
 func (o *owners) left(judged func(process int) bool) string {
 	var profile bytes.Buffer
 	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// leakedGoroutines says where the goroutines stand that a run has left behind. They are those of
-// the newest bubble that has no loop any more. Goroutine numbers and addresses are left out: they
-// differ from run to run.
+// leakedGoroutines describes where the goroutines that a run left behind are blocked. They are
+// those of the newest bubble without a loop. Goroutine numbers and addresses are omitted, because
+// they differ between runs.
 func leakedGoroutines() string {
 	dump := allStacks()
 	stacks := make(map[int][]string)
@@ -54,11 +54,11 @@ func allStacks() string {
 	}
 }
 
-// stacksMax is how many bytes of stacks are looked at.
+// stacksMax bounds the size of the stacks in bytes.
 const stacksMax = 64 << 20
 
-// standing names the innermost function of a stack that belongs neither to the runtime nor to the
-// simulator. A frame matches the expression, whose groups are the function and the line.
+// standing names the innermost function on a stack that belongs neither to the runtime nor to the
+// simulator. The expression matches a frame; its groups are the function and the line.
 func standing(frames *regexp.Regexp, stack string) string {
 	for _, frame := range frames.FindAllStringSubmatch(stack, -1) {
 		if !ofRuntime(frame[1]) {
@@ -69,11 +69,11 @@ func standing(frames *regexp.Regexp, stack string) string {
 	return ""
 }
 
-// simulator is how the names of the functions of package simzk begin.
+// simulator is the prefix of functions of package simzk.
 const simulator = "github.com/interlock-sim/interlock/simzk."
 
-// ofRuntime tells whether a function belongs to the runtime, or to what stands between it and those
-// who wait.
+// ofRuntime reports whether a function belongs to the runtime, or to the code between the runtime
+// and a blocked caller.
 func ofRuntime(function string) bool {
 	for _, prefix := range []string{"runtime.", "time.", "sync.", "internal/", simulator} {
 		if strings.HasPrefix(function, prefix) {

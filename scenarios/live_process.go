@@ -9,22 +9,23 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// An liveProcess is the code of one process that runs by itself, in a bubble of its own, through a
-// past. When it has come to one it waits to be told how to go on, and no time passes: whoever waits
-// for something from outside of a bubble keeps its clock from going on. So a past that follows on
-// the one to which the code has come costs no more than what comes last.
+// A liveProcess runs the code of one process alone, in a bubble of its own, through a local
+// history. Between two orders no time passes in the bubble, because a goroutine that waits for
+// something outside of a bubble keeps its clock from advancing. So a local history whose parent was
+// reached last costs only its last inputs.
 type liveProcess struct {
-	at       *localHistory // to which it has come
+	at       *localHistory // the local history that it has reached
 	isolated *isolatedProcess
-	orders   chan func(*isolatedProcess) // what is to be done next in the bubble; closed at the end
-	done     chan struct{}               // receives when that has been done
-	ended    chan bool                   // receives at the end whether a goroutine is left
-	orphan   bool                        // the goroutines are to be left to themselves at the end
-	judged   bool                        // it matters at the end whether a goroutine is left
+	// what to do next in the bubble; closed at the end
+	orders chan func(*isolatedProcess)
+	done   chan struct{} // receives when an order has been carried out
+	ended  chan bool     // receives at the end whether a goroutine is left
+	orphan bool          // leave the goroutines to themselves at the end
+	judged bool          // whether a goroutine is left at the end matters
 }
 
-// liveBefore returns an enactment that has liveBefore so far that the next past can be lived
-// through: to its parent, or if it has none, to the beginning.
+// liveBefore returns a live process from which the next local history can be executed: at the
+// parent, or, without a parent, at the start.
 func (t *replayCache) liveBefore(parent, next *localHistory) *liveProcess {
 	if parent == nil {
 		t.discard(next.initial.number)
@@ -37,8 +38,8 @@ func (t *replayCache) liveBefore(parent, next *localHistory) *liveProcess {
 	return t.restart(parent)
 }
 
-// liveAt returns an enactment that has come to the past, and after which no more time has passed
-// than what is foreseen.
+// liveAt returns a live process that has reached the local history, and for which no more time has
+// passed than predicted.
 func (t *replayCache) liveAt(p *localHistory) *liveProcess {
 	if e := t.liveProcesses[p.initial.number]; e != nil && e.at == p {
 		return e
@@ -46,6 +47,7 @@ func (t *replayCache) liveAt(p *localHistory) *liveProcess {
 	return t.restart(p)
 }
 
+// restart executes the local history from the start.
 func (t *replayCache) restart(p *localHistory) *liveProcess {
 	t.discard(p.initial.number)
 	e := t.begin(p.initial)
@@ -61,7 +63,7 @@ func (t *replayCache) restart(p *localHistory) *liveProcess {
 	return e
 }
 
-// begin lets a process begin.
+// begin starts a live process.
 func (t *replayCache) begin(begins *initialState) *liveProcess {
 	e := &liveProcess{
 		orders: make(chan func(*isolatedProcess)), done: make(chan struct{}),
@@ -102,20 +104,20 @@ func (e *liveProcess) run(t *replayCache, l *loop, begins *initialState) {
 	finished = true
 }
 
-// do does something in the bubble.
+// do carries out an order in the bubble.
 func (e *liveProcess) do(order func(*isolatedProcess)) {
 	e.orders <- order
 	<-e.done
 }
 
-// end ends an enactment, and tells whether a goroutine is left. It can leave all of them to
-// themselves then, and not make them end.
+// end ends a live process, and reports whether a goroutine is left. Goroutines may be left to
+// themselves instead of being made to end.
 func (t *replayCache) end(e *liveProcess, abandon bool) (left bool) {
 	e.orphan, e.judged = abandon, true
 	return t.finish(e)
 }
 
-// finish ends an enactment.
+// finish ends a live process.
 func (t *replayCache) finish(e *liveProcess) (left bool) {
 	close(e.orders)
 	left = <-e.ended
@@ -127,29 +129,29 @@ func (t *replayCache) finish(e *liveProcess) (left bool) {
 	return left
 }
 
-// discard ends the enactment of a process, if there is one.
+// discard ends the live process of a number, if there is one.
 func (t *replayCache) discard(number int) {
 	if e := t.liveProcesses[number]; e != nil {
 		t.finish(e)
 	}
 }
 
-// close ends all enactments.
+// close ends all live processes.
 func (t *replayCache) close() {
 	for number := range t.liveProcesses {
 		t.discard(number)
 	}
 }
 
-// A isolatedProcess is a process that runs by itself.
+// An isolatedProcess is a process that runs alone.
 type isolatedProcess struct {
 	loop    *loop
 	process *process
 	client  *simzk.IsolatedClient
-	elapsed time.Duration // since something has last reached the process
+	elapsed time.Duration // time since the last input
 }
 
-// isolate lets a process of a loop that is not run begin.
+// isolate starts a process of a loop that is not run.
 func (l *loop) isolate(begins *initialState) *isolatedProcess {
 	for len(l.processes) < begins.number {
 		l.newcomer(begins.cycles)
@@ -164,7 +166,7 @@ func (l *loop) isolate(begins *initialState) *isolatedProcess {
 	return s
 }
 
-// apply lets the process live through a past that follows on what it has lived through.
+// apply feeds the process the inputs of a local history that follows its own.
 func (s *isolatedProcess) apply(p *localHistory) {
 	time.Sleep(p.after - s.elapsed)
 	s.elapsed = 0
@@ -188,7 +190,7 @@ func (s *isolatedProcess) apply(p *localHistory) {
 	synctest.Wait()
 }
 
-// reaction returns what the process has done since the last time.
+// reaction returns what the process has done since the last call.
 func (s *isolatedProcess) reaction() reaction {
 	process := s.process
 	calls, kept, closed := s.client.Reaction()
@@ -205,7 +207,7 @@ func (s *isolatedProcess) reaction() reaction {
 	return r
 }
 
-// loses tells whether the process's hold tells that it is lost, and the process was not told yet.
+// loses reports whether the hold reports a loss that the process has not been told.
 func (s *isolatedProcess) loses() bool {
 	if s.process.hold == nil || s.process.lost {
 		return false
@@ -218,8 +220,8 @@ func (s *isolatedProcess) loses() bool {
 	}
 }
 
-// predictTimers notes what the process will do by itself within that time after the past to which
-// it has come.
+// predictTimers stores what the process does by itself within that time after the local history
+// that it has reached.
 func (s *isolatedProcess) predictTimers(p *localHistory, within time.Duration) {
 	began := time.Now().Add(-s.elapsed)
 	activity := s.loop.cluster.Activity()

@@ -13,54 +13,54 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A loop is one run inside its bubble: it asks the strategy for a step, performs it, waits until
-// every process is blocked again, and goes on until the processes have finished.
+// A loop executes one run inside its bubble: it asks the strategy for a step, performs it, waits
+// until every process is blocked, and repeats that until the processes have finished.
 //
-// At most one stimulus is in flight at a time, so the Go scheduler has nothing to decide. Time is
-// the exception: when it passes, timers of several processes may fire at once. What they then do is
-// put into a canonical order.
+// At most one input is in flight at a time, so the Go scheduler has nothing to decide. Time is the
+// exception: when it passes, timers of several processes may fire at once. The loop puts what they
+// do into a canonical order.
 type loop struct {
 	result    *Result
 	log       *history.Log
 	strategy  Strategy
 	cluster   *simzk.Cluster
 	processes []*process
-	space     []process    // of those that there are from the beginning
+	space     []process    // the processes that exist from the start
 	register  register     // the protected resource of the run
 	plan      *faults.Plan // of the scenario
-	budget    faults.Plan  // what is left of it
-	planLimit *planLimit   // nil but for shrinking
+	budget    faults.Plan  // what the plan still allows
+	planLimit *planLimit   // nil unless shrinking
 	bounds    faults.Severity
-	allowed   [faults.Kinds]bool // by the budget, in whatever phase
-	faultless bool               // nothing is left of the budget
+	allowed   [faults.Kinds]bool // by the budget, in any phase
+	faultless bool               // the budget is empty
 	budgetKey uint64
 	enabled   []EnabledStep
 	scratch   []EnabledStep
-	ctx       context.Context // the run is abandoned when it ends
+	ctx       context.Context // the run is cancelled when it ends
 	cancel    context.CancelFunc
-	noKeys    bool // nobody asks for the state keys
-	jumps     bool // the last idle tick leaps
+	noKeys    bool // state keys are not needed
+	jumps     bool // the last idle tick is a time jump
 
 	executor executor
 	live     liveExecutor
 	begun    bool
-	searched bool // by a strategy that knows the state: see stateAware
+	searched bool // the strategy is a [stateAware] one
 
-	struck       bool // by a fault
+	struck       bool // a fault has struck
 	linkFaults   bool // faults can strike single links
-	fair         bool // the liveness phase has begun
+	fair         bool // the fair phase has begun
 	fairFrom     time.Duration
-	fairStep     int  // how many steps there were before
-	fairStepsMax int  // how many there may be after
+	fairStep     int  // number of steps before it
+	fairStepsMax int  // bound on the steps in it
 	settling     bool // all processes have finished
 	settleFrom   time.Duration
 	idleTicks    int
 	steps        int
-	progress     *atomic.Int64 // see watchdog
+	progress     *atomic.Int64 // see [watchdog]
 }
 
-// reset makes the loop one for another run, in the memory of the run before, of which nothing may
-// be left.
+// reset prepares the loop for another run, and reuses the memory of the last one, whose goroutines
+// must have ended.
 func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cluster, processes, space, enabled, scratch, turns, above := l.cluster, l.processes[:0],
@@ -109,7 +109,7 @@ func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	}
 }
 
-// prepare gives a process what it has of its own.
+// prepare initializes a process.
 func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 	*p = process{
 		Process: Process{
@@ -122,7 +122,7 @@ func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
 	p.pending = p.space[:0]
 }
 
-// own lets the processes' goroutines tell whose they are.
+// own labels the goroutines of the processes with their owners.
 func (l *loop) own(o *owners) {
 	o.prepare(len(l.processes))
 	for _, p := range l.processes {
@@ -130,13 +130,13 @@ func (l *loop) own(o *owners) {
 	}
 }
 
-// replace lets another process take the place of one that has crashed, for the attempts that are
-// left to it. It is one more process, with the next number.
+// replace starts a process in the place of one that has crashed, for its remaining attempts. The
+// new process gets the next number.
 func (l *loop) replace(crashed *process) {
 	l.executor.begin(l.newcomer(max(1, crashed.cycles-int(crashed.attempt))))
 }
 
-// newcomer adds a process in the middle of the run.
+// newcomer adds a process to the run under way.
 func (l *loop) newcomer(cycles int) *process {
 	conn, first := l.cluster.Join(), l.processes[0]
 	p := new(process)
@@ -151,8 +151,8 @@ func (l *loop) newcomer(cycles int) *process {
 	return p
 }
 
-// run performs the whole run, unless it is abandoned. The strategy may panic to end it early; the
-// processes are torn down all the same.
+// run executes the whole run unless it is cancelled. If the strategy panics, the processes are torn
+// down all the same.
 func (l *loop) run() {
 	ended := false
 	defer func() { l.tearDown(ended) }()
@@ -199,7 +199,7 @@ func (l *loop) run() {
 	ended = !l.result.Pruned
 }
 
-// begin lets all processes begin.
+// begin starts all processes.
 func (l *loop) begin() {
 	l.begun = true
 	for _, p := range l.processes {
@@ -208,7 +208,7 @@ func (l *loop) begin() {
 	l.observe()
 }
 
-// take performs a step and lets every process do what it does upon that.
+// take performs a step and lets every process react to it.
 func (l *loop) take(step Step, deviates bool) {
 	if deviates {
 		l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
@@ -222,13 +222,12 @@ func (l *loop) take(step Step, deviates bool) {
 	}
 }
 
-// decided tells whether the rest of the run is one of a search, in which nobody chooses any more
-// nor asks what state it is in.
+// decided reports whether the rest of the run has no decisions and nobody asks for its state keys.
 func (l *loop) decided() bool { return l.fair && l.searched }
 
-// unnoticed tells whether a step that has been performed has reached no process: a request was
-// served, and the server has not hung up upon it, or a client's link was healed. When a server is
-// healed there may be an election, which ends connections.
+// unnoticed reports whether the step reached no process: the server served a request without
+// closing the connection, or a client's link was healed. Healing a server may cause an election,
+// which closes connections.
 func (l *loop) unnoticed(step Step) bool {
 	_, onServer := step.server()
 	switch {
@@ -241,11 +240,10 @@ func (l *loop) unnoticed(step Step) bool {
 	return link.Connected() || link.Crashed()
 }
 
-// settle waits until every process has reacted to what has reached it. The cluster asks for it
-// through its configuration, which is made before the executor is chosen.
+// settle waits until every process has reacted to what reached it. The cluster calls it too.
 func (l *loop) settle() { l.executor.settle() }
 
-// observe waits until every process is blocked and takes note of what they have done.
+// observe waits until every process is blocked, and logs what they did.
 func (l *loop) observe() {
 	l.settle()
 	l.progress.Add(1)
@@ -280,7 +278,7 @@ func (l *loop) observe() {
 	}
 }
 
-// over tells whether the run has ended, and moves it from one part to the next.
+// over reports whether the run has ended, and moves the run from one part to the next.
 func (l *loop) over() bool {
 	now := l.cluster.Now()
 	if !l.settling && l.allDone() {
@@ -303,7 +301,7 @@ func (l *loop) over() bool {
 	return false
 }
 
-// exhausted reports whether the run has reached a bound of its last part, by time or by steps.
+// exhausted reports whether the last part of the run has reached its bound of time or steps.
 func (l *loop) exhausted(now time.Duration) bool {
 	if l.settling {
 		return now-l.settleFrom > settleBound || l.fair && l.steps-l.fairStep > l.fairStepsMax
@@ -311,9 +309,9 @@ func (l *loop) exhausted(now time.Duration) bool {
 	return l.fair && (now-l.fairFrom > fairPhaseMax || l.steps-l.fairStep > l.fairStepsMax)
 }
 
-// beginFairPhase lets the liveness phase begin: from now on no fault strikes, and the default
-// policy decides. It goes by ages, which begin anew, so that what it does depends on the state
-// alone and not on the way to it.
+// beginFairPhase begins the fair phase: no fault strikes any more, and the default policy decides.
+// That policy goes by ages, so ages are renumbered: the fair phase depends on the state alone, not
+// on the path to it.
 func (l *loop) beginFairPhase() {
 	l.cluster.RenumberAges()
 	for _, p := range l.processes {
@@ -335,7 +333,7 @@ func (l *loop) allDone() bool {
 	return true
 }
 
-// quiet tells whether nothing is under way and no living process has left a node behind.
+// quiet reports whether nothing is in flight and no live process has left a znode.
 func (l *loop) quiet() bool {
 	for _, p := range l.processes {
 		if p.link.Unserved() > 0 || p.link.Undelivered() > 0 ||
@@ -346,8 +344,8 @@ func (l *loop) quiet() bool {
 	return l.cluster.Converged()
 }
 
-// busy reports whether a living process has a request, an answer or an event under way. What a
-// crashed process has sent may stay where it is for good.
+// busy reports whether a live process has a request, a reply or an event in flight. Messages of a
+// crashed process may stay in flight for ever.
 func (l *loop) busy() bool {
 	return slices.ContainsFunc(l.processes, func(p *process) bool {
 		return !p.link.Crashed() && (p.link.Pending() != nil || p.link.Unserved() > 0 ||

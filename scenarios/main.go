@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// Main calls the body with a *testing.T and ends the program with the exit status that it returns;
-// a panic in the body ends it with status 3. It lets a program that is no test make the bubbles of
-// virtual time that runs need: package testing/synctest asks for a test. The program's flags must
-// be taken from the arguments that body is given, not from os.Args, which package testing would
-// read as its own.
+// Main calls the body with a *testing.T and exits with the status that it returns; if the body
+// panics, with status 3. It lets a program that is not a test use package testing/synctest, which
+// needs a test. The program must parse the arguments given to the body, not os.Args, which package
+// testing parses.
 func Main(body func(t *testing.T, arguments []string) int) {
 	arguments := os.Args[1:]
 	os.Args = os.Args[:1]

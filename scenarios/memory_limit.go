@@ -7,10 +7,10 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// DefaultMemoryLimit returns how many bytes an exhaustive search may hold before it had better end,
-// or the system would end it and what it has found would be lost: four fifths of the program's
-// memory limit. That is GOMEMLIMIT, or else nine tenths of what the machine or its control group
-// has, to which the limit is set. It returns 0 where nobody knows that.
+// DefaultMemoryLimit returns how many bytes an exhaustive search may hold: four fifths of the
+// program's memory limit, so that the search ends with a report before the system kills it. The
+// memory limit is GOMEMLIMIT, or else nine tenths of the memory of the machine or its control
+// group, which DefaultMemoryLimit sets. It returns 0 if none is known.
 func DefaultMemoryLimit() int64 {
 	limit, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup,
 		memlimit.FromSystem)))
@@ -20,19 +20,17 @@ func DefaultMemoryLimit() int64 {
 	return limit / 5 * 4
 }
 
-// heapEvery is how many schedules of an exhaustive search there are for one after which it looks at
-// what the program holds.
+// memoryEvery is how many schedules pass between two checks of the memory limit.
 const memoryEvery = 64
 
-// A memoryGauge is what the program holds in memory.
+// A memoryGauge measures the memory that the program holds.
 type memoryGauge []metrics.Sample
 
 func newMemoryGauge() memoryGauge {
 	return memoryGauge{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 }
 
-// bytes returns how much the last garbage collection has left, and what the stacks of goroutines
-// take.
+// bytes returns the heap that survived the last garbage collection, plus goroutine stacks.
 func (h memoryGauge) bytes() (held int64) {
 	metrics.Read(h)
 	for i := range h {
@@ -41,7 +39,7 @@ func (h memoryGauge) bytes() (held int64) {
 	return held
 }
 
-// memoryExhausted tells, after so many schedules, whether the search holds as much as it may.
+// memoryExhausted reports whether the search holds as much memory as it may.
 func (x *dfs) memoryExhausted(schedules int) bool {
 	return x.search.MemoryLimit > 0 && schedules%memoryEvery == 0 &&
 		x.memory.bytes() >= x.search.MemoryLimit

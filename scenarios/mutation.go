@@ -6,9 +6,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A mutation breaks the exhaustive search: it leaves out what it must not, or takes states for one
-// that are not. Tests see by it that such a defect would be noticed. It is none in every program:
-// only this package's own tests can set it.
+// A mutation breaks the exhaustive search on purpose: it skips what it must not, or merges states
+// that differ. Tests use it to show that such a defect would be noticed. Only tests of this package
+// can set one.
 type mutation uint8
 
 const (
@@ -35,13 +35,13 @@ const (
 	withoutBudget        // which faults are left is in no key
 	// others are left out after a leaving though one of them has the lock
 	leavingAmongHolders
-	mutations // how many there are, with unmutated
+	mutations // number of mutations, unmutated included
 )
 
-// mutated is what searches do.
+// mutated is the mutation of all searches.
 var mutated = unmutated
 
-// hides reports whether a mutation takes events that a step has brought about for invisible.
+// hides reports whether a mutation treats the events of a step as invisible.
 func (m mutation) hides(events []history.Event) bool {
 	hidden := map[mutation]history.Kind{
 		grantsInvisible:   history.LockReturn,

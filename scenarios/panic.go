@@ -7,11 +7,11 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// callsMax is how many calls of a lock are named at most that led to where something went wrong.
+// callsMax bounds how many calls of the lock a panic report names.
 const callsMax = 8
 
-// panicked returns the violation of a run in which a process panicked. It stands at the last thing
-// that the process did or was told, and names the calls of the lock's code that led to it.
+// panicked returns the violation of a run in which a process panicked. It is placed at the last
+// event that the process caused or received, and names the calls of the lock that led to the panic.
 func panicked(result *Result) *history.Violation {
 	message, stack, _ := strings.Cut(result.Panic, "\n")
 	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
@@ -25,8 +25,8 @@ func panicked(result *Result) *history.Violation {
 	}
 }
 
-// lockCalls returns the calls of the lock's code on a stack, the innermost first, up to where the
-// harness called it. Goroutine numbers and addresses are left out: they differ from run to run.
+// lockCalls returns the calls of the lock's code on a stack, innermost first, up to the engine's
+// call. Goroutine numbers and addresses are omitted, because they differ between runs.
 func lockCalls(stack string) (calls []string) {
 	for _, frame := range stackFrame.FindAllStringSubmatch(stack, -1) {
 		name := frame[1][strings.LastIndexByte(frame[1], '/')+1:]
@@ -40,8 +40,8 @@ func lockCalls(stack string) (calls []string) {
 	return calls
 }
 
-// lastActionOf returns the index of the last event that the process's own code was the author of or
-// was told of, or the last event of all if there is none.
+// lastActionOf returns the index of the last event that the process's code caused or received, or
+// of the last event if there is none.
 func lastActionOf(events []history.Event, process int32) int {
 	for i := len(events) - 1; i >= 0; i-- {
 		if e := &events[i]; e.Process == process && ofCode(e.Kind) {
@@ -51,7 +51,7 @@ func lastActionOf(events []history.Event, process int32) int {
 	return len(events) - 1
 }
 
-// ofCode tells whether events of that kind are a process's own code's, or reach it.
+// ofCode reports whether events of that kind are caused or received by the code of a process.
 func ofCode(k history.Kind) bool {
 	switch k {
 	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// perform does what the step says.
+// perform performs the step.
 func (l *loop) perform(step Step) {
 	switch step.Kind {
 	case Tick:
@@ -93,9 +93,9 @@ func (l *loop) performAt(step Step, server int) {
 	}
 }
 
-// tick lets time pass until the cluster's next deadline, or until a process acts by itself, but not
-// for long: whoever decides shall have a say while time passes. By then a process that was paused
-// has come to itself; see process.write.
+// tick lets time pass until the cluster's next deadline or until a process acts by itself, but for
+// a bounded time, so that the strategy can decide while time passes. A process that was paused has
+// resumed by then; see [process.write].
 func (l *loop) tick() {
 	for _, p := range l.processes {
 		p.resuming = p.resuming && p.link.Paused()
@@ -135,10 +135,9 @@ func (l *loop) canMove() bool {
 	return len(l.scratch) > 0
 }
 
-// awaitsTime reports whether an effect of a fault waits for time alone: the end of a session
-// without a connection, a client whose link is up and that is going to dial, a client that is going
-// to give its connection up because messages are held, the end of a pause, or a server that is
-// going to find out that it is cut off. Timers of processes do not count.
+// awaitsTime reports whether an effect of a fault waits only for time: the expiry of a session
+// without a connection, a client that is about to dial or to give up a stalled connection, the end
+// of a pause, or a server that is about to notice a partition. Timers of processes do not count.
 func (l *loop) awaitsTime() bool {
 	if !l.struck {
 		return false

@@ -5,7 +5,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// phase returns what the process is doing.
+// phase returns what the process is doing, in the terms of fault plans.
 func (p *process) phase() faults.Phase {
 	switch p.stage {
 	case holding:
@@ -31,7 +31,7 @@ func (p *process) phase() faults.Phase {
 	return faults.Idle
 }
 
-// wake takes note of when a process that was woken has gone back to waiting, or has done with it.
+// wake clears woken once the process waits again or has stopped waiting.
 func (p *process) wake() {
 	if p.woken && (p.stage != locking || p.link.Pending() == nil) {
 		p.woken = false

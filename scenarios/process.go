@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// stage says how far a process is in its script.
+// A stage is how far a process is in its script.
 type stage uint8
 
 const (
@@ -24,54 +24,52 @@ const (
 )
 
 // A process runs the script of a scenario: lock, enter, leave, unlock. Its fields belong to its own
-// goroutine while that runs, and to the loop while it is blocked.
+// goroutine while that runs, and to the loop while the goroutine is blocked.
 type process struct {
 	Process
 	link    *simzk.Link
 	subject *Subject
 	cycles  int
 
-	owners   *owners   // nil where nobody asks whose a goroutine is
-	register *register // the protected resource of the run, which all processes share
+	owners   *owners   // nil if goroutines need no owner
+	register *register // the protected resource, shared by all processes
 
-	cancellable bool               // an attempt may be given up
+	cancellable bool               // an attempt may be cancelled
 	cancel      context.CancelFunc // ends the context of the attempt
-	cancelled   bool               // that was done
+	cancelled   bool               // cancel was called for the current attempt
 
-	// turns is shared by the loop and all processes. Whoever is about to touch the fields below, or
-	// has done so, adds to it. Only one of them runs at a time; this is what tells the race
-	// detector, where a timer woke the process and nothing else stands between what the loop has
-	// read and what the process writes.
+	// progress is shared by the loop and all processes. Each of them adds to it before and after it
+	// touches the fields below. Only one runs at a time, but where a timer wakes a process, nothing
+	// else tells the race detector that the loop's reads come before the process's writes.
 	progress *atomic.Int64
 
-	pending  []history.Event // what happened since the loop last looked
+	pending  []history.Event // events since the loop last collected them
 	stage    stage
 	attempt  int32
 	hold     *Hold
-	lost     bool // the hold was lost, and the process told
-	woken    bool // a watch event has reached the process, and it has not gone back to waiting
-	resuming bool // in its critical section, and paused or so until a moment ago: see write
+	lost     bool // the process has been told that its hold is lost
+	woken    bool // a watch event arrived, and the process is not waiting again yet
+	resuming bool // in the critical section, and paused until a moment ago; see write
 
-	// bereft tells of a process that re-enters or gives back its lock whether it had no node any
-	// more when it began to: then it must not be told that all is well.
+	// nodeGone reports that the process had lost its znode when its current re-entry or unlock
+	// began, so that the call must not succeed.
 	nodeGone bool
 
-	gate       StepKind // Enter or Leave: what the process waits for permission to do
+	gate       StepKind // Enter or Leave: the step that the process waits for
 	waiting    bool     // at the gate
-	age        uint64   // since when, set by the loop
-	gateOpened int      // how many gates the process has passed
+	age        uint64   // since when it waits, set by the loop
+	gateOpened int      // number of gates passed
 	resume     chan struct{}
 	over       bool // the goroutine has ended
 
-	// For the state key, set by the loop.
-	timeline uint64        // hash of the steps that have reached the process, with their times
+	timeline uint64        // hash of the steps that reached the process, with their times
 	notified time.Duration // when the server last handled a request of the process
-	served   bool          // the server has handled one
+	served   bool          // the server has handled a request of the process
 
 	panics string
 
 	random randomBytes
-	space  [3]history.Event // where pending begins
+	space  [3]history.Event // initial memory of pending
 }
 
 // run is the process's goroutine.
@@ -94,7 +92,7 @@ func (p *process) run() {
 	p.record(history.Event{Kind: history.Finished}, finished)
 }
 
-// end runs when the goroutine ends, be it by return, panic or Goexit.
+// end runs when the goroutine ends, by return, panic or Goexit.
 func (p *process) end() {
 	p.progress.Add(1)
 	if r := recover(); r != nil {
@@ -139,7 +137,7 @@ func (p *process) cycle(locker Locker) {
 	p.record(outcome(history.UnlockReturn, hold.Unlock(p.ctx)), idle)
 }
 
-// stay is what the process does in its critical section.
+// stay is the process's critical section.
 func (p *process) stay(hold *Hold) {
 	p.record(history.Event{Kind: history.Enter}, holding)
 	resource := hold.Resource
@@ -154,7 +152,7 @@ func (p *process) stay(hold *Hold) {
 	p.record(history.Event{Kind: history.Leave}, holding)
 }
 
-// reenter takes the lock once more, if it can be taken so, and returns what was taken.
+// reenter acquires the lock again if the hold allows it, and returns the second hold.
 func (p *process) reenter(hold *Hold) *Hold {
 	if hold.Reenter == nil {
 		return nil
@@ -165,7 +163,7 @@ func (p *process) reenter(hold *Hold) *Hold {
 	return again
 }
 
-// exit gives back what was taken once more.
+// exit releases the second hold.
 func (p *process) exit(again *Hold) {
 	if again != nil {
 		p.record(outcome(history.Exited, again.Unlock(p.ctx)), holding)
@@ -179,8 +177,7 @@ func outcome(kind history.Kind, err error) history.Event {
 	return history.Event{Kind: kind, Err: err.Error()}
 }
 
-// record notes an event for the loop to put into the log. A process that has crashed records
-// nothing more: its goroutine ends here.
+// record adds an event for the loop to collect. A process that has crashed ends here instead.
 func (p *process) record(e history.Event, next stage) {
 	if p.link.Crashed() {
 		runtime.Goexit()
@@ -192,8 +189,8 @@ func (p *process) record(e history.Event, next stage) {
 	p.publish()
 }
 
-// publish lets the loop know that the process has done something. Nobody looks at what a crashed
-// process does.
+// publish wakes the loop's timer after the process has acted. Actions of a crashed process do not
+// count.
 func (p *process) publish() {
 	p.progress.Add(1)
 	if !p.link.Crashed() {
@@ -201,7 +198,7 @@ func (p *process) publish() {
 	}
 }
 
-// pass waits for permission to do what the gate says.
+// pass waits until the loop opens the gate.
 func (p *process) pass(gate StepKind) {
 	p.progress.Add(1)
 	p.gate, p.waiting = gate, true
@@ -212,11 +209,10 @@ func (p *process) pass(gate StepKind) {
 	p.gateOpened++
 }
 
-// done tells whether the process will do nothing more.
+// done reports whether the process will do nothing more.
 func (p *process) done() bool { return p.stage == finished || p.over || p.link.Crashed() }
 
-// checkLoss records that the process has been told that its lock is lost, if its hold says so by
-// now.
+// checkLoss records the loss of the hold if the hold reports it.
 func (p *process) checkLoss() {
 	if p.hold == nil || p.lost || p.link.Crashed() {
 		return
@@ -234,6 +230,9 @@ func (p *process) checkLoss() {
 
 // growStack makes the goroutine's stack as large as lock code mostly needs, while there is next to
 // nothing on it. Growing it step by step from deep within that code shows in BenchmarkSchedule.
+//
+// growStack grows the goroutine's stack, while it is nearly empty, to the size that lock code
+// mostly needs. Growing it step by step from deep within that code shows in BenchmarkSchedule.
 //
 //go:noinline
 func growStack(i int) byte {

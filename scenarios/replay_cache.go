@@ -13,40 +13,41 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A localHistory is all that has reached a process's code so far, each thing at its time, and what
-// the process has done upon the last of it. Lock code is deterministic, so one localHistory has one
-// outcome: once the code has been run to find it out, nobody need run it again. The pasts of a
-// process are a tree, whose root is its start.
+// A localHistory is everything that has reached the code of one process, with times, and the
+// process's reaction to the last of it. Lock code is deterministic, so equal local histories have
+// equal reactions: the code runs once to find a reaction, and never again. The local histories of a
+// process form a tree, whose root is its start.
 type localHistory struct {
 	parent  *localHistory
-	after   time.Duration // how long after the parent
+	after   time.Duration // time since the parent
 	inputs  []input
 	next    []*localHistory
-	hash    uint64 // over the way from the root
-	step    uint64 // over what has reached the process last
+	hash    uint64 // over the path from the root
+	step    uint64 // over the last inputs
 	depth   int
-	initial *initialState // of the root, and the same of all that follow on it
+	initial *initialState // of the root, shared by all descendants
 
-	outside uint64 // how the process looks from outside
-	reacts  uint64 // the same, and what it has done last
+	outside uint64 // hash of what is visible of the process from outside
+	reacts  uint64 // the same, with the last reaction
 
 	reaction
 }
 
-// An initialState is how a process begins.
+// An initialState is how a process starts.
 type initialState struct {
 	number, cycles int
-	session        int64         // that its client has, 0 if it has none yet
-	state          zk.State      // of its client
-	at             time.Duration // since the run began, which the process can tell by the clock
+	session        int64    // of its client; 0 if it has none yet
+	state          zk.State // of its client
+	// since the start of the run, because the process can read the clock
+	at time.Duration
 }
 
-// A reaction is what a process has done, and what it is going to do by itself.
+// A reaction is what a process does after an input, and what it will do by itself.
 type reaction struct {
 	events []history.Event
-	calls  []wire.Request // new ones
-	kept   []int32        // which of the calls that waited wait on; nil if all do
-	closed bool           // the process has closed its client
+	calls  []wire.Request // new requests
+	kept   []int32        // the earlier requests that are still waited for; nil if all are
+	closed bool           // the process closed its client
 
 	stage       stage
 	attempt     int32
@@ -54,35 +55,35 @@ type reaction struct {
 	waits       bool // at the gate
 	cancelled   bool
 	holds       bool
-	ownResource bool // the hold brings a resource of its own
+	ownResource bool // the hold has a resource of its own
 	lost        bool
 	over        bool
 	panics      string
-	register    register // as the process has left it, once its gate has opened
+	register    register // as the process left it, if its gate opened
 
-	openCalls                  uint64 // what is open between the process and its client
+	openCalls                  uint64 // hash of the open calls and watches of the client
 	unanswered, unfiredWatches int    // of that, the calls and the watches
 
-	// when it will do something by itself, if nothing reaches it before; see pasts.foresee
+	// actsAfter is when the process acts by itself if nothing reaches it before; see
+	// [replayCache.predictTimers].
 	actsAfter      time.Duration
-	lostAfter      time.Duration // when its hold tells that it is lost, likewise
-	predictedUntil time.Duration // up to when these are known
-	dead           bool          // its goroutines have ended, all of them
-	probed         bool          // it is known
-	// whether one of its goroutines would not end if the run did; see pasts.tear
+	lostAfter      time.Duration // when its hold reports a loss, likewise
+	predictedUntil time.Duration // how far the two are known
+	dead           bool          // all its goroutines have ended
+	probed         bool          // leaks is known
+	// a goroutine would outlive the end of the run; see [replayCache.probeLeak]
 	leaks bool
 }
 
-// never is later than any run lasts.
+// never is later than any run.
 const never = time.Duration(math.MaxInt64)
 
-// A input is one thing that reaches a process's code.
+// An input is one thing that reaches the code of a process.
 type input struct {
-	kind   inputKind
-	client simzk.Input // of fromClient
-	// of resume: what the process finds, which uses the register only between its gates
-	register register
-	dazed    bool // of resume: the process is
+	kind     inputKind
+	client   simzk.Input // of fromClient
+	register register    // of resume: the register that the process finds
+	dazed    bool        // of resume: the process was paused until a moment ago
 }
 
 type inputKind uint8
@@ -91,7 +92,7 @@ const (
 	fromClient    inputKind = iota
 	resume                  // the gate opens
 	cancelAttempt           // the context of the attempt ends
-	checkLoss               // the loop looks whether the hold is lost; see process.checkLoss
+	checkLoss               // the loop asks whether the hold is lost; see [process.checkLoss]
 )
 
 func (s *input) hash() uint64 {
@@ -107,7 +108,7 @@ func (s *input) hash() uint64 {
 	return uint64(s.kind)
 }
 
-// find returns the past that follows, nil if it has not come up yet.
+// find returns the child that the inputs lead to, or nil if it is not known.
 func (p *localHistory) find(step uint64) *localHistory {
 	for _, next := range p.next {
 		if next.step == step {
@@ -117,7 +118,7 @@ func (p *localHistory) find(step uint64) *localHistory {
 	return nil
 }
 
-// stepOf returns 64 bits over stimuli that come after that time.
+// stepOf returns a 64-bit hash of inputs that arrive after that time.
 func stepOf(after time.Duration, stimuli []input) uint64 {
 	h := uint64(after)
 	if mutated == untimedCache {
@@ -134,7 +135,7 @@ func (o *initialState) hash() uint64 {
 		uint64(o.at)<<8|uint64(o.state))
 }
 
-// path returns the pasts from the root to this one.
+// path returns the local histories from the root to this one.
 func (p *localHistory) path() []*localHistory {
 	way := make([]*localHistory, p.depth+1)
 	for ; p != nil; p = p.parent {
@@ -143,27 +144,27 @@ func (p *localHistory) path() []*localHistory {
 	return way
 }
 
-// Pasts is what is known of the code of a scenario's processes.
+// A replayCache holds the known reactions of a scenario's processes.
 type replayCache struct {
 	executor replayExecutor // of the run under way
 	scenario *Scenario
 	t        *testing.T
 	roots    map[initialState]*localHistory
 	count    int
-	last     []*localHistory // to which the processes of the last run have come
+	last     []*localHistory // where the processes of the last run ended
 	// goroutines of the lock outlive its use, so that no process is ever dead
 	endless       bool
 	outlived      int                          // how often goroutines were found to
-	merges        bool                         // see state
-	liveProcesses [ClientsMax + 1]*liveProcess // under way, by the number of the process
-	spareLoops    []*loop                      // in whose memory the next ones are made
+	merges        bool                         // see [state]
+	liveProcesses [ClientsMax + 1]*liveProcess // by number of the process
+	spareLoops    []*loop                      // whose memory the next ones reuse
 }
 
 func newReplayCache(scenario *Scenario, t *testing.T) *replayCache {
 	return &replayCache{scenario: scenario, t: t, roots: make(map[initialState]*localHistory)}
 }
 
-// root returns the past of a process that has just begun.
+// root returns the local history of a process that has just started.
 func (t *replayCache) root(begins initialState) *localHistory {
 	root := t.roots[begins]
 	if root == nil {
@@ -175,8 +176,8 @@ func (t *replayCache) root(begins initialState) *localHistory {
 	return root
 }
 
-// extend returns the past that follows on p when the stimuli come. If it has not come up yet the
-// process's code is run.
+// extend returns the local history that follows when the inputs arrive. If it is not known, the
+// code of the process runs.
 func (t *replayCache) extend(p *localHistory, after time.Duration, stimuli []input) *localHistory {
 	step := stepOf(after, stimuli)
 	if next := p.find(step); next != nil {
@@ -192,7 +193,7 @@ func (t *replayCache) extend(p *localHistory, after time.Duration, stimuli []inp
 	return next
 }
 
-// retained returns stimuli that stay as they are whatever becomes of the calls that they answer.
+// retained returns a copy of inputs that does not change when the calls that they answer do.
 func retained(stimuli []input) []input {
 	stimuli = slices.Clone(stimuli)
 	for i := range stimuli {
@@ -205,7 +206,7 @@ func retained(stimuli []input) []input {
 	return stimuli
 }
 
-// execute runs the process's code through what has come last, and notes what it does upon that.
+// execute runs the code of the process up to the local history, and stores its reaction.
 func (t *replayCache) execute(p *localHistory) {
 	t.count++
 	e := t.liveBefore(p.parent, p)
@@ -242,23 +243,21 @@ func (t *replayCache) probeDeath(p *localHistory) {
 	t.endless = left && (p.unfiredWatches == 0 || t.outlived >= outlivedMax)
 }
 
-// outlivedMax is how often goroutines may be found to outlive the use of a lock: nobody can end
-// these.
+// outlivedMax bounds how often goroutines may outlive the use of a lock, because nothing can end
+// them.
 const outlivedMax = 100
 
-// horizon is how long a process is left to itself to see when it acts.
+// predictionHorizon is how long a process runs alone to see when it acts.
 const predictionHorizon = 10 * time.Minute
 
-// predictTimers finds out what the process will do by itself within that time after the past, if
-// nothing reaches it.
+// predictTimers finds out what the process does by itself within that time, if nothing reaches it.
 func (t *replayCache) predictTimers(p *localHistory, within time.Duration) {
 	if p.actsAfter == never && p.predictedUntil < within {
 		t.liveAt(p).do(func(s *isolatedProcess) { s.predictTimers(p, within) })
 	}
 }
 
-// probeLeak finds out whether a goroutine of the process would be left if the run ended after the
-// past.
+// probeLeak finds out whether a goroutine of the process would outlive a run that ended here.
 func (t *replayCache) probeLeak(p *localHistory) bool {
 	if !p.probed {
 		p.leaks, p.probed = t.end(t.liveAt(p), false), true

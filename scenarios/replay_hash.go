@@ -8,8 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// computeHashes computes by what pasts are told apart: how the process looks from outside, with all
-// that it waits for, and what it has done last.
+// computeHashes computes the hashes by which local histories are compared.
 func (p *localHistory) computeHashes() {
 	r := &p.reaction
 	flags := uint64(0)
@@ -34,7 +33,7 @@ func (p *localHistory) computeHashes() {
 	p.reacts = does
 }
 
-// resumes tells whether a gate has opened last.
+// resumes reports whether a gate opened last.
 func (p *localHistory) resumes() bool {
 	return slices.ContainsFunc(p.inputs, func(s input) bool { return s.kind == resume })
 }

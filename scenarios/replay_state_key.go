@@ -2,9 +2,9 @@ package scenarios
 
 import "github.com/interlock-sim/interlock/history"
 
-// stateKey is the key where it is known what the processes' code does. It holds what is, and of
-// what has been only as much as a process's code can still remember: the past of each process whose
-// goroutines have not ended. What properties remember is no part of it; see [explorer.visit].
+// stateKey returns the key of a run whose reactions are replayed. It covers the current state, and
+// of the past only what a process can still remember: the local history of each process whose
+// goroutines have not ended. The state of monitors is not part of it; see [dfs.visitKey].
 func (e *replayExecutor) stateKey() uint64 {
 	l := e.loop
 	key := l.cluster.StateHash(l.steady())
@@ -38,7 +38,7 @@ func (e *replayExecutor) stateKey() uint64 {
 	return l.processes[0].register.key(key)
 }
 
-// name returns 64 bits by which a process is known in a key.
+// name returns a 64-bit hash that stands for the state of a process's code.
 func (e *replayExecutor) name(p *process) uint64 {
 	c := e.of(p)
 	if !e.cache.merges {

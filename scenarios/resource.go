@@ -7,42 +7,44 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Guard says how the resource that a lock protects tells who may use it. Each process that has
-// the lock reads the resource when it enters its critical section, and writes what rests on that
+// A Guard says how the resource that a lock protects checks its users. Each process that holds the
+// lock reads the resource when it enters its critical section, and writes a value based on that
 // before it leaves.
 type Guard uint8
 
 // The ways to guard a resource.
 const (
-	NoResource Guard = iota // there is none
-	// whoever comes may read and write: only the lock keeps two from overwriting each other
+	NoResource Guard = iota // there is no resource
+	// Unguarded lets everybody read and write: only the lock prevents lost updates.
 	Unguarded
-	// reads and writes carry the fencing token; one that is lower than the highest seen is refused
+	// TokenChecked requires a fencing token for each read and write, and refuses one that is lower
+	// than the highest it has seen.
 	TokenChecked
 )
 
-// A Resource is what a lock protects, as one of its holders uses it. The harness offers resources
-// of its own by [Subject.Guard]; a lock that brings one, such as a znode that is written by guarded
-// multis, gives it to its [Hold].
+// A Resource is what a lock protects, as one of its holders uses it. [Subject.Guard] selects a
+// resource of the engine; a lock with a resource of its own, such as a znode written by guarded
+// multis, returns it in its [Hold].
 type Resource struct {
-	Path string // of the znode that it is, empty if it is none
-	// returns the version, which of a znode is the zxid of its last change
-	Read  func(context.Context) (int64, error)
-	Write func(context.Context) (int64, error) // returns the version that it made, 0 if not known
+	Path string // of the znode; "" if the resource is none
+	// returns the version; of a znode, the zxid of its last change
+	Read func(context.Context) (int64, error)
+	// returns the version that it made, 0 if unknown
+	Write func(context.Context) (int64, error)
 }
 
-// ErrStaleToken is why a token-checked resource refuses its use.
+// ErrStaleToken is the error of a token-checked resource that refuses a stale token.
 var ErrStaleToken = errors.New("the token is lower than one that was seen before")
 
-// A register is the harness's own resource, which all processes of a run share. Its versions count
-// from 1. A token must be carried by reads as well as by writes: a resource that looks at the
-// tokens of writes alone accepts the write of an older holder after a newer one has read.
+// A register is the engine's own resource, shared by all processes of a run. Its versions count
+// from 1. Reads carry a token too: a resource that checks only writes accepts the write of an older
+// holder after a newer one has read.
 type register struct {
 	version int64
-	token   int64 // the highest that was seen
+	token   int64 // the highest seen
 }
 
-// of returns the register as the holder with that token uses it.
+// of returns the register as the holder of the token uses it.
 func (r *register) of(guard Guard, token int64) *Resource {
 	return &Resource{
 		Read: func(context.Context) (int64, error) {
@@ -75,8 +77,8 @@ func (r *register) key(key uint64) uint64 {
 		uint64(r.token))
 }
 
-// read reads the resource, if there is one, and tells whether what was read may be the base of a
-// write.
+// read reads the resource, if there is one, and reports whether a write may be based on what it
+// read.
 func (p *process) read(resource *Resource) bool {
 	if resource == nil {
 		return false
@@ -86,9 +88,9 @@ func (p *process) read(resource *Resource) bool {
 	return err == nil
 }
 
-// write writes to the resource. A holder that was told meanwhile that it has lost the lock knows
-// better, unless its process was paused and no time has passed since: it had looked right before,
-// and goes on before it looks again. It is for that that resources check tokens.
+// write writes to the resource, unless the process was told meanwhile that it has lost the lock. A
+// process that was paused, and for which no time has passed since, writes all the same: it had
+// checked before the pause. That is the case that fencing tokens are for.
 func (p *process) write(resource *Resource) {
 	if p.lost && !p.resuming {
 		return

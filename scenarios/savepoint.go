@@ -2,23 +2,22 @@ package scenarios
 
 import "slices"
 
-// A savepoint is what the run under way of an exhaustive search has begun with, to which the search
-// goes back if it is abandoned.
+// A savepoint is the state of an exhaustive search before the run under way. The search returns to
+// it if the run is cancelled.
 type savepoint struct {
-	way int // its length
-	// the keys that the run was the first to come to, if they are going to be written down
-	fresh []uint64
+	way   int      // length of the path
+	fresh []uint64 // keys that the run added, if they will be written to a checkpoint
 }
 
-// setSavepoint notes what the next run begins with.
+// setSavepoint stores the state before the next run.
 func (x *dfs) setSavepoint() {
 	x.savepoint.way, x.savepoint.fresh = len(x.path),
 		x.savepoint.fresh[:0]
 }
 
-// rollback makes the way what it was before the run, and gone what a checkpoint must not hold:
-// whoever goes on from there would take states for seen that nobody has gone on from. If the run
-// has found that more is to be tried in the last state of the way, so it is.
+// rollback undoes the run under way. The keys that the run added must not be in a checkpoint,
+// because a search that resumes from it would skip states that nobody has explored. Steps that the
+// run deferred in the last frame of the path stay there to be tried.
 func (x *dfs) rollback() {
 	x.path = x.path[:x.savepoint.way]
 	slices.Sort(x.savepoint.fresh)

@@ -5,8 +5,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A snapshot is what a run was at one moment, between two steps, where no goroutines run; see
-// [past]. With it a search goes on from a state on its way, and need not run the way to it again.
+// A snapshot is the state of a run between two steps, for a run without goroutines; see
+// [replayExecutor]. A search continues from a snapshot instead of executing the path to it again.
 type snapshot struct {
 	loop       loop
 	log        history.Mark
@@ -18,14 +18,14 @@ type snapshot struct {
 	monitor    *history.Monitor
 }
 
-// A savedProcess is what a process was.
+// A savedProcess is the state of a process.
 type savedProcess struct {
 	process *process
 	was     process
 	pending []history.Event
 }
 
-// save makes the snapshot one of the run as it is now.
+// save stores the current state of the run in the snapshot.
 func (l *loop) save(s *snapshot) {
 	s.loop, s.log, s.result = *l, l.log.Mark(), *l.result
 	s.deviations = append(s.deviations[:0], l.result.Deviations...)
@@ -42,7 +42,7 @@ func (l *loop) save(s *snapshot) {
 	}
 }
 
-// restore makes the run what it was when the snapshot was taken of it, with a result of its own.
+// restore returns the run to the snapshot, with a result of its own.
 func (l *loop) restore(s *snapshot, result *Result) {
 	keys, deviations := result.Keys, result.Deviations
 	*result = s.result

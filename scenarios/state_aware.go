@@ -1,10 +1,9 @@
 package scenarios
 
-// A stateAware is a strategy that knows more of a run than its options: the state that it is in.
+// A stateAware strategy also sees the state of the run.
 type stateAware interface {
 	Strategy
-	// join is called before the first decision of each run.
-	join(*loop)
+	join(*loop) // join is called before the first decision of each run.
 	// settled returns the step that follows on the given number of steps, and whether it deviates
 	// from the default policy, if it is settled: then the strategy has nothing to choose there.
 	settled(steps int) (step Step, deviates, ok bool)
@@ -12,10 +11,8 @@ type stateAware interface {
 
 // What is chosen that is no option.
 const (
-	// prune is what an insider chooses to end a run in a state whose future it knows.
-	prune = -1
-	// beginFair is what an insider or a Replay chooses to let the beginFair phase begin; see Fair.
-	beginFair = -2
+	prune     = -1 // prune ends a run in a state whose future the search knows.
+	beginFair = -2 // beginFair begins the fair phase; see [Fair].
 )
 
 var _ stateAware = (*dfs)(nil)

@@ -6,16 +6,19 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// timelineKey returns the run's state key where its processes are live: 64 bits over all that
-// decides what can happen from here on. Two runs with equal keys have equal futures, given equal
-// decisions, up to a collision of hashes.
+// timelineKey returns the state key of a run whose processes are live: 64 bits over all that
+// determines what can happen next. Up to hash collisions, two runs with equal keys have equal
+// futures under equal decisions.
 //
-// A process's code is deterministic, so its state is a function of what has happened to it and
-// when. The cluster's key holds what it has been told; its timeline holds in what order that, its
-// gates and the faults came, and at what times, because code can set timers and read the clock. The
-// time itself stands in the key for the same reason, and because a session's end is rounded to the
-// server's ticks; so does the time at which the server last heard of the process, from which its
-// session's end is counted once the connection is lost.
+// The code of a process is deterministic, so its state is a function of what reached it and when.
+// The key covers
+//
+//   - what the process was told, in the cluster's key;
+//   - the order and the times of its messages, gates and faults, in its timeline, because code can
+//     set timers and read the clock;
+//   - the current time, for the same reason, and because session expiry is rounded to the server's
+//     ticks;
+//   - when the server last heard from the process, because session expiry counts from then.
 func (l *loop) timelineKey() uint64 {
 	key := fold(l.cluster.Key(), uint64(l.cluster.Now()))
 	for _, p := range l.processes {
@@ -31,8 +34,8 @@ func (l *loop) timelineKey() uint64 {
 	return l.processes[0].register.key(fold(key, l.budgetKey))
 }
 
-// lastKey returns the key of the state in which a decision is made, which has been computed after
-// the last step.
+// lastKey returns the key of the state in which a decision is made. It was computed after the last
+// step.
 func (l *loop) lastKey() uint64 {
 	if last := len(l.result.Keys) - 1; last >= 0 {
 		return l.result.Keys[last]
@@ -40,7 +43,7 @@ func (l *loop) lastKey() uint64 {
 	return l.executor.stateKey()
 }
 
-// touch notes in the timelines that a step is about to happen.
+// touch adds a step that is about to happen to the timeline of its process.
 func (l *loop) touch(step Step) {
 	if step.Process <= 0 {
 		return
@@ -56,8 +59,7 @@ func (l *loop) touch(step Step) {
 	}
 }
 
-// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states
-// apart.
+// mix folds b into a with the finalizer of splitmix64.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -65,17 +67,17 @@ func mix(a, b uint64) uint64 {
 	return x ^ x>>31
 }
 
-// fold folds b into a, as mix does and in a third of the time: it is the step of wyhash (Wang Yi),
-// for what is done after every step.
+// fold folds b into a, as mix does, in a third of the time, for what runs after every step. It is
+// the step of wyhash (Wang Yi).
 func fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
 	return high ^ low
 }
 
-// steady tells whether no server can lose its leader any more.
+// steady reports whether no server can lose its leader any more.
 func (l *loop) steady() bool { return l.unassailable() && l.cluster.FullyConnected() }
 
-// unassailable tells whether no fault of a server, or of a link to one, can strike any more.
+// unassailable reports whether no fault of a server, or of a link to one, can strike any more.
 func (l *loop) unassailable() bool {
 	for kind := range faults.Kinds {
 		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
@@ -85,14 +87,14 @@ func (l *loop) unassailable() bool {
 	return true
 }
 
-// untouched tells whether neither a step nor the server has touched the process.
+// untouched reports whether no step and no server has touched the process.
 func (l *loop) untouched(number int32) bool {
 	p := l.processes[number-1]
 	return p.timeline == 0 && !p.served
 }
 
-// untouchedMask returns the processes that are untouched, by their numbers modulo 64: what is tried
-// in a state depends on them.
+// untouchedMask returns the untouched processes, by number modulo 64, because symmetry reduction
+// tries different steps in states that differ in them.
 func (l *loop) untouchedMask() (mask uint64) {
 	for _, p := range l.processes {
 		if l.untouched(int32(p.Number)) {

@@ -6,25 +6,25 @@ import (
 	"testing"
 )
 
-// A validatedRunner performs runs with what is known of the processes' code in the place of their
-// goroutines, and now and then one for real, to see that it comes to the same: every run in which
-// something is wrong, every one that a goroutine outlives, the first ones, and one in so many of
-// the others.
+// A validatedRunner performs runs with the replay cache, and validates samples of them with live
+// processes: every run with a violation or a leak, the first runs, and one in [validationInterval]
+// of the others.
 type validatedRunner struct {
 	scenario  *Scenario
 	cache     *replayCache
 	real      *Runner
 	runs      int
 	validated int
-	every     int             // how many runs for one that is performed for real without a reason
-	mismatch  *Nondeterminism // what was different for real
+	every     int             // one run in so many is validated without a reason
+	mismatch  *Nondeterminism // how a live run differed
 }
 
 // How many runs there are for one that is performed for real without a reason: so many that those
 // cost little beside the others. The first ones are all performed.
 const (
+	// one run in so many is validated, so that validation costs little
 	validationInterval = 512
-	firstValidated     = 64
+	firstValidated     = 64 // the first runs are all validated
 )
 
 func newValidatedRunner(scenario *Scenario, t *testing.T) *validatedRunner {
@@ -34,7 +34,7 @@ func newValidatedRunner(scenario *Scenario, t *testing.T) *validatedRunner {
 	}
 }
 
-// run performs a run, from a snapshot on unless that is nil, and abandons it when the context ends.
+// run performs a run, from a snapshot unless that is nil, and cancels it when the context ends.
 func (h *validatedRunner) run(ctx context.Context, runner *Runner, strategy Strategy,
 	from *snapshot,
 ) *Result {
@@ -66,7 +66,7 @@ func (h *validatedRunner) run(ctx context.Context, runner *Runner, strategy Stra
 	return result
 }
 
-// samples tells whether a run is to be performed for real.
+// samples reports whether a run is validated.
 func (h *validatedRunner) samples(result *Result) bool {
 	if len(result.Violations) > 0 || h.runs <= firstValidated || h.runs%h.every == 0 {
 		return true
@@ -77,7 +77,7 @@ func (h *validatedRunner) samples(result *Result) bool {
 // A replayTo replays a schedule up to a decision.
 type replayTo struct {
 	Replay
-	end int // the number of decisions, or less than none if the run goes on to its end
+	end int // number of decisions; negative if the run continues to its end
 }
 
 // Choose returns the recorded step.

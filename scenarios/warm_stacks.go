@@ -1,14 +1,12 @@
 package scenarios
 
-// stacksHeld is how many goroutines it takes to set the average, beside the few that are there
-// otherwise.
+// stacksHeld is how many goroutines outweigh the few others in the average.
 const stacksHeld = 32
 
-// holdStacks makes the runtime begin goroutines with stacks as large as lock code mostly needs,
-// until the function that it returns is called. A new goroutine's stack is as large as the stacks
-// in use were on average at the last garbage collection (Go 1.19 release notes, "Runtime"). Those
-// of a run have hardly begun by then, or have ended, so that without others all of them would begin
-// small and be moved twice.
+// holdStacks makes new goroutines start with stacks as large as lock code mostly needs, until the
+// returned function is called. The runtime starts goroutines with the average stack size at the
+// last garbage collection (Go 1.19 release notes, "Runtime"). The goroutines of runs are mostly
+// young or gone by then, so without holdStacks each would start small and be moved twice.
 func holdStacks() (release func()) {
 	done := make(chan struct{})
 	for range stacksHeld {
