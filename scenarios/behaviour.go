@@ -6,19 +6,19 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// behavioursMax bounds the memory that behaviours take, to some 3 MB.
+// behavioursMax bounds the memory for behaviours to about 3 MB.
 const behavioursMax = 1 << 17
 
-// A delivery is what has reached a process: 64 bits over its sort, without names and numbers.
+// A delivery is what has reached a process, as a 64-bit hash of its kind without names and numbers.
 type delivery struct {
 	process      int32
 	last, before uint64
 }
 
-// behaviour appends what a run has shown of the order of deliveries: for each answer, watch event
-// and change of the connection that has reached a process, 64 bits over that, the two before it
-// that have reached the process, and the last that has reached another. It takes time linear in the
-// events, times the number of processes.
+// behaviour appends what a run showed of the order of deliveries: for each reply, watch event and
+// state change of a connection that reached a process, a 64-bit hash of it, of the two before it
+// that reached the process, and of the last that reached another process. It takes time linear in
+// the events times the number of processes.
 func behaviour(shown []uint64, events []history.Event) []uint64 {
 	var space [12]delivery
 	processes := space[:0]

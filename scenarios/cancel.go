@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// A run is abandoned when its context ends, as that of a campaign does whose time is over: between
-// two steps, so that what is over is over at once, however long the run would have been. Its
-// goroutines are made to end as at the end of any run. Nothing of it counts.
+// A run is cancelled when its context ends, between two steps, so that a search ends promptly
+// however long its runs are. The goroutines end as at the end of any run, and the result does not
+// count.
 
 // cancelRun reports whether the run ends here because its context has ended, and notes it. A run in
 // which a process has panicked continues, so that the panic is reported.

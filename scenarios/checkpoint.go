@@ -17,15 +17,16 @@ import (
 	"time"
 )
 
-// A checkpoint is how far an exhaustive search has come: the way that it is on, what is to be tried
-// there yet, and the states that it has seen. It is good for the same search by the same program
-// only.
+// A checkpoint is the state of an exhaustive search: its path, the steps left to be tried, and the
+// visited states. Only the same search by the same program can resume from it.
 type checkpoint struct {
 	Format  string `json:"format"` // always checkpointFormat
 	Version int    `json:"version"`
-	Search  string `json:"search"`  // what is searched
+	Search  string `json:"search"` // what is searched // the parameters of the search
+	// hash of the executable file
 	Program string `json:"program"` // a hash of the executable file
-	// of the run under the default policy, which is another if code has changed
+	// Fingerprint is the trace hash of the run under the default policy. It differs if code has
+	// changed.
 	Fingerprint TraceHash      `json:"fingerprint"`
 	Schedules   int            `json:"schedules"`
 	Steps       int            `json:"steps"`
@@ -37,11 +38,9 @@ type checkpoint struct {
 	Coverage    FaultCoverage  `json:"coverage"`
 	Targeted    TargetCoverage `json:"targeted"`
 	ElapsedNs   int64          `json:"elapsed_ns"`
-	// schedules; see Survey
-	Unknown int `json:"unknown,omitempty"`
-	// see Report
-	Granted bool `json:"granted"`
-	// schedules; see Report
+	Unknown     int            `json:"unknown,omitempty"` // schedules; see [Totals]
+	Granted     bool           `json:"granted"`           // see [Report]
+	// see [Report]
 	OutOfContractSchedules int                  `json:"out_of_contract_schedules,omitempty"`
 	OutOfContract          *outOfContractRecord `json:"out_of_contract,omitempty"`
 	Path                   []frameRecord        `json:"path"`
@@ -51,18 +50,16 @@ type checkpoint struct {
 const (
 	checkpointFormat  = "interlock-checkpoint"
 	checkpointVersion = 4
-	// checkpointEvery is how often a search writes one while it runs.
-	checkpointEvery = time.Minute
+	checkpointEvery   = time.Minute // checkpointEvery is how often a search writes one.
 )
 
-// A outOfContractRecord is the first schedule that broke what the lock does not promise, as it
-// stands in a file.
+// An outOfContractRecord is the stored form of the first schedule out of contract.
 type outOfContractRecord struct {
 	Schedule   int         `json:"schedule"`
 	Deviations []Deviation `json:"deviations"`
 }
 
-// A frameRecord is a branch as it stands in a file.
+// A frameRecord is the stored form of a frame.
 type frameRecord struct {
 	Key       uint64 `json:"key"`
 	Visit     uint64 `json:"visit"`
@@ -76,7 +73,7 @@ type frameRecord struct {
 	Unstored  int    `json:"unstored,omitempty"`
 }
 
-// encodedKeys are state keys, in ascending order, as base64 of 8 bytes each.
+// encodedKeys are state keys in ascending order, stored as base64 of 8 bytes each.
 type encodedKeys []uint64
 
 // MarshalText writes the keys.
@@ -101,7 +98,7 @@ func (k *encodedKeys) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// description says what is searched, as far as a search depends on it.
+// description returns the parameters on which a search depends.
 func (e *Exhaustive) description() string {
 	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry,
 		e.IdleTicks, e.NoReduction, e.NoReplayCache)
@@ -111,9 +108,9 @@ func (e *Exhaustive) description() string {
 	return text
 }
 
-// Resume makes the next Run go on from where an earlier one has written the Checkpoint; without
-// such a file it begins at the beginning. It returns an error that names the file if that cannot be
-// read, is no checkpoint of this search by this program, or could not be written later.
+// Resume makes the next Run continue from the Checkpoint file of an earlier search. Without such a
+// file, the search starts from the beginning. Resume returns an error that names the file if it
+// cannot be read or written, or is not a checkpoint of this search by this program.
 func (e *Exhaustive) Resume(t *testing.T) error {
 	var err error
 	if e.program, err = programHash(); err != nil {
@@ -147,7 +144,7 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 	return e.recall(t, c.OutOfContract)
 }
 
-// fits returns what keeps a checkpoint from being one of this search by this program.
+// fits returns why a checkpoint does not belong to this search by this program, or nil.
 func (e *Exhaustive) fits(c *checkpoint) error {
 	switch {
 	case c.Format != checkpointFormat:
@@ -172,7 +169,7 @@ func (e *Exhaustive) fits(c *checkpoint) error {
 	return nil
 }
 
-// recall runs the schedule again that broke what the lock does not promise.
+// recall runs the schedule out of contract again.
 func (e *Exhaustive) recall(t *testing.T, b *outOfContractRecord) error {
 	if b == nil {
 		return nil
@@ -189,7 +186,7 @@ func (e *Exhaustive) recall(t *testing.T, b *outOfContractRecord) error {
 	return nil
 }
 
-// programHash returns a hash of the file that this program was started from.
+// programHash returns a hash of the program's executable file.
 func programHash() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -207,7 +204,7 @@ func programHash() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// resume puts a search where the checkpoint says.
+// resume restores the search from the checkpoint.
 func (x *dfs) resume(c *checkpoint, r *Report) {
 	for _, key := range c.Seen {
 		x.seen.add(key)
@@ -229,7 +226,7 @@ func (x *dfs) resume(c *checkpoint, r *Report) {
 		c.OutOfContractSchedules, x.search.outOfContract
 }
 
-// save writes a checkpoint. Where the file stands there is a whole one at any time.
+// save writes a checkpoint. The file is replaced atomically.
 func (x *dfs) save(r *Report) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
@@ -268,7 +265,7 @@ func (x *dfs) save(r *Report) error {
 	return os.Rename(draft.Name(), x.search.Checkpoint)
 }
 
-// known returns the keys of the states that whole runs have come to.
+// known returns the keys that completed runs have visited.
 func (x *dfs) known() encodedKeys {
 	return slices.DeleteFunc(x.seen.sorted(), func(key uint64) bool {
 		_, gone := slices.BinarySearch(x.rolledBack, key)

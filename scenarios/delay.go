@@ -2,23 +2,22 @@ package scenarios
 
 import "slices"
 
-// Delay is delay-bounded search: the default policy, but at a few random places of the schedule the
-// step that it would take is put back behind all that waits by then. Few delays reach most bugs
-// (Emmi, Qadeer and Rakamarić, "Delay-Bounded Scheduling", POPL 2011).
+// Delay is delay-bounded search: it follows the default policy, but at a few random decisions puts
+// the step of the policy behind everything that waits by then. Few delays reach most bugs (Emmi,
+// Qadeer and Rakamarić, "Delay-Bounded Scheduling", POPL 2011).
 //
-// It deviates from the paper in this: it samples the schedules with so many delays instead of going
-// through all, with places drawn over the length of a trial run; and faults and time beyond what
-// the default policy lets pass come by chance, see [chances].
+// It deviates from the paper: it samples the schedules with a number of delays instead of
+// enumerating them, with decisions drawn over the length of a trial run; faults and additional time
+// come from the [faultSampler].
 type Delay struct {
 	faultSampler
-	places    []int // the decisions at which something is delayed, ascending
+	places    []int // decisions at which a step is delayed, ascending
 	decisions int
 	delayed   []EnabledStep // as they were
-	options   []EnabledStep // with the ages that the delays have given them
+	options   []EnabledStep // with the ages that delays gave them
 }
 
-// NewDelay returns the strategy with so many delays that belongs to the seed and the schedule's
-// number.
+// NewDelay returns the strategy with a number of delays for a seed and a schedule's number.
 func NewDelay(profile *Profile, delays int, seed uint64, schedule int) *Delay {
 	d := &Delay{faultSampler: newFaultSampler(seed, schedule)}
 	for range delays {
@@ -28,7 +27,7 @@ func NewDelay(profile *Profile, delays int, seed uint64, schedule int) *Delay {
 	return d
 }
 
-// Choose returns the default policy's step, as it is after the delays.
+// Choose returns the step of the default policy after the delays.
 func (d *Delay) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	if i, ok := d.sample(enabled, defaultIndex); ok {
 		return i
@@ -45,7 +44,7 @@ func (d *Delay) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return chosen
 }
 
-// usual returns what the default policy would take if what was delayed were the youngest of all.
+// usual returns the step of the default policy if delayed messages were the youngest.
 func (d *Delay) usual(enabled []EnabledStep) int {
 	if len(d.delayed) == 0 {
 		return defaultIndex(enabled)

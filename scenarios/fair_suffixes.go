@@ -2,21 +2,21 @@ package scenarios
 
 import "slices"
 
-// The fair phase, from which on no fault strikes and the default policy decides, begins in every
-// run: when all processes have finished, when nothing has happened for long, or after many steps.
-// What must happen in the end is judged from then on. There is little left to be judged by then: a
-// lock that lets one process overtake another for ever does so while both have attempts left. So a
-// search with Fair tries it as one more step, the last of each state. No step follows: how the run
-// goes on is the default policy's matter, and whatever it comes to is not a state of the search.
+// The fair phase, in which no fault strikes and the default policy decides, begins in every run: when
+// all processes have finished, when nothing has happened for long, or after many steps. Liveness is
+// judged from then on. By then little is left to be judged: a lock that lets one process overtake
+// another for ever does so while both have attempts left. So with FairSuffixes the search also
+// begins the fair phase in each state, as the last step that it tries there. No step follows: the
+// default policy decides how the run continues, and its states are not states of the search.
 //
-// With Fair no partial-order reduction leaves a step out. The fair phase is one schedule, so that
-// what it comes to depends on which messages are under way when it begins; a state that the
-// reduction passes by cannot be made up for by another.
+// With FairSuffixes no partial-order reduction applies. The fair phase is one schedule, which
+// depends on the messages in flight when it begins; a state that the reduction skips cannot be
+// replaced by another.
 //
-// What the properties remember from before that step is part of a state's key: see
-// [explorer.visit]. The default policy goes by the order in which messages were sent too, which is
-// not. So the fair phase begins with an order of the messages under way that depends on the state
-// alone; see beFair.
+// The state of the monitors before that step is part of a state's key: see [dfs.visitKey]. The
+// default policy also goes by the order in which messages were sent, which is in no key. So the fair
+// phase begins with an order of messages that depends on the state alone; see
+// [loop.beginFairPhase].
 
 // fairScope is what FairSuffixes adds to the scope of a search.
 const fairScope = ", with the fair phase begun in every state"

@@ -33,8 +33,8 @@ func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
 	return s
 }
 
-// heads returns the report of a search that ended with a schedule for which the function returns
-// true.
+// heads returns the next step of each thread that has one, as indexes in the order of the enabled
+// steps. It excludes time and faults, and reuses the given slice.
 func heads(t *testing.T, s *scenarios.Scenario,
 	wanted func(*scenarios.Result) bool,
 ) *scenarios.Report {

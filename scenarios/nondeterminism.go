@@ -6,29 +6,29 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Nondeterminism is a schedule that did not run the same way twice. Either the lock under test
-// decides something that the harness does not control, or the harness has a defect; nothing that it
-// says about the lock can be trusted until that is mended.
+// A Nondeterminism is a schedule that did not run the same way twice. Either the lock decides
+// something that the engine does not control, or the engine has a defect. Until that is fixed, no
+// result for the lock can be trusted.
 type Nondeterminism struct {
-	Schedule int            // the number of the schedule in its campaign
-	Event    int            // the index of the first event that differs
+	Schedule int            // its number in the campaign
+	Event    int            // index of the first event that differs
 	First    *history.Event // in the first run; nil if that had ended
 	Second   *history.Event // in the second run; nil if that had ended
 }
 
-// Error describes the first difference and what is likely behind it.
+// Error describes the first difference and its likely causes.
 func (n *Nondeterminism) Error() string {
 	return fmt.Sprintf("schedule %d did not run the same way twice: event %d was %s, then %s\n%s",
 		n.Schedule, n.Event, describe(n.First), describe(n.Second), likelyCauses)
 }
 
-// likelyCauses is what mostly lies behind a schedule that does not run the same way twice.
+// likelyCauses are the most frequent causes of nondeterminism.
 const likelyCauses = "likely causes in the lock under test: ranging over a map, " +
 	"a select with several cases ready, randomness that is not Process.Random, the wall clock, " +
 	"state that outlives a run such as a package's variable, " +
 	"or several goroutines racing for the client"
 
-// describe names the event, and what it holds besides.
+// describe names the event and its attributes.
 func describe(e *history.Event) string {
 	if e == nil {
 		return "missing"

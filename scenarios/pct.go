@@ -2,27 +2,27 @@ package scenarios
 
 import "slices"
 
-// PCT is probabilistic concurrency testing: threads have random priorities, the first that can run
-// does, and at a few random places of the schedule the thread that would run falls behind all
-// others. A bug that needs d steps in a certain order is found by one schedule with a probability
-// of at least 1/(n·k^(d-1)), for n threads and k steps (Burckhardt, Kothari, Musuvathi and
+// PCT is probabilistic concurrency testing: threads have random priorities, the runnable thread
+// with the highest priority runs, and at a few random decisions the priority of that thread falls
+// below all others. For n threads and k steps, a schedule finds a bug that needs d steps in a
+// certain order with a probability of at least 1/(n·k^(d-1)) (Burckhardt, Kothari, Musuvathi and
 // Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS
 // 2010).
 //
-// It deviates from the paper in this: what a thread is, [Profile] says; k is that of a trial run,
-// so that the places of a schedule with faults all lie in its first part; and faults and time, for
-// which the paper has nothing, come by chance, so that the bound holds only for bugs that need
-// neither.
+// It deviates from the paper: threads are those of [Profile]; k is the length of a trial run, so
+// that in a schedule with faults all changes lie in its first part; faults and time, which the
+// paper does not have, come from the [faultSampler], so that the bound holds only for bugs that
+// need neither.
 type PCT struct {
 	faultSampler
-	// by thread, drawn when the thread is first met; those that have fallen are below depth
+	// by thread, drawn when the thread is first met; below depth after a change
 	priorities []uint64
-	changes    []int // decisions at which a thread falls, ascending
+	changes    []int // decisions at which a priority falls, ascending
 	depth      int
 	decisions  int
 }
 
-// NewPCT returns the strategy of that depth which belongs to the seed and the schedule's number.
+// NewPCT returns the strategy of a depth for a seed and a schedule's number.
 func NewPCT(profile *Profile, depth int, seed uint64, schedule int) *PCT {
 	p := &PCT{
 		faultSampler: newFaultSampler(seed, schedule), depth: depth,

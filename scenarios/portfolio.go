@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// Portfolio is the strategy whose turn it is in a portfolio that knows nothing of what the
-// strategies have found: no strategy is the best on all bugs, and which one is, nobody knows
-// beforehand. In a [Campaign] the turns follow what they find; see turns.
+// Portfolio is a portfolio without feedback: strategies take turns, because no strategy is the best
+// on all bugs, and which one is best is not known in advance. In a [Campaign] the turns depend on
+// what the strategies show; see [rounds].
 type Portfolio struct {
 	Strategy
 	name string
 }
 
-// portfolio is whose turn it is at first, over and over. PCT stands in it with two depths: a bug
-// that needs a greater one is rare, but a small depth never finds it.
+// portfolio is the initial order of turns. PCT is in it with two depths: few bugs need the greater
+// one, but the smaller never finds them.
 var portfolio = [...]string{
 	RandomStrategy, PCTStrategy, POSStrategy, SURWStrategy, RandomStrategy,
 	"pct10", DelayStrategy, URWStrategy,
@@ -39,43 +39,40 @@ func named(strategy string) StrategyFactory {
 func (p *Portfolio) Name() string { return p.name }
 
 const (
-	// roundSchedules is for how many schedules a turn table holds: some chunks, so that workers
-	// seldom wait.
+	// roundSchedules is the length of a round: several chunks, so that workers seldom wait.
 	roundSchedules = 16 * chunkSchedules
 	// roundsAhead is how many rounds may begin before the first of them is over, so that workers
 	// need not wait for each other.
 	roundsAhead = 2
 )
 
-// rounds say whose turn it is in each schedule of a campaign with a portfolio: in the first rounds
-// everybody's, later more often that of strategies whose schedules go on to show behaviour that no
-// schedule before them has shown (as in Fest, the feedback strategy of Fray; what behaviour is, see
-// [behaviour]). Half of the schedules are always dealt out evenly, as a strategy that shows nothing
-// new may yet be the one that finds the bug.
+// rounds allocate the schedules of a campaign with a portfolio to strategies. The first rounds are
+// even; later ones favour strategies whose schedules keep showing new behaviour (as Fest does, the
+// feedback strategy of Fray; see [behaviour]). Half of the schedules are always allocated evenly,
+// because a strategy that shows nothing new may be the one that finds the bug.
 //
-// What a round depends on is what happened up to the round before the last one, so it is the same
-// for any number of workers.
+// A round depends on what happened up to the round before the last, so it does not depend on the
+// number of workers.
 type rounds struct {
 	mu     sync.Mutex
 	rounds []allocation  // by round
-	dealt  chan struct{} // closed when there is another
+	dealt  chan struct{} // closed when there is another round
 
-	// What follows is for one goroutine alone.
-	scores []strategyScore
-	seen   stateSet // behaviour
+	scores []strategyScore // for one goroutine only, as is seen
+	seen   stateSet        // behaviour
 }
 
-// A allocation is the turns in a round, over and over.
+// An allocation is the order of turns in a round, repeated. It holds indexes of scores.
 type allocation [chunkSchedules]uint8 // indexes of scores
 
-// A strategyScore is what a strategy has achieved lately.
+// A strategyScore is what a strategy has shown lately.
 type strategyScore struct {
 	name      string
 	schedules float64
-	fresh     float64 // behaviours
+	fresh     float64 // new behaviours
 }
 
-// scoreKept is the part of a score that lasts for another round.
+// scoreKept is the part of a score that remains after a round.
 const scoreKept = 0.5
 
 func newRounds() *rounds {
@@ -96,8 +93,8 @@ func newRounds() *rounds {
 	return t
 }
 
-// await waits until it is known whose turn it is in a schedule, and returns false if the context
-// ends before.
+// await waits until the round of a schedule is allocated. It returns false if the context ends
+// first.
 func (t *rounds) await(ctx context.Context, schedule int) bool {
 	for {
 		t.mu.Lock()
@@ -114,7 +111,7 @@ func (t *rounds) await(ctx context.Context, schedule int) bool {
 	}
 }
 
-// round returns the index of the score of whose round it is. The schedule must have been awaited.
+// round returns the index of the strategy's score. The schedule must have been awaited.
 func (t *rounds) round(schedule int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,8 +121,8 @@ func (t *rounds) round(schedule int) int {
 // strategy returns the name of the strategy whose turn it is. The schedule must have been awaited.
 func (t *rounds) strategy(schedule int) string { return t.scores[t.round(schedule)].name }
 
-// count takes note of what a schedule has shown, and returns how much of it is new. Schedules are
-// counted in order.
+// count notes the behaviours of a schedule and returns how many are new. Schedules are counted in
+// order.
 func (t *rounds) count(schedule int, shown []uint64) int {
 	fresh := 0
 	for _, b := range shown {
@@ -142,7 +139,7 @@ func (t *rounds) count(schedule int, shown []uint64) int {
 	return fresh
 }
 
-// deal makes the table of the next round that has none.
+// deal allocates the next round.
 func (t *rounds) deal() {
 	next := allot(t.scores)
 	t.mu.Lock()
@@ -156,8 +153,8 @@ func (t *rounds) deal() {
 	}
 }
 
-// allot deals out half of a table evenly and the other half by how much a schedule of each strategy
-// has shown that was new. The turns of a strategy are spread over the table.
+// allot allocates half of a round evenly, and the other half by the new behaviours per schedule of
+// each strategy. It spreads the turns of a strategy over the round.
 func allot(scores []strategyScore) allocation {
 	weights, total := make([]float64, len(scores)), 0.0
 	for i, s := range scores {

@@ -1,27 +1,27 @@
 package scenarios
 
-// POS is partial order sampling: every step that can be taken has a random priority, the highest is
-// taken, and whatever races with it draws anew. Unlike a random walk it does not prefer the few
-// partial orders that many schedules share (Yuan, Yang and Gu, "Partial Order Aware Concurrency
-// Sampling", CAV 2018).
+// POS is partial order sampling: every enabled step has a random priority, the step with the
+// highest priority is taken, and the steps that race with it draw new ones. Unlike a random walk,
+// POS does not favour the few partial orders that many schedules share (Yuan, Yang and Gu, "Partial
+// Order Aware Concurrency Sampling", CAV 2018).
 //
-// It deviates from the paper in this: not each thread has one pending step but each process up to
-// three, a request, a message and a gate, each with a priority of its own; two steps race if they
-// are of the same process, or both let the server handle a request, or are both at the gates of
-// critical sections; faults and time come by chance, see [chances].
+// It deviates from the paper: not each thread has one pending step but each process up to three, a
+// request, a message and a gate, with a priority each; two steps race if they are of the same
+// process, if both serve a request, or if both are at gates of critical sections; faults and time
+// come from the [faultSampler].
 type POS struct {
 	faultSampler
 	races   func(a, b *EnabledStep) bool
 	pending []posEvent
 }
 
-// A posEvent is an option with its priority.
+// A posEvent is an enabled step with its priority.
 type posEvent struct {
 	step     EnabledStep
 	priority uint64
 }
 
-// NewPOS returns the strategy that belongs to the seed and the schedule's number.
+// NewPOS returns the strategy for a seed and a schedule's number.
 func NewPOS(seed uint64, schedule int) *POS {
 	return &POS{
 		faultSampler: newFaultSampler(seed, schedule), races: racing,
@@ -29,14 +29,13 @@ func NewPOS(seed uint64, schedule int) *POS {
 	}
 }
 
-// racing tells whether the order of two steps can make a difference to more than when things
-// happen.
+// racing reports whether the order of two steps can affect more than times.
 func racing(a, b *EnabledStep) bool {
 	gate := func(o *EnabledStep) bool { return o.Kind == Enter || o.Kind == Leave }
 	return a.Process == b.Process || a.Kind == Serve && b.Kind == Serve || gate(a) && gate(b)
 }
 
-// Choose returns the option of the highest priority.
+// Choose returns the step with the highest priority.
 func (p *POS) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	if i, ok := p.sample(enabled, defaultIndex); ok {
 		return i
@@ -54,7 +53,7 @@ func (p *POS) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return best
 }
 
-// forget drops the priorities of the step that was chosen and of those that race with it.
+// forget drops the priorities of the chosen step and of those that race with it.
 func (p *POS) forget(chosen *EnabledStep) {
 	kept := p.pending[:0]
 	for i := range p.pending {
@@ -65,8 +64,7 @@ func (p *POS) forget(chosen *EnabledStep) {
 	p.pending = kept
 }
 
-// priority returns the option's priority, and draws it when it has none. An option that has raced
-// is as good as new.
+// priority returns the priority of the step, and draws one if it has none.
 func (p *POS) priority(o *EnabledStep) uint64 {
 	for i := range p.pending {
 		if e := &p.pending[i]; e.step.Step == o.Step && e.step.Age == o.Age {

@@ -228,9 +228,6 @@ func (p *process) checkLoss() {
 	}
 }
 
-// growStack makes the goroutine's stack as large as lock code mostly needs, while there is next to
-// nothing on it. Growing it step by step from deep within that code shows in BenchmarkSchedule.
-//
 // growStack grows the goroutine's stack, while it is nearly empty, to the size that lock code
 // mostly needs. Growing it step by step from deep within that code shows in BenchmarkSchedule.
 //

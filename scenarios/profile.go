@@ -2,24 +2,25 @@ package scenarios
 
 import "context"
 
-// A Profile is what some strategies have to know of a scenario before the first schedule: how many
-// steps to expect. It is taken from one trial run under the default policy, as Shuttle takes the
-// counts for its uniform random walk; schedules with faults take more steps than it says.
+// A Profile is what some strategies need to know of a scenario in advance: how many steps to
+// expect. It comes from one trial run under the default policy, as in Shuttle's uniform random
+// walk; schedules with faults take more steps.
 //
-// To a strategy, the steps of a run are those of threads. Thread p is process p with its
-// connection: the server handles p's next request, p gets its next message, p enters or leaves its
-// critical section, p's link works again. Of the steps that thread p can take at one time the
-// oldest is its next; a connection is FIFO both ways, so that hides nothing but the order among a
-// request, a message and a gate of the same process. What is no thread's is the passing of time and
-// the faults; see [chances].
+// To a strategy, the steps of a run belong to threads. Thread p is process p with its connection:
+// the server handles p's next request, p receives its next message, p enters or leaves its critical
+// section, p's link is healed. Of the enabled steps of a thread, the oldest is its next step.
+// Connections are FIFO in both directions, so this hides only the order among a request, a message
+// and a gate of the same process. The passing of time and faults belong to no thread; see
+// [faultSampler].
 type Profile struct {
-	Decisions   int   // how many decisions belong to a thread
-	Events      []int // how many of them to each thread, by its number
-	Interesting []int // how many of those are interesting; see [Interesting]
+	Decisions int   // decisions that belong to a thread
+	Events    []int // the same, by thread
+	// those of them that are interesting, by thread; see [Interesting]
+	Interesting []int
 }
 
-// Interesting tells whether the order of a step among the others of its sort is what a lock depends
-// on: the server handles a request. It is what [SURW] is uniform over.
+// Interesting reports whether a step is one whose order locks depend on: the server handles a
+// request. [SURW] is uniform over these.
 func Interesting(o *EnabledStep) bool { return o.Kind == Serve }
 
 // Add counts a decision.
@@ -37,7 +38,7 @@ func (p *Profile) Add(o *EnabledStep, interesting bool) {
 	}
 }
 
-// A profiler takes the default policy and counts.
+// A profiler follows the default policy and counts steps.
 type profiler struct{ profile Profile }
 
 func (p *profiler) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
@@ -50,7 +51,7 @@ func (r *Runner) Profile(scenario *Scenario) *Profile {
 	return r.profileWithin(context.Background(), scenario)
 }
 
-// profileWithin does so until the context ends; then the profile is good for nothing.
+// profileWithin does so until the context ends; then the profile is not valid.
 func (r *Runner) profileWithin(ctx context.Context, scenario *Scenario) *Profile {
 	strategy := new(profiler)
 	r.runWithin(ctx, scenario, strategy)

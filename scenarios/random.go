@@ -8,22 +8,21 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// Random is a random walk: every step that can happen has its chance. How great it is, is drawn
-// anew for every run: in some runs critical sections are long, in some time flies, in some faults
-// strike early or hardly at all (swarm testing: Groce et al., "Swarm Testing", ISSTA 2012). A walk
-// with the same chances in all runs would all but never let a session expire while somebody else
-// holds the lock, which takes several ticks during one critical section.
+// Random is a random walk: every enabled step has a probability, drawn anew for each run. In some
+// runs critical sections are long, in some time passes quickly, in some faults strike early or
+// rarely (swarm testing: Groce et al., "Swarm Testing", ISSTA 2012). A walk with the same
+// probabilities in all runs would hardly ever let a session expire while another process holds the
+// lock, which takes several ticks during one critical section.
 type Random struct {
 	source    *rand.PCG
 	faultOdds uint64 // a fault is considered in one of so many decisions
 	weights   [Fault]uint64
-	kinds     [faults.Kinds]uint64 // the weights of the faults
-	// the weight of a tick once a fault has struck; time that passes before matters little
+	kinds     [faults.Kinds]uint64 // weights of the faults
+	// weight of a tick once a fault has struck; before, time matters little
 	tick uint64
 }
 
-// NewRandom returns the random walk that belongs to the seed and the schedule's number in the
-// campaign.
+// NewRandom returns the random walk for a seed and a schedule's number.
 func NewRandom(seed uint64, schedule int) *Random {
 	r := &Random{source: rand.NewPCG(seed, uint64(schedule))}
 	r.faultOdds = 4 << r.below(5)
@@ -48,7 +47,7 @@ func NewRandom(seed uint64, schedule int) *Random {
 	return r
 }
 
-// Choose draws an option.
+// Choose draws an enabled step.
 func (r *Random) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	first := len(enabled) // of the faults, which stand last
 	for first > 0 && enabled[first-1].Kind == Fault {
@@ -71,8 +70,8 @@ func (r *Random) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return defaultIndex
 }
 
-// fault draws one of the faults, the first of which has that index. In every run some kinds are
-// rare, and some do not occur unless there is no other.
+// fault draws one of the faults, which start at the given index. In every run some kinds are rare,
+// and some are drawn only if there is no other.
 func (r *Random) fault(enabled []EnabledStep, first int) int {
 	r.weights[Tick] = r.tick
 	total := uint64(0)
@@ -92,11 +91,10 @@ func (r *Random) fault(enabled []EnabledStep, first int) int {
 	}
 }
 
-// below draws a number less than n. The bias of the remainder is far below anything that a search
-// could notice.
+// below draws a number less than n. The bias of the remainder does not matter to a search.
 func (r *Random) below(n uint64) uint64 { return r.source.Uint64() % n }
 
-// ParseSeed reads a seed: a number, or the word random for a fresh one.
+// ParseSeed parses a seed: a number, or the word random for a fresh one.
 func ParseSeed(text string) (uint64, error) {
 	if text == "random" {
 		return uint64(rand.Uint32()), nil

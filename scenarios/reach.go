@@ -6,26 +6,24 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Reach says of which schedules an exhaustive search has shown a property.
+// A Reach says for which schedules an exhaustive search has shown a property.
 type Reach string
 
 // The reaches, from the farthest to the least. "Every" is meant within the [Report.Scope] of a
 // search that is complete.
 const (
 	EverySchedule Reach = "in every schedule"
-	// EveryState is the reach of what must happen in the end, if the fair phase was begun in every
-	// state.
+	// EveryState is the reach of properties of the fair phase, if that was begun in every state.
 	EveryState Reach = "in the end, from every state"
-	// EveryEnd is the reach of what must happen in the end, if the fair phase was begun at the end
-	// of schedules only.
+	// EveryEnd is the reach of properties of the fair phase, if that was begun only at the end of
+	// schedules.
 	EveryEnd Reach = "at the end of every schedule"
-	// SchedulesRun is the reach of a search that is not complete, and of [history.Ensemble]: what
-	// it remembers of a run is in no state's key, so that it was not judged in runs that end in a
-	// state which was known.
+	// SchedulesRun is the reach of an incomplete search, and of [history.ZooKeeperConsistency],
+	// whose monitor state is in no key: it was not judged in runs that were pruned.
 	SchedulesRun Reach = "in the schedules that were run"
 )
 
-// Reach returns of which schedules the search has shown a property that it has not found violated.
+// Reach returns for which schedules the search has shown a property of which it found no violation.
 func (r *Report) Reach(p history.Property) Reach {
 	switch {
 	case !r.Complete, p == history.ZooKeeperConsistency:
@@ -38,7 +36,7 @@ func (r *Report) Reach(p history.Property) Reach {
 	return EveryEnd
 }
 
-// reaches lists the claims of a lock by how far a search has shown them.
+// reaches lists the claims of a lock by reach.
 func (r *Report) reaches(subject *Subject) string {
 	var parts []string
 	for _, reach := range []Reach{EverySchedule, EveryState, EveryEnd, SchedulesRun} {

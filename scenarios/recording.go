@@ -11,30 +11,34 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Recording is a schedule as it stands in a file: all that is needed to run it again.
+// A Recording is the stored form of a schedule: everything that is needed to run it again.
 type Recording struct {
-	Format     string          `json:"format"`  // always recordingFormat
-	Version    int             `json:"version"` // of the format
-	Lock       string          `json:"lock"`
-	Clients    int             `json:"clients"`
-	Cycles     int             `json:"cycles"`
-	Faults     faults.Plan     `json:"faults"`
-	Severity   faults.Severity `json:"severity,omitzero"` // unless they are the default ones
-	Client     ClientKind      `json:"client,omitzero"`   // unless it is the model
-	Servers    int             `json:"servers,omitzero"`  // unless there is but one
-	Seed       uint64          `json:"seed"`              // of the campaign that found it
-	Schedule   int             `json:"schedule"`          // its number there
-	Deviations []Deviation     `json:"deviations"`
-	TraceHash  TraceHash       `json:"trace_hash"`
-	Property   string          `json:"property"`
-	Signature  string          `json:"signature"`
+	Format  string      `json:"format"`  // always recordingFormat
+	Version int         `json:"version"` // of the format
+	Lock    string      `json:"lock"`
+	Clients int         `json:"clients"`
+	Cycles  int         `json:"cycles"`
+	Faults  faults.Plan `json:"faults"`
+	// unless it is the default
+	Severity faults.Severity `json:"severity,omitzero"` // unless they are the default ones
+	// unless it is the model
+	Client  ClientKind `json:"client,omitzero"`  // unless it is the model
+	Servers int        `json:"servers,omitzero"` // unless there is but one // unless it is 1
+	// of the campaign that found it
+	Seed       uint64      `json:"seed"`     // of the campaign that found it
+	Schedule   int         `json:"schedule"` // its number there // its number there
+	Deviations []Deviation `json:"deviations"`
+	TraceHash  TraceHash   `json:"trace_hash"`
+	Property   string      `json:"property"`
+	Signature  string      `json:"signature"`
 }
 
 const (
 	recordingFormat  = "interlock-schedule"
 	recordingVersion = 2
 	recordingName    = "schedule.json"
-	draftPrefix      = ".draft-" // of a directory that is not whole yet
+	// of a directory that is not complete yet
+	draftPrefix = ".draft-" // of a directory that is not whole yet
 )
 
 // A TraceHash is the hash of a run's events, written as 16 hexadecimal digits.
@@ -54,8 +58,8 @@ func (h *TraceHash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ReadRecording reads a recorded schedule from a file, or from the directory of a counterexample.
-// The error names the file, and what is wrong with it where it is not a schedule.
+// ReadRecording reads a schedule from a file or from the directory of a counterexample. The error
+// names the file and what is wrong with it.
 func ReadRecording(path string) (*Recording, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, recordingName)
@@ -97,7 +101,7 @@ func (r *Recording) validate() error {
 	return nil
 }
 
-// Scenario returns the scenario that the schedule belongs to, for the lock that is given.
+// Scenario returns the scenario of the schedule with the given lock.
 func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
 	s := &Scenario{
 		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults,
@@ -108,8 +112,7 @@ func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
 	return s, s.Validate()
 }
 
-// columns returns how many processes there were: so many at first, and those that took the place of
-// others.
+// columns returns the number of processes: the initial ones and those that replaced crashed ones.
 func columns(events []history.Event, clients int) int {
 	for i := range events {
 		clients = max(clients, int(events[i].Process))
@@ -117,18 +120,18 @@ func columns(events []history.Event, clients int) int {
 	return clients
 }
 
-// A Counterexample is a run that breaks a property, with the schedule from which it came.
+// A Counterexample is a run that violates a property, with its schedule.
 type Counterexample struct {
 	Scenario  Scenario
 	Recording Recording
-	Result    *Result                       // its first violation is the one that is recorded
+	Result    *Result                       // its first violation is the recorded one
 	ReplayBy  func(directory string) string // the command that replays it
 }
 
 // NewCounterexample runs the schedule and records it. It records the first violation in the order
-// of [Scenario.Lead], which has the signature unless that is empty. If the run breaks nothing, or
-// something else goes first, NewCounterexample returns an error: the schedule does not fail, or the
-// lock does not do the same twice. The result is good until the runner's next run.
+// of [Scenario.Lead], which must have the signature unless that is empty. If the run has no
+// violation, or another one comes first, NewCounterexample returns an error: the schedule does not
+// fail, or the lock is nondeterministic. The result is valid until the runner's next run.
 func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, signature string,
 	seed uint64, schedule int,
 ) (*Counterexample, error) {
@@ -156,15 +159,14 @@ func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, si
 	return c, nil
 }
 
-// A notReproduced is a schedule that has failed and does not fail in the same way when it is run
-// again.
+// A notReproduced is a schedule that does not fail in the same way when it is run again.
 type notReproduced struct {
 	schedule int
-	recorded string // the signature
-	now      string // likewise, of what it breaks now; empty if it breaks nothing
+	recorded string // signature
+	now      string // signature of the present violation; "" if there is none
 }
 
-// Error says what it broke and what it breaks now.
+// Error says what the schedule violated and what it violates now.
 func (n *notReproduced) Error() string {
 	what := "a property"
 	if n.recorded != "" {
@@ -181,7 +183,7 @@ func (n *notReproduced) Error() string {
 // Timeline returns the run as a timeline.
 func (c *Counterexample) Timeline() *history.Timeline { return c.Result.Timeline(&c.Scenario) }
 
-// A reportedViolation is a violation in report.json.
+// A reportedViolation is the form of a violation in report.json.
 type reportedViolation struct {
 	Property  history.Property `json:"property"`
 	Signature string           `json:"signature"`
@@ -189,9 +191,8 @@ type reportedViolation struct {
 	Event     int              `json:"event"`
 }
 
-// Write writes the counterexample into a directory of its own below the one that is given, and
-// returns its path. The directory appears whole or not at all. It holds report.json, schedule.json,
-// trace.jsonl and timeline.txt.
+// Write writes the counterexample to a new directory below the given one and returns its path. The
+// directory appears atomically. It holds report.json, schedule.json, trace.jsonl and timeline.txt.
 func (c *Counterexample) Write(below string) (string, error) {
 	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock,
 		c.Recording.Property,

@@ -1,17 +1,18 @@
 package scenarios
 
-// A Deviation is a decision of a schedule that differs from the default policy's.
+// A Deviation is a decision of a schedule that differs from the default policy.
 type Deviation struct {
+	// of the decision in the run, from 0
 	Index int  `json:"index"` // which decision of the run, from 0
-	Step  Step `json:"step"`  // what happens instead
+	Step  Step `json:"step"`  // what happens instead // the step that is taken
 }
 
-// A Replay is the strategy that follows a recorded schedule and takes the default policy where that
-// says nothing. It is lenient: a recorded step that cannot happen when its turn comes is skipped,
-// so that a schedule survives changes of the code.
+// A Replay is the strategy that follows a recorded schedule, and the default policy where the
+// schedule has no deviation. A recorded step that is not enabled at its decision is skipped, so
+// that schedules survive changes of the code.
 type Replay struct {
 	Deviations []Deviation // by Index, ascending
-	Skipped    []Deviation // those of the last run that could not happen
+	Skipped    []Deviation // those of the last run that were not enabled
 
 	next int
 }
@@ -39,6 +40,6 @@ func (r *Replay) Choose(index int, enabled []EnabledStep, defaultIndex int) int 
 	return defaultIndex
 }
 
-// Unreached returns those of the last run whose turn never came, because the run was over by then
-// or fair.
+// Unreached returns the deviations of the last run whose decision was never reached, because the
+// run had ended or its fair phase had begun.
 func (r *Replay) Unreached() []Deviation { return r.Deviations[r.next:] }

@@ -2,8 +2,8 @@ package scenarios
 
 import "slices"
 
-// snapshot takes a snapshot of the state to which the way has come, if none was taken lately and
-// the run can be taken back.
+// snapshot takes a snapshot of the current state, if none was taken lately and the run can be
+// saved.
 func (x *dfs) snapshot() *snapshot {
 	if x.validatedRunner == nil || x.search.noSnapshots || !x.loop.cluster.CanSave() {
 		return nil
@@ -24,7 +24,7 @@ func (x *dfs) snapshot() *snapshot {
 	return s
 }
 
-// latest returns the last snapshot on the way, nil if there is none.
+// latest returns the last snapshot on the path, or nil.
 func (x *dfs) latest() *snapshot {
 	for _, b := range slices.Backward(x.path) {
 		if b.snapshot != nil {
@@ -34,7 +34,7 @@ func (x *dfs) latest() *snapshot {
 	return nil
 }
 
-// shorten leaves no more than the first n states on the way.
+// shorten truncates the path to n frames.
 func (x *dfs) shorten(n int) {
 	for i := n; i < len(x.path); i++ {
 		if s := x.path[i].snapshot; s != nil {
@@ -47,6 +47,5 @@ func (x *dfs) shorten(n int) {
 	x.path = x.path[:n]
 }
 
-// snapshotEvery is how far two snapshots on a way are from each other. To take one costs about as
-// much as two steps.
+// snapshotEvery is the distance of snapshots on a path. Taking one costs about two steps.
 const snapshotEvery = 3

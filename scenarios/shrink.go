@@ -14,37 +14,36 @@ const shrinkRunsMax = 120_000
 const (
 	// searchSchedules is how many random schedules of a smaller scenario are tried.
 	searchSchedules = 500
-	// sparseSchedules is how many schedules with one, two and so on up to sparseMax deviations are
-	// tried.
+	// sparseSchedules is how many schedules are tried with each number of deviations up to
+	// sparseMax.
 	sparseSchedules = 1000
 	sparseMax       = 3
 )
 
 // Shrink returns a scenario and a schedule that fail with the same signature as the given ones,
 // with fewer faults, cycles and processes, and fewer deviations from the default policy. It ends
-// when no single one of these can be left out, when it has tried for long enough, or when the
-// context ends; what it has reached by then stands. The schedule that is given must fail; if it
-// does not, Shrink returns what it was given.
+// when no single one of these can be removed, when it has tried long enough, or when the context
+// ends; then it returns the best so far. The given schedule must fail; if it does not, Shrink
+// returns it as it is.
 //
-// The plan of the given scenario admits the schedule that is returned, fault by fault: the kind,
-// the phase, the target and the number of each. The plan of the returned scenario is the part of it
-// that the schedule needs. Processes and servers keep their numbers in a smaller scenario, so that
-// c1 in a plan is the same process there.
+// The plan of the given scenario allows the returned schedule, fault by fault: kind, phase, target
+// and number of each. The plan of the returned scenario is the part that the schedule needs.
+// Processes and servers keep their numbers in a smaller scenario, so that c1 in a plan is the same
+// process there.
 //
-// What is shrunk is a panic, if the given schedule panics, whatever the signature. Otherwise no
-// panic is let in. A failure never turns into what the lock does not promise; see
-// [Scenario.OutOfContract]. The other way round it may: if a shorter form of a schedule that is
-// excused breaks a promise, Shrink goes on with that.
+// If the given schedule panics, Shrink shrinks the panic, whatever the signature. Otherwise it
+// rejects schedules that panic. A failure within the contract never becomes one out of contract;
+// see [Scenario.OutOfContract]. The reverse may happen: if a shorter form of a schedule out of
+// contract violates a promise, Shrink continues with that.
 //
-// A smaller scenario has other schedules, so there a short search looks for the failure anew.
-// Within a scenario, deviations are left out in chunks of halving size, the first half of delta
-// debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE
-// 2002); the complements are left out, as replay takes the default where a deviation is gone.
-// Faults go before all else, because a reader who has to think of one fault less is helped most. At
-// last, many schedules with one, two and three deviations are tried.
+// A smaller scenario has other schedules, so a short random search looks for the failure there.
+// Within a scenario, deviations are removed in chunks of halving size, which is the first half of
+// delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
+// TSE 2002). Faults are removed before anything else, because they are the hardest to reason about.
+// At the end, many schedules with one, two and three deviations are tried.
 //
-// All of it depends on what is given alone, unless the context ends: the same failure has the same
-// short form every time.
+// The result depends only on the arguments unless the context ends: the same failure always has the
+// same short form.
 func (r *Runner) Shrink(ctx context.Context, scenario Scenario, deviations []Deviation,
 	signature string,
 ) (Scenario, []Deviation) {
@@ -52,7 +51,7 @@ func (r *Runner) Shrink(ctx context.Context, scenario Scenario, deviations []Dev
 	return s.outcome(), s.deviations
 }
 
-// shrink does what Shrink does, and returns the shrinker for what it knows besides.
+// shrink is Shrink, and returns the shrinker for what else it knows.
 func (r *Runner) shrink(ctx context.Context, scenario Scenario, deviations []Deviation,
 	signature string,
 ) *shrinker {
@@ -72,9 +71,9 @@ func (r *Runner) shrink(ctx context.Context, scenario Scenario, deviations []Dev
 	return s
 }
 
-// A shrinker holds the shortest schedule so far. The plan of its scenario says what is searched
-// for, such as fewer faults or those of one kind; the ceiling of its runs keeps all of them within
-// the plan that was given.
+// A shrinker holds the shortest schedule so far. The plan of its scenario is what the shrinker aims
+// for, such as fewer faults or those of one kind; the plan limit of its runs keeps all of them
+// within the given plan.
 type shrinker struct {
 	runner     *Runner
 	ctx        context.Context
@@ -82,11 +81,11 @@ type shrinker struct {
 	scenario   Scenario
 	deviations []Deviation
 	needed     faults.Plan // the part of the given plan that the schedule needs
-	// what the schedule breaks is no promise: see [Scenario.OutOfContract]
+	// the schedule fails only out of contract; see [Scenario.OutOfContract]
 	outOfContract bool
 	runs          int
 	steps         int             // of the last run
-	searched      map[string]bool // scenarios in which a random search has found nothing
+	searched      map[string]bool // scenarios in which a random search found nothing
 }
 
 // outcome returns the scenario with the plan that its schedule needs.
@@ -96,7 +95,7 @@ func (s *shrinker) outcome() Scenario {
 	return scenario
 }
 
-// begin runs the schedule that was given, and reports whether it fails.
+// begin runs the given schedule and reports whether it fails.
 func (s *shrinker) begin() bool {
 	scenario := s.scenario
 	result := s.run(&scenario, &Replay{Deviations: s.deviations})
@@ -120,7 +119,7 @@ func (s *shrinker) try(scenario Scenario, strategy Strategy) bool {
 	return true
 }
 
-// run runs a candidate, and puts what it breaks in order. It returns nil if there is no time left.
+// run runs a candidate and sorts its violations. It returns nil if no time is left.
 func (s *shrinker) run(scenario *Scenario, strategy Strategy) *Result {
 	if s.runs >= shrinkRunsMax || s.ctx.Err() != nil {
 		return nil
@@ -132,14 +131,14 @@ func (s *shrinker) run(scenario *Scenario, strategy Strategy) *Result {
 	return result
 }
 
-// keep makes a candidate the shortest schedule so far. What the run did may be less than what was
-// asked for: deviations that could not happen are gone for good.
+// keep makes a candidate the shortest schedule so far. Deviations that were not enabled are
+// dropped.
 func (s *shrinker) keep(scenario Scenario, result *Result) {
 	s.scenario, s.deviations, s.needed = scenario, result.Deviations, s.runner.planLimit.spent
 }
 
-// same reports whether a run fails in the same way as the shortest schedule so far, or breaks a
-// promise where that schedule breaks none.
+// same reports whether a run fails as the shortest schedule does, or violates a promise where that
+// schedule fails only out of contract.
 func (s *shrinker) same(scenario *Scenario, result *Result) bool {
 	if len(result.Violations) == 0 {
 		return false
@@ -173,7 +172,7 @@ func (s *shrinker) search(scenario Scenario) bool {
 	return s.sparser(scenario, sparseMax)
 }
 
-// sparser looks for a schedule of the scenario with at most so many deviations, the fewest first.
+// sparser looks for a schedule of the scenario with fewer deviations, the fewest first.
 func (s *shrinker) sparser(scenario Scenario, deviations int) bool {
 	for n := 1; n <= min(deviations, sparseMax); n++ {
 		for i := range sparseSchedules {
@@ -188,14 +187,13 @@ func (s *shrinker) sparser(scenario Scenario, deviations int) bool {
 	return false
 }
 
-// fair tells whether the schedule ends in that the fair phase begins.
+// fair reports whether the schedule ends with the fair phase.
 func (s *shrinker) fair() bool {
 	last := len(s.deviations) - 1
 	return last >= 0 && s.deviations[last].Step.Kind == Fair
 }
 
-// fewerFaults looks for a failure that needs fewer faults than the schedule has, be they of other
-// kinds.
+// fewerFaults looks for a failure with fewer faults than the schedule has, of any kinds.
 func (s *shrinker) fewerFaults() bool {
 	used := 0
 	for i, d := range s.deviations {
@@ -239,7 +237,7 @@ func (s *shrinker) smallerScenario() bool {
 			s.search(fewerClients))
 }
 
-// fewerDeviations tries to leave something out of the schedule, and tells whether it could.
+// fewerDeviations tries to remove deviations, and reports whether it could.
 func (s *shrinker) fewerDeviations() bool {
 	for size := len(s.deviations); size >= 1; size /= 2 {
 		// From the end: what comes early decides what the rest means.
@@ -258,8 +256,7 @@ func (s *shrinker) tryWithout(from, to int) bool {
 		&Replay{Deviations: slices.Concat(s.deviations[:from], s.deviations[to:])})
 }
 
-// allowOnlyUsedFaults lets candidates have only faults of the kinds that the schedule has, and no
-// more of each.
+// allowOnlyUsedFaults allows candidates only the faults that the schedule has.
 func (s *shrinker) allowOnlyUsedFaults() {
 	s.scenario.Faults = faults.Plan{}
 	for _, d := range s.deviations {

@@ -2,14 +2,14 @@ package scenarios
 
 import "context"
 
-// Shorten shrinks the schedule of a report that failed, or else the first that broke what the lock
-// does not promise there, and records it; see [Runner.Shrink]. The counterexample is headed by the
-// panic of the schedule, or else by the first violation that the report has of it. If a shorter
-// form of an excused schedule breaks a promise, the lock has failed, and the report says so from
-// then on. Shorten returns nil if the report has neither.
+// Shorten shrinks the failed schedule of a report, or else the first one out of contract, and
+// records it; see [Runner.Shrink]. The first violation of the counterexample is the schedule's
+// panic, or else the first violation in the report. If a shorter form of a schedule out of contract
+// violates a promise, the lock has failed, and Shorten changes the report accordingly. Shorten
+// returns nil if the report has no such schedule.
 //
-// It returns an error if the schedule does not fail when it is run again: then the lock does not do
-// the same twice. If only the short form does not, the schedule is recorded as it was found.
+// It returns an error if the schedule does not fail when it is run again: then the lock is
+// nondeterministic. If only the short form does not fail, the schedule is recorded as it was found.
 func (r *Runner) Shorten(ctx context.Context, campaign *Campaign,
 	report *Report,
 ) (*Counterexample, error) {

@@ -1,15 +1,15 @@
 package scenarios
 
-// sparse is the default policy but for a few decisions, drawn at random. The shortest explanation
-// of a failure is often not to be reached by leaving something out of a long one, but there are few
-// schedules with two or three deviations. (This is delay-bounded search, Emmi, Qadeer and
-// Rakamarić, "Delay-Bounded Scheduling", POPL 2011, with any step that can happen in place of a
-// delay, and sampled.)
+// A sparse strategy follows the default policy except for a few random decisions. Removing
+// deviations from a long schedule often cannot reach the shortest explanation of a failure, but
+// there are few schedules with two or three deviations. (This is delay-bounded search, Emmi, Qadeer
+// and Rakamarić, "Delay-Bounded Scheduling", POPL 2011, sampled, with any step in place of a
+// delay.)
 type sparse struct {
 	source  *Random
 	left    int  // deviations still to be made
-	horizon int  // about how many decisions are still to come
-	fair    bool // the last deviation is that the fair phase begins
+	horizon int  // about how many decisions remain
+	fair    bool // the last deviation begins the fair phase
 }
 
 func (s *sparse) Choose(index int, enabled []EnabledStep, defaultIndex int) int {

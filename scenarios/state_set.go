@@ -1,17 +1,16 @@
 package scenarios
 
-// A stateSet is a set of state keys, 11 to 22 bytes each. Keys are hashes, so the lowest bits say
-// where one belongs; where that place is taken it stands behind.
+// A stateSet is a set of state keys, at 11 to 22 bytes each: a hash table with linear probing. Keys
+// are hashes, so their lowest bits are the slot.
 type stateSet struct {
 	slots []uint64 // a power of two; 0 where there is none
 	count int
 	zero  bool // the key 0 is in the set
 
-	fetched uint64 // or else the compiler would see that nothing comes of fetch
+	fetched uint64 // keeps the compiler from removing prefetch
 }
 
-// newStateSet returns a set with room for so many keys, so that its memory does not grow until
-// there are more.
+// newStateSet returns a set with room for that many keys.
 func newStateSet(keys int) stateSet {
 	slots := 1 << 10
 	for 3*slots < 4*(keys+1) {
@@ -20,7 +19,7 @@ func newStateSet(keys int) stateSet {
 	return stateSet{slots: make([]uint64, slots)}
 }
 
-// add adds a key and tells whether it is new.
+// add adds a key and reports whether it is new.
 func (s *stateSet) add(key uint64) bool {
 	if key == 0 {
 		fresh := !s.zero
@@ -42,9 +41,8 @@ func (s *stateSet) add(key uint64) bool {
 	return true
 }
 
-// prefetch brings the places of the keys into the processor's caches, before each is added. A set
-// of many keys lies in memory all over, and here the loads from there overlap, where one that adds
-// a key waits for each.
+// prefetch loads the slots of the keys into the processor's caches before they are added. The loads
+// of a large set overlap here, while add waits for each.
 func (s *stateSet) prefetch(keys []uint64) {
 	last := uint64(len(s.slots) - 1)
 	for _, key := range keys {
@@ -52,7 +50,7 @@ func (s *stateSet) prefetch(keys []uint64) {
 	}
 }
 
-// has tells whether the key is in the set.
+// has reports whether the key is in the set.
 func (s *stateSet) has(key uint64) bool {
 	if key == 0 {
 		return s.zero
@@ -70,7 +68,7 @@ func (s *stateSet) grow() {
 	}
 }
 
-// place returns where the key stands, or would.
+// place returns the slot where the key is or would be.
 func (s *stateSet) place(key uint64) int {
 	last := uint64(len(s.slots) - 1)
 	at := key & last

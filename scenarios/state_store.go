@@ -2,17 +2,19 @@ package scenarios
 
 import "slices"
 
-// Which states a search stores. One in which but one step is tried leads to the same state always,
-// and whoever comes to it again comes to that one next: a search that stores only states with
-// several steps goes through the same ones, and holds far fewer (Behrmann, Larsen and Pelánek, "To
-// Store or Not To Store", CAV 2003). Every unstoredMax-th in a row is stored all the same, so that
-// a long way to which many others lead is not gone through again and again.
+// unstoredMax is how many states in a row are not stored.
+//
+// A state in which only one step is tried always leads to the same next state, and a run that
+// reaches it again reaches that one too. So a search that stores only states with several steps
+// explores the same states and stores far fewer (Behrmann, Larsen and Pelánek, "To Store or Not To
+// Store", CAV 2003). Every unstoredMax-th state in a row is stored all the same, so that a long
+// path that many others join is not explored again and again.
 const unstoredMax = 8
 
-// merges tells whether the search takes pasts for one that make no difference; see state.
+// merges reports whether the search merges local histories that make no difference; see [state].
 func (x *dfs) merges() bool { return x.validatedRunner != nil && x.cache.merges }
 
-// visited tells whether the search has stored the state to which it has come, which has that key.
+// visited reports whether the search has stored the current state, which has the given key.
 func (x *dfs) visited(key uint64) bool {
 	if !x.merges() {
 		return x.seen.has(key)
@@ -31,8 +33,7 @@ func (x *dfs) visited(key uint64) bool {
 	return false
 }
 
-// onNewState stores the last state of the way, unless but one step is tried there as far as is
-// known.
+// onNewState stores the last state of the path, unless only one step is to be tried there.
 func (x *dfs) onNewState() {
 	last := len(x.path) - 1
 	b := &x.path[last]
@@ -51,7 +52,7 @@ func (x *dfs) onNewState() {
 	}
 }
 
-// store stores the last state of the way, unless it is already.
+// store stores the last state of the path unless it is stored already.
 func (x *dfs) store(b *frame) {
 	if b.stored {
 		return
@@ -69,8 +70,7 @@ func (x *dfs) store(b *frame) {
 	x.recordPath(len(x.path)-1, continuation{b.state, b.state.pasts})
 }
 
-// recordPath notes, in the last state among the first so many of the way that is stored, where the
-// way on from it has led.
+// recordPath adds the continuation to the last stored state among the first frames of the path.
 func (x *dfs) recordPath(before int, w continuation) {
 	if mutated == withoutContinuations {
 		return

@@ -6,50 +6,49 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// stubbornSet picks steps that suffice in a state, if it can: one of a process that can do nothing
-// else, and the faults that can strike that process. That step is the delivery of a message, or the
-// entry into a critical section. The other steps are deferred: to be tried too only if a delivery
+// stubbornSet returns, if it can, steps that suffice in a state: one step of a process that has no
+// other, and the faults that can strike that process. The step is the delivery of a message or the
+// entry into a critical section. The other steps are deferred: they are tried too if a delivery
 // turns out to be visible.
 //
 // This is a weak stubborn set (Valmari, "Stubborn Sets for Reduced State Space Generation", 1989;
 // Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996). The
-// delivery is the key step: it reads and writes nothing but the process and the two ends of its
-// queues, so that what others do before it can as well be done after it. That is so only if the
-// process has no other way to move: it is not at a gate, and has no request of its own before the
-// server. Only faults that strike the process interfere with the delivery. They themselves commute
-// with what the others do: what the server posts to a connection that then breaks is lost in either
-// order. No step is deferred for ever: only deliveries and entries are put first, and on every way
-// back to the same state some request is served, in a state where all is tried.
+// delivery is the key step: it reads and writes only the process and the two ends of its queues, so
+// that whatever others do before it can as well be done after it. That holds only if the process
+// has no other step: it is not at a gate, and no request of its own waits to be served. Only faults
+// that strike the process interfere with the delivery. They commute with what the others do: what
+// the server posts to a connection that then breaks is lost in either order. No step is deferred
+// for ever: only deliveries and entries are put first, and every cycle of states contains a request
+// that is served in a state where all steps are tried.
 //
-// A delivery is invisible if each property breaks without a delay of it wherever it breaks with
-// one. Which events are so is a matter of each property's monitor, which sees the process return
-// from Lock, call Unlock or learn of a loss in the step: see visible in package history. A hold
-// that begins earlier overlaps more, so that most grants are invisible to mutual exclusion; a grant
-// by a node that others could delete is visible to loss, an Unlock is visible to most, and so on.
-// If a claim has no monitor, every event of the lock is visible.
+// A delivery is invisible if every property that a later delivery violates is violated by the early
+// one too. That depends on the monitors, which see the process return from Lock, call Unlock or
+// learn of a loss in the step: see visible in package history. A hold that begins earlier overlaps
+// more, so most grants are invisible to mutual exclusion; a grant by a znode that others could
+// delete is visible to loss-notification; an Unlock is visible to most properties. If a claim has
+// no monitor, every event of the lock is visible.
 //
-// An entry suffices where nobody else has the lock and nothing can reach the process before it
-// enters: nothing is under way to it or from it, no watch of its stands at the server, its
-// connection is whole, and time does not pass. All that others do commutes with it then, but for
-// another's coming in. That is visible; and a process that enters at once is inside, and has read
-// the resource, whenever one is that enters later. It does not suffice where the entry has an
-// effect beyond that: where the resource remembers the token of whoever has entered, where the
-// process brings its own resource, or where it has been told of its loss.
+// An entry suffices if nobody else has the lock and nothing can reach the process before it enters:
+// nothing is in flight to or from it, the server has no watch of it, its connection works, and time
+// does not pass. Then it commutes with everything that others do, except with another entry. That
+// one is visible, and a process that enters early is inside, and has read the resource, whenever
+// one that enters later is. An entry does not suffice if it has another effect: the resource stores
+// the token of whoever has entered, the process brings its own resource, or the process has been
+// told of its loss.
 //
-// In an ensemble of several servers there is more that interferes: a server that dies, that leaves
-// its leader or is elected, or that applies the end of a session, drops what is under way to its
-// clients. A delivery is put first only where none of these can happen; see calm. Before that come
-// the steps of a server with which nothing else interferes; see secluded. Entries are left out
-// nowhere there, as an answer can wait at a server.
+// In an ensemble of several servers more interferes: a server that dies, leaves its leader, is
+// elected, or applies the end of a session drops what is in flight to its clients. A delivery is
+// put first only where none of that can happen; see noTimeouts. Before deliveries come the steps of
+// a server with which nothing else interferes; see serverStubbornSet. Entries are never put first
+// there, because a reply can wait at a server.
 //
-// So does a fault of a server that is bound to a phase of the lock: whether it can strike depends
-// on what the first process does that is connected. As long as the plan has one, nothing is left
-// out either.
+// A fault of a server that is bound to a phase of the lock interferes too: whether it can strike
+// depends on what the first process connected to the server does. While the plan has one, nothing
+// is deferred.
 //
-// Time is taken to commute with a delivery too, unless it can cost the process its connection. That
-// is so for a lock that does not look at the clock. For one that does, the reduced search sees only
-// schedules in which a message that can be delivered is not held back while time passes; requests
-// still are.
+// Time is assumed to commute with a delivery unless it can cost the process its connection. That is
+// true of a lock that does not read the clock. For one that does, the reduced search covers only
+// schedules in which a deliverable message is not held back while time passes; requests still are.
 func (x *dfs) stubbornSet(all []Step) (first, deferred []Step, ok bool) {
 	if len(all) == 1 || x.loop.budget.PhasedOnServers() {
 		return nil, nil, false
@@ -79,11 +78,11 @@ func (x *dfs) stubbornSet(all []Step) (first, deferred []Step, ok bool) {
 	return first, deferred, true
 }
 
-// noTimeouts tells whether no server will drop what is under way to a process of which the
-// process's own steps, and the faults that strike it, are not the cause, unless time passes: no
-// fault of a server or of a link between two can strike any more, the process's session has not
-// ended, if it has one, and its server goes on. In an ensemble that is whole, no server but goes
-// on. In another one where a client turns to that is without a session depends on who is healed
+// noTimeouts reports whether no server will drop what is in flight to a process, unless the
+// process's own steps, faults that strike it, or time are the cause: no fault of a server or of a
+// link between servers can strike any more, the session of the process, if it has one, has not
+// ended, and its server keeps following its leader. In a fully connected ensemble every server
+// does. Otherwise a client without a session may turn to servers that depend on what is healed
 // first.
 func (x *dfs) noTimeouts(process int32) bool {
 	link := x.loop.processes[process-1].link
@@ -98,18 +97,18 @@ func (x *dfs) noTimeouts(process int32) bool {
 	return x.search.IdleTicks == 0 && link.Attached() && x.loop.cluster.Secure(link.ServerIndex())
 }
 
-// serverStubbornSet picks the steps of a server that is about to apply a transaction, and of its
-// clients, if what all others do commutes with them: nothing can strike any more, and none of its
-// clients is at a gate or asks for what the others have a say in before the server has applied the
-// transaction. A client that waits for an answer which comes only after that takes no step that
-// matters to the server until then. No client comes to the server meanwhile: all that are connected
-// are where they stay, and those that are not connected need time. (One could lose its connection
-// by what it asks for itself, such as with wrong credentials; a lock that does so is not searched
-// whole.) At most one of the server's clients may have steps to take, as what it does may be
-// visible.
+// serverStubbornSet returns the steps of a server that is about to apply a transaction, and of its
+// clients, if they commute with everything that others do: no fault can strike any more, and no
+// client of the server is at a gate or has a request whose outcome others influence before the
+// server applies the transaction. A client that waits for a reply which comes only after that takes
+// no step that matters to the server until then. No client moves to the server meanwhile: connected
+// clients stay where they are, and the others need time. (A client could lose its connection by its
+// own request, such as one with wrong credentials; a lock that does so is not searched completely.)
+// At most one client of the server may have steps to take, because these may be visible.
 //
-// The server itself goes on, as one that can apply anything follows a leader with a majority. Nor
-// is time among the steps, which passes only where no transaction can be applied.
+// The server keeps going, because a server that can apply a transaction follows a leader with a
+// majority. Time is not among the steps, because it passes only where no transaction can be
+// applied.
 func (x *dfs) serverStubbornSet(all []Step) (first, deferred []Step, ok bool) {
 	if !x.loop.faultless || x.search.IdleTicks > 0 {
 		return nil, nil, false
@@ -130,8 +129,8 @@ func (x *dfs) serverStubbornSet(all []Step) (first, deferred []Step, ok bool) {
 	return nil, nil, false
 }
 
-// onlyClient returns the one process whose steps a server and its clients can take by themselves, 0
-// if there is none, and false if others have a say in what they do; see secluded.
+// onlyClient returns the one process that can take steps at the server or at its clients, or 0 if
+// there is none. It returns false if others influence what they do; see serverStubbornSet.
 func (x *dfs) onlyClient(server int) (client int32, ok bool) {
 	cluster := x.loop.cluster
 	for _, p := range x.loop.processes {
@@ -162,14 +161,14 @@ func (x *dfs) onlyClient(server int) (client int32, ok bool) {
 	return client, true
 }
 
-// dependent tells whether it depends on others when the client's next request can be served.
+// dependent reports whether others decide when the client's next request can be served.
 func dependent(l *simzk.Link) bool {
 	held, _ := l.Stalled()
 	_, servable := l.Servable()
 	return l.Unserved() > 0 && !servable && !held
 }
 
-// split returns the steps that are as asked, deliveries first, and the others.
+// split returns the steps that satisfy the condition, deliveries first, and the others.
 func split(all []Step, are func(Step) bool) (these, others []Step) {
 	for _, step := range all {
 		switch {
@@ -184,13 +183,14 @@ func split(all []Step, are func(Step) bool) (these, others []Step) {
 	return these, others
 }
 
-// sleepSet picks what has to be tried right after a process has left its critical section while its
-// next request waits to be served: its own steps, and the faults of servers, which are counted by
-// what the first client of a server does. What other processes do commutes with the leaving, of
-// which nobody learns before that request is served, and has been tried before it: these are sleep
-// sets (Godefroid, 1996) with the leaving as the last step of each state. Who is inside for longer
-// breaks all that one breaks who is inside for less. Where somebody else has the lock too, time may
-// pass in between, or a fault is bound to a phase, everything is tried.
+// sleepSet returns the steps to try right after a process has left its critical section while its
+// next request waits to be served: its own steps, and the faults of servers, because those are
+// counted by what the first client of a server does. The steps of other processes commute with the
+// leaving, which nobody notices before that request is served, and have been tried before it. These
+// are sleep sets (Godefroid, 1996) in which leaving is the last step of each state. A process that
+// stays inside longer violates every property that one violates which stays less long. All steps
+// are tried if another process has the lock too, if time may pass in between, or if a fault is
+// bound to a phase.
 func (x *dfs) sleepSet(all []Step) []Step {
 	left := x.lastLeaver()
 	if left == 0 {
@@ -200,8 +200,8 @@ func (x *dfs) sleepSet(all []Step) []Step {
 }
 
 // oneLogs leaves only the first of several servers that can log a proposal. In a steady ensemble
-// what a server has logged decides nothing but when a proposal is committed, and that depends on
-// how many have logged it.
+// the logs of servers decide only when a proposal is committed, and that depends on how many
+// servers have logged it.
 func (x *dfs) oneLogs(all []Step) []Step {
 	if !x.loop.steady() {
 		return all
@@ -215,8 +215,8 @@ func (x *dfs) oneLogs(all []Step) []Step {
 	})
 }
 
-// lastLeaver returns the process that has left its critical section right before, if that is a
-// reason to leave something out; else 0.
+// lastLeaver returns the process that left its critical section in the last step, if [dfs.sleepSet]
+// applies, or else 0.
 func (x *dfs) lastLeaver() int32 {
 	last := len(x.path) - 1
 	if last < 0 || x.path[last].step.Kind != Leave && !(mutated == afterDelivery &&
@@ -233,7 +233,7 @@ func (x *dfs) lastLeaver() int32 {
 	return left
 }
 
-// healed returns the process whose link has been healed right before, 0 if none has.
+// healed returns the process whose link was healed in the last step, or 0.
 func (x *dfs) healed() int32 {
 	if last := len(x.path) - 1; last >= 0 && x.path[last].heals {
 		return x.path[last].step.Process
@@ -241,7 +241,7 @@ func (x *dfs) healed() int32 {
 	return 0
 }
 
-// held tells whether a process other than the given one has the lock.
+// held reports whether a process other than the given one has the lock.
 func (x *dfs) held(but int32) bool {
 	return slices.ContainsFunc(x.loop.processes, func(p *process) bool {
 		return p.Number != int(but) &&
@@ -249,9 +249,9 @@ func (x *dfs) held(but int32) bool {
 	})
 }
 
-// private tells whether a step is a delivery that concerns nobody but its process, which can do
-// nothing else. It concerns time too where that can pass before, and lets the client give up the
-// connection on which the message is under way.
+// private reports whether a step is a delivery that concerns only its process, which has no other
+// step. It concerns time too where time can pass before it and can make the client give up the
+// connection.
 func (x *dfs) private(step Step) bool {
 	if step.Kind != Deliver {
 		return false
@@ -263,8 +263,7 @@ func (x *dfs) private(step Step) bool {
 	return !p.waiting && (p.link.Unserved() == 0 || mutated == overRequest)
 }
 
-// entry tells whether a step is an entry that concerns nobody but its process, which can do nothing
-// else.
+// entry reports whether a step is an entry that concerns only its process, which has no other step.
 func (x *dfs) entry(step Step) bool {
 	if step.Kind != Enter || x.search.IdleTicks > 0 || x.search.Scenario.Servers > 1 ||
 		x.search.Scenario.Subject.Guard == TokenChecked && mutated != entryBeforeToken {
@@ -282,8 +281,8 @@ func (x *dfs) entry(step Step) bool {
 	return !x.held(step.Process)
 }
 
-// commutes tells whether a step need not be tried in this state, because it commutes with all that
-// can happen before the next tick, where it is tried. That is so for the mending of a link.
+// commutes reports whether a step need not be tried in this state, because it commutes with
+// everything until the next tick, where it is tried. That is so for healing a link.
 func (x *dfs) commutes(o *EnabledStep) bool {
 	mended := x.healed()
 	switch {
@@ -295,9 +294,8 @@ func (x *dfs) commutes(o *EnabledStep) bool {
 	return mended != 0 && o.Kind != Tick
 }
 
-// heals tells whether a step heals a link that was cut: nobody takes notice of that until time has
-// passed and the client tries to connect. It is otherwise where messages are held, which then get
-// through at once.
+// heals reports whether a step heals a link that was cut. Nobody notices that until time has passed
+// and the client dials. A stalled link differs: its messages arrive at once.
 func (x *dfs) heals(step Step) bool {
 	if step.Kind != Heal || step.Process <= 0 || step.Peer != 0 {
 		// Once a client can reach a server again, it may go on to that one without a pause.

@@ -1,26 +1,24 @@
 package scenarios
 
-// SURW is the selectively uniform random walk: uniform over the orders of the interesting steps
-// alone. It draws which thread takes the next interesting step, by how many each still has before
-// it, and until that has happened no other thread may take one; steps that are not interesting go
-// in any order (Zhao, Wolff, Mathur and Roychoudhury, "Selectively Uniform Concurrency Testing",
-// ASPLOS 2025, section 4).
+// SURW is the selectively uniform random walk: uniform over the orders of interesting steps only.
+// It draws the thread that takes the next interesting step, weighted by how many each thread has
+// left, and until then no other thread may take one; other steps come in any order (Zhao, Wolff,
+// Mathur and Roychoudhury, "Selectively Uniform Concurrency Testing", ASPLOS 2025, section 4).
 //
-// It deviates from the paper in this: what is interesting is fixed, that the server handles a
-// request, where the paper draws a shared variable for each schedule; where only interesting steps
-// of other threads can be taken, because the drawn thread waits for one of them, the draw is made
-// again among those; counts are those of a trial run; faults and time come by chance, see
-// [chances].
+// It deviates from the paper: interesting steps are fixed, the server handles a request, while the
+// paper draws a shared variable for each schedule; if only interesting steps of other threads are
+// enabled, because the drawn thread waits for one of them, the thread is drawn again among those;
+// counts come from a trial run; faults and time come from the [faultSampler].
 type SURW struct {
 	faultSampler
 	interesting func(*EnabledStep) bool
 	left        []int
 	intended    int32 // the thread that takes the next interesting step
 	drawn       bool
-	free        []int // memory for the steps that may be taken
+	free        []int // reused memory for the steps that may be taken
 }
 
-// NewSURW returns the strategy that belongs to the seed and the schedule's number.
+// NewSURW returns the strategy for a seed and a schedule's number.
 func NewSURW(profile *Profile, seed uint64, schedule int) *SURW {
 	return &SURW{
 		faultSampler: newFaultSampler(seed, schedule), interesting: Interesting,
@@ -28,7 +26,7 @@ func NewSURW(profile *Profile, seed uint64, schedule int) *SURW {
 	}
 }
 
-// Choose draws among the steps that are not interesting and the one that is intended.
+// Choose draws among the steps that are not interesting and the intended one.
 func (s *SURW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	if i, ok := s.sample(enabled, defaultIndex); ok {
 		return i
@@ -58,8 +56,7 @@ func (s *SURW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return chosen
 }
 
-// intend draws the thread that is to take the next interesting step, among those that have one
-// left.
+// intend draws the thread of the next interesting step among those that have one left.
 func (s *SURW) intend() {
 	s.drawn, s.intended = true, 0
 	total := uint64(0)

@@ -11,17 +11,17 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// CheckRapid checks the scenario under rapid: every decision of a schedule is one of rapid's draws,
-// so that rapid shrinks a schedule that fails and leaves a file from which -rapid.failfile
-// reproduces it. The number of schedules is rapid's, -rapid.checks or the variable RAPID_CHECKS.
-// With the real client the test is skipped under the race detector.
+// CheckRapid checks the scenario under rapid. Every decision of a schedule is a draw, so that rapid
+// shrinks a schedule that fails and writes a file that -rapid.failfile reproduces. The number of
+// schedules is rapid's: the flag -rapid.checks or the variable RAPID_CHECKS. With the real client
+// the test is skipped under the race detector.
 func CheckRapid(t *testing.T, scenario Scenario) {
 	t.Helper()
 	rapid.Check(t, Property(t, scenario))
 }
 
-// Property returns what [CheckRapid] checks, for those who call rapid themselves. It ends the test
-// if the scenario is not valid.
+// Property returns the property that [CheckRapid] checks, for callers of rapid. It ends the test if
+// the scenario is not valid.
 func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	t.Helper()
 	demandSound(t, &scenario)
@@ -34,8 +34,8 @@ func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	}
 }
 
-// rapidDraws is the strategy that takes its decisions from rapid. The first option that rapid can
-// draw is the default policy's: rapid shrinks towards it.
+// rapidDraws is the strategy that takes its decisions from rapid. The default policy's step comes
+// first, because rapid shrinks towards the first.
 type rapidDraws struct{ t *rapid.T }
 
 func (r rapidDraws) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
@@ -50,7 +50,7 @@ func (r rapidDraws) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Step == step })
 }
 
-// usualFirst maps 0 to the usual option, and what was before that one place further.
+// usualFirst maps 0 to the default index, and moves the indexes before that up by one.
 func usualFirst(draw, defaultIndex int) int {
 	switch {
 	case draw == 0:
@@ -61,9 +61,9 @@ func usualFirst(draw, defaultIndex int) int {
 	return draw
 }
 
-// Fuzz makes the scenario the target of go test -fuzz: every byte of the input is a decision. Where
-// the input ends, the default policy goes on. With the real client it is skipped under the race
-// detector.
+// Fuzz makes the scenario a target of go test -fuzz. Every byte of the input is a decision; after
+// the input ends, the default policy decides. With the real client the test is skipped under the
+// race detector.
 func Fuzz(f *testing.F, scenario Scenario) {
 	f.Helper()
 	demandSound(f, &scenario)
@@ -89,7 +89,7 @@ func (b *fuzzBytes) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return usualFirst(draw, defaultIndex)
 }
 
-// Describe returns what the run broke, with the decisive part of its timeline.
+// Describe returns the violations of the run, with the decisive part of its timeline.
 func (r *Result) Describe(scenario *Scenario) string {
 	var text strings.Builder
 	for _, v := range r.Violations {
@@ -99,8 +99,7 @@ func (r *Result) Describe(scenario *Scenario) string {
 	return text.String()
 }
 
-// Timeline returns the run as a timeline, under the name of the scenario. It leads with the first
-// violation.
+// Timeline returns the run as a timeline with the first violation at its head.
 func (r *Result) Timeline(scenario *Scenario) *history.Timeline {
 	return &history.Timeline{
 		Title: scenario.String(), Events: r.Events,

@@ -6,24 +6,24 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A timeJump is time that passes, tick by tick, until something has happened: a transaction,
-// something that a process has done, or a step that could not be taken before. A client that has
-// tried in vain to connect is something only where its link could be healed. Where nothing is bound
-// to happen a timeJump is a single tick.
+// A timeJump lets time pass, tick by tick, until something has happened: a transaction, an action
+// of a process, or a step that was not enabled before. A failed connection attempt ends the jump
+// only if healing the link could have made it succeed. Where nothing is going to happen, a jump is
+// a single tick.
 type timeJump struct {
-	active bool // way
+	active bool // on the path
 	zxid   int64
-	steps  []Step // that could be taken before
+	steps  []Step // enabled before
 }
 
-// begin notes what the leap begins with, in the state before its first tick.
+// begin stores the state before the first tick of the jump.
 func (l *timeJump) begin(loop *loop, enabled []EnabledStep) {
 	l.active, l.zxid = true, loop.cluster.Zxid()
 	l.steps = possible(l.steps[:0], enabled)
 }
 
-// continues tells, in the state after a tick, whether nothing has happened yet. The events from the
-// given one on are those of the tick.
+// continues reports, after a tick, whether nothing has happened yet. The events of the tick start
+// at the given index.
 func (l *timeJump) continues(loop *loop, enabled []EnabledStep, from int) bool {
 	if !l.active {
 		return false
@@ -35,8 +35,8 @@ func (l *timeJump) continues(loop *loop, enabled []EnabledStep, from int) bool {
 	return l.active
 }
 
-// changed tells whether an event is that of a client that has tried in vain to connect, and that
-// could have succeeded if its link had been healed before.
+// changed reports whether the event is a failed connection attempt that could have succeeded if its
+// link had been healed.
 func (l *timeJump) changed(e *history.Event) bool {
 	return e.Kind == history.SessionState &&
 		slices.ContainsFunc(l.steps, func(s Step) bool {
@@ -45,7 +45,7 @@ func (l *timeJump) changed(e *history.Event) bool {
 		})
 }
 
-// possible appends the steps among the options that are neither ticks nor faults.
+// possible appends the enabled steps that are neither ticks nor faults.
 func possible(steps []Step, enabled []EnabledStep) []Step {
 	for i := range enabled {
 		if enabled[i].Kind < Tick {

@@ -6,17 +6,17 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Totals is what the schedules of a campaign have tested, so that one that found nothing can be
+// Totals are what the schedules of a campaign tested, so that a campaign that found nothing can be
 // told from one that tried nothing.
 type Totals struct {
 	Vacuity history.Vacuity
 	Cost    history.Cost
-	Unknown int   // schedules of which it was not found out whether they are linearizable
-	Reached []int // for each goal of the subject, how many schedules have reached it
+	Unknown int   // schedules whose linearizability is unknown
+	Reached []int // by sometimes condition: schedules that reached it
 }
 
-// Effort is how long the schedules of a campaign took, over all workers, and how long of that their
-// checks did. It depends on the machine.
+// An Effort is the time that the schedules of a campaign took, over all workers, and the part of it
+// that checkers took. It depends on the machine.
 type Effort struct{ Running, Checking time.Duration }
 
 // add adds a run.
@@ -36,7 +36,7 @@ func (s *Totals) add(result *Result) {
 	}
 }
 
-// merge adds another survey.
+// merge adds the totals of other runs.
 func (s *Totals) merge(other *Totals) {
 	s.Vacuity.Merge(&other.Vacuity)
 	s.Cost.Add(&other.Cost)
@@ -49,7 +49,7 @@ func (s *Totals) merge(other *Totals) {
 	}
 }
 
-// CheckingShare returns which part of the time of the schedules their checks took, from 0 to 1.
+// CheckingShare returns the checkers' share of the time, from 0 to 1.
 func (e Effort) CheckingShare() float64 {
 	if e.Running == 0 {
 		return 0
@@ -57,15 +57,15 @@ func (e Effort) CheckingShare() float64 {
 	return float64(e.Checking) / float64(e.Running)
 }
 
-// A SometimesCount says how many schedules of a campaign have reached a goal.
+// A SometimesCount says how many schedules of a campaign reached a sometimes condition.
 type SometimesCount struct {
 	Name string `json:"name"`
-	// the scenario has the processes and the faults that the goal takes
+	// the scenario has the processes and faults that the condition needs
 	Applicable bool `json:"applicable"`
 	Schedules  int  `json:"schedules"`
 }
 
-// SometimesCounts returns how often each goal of the campaign's subject was reached.
+// SometimesCounts returns the counts of the subject's sometimes conditions.
 func (c *Campaign) SometimesCounts(r *Report) []SometimesCount {
 	goals := make([]SometimesCount, len(c.Scenario.Subject.Sometimes))
 	for i := range goals {
@@ -78,9 +78,8 @@ func (c *Campaign) SometimesCounts(r *Report) []SometimesCount {
 	return goals
 }
 
-// NeverReached returns the names of the goals that a campaign could have reached and has not. One
-// that was cut short by a failure, or by a signal, has not missed anything, nor has an exhaustive
-// search, whose schedules share what they have in common.
+// NeverReached returns the names of the sometimes conditions that the campaign could have reached
+// and has not. It returns none for a campaign that was cut short, and for an exhaustive search.
 func (c *Campaign) NeverReached(r *Report) []string {
 	var missed []string
 	if !r.finished() || r.Exhaustive || r.Schedules < sometimesAfter {
@@ -94,7 +93,7 @@ func (c *Campaign) NeverReached(r *Report) []string {
 	return missed
 }
 
-// goalsAfter is how many schedules a campaign must have run to be blamed for a goal that it has not
-// reached: by then even the rarest of the goals of package history are reached twenty times by the
-// locks that have them.
+// sometimesAfter is how many schedules a campaign must have run before an unreached condition
+// counts against it. In so many schedules even the rarest condition of package history is reached
+// twenty times by the locks that have it.
 const sometimesAfter = 5000

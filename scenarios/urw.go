@@ -1,19 +1,19 @@
 package scenarios
 
-// URW is the uniform random walk: a thread runs with a chance in proportion to the steps that it
-// still has before it, which makes all interleavings of threads that do not block each other
-// equally likely; a random walk prefers those in which short threads end early (Zhao, Wolff, Mathur
-// and Roychoudhury, "Selectively Uniform Concurrency Testing", ASPLOS 2025, section 3).
+// URW is the uniform random walk: a thread runs with a probability in proportion to the steps that
+// it has left, which makes all interleavings of threads that do not block each other equally
+// likely. A random walk favours those in which short threads end early (Zhao, Wolff, Mathur and
+// Roychoudhury, "Selectively Uniform Concurrency Testing", ASPLOS 2025, section 3).
 //
-// It deviates from the paper in this: threads are all there from the start; how many steps they
-// have is what a trial run says, and a thread that takes more counts as having one left; faults and
-// time come by chance, see [chances].
+// It deviates from the paper: all threads exist from the start; the number of their steps comes
+// from a trial run, and a thread that takes more counts as having one left; faults and time come
+// from the [faultSampler].
 type URW struct {
 	faultSampler
 	left []int
 }
 
-// NewURW returns the strategy that belongs to the seed and the schedule's number.
+// NewURW returns the strategy for a seed and a schedule's number.
 func NewURW(profile *Profile, seed uint64, schedule int) *URW {
 	return &URW{
 		faultSampler: newFaultSampler(seed, schedule),
@@ -35,7 +35,7 @@ func (u *URW) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return chosen
 }
 
-// draw draws one of n threads by what they have left, at least one each.
+// draw draws one of n threads, weighted by the steps that they have left, at least one each.
 func (c *faultSampler) draw(left []int, n int, thread func(int) int32) int {
 	weight := func(i int) uint64 {
 		if t := int(thread(i)); t < len(left) {
