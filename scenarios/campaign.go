@@ -25,7 +25,7 @@ type Campaign struct {
 	Seed      uint64
 	Schedules int           // maximum; 0 for no bound
 	Budget    time.Duration // maximum time; 0 for no bound
-	// States ends the campaign, after the chunk under way, when it has counted so many distinct
+	// States ends the campaign, after the chunk under way, once it has counted that many distinct
 	// states, up to [StatesMax]; 0 for no bound.
 	States   int
 	Workers  int    // parallel workers; 0 for 1
@@ -258,7 +258,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *Runner, first int) *chu
 		}
 		failed := c.judge(outcome, schedule, result)
 		switch {
-		case failed: // What was found is made sure of, however little time is left.
+		case failed: // A failure is confirmed even if the time is over.
 			outcome.nondet = runner.again(context.Background(), &c.Scenario, schedule,
 				c.strategy(schedule),
 				result)

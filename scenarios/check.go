@@ -62,10 +62,11 @@ func Check(t *testing.T, scenario Scenario) {
 	demandSound(t, &scenario)
 	if path := os.Getenv(replayVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
-			t.Fatalf("%s, which counts from the directory of the package: %v", replayVariable, err)
+			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
 		}
 		if !replayInTest(t, &scenario, path) {
-			t.Fatalf("%s: none of its decisions can happen any more; it says nothing of this lock",
+			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
+				"lock",
 				path)
 		}
 		return
@@ -98,29 +99,28 @@ func Check(t *testing.T, scenario Scenario) {
 	case report.Failure != nil:
 		failWith(t, campaign, report.Failure, short, corpus)
 	case report.Interrupted:
-		t.Fatalf("%v, seed %d: the test may not take longer; nothing was found in the %d "+
+		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
 			"schedules "+
-			"until now: ask for less, or give go test a longer -timeout",
+			"so far: lower the number, or raise the -timeout of go test",
 			&campaign.Scenario, campaign.Seed, report.Schedules)
 	case report.Totals.Unknown > 0:
-		t.Fatalf("%v, seed %d: of %d schedules it is unknown whether they are linearizable",
+		t.Fatalf("%v, seed %d: linearizability is unknown for %d schedules",
 			&campaign.Scenario, campaign.Seed, report.Totals.Unknown)
 	case len(campaign.NeverReached(report)) > 0:
-		t.Fatalf("%v, seed %d: no schedule has reached a goal, so this says too little of the "+
-			"lock: %s",
+		t.Fatalf("%v, seed %d: no schedule reached a sometimes condition, so this says too "+
+			"little about the lock: %s",
 			&campaign.Scenario, campaign.Seed,
 			strings.Join(campaign.NeverReached(report), "; "))
 	}
 	if why := neverHad(t, campaign, report); why != "" {
-		t.Fatalf("%v, seed %d: nobody has had the lock in any of %d schedules, so this says "+
-			"nothing of "+
-			"it: %s", &campaign.Scenario, campaign.Seed,
+		t.Fatalf("%v, seed %d: no process was granted the lock in any of %d schedules, so this "+
+			"says nothing about it: %s", &campaign.Scenario, campaign.Seed,
 			report.Schedules, why)
 	}
 	if report.OutOfContractSchedules > 0 {
-		t.Logf("%v: %d of %d schedules broke %s, for which the lock does not vouch beyond %v; the "+
-			"first is %d of seed %d, "+
-			"shortened to %v %s", &scenario, report.OutOfContractSchedules, report.Schedules,
+		t.Logf("%v: %d of %d schedules violated %s out of contract, which is %v; the first is %d "+
+			"of seed %d, shrunk to %v %s", &scenario, report.OutOfContractSchedules,
+			report.Schedules,
 			report.OutOfContract.OutOfContract[0].Property, scenario.DescribeContract(),
 			report.OutOfContract.Schedule, campaign.Seed, &short.Scenario,
 			stepList(short.Recording.Deviations))
@@ -135,8 +135,7 @@ func demandSound(t testing.TB, scenario *Scenario) {
 		t.Fatal(err)
 	}
 	if scenario.Client == Real && simzk.RaceDetector {
-		t.Skip("the real client does not do the same twice under the race detector: run this " +
-			"test " +
+		t.Skip("the real client is not deterministic under the race detector: run this test " +
 			"without -race")
 	}
 }
@@ -166,9 +165,8 @@ func search(t *testing.T, c *Campaign) *Report {
 		return c.Run(ctx, t)
 	}
 	if c.Scenario.Client == Real {
-		t.Fatalf("%s: an exhaustive search needs to know what state a client is in, so it cannot "+
-			"be "+
-			"done with the real client", strategyVariable)
+		t.Fatalf("%s: an exhaustive search needs the state of the client, so it cannot be done "+
+			"with the real client", strategyVariable)
 	}
 	exhaustive := &Exhaustive{
 		Scenario: c.Scenario, Schedules: c.Schedules,
@@ -201,10 +199,9 @@ func summary(c *Campaign, r *Report) string {
 				r.Scope, r.reaches(&c.Scenario.Subject))
 		}
 		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is "+
-			"not "+
-			"complete", &c.Scenario, r.Schedules)
+			"not complete", &c.Scenario, r.Schedules)
 		if r.MemoryExhausted {
-			text += ": it held as much memory as it may, which GOMEMLIMIT sets"
+			text += ": it reached the memory limit, which GOMEMLIMIT sets"
 		}
 		return text + unsettled(r)
 	}
@@ -232,8 +229,8 @@ func unsettled(r *Report) string {
 	if r.Unsettled == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\n%d schedules ended, by a bound of time or steps, while requests were "+
-		"still under way", r.Unsettled)
+	return fmt.Sprintf("\n%d schedules reached a bound of time or steps with requests in flight",
+		r.Unsettled)
 }
 
 // failWith writes the shrunk form of a failed schedule and ends the test.
@@ -252,7 +249,7 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexam
 		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario),
 			err)
 	}
-	t.Fatalf("%v, seed %d: schedule %d fails; shortened to %v %s\n%s\ncounterexample %s\nreplay %s",
+	t.Fatalf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\nreplay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
 		stepList(c.Recording.Deviations),
 		c.Result.Describe(&scenario),
@@ -262,10 +259,10 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexam
 // stepList lists the deviations of a schedule.
 func stepList(deviations []Deviation) string {
 	if len(deviations) == 0 {
-		return "with all decisions left to the default policy\n"
+		return "under the default policy\n"
 	}
 	var text strings.Builder
-	text.WriteString("with these decisions:\n")
+	text.WriteString("with these deviations:\n")
 	for _, d := range deviations {
 		text.WriteString("  step " + strconv.Itoa(d.Index) + ": " + d.Step.String() + "\n")
 	}
@@ -295,19 +292,19 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 		t.Fatalf("%s: %v", path, difference)
 	}
 	for _, d := range replay.Skipped {
-		t.Logf("%s: step %d, %v, cannot happen there any more", path, d.Index, d.Step)
+		t.Logf("%s: step %d, %v, is not possible any more", path, d.Index, d.Step)
 	}
 	for _, d := range replay.Unreached() {
-		t.Logf("%s: step %d, %v, is never reached any more", path, d.Index, d.Step)
+		t.Logf("%s: step %d, %v, is not reached any more", path, d.Index, d.Step)
 	}
 	if recorded.Fails(result) {
-		how := "otherwise than recorded, which was " + recording.Signature
+		how := "differently from the recorded " + recording.Signature
 		if result.TraceHash == uint64(recording.TraceHash) {
 			how = "as recorded"
 		}
 		t.Fatalf("%s fails %s:\n%s", path, how, result.Describe(recorded))
 	}
-	t.Logf("%s: nothing is broken; recorded was %s", path, recording.Signature)
+	t.Logf("%s: no violation any more; recorded was %s", path, recording.Signature)
 	gone := len(replay.Skipped) + len(replay.Unreached())
 	return gone == 0 || gone < len(recording.Deviations)
 }

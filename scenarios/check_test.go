@@ -153,8 +153,7 @@ func TestCheck(t *testing.T) {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
 			false,
 			"other.json fails otherwise than recorded, which was progress: a process waits for " +
-				"the lock " +
-				"for ever:\n",
+				"the lock for ever:\n",
 		},
 		"replayed past its end": {
 			[]string{"INTERLOCK_REPLAY=past.json"},

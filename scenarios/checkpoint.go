@@ -89,7 +89,7 @@ func (k encodedKeys) MarshalText() ([]byte, error) {
 func (k *encodedKeys) UnmarshalText(text []byte) error {
 	raw, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil || len(raw)%8 != 0 {
-		return errors.New("the states that were seen are not whole")
+		return errors.New("the list of visited states is damaged")
 	}
 	*k = make(encodedKeys, 0, len(raw)/8)
 	for ; len(raw) > 0; raw = raw[8:] {
@@ -114,7 +114,7 @@ func (e *Exhaustive) description() string {
 func (e *Exhaustive) Resume(t *testing.T) error {
 	var err error
 	if e.program, err = programHash(); err != nil {
-		return fmt.Errorf("%s: nothing tells which program this is: %w", e.Checkpoint, err)
+		return fmt.Errorf("%s: cannot read the executable of this program: %w", e.Checkpoint, err)
 	}
 	e.fingerprint = TraceHash(NewRunner(t).Run(&e.Scenario, &Replay{}).TraceHash)
 	draft, err := os.CreateTemp(filepath.Dir(e.Checkpoint), draftPrefix)
@@ -133,7 +133,7 @@ func (e *Exhaustive) Resume(t *testing.T) error {
 	}
 	var c checkpoint
 	if err := json.Unmarshal(content, &c); err != nil {
-		return fmt.Errorf("%s is not a checkpoint of Interlock, or not a whole one: %w",
+		return fmt.Errorf("%s is not a checkpoint of Interlock, or is damaged: %w",
 			e.Checkpoint,
 			err)
 	}
@@ -159,8 +159,7 @@ func (e *Exhaustive) fits(c *checkpoint) error {
 			e.description())
 	case c.Fingerprint != e.fingerprint:
 		return fmt.Errorf("%s was written with another version of the lock or of Interlock: the "+
-			"same "+
-			"schedule runs differently now", e.Checkpoint)
+			"same schedule runs differently now", e.Checkpoint)
 	case c.Program != e.program:
 		return fmt.Errorf("%s was written by another build of the program, whose lock may have "+
 			"been "+
@@ -176,7 +175,7 @@ func (e *Exhaustive) recall(t *testing.T, b *outOfContractRecord) error {
 	}
 	result := NewRunner(t).Run(&e.Scenario, &Replay{Deviations: b.Deviations})
 	if len(result.Violations) == 0 {
-		return fmt.Errorf("%s: schedule %d breaks nothing", e.Checkpoint, b.Schedule)
+		return fmt.Errorf("%s: schedule %d has no violation", e.Checkpoint, b.Schedule)
 	}
 	e.outOfContract = &Failure{
 		Schedule: b.Schedule, Strategy: ExhaustiveStrategy, Deviations: b.Deviations,
@@ -221,7 +220,7 @@ func (x *dfs) resume(c *checkpoint, r *Report) {
 		c.Depth, c.CutOff
 	r.Unsettled = c.Unsettled
 	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.count
-	r.Untried = x.open() + 1 // The last step of the way is the next to be tried.
+	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
 	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
 		c.OutOfContractSchedules, x.search.outOfContract
 }

@@ -22,18 +22,20 @@ func (s *Scenario) Contract() faults.Severity {
 func (s *Scenario) DescribeContract() string {
 	text := s.Contract().String()
 	if s.Faults.Names(faults.CloseSession) {
-		text += ", sessions that nobody else closes"
+		text += ", sessions not closed by others"
 	}
 	return text
 }
 
-// OutOfContract tells whether a run has broken what the lock does not promise there:
-// client-mutual-exclusion, after a process was paused for longer, or a clock has gone wrong by
-// more, than the lock says it can stand, or after somebody else has closed a session, as then it
-// can also take the lock once more for its own (loss-notification) that is lost. Nothing that a
-// lock can do helps then: its process can be stopped after it has looked at the clock and before it
-// acts, and it hears of the end of its session only when it connects again. The other properties
-// are promised whatever happens. The result must be that of its runner's last run.
+// OutOfContract reports whether the lock's contract does not exclude a violation. That is so for
+//
+//   - [history.ClientMutualExclusion] after a pause, or with a clock drift, beyond the contract;
+//   - [history.ClientMutualExclusion], and a re-entry into a lost lock
+//     ([history.LossNotification]), after a fault has closed a session.
+//
+// No lock can prevent these: its process can be paused between a look at the clock and an action,
+// and it learns of the end of its session only when it connects again. All other properties are
+// promised whatever happens. The result must be that of its runner's last run.
 func (s *Scenario) OutOfContract(r *Result, v *history.Violation) bool {
 	if sessionClosed(r.Events[:v.Event+1]) {
 		reentry := v.Property == history.LossNotification &&

@@ -230,12 +230,11 @@ func (e *Exhaustive) scope() string {
 	}
 	text += "in which time passes where nothing else can happen"
 	if plan := e.Scenario.Faults.String(); plan != "none" {
-		text += " and, once a fault has struck, where no message is under way, nobody is on the " +
-			"way in " +
-			"and an effect of the fault waits for time"
+		text += " and, once a fault has struck, where no message is in flight, no process is " +
+			"about to enter and an effect of the fault waits for time"
 	}
 	if e.IdleTicks > 0 {
-		text += fmt.Sprintf(", and %d times besides", e.IdleTicks)
+		text += fmt.Sprintf(", and %d idle ticks besides", e.IdleTicks)
 	}
 	if e.FairSuffixes {
 		text += fairScope

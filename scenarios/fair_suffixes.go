@@ -2,20 +2,21 @@ package scenarios
 
 import "slices"
 
-// The fair phase, in which no fault strikes and the default policy decides, begins in every run: when
-// all processes have finished, when nothing has happened for long, or after many steps. Liveness is
-// judged from then on. By then little is left to be judged: a lock that lets one process overtake
-// another for ever does so while both have attempts left. So with FairSuffixes the search also
-// begins the fair phase in each state, as the last step that it tries there. No step follows: the
-// default policy decides how the run continues, and its states are not states of the search.
+// The fair phase, in which no fault strikes and the default policy decides, begins in every run:
+// when all processes have finished, when nothing has happened for long, or after many steps.
+// Liveness is judged from then on. By then little is left to be judged: a lock that lets one
+// process overtake another for ever does so while both have attempts left. So with FairSuffixes the
+// search also begins the fair phase in each state, as the last step that it tries there. No step
+// follows: the default policy decides how the run continues, and its states are not states of the
+// search.
 //
 // With FairSuffixes no partial-order reduction applies. The fair phase is one schedule, which
 // depends on the messages in flight when it begins; a state that the reduction skips cannot be
 // replaced by another.
 //
 // The state of the monitors before that step is part of a state's key: see [dfs.visitKey]. The
-// default policy also goes by the order in which messages were sent, which is in no key. So the fair
-// phase begins with an order of messages that depends on the state alone; see
+// default policy also goes by the order in which messages were sent, which is in no key. So the
+// fair phase begins with an order of messages that depends on the state alone; see
 // [loop.beginFairPhase].
 
 // fairScope is what FairSuffixes adds to the scope of a search.

@@ -116,8 +116,7 @@ func TestFairStep(t *testing.T) {
 		if !slices.Equal(r.Events[:began], usual[:began]) ||
 			slices.ContainsFunc(r.Events[began+1:], fair) || len(r.Violations) > 0 {
 			t.Errorf("step %d: not what happens under the default policy until the fair phase, "+
-				"which "+
-				"begins once", index)
+				"which begins once", index)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func leakedGoroutines() string {
 		}
 	}
 	if newest < 0 {
-		return "where they stand is not known"
+		return "unknown"
 	}
 	slices.Sort(stacks[newest])
 	return strings.Join(stacks[newest], "; ")

@@ -51,10 +51,10 @@ func (t *replayCache) liveAt(p *localHistory) *liveProcess {
 func (t *replayCache) restart(p *localHistory) *liveProcess {
 	t.discard(p.initial.number)
 	e := t.begin(p.initial)
-	way := p.path()
+	path := p.path()
 	e.do(func(s *isolatedProcess) {
 		s.reaction()
-		for _, step := range way[1:] {
+		for _, step := range path[1:] {
 			s.apply(step)
 			s.reaction()
 		}

@@ -161,7 +161,7 @@ func (l *loop) run() {
 		l.searched = true
 		aware.join(l)
 	}
-	if !l.begun { // A run that goes on from a snapshot has begun.
+	if !l.begun { // A run that continues from a snapshot has begun.
 		l.begin()
 	}
 	for searched {

@@ -30,8 +30,8 @@ const (
 	// what properties remember of processes that do not hold the lock is in no key
 	holdersOnly
 	withoutContinuations // where ways on from a state have led is forgotten
-	grantsInvisible      // no delivery upon which Lock returns is visible
-	releasesInvisible    // no delivery upon which Unlock is called is visible
+	grantsInvisible      // no delivery that makes Lock return is visible
+	releasesInvisible    // no delivery that makes the process call Unlock is visible
 	withoutBudget        // which faults are left is in no key
 	// others are left out after a leaving though one of them has the lock
 	leavingAmongHolders

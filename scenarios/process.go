@@ -127,7 +127,7 @@ func (p *process) cycle(locker Locker) {
 	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
 	again := p.reenter(hold)
 	p.pass(Enter)
-	// A process that has been told of its loss while it was on the way in stays out.
+	// A process that is told of its loss before it enters does not enter.
 	if !p.lost {
 		p.stay(hold)
 	}

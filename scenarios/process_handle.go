@@ -31,8 +31,7 @@ func (p *Process) Context() context.Context { return p.ctx }
 func (p *Process) Conn() *zk.Conn {
 	real, ok := p.Client.(*simzk.RealConn)
 	if !ok {
-		panic("Process.Conn: there is no *zk.Conn, as the scenario runs a model of the client; " +
-			"it " +
+		panic("Process.Conn: the scenario runs a model of the client and has no *zk.Conn; it " +
 			"needs Client: scenarios.Real")
 	}
 	return real.Conn()

@@ -70,7 +70,7 @@ func ReadRecording(path string) (*Recording, error) {
 	}
 	var r Recording
 	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, fmt.Errorf("%s is not a schedule of Interlock, or not a whole one: %w", path,
+		return nil, fmt.Errorf("%s is not a schedule of Interlock, or is damaged: %w", path,
 			err)
 	}
 	if err := r.validate(); err != nil {
@@ -172,11 +172,11 @@ func (n *notReproduced) Error() string {
 	if n.recorded != "" {
 		what = fmt.Sprintf("%q", n.recorded)
 	}
-	now := "breaks nothing"
+	now := "violates nothing"
 	if n.now != "" {
-		now = fmt.Sprintf("breaks %q", n.now)
+		now = fmt.Sprintf("violates %q", n.now)
 	}
-	return fmt.Sprintf("schedule %d broke %s and %s when it is run again\n%s",
+	return fmt.Sprintf("schedule %d violated %s, and %s when it is run again\n%s",
 		n.schedule, what, now, likelyCauses)
 }
 
@@ -211,7 +211,7 @@ func (c *Counterexample) Write(below string) (string, error) {
 	if err := os.Chmod(draft, 0o755); err != nil {
 		return "", err
 	}
-	// The name holds the trace hash, so what stands there already is the same counterexample.
+	// The name holds the trace hash, so an existing directory holds the same counterexample.
 	if err := os.RemoveAll(directory); err != nil {
 		return "", err
 	}

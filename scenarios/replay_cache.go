@@ -119,13 +119,13 @@ func (p *localHistory) find(step uint64) *localHistory {
 }
 
 // stepOf returns a 64-bit hash of inputs that arrive after that time.
-func stepOf(after time.Duration, stimuli []input) uint64 {
+func stepOf(after time.Duration, inputs []input) uint64 {
 	h := uint64(after)
 	if mutated == untimedCache {
 		h = 0
 	}
-	for i := range stimuli {
-		h = mix(h, stimuli[i].hash())
+	for i := range inputs {
+		h = mix(h, inputs[i].hash())
 	}
 	return h
 }
@@ -137,11 +137,11 @@ func (o *initialState) hash() uint64 {
 
 // path returns the local histories from the root to this one.
 func (p *localHistory) path() []*localHistory {
-	way := make([]*localHistory, p.depth+1)
+	path := make([]*localHistory, p.depth+1)
 	for ; p != nil; p = p.parent {
-		way[p.depth] = p
+		path[p.depth] = p
 	}
-	return way
+	return path
 }
 
 // A replayCache holds the known reactions of a scenario's processes.
@@ -178,13 +178,13 @@ func (t *replayCache) root(begins initialState) *localHistory {
 
 // extend returns the local history that follows when the inputs arrive. If it is not known, the
 // code of the process runs.
-func (t *replayCache) extend(p *localHistory, after time.Duration, stimuli []input) *localHistory {
-	step := stepOf(after, stimuli)
+func (t *replayCache) extend(p *localHistory, after time.Duration, inputs []input) *localHistory {
+	step := stepOf(after, inputs)
 	if next := p.find(step); next != nil {
 		return next
 	}
 	next := &localHistory{
-		parent: p, after: after, inputs: retained(stimuli), hash: mix(p.hash, step), step: step,
+		parent: p, after: after, inputs: retained(inputs), hash: mix(p.hash, step), step: step,
 		depth:   p.depth + 1,
 		initial: p.initial,
 	}
@@ -194,16 +194,16 @@ func (t *replayCache) extend(p *localHistory, after time.Duration, stimuli []inp
 }
 
 // retained returns a copy of inputs that does not change when the calls that they answer do.
-func retained(stimuli []input) []input {
-	stimuli = slices.Clone(stimuli)
-	for i := range stimuli {
-		if r := stimuli[i].client.Result; r != nil {
+func retained(inputs []input) []input {
+	inputs = slices.Clone(inputs)
+	for i := range inputs {
+		if r := inputs[i].client.Result; r != nil {
 			result := *r
 			result.Results = slices.Clone(r.Results)
-			stimuli[i].client.Result = &result
+			inputs[i].client.Result = &result
 		}
 	}
-	return stimuli
+	return inputs
 }
 
 // execute runs the code of the process up to the local history, and stores its reaction.

@@ -34,7 +34,7 @@ type Resource struct {
 }
 
 // ErrStaleToken is the error of a token-checked resource that refuses a stale token.
-var ErrStaleToken = errors.New("the token is lower than one that was seen before")
+var ErrStaleToken = errors.New("the token is lower than one seen before")
 
 // A register is the engine's own resource, shared by all processes of a run. Its versions count
 // from 1. Reads carry a token too: a resource that checks only writes accepts the write of an older

@@ -163,7 +163,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	var l *loop
 	defer func() {
 		if !finished && thrown == nil {
-			// The bubble itself gave up: its main goroutine ended, and others are blocked for good.
+			// The bubble gave up: its main goroutine ended, and others are blocked for ever.
 			if recovered := recover(); recovered != nil {
 				result.Leak = r.leak(l)
 			}
@@ -233,8 +233,9 @@ func (r *Runner) count(subject *Subject, result *Result) {
 	result.Vacuity.Add(result.Events)
 	r.reached = r.reached[:0]
 	for i := range subject.Sometimes {
-		goal := &subject.Sometimes[i]
-		r.reached = append(r.reached, result.struck(goal.Fault) && goal.Reached(result.Events))
+		condition := &subject.Sometimes[i]
+		r.reached = append(r.reached, result.struck(condition.Fault) &&
+			condition.Reached(result.Events))
 	}
 	result.Reached = r.reached
 }

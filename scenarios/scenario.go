@@ -39,8 +39,8 @@ func (s *Scenario) Validate() error {
 			"scenarios.Real",
 			s.Client)
 	case s.Subject.Real && s.Client != Real:
-		return fmt.Errorf("the lock %s works on a *zk.Conn: it needs the real client, Client: "+
-			"scenarios.Real in the scenario", s.Subject.Name)
+		return fmt.Errorf("the lock %s needs a *zk.Conn: set Client: scenarios.Real in the "+
+			"scenario", s.Subject.Name)
 	case s.Servers < 0 || s.Servers > ServersMax:
 		return fmt.Errorf("servers must be from 1 to %d, not %d", ServersMax, s.Servers)
 	case s.Severity != faults.Severity{} && s.Severity.Validate() != nil:
@@ -106,16 +106,16 @@ func (s *Scenario) FaultKinds() []faults.Kind {
 }
 
 // offers reports whether the scenario has what the condition needs.
-func (s *Scenario) offers(goal *history.Sometimes) bool {
-	if s.Clients < goal.Clients {
+func (s *Scenario) offers(condition *history.Sometimes) bool {
+	if s.Clients < condition.Clients {
 		return false
 	}
 	for kind := range faults.Kinds {
-		if kind.String() == goal.Fault {
+		if kind.String() == condition.Fault {
 			return s.Faults.Allows(kind) && s.has(kind.Needs())
 		}
 	}
-	return goal.Fault == ""
+	return condition.Fault == ""
 }
 
 // String describes the scenario in a line.
@@ -152,24 +152,23 @@ func (s *Scenario) fairSteps() int {
 	return min(20_000+100*s.Clients*s.Clients*s.Cycles, 2_000_000)
 }
 
-// What bounds a run.
+// The bounds of a run.
 const (
 	// stepsMax ends the part of a run in which the strategy decides.
 	stepsMax = 2000
-	// idleTicksMax ends it after so many ticks in a row in which nothing happened, and after which
-	// nothing but a tick or a fault can. The last of them leaps to the next timer of a process.
+	// idleTicksMax ends that part after so many ticks in a row in which nothing happened, and after
+	// which only a tick or a fault is enabled. The last of them is a time jump.
 	idleTicksMax = 16
-	// tickMax is the longest time that one tick lets pass, unless it leaps.
+	// tickMax is the longest duration of a tick that is not a time jump.
 	tickMax = time.Second
-	// timeJumpMax is how far time leaps at most. A process that does nothing for so long is taken
-	// to wait for ever.
+	// timeJumpMax is the longest time jump. A process that does nothing for so long counts as
+	// waiting for ever.
 	timeJumpMax = 100 * time.Hour
-	// fairPhaseMax is how much virtual time a live process has to get the lock, once there are no
-	// faults any more: the expiry of every dead session, one after the other, with room to spare.
+	// fairPhaseMax is the virtual time in which a live process must get the lock in the fair phase:
+	// enough for the expiry of every dead session, one after the other.
 	fairPhaseMax = 60 * time.Second
-	// settleBound is how much virtual time the processes have to tidy up behind themselves once all
-	// have finished.
+	// settleBound is the virtual time that processes have to clean up after all have finished.
 	settleBound = 15 * time.Second
-	// teardownGrace is how much virtual time goroutines have to end once the run is over.
+	// teardownGrace is the virtual time that goroutines have to end after the run.
 	teardownGrace = time.Minute
 )

@@ -142,7 +142,7 @@ func (x *dfs) onlyClient(server int) (client int32, ok bool) {
 			}
 		case !l.Connected():
 			if l.Paused() {
-				return 0, false // Once it goes on it may dial at once.
+				return 0, false // It may dial as soon as it resumes.
 			}
 		case !cluster.Secure(l.ServerIndex()), !l.Stays() &&
 			!(own && l.Ended() && cluster.FullyConnected()):
@@ -284,14 +284,14 @@ func (x *dfs) entry(step Step) bool {
 // commutes reports whether a step need not be tried in this state, because it commutes with
 // everything until the next tick, where it is tried. That is so for healing a link.
 func (x *dfs) commutes(o *EnabledStep) bool {
-	mended := x.healed()
+	healed := x.healed()
 	switch {
 	case x.heals(o.Step):
-		return o.Process < mended
+		return o.Process < healed
 	case x.search.NoReduction:
 		return false
 	}
-	return mended != 0 && o.Kind != Tick
+	return healed != 0 && o.Kind != Tick
 }
 
 // heals reports whether a step heals a link that was cut. Nobody notices that until time has passed

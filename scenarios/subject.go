@@ -76,20 +76,21 @@ func (s *Subject) validate() error {
 			s.Name,
 			s.Sequence)
 	case s.Guard > TokenChecked:
-		return fmt.Errorf("the lock %s has a guard %d that there is not", s.Name, s.Guard)
+		return fmt.Errorf("the lock %s has an unknown guard %d", s.Name, s.Guard)
 	}
 	for _, claim := range s.Claims {
 		if !slices.Contains(Properties(), claim) {
-			return fmt.Errorf("the lock %s claims %q, which is no property; there are %v", s.Name,
+			return fmt.Errorf("the lock %s claims the unknown property %q; the properties are %v",
+				s.Name,
 				claim,
 				Properties())
 		}
 	}
-	for _, goal := range s.Sometimes {
-		if goal.Reached == nil {
-			return fmt.Errorf("the lock %s has a goal %q that nothing can reach: it has no Reached",
+	for _, condition := range s.Sometimes {
+		if condition.Reached == nil {
+			return fmt.Errorf("the sometimes condition %[2]q of the lock %[1]s has no Reached",
 				s.Name,
-				goal.Name)
+				condition.Name)
 		}
 	}
 	return nil

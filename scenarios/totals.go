@@ -67,15 +67,15 @@ type SometimesCount struct {
 
 // SometimesCounts returns the counts of the subject's sometimes conditions.
 func (c *Campaign) SometimesCounts(r *Report) []SometimesCount {
-	goals := make([]SometimesCount, len(c.Scenario.Subject.Sometimes))
-	for i := range goals {
-		goal := &c.Scenario.Subject.Sometimes[i]
-		goals[i] = SometimesCount{Name: goal.Name, Applicable: c.Scenario.offers(goal)}
+	counts := make([]SometimesCount, len(c.Scenario.Subject.Sometimes))
+	for i := range counts {
+		condition := &c.Scenario.Subject.Sometimes[i]
+		counts[i] = SometimesCount{Name: condition.Name, Applicable: c.Scenario.offers(condition)}
 		if i < len(r.Totals.Reached) {
-			goals[i].Schedules = r.Totals.Reached[i]
+			counts[i].Schedules = r.Totals.Reached[i]
 		}
 	}
-	return goals
+	return counts
 }
 
 // NeverReached returns the names of the sometimes conditions that the campaign could have reached
@@ -85,9 +85,9 @@ func (c *Campaign) NeverReached(r *Report) []string {
 	if !r.finished() || r.Exhaustive || r.Schedules < sometimesAfter {
 		return nil
 	}
-	for _, goal := range c.SometimesCounts(r) {
-		if goal.Applicable && goal.Schedules == 0 {
-			missed = append(missed, goal.Name)
+	for _, condition := range c.SometimesCounts(r) {
+		if condition.Applicable && condition.Schedules == 0 {
+			missed = append(missed, condition.Name)
 		}
 	}
 	return missed

@@ -19,8 +19,7 @@ type validatedRunner struct {
 	mismatch  *Nondeterminism // how a live run differed
 }
 
-// How many runs there are for one that is performed for real without a reason: so many that those
-// cost little beside the others. The first ones are all performed.
+// How often cached runs are validated.
 const (
 	// one run in so many is validated, so that validation costs little
 	validationInterval = 512
@@ -45,7 +44,7 @@ func (h *validatedRunner) run(ctx context.Context, runner *Runner, strategy Stra
 	}
 	h.validated++
 	if len(result.Violations) > 0 {
-		ctx = context.Background() // What was found is made sure of, however little time is left.
+		ctx = context.Background() // A failure is confirmed even if the time is over.
 	}
 	end := -1
 	if result.Pruned {

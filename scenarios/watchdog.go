@@ -54,18 +54,15 @@ func (s *watchdog) check() {
 	if turns := s.progress.Load(); turns != s.seen {
 		s.seen, s.times = turns, 0
 	} else if s.times++; s.times == 2 {
-		stackReport.Lock() // Of several workers that stand still one has to say so.
-		panic(fmt.Sprintf("interlock: a run has stood still for %v, because of what goroutines "+
-			"of the "+
-			"lock do:\n%s\n"+
-			"A lock cannot be tested while a goroutine of it waits for a sync.Mutex whose owner "+
-			"waits for "+
-			"ZooKeeper, a channel or time\n"+
-			"(a channel with one place serves as a mutex that can), waits for a network, a file "+
-			"or a "+
-			"channel that was made outside of\n"+
-			"the run, such as by a package's variable, or loops without sending anything or "+
-			"sleeping.",
+		stackReport.Lock() // Only one of several workers reports.
+		panic(fmt.Sprintf("interlock: a run has made no progress for %v, because these goroutines "+
+			"of the lock are not blocked within their run:\n%s\n"+
+			"A goroutine of a lock under test must not\n"+
+			"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time "+
+			"(use a channel of capacity 1 as a mutex),\n"+
+			"  wait for a network, a file, or a channel made outside of the run, "+
+			"such as by a package's variable,\n"+
+			"  or loop without sending or sleeping.",
 			watchdogLimit, unblocked()))
 	}
 	s.timer.Reset(watchdogLimit / 2)
@@ -75,13 +72,13 @@ func (s *watchdog) check() {
 func unblocked() string {
 	dump := make([]byte, 1<<20)
 	dump = dump[:runtime.Stack(dump, true)]
-	var stands []string
+	var blocked []string
 	for stack := range strings.SplitSeq(string(dump), "\n\n") {
 		header := bubbleHeader.FindStringSubmatch(stack)
 		if header != nil && !strings.HasSuffix(header[1], " (durable)") {
-			stands = append(stands, "  "+header[1]+" in "+strings.Join(lockCalls(stack),
+			blocked = append(blocked, "  "+header[1]+" in "+strings.Join(lockCalls(stack),
 				", called by "))
 		}
 	}
-	return strings.Join(stands, "\n")
+	return strings.Join(blocked, "\n")
 }

@@ -37,7 +37,7 @@ type Options struct {
 
 // Stats count what a run has done, so that one that found nothing can show that it has looked.
 type Stats struct {
-	Epochs int
+	Rounds int
 	// requests, connections dropped or taken over, and sessions renewed
 	Operations int
 	Events     int             // from the reference
@@ -116,7 +116,7 @@ func Differ(ctx context.Context, options Options) (*Difference, Stats, error) {
 	d.stats.Ops, d.stats.Codes = map[wire.Op]int{}, map[wire.Code]int{}
 	for done := 0; done < options.Operations; done += epochLength {
 		count := min(epochLength, options.Operations-done)
-		steps := randomSteps(options.Seed, uint64(d.stats.Epochs), count, options)
+		steps := randomSteps(options.Seed, uint64(d.stats.Rounds), count, options)
 		found, err := d.epoch(steps, options.OneByOne)
 		if err != nil {
 			return nil, d.stats, err
@@ -125,7 +125,7 @@ func Differ(ctx context.Context, options Options) (*Difference, Stats, error) {
 			found, err = d.reproduce(steps, found, done)
 			return found, d.stats, err
 		}
-		d.stats.Epochs++
+		d.stats.Rounds++
 		if options.Progress != nil {
 			options.Progress(d.stats)
 		}
