@@ -20,7 +20,8 @@ import (
 )
 
 // superFlags are JVM flags that make super:test the superuser and enable TTL nodes.
-const superFlags = "-Dzookeeper.DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU= -Dzookeeper.extendedTypesEnabled=true"
+const superFlags = "-Dzookeeper.DigestAuthenticationProvider.superDigest=" +
+	"super:D/InIHSb7yEEbrWz8b9l71RjZJU= -Dzookeeper.extendedTypesEnabled=true"
 
 func newFleet(t *testing.T) *tcp.Fleet {
 	f := tcp.NewFleet(tcp.Config{Version: tcp.Version(simzk.V38, true)})

@@ -101,7 +101,8 @@ func (m *member) monitorEnsemble(value func(string, any)) {
 func writeConfiguration(w *strings.Builder, m *member) {
 	s := m.server
 	_, port, _ := strings.Cut(m.address[strings.LastIndex(m.address, "]")+1:], ":")
-	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=-1\ndataDir=(memory)\ndataDirSize=0\ndataLogDir=(memory)\ndataLogSize=0\n", port)
+	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=-1\ndataDir=(memory)\ndataDirSize=0\n"+
+		"dataLogDir=(memory)\ndataLogSize=0\n", port)
 	fmt.Fprintf(w, "tickTime=%d\nmaxClientCnxns=0\n", s.tick.Milliseconds())
 	low, high := s.config.Cluster.MinSessionTimeout, s.config.Cluster.MaxSessionTimeout
 	if low == 0 {

@@ -45,7 +45,7 @@ func TestFourLetterWords(t *testing.T) {
 	const state = `Latency min/avg/max: 0/\d+\.\d+/\d+\nReceived: \d+\nSent: \d+\nConnections: 3\nOutstanding: 0\n` +
 		`Zxid: 0x5\nMode: standalone\nNode count: 8\n`
 	const version = `Zookeeper version: 3\.8\.0-interlock, built on 2022-02-25 08:49 UTC\n`
-	for _, test := range []struct{ fourLetterWord, want string }{
+	for _, test := range []struct{ word, want string }{
 		{"ruok", `imok`},
 		{"isro", `rw`},
 		{"gtmk", `306`},
@@ -80,9 +80,9 @@ func TestFourLetterWords(t *testing.T) {
 		{"srst", `Server stats reset\.\n`},
 		{"srvr", version + `Latency min/avg/max: 0/0\.0/0\nReceived: 1\nSent: 1\n(?s:.*)`},
 	} {
-		answer := fourLetterWord(t, address, test.fourLetterWord)
+		answer := fourLetterWord(t, address, test.word)
 		if !regexp.MustCompile(`\A` + test.want + `\z`).MatchString(answer) {
-			t.Errorf("%s: %q does not match %q", test.fourLetterWord, answer, test.want)
+			t.Errorf("%s: %q does not match %q", test.word, answer, test.want)
 		}
 	}
 }

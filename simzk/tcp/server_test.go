@@ -325,7 +325,8 @@ func TestConfiguration(t *testing.T) {
 	addresses := s.Addresses()
 	c, _ := open(t, addresses[0], time.Second)
 	reply := c.call(wire.Request{Op: wire.OpGetData, Path: "/zookeeper/config"})
-	want := fmt.Sprintf("server.1=127.0.0.1:2888:3888:participant;%s\nserver.2=127.0.0.1:2889:3889:participant;%s\nversion=100000000",
+	want := fmt.Sprintf("server.1=127.0.0.1:2888:3888:participant;%s\n"+
+		"server.2=127.0.0.1:2889:3889:participant;%s\nversion=100000000",
 		addresses[0], addresses[1])
 	if string(reply.Data) != want || reply.Stat.Version != -1 || reply.Stat.Mzxid != 0x100000000 {
 		t.Errorf("%q %+v", reply.Data, reply.Stat)

@@ -63,7 +63,8 @@ func TestReadServerConfig(t *testing.T) {
 			tcp.ServerConfig{Address: "127.0.0.1:2181", TickTime: 3 * time.Second},
 		},
 		{
-			"one server", "clientPort=2181\nserver.1=127.0.0.1:2888:3888\nminSessionTimeout=10\nmaxSessionTimeout=100\n", "-Dx=y",
+			"one server", "clientPort=2181\nserver.1=127.0.0.1:2888:3888\n" +
+				"minSessionTimeout=10\nmaxSessionTimeout=100\n", "-Dx=y",
 			tcp.ServerConfig{
 				Address: "127.0.0.1:2181", TickTime: 3 * time.Second,
 				MinTimeout: 10 * time.Millisecond, MaxTimeout: 100 * time.Millisecond,
