@@ -23,10 +23,7 @@ func (p *probe) acls() {
 func (p *probe) digestACL(c *session, root string) {
 	user := digest("u", "p")
 	all := func(scheme, id string) wire.ACL {
-		return wire.ACL{
-			Perms: wire.PermAll, Scheme: scheme,
-			ID: id,
-		}
+		return wire.ACL{Perms: wire.PermAll, Scheme: scheme, ID: id}
 	}
 	c.call(createACL(root, all("digest", user)))
 	p.fact("no auth: getData %v setData %v getChildren %v create child %v exists %v getACL %v "+

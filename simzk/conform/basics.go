@@ -85,10 +85,7 @@ func (p *probe) paths(c *session, root string) {
 
 func (p *probe) badCreations(c *session, root string) {
 	grant := func(scheme, id string) wire.ACL {
-		return wire.ACL{
-			Perms: wire.PermAll, Scheme: scheme,
-			ID: id,
-		}
+		return wire.ACL{Perms: wire.PermAll, Scheme: scheme, ID: id}
 	}
 	p.fact("create empty acl -> %v  bad scheme -> %v  bad ip -> %v  bad digest -> %v",
 		c.call(createACL(root+"/e1")),

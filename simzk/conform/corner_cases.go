@@ -96,10 +96,7 @@ func (p *probe) nullWatches(root string) {
 
 func (p *probe) nullACLs(root string) {
 	grant := func(scheme, id string) wire.ACL {
-		return wire.ACL{
-			Perms: wire.PermRead, Scheme: scheme,
-			ID: id,
-		}
+		return wire.ACL{Perms: wire.PermRead, Scheme: scheme, ID: id}
 	}
 	for _, test := range []struct {
 		what string
@@ -205,8 +202,7 @@ func (p *probe) textEncodings(root string) {
 			text+":p"+text))
 		r = c.call(&wire.Request{Op: wire.OpWhoAmI})
 		slices.SortFunc(r.Identities, func(a, b wire.Identity) int {
-			return cmp.Compare(a.Scheme,
-				b.Scheme)
+			return cmp.Compare(a.Scheme, b.Scheme)
 		})
 		acl := c.call(createACL(root+fmt.Sprintf("/%x", text), wire.ACL{
 			Perms:  wire.PermAll,

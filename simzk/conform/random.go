@@ -111,22 +111,18 @@ func init() { // requestKinds include multi, which chooses from writeKinds
 		{3, (*generator).multiRead},
 		{3, (*generator).setWatches},
 		{5, func(g *generator) *wire.Request {
-			return watches(wire.OpAddWatch, g.path(),
-				g.mode(0, 1))
+			return watches(wire.OpAddWatch, g.path(), g.mode(0, 1))
 		}},
 		{4, func(g *generator) *wire.Request {
-			return watches(wire.OpRemoveWatches, g.pathOrNull(),
-				g.mode(1, 2, 3))
+			return watches(wire.OpRemoveWatches, g.pathOrNull(), g.mode(1, 2, 3))
 		}},
 		{3, func(g *generator) *wire.Request {
-			return watches(wire.OpCheckWatches, g.pathOrNull(),
-				g.mode(1, 2, 3))
+			return watches(wire.OpCheckWatches, g.pathOrNull(), g.mode(1, 2, 3))
 		}},
 		{2, func(g *generator) *wire.Request { return read(wire.OpSync, g.pathOrNull()) }},
 		{1, func(g *generator) *wire.Request { return read(wire.OpGetEphemerals, g.validPath()) }},
 		{1, func(g *generator) *wire.Request {
-			return read(wire.OpGetAllChildrenNumber,
-				g.pathOrNull())
+			return read(wire.OpGetAllChildrenNumber, g.pathOrNull())
 		}},
 		{1, func(*generator) *wire.Request { return &wire.Request{Op: wire.OpWhoAmI} }},
 		{1, (*generator).authenticate},

@@ -84,8 +84,7 @@ func needsReplyFirst(r *wire.Request) bool {
 	return r.Op == wire.OpSetACL || r.Op == wire.OpMulti &&
 		slices.ContainsFunc(r.Ops, func(op wire.Request) bool {
 			return (op.Op == wire.OpCreate || op.Op == wire.OpCreate2) &&
-				(op.Flags == wire.PersistentTTL ||
-					op.Flags == wire.PersistentSeqTTL)
+				(op.Flags == wire.PersistentTTL || op.Flags == wire.PersistentSeqTTL)
 		})
 }
 

@@ -161,10 +161,7 @@ func (f *Fleet) find(config *ServerConfig) (e *ensemble, index int, known bool) 
 
 // memberName returns the name by which servers of an ensemble identify a member.
 func memberName(m simzk.Member) string {
-	return simzk.Member{
-		ID:      m.ID,
-		Servers: m.Servers,
-	}.String()
+	return simzk.Member{ID: m.ID, Servers: m.Servers}.String()
 }
 
 // member returns the index of the server. A server that is not a member joins the ensemble.
@@ -215,8 +212,7 @@ func (f *Fleet) dropStopped() {
 // markerPath returns the path of the marker file, which lies among the server's data, so that it is
 // deleted with them.
 func markerPath(directory string) string {
-	return filepath.Join(directory, "version-2",
-		"interlock")
+	return filepath.Join(directory, "version-2", "interlock")
 }
 
 func (f *Fleet) marker(e *ensemble, index int) string {

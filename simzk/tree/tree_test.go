@@ -276,8 +276,7 @@ func TestCreatedNodes(t *testing.T) {
 			if tr.OwnsNodes(7) != (test.owner == 7) {
 				t.Errorf("the session owns %q", tr.Ephemerals(7))
 			}
-			if due := tr.Disposable(math.MaxInt32); slices.Contains(due,
-				test.path) != test.timed {
+			if due := tr.Disposable(math.MaxInt32); slices.Contains(due, test.path) != test.timed {
 				t.Errorf("%q are due", due)
 			}
 			if test.owner != 0 {

@@ -315,8 +315,7 @@ func TestManyOperations(t *testing.T) {
 		request := slices.Concat(octets(`00000007 00000016`), operations, octets(endOctets))
 		var decoded wire.Request
 		if used := allocated(func() {
-			_ = wire.DecodeRequest(request,
-				&decoded)
+			_ = wire.DecodeRequest(request, &decoded)
 		}); used > most*len(request) {
 			t.Errorf("%d bytes allocated for a request of %d", used, len(request))
 		}
@@ -329,8 +328,7 @@ func TestManyOperations(t *testing.T) {
 			octets(endOctets))
 		var answer wire.Reply
 		if used := allocated(func() {
-			_ = wire.DecodeReply(reply, wire.OpMulti,
-				&answer)
+			_ = wire.DecodeReply(reply, wire.OpMulti, &answer)
 		}); used > most*len(reply) {
 			t.Errorf("%d bytes allocated for a reply of %d", used, len(reply))
 		}

@@ -67,10 +67,7 @@ func (d recordGen) strings() []string { return vector(d, d.string) }
 
 func (d recordGen) acl() []wire.ACL {
 	return vector(d, func() wire.ACL {
-		return wire.ACL{
-			Perms: d.int(), Scheme: d.string(),
-			ID: d.string(),
-		}
+		return wire.ACL{Perms: d.int(), Scheme: d.string(), ID: d.string()}
 	})
 }
 
@@ -117,13 +114,11 @@ func (d recordGen) request(xid int32, op wire.Op) wire.Request {
 		}
 	case wire.OpMulti:
 		r.Ops = vector(d, func() wire.Request {
-			return d.request(0, rapid.SampledFrom(writes).Draw(d.t,
-				"op"))
+			return d.request(0, rapid.SampledFrom(writes).Draw(d.t, "op"))
 		})
 	case wire.OpMultiRead:
 		r.Ops = vector(d, func() wire.Request {
-			return d.request(0, rapid.SampledFrom(reads).Draw(d.t,
-				"op"))
+			return d.request(0, rapid.SampledFrom(reads).Draw(d.t, "op"))
 		})
 	case wire.OpReconfig:
 		r.Reconfig = &wire.Reconfig{
@@ -166,10 +161,7 @@ func (d recordGen) reply(op wire.Op) wire.Reply {
 		r.Results = vector(d, d.result)
 	case wire.OpWhoAmI:
 		r.Identities = vector(d, func() wire.Identity {
-			return wire.Identity{
-				Scheme: d.string(),
-				ID:     d.string(),
-			}
+			return wire.Identity{Scheme: d.string(), ID: d.string()}
 		})
 	case wire.OpSASL:
 		r.Data = d.buffer()
