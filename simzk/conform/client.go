@@ -87,7 +87,7 @@ func dial(h *host) *session {
 	s.connection, s.err = dialer.DialContext(h.ctx, "tcp", h.address)
 	if s.err != nil {
 		if h.ctx.Err() == nil {
-			h.fail(&ServerError{h.address, fmt.Errorf("cannot connect: %w", s.err)})
+			h.fail(&ServerError{h.address, fmt.Errorf("it cannot be reached: %w", s.err)})
 		}
 		return s
 	}
