@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// acls is about permissions and identities.
+// acls tests permissions and identities.
 func (p *probe) acls() {
 	c := p.open()
 	root := p.root + "a"
@@ -16,22 +16,19 @@ func (p *probe) acls() {
 	if r := d.call(authenticate("digest", "blah")); r.err == nil {
 		p.fact("digest without colon: err %v", r)
 	} else {
-		p.fact("digest without colon: closed %s", ending(r.err))
+		p.fact("digest without colon: closed %s", endReason(r.err))
 	}
 }
 
 func (p *probe) digestACL(c *session, root string) {
 	user := digest("u", "p")
 	all := func(scheme, id string) wire.ACL {
-		return wire.ACL{
-			Perms: wire.PermAll, Scheme: scheme,
-			ID: id,
-		}
+		return wire.ACL{Perms: wire.PermAll, Scheme: scheme, ID: id}
 	}
 	c.call(createACL(root, all("digest", user)))
 	p.fact("no auth: getData %v setData %v getChildren %v create child %v exists %v getACL %v "+
 		"setACL %v delete %v addWatch %v",
-		c.call(read(wire.OpGetData, root)), c.call(setSome(root)),
+		c.call(read(wire.OpGetData, root)), c.call(setAny(root)),
 		c.call(read(wire.OpGetChildren, root)),
 		c.call(create(root+"/x")),
 		c.call(read(wire.OpExists, root)), c.call(read(wire.OpGetACL, root)),
@@ -41,9 +38,9 @@ func (p *probe) digestACL(c *session, root string) {
 	p.fact("auth scheme acl without auth: %v", c.call(own))
 	c.call(authenticate("digest", "u:p"))
 	p.fact("with auth: getData %v create auth: %v", c.call(read(wire.OpGetData, root)), c.call(own))
-	p.fact("auth expands to: %s", list(c.call(read(wire.OpGetACL, own.Path)).ACL,
+	p.fact("auth expands to: %s", pyList(c.call(read(wire.OpGetACL, own.Path)).ACL,
 		func(a wire.ACL) string {
-			return fmt.Sprintf("(%d, %s, %s)", a.Perms, quote(a.Scheme), truth(a.ID == user))
+			return fmt.Sprintf("(%d, %s, %s)", a.Perms, pyString(a.Scheme), pyBool(a.ID == user))
 		}))
 }
 
@@ -62,9 +59,9 @@ func (p *probe) ipACL(d *session, root string) {
 	p.fact("setACL bad aversion: %v", d.call(setACL(root+"i", 5, readOnly)))
 	r := d.call(setACL(root+"i", 0, readOnly))
 	p.fact("setACL ok: aversion %d version %d mzxid unchanged %s", r.Stat.Aversion, r.Stat.Version,
-		truth(r.Stat.Mzxid == r.Stat.Czxid))
+		pyBool(r.Stat.Mzxid == r.Stat.Czxid))
 	if r := d.call(authenticate("nosuch", "x")); r.err == nil {
 		p.fact("bad scheme auth reply err %v", r)
 	}
-	p.fact("then closed: %s", d.ending())
+	p.fact("then closed: %s", d.awaitEnd())
 }

@@ -7,15 +7,14 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// basics is about single requests, their errors, and what they do to zxids and to the parent's
-// stat.
+// basics tests single requests, their errors, and their effects on zxids and the parent's stat.
 func (p *probe) basics() {
 	c := p.open()
 	root := p.createRoot(c, "")
 	r := c.call(read(wire.OpExists, root))
 	p.fact("root node: version %d cversion %d pzxid==czxid %s zxid==czxid %s", r.Stat.Version,
 		r.Stat.Cversion,
-		truth(r.Stat.Pzxid == r.Stat.Czxid), truth(r.Zxid == r.Stat.Czxid))
+		pyBool(r.Stat.Pzxid == r.Stat.Czxid), pyBool(r.Zxid == r.Stat.Czxid))
 	p.creations(c, root, r.Zxid)
 	p.changes(c, root, r.Zxid)
 	p.zxidsOfReads(c, root, r.Zxid)
@@ -48,14 +47,14 @@ func (p *probe) changes(c *session, root string, start int64) {
 	p.fact("setData bad version: dzxid %d err %v", r.Zxid-start, r)
 	r = c.call(setData(root+"/a", nil, anyVersion))
 	p.fact("setData null: dzxid %d version %d dlen %d mzxid==zxid %s", r.Zxid-start, r.Stat.Version,
-		r.Stat.DataLength, truth(r.Stat.Mzxid == r.Zxid))
-	p.fact("getData of null data: %s", quoteBytes(c.call(read(wire.OpGetData, root+"/a")).Data))
+		r.Stat.DataLength, pyBool(r.Stat.Mzxid == r.Zxid))
+	p.fact("getData of null data: %s", pyBytes(c.call(read(wire.OpGetData, root+"/a")).Data))
 	p.fact("delete non-empty: err %v", c.call(deleteNode(root)))
 	deleted := c.call(deleteNode(root + "/b"))
 	p.fact("delete: err %v bodylen %d dzxid %d", deleted, deleted.length, deleted.Zxid-start)
 	r = c.call(read(wire.OpExists, root))
 	p.fact("parent after 2 creates 1 delete: cversion %d nchild %d pzxid==last delete %s",
-		r.Stat.Cversion, r.Stat.NumChildren, truth(r.Stat.Pzxid == deleted.Zxid))
+		r.Stat.Cversion, r.Stat.NumChildren, pyBool(r.Stat.Pzxid == deleted.Zxid))
 }
 
 func (p *probe) zxidsOfReads(c *session, root string, start int64) {
@@ -75,7 +74,7 @@ func (p *probe) paths(c *session, root string) {
 		"", "x", "/", "//", root + "/", root + "//c", root + "/./c", root + "/..", root + "/\x01",
 		"/zookeeper", "/zookeeper/x", root + "/é",
 	} {
-		p.fact("create path %s -> %v", quote(path), c.call(create(path)))
+		p.fact("create path %s -> %v", pyString(path), c.call(create(path)))
 	}
 	p.fact("delete / -> %v delete /zookeeper -> %v delete '' -> %v",
 		c.call(deleteNode("/")), c.call(deleteNode("/zookeeper")), c.call(deleteNode("")))
@@ -86,10 +85,7 @@ func (p *probe) paths(c *session, root string) {
 
 func (p *probe) badCreations(c *session, root string) {
 	grant := func(scheme, id string) wire.ACL {
-		return wire.ACL{
-			Perms: wire.PermAll, Scheme: scheme,
-			ID: id,
-		}
+		return wire.ACL{Perms: wire.PermAll, Scheme: scheme, ID: id}
 	}
 	p.fact("create empty acl -> %v  bad scheme -> %v  bad ip -> %v  bad digest -> %v",
 		c.call(createACL(root+"/e1")),
@@ -104,9 +100,9 @@ func (p *probe) badCreations(c *session, root string) {
 func (p *probe) badRequests(root string) {
 	x := p.open()
 	unknown := x.callBody(55, nil)
-	// The server closes the connection a moment after its reply. A request in between could still
-	// be answered.
-	p.fact("unknown opcode 55 -> %v then closed(%s)", unknown, x.ending())
+	// The server closes the connection shortly after its reply. A request in between might still be
+	// answered.
+	p.fact("unknown opcode 55 -> %v then closed(%s)", unknown, x.awaitEnd())
 	c := p.open()
 	p.fact("truncated body (getData) -> %v", c.callBody(wire.OpGetData, []byte{0, 0}))
 	p.fact("still alive -> %v", c.call(read(wire.OpExists, "/")))
@@ -120,14 +116,14 @@ func (p *probe) badRequests(root string) {
 func (p *probe) listings(c *session, root string) {
 	r := c.call(read(wire.OpGetChildren2, root))
 	slices.Sort(r.Children)
-	p.fact("getChildren2: %s %d", list(r.Children, quote), r.Stat.NumChildren)
+	p.fact("getChildren2: %s %d", pyList(r.Children, pyString), r.Stat.NumChildren)
 	r = c.call(read(wire.OpGetEphemerals, "/"))
 	p.fact("getEphemerals %v %d", r, len(r.Children))
 	c.call(deleteNode("/zookeeper/x"))
 	r = c.call(read(wire.OpGetAllChildrenNumber, root))
 	p.fact("getAllChildrenNumber %v %d", r, r.Number)
 	r = c.call(&wire.Request{Op: wire.OpWhoAmI})
-	p.fact("whoAmI %v %s", r, list(r.Identities, func(i wire.Identity) string {
-		return fmt.Sprintf("(%s, %s)", quote(i.Scheme), quote(i.ID))
+	p.fact("whoAmI %v %s", r, pyList(r.Identities, func(i wire.Identity) string {
+		return fmt.Sprintf("(%s, %s)", pyString(i.Scheme), pyString(i.ID))
 	}))
 }

@@ -17,39 +17,38 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// patience is how long a server may take to answer. Only one that does not answer at all needs so
-// long.
-var patience = 10 * time.Second
+// responseTimeout is the time a server has to respond. Only a stopped server exceeds it.
+var responseTimeout = 10 * time.Second
 
-// A session is one connection to a server, with nothing between it and the wire: no retry, no ping
-// that nobody asked for. Its first error stays, and all that is asked of the session after it fails
-// with the same error, so that a caller may look at err once, after several calls.
+// A session is a raw connection to a server, without retries or automatic pings. After the first
+// error all its methods fail with the same error, so a caller may check err once after several
+// calls.
 type session struct {
 	wire.ConnectResponse
-	responseLength int // of the frame that the ConnectResponse came in
+	responseLength int // length of the ConnectResponse's frame
 
-	host       *host
-	connection net.Conn
-	reader     *bufio.Reader
-	forget     func() bool // ends the watch over the context
-	out, in    []byte
-	xid        int32
-	err        error
-	closed     bool // the session has been ended, not only the connection
+	host         *host
+	connection   net.Conn
+	reader       *bufio.Reader
+	stopWatching func() bool // releases the context's AfterFunc
+	out, in      []byte
+	xid          int32
+	err          error
+	closed       bool // the session was closed, not only the connection
 
-	events []wire.Event // arrived, and not taken yet
-	// what arrived, events and replies but those to pings, since somebody last cleared it
-	order []string
+	events []wire.Event // received but not taken
+	// events and replies received since a caller last cleared it, except replies to pings
+	arrivals []string
 }
 
-// A reply is what a server has answered to one request.
+// A reply is the reply to one request, or the error that replaced it.
 type reply struct {
 	wire.Reply
-	length int // of the body, without the header
+	length int // length of the body
 	err    error
 }
 
-// String returns the code of the reply, or how the connection ended instead.
+// String returns the reply's code, or how the connection ended.
 func (r reply) String() string {
 	if r.err != nil {
 		return outcome(r.err)
@@ -57,8 +56,8 @@ func (r reply) String() string {
 	return strconv.Itoa(int(r.Code))
 }
 
-// connect opens a connection and sends the first record. The connection is closed when the host's
-// context ends. A server that says nothing to the first record is lost.
+// connect opens a connection and performs the handshake. The end of the host's context closes the
+// connection. If the server does not respond, connect fails the host.
 func connect(h *host, request *wire.ConnectRequest) *session {
 	s := dial(h)
 	if s.err != nil {
@@ -74,26 +73,26 @@ func connect(h *host, request *wire.ConnectRequest) *session {
 		s.responseLength = len(frame)
 		s.fail(wire.DecodeConnectResponse(frame, &s.ConnectResponse))
 	case errors.Is(s.err, os.ErrDeadlineExceeded):
-		h.lose(&ServerError{h.address, fmt.Errorf("no answer to the first record of a client in %v",
-			patience)})
+		h.fail(&ServerError{h.address, fmt.Errorf("no response to the handshake in %v",
+			responseTimeout)})
 	}
 	return s
 }
 
-// dial opens a connection on which nothing has been sent yet. A server that cannot be reached is
-// lost.
+// dial opens a connection without a handshake. If the server cannot be reached, dial fails the
+// host.
 func dial(h *host) *session {
 	s := &session{host: h}
-	dialer := net.Dialer{Timeout: patience}
+	dialer := net.Dialer{Timeout: responseTimeout}
 	s.connection, s.err = dialer.DialContext(h.ctx, "tcp", h.address)
 	if s.err != nil {
 		if h.ctx.Err() == nil {
-			h.lose(&ServerError{h.address, fmt.Errorf("it cannot be reached: %w", s.err)})
+			h.fail(&ServerError{h.address, fmt.Errorf("it cannot be reached: %w", s.err)})
 		}
 		return s
 	}
 	s.reader = bufio.NewReader(s.connection)
-	s.forget = context.AfterFunc(h.ctx, func() { s.connection.Close() })
+	s.stopWatching = context.AfterFunc(h.ctx, func() { s.connection.Close() })
 	return s
 }
 
@@ -110,14 +109,14 @@ func (s *session) write(bytes []byte) {
 	}
 }
 
-// frame reads the next frame, which is valid until the one after it.
+// frame reads the next frame, which is valid until the next call.
 func (s *session) frame() []byte {
 	if s.err != nil {
 		return nil
 	}
-	s.fail(s.connection.SetReadDeadline(time.Now().Add(patience)))
-	const longer = 1024 // than a request may be, is the reply with what it has written and a stat
-	frame, err := wire.ReadFrame(s.reader, s.in, wire.MaxFrame+longer)
+	s.fail(s.connection.SetReadDeadline(time.Now().Add(responseTimeout)))
+	const extra = 1024 // a reply may exceed the request whose data it returns, by its stat
+	frame, err := wire.ReadFrame(s.reader, s.in, wire.MaxFrame+extra)
 	if err != nil {
 		s.fail(err)
 		return nil
@@ -126,8 +125,8 @@ func (s *session) frame() []byte {
 	return frame
 }
 
-// number gives a request the xid that its type demands.
-func (s *session) number(r *wire.Request) {
+// assignXid sets the xid that the request's type requires.
+func (s *session) assignXid(r *wire.Request) {
 	switch r.Op {
 	case wire.OpPing:
 		r.Xid = wire.XidPing
@@ -141,11 +140,11 @@ func (s *session) number(r *wire.Request) {
 	}
 }
 
-// send sends requests in one write.
+// send pipelines requests in one write.
 func (s *session) send(requests ...*wire.Request) {
 	s.out = s.out[:0]
 	for _, r := range requests {
-		s.number(r)
+		s.assignXid(r)
 		var at int
 		s.out, at = wire.BeginFrame(s.out)
 		s.out = wire.EndFrame(wire.AppendRequest(s.out, r), at)
@@ -153,7 +152,7 @@ func (s *session) send(requests ...*wire.Request) {
 	s.write(s.out)
 }
 
-// sendBody sends a request whose body need not be what its type demands.
+// sendBody sends a request with an arbitrary body.
 func (s *session) sendBody(op wire.Op, body []byte) {
 	s.xid++
 	var at int
@@ -164,8 +163,8 @@ func (s *session) sendBody(op wire.Op, body []byte) {
 	s.write(s.out)
 }
 
-// receive reads what comes next, an event or the reply to a request of type op. The event is nil if
-// it is a reply. If nothing comes, it looks whether the server answers at all.
+// receive reads the next message: an event, or the reply to a request of type op, in which case the
+// event is nil. If nothing arrives, it checks whether the server still responds.
 func (s *session) receive(op wire.Op) (*wire.Event, reply) {
 	open := s.err == nil
 	frame := s.frame()
@@ -187,10 +186,10 @@ func (s *session) receive(op wire.Op) (*wire.Event, reply) {
 	return nil, r
 }
 
-// headerLength is that of the header of a reply.
+// headerLength is the length of a reply's header.
 const headerLength = 16
 
-// reply waits for the reply to a request of type op and keeps the events that arrive before it.
+// reply waits for the reply to a request of type op and stores the events that precede it.
 func (s *session) reply(op wire.Op) reply {
 	for {
 		event, r := s.receive(op)
@@ -198,11 +197,11 @@ func (s *session) reply(op wire.Op) reply {
 		case event == nil && op == wire.OpPing:
 			return r
 		case event == nil:
-			s.order = append(s.order, fmt.Sprintf("re%d:%d", r.Xid, r.Code))
+			s.arrivals = append(s.arrivals, fmt.Sprintf("re%d:%d", r.Xid, r.Code))
 			return r
 		}
 		s.events = append(s.events, *event)
-		s.order = append(s.order, fmt.Sprintf("ev%d:%s", event.Type, event.Path))
+		s.arrivals = append(s.arrivals, fmt.Sprintf("ev%d:%s", event.Type, event.Path))
 	}
 }
 
@@ -211,23 +210,24 @@ func (s *session) call(r *wire.Request) reply {
 	s.send(r)
 	answer := s.reply(r.Op)
 	if answer.err == nil && answer.Xid != r.Xid {
-		s.fail(fmt.Errorf("the reply has xid %d, the request had %d", answer.Xid, r.Xid))
+		s.fail(fmt.Errorf("reply has xid %d, request had %d", answer.Xid, r.Xid))
 		answer.err = s.err
 	}
 	return answer
 }
 
-// callBody is call with a body that need not be what the type demands.
+// callBody is call with an arbitrary body.
 func (s *session) callBody(op wire.Op, body []byte) reply {
 	s.sendBody(op, body)
 	return s.reply(op)
 }
 
-// errNoAnswer says that the server has answered a later request instead.
+// errNoAnswer means that the server has answered a later request instead.
 var errNoAnswer = errors.New("no answer")
 
-// callAndPing is call for a request that the server might never answer: if the reply to a ping that
-// follows comes in its place, none will. Of the reply's body nothing is decoded.
+// callAndPing is call for a request that the server may never answer. It sends a ping behind the
+// request and returns errNoAnswer if the ping is answered first. It does not decode the reply's
+// body.
 func (s *session) callAndPing(r *wire.Request) reply {
 	s.send(r, &wire.Request{Op: wire.OpPing})
 	_, answer := s.receive(wire.OpPing)
@@ -238,10 +238,9 @@ func (s *session) callAndPing(r *wire.Request) reply {
 	return answer
 }
 
-// takeEvents returns the events that no call of takeEvents has returned. An event is sent before
-// the reply of the write that causes it, and a connection keeps its order. So what precedes the
-// reply to a ping that follows the writer's reply is all that there is, and nobody needs to wait
-// for silence.
+// takeEvents returns all events since its last call. A server sends an event before the reply to
+// the write that causes it, and a connection preserves order. So after the writer has its reply,
+// the reply to a ping follows all events, and no delay is necessary.
 func (s *session) takeEvents() []wire.Event {
 	s.call(&wire.Request{Op: wire.OpPing})
 	events := s.events
@@ -249,8 +248,8 @@ func (s *session) takeEvents() []wire.Event {
 	return events
 }
 
-// deleteAll deletes a node and all below it, as far as it may. It asks for a level of the tree at a
-// time.
+// deleteAll deletes a node and its descendants, as far as permitted. It lists one level of the tree
+// at a time.
 func (s *session) deleteAll(root string) {
 	paths := []string{root}
 	for listed := 0; listed < len(paths) && s.err == nil; {
@@ -266,7 +265,7 @@ func (s *session) deleteAll(root string) {
 	s.callAll(wire.OpDelete, paths)
 }
 
-// callAll sends one request for each path together and waits for the replies.
+// callAll pipelines one request for each path and waits for the replies.
 func (s *session) callAll(op wire.Op, paths []string) []reply {
 	requests := make([]*wire.Request, len(paths))
 	for i, path := range paths {
@@ -280,17 +279,16 @@ func (s *session) callAll(op wire.Op, paths []string) []reply {
 	return replies
 }
 
-// ending reads until the connection ends and returns how it did.
-func (s *session) ending() string {
+// awaitEnd reads until the connection ends and returns the reason.
+func (s *session) awaitEnd() string {
 	for s.err == nil {
 		s.frame()
 	}
-	return ending(s.err)
+	return endReason(s.err)
 }
 
-// close ends the session, and then the connection. Replies that nobody has read do not matter. The
-// reply to this request does: a session that is asked to end on another connection meanwhile may
-// not answer there.
+// close closes the session and then the connection. It skips unread replies but waits for the reply
+// to closeSession: a session that is taken over meanwhile may not be answered.
 func (s *session) close() {
 	request := &wire.Request{Op: wire.OpCloseSession}
 	s.send(request)
@@ -302,31 +300,31 @@ func (s *session) close() {
 		xid, _, _, err := wire.ReplyHeader(frame)
 		s.closed = err == nil && xid == request.Xid
 	}
-	s.hangUp()
+	s.closeConnection()
 }
 
-// leave ends the connection and keeps the session. It returns when the server has seen it, so that
-// what the server does thereafter does not depend on which of two connections it notices first.
-func (s *session) leave() {
+// disconnect closes the connection and keeps the session. It waits until the server has closed its
+// end. Otherwise the server's behaviour would depend on which of two connections it sees end first.
+func (s *session) disconnect() {
 	if connection, ok := s.connection.(*net.TCPConn); ok && s.err == nil {
 		s.fail(connection.CloseWrite())
-		s.ending()
+		s.awaitEnd()
 	}
-	s.hangUp()
+	s.closeConnection()
 }
 
-// hangUp ends the connection.
-func (s *session) hangUp() {
+// closeConnection closes the connection.
+func (s *session) closeConnection() {
 	s.fail(net.ErrClosed)
 	if s.connection != nil {
-		s.forget()
+		s.stopWatching()
 		s.connection.Close()
 	}
 }
 
-// ending says how a connection ended. A server that closes one with something unread resets it, and
-// whether there is depends on when it arrives, so that is called the same.
-func ending(err error) string {
+// endReason describes how a connection ended. A server that closes a connection with unread bytes
+// resets it; because that depends on timing, a reset is reported as eof.
+func endReason(err error) string {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -337,10 +335,10 @@ func ending(err error) string {
 	return err.Error()
 }
 
-// outcome says what came in place of a reply.
+// outcome describes the error that replaced a reply.
 func outcome(err error) string {
-	if ended := ending(err); ended == errNoAnswer.Error() {
+	if ended := endReason(err); ended == errNoAnswer.Error() {
 		return ended
 	}
-	return "closed(" + ending(err) + ")"
+	return "closed(" + endReason(err) + ")"
 }

@@ -9,36 +9,36 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// cornerCases is about requests that no client library sends: with null strings and vectors, with
-// text that is not UTF-8, cut short, and of types that are not a client's to send.
+// cornerCases tests requests that no client library sends: null strings and vectors, invalid UTF-8,
+// truncated records, and types that clients may not send.
 func (p *probe) cornerCases() {
 	root := p.createRoot(p.open(), "o")
 	p.nullPaths()
 	p.nullWatches(root)
 	p.nullACLs(root)
 	p.nullsInMultis(root)
-	p.nullsOfOthers()
-	p.cutShort()
-	p.texts(root)
-	p.again()
+	p.otherNulls()
+	p.truncatedRecords()
+	p.textEncodings(root)
+	p.repeatedCreateSession()
 }
 
-// ask sends a request on a connection of its own, and writes what came back and how many zxids that
-// took.
-func (p *probe) ask(what string, op wire.Op, body []byte) {
-	keeper, c := p.open(), p.open()
-	before := p.zxid(keeper)
+// testBody sends a request on a new connection and reports the reply and the number of zxids
+// consumed.
+func (p *probe) testBody(what string, op wire.Op, body []byte) {
+	observer, c := p.open(), p.open()
+	before := p.zxid(observer)
 	r := c.callBody(op, body)
 	if r.err != nil {
-		p.fact("%s -> %v dzxid %d", what, r, p.zxid(keeper)-before)
+		p.fact("%s -> %v dzxid %d", what, r, p.zxid(observer)-before)
 		return
 	}
-	p.fact("%s -> %v bodylen %d dzxid %d", what, r, r.length, p.zxid(keeper)-before)
+	p.fact("%s -> %v bodylen %d dzxid %d", what, r, r.length, p.zxid(observer)-before)
 }
 
-// askFor is ask for a request that can be encoded.
-func (p *probe) askFor(what string, r *wire.Request) {
-	p.ask(what, r.Op, wire.AppendRequest(nil, r)[requestHeaderLength:])
+// testRequest is testBody for a request that can be encoded.
+func (p *probe) testRequest(what string, r *wire.Request) {
+	p.testBody(what, r.Op, wire.AppendRequest(nil, r)[requestHeaderLength:])
 }
 
 const requestHeaderLength = 8
@@ -51,7 +51,7 @@ func (p *probe) nullPaths() {
 		createOp(wire.OpCreate2, wire.Null, wire.Persistent), createOp(wire.OpCreateContainer,
 			wire.Null,
 			wire.Container), ttl,
-		deleteNode(wire.Null), setSome(wire.Null), setACL(wire.Null, anyVersion, open...),
+		deleteNode(wire.Null), setAny(wire.Null), setACL(wire.Null, anyVersion, open...),
 		check(wire.Null, anyVersion),
 		read(wire.OpExists, wire.Null), watch(wire.OpExists, wire.Null),
 		watch(wire.OpGetData, wire.Null),
@@ -64,7 +64,7 @@ func (p *probe) nullPaths() {
 			wire.AnyWatcher),
 		watches(wire.OpCheckWatches, wire.Null, wire.AnyWatcher),
 	} {
-		p.askFor(requestText(r), r)
+		p.testRequest(requestText(r), r)
 	}
 }
 
@@ -78,28 +78,25 @@ func (p *probe) nullWatches(root string) {
 	for kind := range 5 {
 		vectors := [5][]string{}
 		vectors[kind] = []string{wire.Null}
-		p.askFor(fmt.Sprintf("null path in vector %d of setWatches2", kind),
+		p.testRequest(fmt.Sprintf("null path in vector %d of setWatches2", kind),
 			&wire.Request{Op: wire.OpSetWatches2, Watches: &wire.Watches{
 				Data: vectors[0], Exist: vectors[1], Child: vectors[2], Persistent: vectors[3],
 				Recursive: vectors[4],
 			}})
 		body := make([]byte, 8+4*5)
 		binary.BigEndian.PutUint32(body[8+4*kind:], 0xffffffff)
-		p.ask(fmt.Sprintf("null for vector %d of setWatches2", kind), wire.OpSetWatches2, body)
+		p.testBody(fmt.Sprintf("null for vector %d of setWatches2", kind), wire.OpSetWatches2, body)
 	}
 	c.call(&wire.Request{
 		Op:      wire.OpSetWatches,
 		Watches: &wire.Watches{Data: []string{root + "/gone", wire.Null, root + "/gone2"}},
 	})
-	p.fact("events of setWatches with a null path between two: %s", eventList(c.takeEvents()))
+	p.fact("events of setWatches with a null path between two: %s", pyEvents(c.takeEvents()))
 }
 
 func (p *probe) nullACLs(root string) {
 	grant := func(scheme, id string) wire.ACL {
-		return wire.ACL{
-			Perms: wire.PermRead, Scheme: scheme,
-			ID: id,
-		}
+		return wire.ACL{Perms: wire.PermRead, Scheme: scheme, ID: id}
 	}
 	for _, test := range []struct {
 		what string
@@ -121,22 +118,23 @@ func (p *probe) nullACLs(root string) {
 		}}},
 		{"null id twice", []wire.ACL{grant("auth", wire.Null), grant("auth", wire.Null)}},
 	} {
-		p.askFor("create with "+test.what, createACL(root+"/acl", test.acl...))
+		p.testRequest("create with "+test.what, createACL(root+"/acl", test.acl...))
 	}
 	null := setACL(root, anyVersion)
 	body := wire.AppendRequest(nil, null)[requestHeaderLength:]
 	binary.BigEndian.PutUint32(body[4+len(root):], 0xffffffff)
-	p.ask("setACL with null for the ACL", wire.OpSetACL, body)
-	p.askFor("setACL with null id of world", setACL(root, anyVersion, grant("world", wire.Null)))
+	p.testBody("setACL with null for the ACL", wire.OpSetACL, body)
+	p.testRequest("setACL with null id of world",
+		setACL(root, anyVersion, grant("world", wire.Null)))
 }
 
-// nullsInMultis shows no zxids: a multi that the server fails on before it has begun takes one, but
-// it shows only with the next write.
+// nullsInMultis reports the zxids consumed up to the next write: if a multi fails before it starts,
+// its zxid only shows there.
 func (p *probe) nullsInMultis(root string) {
 	c := p.open()
 	for _, r := range []*wire.Request{
 		multi(create(wire.Null)), multi(createFlags(wire.Null, 9)), multi(deleteNode(wire.Null)),
-		multi(setSome(root), check(wire.Null, anyVersion)),
+		multi(setAny(root), check(wire.Null, anyVersion)),
 		multi(deleteNode(root+"/no"), check(wire.Null, anyVersion)),
 		multi(createACL(root+"/m", wire.ACL{Perms: wire.PermAll, Scheme: "world", ID: wire.Null})),
 		multi(createACL(root+"/m", wire.ACL{Perms: wire.PermAll, Scheme: wire.Null, ID: "anyone"})),
@@ -146,14 +144,14 @@ func (p *probe) nullsInMultis(root string) {
 			*read(wire.OpGetData, wire.Null),
 		}},
 	} {
-		before := c.call(setSome(root)).Zxid
+		before := c.call(setAny(root)).Zxid
 		answer := c.call(r)
 		p.fact("%s -> %v bodylen %d, zxids until the next write %d", requestText(r), answer,
-			answer.length, c.call(setSome(root)).Zxid-before)
+			answer.length, c.call(setAny(root)).Zxid-before)
 	}
 }
 
-func (p *probe) nullsOfOthers() {
+func (p *probe) otherNulls() {
 	for _, r := range []*wire.Request{
 		{Op: wire.OpAuth, Scheme: wire.Null, Data: []byte("u:p")},
 		{Op: wire.OpAuth, Scheme: "digest"},
@@ -165,32 +163,32 @@ func (p *probe) nullsOfOthers() {
 			NewMembers: wire.Null, Version: -1,
 		}},
 	} {
-		p.askFor(fmt.Sprintf("null in %v %s", r.Op, pathText(r.Scheme)), r)
+		p.testRequest(fmt.Sprintf("null in %v %s", r.Op, pathText(r.Scheme)), r)
 	}
 	c := p.open()
 	p.fact("zxid in the reply to sasl: %d",
 		c.call(&wire.Request{Op: wire.OpSASL, Data: []byte("x")}).Zxid)
 }
 
-// cutShort is about records that end early.
-func (p *probe) cutShort() {
+// truncatedRecords tests truncated records.
+func (p *probe) truncatedRecords() {
 	for _, op := range []wire.Op{
 		wire.OpCreate, wire.OpDelete, wire.OpSetACL, wire.OpCheck, wire.OpMulti, wire.OpReconfig,
 		wire.OpDeleteContainer, wire.OpExists,
 		wire.OpSync, wire.OpMultiRead, wire.OpSetWatches, wire.OpAddWatch, wire.OpGetEphemerals,
 		wire.OpWhoAmI, wire.OpAuth, wire.OpSASL,
 	} {
-		p.ask(fmt.Sprintf("%v of two bytes", op), op, []byte{0, 0})
+		p.testBody(fmt.Sprintf("%v of two bytes", op), op, []byte{0, 0})
 	}
-	p.ask("auth of negative length", wire.OpAuth, []byte("\x00\x00\x00\x00\xff\xff\xff\xfe"))
-	p.ask("deleteContainer of a path", wire.OpDeleteContainer, []byte("\x00\x00\x00\x02/a"))
+	p.testBody("auth of negative length", wire.OpAuth, []byte("\x00\x00\x00\x00\xff\xff\xff\xfe"))
+	p.testBody("deleteContainer of a path", wire.OpDeleteContainer, []byte("\x00\x00\x00\x02/a"))
 	for _, op := range []wire.Op{wire.OpNotification, wire.OpError, 10, 23, 108} {
-		p.ask(fmt.Sprintf("type %d", op), op, nil)
+		p.testBody(fmt.Sprintf("type %d", op), op, nil)
 	}
 }
 
-// texts is about text that is not UTF-8, and about characters beyond 16 bits.
-func (p *probe) texts(root string) {
+// textEncodings tests invalid UTF-8 and characters beyond 16 bits.
+func (p *probe) textEncodings(root string) {
 	for _, text := range []string{
 		"\xff", "\xc3", "\xc0\x80", "\xe2\x82", "\xe2(\xa1", "\xed\xa0\x80",
 		"\xed\xa0\xbd\xed\xb8\x80",
@@ -204,8 +202,7 @@ func (p *probe) texts(root string) {
 			text+":p"+text))
 		r = c.call(&wire.Request{Op: wire.OpWhoAmI})
 		slices.SortFunc(r.Identities, func(a, b wire.Identity) int {
-			return cmp.Compare(a.Scheme,
-				b.Scheme)
+			return cmp.Compare(a.Scheme, b.Scheme)
 		})
 		acl := c.call(createACL(root+fmt.Sprintf("/%x", text), wire.ACL{
 			Perms:  wire.PermAll,
@@ -217,23 +214,23 @@ func (p *probe) texts(root string) {
 	}
 }
 
-// appendText appends a string or a buffer.
+// appendText appends a jute string or buffer.
 func appendText(dst []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(text))), text...)
 }
 
-// again asks for a session where there is one.
-func (p *probe) again() {
-	p.ask("createSession again, of no bytes", wire.OpCreateSession, nil)
-	keeper, c := p.open(), p.open()
-	before := p.zxid(keeper)
+// repeatedCreateSession requests a session within a session.
+func (p *probe) repeatedCreateSession() {
+	p.testBody("createSession again, of no bytes", wire.OpCreateSession, nil)
+	observer, c := p.open(), p.open()
+	before := p.zxid(observer)
 	c.sendBody(wire.OpCreateSession, []byte{0, 0, 0, 1})
 	var answer wire.ConnectResponse
 	frame := c.frame()
 	c.fail(wire.DecodeConnectResponse(frame, &answer))
 	p.fact("createSession again: same session %s same pw %s timeout %d rsplen %d dzxid %d",
-		truth(answer.SessionID == c.SessionID),
-		truth(string(answer.Password) == string(c.Password)), answer.TimeoutMillis, len(frame),
-		p.zxid(keeper)-before)
+		pyBool(answer.SessionID == c.SessionID),
+		pyBool(string(answer.Password) == string(c.Password)), answer.TimeoutMillis, len(frame),
+		p.zxid(observer)-before)
 	p.fact("then -> %v", c.call(read(wire.OpExists, "/")))
 }

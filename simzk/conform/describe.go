@@ -9,13 +9,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// An observation is one thing that a client sees: an event, a reply, the answer to its first
+// An observation is one thing that a client observes: an event, a reply, the response to its first
 // record, or the end of its connection.
 type observation struct {
 	event     *wire.Event
 	reply     *wire.Reply
 	op        wire.Op // of the request that the reply answers
-	length    int     // of the reply's body, which tells of bytes that nobody decodes
+	length    int     // of the reply's body, including undecoded bytes
 	connected *wire.ConnectResponse
 	end       string
 }
@@ -65,7 +65,7 @@ func eventText(e wire.Event) string {
 	return text
 }
 
-// replyText writes the fields of a reply that its type has.
+// replyText formats the fields of a reply's type.
 func replyText(op wire.Op, r *wire.Reply, length int) string {
 	text := fmt.Sprintf("%v: zxid %d, %s", op, r.Zxid, codeText(r.Code))
 	if r.Path != "" {
@@ -88,12 +88,12 @@ func replyText(op wire.Op, r *wire.Reply, length int) string {
 	}
 	text += statText(r.Stat)
 	for i := range r.Results {
-		text += "; " + resultWords(&r.Results[i])
+		text += "; " + resultText(&r.Results[i])
 	}
 	return text + fmt.Sprintf(", %d bytes", length)
 }
 
-func resultWords(r *wire.Result) string {
+func resultText(r *wire.Result) string {
 	if r.Op == wire.OpError {
 		return codeText(r.Code)
 	}
@@ -122,11 +122,9 @@ func statText(s wire.Stat) string {
 		return ""
 	}
 	text := fmt.Sprintf(", stat czxid %d mzxid %d pzxid %d version %d cversion %d aversion %d "+
-		"owner "+
-		"%d length %d children %d",
+		"owner %d length %d children %d",
 		s.Czxid, s.Mzxid, s.Pzxid, s.Version, s.Cversion, s.Aversion, s.EphemeralOwner,
-		s.DataLength,
-		s.NumChildren)
+		s.DataLength, s.NumChildren)
 	if s.Ctime == otherTime {
 		text += ", ctime is not that of czxid"
 	}
@@ -162,7 +160,7 @@ var flagNames = map[int32]string{
 	wire.PersistentSeqTTL: "persistent sequential with TTL",
 }
 
-// requestText writes a request with the fields that its type has.
+// requestText formats the fields of a request's type.
 func requestText(r *wire.Request) string {
 	text := r.Op.String()
 	if r.Path != "" {
@@ -230,7 +228,7 @@ func watchesText(w *wire.Watches) string {
 	return text
 }
 
-// pathText quotes paths that would not be readable otherwise.
+// pathText quotes a path if it contains unprintable characters.
 func pathText(path string) string {
 	if path == wire.Null {
 		return "null"

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// options returns those of a short run with all that servers started by StartReal have.
+// options returns the options of a short run that uses all features enabled by StartReal.
 func options(address, reference string) conform.Options {
 	return conform.Options{
 		Address: address, Reference: reference, Seed: 1, Operations: 5000, TTL: true,
@@ -26,37 +26,38 @@ func TestDifferRealAndReal(t *testing.T) {
 	if difference, _, err := conform.Differ(t.Context(), o); difference != nil || err != nil {
 		t.Fatal(difference, err)
 	}
-	o.OneByOne, o.Operations = false, 6000 // more than an epoch
+	o.OneByOne, o.Operations = false, 6000 // more than one round
 	var progress []int
 	o.Progress = func(s conform.Stats) { progress = append(progress, s.Operations) }
 	difference, stats, err := conform.Differ(t.Context(), o)
 	if difference != nil || err != nil {
 		t.Fatal(difference, err)
 	}
-	if stats.Operations != o.Operations || stats.Rounds != 2 || len(progress) != 2 ||
+	if stats.Operations != o.Operations || stats.Epochs != 2 || len(progress) != 2 ||
 		progress[1] != o.Operations {
-		t.Errorf("%d operations in %d epochs, reported as %v", stats.Operations, stats.Rounds,
+		t.Errorf("%d operations in %d rounds, progress %v", stats.Operations, stats.Epochs,
 			progress)
 	}
-	// No difference means little if most operations fail, or if some never do.
+	// The absence of differences means little if most operations fail, or if some never do.
 	if stats.Events < 300 || stats.Codes[wire.OK] < o.Operations/2 {
-		t.Errorf("%d events and %d replies without an error", stats.Events, stats.Codes[wire.OK])
+		t.Errorf("%d events and %d successful replies", stats.Events, stats.Codes[wire.OK])
 	}
 	for _, code := range []wire.Code{
 		wire.NoNode, wire.NoAuth, wire.BadVersion, wire.NodeExists, wire.NotEmpty, wire.InvalidACL,
 		wire.BadArguments, wire.MarshallingError, wire.NoWatcher, wire.NoChildrenForEphemerals,
 	} {
 		if stats.Codes[code] == 0 {
-			t.Errorf("no reply says %q", code)
+			t.Errorf("no reply has the code %q", code)
 		}
 	}
 }
 
-// swap exchanges an event with what follows it, if that is an event too or if it is not.
-func swap(withEvent bool) func() saboteur {
-	return func() saboteur {
+// swap swaps an event with the next message: with an event if withEvent is set, otherwise with a
+// reply.
+func swap(withEvent bool) func() mutator {
+	return func() mutator {
 		var held []byte
-		return saboteur{frame: func(frame []byte, event bool) [][]byte {
+		return mutator{frame: func(frame []byte, event bool) [][]byte {
 			first := held
 			held = nil
 			switch {
@@ -73,17 +74,17 @@ func swap(withEvent bool) func() saboteur {
 	}
 }
 
-func TestDifferFindsSabotage(t *testing.T) {
+func TestDifferFindsMutations(t *testing.T) {
 	server, reference := startReal(t), startReal(t)
-	reply := func(change func(wire.Op, *wire.Reply)) func() saboteur {
-		return func() saboteur { return saboteur{reply: change} }
+	reply := func(change func(wire.Op, *wire.Reply)) func() mutator {
+		return func() mutator { return mutator{reply: change} }
 	}
 	for _, test := range []struct {
 		name  string
-		make  func() saboteur
-		steps int // the most that may be left
+		make  func() mutator
+		steps int // maximum number of steps after shrinking
 	}{
-		{"a bit of a version", reply(func(op wire.Op, r *wire.Reply) {
+		{"one bit of a version", reply(func(op wire.Op, r *wire.Reply) {
 			if op == wire.OpSetData {
 				r.Stat.Version ^= 1
 			}
@@ -96,22 +97,21 @@ func TestDifferFindsSabotage(t *testing.T) {
 		{"times", reply(func(op wire.Op, r *wire.Reply) { r.Stat.Mtime ^= r.Stat.Mzxid & 1 }), 7},
 		{"order of events", swap(true), 10},
 		{"event after the reply", swap(false), 8},
-		{"lost events", func() saboteur {
-			return saboteur{frame: func(frame []byte, event bool) [][]byte {
+		{"lost events", func() mutator {
+			return mutator{frame: func(frame []byte, event bool) [][]byte {
 				if event {
 					return nil
 				}
 				return [][]byte{frame}
 			}}
 		}, 8},
-		{"lost watches", func() saboteur {
-			return saboteur{request: func(r *wire.Request) {
-				r.Watch = r.Watch &&
-					r.Op != wire.OpExists
+		{"lost watches", func() mutator {
+			return mutator{request: func(r *wire.Request) {
+				r.Watch = r.Watch && r.Op != wire.OpExists
 			}}
 		}, 8},
-		{"bytes after a reply", func() saboteur {
-			return saboteur{frame: func(frame []byte, event bool) [][]byte {
+		{"bytes after a reply", func() mutator {
+			return mutator{frame: func(frame []byte, event bool) [][]byte {
 				if event {
 					return [][]byte{frame}
 				}
@@ -126,7 +126,7 @@ func TestDifferFindsSabotage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if difference == nil {
-				t.Fatal("not found")
+				t.Fatal("no difference found")
 			}
 			t.Log(difference)
 			if !difference.Reproduced || len(difference.Steps) > test.steps {
@@ -141,11 +141,11 @@ func TestDifferFindsSabotage(t *testing.T) {
 	}
 }
 
-// A fault that happens once is found, though it does not happen again.
-func TestDifferFindsPassingFault(t *testing.T) {
+// A transient fault is found although it cannot be reproduced.
+func TestDifferFindsTransientFault(t *testing.T) {
 	var replies atomic.Int64
-	server := startProxy(t, startReal(t), func() saboteur {
-		return saboteur{reply: func(_ wire.Op, r *wire.Reply) {
+	server := startProxy(t, startReal(t), func() mutator {
+		return mutator{reply: func(_ wire.Op, r *wire.Reply) {
 			if replies.Add(1) == 2000 {
 				r.Zxid++
 			}
@@ -160,7 +160,7 @@ func TestDifferFindsPassingFault(t *testing.T) {
 		t.Errorf("reproduced: %t, operation %d after %d, %d steps", difference.Reproduced,
 			difference.Operation, stats.Operations, len(difference.Steps))
 	}
-	if text := difference.String(); !strings.Contains(text, "not shown again") ||
+	if text := difference.String(); !strings.Contains(text, "not reproduced") ||
 		!strings.Contains(text, difference.Request) {
 		t.Errorf("String: %s", text)
 	}
@@ -173,10 +173,10 @@ func TestDifferCancelled(t *testing.T) {
 	o.Operations = 1 << 40
 	o.Progress = func(conform.Stats) { cancel() }
 	if difference, stats, err := conform.Differ(ctx, o); difference != nil ||
-		!errors.Is(err, context.Canceled) || stats.Rounds != 1 {
-		t.Errorf("Differ: %v, %d epochs, %v", difference, stats.Rounds, err)
+		!errors.Is(err, context.Canceled) || stats.Epochs != 1 {
+		t.Errorf("Differ: %v, %d rounds, %v", difference, stats.Epochs, err)
 	}
-	// What a cancelled run leaves must not be in the way of the next one.
+	// A cancelled run must not affect the next one.
 	o = options(o.Address, o.Reference)
 	o.Operations = 100
 	if difference, _, err := conform.Differ(t.Context(), o); difference != nil || err != nil {
@@ -187,7 +187,7 @@ func TestDifferCancelled(t *testing.T) {
 func TestDifferNeedsTwoServers(t *testing.T) {
 	address := closedAddress(t)
 	if _, _, err := conform.Differ(t.Context(), options(address, address)); err == nil {
-		t.Error("a server was compared with itself")
+		t.Error("Differ compares a server with itself")
 	}
 	_, _, err := conform.Differ(t.Context(), options(address, closedAddress(t)))
 	if err == nil || !strings.Contains(err.Error(), address) {

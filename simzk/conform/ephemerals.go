@@ -7,8 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// ephemerals is about nodes that do not last: those of sessions, containers and those with a time
-// to live.
+// ephemerals tests nodes with limited lifetimes: ephemeral nodes, containers and TTL nodes.
 func (p *probe) ephemerals() {
 	c := p.open()
 	root := p.createRoot(c, "e")
@@ -21,9 +20,9 @@ func (p *probe) endOfSession(c *session, root string) {
 	a := p.open()
 	a.call(createFlags(root+"/e1", wire.Ephemeral))
 	r := c.call(read(wire.OpExists, root+"/e1"))
-	p.fact("ephemeralOwner==sid %s", truth(r.Stat.EphemeralOwner == a.SessionID))
+	p.fact("ephemeralOwner==sid %s", pyBool(r.Stat.EphemeralOwner == a.SessionID))
 	p.fact("child of ephemeral: %v  setData by other: %v", c.call(create(root+"/e1/x")),
-		c.call(setSome(root+"/e1")))
+		c.call(setAny(root+"/e1")))
 	a.call(createFlags(root+"/e2", wire.Ephemeral))
 	w := p.open()
 	w.call(watch(wire.OpGetChildren, root))
@@ -34,35 +33,35 @@ func (p *probe) endOfSession(c *session, root string) {
 	closing := a.call(&wire.Request{Op: wire.OpCloseSession})
 	p.fact("closeSession reply: dzxid %d err %v bodylen %d", closing.Zxid-before, closing,
 		closing.length)
-	p.fact("then the server closes: %s", a.ending())
+	p.fact("then the server closes: %s", a.awaitEnd())
 	events := w.takeEvents()
-	// a session's nodes go in no particular order
+	// A session's nodes are deleted in an unspecified order.
 	slices.SortFunc(events, func(a, b wire.Event) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Path, b.Path))
 	})
-	p.fact("events to a watcher of 2 ephemerals + parent children: %s n %d", eventList(events),
+	p.fact("events to a watcher of 2 ephemerals + parent children: %s n %d", pyEvents(events),
 		len(events))
 	r = c.call(read(wire.OpExists, root))
 	p.fact("parent: cversion %d nchild %d pzxid==close zxid %s", r.Stat.Cversion,
 		r.Stat.NumChildren,
-		truth(r.Stat.Pzxid == closing.Zxid))
+		pyBool(r.Stat.Pzxid == closing.Zxid))
 }
 
 func (p *probe) dropAndReattach(c *session, root string) {
 	a := p.open()
 	a.call(createFlags(root+"/e3", wire.Ephemeral))
-	a.leave()
+	a.disconnect()
 	p.fact("socket dropped, ephemeral still there: %s",
-		truth(c.call(read(wire.OpExists, root+"/e3")).String() == "0"))
+		pyBool(c.call(read(wire.OpExists, root+"/e3")).String() == "0"))
 	again := p.resume(a)
-	p.fact("reattach same session %s", truth(again.SessionID == a.SessionID))
+	p.fact("reattach same session %s", pyBool(again.SessionID == a.SessionID))
 	again.close()
 	p.fact("gone after close: %v", c.call(read(wire.OpExists, root+"/e3")))
 
 	a = p.open()
 	a.send(createFlags(root+"/e4", wire.Ephemeral), &wire.Request{Op: wire.OpCloseSession})
 	created, closed := a.reply(wire.OpCreate), a.reply(wire.OpCloseSession)
-	p.fact("pipelined create+close: %s node: %v", list([]reply{created, closed}, reply.String),
+	p.fact("pipelined create+close: %s node: %v", pyList([]reply{created, closed}, reply.String),
 		c.call(read(wire.OpExists, root+"/e4")))
 }
 

@@ -2,9 +2,9 @@ package conform
 
 import "time"
 
-// SetPatience changes how long a server may take to answer, and returns what undoes it.
-func SetPatience(d time.Duration) (restore func()) {
-	before := patience
-	patience = d
-	return func() { patience = before }
+// SetResponseTimeout changes the response timeout and returns a function that restores it.
+func SetResponseTimeout(d time.Duration) (restore func()) {
+	before := responseTimeout
+	responseTimeout = d
+	return func() { responseTimeout = before }
 }

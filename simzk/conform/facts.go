@@ -1,7 +1,7 @@
-// Package conform tells whether a server of ZooKeeper's protocol behaves as ZooKeeper does. It
-// speaks to a server by its address alone, so that a real server and a simulated one are asked the
-// same questions: [Facts] are a fixed list of questions, whose answers by releases of ZooKeeper are
-// known, and [Differ] asks two servers the same random questions and compares.
+// Package conform checks whether a server of ZooKeeper's protocol behaves as ZooKeeper does. It
+// uses only the server's address, so real and simulated servers are tested alike. [Facts] sends a
+// fixed list of requests, whose results are on file for releases of ZooKeeper. [Differ] sends the
+// same random requests to two servers and compares the results.
 package conform
 
 import (
@@ -18,17 +18,17 @@ import (
 //go:embed testdata/facts-*.txt
 var golden embed.FS
 
-// Versions returns the releases of ZooKeeper whose facts are known.
+// Versions returns the releases of ZooKeeper whose facts are on file.
 func Versions() []string {
 	return []string{"3.8.0", "3.9.4"}
 }
 
-// Golden returns the facts of a release of ZooKeeper, of a single server with a tick of two
-// seconds, TTL nodes enabled and no other limits than those that it has by itself. The last section
-// is not known of every release.
+// Golden returns the facts of a release of ZooKeeper: of a single server with a tick of two
+// seconds, extended types enabled and default limits. The last section is not on file for every
+// release.
 func Golden(version string) ([]string, error) {
 	if !slices.Contains(Versions(), version) {
-		return nil, fmt.Errorf("the facts of ZooKeeper %s are not known, only those of %s", version,
+		return nil, fmt.Errorf("no facts of ZooKeeper %s, only of %s", version,
 			strings.Join(Versions(), " and "))
 	}
 	text, err := golden.ReadFile("testdata/facts-" + version + ".txt")
@@ -38,7 +38,7 @@ func Golden(version string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"), nil
 }
 
-// A section is a part of the facts, about one thing.
+// A section is a group of facts.
 type section struct {
 	name  string
 	write func(*probe)
@@ -54,71 +54,70 @@ var sections = []section{
 	{"ephemerals", (*probe).ephemerals},
 	{"acls", (*probe).acls},
 	{"frames", (*probe).frames},
-	{"oddities", (*probe).cornerCases},
+	{"corner cases", (*probe).cornerCases},
 }
 
-// Facts puts fixed questions to the server at that address and reports its answers, one fact a
-// line, each section's after a heading. Facts hold nothing that differs from run to run: paths are
-// shown relative to a root that the run creates, and deletes at its end, zxids relative to each
-// other, and session ids and times not at all.
+// Facts sends a fixed list of requests to the server at the address and reports the results, one
+// fact a line, each section after a heading. Facts contain nothing that differs between runs:
+//   - paths are relative to a root that the run creates and deletes
+//   - zxids are relative to each other
+//   - session ids and times are omitted
 //
-// While Facts runs nobody else may write to the server, and no server may be asked that matters to
-// anybody: release 3.8.0 logs one of the requests in a way that keeps it from starting with that
-// log again.
+// No other client may write to the server during the run. The server must not hold valuable data:
+// release 3.8.0 logs one of the requests in a form that prevents a restart with that log.
 //
-// A server that answers nonsense, or leaves a question unanswered, is no error; the facts show it.
-// The error is a [ServerError] if there is no server, or none any more, or says that the context
-// has ended.
+// Malformed or missing replies are not errors; the facts show them. The error is a [ServerError] if
+// the server cannot be reached or stops responding, or the context's error.
 func Facts(ctx context.Context, address string, report func(fact string)) error {
 	h := newHost(ctx, address)
-	defer h.lose(nil)
+	defer h.fail(nil)
 	p := &probe{host: h, report: report}
 	first := p.open()
-	if lost := h.lost(); lost != nil {
+	if lost := h.err(); lost != nil {
 		return lost
 	}
 	if first.err != nil {
 		return cmp.Or(ctx.Err(),
 			error(&ServerError{address, fmt.Errorf("no session: %w", first.err)}))
 	}
-	// The server gives every session another id, so a root that is named after one is new.
+	// Session ids are unique, so a root named after one is new.
 	p.root = fmt.Sprintf("/facts-%x", first.SessionID)
-	p.end()
+	p.closeSessions()
 	for _, s := range sections {
 		if h.ctx.Err() != nil {
 			break
 		}
 		report("## " + s.name)
 		s.write(p)
-		p.end()
+		p.closeSessions()
 	}
-	if lost := h.lost(); lost != nil {
+	if lost := h.err(); lost != nil {
 		return lost
 	}
-	p.host = h.lasting()
-	p.sweep()
-	return cmp.Or(ctx.Err(), h.lost())
+	p.host = h.withoutCancel()
+	p.deleteNodes()
+	return cmp.Or(ctx.Err(), h.err())
 }
 
-// A probe asks one server and writes facts.
+// A probe tests one server and reports facts.
 type probe struct {
 	host     *host
 	report   func(string)
-	root     string     // what the paths of all nodes that the run creates begin with
-	sessions []*session // those of the section
+	root     string     // prefix of the paths of all created nodes
+	sessions []*session // of the current section
 }
 
-// fact reports a line, with the root shown as $.
+// fact reports a line in which the root is replaced by $.
 func (p *probe) fact(format string, arguments ...any) {
 	p.report(strings.ReplaceAll(fmt.Sprintf(format, arguments...), p.root, "$"))
 }
 
-// open opens a session with a timeout that is long enough for a section.
+// open opens a session whose timeout exceeds the duration of a section.
 func (p *probe) open() *session {
 	return p.connect(wire.ConnectRequest{TimeoutMillis: 10000})
 }
 
-// resume opens another connection for a session.
+// resume opens another connection for the session.
 func (p *probe) resume(s *session) *session {
 	return p.connect(wire.ConnectRequest{
 		TimeoutMillis: 10000, SessionID: s.SessionID,
@@ -126,7 +125,7 @@ func (p *probe) resume(s *session) *session {
 	})
 }
 
-// connect sends the record as new clients do, who say whether a read-only server will do.
+// connect sends the first record of a new client, which includes the readOnly byte.
 func (p *probe) connect(request wire.ConnectRequest) *session {
 	request.HasReadOnly = true
 	return p.connectAsIs(request)
@@ -149,19 +148,19 @@ func (p *probe) createRoot(c *session, suffix string) string {
 	return root.Path
 }
 
-// zxid returns the last transaction that the server has applied.
+// zxid returns the last transaction applied by the server.
 func (p *probe) zxid(c *session) int64 {
 	return c.call(read(wire.OpExists, "/")).Zxid
 }
 
-// end closes the sessions that a section leaves open, so that none expires later and takes a zxid
-// amid other facts. It does so even if the context has ended.
-func (p *probe) end() {
+// closeSessions closes the section's open sessions, so that none expires later and consumes a zxid
+// during other facts. It runs even if the context has ended.
+func (p *probe) closeSessions() {
 	defer func(h *host) { p.host = h }(p.host)
-	left, h := p.sessions, p.host
-	p.host = h.lasting()
-	for _, s := range left {
-		if s.closed || h.lost() != nil {
+	open, h := p.sessions, p.host
+	p.host = h.withoutCancel()
+	for _, s := range open {
+		if s.closed || h.err() != nil {
 			continue
 		}
 		if s.close(); !s.closed && s.SessionID != 0 {
@@ -171,22 +170,22 @@ func (p *probe) end() {
 	p.sessions = nil
 }
 
-// sweep deletes all nodes of the run.
-func (p *probe) sweep() {
+// deleteNodes deletes all nodes of the run.
+func (p *probe) deleteNodes() {
 	c := p.open()
 	for _, name := range c.call(read(wire.OpGetChildren, "/")).Children {
 		if path := "/" + name; strings.HasPrefix(path, p.root) {
 			c.deleteAll(path)
 		}
 	}
-	p.end()
+	p.closeSessions()
 }
 
-// A Deviation is a fact that differs from what was expected.
+// A Deviation is a fact that differs from the expected one.
 type Deviation struct {
 	Line      int // from 1
 	Section   string
-	Got, Want string // empty if there is no such line
+	Got, Want string // empty if the line is missing
 }
 
 func (d Deviation) String() string {

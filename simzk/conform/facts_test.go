@@ -29,8 +29,8 @@ func facts(t *testing.T, address string) []string {
 	return facts
 }
 
-// Debian's ZooKeeper is release 3.8.0. Facts are asked for twice, because what the first leaves
-// must not matter.
+// TestFactsOfReal compares the facts of Debian's ZooKeeper 3.8.0 with those on file. It runs twice,
+// because a run must not affect the next one.
 func TestFactsOfReal(t *testing.T) {
 	address := startReal(t)
 	want := golden(t, "3.8.0")
@@ -45,15 +45,15 @@ func TestGolden(t *testing.T) {
 	for version, want := range map[string]int{"3.8.0": 271, "3.9.4": 160} {
 		facts := golden(t, version)
 		if len(facts) != want || slices.Contains(facts, "") {
-			t.Errorf("%d facts of %s, want %d, and none of them empty", len(facts), version, want)
+			t.Errorf("%d facts of %s, want %d non-empty ones", len(facts), version, want)
 		}
 	}
 	deviations := conform.Deviations(golden(t, "3.9.4"), golden(t, "3.8.0")[:160])
 	if len(deviations) != 5 {
-		t.Errorf("%d facts differ between the two releases, want 5", len(deviations))
+		t.Errorf("%d facts differ between the releases, want 5", len(deviations))
 	}
 	if _, err := conform.Golden("3.4.0"); err == nil {
-		t.Error("Golden knows the facts of 3.4.0")
+		t.Error("Golden returns facts of 3.4.0")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestDeviations(t *testing.T) {
 func TestFactsWithoutServer(t *testing.T) {
 	address := closedAddress(t)
 	err := conform.Facts(t.Context(), address,
-		func(fact string) { t.Error("a fact without a server:", fact) })
+		func(fact string) { t.Error("fact without a server:", fact) })
 	if err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("Facts without a server: %v", err)
 	}
@@ -99,11 +99,11 @@ func TestFactsCancelled(t *testing.T) {
 		t.Errorf("Facts returned %v after the section %s", err, seen[len(seen)-1])
 	}
 	for _, d := range conform.Deviations(facts(t, address), golden(t, "3.8.0")) {
-		t.Error("after a run that was cancelled:", d)
+		t.Error("after a cancelled run:", d)
 	}
 }
 
-// closedAddress returns an address that nobody listens at.
+// closedAddress returns an address without a listener.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// frames is about lengths: the longest frame, and what is no frame at all.
+// frames tests lengths of frames: the maximum and invalid ones.
 func (p *probe) frames() {
 	root := p.root + "f"
 	if r := p.open().call(createLong(root+"1", wire.MaxFrame-200)); r.err == nil {
@@ -33,31 +33,31 @@ func (p *probe) frames() {
 		}
 		c.call(deleteNode(path))
 	}
-	p.fact("negative length first frame: %s", p.say(dial(p.host), "\xff\xff\xff\xfb"))
-	p.fact("garbage connect request: %s", p.say(dial(p.host), "\x00\x00\x00\x04abcd"))
-	p.fact("4lw on an established session: %s", p.say(p.open(), "ruok"))
+	p.fact("negative length first frame: %s", p.sendRaw(dial(p.host), "\xff\xff\xff\xfb"))
+	p.fact("garbage connect request: %s", p.sendRaw(dial(p.host), "\x00\x00\x00\x04abcd"))
+	p.fact("4lw on an established session: %s", p.sendRaw(p.open(), "ruok"))
 }
 
-// createLong creates a node with so much data.
+// createLong returns a request that creates a node with length bytes of data.
 func createLong(path string, length int) *wire.Request {
 	r := create(path)
 	r.Data = bytes.Repeat([]byte("z"), length)
 	return r
 }
 
-// say sends bytes that are no frame and returns what comes back.
-func (p *probe) say(s *session, text string) string {
+// sendRaw sends bytes that are not a frame and returns the response.
+func (p *probe) sendRaw(s *session, text string) string {
 	s.write([]byte(text))
 	if s.err != nil {
-		return ending(s.err)
+		return endReason(s.err)
 	}
-	defer s.hangUp()
+	defer s.closeConnection()
 	s.fail(s.connection.SetReadDeadline(time.Now().Add(3 * time.Second)))
 	answer := make([]byte, 10)
 	n, err := s.connection.Read(answer)
 	switch {
-	case err == nil, ending(err) == "eof":
-		return quoteBytes(answer[:n])
+	case err == nil, endReason(err) == "eof":
+		return pyBytes(answer[:n])
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "TimeoutError"
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// handshake is about the first record, and about several connections for one session.
+// handshake tests the handshake and multiple connections of a session.
 func (p *probe) handshake() {
 	c := p.open()
 	p.fact("new session: proto %d timeout %d pwlen %d readOnly byte %s rsplen %d",
@@ -23,20 +23,21 @@ func (p *probe) handshake() {
 	p.takeover(c)
 }
 
-// readOnly writes the byte that a server answers to new clients only.
+// readOnly formats the readOnly byte, which servers send to new clients only.
 func readOnly(s *session) string {
 	if !s.HasReadOnly {
 		return "None"
 	}
-	return truth(s.ReadOnly)
+	return pyBool(s.ReadOnly)
 }
 
-// takeover is about connections that ask for a session that is, or was, another's.
+// takeover tests connections that request a session of another connection.
 func (p *probe) takeover(c *session) {
 	d := p.resume(c)
-	p.fact("2nd connection same session: same sid %s same pw %s", truth(d.SessionID == c.SessionID),
-		truth(bytes.Equal(d.Password, c.Password)))
-	p.fact("first connection after takeover: %s", c.ending())
+	p.fact("2nd connection same session: same sid %s same pw %s",
+		pyBool(d.SessionID == c.SessionID),
+		pyBool(bytes.Equal(d.Password, c.Password)))
+	p.fact("first connection after takeover: %s", c.awaitEnd())
 
 	wrong := bytes.Repeat([]byte("y"), 16)
 	w := p.connect(wire.ConnectRequest{
@@ -44,12 +45,12 @@ func (p *probe) takeover(c *session) {
 		Password: wrong,
 	})
 	p.fact("wrong password: timeout %d sid %d pw zero %s", w.TimeoutMillis, w.SessionID,
-		truth(bytes.Equal(w.Password, make([]byte, 16))))
-	p.fact("wrong password: then %s", w.ending())
+		pyBool(bytes.Equal(w.Password, make([]byte, 16))))
+	p.fact("wrong password: then %s", w.awaitEnd())
 	if r := d.call(read(wire.OpExists, "/")); r.err == nil {
 		p.fact("holder after wrong-password attempt: exists err %v", r)
 	} else {
-		p.fact("holder after wrong-password attempt: %s", ending(r.err))
+		p.fact("holder after wrong-password attempt: %s", endReason(r.err))
 	}
 
 	d = p.connect(wire.ConnectRequest{
@@ -57,16 +58,16 @@ func (p *probe) takeover(c *session) {
 		Password: c.Password,
 	})
 	p.fact("reconnect with other timeout 8000 -> %d sid same %s", d.TimeoutMillis,
-		truth(d.SessionID == c.SessionID))
+		pyBool(d.SessionID == c.SessionID))
 	w = p.connect(wire.ConnectRequest{TimeoutMillis: 10000, SessionID: 0x123456, Password: wrong})
 	p.fact("unknown session, bad pw: timeout %d sid %d", w.TimeoutMillis, w.SessionID)
 	zxid := d.call(read(wire.OpExists, "/")).Zxid
-	p.fact("read zxid>0 %s", truth(zxid > 0))
+	p.fact("read zxid>0 %s", pyBool(zxid > 0))
 	if ahead := p.connect(wire.ConnectRequest{TimeoutMillis: 10000, LastZxidSeen: zxid +
 		1000}); ahead.err == nil {
 		p.fact("client zxid ahead: accepted")
 	} else {
-		p.fact("client zxid ahead: closed without reply %s", ending(ahead.err))
+		p.fact("client zxid ahead: closed without reply %s", endReason(ahead.err))
 	}
 	d.close()
 	e := p.resume(c)

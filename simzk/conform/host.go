@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// A ServerError says that a server cannot be compared: there is none at the address, or it does not
-// answer any more.
+// A ServerError means that a server cannot be reached or has stopped responding.
 type ServerError struct {
 	Address string
 	Err     error
@@ -18,40 +17,38 @@ func (e *ServerError) Error() string { return e.Address + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// A host is a server that sessions are opened with. Once it is lost, which its sessions notice, its
-// context has ended, and thus all that is done with it fails at once.
+// A host is a server under test. When a session finds that the server is gone, fail cancels the
+// host's context, so that all further operations fail at once.
 type host struct {
 	ctx     context.Context
 	address string
-	lose    context.CancelCauseFunc
+	fail    context.CancelCauseFunc
 }
 
 func newHost(ctx context.Context, address string) *host {
 	ctx, lose := context.WithCancelCause(ctx)
-	return &host{ctx: ctx, address: address, lose: lose}
+	return &host{ctx: ctx, address: address, fail: lose}
 }
 
-// lost returns the [ServerError] of a server that is lost, and nil of one that is there as far as
-// is known.
-func (h *host) lost() error {
+// err returns the [ServerError] of a failed server, or nil.
+func (h *host) err() error {
 	if lost, ok := errors.AsType[*ServerError](context.Cause(h.ctx)); ok {
 		return lost
 	}
 	return nil
 }
 
-// lasting returns the host for who cleans up, even if the context has ended.
-func (h *host) lasting() *host {
-	return &host{ctx: context.WithoutCancel(h.ctx), address: h.address, lose: h.lose}
+// withoutCancel returns the host for clean-up, which must run even if the context has ended.
+func (h *host) withoutCancel() *host {
+	return &host{ctx: context.WithoutCancel(h.ctx), address: h.address, fail: h.fail}
 }
 
-// check loses a server that does not answer the first record of a client. It must have told what is
-// asked of it.
+// check fails the host if the server does not respond to the first record of a client. The host
+// must have responded before.
 func (h *host) check() {
 	s := connect(h, newSession())
 	if s.err != nil && h.ctx.Err() == nil {
-		h.lose(&ServerError{h.address, fmt.Errorf("it does not answer any more: %s",
-			outcome(s.err))})
+		h.fail(&ServerError{h.address, fmt.Errorf("no longer responds: %s", outcome(s.err))})
 	}
 	s.close()
 }

@@ -13,43 +13,43 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// lost checks that an error says that a server is lost.
-func lost(t *testing.T, err error, address string) {
+// wantServerError checks that an error is a ServerError of the server at the address.
+func wantServerError(t *testing.T, err error, address string) {
 	t.Helper()
 	var server *conform.ServerError
 	if !errors.As(err, &server) || server.Address != address {
-		t.Errorf("error %v, want that %s is lost", err, address)
+		t.Errorf("error %v, want a ServerError of %s", err, address)
 	}
 }
 
-// TestServerEnds lets a server end amid the facts, and amid random operations, which is no
+// TestServerEnds stops a server during the facts and during random operations. That is not a
 // difference.
 func TestServerEnds(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		run  func(address string, end func()) error
+		run  func(address string, stop func()) error
 	}{
-		{"facts", func(address string, end func()) error {
+		{"facts", func(address string, stop func()) error {
 			return conform.Facts(t.Context(), address, func(fact string) {
 				if fact == "## multi" {
-					end()
+					stop()
 				}
 			})
 		}},
-		{"facts, at the end", func(address string, end func()) error {
+		{"facts, at the end", func(address string, stop func()) error {
 			return conform.Facts(t.Context(), address, func(fact string) {
 				if fact == "then -> 0" {
-					end()
+					stop()
 				}
 			})
 		}},
-		{"operations", func(address string, end func()) error {
+		{"operations", func(address string, stop func()) error {
 			o := options(address, startSimulation(t, simzk.V38))
 			var frames atomic.Int32
-			o.Address = startProxy(t, address, func() saboteur {
-				return saboteur{frame: func(frame []byte, _ bool) [][]byte {
+			o.Address = startProxy(t, address, func() mutator {
+				return mutator{frame: func(frame []byte, _ bool) [][]byte {
 					if frames.Add(1) == 1000 {
-						end()
+						stop()
 					}
 					return [][]byte{frame}
 				}}
@@ -60,7 +60,7 @@ func TestServerEnds(t *testing.T) {
 			}
 			var server *conform.ServerError
 			if errors.As(err, &server) && server.Address == o.Address {
-				server.Address = address // The proxy answers no more than the server behind it.
+				server.Address = address // The proxy stops responding with its server.
 			}
 			return err
 		}},
@@ -74,28 +74,29 @@ func TestServerEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			address := server.Addresses()[0]
-			lost(t, test.run(address, sync.OnceFunc(func() { server.Close() })), address)
+			wantServerError(t, test.run(address, sync.OnceFunc(func() { server.Close() })), address)
 		})
 	}
 }
 
-// TestSilentServer lets a server fall silent: at once, and amid random operations.
+// TestSilentServer uses a server that never responds and one that stops responding during random
+// operations.
 func TestSilentServer(t *testing.T) {
-	defer conform.SetPatience(400 * time.Millisecond)()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // It accepts, as far as the kernel goes.
+	defer conform.SetResponseTimeout(400 * time.Millisecond)()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // The kernel accepts connections.
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
 	silent := listener.Addr().String()
-	lost(t, conform.Facts(t.Context(), silent,
-		func(fact string) { t.Error("a fact of a silent server:", fact) }), silent)
+	wantServerError(t, conform.Facts(t.Context(), silent,
+		func(fact string) { t.Error("fact of a silent server:", fact) }), silent)
 	_, _, err = conform.Differ(t.Context(), options(startSimulation(t, simzk.V38), silent))
-	lost(t, err, silent)
+	wantServerError(t, err, silent)
 
 	var frames atomic.Int32
-	falling := startProxy(t, startSimulation(t, simzk.V38), func() saboteur {
-		return saboteur{frame: func(frame []byte, _ bool) [][]byte {
+	stopping := startProxy(t, startSimulation(t, simzk.V38), func() mutator {
+		return mutator{frame: func(frame []byte, _ bool) [][]byte {
 			if frames.Add(1) > 300 {
 				return nil
 			}
@@ -103,11 +104,11 @@ func TestSilentServer(t *testing.T) {
 		}, first: func() bool { return frames.Load() <= 300 }}
 	})
 	difference, _, err := conform.Differ(t.Context(),
-		options(falling, startSimulation(t, simzk.V38)))
+		options(stopping, startSimulation(t, simzk.V38)))
 	if difference != nil {
 		t.Error(difference)
 	}
-	lost(t, err, falling)
+	wantServerError(t, err, stopping)
 	frames.Store(0)
-	lost(t, conform.Facts(t.Context(), falling, func(string) {}), falling)
+	wantServerError(t, conform.Facts(t.Context(), stopping, func(string) {}), stopping)
 }

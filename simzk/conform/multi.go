@@ -2,13 +2,13 @@ package conform
 
 import "github.com/interlock-sim/interlock/simzk/wire"
 
-// multi is about several operations in one transaction.
+// multi tests transactions of several operations.
 func (p *probe) multi() {
 	c := p.open()
 	root := p.createRoot(c, "m")
-	run := func(ops ...*wire.Request) string { return resultList(c.call(multi(ops...))) }
+	run := func(ops ...*wire.Request) string { return pyResults(c.call(multi(ops...))) }
 
-	p.fact("ok: %s", run(create(root+"/a"), setSome(root+"/a"), check(root+"/a", 1),
+	p.fact("ok: %s", run(create(root+"/a"), setAny(root+"/a"), check(root+"/a", 1),
 		deleteNode(root+"/a")))
 	p.fact("empty: %s", run())
 	before := p.zxid(c)
@@ -24,7 +24,7 @@ func (p *probe) multi() {
 	p.fact("multi ok: %s", run(create(root+"/x"), create(root+"/y")))
 	p.fact("one multi, dzxid %d", p.zxid(c)-before)
 	x, y := c.call(read(wire.OpExists, root+"/x")), c.call(read(wire.OpExists, root+"/y"))
-	p.fact("same czxid in a multi: %s", truth(x.Stat.Czxid == y.Stat.Czxid))
+	p.fact("same czxid in a multi: %s", pyBool(x.Stat.Czxid == y.Stat.Czxid))
 	p.fact("bad op type in multi: %s", run(read(wire.OpGetData, root)))
 	r := c.call(&wire.Request{
 		Op: wire.OpMultiRead,
@@ -33,13 +33,13 @@ func (p *probe) multi() {
 			{Op: wire.OpGetChildren, Path: root + "/none"},
 		},
 	})
-	p.fact("multiRead: err %v bodylen>0 %s", r, truth(r.length > 0))
+	p.fact("multiRead: err %v bodylen>0 %s", r, pyBool(r.length > 0))
 
 	w := p.open()
 	w.call(watch(wire.OpGetData, root+"/x"))
 	w.call(watch(wire.OpGetChildren, root))
 	p.fact("watch set")
-	p.fact("%s", run(create(root+"/z"), setSome(root+"/x"), deleteNode(root+"/z")))
+	p.fact("%s", run(create(root+"/z"), setAny(root+"/x"), deleteNode(root+"/z")))
 	p.fact("events from one multi (create z, set x, delete z) to data(x)+child(root): %s",
-		eventList(w.takeEvents()))
+		pyEvents(w.takeEvents()))
 }

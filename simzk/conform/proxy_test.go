@@ -12,20 +12,19 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A saboteur sits on one connection to a server and changes what it carries. Each of its functions
-// may be nil.
-type saboteur struct {
+// A mutator modifies the messages of one connection to a server. Each function may be nil.
+type mutator struct {
 	request func(*wire.Request)
 	reply   func(wire.Op, *wire.Reply)
-	// returns what is sent instead of a frame of the server
+	// returns the frames to send in place of a frame of the server
 	frame func(frame []byte, event bool) [][]byte
-	// tells whether the server's first frame is passed on
+	// reports whether the server's first frame is forwarded
 	first func() bool
 }
 
-// startProxy starts a proxy to a server, with a saboteur for every connection, and returns its
+// startProxy starts a proxy to a server, with a new mutator for each connection, and returns its
 // address.
-func startProxy(t *testing.T, server string, newSaboteur func() saboteur) string {
+func startProxy(t *testing.T, server string, newMutator func() mutator) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,7 +37,7 @@ func startProxy(t *testing.T, server string, newSaboteur func() saboteur) string
 			if err != nil {
 				return
 			}
-			connections.Go(func() { proxy(client, server, newSaboteur()) })
+			connections.Go(func() { proxy(client, server, newMutator()) })
 		}
 	})
 	t.Cleanup(func() {
@@ -48,13 +47,13 @@ func startProxy(t *testing.T, server string, newSaboteur func() saboteur) string
 	return listener.Addr().String()
 }
 
-func proxy(client net.Conn, address string, s saboteur) {
+func proxy(client net.Conn, address string, s mutator) {
 	defer client.Close()
 	server, err := net.Dial("tcp", address)
 	if err != nil {
 		return
 	}
-	l := &link{saboteur: s}
+	l := &link{mutator: s}
 	var requests sync.WaitGroup
 	requests.Go(func() {
 		forward(client, server, nil, l.fromClient)
@@ -66,8 +65,8 @@ func proxy(client net.Conn, address string, s saboteur) {
 	requests.Wait()
 }
 
-// forward passes frames on, the first as it is, if at all, and what change makes of the others,
-// until one side closes.
+// forward forwards frames until one side closes. The first is forwarded unchanged if passes allows
+// it, and others are replaced by change.
 func forward(from io.Reader, to io.Writer, passes func() bool, change func([]byte) [][]byte) {
 	for first := true; ; first = false {
 		frame, err := wire.ReadFrame(from, nil, wire.MaxFrame)
@@ -90,9 +89,9 @@ func forward(from io.Reader, to io.Writer, passes func() bool, change func([]byt
 	}
 }
 
-// A link knows which replies a connection awaits.
+// A link is a connection with the types of its pending requests.
 type link struct {
-	saboteur
+	mutator
 	mu      sync.Mutex
 	pending []wire.Op
 }
@@ -121,8 +120,8 @@ func (l *link) fromServer(frame []byte) [][]byte {
 		var before, r wire.Reply
 		if l.reply != nil && wire.DecodeReply(frame, op, &r) == nil &&
 			wire.DecodeReply(frame, op, &before) == nil {
-			// The encoding of some errors has more than a reply holds, so what is not changed must
-			// not be encoded again.
+			// Some errors are encoded with more than a Reply holds, so an unchanged frame must not
+			// be encoded again.
 			if l.reply(op, &r); !reflect.DeepEqual(r, before) {
 				frame = wire.AppendReply(nil, op, &r)
 			}
@@ -134,10 +133,10 @@ func (l *link) fromServer(frame []byte) [][]byte {
 	return [][]byte{frame}
 }
 
-// A proxy that changes nothing must not be noticed, or it would be found in place of the sabotage.
+// TestProxy checks that a proxy without mutations causes no differences.
 func TestProxy(t *testing.T) {
-	server := startProxy(t, startReal(t), func() saboteur {
-		return saboteur{request: func(*wire.Request) {}, reply: func(wire.Op, *wire.Reply) {}}
+	server := startProxy(t, startReal(t), func() mutator {
+		return mutator{request: func(*wire.Request) {}, reply: func(wire.Op, *wire.Reply) {}}
 	})
 	if difference, _, err := conform.Differ(t.Context(),
 		options(server, startReal(t))); difference != nil || err != nil {

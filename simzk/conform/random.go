@@ -8,137 +8,133 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// An action is what a client does in one step.
+// An action is the kind of a step.
 type action int
 
 const (
-	perform  action = iota // sends the step's request
-	drop                   // ends its connection and keeps its session, which its next step resumes
-	takeOver               // resumes its session on a second connection while the first one is open
-	renew                  // closes its session and opens another
+	actionRequest  action = iota // send the step's request
+	actionDrop                   // close the connection; the client's next step resumes the session
+	actionTakeOver               // resume the session on a second connection
+	actionRenew                  // close the session and open a new one
 )
 
-// A step is one action of one client. Its request is a template, because it is chosen before
-// anything has been answered: a path that begins with $ is below the run's root, wherever that is;
-// one that begins with ?N is at or below the sequential node that was created N before the latest;
-// knownVersion is the version that the node was last seen to have; and a negative zxid counts back
-// from the latest one seen.
+// A step is one action of one client. Its request is a template, because it is chosen before any
+// reply is known:
+//   - a path that begins with $ is below the run's root
+//   - a path that begins with ?N is at or below the sequential node created N before the latest
+//   - knownVersion is the node's last observed version
+//   - a negative zxid counts back from the latest one
 //
-// So steps can be left out, and the rest still makes sense.
+// So the remaining steps stay meaningful when steps are removed.
 type step struct {
 	client  int
 	action  action
 	request *wire.Request
 }
 
-// clients is how many clients there are.
-const clients = 3
+// clientCount is the number of clients.
+const clientCount = 3
 
-// knownVersion stands for the version that the node was last seen to have.
+// knownVersion represents the last observed version of a node.
 const knownVersion = math.MinInt32
 
-// The keeper cleans up, and every ACL but an empty one lets it.
-const keeperUser, keeperPassword = "keeper", "kept"
+// The identity that cleans up. Every generated ACL except the empty one grants it all permissions.
+const adminUser, adminPassword = "keeper", "kept"
 
-// A generator chooses steps.
+// A generator generates random steps.
 type generator struct {
 	*rand.Rand
 	options Options
 	steps   []step
-	longest int           // the most steps that a client takes in a row
-	dropped [clients]bool // the client has lost its watches with its connection
+	maxRun  int               // maximum number of consecutive steps of a client
+	dropped [clientCount]bool // the client has lost its connection and watches
 }
 
-// randomSteps chooses the steps of one epoch. The same seeds and the same options give the same
-// steps.
-func randomSteps(seed, epoch uint64, count int, options Options) []step {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, epoch)), options: options}
-	g.longest = 2 << g.IntN(6)
+// randomSteps generates the steps of a round. Equal seeds and options give equal steps.
+func randomSteps(seed, round uint64, count int, options Options) []step {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, round)), options: options}
+	g.maxRun = 2 << g.IntN(6)
 	for len(g.steps) < count {
-		g.turn(g.IntN(clients))
+		g.addRun(g.IntN(clientCount))
 	}
 	return g.steps[:count]
 }
 
-// turn adds the steps that one client takes before another does.
-func (g *generator) turn(client int) {
-	for range 1 + g.IntN(g.longest) {
+// addRun adds consecutive steps of one client.
+func (g *generator) addRun(client int) {
+	for range 1 + g.IntN(g.maxRun) {
 		s := step{client: client}
 		switch n := g.IntN(1000); {
 		case g.dropped[client] && n < 800:
 			s.request = g.setWatches()
 		case n < 5:
-			s.action = drop
+			s.action = actionDrop
 		case n < 8:
-			s.action = takeOver
+			s.action = actionTakeOver
 		case n < 13:
-			s.action = renew
+			s.action = actionRenew
 		default:
 			s.request = g.request()
 		}
-		g.dropped[client] = s.action == drop || s.action == takeOver
+		g.dropped[client] = s.action == actionDrop || s.action == actionTakeOver
 		g.steps = append(g.steps, s)
-		if s.action == drop {
-			return // others do something before the client comes back
+		if s.action == actionDrop {
+			return // other clients act before the client reconnects
 		}
 	}
 }
 
-// A kind of request, and how often it is chosen in relation to others.
-type kind struct {
+// A requestKind is a kind of request and its relative frequency.
+type requestKind struct {
 	weight int
 	choose func(*generator) *wire.Request
 }
 
 var (
-	requestKinds []kind
-	writeKinds   = []kind{
+	requestKinds []requestKind
+	writeKinds   = []requestKind{
 		{16, (*generator).create},
 		{12, (*generator).delete},
 		{14, func(g *generator) *wire.Request { return setData(g.path(), g.data(), g.version()) }},
 	}
 )
 
-func init() { // the kinds of requests include multi, which chooses among the kinds of writes
-	requestKinds = append(writeKinds[:len(writeKinds):len(writeKinds)], []kind{
+func init() { // requestKinds include multi, which chooses from writeKinds
+	requestKinds = append(writeKinds[:len(writeKinds):len(writeKinds)], []requestKind{
 		{9, func(g *generator) *wire.Request { return g.read(wire.OpExists) }},
 		{8, func(g *generator) *wire.Request { return g.read(wire.OpGetData) }},
 		{5, func(g *generator) *wire.Request { return g.read(wire.OpGetChildren) }},
 		{6, func(g *generator) *wire.Request { return g.read(wire.OpGetChildren2) }},
-		{3, func(g *generator) *wire.Request { return read(wire.OpGetACL, g.anyPath()) }},
+		{3, func(g *generator) *wire.Request { return read(wire.OpGetACL, g.pathOrNull()) }},
 		{3, (*generator).setACL},
 		{9, (*generator).multi},
 		{3, (*generator).multiRead},
 		{3, (*generator).setWatches},
 		{5, func(g *generator) *wire.Request {
-			return watches(wire.OpAddWatch, g.path(),
-				g.mode(0, 1))
+			return watches(wire.OpAddWatch, g.path(), g.mode(0, 1))
 		}},
 		{4, func(g *generator) *wire.Request {
-			return watches(wire.OpRemoveWatches, g.anyPath(),
-				g.mode(1, 2, 3))
+			return watches(wire.OpRemoveWatches, g.pathOrNull(), g.mode(1, 2, 3))
 		}},
 		{3, func(g *generator) *wire.Request {
-			return watches(wire.OpCheckWatches, g.anyPath(),
-				g.mode(1, 2, 3))
+			return watches(wire.OpCheckWatches, g.pathOrNull(), g.mode(1, 2, 3))
 		}},
-		{2, func(g *generator) *wire.Request { return read(wire.OpSync, g.anyPath()) }},
+		{2, func(g *generator) *wire.Request { return read(wire.OpSync, g.pathOrNull()) }},
 		{1, func(g *generator) *wire.Request { return read(wire.OpGetEphemerals, g.validPath()) }},
 		{1, func(g *generator) *wire.Request {
-			return read(wire.OpGetAllChildrenNumber,
-				g.anyPath())
+			return read(wire.OpGetAllChildrenNumber, g.pathOrNull())
 		}},
 		{1, func(*generator) *wire.Request { return &wire.Request{Op: wire.OpWhoAmI} }},
 		{1, (*generator).authenticate},
 	}...)
 }
 
-// request chooses what a client sends.
+// request generates a request.
 func (g *generator) request() *wire.Request {
 	return g.choose(requestKinds)
 }
 
-func (g *generator) choose(kinds []kind) *wire.Request {
+func (g *generator) choose(kinds []requestKind) *wire.Request {
 	total := 0
 	for _, k := range kinds {
 		total += k.weight
@@ -152,31 +148,31 @@ func (g *generator) choose(kinds []kind) *wire.Request {
 	panic("unreachable")
 }
 
-// percent is true so often.
+// percent returns true with a probability of n percent.
 func (g *generator) percent(n int) bool {
 	return g.IntN(100) < n
 }
 
-// one chooses one of several.
-func one[T any](g *generator, choices ...T) T {
+// oneOf returns a random choice.
+func oneOf[T any](g *generator, choices ...T) T {
 	return choices[g.IntN(len(choices))]
 }
 
-// path chooses among few paths, so that clients often meet at the same, and now and then among
-// those that are refused. None is outside the root, where not all that is seen is the run's own
-// doing.
+// path returns one of a few paths, so that clients often use the same nodes, and rarely an invalid
+// one. All are below the root, because nodes outside it do not depend on the run alone.
 func (g *generator) path() string {
 	if g.percent(3) {
-		return one(g, "a", "$/", "$//a", "$/a/", "$/./a", "$/a/../b", "$/a/..", "$/\x01", "$/a\x00",
+		return oneOf(g, "a", "$/", "$//a", "$/a/", "$/./a", "$/a/../b", "$/a/..", "$/\x01",
+			"$/a\x00",
 			"$/\ud7ff", "$/\uf000", "$/é",
 			"$/\ufffd", "$/\U0001f600")
 	}
 	return g.validPath()
 }
 
-// anyPath is path, or null. A real server does not get over the end of a connection with a null
-// watch that stays.
-func (g *generator) anyPath() string {
+// pathOrNull is path or, rarely, null. It must not be used for persistent watches: a real server
+// fails when a connection with a persistent watch of a null path ends.
+func (g *generator) pathOrNull() string {
 	if g.percent(1) {
 		return wire.Null
 	}
@@ -188,7 +184,7 @@ func (g *generator) validPath() string {
 	case n < 6:
 		return "$"
 	case n < 20:
-		return one(g, "?0", "?1", "?2", "?3", "?0/a")
+		return oneOf(g, "?0", "?1", "?2", "?3", "?0/a")
 	case n < 60:
 		return "$" + g.name()
 	case n < 90:
@@ -198,10 +194,10 @@ func (g *generator) validPath() string {
 }
 
 func (g *generator) name() string {
-	return one(g, "/a", "/b", "/c")
+	return oneOf(g, "/a", "/b", "/c")
 }
 
-// pathBelow chooses a path other than the root's, which stays until the end of the run.
+// pathBelow returns a path other than the root's, which must exist until the end of the round.
 func (g *generator) pathBelow() string {
 	for {
 		if path := g.path(); path != "$" {
@@ -217,7 +213,7 @@ func (g *generator) data() []byte {
 	case 1:
 		return []byte{}
 	}
-	return []byte(strings.Repeat(one(g, "x", "y", "z"), 1+g.IntN(20)))
+	return []byte(strings.Repeat(oneOf(g, "x", "y", "z"), 1+g.IntN(20)))
 }
 
 func (g *generator) version() int32 {
@@ -227,31 +223,31 @@ func (g *generator) version() int32 {
 	case n < 90:
 		return knownVersion
 	}
-	return one[int32](g, 0, 1, 2, 3, -2)
+	return oneOf[int32](g, 0, 1, 2, 3, -2)
 }
 
-// mode chooses one of the modes that there are, and rarely one that is not.
+// mode returns one of the valid modes and rarely an invalid one.
 func (g *generator) mode(modes ...int32) int32 {
 	if g.percent(2) {
-		return one[int32](g, -1, 9)
+		return oneOf[int32](g, -1, 9)
 	}
-	return one(g, modes...)
+	return oneOf(g, modes...)
 }
 
 func (g *generator) create() *wire.Request {
 	r := createOp(wire.OpCreate, g.pathBelow(), wire.Persistent)
-	r.Data, r.ACL = g.data(), g.aclOfNew()
+	r.Data, r.ACL = g.data(), g.newNodeACL()
 	switch n := g.IntN(100); {
 	case n < 8 && g.options.Containers:
 		r.Op, r.Flags = wire.OpCreateContainer, wire.Container
 	case n < 16 && g.options.TTL:
 		r.Op = wire.OpCreateTTL
-		r.Flags, r.TTLMillis = g.lifetime()
+		r.Flags, r.TTLMillis = g.ttlFlags()
 	default:
-		r.Op, r.Flags = one(g, wire.OpCreate, wire.OpCreate, wire.OpCreate2), g.flags()
+		r.Op, r.Flags = oneOf(g, wire.OpCreate, wire.OpCreate, wire.OpCreate2), g.flags()
 	}
 	if sequential(r.Flags) && g.percent(80) {
-		r.Path = one(g, "$", "$/a", "$/b", "$/a/b") + one(g, "/", "/n-", "/a")
+		r.Path = oneOf(g, "$", "$/a", "$/b", "$/a/b") + oneOf(g, "/", "/n-", "/a")
 	}
 	return r
 }
@@ -271,25 +267,26 @@ func (g *generator) flags() int32 {
 		return wire.PersistentSequential
 	case n < 94:
 		return wire.EphemeralSequential
-	case n < 97 && g.options.Containers: // as it is inside a multi
+	case n < 97 && g.options.Containers: // the flag makes a container inside a multi
 		return wire.Container
 	case n < 98 && g.options.TTL:
 		return wire.PersistentTTL
 	}
-	return one[int32](g, -1, 7, 99)
+	return oneOf[int32](g, -1, 7, 99)
 }
 
-// lifetime chooses flags, and a lifetime that is over long after the run. Some are refused, but
-// never flags without a lifetime together with -1: release 3.8.0 accepts them, ends, and ends again
-// whenever it is started with that log.
-func (g *generator) lifetime() (flags int32, milliseconds int64) {
+// ttlFlags returns flags and a TTL in milliseconds that exceeds the run's duration. Some are
+// invalid. Flags without a TTL are never combined with -1: release 3.8.0 accepts them, ends, and
+// fails again on every restart with that log.
+func (g *generator) ttlFlags() (flags int32, milliseconds int64) {
 	const longest = 0xffffffffff
-	flags, milliseconds = one(g, wire.PersistentTTL, wire.PersistentSeqTTL), longest-g.Int64N(1000)
+	flags, milliseconds = oneOf(g, wire.PersistentTTL, wire.PersistentSeqTTL),
+		longest-g.Int64N(1000)
 	switch n := g.IntN(100); {
 	case n < 5:
-		flags = one(g, wire.Persistent, wire.Ephemeral, wire.PersistentSequential, wire.Container)
+		flags = oneOf(g, wire.Persistent, wire.Ephemeral, wire.PersistentSequential, wire.Container)
 	case n < 10:
-		milliseconds = one[int64](g, 0, -1, longest+1)
+		milliseconds = oneOf[int64](g, 0, -1, longest+1)
 	}
 	return flags, milliseconds
 }
@@ -300,15 +297,15 @@ func (g *generator) delete() *wire.Request {
 	return r
 }
 
-// aclOfNew chooses the ACL of a new node, most often one that is in nobody's way.
-func (g *generator) aclOfNew() []wire.ACL {
+// newNodeACL returns the ACL of a new node, usually an open one.
+func (g *generator) newNodeACL() []wire.ACL {
 	if g.percent(80) {
 		return open
 	}
 	return g.acl()
 }
 
-// acl chooses an ACL. Clients authenticate as u:p and v:q only.
+// acl returns a random ACL. Clients authenticate as u:p and v:q only.
 func (g *generator) acl() []wire.ACL {
 	if g.percent(50) {
 		return open
@@ -335,29 +332,29 @@ func (g *generator) acl() []wire.ACL {
 	}
 	list := []wire.ACL{{
 		Perms: wire.PermAll, Scheme: "digest",
-		ID: digest(keeperUser, keeperPassword),
+		ID: digest(adminUser, adminPassword),
 	}}
 	for range 1 + g.IntN(3) {
 		entry := identities[g.IntN(len(identities))]
-		entry.Perms = one(g, wire.PermAll, wire.PermAll, wire.PermRead, g.Int32N(wire.PermAll+1))
+		entry.Perms = oneOf(g, wire.PermAll, wire.PermAll, wire.PermRead, g.Int32N(wire.PermAll+1))
 		list = append(list, entry)
 	}
 	return list
 }
 
-// setACL mostly leaves nodes, and the root above all, open to everybody, lest nothing else
-// succeeds.
+// setACL leaves most nodes open, and the root in particular. Otherwise few other requests would
+// succeed.
 func (g *generator) setACL() *wire.Request {
-	r := setACL(g.anyPath(), g.version(), open...)
+	r := setACL(g.pathOrNull(), g.version(), open...)
 	if g.percent(50) && (r.Path != "$" || g.percent(10)) {
 		r.ACL = g.acl()
 	}
 	return r
 }
 
-// read chooses a read that can set a watch.
+// read generates a read that may set a watch.
 func (g *generator) read(op wire.Op) *wire.Request {
-	return &wire.Request{Op: op, Path: g.anyPath(), Watch: g.percent(60)}
+	return &wire.Request{Op: op, Path: g.pathOrNull(), Watch: g.percent(60)}
 }
 
 func (g *generator) multi() *wire.Request {
@@ -378,7 +375,7 @@ func (g *generator) multi() *wire.Request {
 func (g *generator) multiRead() *wire.Request {
 	r := &wire.Request{Op: wire.OpMultiRead}
 	for range g.IntN(5) {
-		op := read(one(g, wire.OpGetData, wire.OpGetChildren), g.path())
+		op := read(oneOf(g, wire.OpGetData, wire.OpGetChildren), g.path())
 		if g.percent(1) {
 			op = deleteNode(g.path())
 		}
@@ -387,8 +384,8 @@ func (g *generator) multiRead() *wire.Request {
 	return r
 }
 
-// setWatches chooses what a client sends after a reconnect, though clients that have watches may
-// send it too.
+// setWatches generates the request that re-registers watches after a reconnect. Clients with
+// watches also send it.
 func (g *generator) setWatches() *wire.Request {
 	paths := func(choose func() string) []string {
 		var list []string
@@ -399,7 +396,7 @@ func (g *generator) setWatches() *wire.Request {
 	}
 	r := &wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{
 		RelativeZxid: -g.Int64N(30),
-		Data:         paths(g.anyPath), Exist: paths(g.anyPath), Child: paths(g.anyPath),
+		Data:         paths(g.pathOrNull), Exist: paths(g.pathOrNull), Child: paths(g.pathOrNull),
 	}}
 	if g.percent(50) {
 		r.Op, r.Watches.Persistent, r.Watches.Recursive = wire.OpSetWatches2, paths(g.path),
@@ -417,5 +414,5 @@ func (g *generator) authenticate() *wire.Request {
 	case n < 15 && g.options.Super != "":
 		return authenticate("digest", g.options.Super)
 	}
-	return authenticate("digest", one(g, "u:p", "v:q", "u:wrong", "blah"))
+	return authenticate("digest", oneOf(g, "u:p", "v:q", "u:wrong", "blah"))
 }

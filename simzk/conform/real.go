@@ -11,30 +11,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// ErrNotInstalled says that this machine has no ZooKeeper that [StartReal] could start.
+// ErrNotInstalled means that [StartReal] finds no ZooKeeper on this machine.
 var ErrNotInstalled = errors.New("ZooKeeper is not installed")
 
-// jars is where Debian's package zookeeper puts the server and what it needs; their manifests name
-// the rest.
-const jars = "/usr/share/java"
+// jarDirectory is where Debian's package zookeeper installs the server and its dependencies. Their
+// manifests name further dependencies.
+const jarDirectory = "/usr/share/java"
 
-// startTime is how long a server may take until it serves.
-const startTime = 30 * time.Second
+// startTimeout is the time a server has to start.
+const startTimeout = 30 * time.Second
 
-// StartReal starts a single ZooKeeper server of Debian's package on a free port of the loopback
-// interface, with its data, its configuration and its logs in a directory that must exist, and
-// returns when it serves. It has the settings under which the facts on file were found: a tick of
-// two seconds, TTL nodes enabled, and the superuser super:test. It never deletes containers, so
-// that they do not disappear amid a comparison. The function that it returns ends the server, as
-// does the end of the context.
+// StartReal starts a single ZooKeeper server of Debian's package on a free loopback port and
+// returns when it serves clients. The directory must exist; it receives data, configuration and
+// logs. The server has the settings of the facts on file: a tick of two seconds, extended types
+// enabled and the superuser super:test. It never deletes containers, so that they do not vanish
+// during a comparison. stop kills the server, as does the end of the context.
 //
-// The error is [ErrNotInstalled] where there is no java or no such package, and the context's if
-// that has ended.
+// The error is [ErrNotInstalled] if java or the package is missing, or the context's error.
 func StartReal(ctx context.Context, directory string) (address string, stop func() error,
 	err error,
 ) {
@@ -42,7 +39,7 @@ func StartReal(ctx context.Context, directory string) (address string, stop func
 	if err != nil {
 		return "", nil, err
 	}
-	const tries = 3 // another process may take the port before the server does
+	const tries = 3 // another process may take the port first
 	for range tries {
 		address, stop, err = startReal(ctx, directory, java, classPath)
 		if err == nil || ctx.Err() != nil {
@@ -52,18 +49,18 @@ func StartReal(ctx context.Context, directory string) (address string, stop func
 	return address, stop, cmp.Or(ctx.Err(), err)
 }
 
-// findReal finds the java command and returns it with the class path of the server.
+// findReal returns the java command and the server's class path.
 func findReal() (java, classPath string, err error) {
 	java, err = exec.LookPath("java")
 	if err != nil {
-		return "", "", fmt.Errorf("%w: no java command, Debian's package zookeeper brings one",
+		return "", "", fmt.Errorf("%w: no java command; install Debian's package zookeeper",
 			ErrNotInstalled)
 	}
 	var paths []string
 	for _, name := range []string{"zookeeper", "slf4j-api", "slf4j-log4j12", "log4j-1.2"} {
-		path := filepath.Join(jars, name+".jar")
+		path := filepath.Join(jarDirectory, name+".jar")
 		if _, err := os.Stat(path); err != nil {
-			return "", "", fmt.Errorf("%w: no %s, Debian's package zookeeper has it",
+			return "", "", fmt.Errorf("%w: no %s; install Debian's package zookeeper",
 				ErrNotInstalled, path)
 		}
 		paths = append(paths, path)
@@ -87,7 +84,7 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 		"-Dlog4j.configuration=file:"+filepath.Join(directory, "log4j.properties"),
 		"-Dzookeeper.extendedTypesEnabled=true",
 		"-Dzookeeper.DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
-		// As few threads as possible hand a request on, which is what it waits for most.
+		// Fewer threads pass a request on with less delay.
 		"-Dzookeeper.nio.numWorkerThreads=0", "-Dzookeeper.nio.numSelectorThreads=1",
 		"-XX:+UseSerialGC",
 		"-Dznode.container.checkIntervalMs=2000000000",
@@ -112,12 +109,12 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 	}
 	if err := awaitServing(ctx, address, ended); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("ZooKeeper does not serve at %s: %w\n%s", address, err, output)
+		return "", nil, fmt.Errorf("ZooKeeper does not start at %s: %w\n%s", address, err, output)
 	}
 	return address, stop, nil
 }
 
-// freeAddress returns a loopback address that nobody listens at.
+// freeAddress returns a loopback address without a listener.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,8 +123,8 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// configureReal writes the server's configuration. Without forced writes to the disk it is several
-// times as fast.
+// configureReal writes the server's configuration. Disabling forced disk writes makes the server
+// several times faster.
 func configureReal(directory, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -150,9 +147,9 @@ func configureReal(directory, address string) error {
 		os.WriteFile(filepath.Join(directory, "log4j.properties"), []byte(logging), 0o644))
 }
 
-// awaitServing asks the server until it says in which mode it serves, or has ended.
+// awaitServing polls the server until it reports its mode or ends.
 func awaitServing(ctx context.Context, address string, ended <-chan struct{}) error {
-	deadline := time.Now().Add(startTime)
+	deadline := time.Now().Add(startTimeout)
 	for time.Now().Before(deadline) {
 		if strings.Contains(fourLetterWord(address, "srvr"), "Mode:") {
 			return nil
@@ -161,14 +158,14 @@ func awaitServing(ctx context.Context, address string, ended <-chan struct{}) er
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ended:
-			return errors.New("it has ended")
+			return errors.New("the process has ended")
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return errors.New("no answer for " + strconv.Itoa(int(startTime.Seconds())) + " seconds")
+	return fmt.Errorf("no response in %v", startTimeout)
 }
 
-// fourLetterWord returns what the server answers to a four-letter word, or nothing.
+// fourLetterWord returns the server's response to a four-letter word, or "" on failure.
 func fourLetterWord(address, word string) string {
 	connection, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {

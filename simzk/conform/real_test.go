@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 
-// startReal starts a ZooKeeper server for a test and returns its address. Where there is none to
-// start the test is skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
+// startReal starts a ZooKeeper server for a test and returns its address. If none is installed, the
+// test is skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1.
 func startReal(t *testing.T) string {
 	t.Helper()
 	address, stop, err := conform.StartReal(t.Context(), t.TempDir())
@@ -41,6 +41,6 @@ func TestStartRealFails(t *testing.T) {
 		t.Skip(err)
 	}
 	if err == nil {
-		t.Error("StartReal has started a server in a directory that does not exist")
+		t.Error("StartReal starts a server in a missing directory")
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// anyVersion stands for no expectation of a version.
+// anyVersion matches every version.
 const anyVersion = -1
 
-// open grants everything to everybody.
+// open grants everyone all permissions.
 var open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
 
-// digest returns the id that ZooKeeper makes of a user's credentials.
+// digest returns ZooKeeper's id of a user and password.
 func digest(user, password string) string {
 	sum := sha1.Sum([]byte(user + ":" + password))
 	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
@@ -51,8 +51,8 @@ func setData(path string, data []byte, version int32) *wire.Request {
 	return &wire.Request{Op: wire.OpSetData, Path: path, Data: data, Version: version}
 }
 
-// setSome sets data of which only the change matters.
-func setSome(path string) *wire.Request {
+// setAny sets arbitrary data.
+func setAny(path string) *wire.Request {
 	return setData(path, []byte("1"), anyVersion)
 }
 
@@ -64,17 +64,17 @@ func check(path string, version int32) *wire.Request {
 	return &wire.Request{Op: wire.OpCheck, Path: path, Version: version}
 }
 
-// read asks for what op reads, and for no watch.
+// read returns a read request without a watch.
 func read(op wire.Op, path string) *wire.Request {
 	return &wire.Request{Op: op, Path: path}
 }
 
-// watch asks for what op reads, and for a watch.
+// watch returns a read request with a watch.
 func watch(op wire.Op, path string) *wire.Request {
 	return &wire.Request{Op: op, Path: path, Watch: true}
 }
 
-// watches returns one of the requests about watches of a mode or a type.
+// watches returns a request that adds, removes or checks watches.
 func watches(op wire.Op, path string, mode int32) *wire.Request {
 	return &wire.Request{Op: op, Path: path, Mode: mode}
 }

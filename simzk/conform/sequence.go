@@ -2,7 +2,7 @@ package conform
 
 import "github.com/interlock-sim/interlock/simzk/wire"
 
-// sequence is about the numbers of sequential nodes.
+// sequence tests the numbers of sequential nodes.
 func (p *probe) sequence() {
 	c := p.open()
 	root := p.createRoot(c, "s")
@@ -23,7 +23,7 @@ func (p *probe) sequence() {
 	p.fact("after a delete: %s", persistent())
 	p.fact("failed create: %v", c.call(create(root+"/n-0000000000")))
 	p.fact("after a failed create: %s", persistent())
-	c.call(setSome(root))
+	c.call(setAny(root))
 	p.fact("after setData of the parent: %s", persistent())
 	p.fact("empty prefix: %s", next("", wire.PersistentSequential))
 

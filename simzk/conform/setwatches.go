@@ -2,7 +2,7 @@ package conform
 
 import "github.com/interlock-sim/interlock/simzk/wire"
 
-// setWatches is about the watches that a client hands over after a reconnect.
+// setWatches tests re-registering watches after a reconnect.
 func (p *probe) setWatches() {
 	c := p.open()
 	root := p.createRoot(c, "v")
@@ -18,7 +18,7 @@ func (p *probe) setWatches() {
 	}
 	then := p.zxid(c)
 	for _, r := range []*wire.Request{
-		setSome(root + "/d1"), deleteNode(root + "/d2"), create(root + "/c1/k"),
+		setAny(root + "/d1"), deleteNode(root + "/d2"), create(root + "/c1/k"),
 		deleteNode(root + "/c2"),
 		create(root + "/e1"), deleteNode(root + "/e0"), create(root + "/e2"),
 		deleteNode(root + "/e2"),
@@ -32,30 +32,30 @@ func (p *probe) setWatches() {
 		Data:         below("d0", "d1", "d2"), Exist: below("e0", "e1", "e2"),
 		Child: below("c0", "c1", "c2"),
 	}})
-	p.fact("setWatches err %v bodylen %d stream: %s", r, r.length, list(w.order, quote))
+	p.fact("setWatches err %v bodylen %d stream: %s", r, r.length, pyList(w.arrivals, pyString))
 	w.events = nil
 	for _, r := range []*wire.Request{
-		setSome(root + "/d0"), create(root + "/c0/k"),
+		setAny(root + "/d0"), create(root + "/c0/k"),
 		create(root + "/e0"), create(root + "/e2"),
 	} {
 		c.call(r)
 	}
-	p.fact("armed ones then fire: %s", eventList(w.takeEvents()))
+	p.fact("armed ones then fire: %s", pyEvents(w.takeEvents()))
 
 	c.call(deleteNode(root + "/d0"))
 	c.call(create(root + "/d0"))
-	w.order = nil
+	w.arrivals = nil
 	w.call(&wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{
 		RelativeZxid: then,
 		Data:         below("d0"),
 	}})
-	p.fact("delete+recreate, then setWatches at old zxid: %s", list(w.order, quote))
+	p.fact("delete+recreate, then setWatches at old zxid: %s", pyList(w.arrivals, pyString))
 	now := p.zxid(c)
-	w.order = nil
+	w.arrivals = nil
 	w.call(&wire.Request{Op: wire.OpSetWatches2, Watches: &wire.Watches{
 		RelativeZxid: now,
 		Persistent:   []string{root},
 	}})
 	c.call(create(root + "/n1"))
-	p.fact("setWatches2 persistent: %s %s", list(w.order, quote), eventList(w.takeEvents()))
+	p.fact("setWatches2 persistent: %s %s", pyList(w.arrivals, pyString), pyEvents(w.takeEvents()))
 }

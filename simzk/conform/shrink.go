@@ -8,69 +8,72 @@ import (
 )
 
 const (
-	// attempts is how many epochs may be spent on leaving steps out.
-	attempts = 500
-	// lastSteps is how many steps are shown of a difference that has not shown again.
+	// maxAttempts limits the rounds spent on shrinking.
+	maxAttempts = 500
+	// lastSteps is the number of steps shown if the difference is not reproduced.
 	lastSteps = 20
 )
 
-// reproduce does the steps up to a difference again and leaves out as many as possible. So many
-// operations preceded the epoch.
+// reproduce repeats the steps up to a difference and removes as many as possible. before is the
+// number of operations before the round.
 //
-// Sending operations together is faster; sending the few that are left one by one tells better
-// which of them it is. The error is that of an epoch that could not be done, unless the context has
-// ended: the difference is none the less one.
+// It first pipelines steps, which is faster, and then executes the remaining ones one by one, which
+// identifies the cause better. It returns an error if a round fails, but not if the context ends:
+// the difference remains valid.
 func (d *differ) reproduce(steps []step, found *Difference, before int) (*Difference, error) {
 	stats := d.stats
 	defer func() { d.stats = stats }()
 	d.stats.Ops, d.stats.Codes = map[wire.Op]int{}, map[wire.Code]int{}
 
-	s := &shrinker{steps: steps[:min(found.Operation, len(steps))], found: found, left: attempts}
-	again := false
+	s := &shrinker{
+		steps: steps[:min(found.Operation, len(steps))], found: found,
+		attemptsLeft: maxAttempts,
+	}
+	reproduced := false
 	var failed error
-	for _, careful := range []bool{false, true} {
-		if !careful && d.options.OneByOne {
+	for _, oneByOne := range []bool{false, true} {
+		if !oneByOne && d.options.OneByOne {
 			continue
 		}
-		s.fails = func(steps []step) *Difference {
-			found, err := d.epoch(steps, careful)
+		s.run = func(steps []step) *Difference {
+			found, err := d.runRound(steps, oneByOne)
 			if err != nil {
-				failed, s.left = err, 0
+				failed, s.attemptsLeft = err, 0
 				return nil
 			}
 			return found
 		}
 		if s.try(s.steps) {
 			s.shrink()
-			again = true
-			s.found.Together = !careful
+			reproduced = true
+			s.found.Together = !oneByOne
 		}
 	}
 	if failed != nil && d.ctx.Err() == nil {
 		return nil, failed
 	}
-	s.found.Operation, s.found.Reproduced = before+found.Operation, again
-	if !again {
+	s.found.Operation, s.found.Reproduced = before+found.Operation, reproduced
+	if !reproduced {
 		s.found.Steps = s.found.Steps[max(0, len(s.found.Steps)-lastSteps):]
 	}
 	return s.found, nil
 }
 
-// A shrinker leaves out steps as long as there is a difference.
+// A shrinker removes steps while the difference remains.
 type shrinker struct {
-	fails func([]step) *Difference
-	left  int // attempts
-	steps []step
-	found *Difference
+	run          func([]step) *Difference
+	attemptsLeft int // remaining attempts
+	steps        []step
+	found        *Difference
 }
 
-// try keeps steps that show a difference.
+// try adopts the steps if they show a difference.
 func (s *shrinker) try(steps []step) bool {
-	if s.left == 0 {
+	if s.attemptsLeft == 0 {
 		return false
 	}
-	s.left--
-	found := s.fails(steps)
+	s.attemptsLeft--
+	found := s.run(steps)
 	if found == nil {
 		return false
 	}
@@ -78,32 +81,32 @@ func (s *shrinker) try(steps []step) bool {
 	return true
 }
 
-// shrink leaves out whole kinds of steps, and then ever fewer steps at a time, from the end, until
-// no single one can be left out.
+// shrink removes kinds of steps, then chunks of decreasing size from the end until no single step
+// can be removed (like ddmin by Zeller and Hildebrandt), and then operations of multis.
 func (s *shrinker) shrink() {
-	s.kinds(func(s step) string { return fmt.Sprint("client ", s.client) })
-	s.kinds(func(s step) string {
+	s.removeKinds(func(s step) string { return fmt.Sprint("client ", s.client) })
+	s.removeKinds(func(s step) string {
 		if s.request == nil {
 			return fmt.Sprint("action ", s.action)
 		}
 		return s.request.Op.String()
 	})
-	s.kinds(func(s step) string {
+	s.removeKinds(func(s step) string {
 		if s.request == nil {
 			return ""
 		}
 		return s.request.Path
 	})
 	for size := len(s.steps) / 2; size > 0; size /= 2 {
-		for again := true; again; {
-			again = s.chunks(size) && size == 1
+		for reproduced := true; reproduced; {
+			reproduced = s.removeChunks(size) && size == 1
 		}
 	}
-	s.operations()
+	s.removeOperations()
 }
 
-// kinds leaves out all steps that have a kind in common, one kind after the other.
-func (s *shrinker) kinds(kind func(step) string) {
+// removeKinds removes, for each kind, all of its steps.
+func (s *shrinker) removeKinds(kind func(step) string) {
 	tried := map[string]bool{}
 	for i := 0; i < len(s.steps); i++ {
 		this := kind(s.steps[i])
@@ -119,8 +122,8 @@ func (s *shrinker) kinds(kind func(step) string) {
 	}
 }
 
-// chunks leaves out steps, so many at a time, wherever it can.
-func (s *shrinker) chunks(size int) bool {
+// removeChunks removes chunks of size steps where possible.
+func (s *shrinker) removeChunks(size int) bool {
 	success := false
 	for end := len(s.steps); end > 0; end -= size {
 		end = min(end, len(s.steps))
@@ -131,8 +134,8 @@ func (s *shrinker) chunks(size int) bool {
 	return success
 }
 
-// operations leaves out operations of multis.
-func (s *shrinker) operations() {
+// removeOperations removes operations of multis.
+func (s *shrinker) removeOperations() {
 	for i := 0; i < len(s.steps); i++ {
 		for j := 0; i < len(s.steps) && s.steps[i].request != nil &&
 			j < len(s.steps[i].request.Ops); {

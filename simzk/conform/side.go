@@ -13,50 +13,53 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// sessionTimeout is what clients ask for. No session may expire within an epoch.
+// sessionTimeout is the requested session timeout in milliseconds. No session may expire within a
+// round.
 const sessionTimeout = 30000
 
-// A side is one of the two servers that are compared, the clients that speak to it, and what it
-// takes to express its answers in terms that do not depend on the server: paths below the root,
-// zxids since the root's creation, sessions by the order in which they were opened.
+// A side is one of the compared servers with its clients. It translates the server's replies to
+// values that do not depend on the server:
+//   - paths relative to the root
+//   - zxids relative to the root's creation
+//   - sessions numbered in order of opening
 type side struct {
 	host     *host
 	root     string
-	base     int64 // the zxid that is shown as 0; the root was created by zxid 1
-	clients  [clients]*session
-	zxids    [clients]int64 // the latest that each client has seen
+	baseZxid int64 // the zxid before the root's creation
+	clients  [clientCount]*session
+	zxids    [clientCount]int64 // latest zxid seen by each client
 	sessions map[int64]int64
-	times    map[int64]int64 // of transactions, by zxid
+	times    map[int64]int64 // time of each transaction by zxid
 }
 
-// begin creates the root of an epoch.
-func begin(ctx context.Context, address string) (_ *side, err error) {
+// newSide connects to a server and creates the root of a round.
+func newSide(ctx context.Context, address string) (_ *side, err error) {
 	s := &side{host: newHost(ctx, address), sessions: map[int64]int64{}, times: map[int64]int64{}}
 	defer func() {
 		if err != nil {
-			s.host.lose(nil)
+			s.host.fail(nil)
 		}
 	}()
-	keeper := s.openKeeper()
-	if keeper.err != nil {
-		return nil, cmp.Or(s.host.lost(),
-			error(&ServerError{address, fmt.Errorf("no session: %w", keeper.err)}))
+	admin := s.openAdmin()
+	if admin.err != nil {
+		return nil, cmp.Or(s.host.err(),
+			error(&ServerError{address, fmt.Errorf("no session: %w", admin.err)}))
 	}
-	// The server gives every session another id, so this root is new. Roots on both sides are of
-	// the same length, and so must be all that they answer.
-	s.root = fmt.Sprintf("/differ-%016x", uint64(keeper.SessionID))
-	r := keeper.call(create(s.root))
+	// Session ids are unique, so the root is new. Roots have the same length on both sides, because
+	// lengths of replies are compared.
+	s.root = fmt.Sprintf("/differ-%016x", uint64(admin.SessionID))
+	r := admin.call(create(s.root))
 	if r.err != nil || r.Code != wire.OK {
-		return nil, cmp.Or(s.host.lost(),
-			error(&ServerError{address, fmt.Errorf("it does not create %s: %v", s.root, r)}))
+		return nil, cmp.Or(s.host.err(),
+			error(&ServerError{address, fmt.Errorf("cannot create %s: %v", s.root, r)}))
 	}
-	s.base = r.Zxid - 1
-	keeper.close()
+	s.baseZxid = r.Zxid - 1
+	admin.close()
 	return s, nil
 }
 
-// openKeeper opens a session for whoever sets up and cleans up.
-func (s *side) openKeeper() *session {
+// openAdmin opens a session for set-up and clean-up.
+func (s *side) openAdmin() *session {
 	return connect(s.host, newSession())
 }
 
@@ -67,30 +70,30 @@ func newSession() *wire.ConnectRequest {
 	}
 }
 
-// end closes all sessions that are left, so that none expires within a later run, and deletes all
-// nodes, even if the context has ended.
-func (s *side) end() {
+// cleanUp closes the remaining sessions, so that none expires during a later run, and deletes all
+// nodes. It runs even if the context has ended.
+func (s *side) cleanUp() {
 	h := s.host
-	defer h.lose(nil)
-	s.host = h.lasting()
+	defer h.fail(nil)
+	s.host = h.withoutCancel()
 	for i, c := range s.clients {
-		if c == nil || c.closed || h.lost() != nil {
+		if c == nil || c.closed || h.err() != nil {
 			continue
 		}
 		if c.close(); !c.closed && c.SessionID != 0 {
 			connect(s.host, s.request(i, true)).close()
 		}
 	}
-	if h.lost() != nil {
+	if h.err() != nil {
 		return
 	}
-	keeper := s.openKeeper()
-	keeper.call(authenticate("digest", keeperUser+":"+keeperPassword))
-	keeper.deleteAll(s.root)
-	keeper.close()
+	admin := s.openAdmin()
+	admin.call(authenticate("digest", adminUser+":"+adminPassword))
+	admin.deleteAll(s.root)
+	admin.close()
 }
 
-// request returns the first record of a client that resumes its session, or opens another.
+// request returns the first record of a client that resumes its session or opens a new one.
 func (s *side) request(client int, resume bool) *wire.ConnectRequest {
 	r := newSession()
 	r.LastZxidSeen = s.zxids[client]
@@ -100,8 +103,8 @@ func (s *side) request(client int, resume bool) *wire.ConnectRequest {
 	return r
 }
 
-// connect opens a connection for a client and returns what has come of it. A session that the
-// server refuses to resume has the id 0.
+// connect opens a connection for a client and returns its observation. A session that the server
+// refuses to resume has the id 0.
 func (s *side) connect(client int, resume bool) observation {
 	request := s.request(client, resume)
 	c := connect(s.host, request)
@@ -116,7 +119,7 @@ func (s *side) connect(client int, resume bool) observation {
 		s.sessions[c.SessionID] = int64(len(s.sessions) + 1)
 	}
 	response := c.ConnectResponse
-	response.SessionID = s.session(c.SessionID)
+	response.SessionID = s.sessionNumber(c.SessionID)
 	response.Password = nil
 	if resume && !bytes.Equal(c.Password, request.Password) {
 		response.Password = []byte("another")
@@ -124,13 +127,13 @@ func (s *side) connect(client int, resume bool) observation {
 	return observation{connected: &response, length: c.responseLength}
 }
 
-// send sends requests, in which paths and zxids are as observations show them.
+// send sends requests after translating their relative paths and zxids.
 func (s *side) send(client int, requests []*wire.Request) {
 	local := make([]*wire.Request, len(requests))
 	for i, r := range requests {
 		local[i] = rewriter{
 			path: s.absolute,
-			zxid: func(zxid int64) int64 { return zxid + s.base },
+			zxid: func(zxid int64) int64 { return zxid + s.baseZxid },
 		}.request(r)
 	}
 	s.clients[client].send(local...)
@@ -150,20 +153,20 @@ func (s *side) relative(path string) string {
 	return path
 }
 
-// zxid shows a transaction. The reply to an authentication has none, and neither have events up to
+// relativeZxid translates a zxid. The zxid is not positive in replies to auth and in events up to
 // release 3.8.
-func (s *side) zxid(zxid int64) int64 {
+func (s *side) relativeZxid(zxid int64) int64 {
 	switch {
 	case zxid <= 0:
 		return zxid
-	case zxid <= s.base:
-		return math.MinInt64 // before the epoch, and nothing that it may see
+	case zxid <= s.baseZxid:
+		return math.MinInt64 // before the round: must not be observed
 	}
-	return zxid - s.base
+	return zxid - s.baseZxid
 }
 
-// session shows a session: as 0 if it is none, and as -1 if no client of the run has opened it.
-func (s *side) session(id int64) int64 {
+// sessionNumber translates a session id: 0 for none, -1 for a session not opened in this run.
+func (s *side) sessionNumber(id int64) int64 {
 	if id == 0 {
 		return 0
 	}
@@ -173,7 +176,7 @@ func (s *side) session(id int64) int64 {
 	return -1
 }
 
-// receive reads what comes next to a client, which awaits the reply to a request of type op.
+// receive reads a client's next message, either an event or the reply to a request of type op.
 func (s *side) receive(client int, op wire.Op) observation {
 	c := s.clients[client]
 	event, r := c.receive(op)
@@ -181,18 +184,18 @@ func (s *side) receive(client int, op wire.Op) observation {
 	case r.err != nil:
 		return observation{end: outcome(r.err)}
 	case event != nil:
-		event.Path, event.Zxid = s.relative(event.Path), s.zxid(event.Zxid)
+		event.Path, event.Zxid = s.relative(event.Path), s.relativeZxid(event.Zxid)
 		return observation{event: event}
 	}
 	if r.Zxid > 0 {
 		s.zxids[client] = r.Zxid
 	}
-	s.show(&r.Reply)
+	s.normalize(&r.Reply)
 	return observation{reply: &r.Reply, length: r.length, op: op}
 }
 
-// collect reads the replies to requests of those types and the events before each. It ends early if
-// the connection does.
+// collect reads the replies to requests of the given types and the events before them. It stops
+// early if the connection ends.
 func (s *side) collect(client int, ops ...wire.Op) []observation {
 	observations := make([]observation, 0, len(ops))
 	for len(ops) > 0 {
@@ -208,13 +211,13 @@ func (s *side) collect(client int, ops ...wire.Op) []observation {
 	return observations
 }
 
-// show replaces all of a reply that depends on the server. Lists of names, of ACLs and of
-// identities come in the order of a Java HashSet, which means nothing, and are sorted.
-func (s *side) show(r *wire.Reply) {
-	r.Zxid = s.zxid(r.Zxid)
+// normalize translates the values of a reply that depend on the server. It sorts names, ACLs and
+// identities, whose order is that of a Java HashSet.
+func (s *side) normalize(r *wire.Reply) {
+	r.Zxid = s.relativeZxid(r.Zxid)
 	r.Path = s.relative(r.Path)
-	s.showStat(&r.Stat)
-	s.showPaths(r.Children)
+	s.normalizeStat(&r.Stat)
+	s.normalizePaths(r.Children)
 	slices.SortFunc(r.ACL, func(a, b wire.ACL) int {
 		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.ID, b.ID),
 			cmp.Compare(a.Perms, b.Perms))
@@ -225,27 +228,29 @@ func (s *side) show(r *wire.Reply) {
 	for i := range r.Results {
 		result := &r.Results[i]
 		result.Path = s.relative(result.Path)
-		s.showStat(&result.Stat)
-		s.showPaths(result.Children)
+		s.normalizeStat(&result.Stat)
+		s.normalizePaths(result.Children)
 	}
 }
 
-func (s *side) showPaths(paths []string) {
+func (s *side) normalizePaths(paths []string) {
 	for i, path := range paths {
 		paths[i] = s.relative(path)
 	}
 	slices.Sort(paths)
 }
 
-// showStat replaces times by whether they are what they have been: that of a transaction is the
-// same wherever it shows.
-func (s *side) showStat(stat *wire.Stat) {
+// normalizeStat translates a stat. A time becomes sameTime or otherTime, depending on whether it
+// equals the time seen before for the same transaction.
+func (s *side) normalizeStat(stat *wire.Stat) {
 	if *stat == (wire.Stat{}) {
 		return
 	}
-	stat.Czxid, stat.Mzxid, stat.Pzxid = s.zxid(stat.Czxid), s.zxid(stat.Mzxid), s.zxid(stat.Pzxid)
-	stat.EphemeralOwner = s.session(stat.EphemeralOwner)
-	stat.Ctime, stat.Mtime = s.time(stat.Czxid, stat.Ctime), s.time(stat.Mzxid, stat.Mtime)
+	stat.Czxid, stat.Mzxid, stat.Pzxid = s.relativeZxid(stat.Czxid), s.relativeZxid(stat.Mzxid),
+		s.relativeZxid(stat.Pzxid)
+	stat.EphemeralOwner = s.sessionNumber(stat.EphemeralOwner)
+	stat.Ctime, stat.Mtime = s.timeMatches(stat.Czxid, stat.Ctime),
+		s.timeMatches(stat.Mzxid, stat.Mtime)
 }
 
 const (
@@ -253,7 +258,7 @@ const (
 	otherTime = -1
 )
 
-func (s *side) time(zxid, time int64) int64 {
+func (s *side) timeMatches(zxid, time int64) int64 {
 	known, ok := s.times[zxid]
 	if !ok {
 		s.times[zxid] = time
@@ -264,8 +269,8 @@ func (s *side) time(zxid, time int64) int64 {
 	return sameTime
 }
 
-// drop ends a client's connection and waits for the server to do the same, so that what the server
-// does thereafter does not depend on which of two connections it notices first.
+// drop closes a client's connection and waits until the server does the same. Otherwise the
+// server's behaviour would depend on which of two connections it sees end first.
 func (s *side) drop(client int) observation {
 	c := s.clients[client]
 	if connection, ok := c.connection.(*net.TCPConn); ok && c.err == nil {
@@ -274,13 +279,13 @@ func (s *side) drop(client int) observation {
 	return awaitEnd(c)
 }
 
-// awaitEnd waits until the server ends a connection, on which nothing else may come.
+// awaitEnd waits until the server closes a connection. No more messages may arrive.
 func awaitEnd(c *session) observation {
 	c.frame()
 	o := observation{end: "more to read"}
 	if c.err != nil {
 		o.end = outcome(c.err)
 	}
-	c.hangUp()
+	c.closeConnection()
 	return o
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// startSimulation serves a simulated server with all that servers started by StartReal have, and
-// returns its address.
+// startSimulation starts a simulated server with the features enabled by StartReal and returns its
+// address.
 func startSimulation(t *testing.T, version simzk.Version) string {
 	t.Helper()
 	server, err := tcp.Start(tcp.Config{Cluster: simzk.Config{
@@ -27,7 +27,7 @@ func startSimulation(t *testing.T, version simzk.Version) string {
 	return server.Addresses()[0]
 }
 
-// What is true of real servers is true of the simulated ones.
+// TestFactsOfSimulation compares the facts of simulated servers with those on file.
 func TestFactsOfSimulation(t *testing.T) {
 	for release, version := range map[string]simzk.Version{"3.8.0": simzk.V38, "3.9.4": simzk.V39} {
 		address := startSimulation(t, version)
@@ -38,9 +38,9 @@ func TestFactsOfSimulation(t *testing.T) {
 	}
 }
 
-// The simulation does what a real server does. Longer runs are made by the command interlock
-// conform.
-func TestSimulationIsReal(t *testing.T) {
+// TestSimulationMatchesReal compares the simulation with a real server. The command interlock
+// conform makes longer runs.
+func TestSimulationMatchesReal(t *testing.T) {
 	o := options(startSimulation(t, simzk.V38), startReal(t))
 	difference, stats, err := conform.Differ(t.Context(), o)
 	if difference != nil || err != nil {
@@ -51,7 +51,7 @@ func TestSimulationIsReal(t *testing.T) {
 	}
 }
 
-// The releases differ, and a comparison of the two finds it.
+// TestReleasesDiffer checks that a comparison finds the differences between releases.
 func TestReleasesDiffer(t *testing.T) {
 	difference, _, err := conform.Differ(t.Context(), options(startSimulation(t, simzk.V38),
 		startSimulation(t, simzk.V39)))

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// BenchmarkRoundTrip writes and waits for the answer.
+// BenchmarkRoundTrip measures a write and its reply.
 func BenchmarkRoundTrip(b *testing.B) {
 	_, address := single(b, simzk.Config{})
 	c, _ := open(b, address, 40*time.Second)
@@ -23,7 +23,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkPipelined writes without waiting, and reads the answers beside.
+// BenchmarkPipelined measures writes sent without waiting for their replies.
 func BenchmarkPipelined(b *testing.B) {
 	_, address := single(b, simzk.Config{})
 	c, _ := open(b, address, 40*time.Second)

@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// patience is how long a test waits for what must happen. No test waits so long unless it fails.
-const patience = 30 * time.Second
+// testTimeout limits the time that a test waits for an event. Only failing tests wait that long.
+const testTimeout = 30 * time.Second
 
-// start starts an ensemble on free ports of the loopback interface.
+// start starts an ensemble on free loopback ports.
 func start(t testing.TB, servers int, config tcp.Config) *tcp.Server {
 	t.Helper()
 	addresses := make([]string, servers)
@@ -35,51 +35,51 @@ func start(t testing.TB, servers int, config tcp.Config) *tcp.Server {
 	return s
 }
 
-// single starts a server that is alone, and returns its address.
+// single starts a standalone server and returns its address.
 func single(t testing.TB, config simzk.Config) (*tcp.Server, string) {
 	t.Helper()
 	s := start(t, 1, tcp.Config{Cluster: config})
 	return s, s.Addresses()[0]
 }
 
-// A raw is a client that speaks the protocol by itself, frame by frame.
-type raw struct {
+// A rawClient speaks the protocol frame by frame.
+type rawClient struct {
 	t    testing.TB
 	conn net.Conn
 	xid  int32
 }
 
-// dial opens a connection on which nothing is sent yet.
-func dial(t testing.TB, address string) *raw {
+// dial opens a connection without a handshake.
+func dial(t testing.TB, address string) *rawClient {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(patience))
-	return &raw{t: t, conn: conn}
+	conn.SetDeadline(time.Now().Add(testTimeout))
+	return &rawClient{t: t, conn: conn}
 }
 
-// greeting is the frame of a handshake for a new session.
-func greeting(timeout time.Duration) []byte {
+// handshake returns the frame of a handshake for a new session.
+func handshake(timeout time.Duration) []byte {
 	frame, at := wire.BeginFrame(nil)
 	return wire.EndFrame(wire.AppendConnectRequest(frame, &wire.ConnectRequest{
 		TimeoutMillis: int32(timeout.Milliseconds()), Password: make([]byte, 16),
 	}), at)
 }
 
-// framed is the frame of a request.
+// framed returns the frame of a request.
 func framed(r *wire.Request) []byte {
 	frame, at := wire.BeginFrame(nil)
 	return wire.EndFrame(wire.AppendRequest(frame, r), at)
 }
 
-// open opens a connection with a session.
-func open(t testing.TB, address string, timeout time.Duration) (*raw, *wire.ConnectResponse) {
+// open opens a connection with a new session.
+func open(t testing.TB, address string, timeout time.Duration) (*rawClient, *wire.ConnectResponse) {
 	t.Helper()
 	c := dial(t, address)
-	c.write(greeting(timeout))
+	c.write(handshake(timeout))
 	response := new(wire.ConnectResponse)
 	if err := wire.DecodeConnectResponse(c.read(), response); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func open(t testing.TB, address string, timeout time.Duration) (*raw, *wire.Conn
 	return c, response
 }
 
-func (c *raw) write(bytes []byte) {
+func (c *rawClient) write(bytes []byte) {
 	c.t.Helper()
 	if _, err := c.conn.Write(bytes); err != nil {
 		c.t.Fatal(err)
@@ -98,7 +98,7 @@ func (c *raw) write(bytes []byte) {
 }
 
 // read returns the content of the next frame.
-func (c *raw) read() []byte {
+func (c *rawClient) read() []byte {
 	c.t.Helper()
 	frame, err := wire.ReadFrame(c.conn, nil, 1<<30)
 	if err != nil {
@@ -107,8 +107,8 @@ func (c *raw) read() []byte {
 	return frame
 }
 
-// send sends a request and returns its number.
-func (c *raw) send(r wire.Request) int32 {
+// send sends a request and returns its xid.
+func (c *rawClient) send(r wire.Request) int32 {
 	c.t.Helper()
 	c.xid++
 	r.Xid = c.xid
@@ -116,18 +116,18 @@ func (c *raw) send(r wire.Request) int32 {
 	return r.Xid
 }
 
-// call sends a request and returns the reply to it, which must be what comes next.
-func (c *raw) call(r wire.Request) *wire.Reply {
+// call sends a request and returns the reply, which must be the next frame.
+func (c *rawClient) call(r wire.Request) *wire.Reply {
 	c.t.Helper()
 	xid := c.send(r)
 	reply := c.reply(r.Op)
 	if reply.Xid != xid {
-		c.t.Fatalf("reply to %d, not to %d", reply.Xid, xid)
+		c.t.Fatalf("reply to request %d, want %d", reply.Xid, xid)
 	}
 	return reply
 }
 
-func (c *raw) reply(op wire.Op) *wire.Reply {
+func (c *rawClient) reply(op wire.Op) *wire.Reply {
 	c.t.Helper()
 	reply := new(wire.Reply)
 	if err := wire.DecodeReply(c.read(), op, reply); err != nil {
@@ -136,18 +136,18 @@ func (c *raw) reply(op wire.Op) *wire.Reply {
 	return reply
 }
 
-// awaitEnd returns what the server still sends before it ends the connection. Whether that is
-// orderly depends on what it has left unread.
-func (c *raw) awaitEnd() []byte {
+// awaitEnd returns the bytes that the server sends before it closes the connection. The close may
+// be a reset if the server has left bytes unread.
+func (c *rawClient) awaitEnd() []byte {
 	c.t.Helper()
 	rest, err := io.ReadAll(c.conn)
 	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
-		c.t.Fatal("the connection does not end")
+		c.t.Fatal("the connection is not closed")
 	}
 	return rest
 }
 
-// create returns a request for an open node.
+// create returns a request that creates a node with an open ACL.
 func create(path string, data []byte, flags int32) wire.Request {
 	return wire.Request{
 		Op: wire.OpCreate, Path: path, Data: data, Flags: flags,
@@ -155,19 +155,18 @@ func create(path string, data []byte, flags int32) wire.Request {
 	}
 }
 
-// word returns the answer to a four-letter word.
-func word(t testing.TB, address, name string) string {
+// fourLetterWord returns the response to a four-letter word.
+func fourLetterWord(t testing.TB, address, name string) string {
 	t.Helper()
 	c := dial(t, address)
 	c.write([]byte(name))
 	return string(c.awaitEnd())
 }
 
-// connect connects go-zookeeper/zk's own client and waits until it has a session.
+// connect connects a go-zookeeper/zk client and waits until it has a session.
 func connect(t testing.TB, timeout time.Duration, addresses ...string) (*zk.Conn, <-chan zk.Event) {
 	t.Helper()
-	// The client's own channel holds six events and drops the rest, which a test that is kept
-	// waiting would miss.
+	// The client's own channel holds six events and drops the rest, which a slow test would miss.
 	events := make(chan zk.Event, 1024)
 	conn, _, err := zk.Connect(addresses, timeout, zk.WithLogger(discard{}),
 		zk.WithEventCallback(func(e zk.Event) { events <- e }))
@@ -183,10 +182,10 @@ type discard struct{}
 
 func (discard) Printf(string, ...any) {}
 
-// await waits until the client is in a state.
+// await waits until the client is in the state.
 func await(t testing.TB, events <-chan zk.Event, state zk.State) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for {
 		select {
 		case e := <-events:
@@ -194,7 +193,7 @@ func await(t testing.TB, events <-chan zk.Event, state zk.State) {
 				return
 			}
 		case <-deadline:
-			t.Fatalf("the client is never in state %v", state)
+			t.Fatalf("the client does not reach state %v", state)
 		}
 	}
 }
@@ -205,7 +204,7 @@ func awaitEvent(t testing.TB, watch <-chan zk.Event) zk.Event {
 	select {
 	case e := <-watch:
 		return e
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the watch does not fire")
 	}
 	panic("unreachable")

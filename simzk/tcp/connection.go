@@ -15,66 +15,65 @@ import (
 )
 
 const (
-	// handshakeTime is how long a client may take until it has asked for a session, unless the
-	// configuration says otherwise (zookeeper.nio.sessionlessCnxnTimeout).
-	handshakeTime = 10 * time.Second
-	// drainTime is how long a client may take to read what was sent before its connection was
-	// closed.
-	drainTime = 5 * time.Second
+	// handshakeTimeout is the default of Config.Handshake (zookeeper.nio.sessionlessCnxnTimeout).
+	handshakeTimeout = 10 * time.Second
+	// drainTimeout is the time a client has to read the pending messages of a closed connection.
+	drainTimeout = 5 * time.Second
 )
 
-// A connection is a client's connection to a member. Its run goroutine reads, another writes.
+// A connection is a client's connection to a member. Its run goroutine reads; its write goroutine
+// writes.
 type connection struct {
 	member *member
 	conn   net.Conn
-	number uint64 // in the order in which connections were accepted
-	made   time.Time
+	number uint64 // in order of acceptance
+	opened time.Time
 	outbox *outbox
 
-	// The server's lock guards these.
+	// The server's lock guards the fields below.
 	link    *simzk.Link // nil until the client's first frame
-	ended   bool        // by the server; nothing more is read
+	closed  bool        // by the server; no more frames are read
 	metrics metrics
 }
 
 func newConnection(m *member, conn net.Conn, number uint64) *connection {
 	return &connection{
-		member: m, conn: conn, number: number, made: time.Now(), outbox: newOutbox(),
+		member: m, conn: conn, number: number, opened: time.Now(), outbox: newOutbox(),
 		metrics: newMetrics(),
 	}
 }
 
-// run reads what the client sends until one of both ends the connection.
+// run reads from the client until either side closes the connection.
 func (c *connection) run() {
-	defer c.leave()
-	c.conn.SetReadDeadline(c.made.Add(c.member.server.config.Handshake))
+	defer c.cleanUp()
+	c.conn.SetReadDeadline(c.opened.Add(c.member.server.config.Handshake))
 	reader := bufio.NewReader(c.conn)
 	head, err := reader.Peek(4)
 	if err != nil {
 		return
 	}
-	if c.answerWord(string(head), reader) {
+	if c.answerFourLetterWord(string(head), reader) {
 		return
 	}
-	if c.begin() {
-		c.converse(reader)
+	if c.openLink() {
+		c.readFrames(reader)
 	}
 }
 
-// begin makes the connection a client's, unless the member serves none.
-func (c *connection) begin() bool {
+// openLink connects the client to its member. It returns false if the member serves no clients.
+func (c *connection) openLink() bool {
 	s := c.member.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.ended || !c.member.serving() {
+	if c.closed || !c.member.serving() {
 		return false
 	}
 	c.link = s.cluster.Accept(c.member.index, c.host(), c)
-	s.running.Go(c.write)
+	s.goroutines.Go(c.write)
 	return true
 }
 
-// host returns the client's address as a server writes it, which is in full for IPv6
+// host returns the client's address as a Java server prints it: IPv6 unabbreviated
 // (java.net.Inet6Address).
 func (c *connection) host() string {
 	address, err := netip.ParseAddr(host(c.conn.RemoteAddr()))
@@ -88,7 +87,7 @@ func (c *connection) host() string {
 	return strings.Join(groups, ":")
 }
 
-// endpoint returns the client's address and port as a server writes them.
+// endpoint returns the client's address and port as a Java server prints them.
 func (c *connection) endpoint() string {
 	_, port, err := net.SplitHostPort(c.conn.RemoteAddr().String())
 	if err != nil {
@@ -106,39 +105,39 @@ func host(address net.Addr) string {
 	return parsed.Addr().Unmap().WithZone("").String()
 }
 
-// converse takes one frame after the other from the client.
-func (c *connection) converse(reader *bufio.Reader) {
+// readFrames reads and processes the client's frames.
+func (c *connection) readFrames(reader *bufio.Reader) {
 	var frame []byte
 	for {
 		var err error
 		if frame, err = wire.ReadFrame(reader, frame, wire.MaxFrame); err != nil {
 			return
 		}
-		patience, ok := c.receive(frame)
+		timeout, ok := c.receive(frame)
 		if !ok {
 			return
 		}
-		if cap(frame) > bufferKept {
+		if cap(frame) > bufferKeptBytes {
 			frame = nil
 		}
-		c.outbox.pause()
-		c.conn.SetReadDeadline(time.Now().Add(patience))
+		c.outbox.waitForRoom()
+		c.conn.SetReadDeadline(time.Now().Add(timeout))
 	}
 }
 
-// receive puts a frame before the server and lets it answer. It returns how long the client may be
-// silent now, and false if nothing more is to be read.
-func (c *connection) receive(frame []byte) (patience time.Duration, ok bool) {
+// receive processes a frame. It returns the timeout for the next one, or false if the connection is
+// closed.
+func (c *connection) receive(frame []byte) (timeout time.Duration, ok bool) {
 	arrived := time.Now()
 	s := c.member.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
 	s.flush()
-	if c.ended {
+	if c.closed {
 		return 0, false
 	}
-	c.asked(frame, arrived)
+	c.countRequest(frame, arrived)
 	if s.cluster.Receive(c.link, frame) != nil {
 		return 0, false
 	}
@@ -149,20 +148,20 @@ func (c *connection) receive(frame []byte) (patience time.Duration, ok bool) {
 		s.cluster.Serve(c.link)
 	}
 	s.flush()
-	return c.patience(), !c.ended
+	return c.readTimeout(), !c.closed
 }
 
-// patience returns how long the client may be silent. A session that nobody hears of ends earlier,
-// and its connection with it; what is left for this is a connection that has lost its session to
-// another one.
-func (c *connection) patience() time.Duration {
+// readTimeout returns the time within which the client must send the next frame. A silent client's
+// session expires earlier and closes its connection, so this timeout matters only for a connection
+// that has lost its session to another one.
+func (c *connection) readTimeout() time.Duration {
 	if c.metrics.timeout == 0 {
 		return c.member.server.config.Handshake
 	}
 	return c.metrics.timeout + 2*c.member.server.tick
 }
 
-// write writes what is sent to the client, and closes the connection at the end.
+// write writes the messages for the client and closes the connection at the end.
 func (c *connection) write() {
 	c.outbox.drain(c.conn)
 	c.conn.Close()
@@ -170,7 +169,7 @@ func (c *connection) write() {
 
 // Send implements [simzk.Socket]. The caller holds the lock.
 func (c *connection) Send(frame []byte) {
-	c.answered(frame)
+	c.countReply(frame)
 	if !c.outbox.put(frame) {
 		c.abort()
 	}
@@ -178,20 +177,20 @@ func (c *connection) Send(frame []byte) {
 
 // Close implements [simzk.Socket]. The caller holds the lock.
 func (c *connection) Close() {
-	c.ended = true
-	c.conn.SetWriteDeadline(time.Now().Add(drainTime))
-	c.outbox.end()
+	c.closed = true
+	c.conn.SetWriteDeadline(time.Now().Add(drainTimeout))
+	c.outbox.close()
 }
 
-// abort breaks the connection without waiting for anything. The caller holds the lock.
+// abort closes the connection without writing pending messages. The caller holds the lock.
 func (c *connection) abort() {
-	c.ended = true
-	c.outbox.end()
+	c.closed = true
+	c.outbox.close()
 	c.conn.Close()
 }
 
-// leave forgets the connection.
-func (c *connection) leave() {
+// cleanUp removes a connection that has ended.
+func (c *connection) cleanUp() {
 	s := c.member.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

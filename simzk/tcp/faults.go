@@ -7,11 +7,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Up starts a member's process, with the data that it had. It listens at the address or, if that is
-// empty, where it listened before.
+// Up starts a member with its previous data. It listens at the address, or at its previous address
+// if that is empty.
 func (s *Server) Up(server int, address string) error {
 	err := s.change(server, func(m *member) error {
-		if m.listener != nil { // The address may be its own.
+		if m.listener != nil { // Listening would fail first: the address may be its own.
 			return fmt.Errorf("server %d runs already", m.id())
 		}
 		if address == "" {
@@ -29,7 +29,7 @@ func (s *Server) Up(server int, address string) error {
 	return s.UpOn(server, listener)
 }
 
-// UpOn is [Server.Up] with a listener that is open. The server closes it.
+// UpOn is [Server.Up] with an open listener. The server closes it.
 func (s *Server) UpOn(server int, listener net.Listener) error {
 	err := s.change(server, func(m *member) error {
 		switch {
@@ -38,7 +38,7 @@ func (s *Server) UpOn(server int, listener net.Listener) error {
 		case m.listener != nil:
 			return fmt.Errorf("server %d runs already", m.id())
 		}
-		m.open(listener)
+		m.listen(listener)
 		s.cluster.StartServer(server)
 		return nil
 	})
@@ -48,17 +48,17 @@ func (s *Server) UpOn(server int, listener net.Listener) error {
 	return err
 }
 
-// Kill ends a member's process at once: its connections break, and nobody can connect to it until
-// [Server.Up]. A member that does not run stays so.
+// Kill stops a member abruptly: its connections break, and new ones are refused until [Server.Up].
+// It has no effect on a stopped member.
 func (s *Server) Kill(server int) error {
 	return s.change(server, func(m *member) error {
 		s.cluster.KillServer(server)
-		return m.shut()
+		return m.close()
 	})
 }
 
-// Wipe takes away the data of a member that does not run. All data is lost when no member has any,
-// or when a leader is elected of members that have none.
+// Wipe deletes the data of a stopped member. The ensemble's data are lost if no member has any, or
+// if members without data elect a leader.
 func (s *Server) Wipe(server int) error {
 	return s.change(server, func(m *member) error {
 		if m.listener != nil {
@@ -69,8 +69,8 @@ func (s *Server) Wipe(server int) error {
 	})
 }
 
-// Cut cuts a member off from the others. Without a majority it serves nobody; it closes connections
-// when it is spoken to.
+// Cut partitions a member from the others. Without a majority it serves no clients, and closes a
+// connection when the client sends something.
 func (s *Server) Cut(server int) error {
 	return s.change(server, func(*member) error {
 		s.cluster.CutServerOff(server)
@@ -78,7 +78,7 @@ func (s *Server) Cut(server int) error {
 	})
 }
 
-// Heal connects a member with the others again.
+// Heal reconnects a member with the others.
 func (s *Server) Heal(server int) error {
 	return s.change(server, func(*member) error {
 		s.cluster.HealServer(server)
@@ -86,34 +86,33 @@ func (s *Server) Heal(server int) error {
 	})
 }
 
-// Expire ends a session as if its client had been silent for too long, and reports whether there
-// was one of that id.
+// Expire expires a session as if its client had timed out. It reports whether the session existed.
 func (s *Server) Expire(session int64) bool {
 	var found bool
 	s.do(func() { found = s.cluster.Expire(session) })
 	return found
 }
 
-// Sessions tells of every session, by id.
+// Sessions returns all sessions, sorted by id.
 func (s *Server) Sessions() []simzk.SessionInfo {
 	var list []simzk.SessionInfo
 	s.do(func() { list = s.cluster.SessionList() })
 	return list
 }
 
-// change changes something about a member.
-func (s *Server) change(server int, how func(*member) error) (err error) {
+// change applies a function to a member.
+func (s *Server) change(server int, f func(*member) error) (err error) {
 	s.do(func() {
 		if server < 0 || server >= len(s.members) {
 			err = fmt.Errorf("there is no server %d of %d", server, len(s.members))
 			return
 		}
-		err = how(s.members[server])
+		err = f(s.members[server])
 	})
 	return err
 }
 
-// Index returns the index of the member with an id, and false if there is none.
+// Index returns the index of the member with the id, and false if there is none.
 func (s *Server) Index(id int) (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,38 +15,39 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A Fleet is ensembles made from the configuration files of their servers, which are launched one
-// by one, as the processes of real servers are. Servers belong together if their configurations
-// have a server.N line in common. An ensemble serves once a majority of its members runs.
+// A Fleet is a set of ensembles whose servers are launched one at a time from their configuration
+// files, like processes of real servers. Servers belong to the same ensemble if their
+// configurations share a server.N line. An ensemble serves clients once a majority of its members
+// runs.
 //
-// The data is the fleet's own, in memory. A mark in a server's data directory says which are the
-// server's: whoever starts it again with the same directory finds them again, and whoever empties
-// the directory has deleted them. The methods of a fleet may be called by any goroutine.
+// The fleet keeps the data in memory. A marker file in a server's data directory identifies it: a
+// server launched with the same directory finds its data again, and emptying the directory deletes
+// the data. The methods of a fleet are safe for concurrent use.
 type Fleet struct {
 	config Config
-	name   string // what tells the marks of this fleet from those of others
+	name   string // distinguishes the markers of this fleet from those of others
 
-	mu        sync.Mutex
-	closed    bool
-	ensembles []*ensemble
-	last      int // the number of the latest ensemble
+	mu           sync.Mutex
+	closed       bool
+	ensembles    []*ensemble
+	lastEnsemble int // number of the latest ensemble
 }
 
-// An ensemble is one of a fleet.
+// An ensemble is an ensemble of a fleet.
 type ensemble struct {
 	number      int
 	server      *Server
 	standalone  bool
-	names       map[string]bool // of members, by all that servers need to find each other
-	directories map[int]string  // the members' data directories, by index
+	memberNames map[string]bool // of the configured members
+	directories map[int]string  // data directories by member
 	processes   map[int]chan struct{}
 }
 
-// NewFleet returns a fleet without a server. Of the configuration it takes the release, the rule
-// for sequence numbers and what servers say of their version.
+// NewFleet returns an empty fleet. It uses the version, the sequence number rule and the version
+// string of the configuration.
 func NewFleet(config Config) *Fleet { return &Fleet{config: config, name: rand.Text()} }
 
-// A Process is a server of a fleet that runs.
+// A Process is a running server of a fleet.
 type Process struct {
 	fleet    *Fleet
 	ensemble *ensemble
@@ -54,11 +55,11 @@ type Process struct {
 	stopped  chan struct{}
 }
 
-// restartTime is how long a launch waits for an earlier process of the same server to be gone.
-const restartTime = 5 * time.Second
+// restartTimeout is the time a launch waits for an earlier process of the same server to stop.
+const restartTimeout = 5 * time.Second
 
-// Launch starts a server. Its clients come by the listener, which the fleet closes; nil stands for
-// one at the address of the configuration.
+// Launch starts a server. Its clients connect to the listener, which the fleet closes; nil selects
+// a listener at the configured address.
 func (f *Fleet) Launch(config *ServerConfig, listener net.Listener) (*Process, error) {
 	if listener == nil {
 		var err error
@@ -77,11 +78,11 @@ func (f *Fleet) launch(config *ServerConfig, listener net.Listener) (*Process, e
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e, index, known := f.find(config)
-	for over := time.After(restartTime); e.processes[index] != nil; {
-		if !f.await(e.processes[index], over) {
+	for timeout := time.After(restartTimeout); e.processes[index] != nil; {
+		if !f.await(e.processes[index], timeout) {
 			return nil, fmt.Errorf("server %d runs already", config.ID)
 		}
-		e, index, known = f.find(config) // Nothing need be as it was.
+		e, index, known = f.find(config) // Everything may have changed meanwhile.
 	}
 	if f.closed {
 		return nil, net.ErrClosed
@@ -96,37 +97,37 @@ func (f *Fleet) launch(config *ServerConfig, listener net.Listener) (*Process, e
 	}
 	p := &Process{fleet: f, ensemble: e, index: index, stopped: make(chan struct{})}
 	e.processes[index], e.directories[index] = p.stopped, config.DataDir
-	if err := f.mark(e, index); err != nil {
+	if err := f.writeMarker(e, index); err != nil {
 		p.stop()
 		return nil, err
 	}
 	return p, nil
 }
 
-// await waits until a process has stopped, and returns false if that takes too long. The caller
-// holds the lock, which others have meanwhile.
-func (f *Fleet) await(stopped <-chan struct{}, over <-chan time.Time) bool {
+// await waits until a process stops, and returns false on timeout. It releases the caller's lock
+// while it waits.
+func (f *Fleet) await(stopped <-chan struct{}, timeout <-chan time.Time) bool {
 	f.mu.Unlock()
 	defer f.mu.Lock()
 	select {
 	case <-stopped:
 		return true
-	case <-over:
+	case <-timeout:
 		return false
 	}
 }
 
-// Address returns where the server listens.
+// Address returns the address of the server's listener.
 func (p *Process) Address() string { return p.ensemble.server.Addresses()[p.index] }
 
-// Stop ends the server's process as SIGKILL would.
+// Stop kills the server's process, as SIGKILL does.
 func (p *Process) Stop() error {
 	p.fleet.mu.Lock()
 	defer p.fleet.mu.Unlock()
 	return p.stop()
 }
 
-// stop is Stop for who holds the lock.
+// stop implements Stop. The caller holds the fleet's lock.
 func (p *Process) stop() error {
 	err := p.ensemble.server.Kill(p.index)
 	delete(p.ensemble.processes, p.index)
@@ -134,14 +135,14 @@ func (p *Process) stop() error {
 	return err
 }
 
-// find returns the ensemble to which a server belongs, its index there, and whether its data are
-// known. The ensemble is a new one if there is none.
+// find returns the ensemble of a server, its index there, and whether its data exist. If there is
+// no such ensemble, find creates one.
 func (f *Fleet) find(config *ServerConfig) (e *ensemble, index int, known bool) {
-	f.forget()
+	f.dropStopped()
 	for _, e := range f.ensembles {
 		for index, directory := range e.directories {
 			if directory == config.DataDir && e.standalone == config.Standalone() &&
-				f.marked(e, index) {
+				f.hasData(e, index) {
 				return e, index, true
 			}
 		}
@@ -149,7 +150,7 @@ func (f *Fleet) find(config *ServerConfig) (e *ensemble, index int, known bool) 
 	if !config.Standalone() {
 		for _, e := range f.ensembles {
 			if slices.ContainsFunc(config.Members,
-				func(m simzk.Member) bool { return e.names[name(m)] }) {
+				func(m simzk.Member) bool { return e.memberNames[memberName(m)] }) {
 				return e, e.member(config), false
 			}
 		}
@@ -158,10 +159,12 @@ func (f *Fleet) find(config *ServerConfig) (e *ensemble, index int, known bool) 
 	return e, e.member(config), false
 }
 
-// name is that by which servers of an ensemble know each other.
-func name(m simzk.Member) string { return simzk.Member{ID: m.ID, Servers: m.Servers}.String() }
+// memberName returns the name by which servers of an ensemble identify a member.
+func memberName(m simzk.Member) string {
+	return simzk.Member{ID: m.ID, Servers: m.Servers}.String()
+}
 
-// member returns the index of the server, which joins the ensemble if it is none of its members.
+// member returns the index of the server. A server that is not a member joins the ensemble.
 func (e *ensemble) member(config *ServerConfig) int {
 	if e.standalone {
 		return 0
@@ -180,24 +183,24 @@ func (f *Fleet) newEnsemble(config *ServerConfig) *ensemble {
 	c.Cluster.Servers, c.Cluster.Members = 1, config.Members
 	c.Cluster.Reconfig, c.Cluster.LoneVoter = config.Reconfig, config.LoneVoter
 	c.Cluster.SuperDigest, c.Cluster.ExtendedTypes = config.SuperDigest, config.ExtendedTypes
-	f.last++
+	f.lastEnsemble++
 	e := &ensemble{
-		number: f.last, server: New(c), standalone: config.Standalone(),
-		names:       make(map[string]bool),
+		number: f.lastEnsemble, server: New(c), standalone: config.Standalone(),
+		memberNames: make(map[string]bool),
 		directories: make(map[int]string), processes: make(map[int]chan struct{}),
 	}
 	for _, m := range config.Members {
-		e.names[name(m)] = true
+		e.memberNames[memberName(m)] = true
 	}
 	f.ensembles = append(f.ensembles, e)
 	return e
 }
 
-// forget drops the ensembles none of whose servers runs or could be started again.
-func (f *Fleet) forget() {
+// dropStopped closes and removes the ensembles without a running server or a server with data.
+func (f *Fleet) dropStopped() {
 	f.ensembles = slices.DeleteFunc(f.ensembles, func(e *ensemble) bool {
 		for index := range e.directories {
-			if e.processes[index] != nil || f.marked(e, index) {
+			if e.processes[index] != nil || f.hasData(e, index) {
 				return false
 			}
 		}
@@ -206,32 +209,34 @@ func (f *Fleet) forget() {
 	})
 }
 
-// markPath is where a data directory says whose it is: among the server's data, so that it goes
-// with them.
-func markPath(directory string) string { return filepath.Join(directory, "version-2", "interlock") }
+// markerPath returns the path of the marker file, which lies among the server's data, so that it is
+// deleted with them.
+func markerPath(directory string) string {
+	return filepath.Join(directory, "version-2", "interlock")
+}
 
-func (f *Fleet) markOf(e *ensemble, index int) string {
+func (f *Fleet) marker(e *ensemble, index int) string {
 	return fmt.Sprintf("%s %d %d\n", f.name, e.number, index)
 }
 
-func (f *Fleet) mark(e *ensemble, index int) error {
-	path := markPath(e.directories[index])
+func (f *Fleet) writeMarker(e *ensemble, index int) error {
+	path := markerPath(e.directories[index])
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(f.markOf(e, index)), 0o666)
+	return os.WriteFile(path, []byte(f.marker(e, index)), 0o666)
 }
 
-// marked tells whether the data of a server are still there.
-func (f *Fleet) marked(e *ensemble, index int) bool {
-	content, err := readFile(markPath(e.directories[index]))
+// hasData reports whether the data of a server still exist.
+func (f *Fleet) hasData(e *ensemble, index int) bool {
+	content, err := readFile(markerPath(e.directories[index]))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return true // Nobody has deleted it, as far as one can tell.
+		return true // The marker may still exist.
 	}
-	return string(content) == f.markOf(e, index)
+	return string(content) == f.marker(e, index)
 }
 
-// Servers returns the ensembles, in the order in which they were made.
+// Servers returns the ensembles in order of creation.
 func (f *Fleet) Servers() []*Server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -242,7 +247,7 @@ func (f *Fleet) Servers() []*Server {
 	return servers
 }
 
-// Close ends all servers and forgets their data.
+// Close stops all servers and deletes their data.
 func (f *Fleet) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

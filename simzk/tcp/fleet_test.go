@@ -19,8 +19,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// superFlags make super:test the superuser, as those of a real server do.
-const superFlags = "-Dzookeeper.DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU= -Dzookeeper.extendedTypesEnabled=true"
+// superFlags are JVM flags that make super:test the superuser and enable TTL nodes.
+const superFlags = "-Dzookeeper.DigestAuthenticationProvider.superDigest=" +
+	"super:D/InIHSb7yEEbrWz8b9l71RjZJU= -Dzookeeper.extendedTypesEnabled=true"
 
 func newFleet(t *testing.T) *tcp.Fleet {
 	f := tcp.NewFleet(tcp.Config{Version: tcp.Version(simzk.V38, true)})
@@ -32,7 +33,7 @@ func newFleet(t *testing.T) *tcp.Fleet {
 	return f
 }
 
-// configure writes a server's configuration, with its data directory beside it, and reads it.
+// configure writes and reads a server's configuration, and creates its data directory.
 func configure(t *testing.T, directory string, id int, lines ...string) *tcp.ServerConfig {
 	t.Helper()
 	data := filepath.Join(directory, "data")
@@ -56,7 +57,7 @@ func configure(t *testing.T, directory string, id int, lines ...string) *tcp.Ser
 	return config
 }
 
-// freePorts returns ports that nobody listens at.
+// freePorts returns ports without a listener.
 func freePorts(t *testing.T, n int) []int {
 	t.Helper()
 	ports := make([]int, n)
@@ -71,7 +72,7 @@ func freePorts(t *testing.T, n int) []int {
 	return ports
 }
 
-// members returns the lines of n servers that are no others' of the same machine.
+// members returns the server.N lines of n servers with distinct addresses.
 func members(ports []int) []string {
 	lines := make([]string, len(ports))
 	for i, port := range ports {
@@ -90,8 +91,8 @@ func launch(t *testing.T, f *tcp.Fleet, config *tcp.ServerConfig) *tcp.Process {
 	return p
 }
 
-// TestLaunchAlone starts a server that is alone, several times, and deletes its data in between.
-func TestLaunchAlone(t *testing.T) {
+// TestLaunchStandalone restarts a standalone server with its data, and then without them.
+func TestLaunchStandalone(t *testing.T) {
 	f, directory := newFleet(t), t.TempDir()
 	config := configure(t, directory, 0, "clientPort=0")
 	p := launch(t, f, config)
@@ -105,7 +106,7 @@ func TestLaunchAlone(t *testing.T) {
 	p = launch(t, f, config)
 	a, _ = open(t, p.Address(), 10*time.Second)
 	if reply := a.call(create("/a", nil, wire.Persistent)); reply.Code != wire.NodeExists {
-		t.Errorf("the server has not kept its data: %v", reply.Code)
+		t.Errorf("the server has lost its data: %v", reply.Code)
 	}
 	other := launch(t, f, configure(t, t.TempDir(), 0, "clientPort=0"))
 	b, _ := open(t, other.Address(), 10*time.Second)
@@ -120,14 +121,15 @@ func TestLaunchAlone(t *testing.T) {
 	p = launch(t, f, config)
 	a, _ = open(t, p.Address(), 10*time.Second)
 	if reply := a.call(create("/a", nil, wire.Persistent)); reply.Code != wire.OK {
-		t.Errorf("the server has data that were deleted: %v", reply.Code)
+		t.Errorf("the server still has deleted data: %v", reply.Code)
 	}
 	if servers := f.Servers(); len(servers) != 2 {
-		t.Errorf("%d ensembles: what cannot be started again has not been forgotten", len(servers))
+		t.Errorf("%d ensembles, want 2: a deleted ensemble is still listed", len(servers))
 	}
 }
 
-// TestLaunchRunning starts a server twice. The second one waits for the first.
+// TestLaunchRunning launches a running server: the second launch waits until the first process
+// stops.
 func TestLaunchRunning(t *testing.T) {
 	f := newFleet(t)
 	config := configure(t, t.TempDir(), 0, "clientPort=0")
@@ -143,7 +145,7 @@ func TestLaunchRunning(t *testing.T) {
 	}
 }
 
-// launchEnsemble starts servers that form an ensemble.
+// launchEnsemble starts the servers of a new ensemble.
 func launchEnsemble(t *testing.T, f *tcp.Fleet, n int) (configs []*tcp.ServerConfig,
 	processes []*tcp.Process, addresses []string,
 ) {
@@ -158,8 +160,8 @@ func launchEnsemble(t *testing.T, f *tcp.Fleet, n int) (configs []*tcp.ServerCon
 	return configs, processes, addresses
 }
 
-// TestLaunchEnsemble starts three servers, which serve once two of them run, and kills and starts
-// them in turn.
+// TestLaunchEnsemble starts three servers, which serve clients once two of them run, and restarts
+// each in turn.
 func TestLaunchEnsemble(t *testing.T) {
 	f := newFleet(t)
 	lines := members(freePorts(t, 3))
@@ -169,9 +171,9 @@ func TestLaunchEnsemble(t *testing.T) {
 		configs[i] = configure(t, t.TempDir(), i+1, lines...)
 	}
 	processes[0] = launch(t, f, configs[0])
-	if answer := word(t, processes[0].Address(), "srvr"); !strings.HasPrefix(answer,
+	if answer := fourLetterWord(t, processes[0].Address(), "srvr"); !strings.HasPrefix(answer,
 		"This ZooKeeper instance is not") {
-		t.Errorf("one of three says %q", answer)
+		t.Errorf("one of three servers responds %q", answer)
 	}
 	processes[1] = launch(t, f, configs[1])
 	processes[2] = launch(t, f, configs[2])
@@ -197,7 +199,7 @@ func TestLaunchEnsemble(t *testing.T) {
 	}
 }
 
-// TestTwoEnsembles starts servers of two ensembles in turn.
+// TestTwoEnsembles starts the servers of two ensembles alternately.
 func TestTwoEnsembles(t *testing.T) {
 	f := newFleet(t)
 	ports := freePorts(t, 4)
@@ -214,8 +216,8 @@ func TestTwoEnsembles(t *testing.T) {
 	}
 }
 
-// TestLaunchWaits launches a server that still runs. Meanwhile its data are deleted, it is stopped,
-// and another one is launched, which makes the fleet forget it.
+// TestLaunchWaits launches a running server. Before the launch completes, its data are deleted, it
+// is stopped, and another server is launched, which makes the fleet drop its ensemble.
 func TestLaunchWaits(t *testing.T) {
 	for range 20 {
 		again, other := configure(t, t.TempDir(), 0, "clientPort=0", "standaloneEnabled=true"),
@@ -251,7 +253,7 @@ func TestLaunchWaits(t *testing.T) {
 	}
 }
 
-// TestLaunchAfterClose launches a server of a fleet that is closed.
+// TestLaunchAfterClose launches a server of a closed fleet.
 func TestLaunchAfterClose(t *testing.T) {
 	f := newFleet(t)
 	if err := f.Close(); err != nil {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// A fourLetterWord writes what a member answers to a four-letter fourLetterWord. The caller holds
-// the server's lock.
+// A fourLetterWord writes a member's response to a four-letter word. The caller holds the server's
+// lock.
 type fourLetterWord func(w *strings.Builder, m *member)
 
-// words are the four-letter words. All are answered, while a real server's configuration has to
-// name each (4lw.commands.whitelist). The answers have the form of a real server's.
+// fourLetterWords are the supported four-letter words. All are enabled, whereas a real server
+// requires 4lw.commands.whitelist. The responses have the format of a real server's.
 var fourLetterWords = map[string]fourLetterWord{
 	"ruok": imok,
 	"srvr": writeServer,
@@ -35,44 +35,44 @@ var fourLetterWords = map[string]fourLetterWord{
 	"hash": writeDigests,
 }
 
-// setTraceMask is the one word with an argument, of eight bytes.
+// setTraceMask is the only four-letter word with an argument, which has eight bytes.
 const setTraceMask = "stmk"
 
-// whileDown are the answers of a member that serves nobody to the words that it does not answer
-// with notServing.
-var whileDown = map[string]fourLetterWord{
+// fourLetterWordsNotServing are the responses of a member that serves no clients. It answers all
+// other words with notServing.
+var fourLetterWordsNotServing = map[string]fourLetterWord{
 	"ruok": imok,
 	"envi": writeEnvironment,
 	"gtmk": writeTraceMask,
 	"isro": func(w *strings.Builder, _ *member) { w.WriteString("null") },
 	"hash": func(w *strings.Builder, _ *member) {
-		w.WriteString(strings.TrimSuffix(notServing,
-			"\n"))
+		w.WriteString(strings.TrimSuffix(notServing, "\n"))
 	},
 }
 
-// notServing is what a member that serves nobody answers.
+// notServing is the response of a member that serves no clients.
 const notServing = "This ZooKeeper instance is not currently serving requests\n"
 
-// answerWord answers if the client's first four bytes are a word, and reports whether they were.
-func (c *connection) answerWord(name string, reader *bufio.Reader) bool {
+// answerFourLetterWord responds if the client's first four bytes are a four-letter word, and
+// reports whether they are.
+func (c *connection) answerFourLetterWord(name string, reader *bufio.Reader) bool {
 	if name != setTraceMask && fourLetterWords[name] == nil {
 		return false
 	}
 	text := c.member.server.answer(c.member, name)
 	if name == setTraceMask {
-		var argument [12]byte // the word itself first
+		var argument [12]byte // starts with the word
 		if _, err := io.ReadFull(reader, argument[:]); err != nil {
 			return true
 		}
 		text = fmt.Sprint(int64(binary.BigEndian.Uint64(argument[4:])))
 	}
-	c.conn.SetWriteDeadline(time.Now().Add(drainTime))
+	c.conn.SetWriteDeadline(time.Now().Add(drainTimeout))
 	io.WriteString(c.conn, text)
 	return true
 }
 
-// answer returns what a member answers to a word.
+// answer returns a member's response to a four-letter word.
 func (s *Server) answer(m *member, name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *Server) answer(m *member, name string) string {
 	switch answer := fourLetterWords[name]; {
 	case m.serving() && answer != nil:
 		answer(&text, m)
-	case whileDown[name] != nil:
-		whileDown[name](&text, m)
+	case fourLetterWordsNotServing[name] != nil:
+		fourLetterWordsNotServing[name](&text, m)
 	default:
 		text.WriteString(notServing)
 	}
@@ -96,12 +96,12 @@ func (s *Server) answer(m *member, name string) string {
 func imok(w *strings.Builder, _ *member)          { w.WriteString("imok") }
 func writeReadOnly(w *strings.Builder, _ *member) { w.WriteString("rw") }
 
-// what a real server traces
+// writeTraceMask writes the default trace mask of a real server.
 func writeTraceMask(w *strings.Builder, _ *member) { w.WriteString("306") }
 
 func writeDirectories(w *strings.Builder, _ *member) {
 	w.WriteString("datadir_size: 0\nlogdir_size: 0\n")
 }
 
-// writeDigests writes nothing: a real server tells the digest of every 128th transaction.
+// writeDigests writes nothing: a real server writes the digest of every 128th transaction.
 func writeDigests(*strings.Builder, *member) {}

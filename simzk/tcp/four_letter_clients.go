@@ -10,8 +10,8 @@ import (
 )
 
 func writeConnections(w *strings.Builder, m *member) {
-	for _, c := range m.sorted() {
-		c.writeBrief(w)
+	for _, c := range m.sortedConnections() {
+		c.writeSummary(w)
 		if t := &c.metrics; t.session != 0 {
 			c.writeSession(w)
 		}
@@ -20,9 +20,9 @@ func writeConnections(w *strings.Builder, m *member) {
 	w.WriteString("\n")
 }
 
-// writeBrief writes what is told of any connection. The number in brackets says whether the server
-// reads from it.
-func (c *connection) writeBrief(w *strings.Builder) {
+// writeSummary writes the fields of every connection. The number in brackets is 1 if the server
+// reads from the connection.
+func (c *connection) writeSummary(w *strings.Builder) {
 	reading := 0
 	if c.metrics.session != 0 {
 		reading = 1
@@ -31,8 +31,8 @@ func (c *connection) writeBrief(w *strings.Builder) {
 		c.metrics.sent)
 }
 
-// received returns how many messages have come in. A connection without a session has mostly sent a
-// word, which the tally does not count.
+// received returns the number of received messages. A connection without a session has usually sent
+// a four-letter word, which metrics do not count.
 func (c *connection) received() int {
 	if c.metrics.session == 0 {
 		return max(1, c.metrics.received)
@@ -42,18 +42,18 @@ func (c *connection) received() int {
 
 func (c *connection) writeSession(w *strings.Builder) {
 	t := &c.metrics
-	fmt.Fprintf(w, ",sid=%s,lop=%s,est=%d,to=%d", hex(t.session), t.operation, c.made.UnixMilli(),
+	fmt.Fprintf(w, ",sid=%s,lop=%s,est=%d,to=%d", hex(t.session), t.operation, c.opened.UnixMilli(),
 		t.timeout.Milliseconds())
 	if t.xid >= 0 {
 		fmt.Fprintf(w, ",lcxid=0x%x", t.xid)
 	}
-	var replied int64 // a clock of the server's own, as in a real one
-	if !t.replied.IsZero() {
-		replied = t.replied.Sub(c.member.server.started).Milliseconds()
+	var replied int64 // since the server's start, as in a real server
+	if !t.lastReplied.IsZero() {
+		replied = t.lastReplied.Sub(c.member.server.started).Milliseconds()
 	}
 	fmt.Fprintf(w, ",lzxid=%s,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", hex(t.zxid), replied,
 		t.latency.last,
-		t.latency.min, t.latency.whole(), t.latency.max)
+		t.latency.min, t.latency.truncatedAverage(), t.latency.max)
 }
 
 func resetConnections(w *strings.Builder, m *member) {
@@ -68,8 +68,8 @@ func resetStatistics(w *strings.Builder, m *member) {
 	w.WriteString("Server stats reset.\n")
 }
 
-// writeDump writes the sessions and the connections of the member. A follower knows of sessions
-// only how long they last.
+// writeDump writes the sessions and the member's connections. Of the sessions, a follower knows
+// only the timeouts.
 func writeDump(w *strings.Builder, m *member) {
 	sessions := m.server.cluster.SessionList()
 	w.WriteString("SessionTracker dump:\n")
@@ -79,7 +79,7 @@ func writeDump(w *strings.Builder, m *member) {
 			fmt.Fprintf(w, "%s\t%dms\n", hex(s.ID), s.Timeout.Milliseconds())
 		}
 	} else {
-		var queue expiries
+		var queue expiryQueue
 		for _, s := range sessions {
 			queue.add(m.server.started.Add(s.Expires), hex(s.ID))
 		}
@@ -88,22 +88,22 @@ func writeDump(w *strings.Builder, m *member) {
 	w.WriteString("ephemeral nodes dump:\n")
 	writeEphemerals(w, sessions)
 	w.WriteString("Connections dump:\n")
-	var queue expiries
-	for _, c := range m.sorted() {
+	var queue expiryQueue
+	for _, c := range m.sortedConnections() {
 		queue.add(c.expires(), fmt.Sprintf("ip: /%s sessionId: %s", c.endpoint(),
 			hex(c.metrics.session)))
 	}
 	queue.write(w, "Connections")
 }
 
-// expires returns when a server would drop the connection if it heard nothing more, rounded as a
-// real server does.
+// expires returns the time at which a server drops the connection if it receives nothing more,
+// rounded as in a real server.
 func (c *connection) expires() time.Time {
-	at := c.made.Add(handshakeTime)
+	at := c.opened.Add(handshakeTimeout)
 	if c.metrics.timeout != 0 {
-		at = c.metrics.heard.Add(c.metrics.timeout)
+		at = c.metrics.lastReceived.Add(c.metrics.timeout)
 	}
-	return at.Truncate(handshakeTime).Add(handshakeTime)
+	return at.Truncate(handshakeTimeout).Add(handshakeTimeout)
 }
 
 func writeEphemerals(w *strings.Builder, sessions []simzk.SessionInfo) {
@@ -118,33 +118,33 @@ func writeEphemerals(w *strings.Builder, sessions []simzk.SessionInfo) {
 	}
 }
 
-// expiries are things that end at a time, as a server's queue of them is shown.
-type expiries struct {
-	times  []time.Time
-	things map[time.Time][]string
-	count  int
+// An expiryQueue groups entries by expiry time, as servers print their expiry queues.
+type expiryQueue struct {
+	times   []time.Time
+	entries map[time.Time][]string
+	count   int
 }
 
-func (e *expiries) add(at time.Time, thing string) {
+func (e *expiryQueue) add(at time.Time, entry string) {
 	at = at.UTC().Round(0)
-	if e.things == nil {
-		e.things = make(map[time.Time][]string)
+	if e.entries == nil {
+		e.entries = make(map[time.Time][]string)
 	}
-	if e.things[at] == nil {
+	if e.entries[at] == nil {
 		e.times = append(e.times, at)
 	}
-	e.things[at] = append(e.things[at], thing)
+	e.entries[at] = append(e.entries[at], entry)
 	e.count++
 }
 
-func (e *expiries) write(w *strings.Builder, name string) {
+func (e *expiryQueue) write(w *strings.Builder, name string) {
 	fmt.Fprintf(w, "%s Sets (%d)/(%d):\n", name, len(e.times), e.count)
 	slices.SortFunc(e.times, time.Time.Compare)
 	for _, at := range e.times {
-		fmt.Fprintf(w, "%d expire at %s:\n", len(e.things[at]),
+		fmt.Fprintf(w, "%d expire at %s:\n", len(e.entries[at]),
 			at.Format("Mon Jan 02 15:04:05 MST 2006"))
-		for _, thing := range e.things[at] {
-			fmt.Fprintf(w, "\t%s\n", thing)
+		for _, entry := range e.entries[at] {
+			fmt.Fprintf(w, "\t%s\n", entry)
 		}
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// hex writes a number as ZooKeeper does.
+// hex formats a number as ZooKeeper does.
 func hex(n int64) string { return fmt.Sprintf("0x%x", uint64(n)) }
 
-// nodes returns how many nodes a server counts: the root twice, as it has two names.
+// nodes returns the node count that a server reports: it counts the root twice because of its
+// second name.
 func nodes(m *member) int { return m.server.cluster.Tree().Size() + 1 }
 
 func writeServer(w *strings.Builder, m *member) {
@@ -21,8 +22,8 @@ func writeServer(w *strings.Builder, m *member) {
 
 func writeServerAndClients(w *strings.Builder, m *member) {
 	fmt.Fprintf(w, "Zookeeper version: %s\nClients:\n", m.server.config.Version)
-	for _, c := range m.sorted() {
-		c.writeBrief(w)
+	for _, c := range m.sortedConnections() {
+		c.writeSummary(w)
 		w.WriteString(")\n")
 	}
 	w.WriteString("\n")
@@ -37,13 +38,12 @@ func writeState(w *strings.Builder, m *member) {
 		len(m.connections))
 	fmt.Fprintf(w, "Zxid: %s\nMode: %s\nNode count: %d\n", hex(cluster.Zxid()), m.state(), nodes(m))
 	if m.state() == Leader {
-		// Nothing is sent between the simulated servers.
+		// The simulated servers send no proposals.
 		w.WriteString("Proposal sizes last/min/max: -1/-1/-1\n")
 	}
 }
 
-// writeMonitor writes the values that the simulation has. A real server has some 500 more, of its
-// own machinery.
+// writeMonitor writes the metrics that the simulation has. A real server has some 500 more.
 func writeMonitor(w *strings.Builder, m *member) {
 	value := func(name string, value any) { fmt.Fprintf(w, "zk_%s\t%v\n", name, value) }
 	s, cluster := &m.statistics, m.server.cluster
@@ -75,7 +75,7 @@ func writeMonitor(w *strings.Builder, m *member) {
 	value("uptime", time.Since(m.started).Milliseconds())
 }
 
-// monitorEnsemble writes what only members of an ensemble tell.
+// monitorEnsemble writes the metrics that only members of an ensemble have.
 func (m *member) monitorEnsemble(value func(string, any)) {
 	switch m.state() {
 	case Leader:
@@ -97,11 +97,12 @@ func (m *member) monitorEnsemble(value func(string, any)) {
 	}
 }
 
-// writeConfiguration writes what a server was configured with. The data is in memory.
+// writeConfiguration writes the server's configuration. Its data are in memory.
 func writeConfiguration(w *strings.Builder, m *member) {
 	s := m.server
 	_, port, _ := strings.Cut(m.address[strings.LastIndex(m.address, "]")+1:], ":")
-	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=-1\ndataDir=(memory)\ndataDirSize=0\ndataLogDir=(memory)\ndataLogSize=0\n", port)
+	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=-1\ndataDir=(memory)\ndataDirSize=0\n"+
+		"dataLogDir=(memory)\ndataLogSize=0\n", port)
 	fmt.Fprintf(w, "tickTime=%d\nmaxClientCnxns=0\n", s.tick.Milliseconds())
 	low, high := s.config.Cluster.MinSessionTimeout, s.config.Cluster.MaxSessionTimeout
 	if low == 0 {
@@ -115,7 +116,7 @@ func writeConfiguration(w *strings.Builder, m *member) {
 	fmt.Fprintf(w, "clientPortListenBacklog=-1\nserverId=%d\n", m.serverID())
 }
 
-// serverID returns what a server says that it is numbered: one that is alone says 0.
+// serverID returns the id that the server reports: a standalone server reports 0.
 func (m *member) serverID() int {
 	if m.server.cluster.Standalone() {
 		return 0
@@ -123,7 +124,7 @@ func (m *member) serverID() int {
 	return m.id()
 }
 
-// writeEnvironment writes where the server runs. A real one names its Java machine here.
+// writeEnvironment writes the host's environment. A real server describes its JVM here.
 func writeEnvironment(w *strings.Builder, m *member) {
 	name, _ := os.Hostname()
 	directory, _ := os.Getwd()

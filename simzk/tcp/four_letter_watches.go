@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// watches returns the member's watches on data and existence, by path. A real server shows no
+// watches returns the member's data and existence watches, sorted by path. A real server reports no
 // others either.
 func (m *member) watches() []simzk.WatchInfo {
 	return slices.DeleteFunc(m.server.cluster.WatchList(),
@@ -41,8 +41,7 @@ func writeWatchesByPath(w *strings.Builder, m *member) {
 func writeWatchesByClient(w *strings.Builder, m *member) {
 	watches := m.watches()
 	slices.SortStableFunc(watches, func(a, b simzk.WatchInfo) int {
-		return cmp.Compare(a.Session,
-			b.Session)
+		return cmp.Compare(a.Session, b.Session)
 	})
 	for i, watch := range watches {
 		if i == 0 || watch.Session != watches[i-1].Session {

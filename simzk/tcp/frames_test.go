@@ -14,19 +14,19 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// alive fails the test if the server does not serve.
-func alive(t *testing.T, address string) {
+// checkAlive checks that the server serves a new client.
+func checkAlive(t *testing.T, address string) {
 	t.Helper()
 	c, _ := open(t, address, time.Second)
 	if reply := c.call(wire.Request{Op: wire.OpExists, Path: "/"}); reply.Code != wire.OK {
-		t.Fatalf("the server answers %v", reply.Code)
+		t.Fatalf("the server responds %v", reply.Code)
 	}
 	c.call(wire.Request{Op: wire.OpCloseSession})
 	c.awaitEnd()
 }
 
-// TestGarbage sends bytes that mean nothing, at the beginning and within a session. The server ends
-// those connections, and no others.
+// TestGarbage sends random bytes before and within a session. The server closes only those
+// connections.
 func TestGarbage(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	random := rand.New(rand.NewPCG(1, 2))
@@ -43,14 +43,14 @@ func TestGarbage(t *testing.T) {
 		c.conn.(*net.TCPConn).CloseWrite()
 		c.awaitEnd()
 	}
-	alive(t, address)
+	checkAlive(t, address)
 }
 
-// TestBytewise sends a handshake and a request byte by byte.
+// TestBytewise sends a handshake and a request one byte at a time.
 func TestBytewise(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	c := dial(t, address)
-	for _, b := range greeting(time.Second) {
+	for _, b := range handshake(time.Second) {
 		c.write([]byte{b})
 	}
 	c.read()
@@ -62,10 +62,10 @@ func TestBytewise(t *testing.T) {
 	}
 }
 
-// TestHalfFrames ends connections amid frames.
-func TestHalfFrames(t *testing.T) {
+// TestPartialFrames closes connections within frames.
+func TestPartialFrames(t *testing.T) {
 	_, address := single(t, simzk.Config{})
-	whole := append(greeting(time.Second),
+	whole := append(handshake(time.Second),
 		framed(&wire.Request{Xid: 1, Op: wire.OpExists, Path: "/"})...)
 	for length := range whole {
 		c := dial(t, address)
@@ -73,15 +73,14 @@ func TestHalfFrames(t *testing.T) {
 		c.conn.(*net.TCPConn).CloseWrite()
 		c.awaitEnd()
 	}
-	alive(t, address)
+	checkAlive(t, address)
 }
 
-// TestPipelined sends requests and the end of the session without waiting for answers, all of which
-// come.
+// TestPipelined sends requests and the end of the session without waiting. All are answered.
 func TestPipelined(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	c := dial(t, address)
-	stream := greeting(time.Second)
+	stream := handshake(time.Second)
 	const requests = 1000
 	for i := range requests {
 		r := create(fmt.Sprintf("/n%d", i), nil, wire.Ephemeral)
@@ -98,15 +97,15 @@ func TestPipelined(t *testing.T) {
 		}
 	}
 	if reply := c.reply(wire.OpCloseSession); reply.Xid != requests+1 || reply.Code != wire.OK {
-		t.Errorf("the session's end: %+v", reply)
+		t.Errorf("reply to closeSession: %+v", reply)
 	}
 	if rest := c.awaitEnd(); len(rest) > 0 {
-		t.Errorf("after the session's end comes %q", rest)
+		t.Errorf("received %q after the end of the session", rest)
 	}
 }
 
-// TestFrameLength sends a frame of the greatest length, which is served, and others whose lengths
-// end the connection.
+// TestFrameLength sends a frame of the maximum length, which is served, and invalid lengths, which
+// close the connection.
 func TestFrameLength(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	c, _ := open(t, address, time.Second)
@@ -119,36 +118,36 @@ func TestFrameLength(t *testing.T) {
 		Op:   wire.OpGetData,
 		Path: "/big",
 	}); len(reply.Data) != len(r.Data) {
-		t.Errorf("%d bytes, not %d", len(reply.Data), len(r.Data))
+		t.Errorf("%d bytes, want %d", len(reply.Data), len(r.Data))
 	}
 	for _, length := range []uint32{wire.MaxFrame + 1, 1 << 31, 0xffffffff, 0x7fffffff} {
-		for _, greeted := range []bool{false, true} {
+		for _, connected := range []bool{false, true} {
 			c := dial(t, address)
-			if greeted {
+			if connected {
 				c, _ = open(t, address, time.Second)
 			}
 			c.write(binary.BigEndian.AppendUint32(nil, length))
 			if rest := c.awaitEnd(); len(rest) > 0 {
-				t.Errorf("length %#x is answered: %q", length, rest)
+				t.Errorf("length %#x is answered with %q", length, rest)
 			}
 		}
 	}
-	alive(t, address)
+	checkAlive(t, address)
 }
 
-// TestWordInSession sends a four-letter word where it is the length of a frame, and too great a
-// one.
-func TestWordInSession(t *testing.T) {
+// TestFourLetterWordInSession sends a four-letter word within a session, where it is an invalid
+// frame length.
+func TestFourLetterWordInSession(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	c, _ := open(t, address, time.Second)
 	c.write([]byte("ruok"))
 	if rest := c.awaitEnd(); len(rest) > 0 {
-		t.Errorf("answer %q", rest)
+		t.Errorf("response %q", rest)
 	}
 }
 
-// TestSlowReader asks for much and reads nothing, while another client is served. What was asked
-// for comes in the end.
+// TestSlowReader requests much data without reading it while other clients are served, and then
+// reads all of it.
 func TestSlowReader(t *testing.T) {
 	const size, reads = 1_000_000, 60
 	_, address := single(t, simzk.Config{})
@@ -161,7 +160,7 @@ func TestSlowReader(t *testing.T) {
 		slow.send(wire.Request{Op: wire.OpGetData, Path: "/big"})
 	}
 	for range 100 {
-		alive(t, address)
+		checkAlive(t, address)
 	}
 	for range reads {
 		if reply := slow.reply(wire.OpGetData); len(reply.Data) != size {
@@ -170,15 +169,15 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestDeafWatcher sets a watch that stays and reads nothing of what it tells. The server drops the
-// connection before the messages take all of its memory, and nobody else waits.
-func TestDeafWatcher(t *testing.T) {
+// TestWatcherNotReading sets a persistent watch and never reads its events. The server drops the
+// connection before the events exhaust memory, and serves other clients meanwhile.
+func TestWatcherNotReading(t *testing.T) {
 	s, address := single(t, simzk.Config{})
-	deaf, session := open(t, address, 40*time.Second)
-	busy, _ := open(t, address, 40*time.Second)
+	watcher, session := open(t, address, 40*time.Second)
+	writer, _ := open(t, address, 40*time.Second)
 	path := "/" + string(bytes.Repeat([]byte("x"), 500_000))
-	busy.call(create(path, nil, wire.Persistent))
-	if reply := deaf.call(wire.Request{
+	writer.call(create(path, nil, wire.Persistent))
+	if reply := watcher.call(wire.Request{
 		Op: wire.OpAddWatch, Path: path,
 		Mode: wire.PersistentWatch,
 	}); reply.Code != wire.OK {
@@ -196,18 +195,18 @@ func TestDeafWatcher(t *testing.T) {
 		if dropped() {
 			return
 		}
-		if reply := busy.call(wire.Request{
+		if reply := writer.call(wire.Request{
 			Op: wire.OpSetData, Path: path,
 			Version: -1,
 		}); reply.Code != wire.OK {
 			t.Fatal(reply.Code)
 		}
 	}
-	t.Error("the connection is never dropped")
+	t.Error("the connection is not dropped")
 }
 
-// TestManyConnections opens ten thousand connections and drops them, some without a word, some amid
-// the handshake, some with a session. The server forgets them all.
+// TestManyConnections opens and closes ten thousand connections: unused, with a partial handshake,
+// with a session, and with a four-letter word. The server must forget all of them.
 func TestManyConnections(t *testing.T) {
 	const connections, workers = 10_000, 100
 	s, address := single(t, simzk.Config{})
@@ -220,19 +219,19 @@ func TestManyConnections(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				c := &raw{t: t, conn: conn}
-				conn.SetDeadline(time.Now().Add(patience))
+				c := &rawClient{t: t, conn: conn}
+				conn.SetDeadline(time.Now().Add(testTimeout))
 				switch (w + i) % 4 {
 				case 1:
-					conn.Write(greeting(time.Second)[:20])
+					conn.Write(handshake(time.Second)[:20])
 				case 2:
-					// It must not expire before it is counted.
-					conn.Write(greeting(40 * time.Second))
+					// The session must not expire before the final count.
+					conn.Write(handshake(40 * time.Second))
 				case 3:
 					conn.Write([]byte("srvr"))
 				}
 				conn.(*net.TCPConn).CloseWrite()
-				c.awaitEnd() // The server ends a connection when it has forgotten it.
+				c.awaitEnd() // The server closes a connection after removing it.
 				conn.Close()
 			}
 		})
@@ -242,5 +241,5 @@ func TestManyConnections(t *testing.T) {
 		status.Sessions != connections/4 {
 		t.Errorf("status %+v", status)
 	}
-	alive(t, address)
+	checkAlive(t, address)
 }

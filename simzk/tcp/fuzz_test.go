@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A pipeListener accepts connections in memory.
+// A pipeListener accepts in-memory connections.
 type pipeListener struct {
 	connections chan net.Conn
 	closed      chan struct{}
@@ -42,15 +42,15 @@ func (l *pipeListener) Addr() net.Addr {
 	}
 }
 
-// dial connects to whoever accepts.
+// dial connects to the listener.
 func (l *pipeListener) dial() net.Conn {
 	client, server := net.Pipe()
 	l.connections <- pipeEnd{server}
 	return pipeEnd{client}
 }
 
-// A pipeEnd is an end of a pipe that leaves no timer behind. Thousands of tests in a second would
-// leave so many that nothing else ran once they are due.
+// A pipeEnd is an end of a pipe that stops its timers when closed. Thousands of tests per second
+// would otherwise leave enough pending timers to starve everything else when they fire.
 type pipeEnd struct{ net.Conn }
 
 // Close implements net.Conn.
@@ -59,39 +59,39 @@ func (e pipeEnd) Close() error {
 	return e.Conn.Close()
 }
 
-// fuzzPatience is how long a test waits for what must happen. Go's fuzzer gives up after ten
-// seconds, and does not say on what.
-const fuzzPatience = 8 * time.Second
+// fuzzTimeout limits the time that a test waits for an event. It is shorter than the fuzzer's own
+// limit of ten seconds, which does not report the cause.
+const fuzzTimeout = 8 * time.Second
 
-// FuzzConnection sends arbitrary bytes over a connection, in two pieces, while its client reads all
-// that it gets. The server must not fail, must end the connection when the client does, and must
-// then still serve others.
+// FuzzConnection sends arbitrary bytes over a connection in two pieces while the client reads all
+// responses. The server must not fail, must close the connection when the client does, and must
+// still serve other clients.
 func FuzzConnection(f *testing.F) {
-	for _, word := range []string{
+	for _, fourLetterWord := range []string{
 		"", "ruok", "srvr", "mntr", "stmk12345678", "stmk", "dump", "zzzz",
 		"\x80\x00\x00\x00", "\x00\x00\x00\x00",
 	} {
-		f.Add([]byte(word), uint(2))
+		f.Add([]byte(fourLetterWord), uint(2))
 	}
-	session := greeting(4 * time.Second)
+	session := handshake(4 * time.Second)
 	xid := int32(0)
 	for _, r := range seeds() {
 		xid++
 		r.Xid = xid
-		f.Add(append(greeting(4*time.Second), framed(&r)...), uint(60))
+		f.Add(append(handshake(4*time.Second), framed(&r)...), uint(60))
 		session = append(session, framed(&r)...)
 	}
 	f.Add(session, uint(100))
-	f.Fuzz(func(t *testing.T, stream []byte, cut uint) {
+	f.Fuzz(func(t *testing.T, stream []byte, split uint) {
 		listener := newPipeListener()
 		server := tcp.Serve(tcp.Config{Cluster: simzk.Config{
 			ExtendedTypes: true, Reconfig: true,
 			SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
 		}}, listener)
-		converse(t, listener.dial(), true, stream, int(cut%(uint(len(stream))+1)))
-		if answer := string(converse(t, listener.dial(), false, []byte("ruok"),
+		exchange(t, listener.dial(), true, stream, int(split%(uint(len(stream))+1)))
+		if answer := string(exchange(t, listener.dial(), false, []byte("ruok"),
 			0)); answer != "imok" {
-			t.Errorf("the server answers %q", answer)
+			t.Errorf("the server responds %q", answer)
 		}
 		finished := make(chan error)
 		go func() { finished <- server.Close() }()
@@ -100,25 +100,25 @@ func FuzzConnection(f *testing.F) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(fuzzPatience):
-			t.Fatal("the server does not end")
+		case <-time.After(fuzzTimeout):
+			t.Fatal("the server does not close")
 		}
 	})
 }
 
-// converse writes the bytes in two pieces, and ends the connection once the server has taken them
-// or waits until the server does. It returns what the server has sent.
-func converse(t *testing.T, conn net.Conn, hangUp bool, stream []byte, cut int) []byte {
-	conn.SetDeadline(time.Now().Add(fuzzPatience))
+// exchange writes the bytes in two pieces and returns the server's response. With hangUp the client
+// closes the connection after the server has read them; otherwise the server must.
+func exchange(t *testing.T, conn net.Conn, hangUp bool, stream []byte, split int) []byte {
+	conn.SetDeadline(time.Now().Add(fuzzTimeout))
 	received := make(chan []byte)
 	go func() {
 		answer, _ := io.ReadAll(conn)
 		received <- answer
 	}()
-	for _, piece := range [][]byte{stream[:cut], stream[cut:]} {
+	for _, piece := range [][]byte{stream[:split], stream[split:]} {
 		if _, err := conn.Write(piece); err != nil {
 			if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
-				t.Fatal("the server neither reads nor ends the connection")
+				t.Fatal("the server neither reads nor closes the connection")
 			}
 			break
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// TestIPv6 shows the address of a client as Java writes it.
+// TestIPv6 checks that the server prints IPv6 addresses as Java does.
 func TestIPv6(t *testing.T) {
 	server, err := tcp.Start(tcp.Config{}, "[::1]:0")
 	if err != nil {
-		t.Skip("this machine has no IPv6: ", err)
+		t.Skip("IPv6 is not available: ", err)
 	}
 	defer server.Close()
 	address := server.Addresses()[0]

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A member is one server of the ensemble, as its clients see it. The server's lock guards it.
+// A member is one server of the ensemble. The lock of its Server guards it.
 type member struct {
 	server      *Server
 	index       int
-	address     string       // where it listens or has last listened
-	listener    net.Listener // nil while the member's process does not run
+	address     string       // current or last address
+	listener    net.Listener // nil while the member is down
 	connections map[*connection]struct{}
 	statistics  statistics
 	started     time.Time
@@ -26,16 +26,16 @@ func newMember(s *Server, index int) *member {
 // id returns the member's number in the configuration of the ensemble.
 func (m *member) id() int { return m.server.cluster.ServerID(m.index) }
 
-// open begins to accept connections. The caller holds the lock.
-func (m *member) open(listener net.Listener) {
+// listen starts to accept connections. The caller holds the lock.
+func (m *member) listen(listener net.Listener) {
 	m.listener, m.address = listener, listener.Addr().String()
 	m.started, m.statistics = time.Now(), statistics{}
-	m.server.running.Go(func() { m.accept(listener) })
+	m.server.goroutines.Go(func() { m.accept(listener) })
 }
 
-// shut ends the member's process: it does not listen any more, and its connections break. The
-// caller holds the lock.
-func (m *member) shut() error {
+// close stops the member: it closes the listener and aborts all connections. The caller holds the
+// lock.
+func (m *member) close() error {
 	if m.listener == nil {
 		return nil
 	}
@@ -48,19 +48,19 @@ func (m *member) shut() error {
 	return err
 }
 
-// How long accept waits after an error, which is most often that there are too many open files.
+// The backoff of accept after an error, which is usually too many open files.
 const (
-	acceptPauseMin = 5 * time.Millisecond
-	acceptPauseMax = time.Second
+	acceptBackoffMin = 5 * time.Millisecond
+	acceptBackoffMax = time.Second
 )
 
 func (m *member) accept(listener net.Listener) {
-	pause := acceptPauseMin
+	backoff := acceptBackoffMin
 	for {
 		conn, err := listener.Accept()
 		switch {
 		case err == nil:
-			pause = acceptPauseMin
+			backoff = acceptBackoffMin
 			m.serve(conn)
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -68,9 +68,9 @@ func (m *member) accept(listener net.Listener) {
 			select {
 			case <-m.server.stop:
 				return
-			case <-time.After(pause):
+			case <-time.After(backoff):
 			}
-			pause = min(2*pause, acceptPauseMax)
+			backoff = min(2*backoff, acceptBackoffMax)
 		}
 	}
 }
@@ -84,15 +84,15 @@ func (m *member) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	s.last++
-	c := newConnection(m, conn, s.last)
+	s.lastConnection++
+	c := newConnection(m, conn, s.lastConnection)
 	m.connections[c] = struct{}{}
-	s.running.Go(c.run)
+	s.goroutines.Go(c.run)
 }
 
-// sorted returns the member's connections in the order in which they were made. The caller holds
-// the lock.
-func (m *member) sorted() []*connection {
+// sortedConnections returns the member's connections in order of acceptance. The caller holds the
+// lock.
+func (m *member) sortedConnections() []*connection {
 	list := make([]*connection, 0, len(m.connections))
 	for c := range m.connections {
 		list = append(list, c)
@@ -101,5 +101,5 @@ func (m *member) sorted() []*connection {
 	return list
 }
 
-// serving tells whether the member answers clients. The caller holds the lock.
+// serving reports whether the member serves clients. The caller holds the lock.
 func (m *member) serving() bool { return m.listener != nil && m.server.cluster.Serving(m.index) }

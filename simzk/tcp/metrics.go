@@ -7,94 +7,96 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A metrics is what the words cons and stat tell of a connection. It is read off the frames.
+// metrics are the statistics of a connection that cons and stat report. They are derived from the
+// frames.
 type metrics struct {
 	received, sent int
-	greeted        bool // the handshake has been answered
+	connected      bool // whether the handshake was answered
 	session        int64
 	timeout        time.Duration // of the session; 0 before the handshake
-	heard          time.Time     // when the latest frame arrived
+	lastReceived   time.Time     // time of the latest frame from the client
 
-	operation string // the name of the latest request that was answered
-	xid       int32  // of the latest request but pings and the like; -1 of none
-	zxid      int64  // in the latest reply; -1 of none
-	replied   time.Time
-	latency   latency
+	operation   string // name of the latest answered request
+	xid         int32  // of the latest request with a positive xid; -1 if none
+	zxid        int64  // of the latest reply; -1 if none
+	lastReplied time.Time
+	latency     latency
 
-	// The request that is being served.
-	asked   wire.Op
+	// The request being served.
+	op      wire.Op
 	arrived time.Time
 }
 
-// noOperation is the name of the latest request where there is none.
+// noOperation is the operation name before the first request.
 const noOperation = "NA"
 
 func newMetrics() metrics {
 	return metrics{operation: noOperation, xid: -1, zxid: -1}
 }
 
-// reset forgets what was counted, for the word crst.
-func (t *metrics) reset() {
+// reset resets the counters, for the four-letter word crst.
+func (m *metrics) reset() {
 	fresh := newMetrics()
-	fresh.greeted, fresh.session, fresh.timeout, fresh.heard = t.greeted, t.session, t.timeout,
-		t.heard
-	fresh.asked, fresh.arrived = t.asked, t.arrived
-	*t = fresh
+	fresh.connected, fresh.session, fresh.timeout, fresh.lastReceived = m.connected, m.session,
+		m.timeout,
+		m.lastReceived
+	fresh.op, fresh.arrived = m.op, m.arrived
+	*m = fresh
 }
 
-// asked counts a frame of the client. The caller holds the lock.
-func (c *connection) asked(frame []byte, arrived time.Time) {
-	t := &c.metrics
-	t.received++
-	t.heard, t.arrived, t.asked = arrived, arrived, wire.OpCreateSession
-	if t.greeted && len(frame) >= 8 {
-		t.asked = wire.Op(binary.BigEndian.Uint32(frame[4:]))
+// countRequest counts a frame from the client. The caller holds the lock.
+func (c *connection) countRequest(frame []byte, arrived time.Time) {
+	m := &c.metrics
+	m.received++
+	m.lastReceived, m.arrived, m.op = arrived, arrived, wire.OpCreateSession
+	if m.connected && len(frame) >= 8 {
+		m.op = wire.Op(binary.BigEndian.Uint32(frame[4:]))
 	}
 	c.member.statistics.received++
 	c.member.statistics.bytes += int64(len(frame)) + 4
 }
 
-// The places in the frame of a reply, its length included.
+// Offsets in the frame of a reply, including its length field.
 const (
-	xidAt   = 4
-	zxidAt  = 8
-	replyAt = 16 // where a reply's header ends but for its code
+	xidAt  = 4
+	zxidAt = 8
+	codeAt = 16 // the code is the last field of the header
 )
 
-// answered counts a frame to the client, a reply to the request that is being served or an event.
-// The caller holds the lock.
-func (c *connection) answered(frame []byte) {
-	t := &c.metrics
-	t.sent++
+// countReply counts a frame to the client: the reply to the request being served, or an event. The
+// caller holds the lock.
+func (c *connection) countReply(frame []byte) {
+	m := &c.metrics
+	m.sent++
 	c.member.statistics.sent++
 	switch {
-	case !t.greeted:
-		t.greet(frame)
-	case len(frame) < replyAt || int32(binary.BigEndian.Uint32(frame[xidAt:])) == wire.XidEvent:
+	case !m.connected:
+		m.recordSession(frame)
+	case len(frame) < codeAt || int32(binary.BigEndian.Uint32(frame[xidAt:])) == wire.XidEvent:
 		return
 	default:
-		t.zxid = int64(binary.BigEndian.Uint64(frame[zxidAt:]))
+		m.zxid = int64(binary.BigEndian.Uint64(frame[zxidAt:]))
 		if xid := int32(binary.BigEndian.Uint32(frame[xidAt:])); xid >= 0 {
-			t.xid = xid
+			m.xid = xid
 		}
 	}
-	t.operation, t.replied = operationName(t.asked), time.Now()
-	elapsed := t.replied.Sub(t.arrived)
-	t.latency.add(elapsed)
+	m.operation, m.lastReplied = operationName(m.op), time.Now()
+	elapsed := m.lastReplied.Sub(m.arrived)
+	m.latency.add(elapsed)
 	c.member.statistics.latency.add(elapsed)
 }
 
-// greet takes the session from the answer to the handshake.
-func (t *metrics) greet(frame []byte) {
-	t.greeted = true
+// recordSession records the session from the response to the handshake.
+func (m *metrics) recordSession(frame []byte) {
+	m.connected = true
 	var response wire.ConnectResponse
 	if wire.DecodeConnectResponse(frame[4:], &response) == nil {
-		t.session = response.SessionID
-		t.timeout = time.Duration(response.TimeoutMillis) * time.Millisecond
+		m.session = response.SessionID
+		m.timeout = time.Duration(response.TimeoutMillis) * time.Millisecond
 	}
 }
 
-// operationName is what ZooKeeper calls a type of request in the answer to the word cons
+// operationName returns ZooKeeper's name of a type of request in the output of cons
 // (FinalRequestProcessor).
 func operationName(op wire.Op) string {
 	switch op {

@@ -5,25 +5,26 @@ import (
 	"sync"
 )
 
-// The bounds of what waits for a client to read it.
+// Limits of the messages pending for a client.
 const (
-	// pauseAt is how many bytes may wait before no more requests are taken from the client.
-	pauseAt = 1 << 20
-	// outboxMax is how many bytes may wait before the connection is dropped, which only watch
-	// events can bring about. A message that finds fewer waiting may be of any length.
-	outboxMax = 16 << 20
-	// bufferKept is the length up to which a buffer is kept for later.
-	bufferKept = 64 << 10
+	// pauseBytes is the number of pending bytes above which no more requests are read from the
+	// client.
+	pauseBytes = 1 << 20
+	// outboxMaxBytes is the number of pending bytes above which the connection is dropped. Only
+	// watch events can exceed it. A message of any length is accepted while fewer bytes are
+	// pending.
+	outboxMaxBytes = 16 << 20
+	// bufferKeptBytes is the largest buffer that is reused.
+	bufferKeptBytes = 64 << 10
 )
 
-// An outbox holds what is to be written to a connection, so that nobody waits for a slow client but
-// the client's own goroutines.
+// An outbox queues messages for a connection, so that a slow client blocks only its own goroutines.
 type outbox struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	pending []byte
-	writing int  // bytes that have been taken and are not yet written
-	ended   bool // nothing more comes in
+	writing int  // bytes taken but not yet written
+	closed  bool // no more messages are accepted
 }
 
 func newOutbox() *outbox {
@@ -32,38 +33,39 @@ func newOutbox() *outbox {
 	return o
 }
 
-// put appends a message and reports whether there was room.
+// put appends a message. It returns false if too many bytes are pending. A closed outbox drops the
+// message and returns true.
 func (o *outbox) put(message []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.pending)+o.writing > outboxMax {
+	if len(o.pending)+o.writing > outboxMaxBytes {
 		return false
 	}
-	if !o.ended {
+	if !o.closed {
 		o.pending = append(o.pending, message...)
 		o.changed.Broadcast()
 	}
 	return true
 }
 
-// end lets nothing more in. What is in still leaves.
-func (o *outbox) end() {
+// close stops accepting messages. Pending messages are still written.
+func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ended = true
+	o.closed = true
 	o.changed.Broadcast()
 }
 
-// pause waits while so much waits that the client had better read it before it asks for more.
-func (o *outbox) pause() {
+// waitForRoom blocks while more than pauseBytes are pending.
+func (o *outbox) waitForRoom() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.pending)+o.writing > pauseAt && !o.ended {
+	for len(o.pending)+o.writing > pauseBytes && !o.closed {
 		o.changed.Wait()
 	}
 }
 
-// drain writes what comes in until nothing more does, or until it cannot be written.
+// drain writes messages until the outbox is closed and empty, or until a write fails.
 func (o *outbox) drain(w io.Writer) {
 	var buffer []byte
 	for {
@@ -71,22 +73,23 @@ func (o *outbox) drain(w io.Writer) {
 			return
 		}
 		if _, err := w.Write(buffer); err != nil {
-			o.end()
+			o.close()
 			return
 		}
 	}
 }
 
-// take returns what is to be written next, or nothing at the end. The buffer has been written.
+// take returns the bytes to write next, or none at the end. It reuses the buffer, which has been
+// written.
 func (o *outbox) take(buffer []byte) []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.writing = 0
 	o.changed.Broadcast()
-	for len(o.pending) == 0 && !o.ended {
+	for len(o.pending) == 0 && !o.closed {
 		o.changed.Wait()
 	}
-	if cap(buffer) > bufferKept {
+	if cap(buffer) > bufferKeptBytes {
 		buffer = nil
 	}
 	taken := o.pending

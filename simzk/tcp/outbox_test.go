@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOutbox writes what was put, in order, and ends when that is done.
+// TestOutbox checks that messages are written in order and that drain then ends.
 func TestOutbox(t *testing.T) {
 	o := newOutbox()
 	var got bytes.Buffer
@@ -23,31 +23,32 @@ func TestOutbox(t *testing.T) {
 		if !o.put(message) {
 			t.Fatal("no room")
 		}
-		o.pause()
+		o.waitForRoom()
 	}
-	o.end()
+	o.close()
 	<-done
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%d bytes, not %d", got.Len(), len(want))
+		t.Errorf("%d bytes, want %d", got.Len(), len(want))
 	}
 	if !o.put([]byte("late")) {
-		t.Error("a message after the end is a reason to drop the connection")
+		t.Error("put refuses a message after close")
 	}
-	o.pause() // must not wait
+	o.waitForRoom() // must not block
 }
 
-// TestOutboxFull puts a message of any length where little waits, and none where much does.
+// TestOutboxFull checks that an outbox accepts a message of any length below the limit and none
+// above it.
 func TestOutboxFull(t *testing.T) {
 	o := newOutbox()
-	if !o.put(make([]byte, 2*outboxMax)) || o.put([]byte("x")) {
-		t.Error("there is room where there should be none, or none where there should be")
+	if !o.put(make([]byte, 2*outboxMaxBytes)) || o.put([]byte("x")) {
+		t.Error("an empty outbox refuses a message or a full one accepts one")
 	}
 	paused := make(chan struct{})
 	go func() {
 		defer close(paused)
-		o.pause()
+		o.waitForRoom()
 	}()
-	o.end()
+	o.close()
 	<-paused
 }
 
@@ -55,14 +56,14 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("broken") }
 
-// TestOutboxBroken ends when nothing can be written, so that nobody waits for it.
+// TestOutboxBroken checks that a failed write ends drain and unblocks waiting callers.
 func TestOutboxBroken(t *testing.T) {
 	o := newOutbox()
-	o.put(make([]byte, 2*pauseAt))
+	o.put(make([]byte, 2*pauseBytes))
 	o.drain(broken{})
-	o.pause()
+	o.waitForRoom()
 	if !o.put(make([]byte, 10)) {
-		t.Error("an outbox that has ended is full")
+		t.Error("put refuses a message after a failed write")
 	}
 	o.drain(io.Discard)
 }

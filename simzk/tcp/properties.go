@@ -8,27 +8,26 @@ import (
 	"strings"
 )
 
-// properties are the lines of a configuration file, which is one of Java's property files, without
-// their escapes.
+// properties are the contents of a configuration file: a Java properties file without escapes.
 type properties struct {
 	path    string
 	values  map[string]property
-	members []property // the lines that name servers
+	members []property // the server.N lines
 }
 
-// A property is a line of a configuration file. Its line is 0 if there is none.
+// A property is a line of a configuration file. Its line is 0 if the key is absent.
 type property struct {
 	path       string
 	line       int
 	key, value string
 }
 
-// wrong says what is wrong with a property.
-func (p property) wrong(err error) error {
+// wrap adds the property's file, line and key to an error.
+func (p property) wrap(err error) error {
 	return fmt.Errorf("%s:%d: %s: %w", p.path, p.line, p.key, err)
 }
 
-// get returns the last property of a key.
+// get returns the last property with a key.
 func (p *properties) get(key string) property { return p.values[key] }
 
 func readProperties(path string) (*properties, error) {
@@ -55,8 +54,7 @@ func readProperties(path string) (*properties, error) {
 	return p, nil
 }
 
-// splitProperty splits a line after its key, which ends with the first equals sign, colon or blank
-// (java.util.Properties).
+// splitProperty splits a line at the first equals sign, colon or blank (java.util.Properties).
 func splitProperty(line string) (key, value string) {
 	end := strings.IndexAny(line, "=: \t\f")
 	if end < 0 {
@@ -69,7 +67,8 @@ func splitProperty(line string) (key, value string) {
 	return line[:end], strings.TrimSpace(value)
 }
 
-// readFile reads a file that must be an ordinary one: whoever reads a pipe may wait for ever.
+// readFile reads a regular file. It refuses other files, because reading a pipe could block
+// forever.
 func readFile(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errNotRegular}

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// reconfig asks for what a client does that either names those who leave and join, or lists all
-// members.
+// reconfig returns an incremental reconfig (joining and leaving servers) or a complete one
+// (NewMembers), with null for the absent lists.
 func reconfig(r wire.Reconfig) wire.Request {
 	if r.NewMembers == "" {
 		r.NewMembers = wire.Null
@@ -20,8 +20,8 @@ func reconfig(r wire.Reconfig) wire.Request {
 	return wire.Request{Op: wire.OpReconfig, Reconfig: &r}
 }
 
-// beSuper makes the client the superuser.
-func (c *raw) beSuper() {
+// beSuper authenticates the client as the superuser.
+func (c *rawClient) beSuper() {
 	c.t.Helper()
 	c.write(framed(&wire.Request{
 		Xid: wire.XidAuth, Op: wire.OpAuth, Scheme: "digest",
@@ -32,7 +32,7 @@ func (c *raw) beSuper() {
 	}
 }
 
-// TestReconfigRefused asks for what is not to be had.
+// TestReconfigRefused requests invalid changes of the members.
 func TestReconfigRefused(t *testing.T) {
 	f := newFleet(t)
 	_, processes, _ := launchEnsemble(t, f, 3)
@@ -46,42 +46,45 @@ func TestReconfigRefused(t *testing.T) {
 		r    wire.Request
 		want wire.Code
 	}{
-		{"by nobody", any(wire.Reconfig{Leaving: "3"}), wire.NoAuth},
+		{"without authentication", any(wire.Reconfig{Leaving: "3"}), wire.NoAuth},
 		{"of another version", reconfig(wire.Reconfig{Leaving: "3", Version: 7}), wire.BadVersion},
-		{"no number", any(wire.Reconfig{Leaving: "three"}), wire.MarshallingError},
+		{"id is not a number", any(wire.Reconfig{Leaving: "three"}), wire.MarshallingError},
 		{
 			"without an address for clients", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2"}),
 			wire.BadArguments,
 		},
-		{"no server", any(wire.Reconfig{Joining: "server.x=127.0.0.1:1:2;3"}), wire.BadArguments},
+		{
+			"id of a joining server is not a number",
+			any(wire.Reconfig{Joining: "server.x=127.0.0.1:1:2;3"}), wire.BadArguments,
+		},
 		{"no equals sign", any(wire.Reconfig{Joining: "x"}), wire.BadArguments},
 		{
-			"no role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}),
+			"unknown role", any(wire.Reconfig{Joining: "server.4=127.0.0.1:1:2:king;3"}),
 			wire.BadArguments,
 		},
 		{
-			"an address twice",
+			"repeated address",
 			any(wire.Reconfig{Joining: "server.4=10.0.0.1:1:2;3,server.5=10.0.0.1:1:4;5"}),
 			wire.BadArguments,
 		},
-		{"nobody left", any(wire.Reconfig{Leaving: "1,2,3"}), wire.BadArguments},
-		{"a list of no servers", any(wire.Reconfig{NewMembers: "bogus"}), wire.BadArguments},
-		{"an empty list", any(wire.Reconfig{NewMembers: " "}), wire.MarshallingError},
+		{"no remaining member", any(wire.Reconfig{Leaving: "1,2,3"}), wire.BadArguments},
+		{"invalid list of members", any(wire.Reconfig{NewMembers: "bogus"}), wire.BadArguments},
+		{"empty list of members", any(wire.Reconfig{NewMembers: " "}), wire.MarshallingError},
 		{
-			"a majority that does not run",
+			"majority is down",
 			any(wire.Reconfig{NewMembers: "server.3=127.0.0.1:1:2;3,server.4=127.0.0.1:4:5;6"}),
 			wire.NewConfigNoQuorum,
 		},
 	} {
 		if reply := c.call(test.r); reply.Code != test.want {
-			t.Errorf("%s: %v, not %v", test.what, reply.Code, test.want)
+			t.Errorf("%s: %v, want %v", test.what, reply.Code, test.want)
 		}
 	}
 	if reply := c.call(wire.Request{
 		Op:       wire.OpReconfig,
 		Reconfig: &wire.Reconfig{Version: -1},
 	}); reply.Code != wire.MarshallingError {
-		t.Errorf("an empty list that is not null: %v", reply.Code)
+		t.Errorf("empty lists that are not null: %v", reply.Code)
 	}
 	if reply := c.call(wire.Request{
 		Op:   wire.OpGetData,
@@ -90,19 +93,18 @@ func TestReconfigRefused(t *testing.T) {
 		t.Errorf("configuration %q", reply.Data)
 	}
 
-	alone := launch(t, f, configure(t, t.TempDir(), 0, "clientPort=0"))
-	c, _ = open(t, alone.Address(), 20*time.Second)
+	standalone := launch(t, f, configure(t, t.TempDir(), 0, "clientPort=0"))
+	c, _ = open(t, standalone.Address(), 20*time.Second)
 	if reply := c.call(any(wire.Reconfig{Leaving: "3"})); reply.Code != wire.Unimplemented {
-		t.Errorf("of a server that is alone: %v", reply.Code)
+		t.Errorf("reconfig of a standalone server: %v", reply.Code)
 	}
 	c, _ = open(t, start(t, 3, tcp.Config{Cluster: simzk.Config{}}).Addresses()[0], 20*time.Second)
 	if reply := c.call(any(wire.Reconfig{Leaving: "3"})); reply.Code != wire.ReconfigDisabled {
-		t.Errorf("where it is not allowed: %v", reply.Code)
+		t.Errorf("reconfig while disabled: %v", reply.Code)
 	}
 }
 
-// TestReconfig lets a server join that runs already, and then one of the first leave and the
-// leader.
+// TestReconfig adds a running server and then removes the leader.
 func TestReconfig(t *testing.T) {
 	f := newFleet(t)
 	ports := freePorts(t, 4)
@@ -113,8 +115,8 @@ func TestReconfig(t *testing.T) {
 		configs = append(configs, configure(t, t.TempDir(), i+1, lines[:3]...))
 		processes = append(processes, launch(t, f, configs[i]))
 	}
-	newcomer := configure(t, t.TempDir(), 4, lines...)
-	processes = append(processes, launch(t, f, newcomer))
+	joining := configure(t, t.TempDir(), 4, lines...)
+	processes = append(processes, launch(t, f, joining))
 	server := f.Servers()[0]
 	if status := server.Status(); len(status.Servers) != 4 ||
 		status.Servers[3].State != tcp.Follower {
@@ -138,7 +140,7 @@ func TestReconfig(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 
-	// Two of four are no majority.
+	// Two of four servers are not a majority.
 	processes[0].Stop()
 	processes[1].Stop()
 	if state := server.Status().Servers[3].State; state != tcp.Looking {
@@ -149,8 +151,8 @@ func TestReconfig(t *testing.T) {
 	c, _ = open(t, processes[3].Address(), 20*time.Second)
 	c.beSuper()
 
-	// The leader leaves. It answers first, or whoever else was asked does, and all have to find the
-	// next one.
+	// The leader leaves. The server that was asked answers first; then all servers elect a new
+	// leader.
 	leader := 0
 	for i, m := range server.Status().Servers {
 		if m.State == tcp.Leader {
@@ -165,8 +167,8 @@ func TestReconfig(t *testing.T) {
 	c.awaitEnd()
 	for i, m := range server.Status().Servers {
 		if m.State == tcp.Leader && i == leader {
-			t.Error("the leader leads on")
+			t.Error("the removed leader still leads")
 		}
 	}
-	alive(t, processes[1].Address())
+	checkAlive(t, processes[1].Address())
 }

@@ -1,8 +1,7 @@
-// Package tcp serves a simulated ZooKeeper ensemble on TCP and in real time, to any client of
-// ZooKeeper.
+// Package tcp serves simulated ZooKeeper ensembles over TCP in real time, to any ZooKeeper client.
 //
-// A [Server] is one ensemble. A [Fleet] is any number of them, made from the configuration files of
-// ZooKeeper servers.
+// A [Server] is one ensemble. A [Fleet] is a set of ensembles created from the configuration files
+// of ZooKeeper servers.
 package tcp
 
 import (
@@ -14,49 +13,48 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Config is what a server is made with.
+// Config is the configuration of a [Server].
 type Config struct {
-	// Cluster is the ensemble. What it is told of servers, addresses and the time is replaced.
+	// Cluster configures the ensemble. The server overrides its servers, addresses and time.
 	Cluster simzk.Config
-	// Version is what the servers say of their version, in answer to the word srvr among others;
-	// [Version] unless set.
+	// Version is the version string that servers report, for example in response to srvr. The
+	// default is [Version].
 	Version string
-	// Handshake is how long a client may take until it has asked for a session; 10 s unless set.
+	// Handshake is the time within which a client must request a session. The default is 10 s.
 	Handshake time.Duration
 }
 
-// A Server is an ensemble that is served on TCP: a listener for each of its members, and the
-// cluster behind them. Its methods may be called by any goroutine. Members are numbered from 0.
+// A Server serves an ensemble over TCP, with one listener for each member. Its methods are safe for
+// concurrent use. Members are numbered from 0.
 type Server struct {
-	config  Config
-	tick    time.Duration
-	started time.Time
-	stop    chan struct{} // closed when the server is
-	running sync.WaitGroup
+	config     Config
+	tick       time.Duration
+	started    time.Time
+	stop       chan struct{} // closed by Close
+	goroutines sync.WaitGroup
 
-	mu      sync.Mutex // guards all below, and the cluster itself
-	cluster *simzk.Cluster
-	members []*member
-	posted  []*simzk.Link // that may have something to be delivered
-	last    uint64        // the number of the latest connection
-	closed  bool
+	mu             sync.Mutex // guards the fields below and the cluster
+	cluster        *simzk.Cluster
+	members        []*member
+	pendingLinks   []*simzk.Link // links that may have deliverable messages
+	lastConnection uint64        // number of the latest connection
+	closed         bool
 }
 
-// defaultTick is the tick of a cluster whose configuration has none.
+// defaultTick is the default tick of a cluster.
 const defaultTick = 2 * time.Second
 
-// disposeEvery is how often a server deletes containers and TTL nodes
+// disposeInterval is the interval at which a server deletes containers and TTL nodes that are due
 // (znode.container.checkIntervalMs).
-const disposeEvery = time.Minute
+const disposeInterval = time.Minute
 
-// New returns a server that does not listen anywhere yet: see [Server.Up].
+// New returns a server without listeners: see [Server.Up].
 func New(config Config) *Server {
 	config.Cluster.Down = true
-	return open(config)
+	return newServer(config)
 }
 
-// Start returns a server with a member for each address, which runs and listens there. A port of 0
-// stands for any that is free.
+// Start returns a running server with one member for each address. Port 0 selects a free port.
 func Start(config Config, addresses ...string) (*Server, error) {
 	var listeners []net.Listener
 	for _, address := range addresses {
@@ -72,31 +70,29 @@ func Start(config Config, addresses ...string) (*Server, error) {
 	return Serve(config, listeners...), nil
 }
 
-// Serve is [Start] with listeners that are open, as many as there are to be servers. The server
-// closes them.
+// Serve is [Start] with open listeners, one for each member. The server closes them.
 func Serve(config Config, listeners ...net.Listener) *Server {
 	config.Cluster.Servers, config.Cluster.Members = len(listeners), nil
 	if len(listeners) > 1 {
 		config.Cluster.Members = membersAt(listeners)
 	}
-	s := open(config)
+	s := newServer(config)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, listener := range listeners {
-		s.members[i].open(listener)
+		s.members[i].listen(listener)
 	}
 	return s
 }
 
-// The ports at which servers speak with each other, unless they are told otherwise. Nobody listens
-// there.
+// The default ports of the first server for quorum and election traffic. Nothing listens there.
 const (
 	quorumPort   = 2888
 	electionPort = 3888
 )
 
-// membersAt returns the configuration of an ensemble that listens there, so that a client can learn
-// of all servers from the node /zookeeper/config.
+// membersAt returns the configuration of an ensemble with these listeners, so that clients can find
+// all servers in /zookeeper/config.
 func membersAt(listeners []net.Listener) []simzk.Member {
 	members := make([]simzk.Member, len(listeners))
 	for i, listener := range listeners {
@@ -110,7 +106,7 @@ func membersAt(listeners []net.Listener) []simzk.Member {
 	return members
 }
 
-func open(config Config) *Server {
+func newServer(config Config) *Server {
 	now := time.Now()
 	if config.Version == "" {
 		config.Version = Version(config.Cluster.Version, false)
@@ -119,7 +115,7 @@ func open(config Config) *Server {
 		config.Cluster.TickTime = defaultTick
 	}
 	if config.Handshake == 0 {
-		config.Handshake = handshakeTime
+		config.Handshake = handshakeTimeout
 	}
 	s := &Server{
 		config: config, tick: config.Cluster.TickTime, started: now,
@@ -127,31 +123,30 @@ func open(config Config) *Server {
 	}
 	config.Cluster.EpochMillis = now.UnixMilli()
 	config.Cluster.FirstSession = firstSession(now)
-	config.Cluster.Posted = func(l *simzk.Link) { s.posted = append(s.posted, l) }
+	config.Cluster.Posted = func(l *simzk.Link) { s.pendingLinks = append(s.pendingLinks, l) }
 	s.cluster = simzk.New(config.Cluster, nil)
-	s.growMembers()
-	s.running.Go(s.keepTime)
+	s.addMembers()
+	s.goroutines.Go(s.runClock)
 	return s
 }
 
-// firstSession returns the id that sessions are counted from, without the server's part:
-// milliseconds and room for two bytes of sessions in each, as in ZooKeeper
-// (SessionTrackerImpl.initializeNextSessionId).
+// firstSession returns the first session id without the server's part: the milliseconds shifted to
+// leave two bytes of ids each, as in ZooKeeper (SessionTrackerImpl.initializeNextSessionId).
 func firstSession(now time.Time) int64 { return int64(uint64(now.UnixMilli()) << 24 >> 8) }
 
-// growMembers makes as many members as the cluster has servers. The caller holds the lock, or is
-// the only one yet.
-func (s *Server) growMembers() {
+// addMembers creates members until there is one for each server of the cluster. The caller holds
+// the lock or has exclusive access.
+func (s *Server) addMembers() {
 	for i := len(s.members); i < s.cluster.Servers(); i++ {
 		s.members = append(s.members, newMember(s, i))
 	}
 }
 
-// keepTime lets happen what is due, which is so at multiples of the tick only.
-func (s *Server) keepTime() {
+// runClock processes the events that are due. They are due only at multiples of the tick.
+func (s *Server) runClock() {
 	timer := time.NewTimer(s.tick)
 	defer timer.Stop()
-	dispose := disposeEvery
+	dispose := disposeInterval
 	for {
 		select {
 		case <-s.stop:
@@ -163,7 +158,7 @@ func (s *Server) keepTime() {
 		s.cluster.Advance(now)
 		if now >= dispose {
 			s.cluster.Dispose()
-			dispose = now + disposeEvery
+			dispose = now + disposeInterval
 		}
 		s.flush()
 		s.mu.Unlock()
@@ -171,7 +166,7 @@ func (s *Server) keepTime() {
 	}
 }
 
-// advance makes the cluster's clock current. The caller holds the lock.
+// advance updates the cluster's clock. The caller holds the lock.
 func (s *Server) advance() {
 	now := time.Since(s.started)
 	if now/s.tick == s.cluster.Now()/s.tick {
@@ -181,22 +176,22 @@ func (s *Server) advance() {
 	}
 }
 
-// flush hands out all messages that wait for clients. The caller holds the lock.
+// flush delivers all messages that wait for clients. The caller holds the lock.
 func (s *Server) flush() {
-	for i := 0; i < len(s.posted); i++ {
-		for l := s.posted[i]; ; {
+	for i := 0; i < len(s.pendingLinks); i++ {
+		for l := s.pendingLinks[i]; ; {
 			if _, ok := l.Deliverable(); !ok {
 				break
 			}
 			s.cluster.Deliver(l)
 		}
-		s.posted[i] = nil
+		s.pendingLinks[i] = nil
 	}
-	s.posted = s.posted[:0]
-	s.growMembers() // A reconfig may have named a server that was not known.
+	s.pendingLinks = s.pendingLinks[:0]
+	s.addMembers() // A reconfig may have added a server.
 }
 
-// do calls a function that changes something about the cluster.
+// do calls a function that changes the cluster.
 func (s *Server) do(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +200,8 @@ func (s *Server) do(change func()) {
 	s.flush()
 }
 
-// Close closes all listeners and connections, and returns when nothing of the server runs any more.
+// Close closes all listeners and connections. It returns when all goroutines of the server have
+// ended.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -216,24 +212,24 @@ func (s *Server) Close() error {
 	close(s.stop)
 	var errs []error
 	for _, m := range s.members {
-		errs = append(errs, m.shut())
+		errs = append(errs, m.close())
 	}
 	s.mu.Unlock()
-	s.running.Wait()
+	s.goroutines.Wait()
 	return errors.Join(errs...)
 }
 
-// Join adds a server that is no part of the ensemble's configuration yet, and returns its index. It
-// serves as the others do once it is up.
+// Join adds a server that is not yet part of the ensemble's configuration and returns its index. It
+// serves clients once it is up.
 func (s *Server) Join(id int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	index := s.cluster.AddServer(id)
-	s.growMembers()
+	s.addMembers()
 	return index
 }
 
-// Addresses returns where the members listen, or last listened, in the form host:port.
+// Addresses returns the current or last address of each member, as host:port.
 func (s *Server) Addresses() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,5 +240,5 @@ func (s *Server) Addresses() []string {
 	return addresses
 }
 
-// Version returns what the servers say of their version.
+// Version returns the version string that the servers report.
 func (s *Server) Version() string { return s.config.Version }

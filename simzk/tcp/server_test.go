@@ -14,8 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// TestKillAndUp kills a server and starts it again: the client finds it again, with its session and
-// its nodes.
+// TestKillAndUp restarts a server: the client reconnects and keeps its session and its nodes.
 func TestKillAndUp(t *testing.T) {
 	s, address := single(t, simzk.Config{})
 	client, events := connect(t, 10*time.Second, address)
@@ -43,13 +42,13 @@ func TestKillAndUp(t *testing.T) {
 		data, stat, err := client.Get("/e")
 		if err != nil || string(data) != "data" || stat.EphemeralOwner != session ||
 			client.SessionID() != session {
-			t.Fatalf("%q %+v %v of session %#x, not %#x", data, stat, err, client.SessionID(),
+			t.Fatalf("%q %+v %v of session %#x, want %#x", data, stat, err, client.SessionID(),
 				session)
 		}
 	}
 }
 
-// TestUpAndKillTwice starts what runs and kills what does not.
+// TestUpAndKillTwice starts a running server and kills a stopped one.
 func TestUpAndKillTwice(t *testing.T) {
 	s, _ := single(t, simzk.Config{})
 	if err := s.Up(0, ""); err == nil || err.Error() != "server 1 runs already" {
@@ -64,17 +63,17 @@ func TestUpAndKillTwice(t *testing.T) {
 		}
 	}
 	if err := s.Kill(1); err == nil {
-		t.Error("a server was killed that there is not")
+		t.Error("Kill accepts a missing server")
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := s.Up(0, ""); err == nil {
-		t.Error("a server was started after the end")
+		t.Error("Up succeeds after Close")
 	}
 }
 
-// TestExpire ends a session under its client, which is told and gets another one.
+// TestExpire expires a connected client's session: the client is notified and gets a new session.
 func TestExpire(t *testing.T) {
 	s, address := single(t, simzk.Config{})
 	client, events := connect(t, 10*time.Second, address)
@@ -88,7 +87,7 @@ func TestExpire(t *testing.T) {
 	}
 	session := client.SessionID()
 	if !s.Expire(session) || s.Expire(session) {
-		t.Error("the session does not expire once")
+		t.Error("Expire does not return true exactly once")
 	}
 	if e := awaitEvent(t, watch); e.Type != zk.EventNodeDeleted || e.Path != "/e" {
 		t.Errorf("event %+v", e)
@@ -100,7 +99,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestSilence lets a client be silent until its session expires, which ends the connection too.
+// TestSilence keeps a client silent until its session expires, which also closes the connection.
 func TestSilence(t *testing.T) {
 	_, address := single(t, simzk.Config{TickTime: 20 * time.Millisecond})
 	watcher, _ := open(t, address, time.Second)
@@ -112,17 +111,17 @@ func TestSilence(t *testing.T) {
 	silent.call(create("/e", nil, wire.Ephemeral))
 	watcher.call(wire.Request{Op: wire.OpExists, Path: "/e", Watch: true})
 	if rest := silent.awaitEnd(); len(rest) > 0 {
-		t.Errorf("the client is told %q", rest)
+		t.Errorf("the client receives %q", rest)
 	}
 	if after := time.Since(began); after < 40*time.Millisecond {
-		t.Errorf("the session has ended after %v", after)
+		t.Errorf("the session expired after only %v", after)
 	}
 	if e := watcher.event(); e.Type != wire.EventDeleted || e.Path != "/e" {
 		t.Errorf("event %+v", e)
 	}
 }
 
-func (c *raw) event() *wire.Event {
+func (c *rawClient) event() *wire.Event {
 	c.t.Helper()
 	event := new(wire.Event)
 	if err := wire.DecodeEvent(c.read(), event); err != nil {
@@ -131,25 +130,25 @@ func (c *raw) event() *wire.Event {
 	return event
 }
 
-// TestHandshakeTime connects without a word.
-func TestHandshakeTime(t *testing.T) {
+// TestHandshakeTimeout connects without completing a handshake.
+func TestHandshakeTimeout(t *testing.T) {
 	s := start(t, 1, tcp.Config{Handshake: 20 * time.Millisecond})
 	for _, begin := range []string{"", "\x00\x00", "\x00\x00\x00\x2c\x00\x00"} {
 		c := dial(t, s.Addresses()[0])
 		c.write([]byte(begin))
 		if rest := c.awaitEnd(); len(rest) > 0 {
-			t.Errorf("after %q the client is told %q", begin, rest)
+			t.Errorf("after %q the client receives %q", begin, rest)
 		}
 	}
 }
 
-// TestMovedSession opens a second connection for a session. The first one ends on the same server,
-// while on another it lives until its client writes.
+// TestMovedSession resumes a session on a second connection. On the same server the first
+// connection is closed; on another server it lives until its client writes.
 func TestMovedSession(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	addresses := s.Addresses()
 	first, session := open(t, addresses[0], 10*time.Second)
-	resume := func(server int) *raw {
+	resume := func(server int) *rawClient {
 		c := dial(t, addresses[server])
 		frame, at := wire.BeginFrame(nil)
 		c.write(wire.EndFrame(wire.AppendConnectRequest(frame, &wire.ConnectRequest{
@@ -171,14 +170,14 @@ func TestMovedSession(t *testing.T) {
 	}
 	second.send(create("/a", nil, wire.Persistent))
 	if rest := second.awaitEnd(); len(rest) > 0 {
-		t.Errorf("the write is answered: %q", rest)
+		t.Errorf("the write is answered with %q", rest)
 	}
 	if reply := third.call(create("/a", nil, wire.Persistent)); reply.Code != wire.OK {
 		t.Errorf("a write through the new connection: %v", reply.Code)
 	}
 }
 
-// TestWatchesAcrossServers changes nodes through one server and watches them through the others.
+// TestWatchesAcrossServers changes nodes through one server and watches them through all.
 func TestWatchesAcrossServers(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	addresses := s.Addresses()
@@ -207,7 +206,7 @@ func TestWatchesAcrossServers(t *testing.T) {
 	}
 }
 
-// TestQuorum takes servers away until none serves, and gives one back.
+// TestQuorum stops servers until none has a majority, and restarts one.
 func TestQuorum(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	client, events := connect(t, 20*time.Second, s.Addresses()...)
@@ -224,16 +223,16 @@ func TestQuorum(t *testing.T) {
 		t.Errorf("states %v", states)
 	}
 	c := dial(t, s.Addresses()[0])
-	c.write(greeting(time.Second))
+	c.write(handshake(time.Second))
 	if rest := c.awaitEnd(); len(rest) > 0 {
-		t.Errorf("a server without a leader answers %q", rest)
+		t.Errorf("a server without a leader responds %q", rest)
 	}
 	if err := s.Up(2, ""); err != nil {
 		t.Fatal(err)
 	}
 	await(t, events, zk.StateHasSession)
 	if _, _, err := client.Get("/a"); err != nil || client.SessionID() != session {
-		t.Errorf("%v of session %#x, not %#x", err, client.SessionID(), session)
+		t.Errorf("%v of session %#x, want %#x", err, client.SessionID(), session)
 	}
 	s.Heal(1)
 	if states := states(s); states != [3]tcp.State{tcp.Follower, tcp.Follower, tcp.Leader} {
@@ -248,8 +247,7 @@ func states(s *tcp.Server) (states [3]tcp.State) {
 	return states
 }
 
-// TestWipe takes the data away from one server, which gets it back from the others, and then from
-// all.
+// TestWipe wipes one server, which recovers its data from the others, and then all.
 func TestWipe(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	client, events := connect(t, 20*time.Second, s.Addresses()...)
@@ -274,7 +272,7 @@ func TestWipe(t *testing.T) {
 	for i := range 3 {
 		s.Up(i, "")
 	}
-	// The old client has seen more than the servers have now, so that none of them will take it.
+	// The old client has seen a higher zxid than the servers have now, so none accepts it.
 	other, _ := connect(t, 10*time.Second, s.Addresses()...)
 	if _, _, err := other.Get("/a"); err != zk.ErrNoNode {
 		t.Error(err)
@@ -285,9 +283,9 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// TestWipeOfMajority lets two servers without data elect a leader while the third, which has the
-// data, does not run. It takes over what they have when it is back. A server with data leads if it
-// is among those that elect.
+// TestWipeOfMajority wipes two of three servers. If the wiped servers elect a leader while the
+// third is down, the third loses its data when it joins. If the third takes part in the election,
+// it leads and the data survive.
 func TestWipeOfMajority(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -315,27 +313,28 @@ func TestWipeOfMajority(t *testing.T) {
 			}
 			other, _ := connect(t, 10*time.Second, s.Addresses()[2])
 			if _, _, err := other.Get("/a"); err != test.want {
-				t.Errorf("%v, not %v", err, test.want)
+				t.Errorf("error %v, want %v", err, test.want)
 			}
 		})
 	}
 }
 
-// TestConfiguration reads where the servers are from the node that says so.
+// TestConfiguration reads the members' addresses from /zookeeper/config.
 func TestConfiguration(t *testing.T) {
 	s := start(t, 2, tcp.Config{})
 	addresses := s.Addresses()
 	c, _ := open(t, addresses[0], time.Second)
 	reply := c.call(wire.Request{Op: wire.OpGetData, Path: "/zookeeper/config"})
-	want := fmt.Sprintf("server.1=127.0.0.1:2888:3888:participant;%s\nserver.2=127.0.0.1:2889:3889:participant;%s\nversion=100000000",
+	want := fmt.Sprintf("server.1=127.0.0.1:2888:3888:participant;%s\n"+
+		"server.2=127.0.0.1:2889:3889:participant;%s\nversion=100000000",
 		addresses[0], addresses[1])
 	if string(reply.Data) != want || reply.Stat.Version != -1 || reply.Stat.Mzxid != 0x100000000 {
 		t.Errorf("%q %+v", reply.Data, reply.Stat)
 	}
 }
 
-// TestManyClients lets many clients work at the same time: none loses anything, and none is in
-// another's way.
+// TestManyClients checks that concurrent clients lose no write or event and do not disturb each
+// other.
 func TestManyClients(t *testing.T) {
 	const clients, creates = 40, 25
 	s := start(t, 3, tcp.Config{})

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// statistics are what a member counts from its start, or from the word srst.
+// statistics count a member's messages since its start or the last srst.
 type statistics struct {
 	received, sent int
 	bytes          int64 // received
 	latency        latency
 }
 
-// latency sums up how long requests took, in whole milliseconds as in ZooKeeper.
+// latency summarizes request latencies in whole milliseconds, as in ZooKeeper.
 type latency struct {
 	count, total   int64
 	last, min, max int64
@@ -30,7 +30,7 @@ func (l *latency) add(elapsed time.Duration) {
 	l.total += l.last
 }
 
-// average returns the mean, rounded to four digits after the point.
+// average returns the mean rounded to four decimals.
 func (l *latency) average() float64 {
 	if l.count == 0 {
 		return 0
@@ -38,10 +38,10 @@ func (l *latency) average() float64 {
 	return math.Round(float64(l.total)/float64(l.count)*1e4) / 1e4
 }
 
-// whole returns the mean without what is after the point.
-func (l *latency) whole() int64 { return l.total / max(1, l.count) }
+// truncatedAverage returns the mean rounded down.
+func (l *latency) truncatedAverage() int64 { return l.total / max(1, l.count) }
 
-// decimal writes a number as Java does: with a point, always.
+// decimal formats a number as Java does, with at least one decimal.
 func decimal(x float64) string {
 	text := strconv.FormatFloat(x, 'f', -1, 64)
 	if !strings.Contains(text, ".") {

@@ -1,6 +1,6 @@
 package tcp
 
-// A Status tells of an ensemble.
+// A Status describes an ensemble.
 type Status struct {
 	Servers  []MemberStatus `json:"servers"`
 	Zxid     string         `json:"zxid"` // in hexadecimal
@@ -9,7 +9,7 @@ type Status struct {
 	Watches  int            `json:"watches"`
 }
 
-// A MemberStatus tells of one server.
+// A MemberStatus describes one server.
 type MemberStatus struct {
 	Server      int    `json:"server"` // its id
 	Address     string `json:"address"`
@@ -17,20 +17,20 @@ type MemberStatus struct {
 	Connections int    `json:"connections"`
 }
 
-// A State is what a server does.
+// A State is the role of a server.
 type State string
 
 // The states of a server.
 const (
-	Standalone State = "standalone" // serves, alone
+	Standalone State = "standalone" // serves without an ensemble
 	Leader     State = "leader"
 	Follower   State = "follower"
 	Observer   State = "observer"
-	Looking    State = "looking" // runs but finds no leader, so that it serves nobody
+	Looking    State = "looking" // runs without a leader and serves no clients
 	Down       State = "down"    // does not run
 )
 
-// state returns what the member does. The caller holds the lock.
+// state returns the member's role. The caller holds the lock.
 func (m *member) state() State {
 	cluster := m.server.cluster
 	switch {
@@ -48,7 +48,7 @@ func (m *member) state() State {
 	return Follower
 }
 
-// Status tells of the ensemble.
+// Status describes the ensemble.
 func (s *Server) Status() Status {
 	var status Status
 	s.do(func() {

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Runs the tests of github.com/go-zookeeper/zk, unmodified and from the module cache, against simulated servers. The tests
-# start servers by a zkServer.sh, and cmd/zkserver has one that interlock serve answers. It ends with the number of tests
-# that passed, failed and were skipped, and with status 1 unless all passed, as they do with real servers.
-# A test that fails is given a second try: TestIntegration_DNSHostProviderReconnect kills a server and hopes that its
-# client notices before the next request, which on a busy machine goes wrong with real servers too.
-# Arguments are passed on to go test, such as -race or -run=Reconfig.
+# Runs the unmodified tests of github.com/go-zookeeper/zk from the module cache against simulated
+# servers. The tests start servers with a zkServer.sh; the one in cmd/zkserver calls interlock serve.
+# The last line counts passed, failed and skipped tests. The status is 1 unless all tests pass, as
+# they do with real servers.
+# Failed tests are run once more: TestIntegration_DNSHostProviderReconnect kills a server and relies
+# on the client noticing before its next request, which also fails with real servers on a busy
+# machine.
+# Arguments are passed to go test, such as -race or -run=Reconfig.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 work=$(mktemp -d)
 daemon=
-# shellcheck disable=SC2329 # The trap calls it.
+# shellcheck disable=SC2329 # Called by the trap.
 end() {
 	[[ -z $daemon ]] || { kill "$daemon" && wait "$daemon"; } || true
 	rm -rf "$work"
@@ -20,12 +22,12 @@ trap end EXIT
 go build -o "$work/interlock" ./cmd/interlock
 "$work/interlock" serve --listen 127.0.0.1:0 --control "$work/control" >"$work/serve" &
 daemon=$!
-until [[ -s $work/serve ]]; do # The first line says that it serves.
+until [[ -s $work/serve ]]; do # The first line is written when it serves.
 	kill -0 "$daemon" || exit 1
 	sleep 0.02
 done
 
-# ZK_VERSION enables the tests of reconfigs.
+# ZK_VERSION enables the reconfig tests.
 run() {
 	ZOOKEEPER_BIN_PATH=$PWD/cmd/zkserver INTERLOCK=$work/interlock INTERLOCK_CONTROL=$work/control ZK_VERSION=3.6.1 \
 		go test -count=1 -v "$@" github.com/go-zookeeper/zk >"$work/output" 2>&1

@@ -6,9 +6,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Version returns what a server says of its version: the release that is simulated, with the suffix
-// -interlock, and when that release was built. The old form of the date is that of releases up to
-// 3.6; go-zookeeper/zk understands no other.
+// Version returns the version string of servers: the simulated release with the suffix -interlock,
+// and its build date. oldDate selects the date format of releases up to 3.6, the only one that
+// go-zookeeper/zk parses.
 func Version(release simzk.Version, oldDate bool) string {
 	name, built := "3.8.0", time.Date(2022, time.February, 25, 8, 49, 0, 0, time.UTC)
 	if release == simzk.V39 {

@@ -14,12 +14,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A ServerConfig is what the configuration of a ZooKeeper server says, as far as a simulated one
-// has a use for it.
+// A ServerConfig is the part of a ZooKeeper server's configuration that a simulated server uses.
 type ServerConfig struct {
 	DataDir       string
 	Address       string // for clients, on the loopback interface
-	ID            int    // of the server; 0 of one that is alone
+	ID            int    // of the server; 0 if standalone
 	Members       []simzk.Member
 	TickTime      time.Duration
 	MinTimeout    time.Duration // of sessions; 0 unless given
@@ -30,15 +29,14 @@ type ServerConfig struct {
 	ExtendedTypes bool
 }
 
-// ReadServerConfig reads a configuration file (zoo.cfg), the file that it names for the members of
-// the ensemble, and the server's number from the file myid. Relative paths are relative to the
-// directory, which is the working directory of a real server, or to that of this program if it is
-// empty. The flags are those of a server's Java machine: the superuser and TTL nodes are given
-// there.
+// ReadServerConfig reads a configuration file (zoo.cfg), its dynamic configuration file and the
+// server's id from the file myid. Relative paths are relative to directory, the working directory
+// of a real server, or to the working directory of this process if directory is empty. The flags of
+// the server's JVM define the superuser and enable TTL nodes.
 //
-// A server listens on the loopback interface only: a configuration that names no address or that of
-// any interface means 127.0.0.1, and one that names another is refused. Keys that are not known are
-// passed over. The error names the file and, where there is one to blame, the line and the key.
+// A server listens on the loopback interface only. A missing or unspecified address means
+// 127.0.0.1; any other address is refused. Unknown keys are ignored. The error names the file and,
+// where possible, the line and the key.
 func ReadServerConfig(path, directory, javaFlags string) (*ServerConfig, error) {
 	in := func(path string) string {
 		if filepath.IsAbs(path) {
@@ -53,13 +51,13 @@ func ReadServerConfig(path, directory, javaFlags string) (*ServerConfig, error) 
 	if dynamic := p.get("dynamicConfigFile"); dynamic.value != "" {
 		more, err := readProperties(in(dynamic.value))
 		if err != nil {
-			return nil, dynamic.wrong(err)
+			return nil, dynamic.wrap(err)
 		}
 		p.members = append(p.members, more.members...)
 	}
 	c := new(ServerConfig)
 	for _, read := range []func(*properties) error{
-		c.readSwitches, c.readNumbers, checkNumbers,
+		c.readBooleans, c.readNumbers, checkNumbers,
 		c.readMembers, c.readAddress,
 	} {
 		if err := read(p); err != nil {
@@ -72,20 +70,21 @@ func ReadServerConfig(path, directory, javaFlags string) (*ServerConfig, error) 
 			return nil, err
 		}
 	}
-	if err := c.preferOwnAddress(p); err != nil {
+	if err := c.readMemberAddress(p); err != nil {
 		return nil, err
 	}
 	c.readJavaFlags(javaFlags)
 	return c, nil
 }
 
-// Standalone tells whether the server is alone, and not one of an ensemble, even if of one member.
+// Standalone reports whether the server is standalone. A single member is standalone unless
+// LoneVoter is set.
 func (c *ServerConfig) Standalone() bool {
 	return len(c.Members) == 0 || len(c.Members) == 1 && !c.LoneVoter
 }
 
-// readSwitches reads what is true or false.
-func (c *ServerConfig) readSwitches(p *properties) error {
+// readBooleans reads the boolean properties.
+func (c *ServerConfig) readBooleans(p *properties) error {
 	standalone := true
 	for _, choice := range []struct {
 		key string
@@ -98,14 +97,14 @@ func (c *ServerConfig) readSwitches(p *properties) error {
 		case strings.EqualFold(property.value, "false"):
 			*choice.to = false
 		case property.line != 0:
-			return property.wrong(fmt.Errorf("%q is neither true nor false", property.value))
+			return property.wrap(fmt.Errorf("%q is neither true nor false", property.value))
 		}
 	}
 	c.LoneVoter = !standalone
 	return nil
 }
 
-// The session timeouts that a server grants, in ticks, unless its configuration says otherwise.
+// The default limits of session timeouts in ticks.
 const (
 	minTimeoutTicks = 2
 	maxTimeoutTicks = 20
@@ -113,9 +112,9 @@ const (
 
 func (c *ServerConfig) readNumbers(p *properties) error {
 	for _, number := range []struct {
-		key   string
-		to    *time.Duration
-		usual time.Duration
+		key      string
+		to       *time.Duration
+		fallback time.Duration
 	}{
 		{"tickTime", &c.TickTime, 3 * time.Second},
 		{"minSessionTimeout", &c.MinTimeout, 0},
@@ -123,31 +122,30 @@ func (c *ServerConfig) readNumbers(p *properties) error {
 	} {
 		property := p.get(number.key)
 		if property.line == 0 || property.value == "-1" {
-			*number.to = number.usual
+			*number.to = number.fallback
 			continue
 		}
 		millis, err := strconv.ParseUint(property.value, 10, 31)
 		if err != nil || millis == 0 {
-			return property.wrong(fmt.Errorf("%q is no number of milliseconds", property.value))
+			return property.wrap(fmt.Errorf("%q is not a positive number of milliseconds",
+				property.value))
 		}
 		*number.to = time.Duration(millis) * time.Millisecond
 	}
 	low, high := cmp.Or(c.MinTimeout, minTimeoutTicks*c.TickTime),
 		cmp.Or(c.MaxTimeout, maxTimeoutTicks*c.TickTime)
 	if low > high {
-		blamed := p.get("minSessionTimeout")
-		if blamed.line == 0 {
-			blamed = p.get("maxSessionTimeout")
+		cause := p.get("minSessionTimeout")
+		if cause.line == 0 {
+			cause = p.get("maxSessionTimeout")
 		}
-		return blamed.wrong(fmt.Errorf("the shortest session timeout, %v, is longer than the "+
-			"longest, %v",
-			low, high))
+		return cause.wrap(fmt.Errorf("minimum session timeout %v exceeds maximum %v", low, high))
 	}
 	return nil
 }
 
-// checkNumbers checks numbers that a real server would not start with, and that have no meaning
-// here.
+// checkNumbers checks numbers that the simulation ignores but that a real server must parse to
+// start.
 func checkNumbers(p *properties) error {
 	for _, key := range []string{
 		"initLimit", "syncLimit", "maxClientCnxns", "secureClientPort", "clientPortListenBacklog",
@@ -156,18 +154,18 @@ func checkNumbers(p *properties) error {
 	} {
 		property := p.get(key)
 		if _, err := strconv.ParseInt(property.value, 10, 32); property.line != 0 && err != nil {
-			return property.wrong(fmt.Errorf("%q is no number", property.value))
+			return property.wrap(fmt.Errorf("%q is not a number", property.value))
 		}
 	}
 	return nil
 }
 
-// readMembers reads who belongs to the ensemble. Of two lines for one server the later counts.
+// readMembers reads the members of the ensemble. The last line for a server counts.
 func (c *ServerConfig) readMembers(p *properties) error {
 	for _, line := range p.members {
 		m, err := line.member()
 		if err != nil {
-			return fmt.Errorf("%s:%d: %w", line.path, line.line, err) // It names the key.
+			return fmt.Errorf("%s:%d: %w", line.path, line.line, err) // The error names the key.
 		}
 		c.Members = append(slices.DeleteFunc(c.Members,
 			func(other simzk.Member) bool { return other.ID == m.ID }), m)
@@ -181,10 +179,10 @@ func (c *ServerConfig) readMembers(p *properties) error {
 	return nil
 }
 
-// member returns the server that a line names.
+// member parses a server.N line.
 func (p property) member() (simzk.Member, error) { return simzk.ParseMember(p.key + "=" + p.value) }
 
-// readID reads a server's number.
+// readID reads a server's id.
 func readID(path string) (int, error) {
 	content, err := readFile(path)
 	if err != nil {
@@ -192,43 +190,41 @@ func readID(path string) (int, error) {
 	}
 	id, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	if err != nil || id < 0 || id > maxID {
-		return 0, fmt.Errorf("%s: %q is no number of a server, which is from 0 to %d", path,
-			content,
-			maxID)
+		return 0, fmt.Errorf("%s: %q is not a server id from 0 to %d", path, content, maxID)
 	}
 	return id, nil
 }
 
-// maxID is the highest number of a server.
+// maxID is the highest id of a server.
 const maxID = 255
 
-// readAddress finds out where clients connect.
+// readAddress reads the address for clients.
 func (c *ServerConfig) readAddress(p *properties) error {
 	port := p.get("clientPort")
 	if port.line == 0 {
 		return nil
 	}
 	if _, err := strconv.ParseUint(port.value, 10, 16); err != nil {
-		return port.wrong(fmt.Errorf("%q is no port, which is a number from 0 to 65535",
-			port.value))
+		return port.wrap(fmt.Errorf("%q is no port, which is a number from 0 to 65535", port.value))
 	}
 	var err error
 	host := p.get("clientPortAddress")
-	if c.Address, err = onLoopback(net.JoinHostPort(host.value, port.value)); err != nil {
-		return host.wrong(err)
+	if c.Address, err = loopbackAddress(net.JoinHostPort(host.value, port.value)); err != nil {
+		return host.wrap(err)
 	}
 	return nil
 }
 
-// preferOwnAddress takes the address for clients from the server's own line, if that has one.
-func (c *ServerConfig) preferOwnAddress(p *properties) error {
+// readMemberAddress reads the address for clients from the server's own server.N line, which takes
+// precedence.
+func (c *ServerConfig) readMemberAddress(p *properties) error {
 	for _, line := range p.members {
 		m, err := line.member()
 		if err != nil || m.ID != c.ID || m.Client == "" || c.Standalone() {
 			continue
 		}
-		if c.Address, err = onLoopback(m.Client); err != nil {
-			return line.wrong(err)
+		if c.Address, err = loopbackAddress(m.Client); err != nil {
+			return line.wrap(err)
 		}
 	}
 	if c.Address == "" {
@@ -237,8 +233,9 @@ func (c *ServerConfig) preferOwnAddress(p *properties) error {
 	return nil
 }
 
-// onLoopback returns an address with that of the loopback interface in the place of that of any.
-func onLoopback(address string) (string, error) {
+// loopbackAddress replaces an unspecified host by the loopback address. It returns an error for
+// other hosts.
+func loopbackAddress(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", err
@@ -252,9 +249,8 @@ func onLoopback(address string) (string, error) {
 	case err == nil && ip.IsUnspecified():
 		host = "127.0.0.1"
 	default:
-		return "", fmt.Errorf("other machines can reach %s, and the server asks nobody for a "+
-			"password: "+
-			"only addresses of the loopback interface are served", address)
+		return "", fmt.Errorf("other machines can reach %s, and the server does not authenticate "+
+			"clients: use a loopback address", address)
 	}
 	return net.JoinHostPort(host, port), nil
 }

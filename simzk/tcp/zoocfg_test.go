@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// write writes a file below a directory and returns its path.
+// write writes a file in a directory and returns its path.
 func write(t *testing.T, directory, name, content string) string {
 	t.Helper()
 	path := filepath.Join(directory, name)
@@ -41,7 +41,7 @@ func TestReadServerConfig(t *testing.T) {
 		want                 tcp.ServerConfig
 	}{
 		{
-			"alone", "# a comment\n\ntickTime = 500\nclientPort=2181\nignored.key=x=y\n", "",
+			"standalone", "# a comment\n\ntickTime = 500\nclientPort=2181\nignored.key=x=y\n", "",
 			tcp.ServerConfig{Address: "127.0.0.1:2181", TickTime: 500 * time.Millisecond},
 		},
 		{
@@ -63,7 +63,8 @@ func TestReadServerConfig(t *testing.T) {
 			tcp.ServerConfig{Address: "127.0.0.1:2181", TickTime: 3 * time.Second},
 		},
 		{
-			"one server", "clientPort=2181\nserver.1=127.0.0.1:2888:3888\nminSessionTimeout=10\nmaxSessionTimeout=100\n", "-Dx=y",
+			"one server", "clientPort=2181\nserver.1=127.0.0.1:2888:3888\n" +
+				"minSessionTimeout=10\nmaxSessionTimeout=100\n", "-Dx=y",
 			tcp.ServerConfig{
 				Address: "127.0.0.1:2181", TickTime: 3 * time.Second,
 				MinTimeout: 10 * time.Millisecond, MaxTimeout: 100 * time.Millisecond,
@@ -85,13 +86,13 @@ func TestReadServerConfig(t *testing.T) {
 			test.content), "/elsewhere", test.flags)
 		test.want.DataDir = directory
 		if err != nil || !reflect.DeepEqual(*got, test.want) {
-			t.Errorf("%s: %+v %v, not %+v", test.name, got, err, test.want)
+			t.Errorf("%s: %+v %v, want %+v", test.name, got, err, test.want)
 		}
 	}
 }
 
-// TestRelativePaths takes paths as a real server does: not from the directory of the file that
-// holds them.
+// TestRelativePaths checks that paths are relative to the working directory, as in a real server,
+// and not to the file that contains them.
 func TestRelativePaths(t *testing.T) {
 	directory := t.TempDir()
 	for _, name := range []string{"conf", "data"} {
@@ -115,7 +116,7 @@ func TestRelativePaths(t *testing.T) {
 	}
 }
 
-// TestServerConfigErrors names the file and what is wrong in it.
+// TestServerConfigErrors checks that errors name the file, the line and the cause.
 func TestServerConfigErrors(t *testing.T) {
 	directory := t.TempDir()
 	two := "server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n"
@@ -125,37 +126,35 @@ func TestServerConfigErrors(t *testing.T) {
 		{"dataDir", "zoo.cfg: dataDir is missing"},
 		{
 			"dataDir=DIR\nclientPort=1\ntickTime=soon",
-			`zoo.cfg:3: tickTime: "soon" is no number of milliseconds`,
+			`zoo.cfg:3: tickTime: "soon" is not a positive number of milliseconds`,
 		},
 		{
 			"dataDir=DIR\nclientPort=1\n\n# x\ntickTime=0",
-			`zoo.cfg:5: tickTime: "0" is no number of milliseconds`,
+			`zoo.cfg:5: tickTime: "0" is not a positive number of milliseconds`,
 		},
 		{
 			"dataDir=DIR\nclientPort=1\ntickTime",
-			`zoo.cfg:3: tickTime: "" is no number of milliseconds`,
+			`zoo.cfg:3: tickTime: "" is not a positive number of milliseconds`,
 		},
 		{
 			"dataDir=DIR\nclientPort=1\nminSessionTimeout=-2",
-			`zoo.cfg:3: minSessionTimeout: "-2" is no number of milliseconds`,
+			`zoo.cfg:3: minSessionTimeout: "-2" is not a positive number of milliseconds`,
 		},
 		{
 			"dataDir=DIR\nclientPort=1\nminSessionTimeout=2\nmaxSessionTimeout=1",
-			"zoo.cfg:3: minSessionTimeout: the shortest session timeout, 2ms, is longer than the " +
-				"longest, " +
-				"1ms",
+			"zoo.cfg:3: minSessionTimeout: minimum session timeout 2ms exceeds maximum 1ms",
 		},
 		{
 			"dataDir=DIR\nclientPort=1\nmaxSessionTimeout=1",
-			"zoo.cfg:3: maxSessionTimeout: the shortest session timeout, 6s, is longer",
+			"zoo.cfg:3: maxSessionTimeout: minimum session timeout 6s exceeds maximum",
 		},
 		{"dataDir=DIR\nclientPort=zk", `zoo.cfg:2: clientPort: "zk" is no port`},
 		{"dataDir=DIR\nclientPort=65536", `zoo.cfg:2: clientPort: "65536" is no port`},
 		{"dataDir=DIR\nclientPort=", `zoo.cfg:2: clientPort: "" is no port`},
-		{"dataDir=DIR\nclientPort=1\ninitLimit=ten", `zoo.cfg:3: initLimit: "ten" is no number`},
+		{"dataDir=DIR\nclientPort=1\ninitLimit=ten", `zoo.cfg:3: initLimit: "ten" is not a number`},
 		{
 			"dataDir=DIR\nclientPort=1\nmaxClientCnxns=3000000000",
-			`zoo.cfg:3: maxClientCnxns: "3000000000" is no number`,
+			`zoo.cfg:3: maxClientCnxns: "3000000000" is not a number`,
 		},
 		{
 			"dataDir=DIR\nclientPort=1\nreconfigEnabled=yes",
@@ -191,17 +190,17 @@ func TestServerConfigErrors(t *testing.T) {
 		_, err := tcp.ReadServerConfig(path, "", "")
 		if err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(test.want, "DIR",
 			directory)) || !strings.Contains(err.Error(), directory) {
-			t.Errorf("%q: %v, not %s", test.content, err, test.want)
+			t.Errorf("%q: %v, want %s", test.content, err, test.want)
 		}
 	}
 	write(t, directory, "myid", "me")
 	path := write(t, directory, "zoo.cfg", "dataDir="+directory+"\nclientPort=1\n"+two)
 	if _, err := tcp.ReadServerConfig(path, "", ""); err == nil ||
-		!strings.Contains(err.Error(), `myid: "me" is no number`) {
+		!strings.Contains(err.Error(), `myid: "me" is not a server id`) {
 		t.Error(err)
 	}
 	if _, err := tcp.ReadServerConfig(filepath.Join(directory, "nowhere"), "", ""); err == nil {
-		t.Error("a file was read that there is not")
+		t.Error("ReadServerConfig accepts a missing file")
 	}
 	write(t, directory, "myid", "2")
 	write(t, directory, "zoo.cfg", "dataDir="+directory+"\n"+two+

@@ -10,19 +10,18 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// Open is the ACL that grants everybody everything. It must not be changed.
+// Open is the ACL that grants everyone all permissions. It must not be changed.
 var Open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
 
-// Super is the identity for which no ACL counts.
+// Super is the identity that bypasses all ACLs.
 var Super = wire.Identity{Scheme: "super"}
 
-// Readable tells whether one of the identities may read a node that has the ACL.
-func Readable(acl []wire.ACL, who []wire.Identity) bool {
-	return permitted(acl, who,
-		wire.PermRead)
+// Readable reports whether one of the identities may read a node that has the ACL.
+func Readable(acl []wire.ACL, ids []wire.Identity) bool {
+	return permitted(acl, ids, wire.PermRead)
 }
 
-// permitted tells whether one of the identities has one of the permissions.
+// permitted reports whether one of the identities has one of the permissions.
 func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
 	if len(acl) == 1 && &acl[0] == &Open[0] {
 		return true
@@ -51,9 +50,9 @@ func permitted(acl []wire.ACL, identities []wire.Identity, perms int32) bool {
 	return false
 }
 
-// fixACL checks an ACL that a client has sent, and puts the client's own identities in the place of
-// the scheme "auth". The server fails on a null id where it looks at it, and on a null scheme where
-// it compares it with another.
+// fixACL checks an ACL sent by a client and replaces the scheme "auth" by the client's own
+// identities (PrepRequestProcessor.fixupACL). It returns [wire.MarshallingError] where a null id or
+// scheme makes the server fail.
 func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, wire.Code) {
 	if len(acl) == 1 && acl[0].Scheme == "world" && acl[0].ID == "anyone" {
 		return acl, wire.OK
@@ -72,11 +71,11 @@ func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, w
 			a.Scheme == "digest" && validDigest(a.ID):
 			fixed = append(fixed, a)
 		case a.Scheme == "auth":
-			own := authenticated(identities)
-			if len(own) == 0 {
+			digests := authenticated(identities)
+			if len(digests) == 0 {
 				return nil, wire.InvalidACL
 			}
-			for _, id := range own {
+			for _, id := range digests {
 				fixed = append(fixed, wire.ACL{Perms: a.Perms, Scheme: id.Scheme, ID: id.ID})
 			}
 		default:
@@ -89,9 +88,9 @@ func (t *Tree) fixACL(acl []wire.ACL, identities []wire.Identity) ([]wire.ACL, w
 	return fixed, wire.OK
 }
 
-// removeDuplicates returns the entries of an ACL without those that come again. It returns false
-// where the server fails: it compares the scheme and the id of an entry with those before it that
-// give the same permissions.
+// removeDuplicates returns an ACL without repeated entries. It returns false if the server fails on
+// a null: the server compares the scheme and id of an entry with earlier entries of equal
+// permissions.
 func removeDuplicates(acl []wire.ACL) (unique []wire.ACL, ok bool) {
 	for _, a := range acl {
 		for _, other := range unique {
@@ -111,19 +110,20 @@ func removeDuplicates(acl []wire.ACL) (unique []wire.ACL, ok bool) {
 }
 
 // authenticated returns the identities that a client has proved. Its address, which every client
-// has, is none.
+// has, does not count.
 func authenticated(identities []wire.Identity) []wire.Identity {
-	var own []wire.Identity
+	var digests []wire.Identity
 	for _, id := range identities {
 		if id.Scheme == "digest" {
-			own = append(own, id)
+			digests = append(digests, id)
 		}
 	}
-	return own
+	return digests
 }
 
-// masked returns the ACL as one sees it who may not change it: without the digests of passwords.
-func masked(acl []wire.ACL) []wire.ACL {
+// maskDigests returns the ACL as shown to a client without the admin permission: without the
+// digests of passwords.
+func maskDigests(acl []wire.ACL) []wire.ACL {
 	shown := slices.Clone(acl)
 	for i, a := range shown {
 		if a.Scheme == "digest" {
@@ -134,14 +134,14 @@ func masked(acl []wire.ACL) []wire.ACL {
 	return shown
 }
 
-// validDigest tells whether Java's split at colons gives two parts, the last of which it drops
-// while it is empty.
+// validDigest reports whether Java's split at colons gives two parts. Java drops empty parts at the
+// end.
 func validDigest(id string) bool {
 	parts := strings.Split(strings.TrimRight(id, ":"), ":")
 	return len(parts) == 2
 }
 
-// parseAddress parses an address and how many of its bits count, as ACLs have them.
+// parseAddress parses the address of an ACL and the number of its significant bits.
 func parseAddress(id string) (address []byte, bits int, ok bool) {
 	text, mask, masked := strings.Cut(id, "/")
 	if address, ok = parseBytes(text); !ok {
@@ -156,8 +156,8 @@ func parseAddress(id string) (address []byte, bits int, ok bool) {
 	return address, bits, ok
 }
 
-// parseBytes parses an address. It takes numbers with a sign or leading zeros, as ZooKeeper does,
-// and of the forms of IPv6 addresses only those in hexadecimal.
+// parseBytes parses an address. Like ZooKeeper it accepts numbers with a sign or leading zeros, and
+// IPv6 addresses only in hexadecimal form.
 func parseBytes(text string) (address []byte, ok bool) {
 	if strings.Contains(text, ":") {
 		parsed, err := netip.ParseAddr(text)

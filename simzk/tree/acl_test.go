@@ -12,7 +12,7 @@ import (
 func TestValidACLs(t *testing.T) {
 	tests := []struct {
 		scheme, id      string
-		valid, validNew bool // and where ACLs may name IPv6 addresses
+		valid, validNew bool // without and with support of IPv6 addresses
 	}{
 		{"world", "anyone", true, true},
 		{"world", "nobody", false, false},
@@ -21,7 +21,7 @@ func TestValidACLs(t *testing.T) {
 		{"auth", "whatever", true, true},
 		{"digest", "user:digest", true, true},
 		{"digest", ":digest", true, true},
-		{"digest", "user:digest:", true, true}, // Java drops what is empty at the end of a split.
+		{"digest", "user:digest:", true, true}, // Java drops empty parts at the end of a split.
 		{"digest", "user:", false, false},
 		{"digest", "user", false, false},
 		{"digest", "", false, false},
@@ -30,7 +30,7 @@ func TestValidACLs(t *testing.T) {
 		{"ip", "10.1.2.3", true, true},
 		{"ip", "10.1.2.3/0", true, true},
 		{"ip", "10.1.2.3/32", true, true},
-		{"ip", "010.1.+2.3", true, true}, // All that Integer.parseInt takes.
+		{"ip", "010.1.+2.3", true, true}, // Integer.parseInt accepts all of these.
 		{"ip", "10.1.2.3/33", false, false},
 		{"ip", "10.1.2.3/-1", false, false},
 		{"ip", "10.1.2.3/", false, false},
@@ -61,9 +61,9 @@ func TestValidACLs(t *testing.T) {
 			}
 			a := grant(wire.PermAll, test.scheme, test.id)
 			for _, acl := range [][]wire.ACL{{a}, {tree.Open[0], a}} {
-				grown := tree.New(tree.Rules{IPv6: ipv6})
+				tr := tree.New(tree.Rules{IPv6: ipv6})
 				w := createFor("/a", acl...)
-				if code := grown.Apply(&w).Code; code != want {
+				if code := tr.Apply(&w).Code; code != want {
 					t.Errorf("IPv6 %v: %+v: %q, want %q", ipv6, acl, code, want)
 				}
 			}
@@ -72,7 +72,7 @@ func TestValidACLs(t *testing.T) {
 	for _, acl := range [][]wire.ACL{nil, {}} {
 		w := createFor("/a", acl...)
 		if code := tree.New(tree.Rules{}).Apply(&w).Code; code != wire.InvalidACL {
-			t.Errorf("an ACL without entries: %q", code)
+			t.Errorf("empty ACL: %q, want %q", code, wire.InvalidACL)
 		}
 	}
 }
@@ -82,21 +82,21 @@ func TestStoredACLs(t *testing.T) {
 	both := append(slices.Clone(alice), bob...)
 	tests := []struct {
 		name      string
-		who       []wire.Identity
-		acl, want []wire.ACL // want is nil of an ACL that is refused
+		ids       []wire.Identity
+		acl, want []wire.ACL // want is nil if the ACL is refused
 	}{
 		{
-			"as it is", nil,
+			"unchanged", nil,
 			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")},
 			[]wire.ACL{grant(read, "world", "anyone"), grant(all, "digest", "u:d")},
 		},
 		{
-			"no permissions at all", nil,
+			"no permissions", nil,
 			[]wire.ACL{grant(0, "world", "anyone")},
 			[]wire.ACL{grant(0, "world", "anyone")},
 		},
 		{
-			"twice the same", nil,
+			"repeated entry", nil,
 			[]wire.ACL{
 				grant(read, "world", "anyone"), grant(all, "digest", "u:d"),
 				grant(read, "world", "anyone"),
@@ -122,38 +122,38 @@ func TestStoredACLs(t *testing.T) {
 			},
 		},
 		{
-			"auth beside what it stands for", alice,
+			"auth and the entry it expands to", alice,
 			[]wire.ACL{grant(all, "auth", ""), grant(all, "digest", "alice:a")},
 			[]wire.ACL{grant(all, "digest", "alice:a"), grant(all, "digest", "alice:a")},
 		},
-		{"auth of an address alone", alice[:1], []wire.ACL{grant(all, "auth", "")}, nil},
-		{"auth of the superuser alone", super, []wire.ACL{grant(all, "auth", "")}, nil},
+		{"auth with only an address", alice[:1], []wire.ACL{grant(all, "auth", "")}, nil},
+		{"auth with only the superuser", super, []wire.ACL{grant(all, "auth", "")}, nil},
 		{
-			"auth of nobody", nil,
+			"auth without identities", nil,
 			[]wire.ACL{grant(all, "world", "anyone"), grant(all, "auth", "")},
 			nil,
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			grown := grow(t, tree.Rules{}, create("/changed"))
+			tr := newTree(t, tree.Rules{}, create("/changed"))
 			want := wire.OK
 			if test.want == nil {
 				want = wire.InvalidACL
 			}
 			writes := []tree.Write{
-				{Op: wire.OpCreate, Zxid: 2, Identities: test.who, Path: "/new", ACL: test.acl},
+				{Op: wire.OpCreate, Zxid: 2, Identities: test.ids, Path: "/new", ACL: test.acl},
 				{
-					Op: wire.OpSetACL, Zxid: 3, Identities: test.who, Path: "/changed",
+					Op: wire.OpSetACL, Zxid: 3, Identities: test.ids, Path: "/changed",
 					ACL:     test.acl,
 					Version: -1,
 				},
 			}
 			for _, w := range writes {
-				if code := grown.Apply(&w).Code; code != want {
+				if code := tr.Apply(&w).Code; code != want {
 					t.Errorf("%v: %q, want %q", w.Op, code, want)
 				}
-				if got := grown.ACL(w.Path, super).ACL; test.want != nil &&
+				if got := tr.ACL(w.Path, super).ACL; test.want != nil &&
 					!slices.Equal(got, test.want) {
 					t.Errorf("%v: %+v, want %+v", w.Op, got, test.want)
 				}
@@ -162,45 +162,42 @@ func TestStoredACLs(t *testing.T) {
 	}
 }
 
-// Everything that one can do with a node needs one permission, or one of two, and the others are of
-// no use.
+// TestPermissions checks for each operation that exactly the required permissions allow it.
 func TestPermissions(t *testing.T) {
 	apply := func(w tree.Write) func(*tree.Tree) wire.Code {
 		w.Zxid = 100
-		return func(grown *tree.Tree) wire.Code { return grown.Apply(&w).Code }
+		return func(tr *tree.Tree) wire.Code { return tr.Apply(&w).Code }
 	}
 	tests := []struct {
 		name  string
-		needs int32 // 0 if nothing is needed
+		needs int32 // 0 if no permission is needed
 		rules tree.Rules
 		do    func(*tree.Tree) wire.Code
 	}{
-		{"get", wire.PermRead, tree.Rules{}, func(grown *tree.Tree) wire.Code {
-			return grown.Get("/node",
-				nil).Code
+		{"get", wire.PermRead, tree.Rules{}, func(tr *tree.Tree) wire.Code {
+			return tr.Get("/node", nil).Code
 		}},
 		{
 			"children", wire.PermRead,
 			tree.Rules{},
-			func(grown *tree.Tree) wire.Code { return grown.Children("/node", nil).Code },
+			func(tr *tree.Tree) wire.Code { return tr.Children("/node", nil).Code },
 		},
-		{"descendants", wire.PermRead, tree.Rules{}, func(grown *tree.Tree) wire.Code {
-			_, code := grown.Descendants("/node", nil)
+		{"descendants", wire.PermRead, tree.Rules{}, func(tr *tree.Tree) wire.Code {
+			_, code := tr.Descendants("/node", nil)
 			return code
 		}},
-		{"exists", 0, tree.Rules{}, func(grown *tree.Tree) wire.Code {
-			return grown.Exists("/node",
-				nil).Code
+		{"exists", 0, tree.Rules{}, func(tr *tree.Tree) wire.Code {
+			return tr.Exists("/node", nil).Code
 		}},
 		{
-			"exists, of a later release", wire.PermRead,
+			"exists in a later release", wire.PermRead,
 			tree.Rules{ExistsNeedsRead: true},
-			func(grown *tree.Tree) wire.Code { return grown.Exists("/node", nil).Code },
+			func(tr *tree.Tree) wire.Code { return tr.Exists("/node", nil).Code },
 		},
 		{
 			"ACL", wire.PermRead | wire.PermAdmin,
 			tree.Rules{},
-			func(grown *tree.Tree) wire.Code { return grown.ACL("/node", nil).Code },
+			func(tr *tree.Tree) wire.Code { return tr.ACL("/node", nil).Code },
 		},
 		{
 			"check", wire.PermRead,
@@ -223,7 +220,7 @@ func TestPermissions(t *testing.T) {
 	for _, test := range tests {
 		for perm := wire.PermRead; perm <= wire.PermAdmin; perm <<= 1 {
 			t.Run(fmt.Sprintf("%s with permission %d", test.name, perm), func(t *testing.T) {
-				grown := grow(t, test.rules, create("/node"), create("/node/child"),
+				tr := newTree(t, test.rules, create("/node"), create("/node/child"),
 					tree.Write{
 						Op: wire.OpSetACL, Path: "/node",
 						ACL:     []wire.ACL{grant(perm, "world", "anyone")},
@@ -233,7 +230,7 @@ func TestPermissions(t *testing.T) {
 				if test.needs != 0 && test.needs&perm == 0 {
 					want = wire.NoAuth
 				}
-				if got := test.do(grown); got != want {
+				if got := test.do(tr); got != want {
 					t.Errorf("%q, want %q", got, want)
 				}
 			})
@@ -248,7 +245,7 @@ func TestIdentities(t *testing.T) {
 	tests := []struct {
 		name string
 		acl  []wire.ACL
-		who  []wire.Identity
+		ids  []wire.Identity
 		want bool
 	}{
 		{"world", tree.Open, nil, true},
@@ -334,43 +331,43 @@ func TestIdentities(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			grown := grow(t, tree.Rules{IPv6: true}, createFor("/a", test.acl...))
+			tr := newTree(t, tree.Rules{IPv6: true}, createFor("/a", test.acl...))
 			want := wire.OK
 			if !test.want {
 				want = wire.NoAuth
 			}
-			if code := grown.Get("/a", test.who).Code; code != want {
+			if code := tr.Get("/a", test.ids).Code; code != want {
 				t.Errorf("%q, want %q", code, want)
 			}
 		})
 	}
 }
 
-// Only who may change an ACL sees the digests in it.
+// TestMaskedACLs checks that only clients with the admin permission see digests.
 func TestMaskedACLs(t *testing.T) {
 	acl := []wire.ACL{grant(wire.PermRead, "world", "anyone"), grant(wire.PermAdmin, "digest",
 		"alice:a"), grant(wire.PermAll, "ip", "1.2.3.4")}
 	hidden := slices.Clone(acl)
 	hidden[1].ID = "alice:x"
-	grown := grow(t, tree.Rules{}, createFor("/a", acl...))
+	tr := newTree(t, tree.Rules{}, createFor("/a", acl...))
 	tests := []struct {
 		name string
-		who  []wire.Identity
+		ids  []wire.Identity
 		want []wire.ACL
 	}{
 		{"nobody", nil, hidden},
 		{"bob", bob, hidden},
 		{"alice", alice, acl},
 		{"the superuser", super, acl},
-		{"nobody, after the others", nil, hidden},
+		{"nobody, again", nil, hidden},
 	}
 	for _, test := range tests {
-		if got := grown.ACL("/a", test.who); got.Code != wire.OK ||
+		if got := tr.ACL("/a", test.ids); got.Code != wire.OK ||
 			!slices.Equal(got.ACL, test.want) {
 			t.Errorf("%s sees %+v (%v), want %+v", test.name, got.ACL, got.Code, test.want)
 		}
 	}
-	if code := grown.ACL("/missing", nil).Code; code != wire.NoNode {
-		t.Errorf("the ACL of a node that is not there: %q", code)
+	if code := tr.ACL("/missing", nil).Code; code != wire.NoNode {
+		t.Errorf("ACL of a missing node: %q", code)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// forest returns a tree with a node of every sort that an error may be about.
-func forest(t *testing.T, extended bool) *tree.Tree {
+// treeOfAllKinds returns a tree with every kind of node that an error can concern.
+func treeOfAllKinds(t *testing.T, extended bool) *tree.Tree {
 	t.Helper()
-	return grow(t, tree.Rules{ExtendedTypes: extended},
+	return newTree(t, tree.Rules{ExtendedTypes: extended},
 		create("/node"), create("/node/child"),
 		createEphemeral("/ephemeral", 1),
 		createFor("/locked", grant(wire.PermAll, "digest", "alice:a")),
@@ -19,13 +19,13 @@ func forest(t *testing.T, extended bool) *tree.Tree {
 		createContainer("/container"), createContainer("/full"), create("/full/child"))
 }
 
-// Of all that is wrong with a write, the server finds what ZooKeeper finds first. Each write here
-// is wrong in as many of the remaining ways as can be at once.
+// TestErrorPrecedence checks that the tree reports the error that ZooKeeper reports first. Each
+// write has as many errors of lower precedence as possible.
 func TestErrorPrecedence(t *testing.T) {
-	const version = 9 // which no node has
+	const version = 9 // no node has this version
 	tests := []struct {
 		name     string
-		extended bool // types of nodes
+		extended bool // whether extended types are enabled
 		write    tree.Write
 		want     wire.Code
 	}{
@@ -250,23 +250,23 @@ func TestErrorPrecedence(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			grown := forest(t, test.extended)
-			hash, size := grown.Hash(), grown.Size()
+			tr := treeOfAllKinds(t, test.extended)
+			hash, size := tr.Hash(), tr.Size()
 			test.write.Zxid = 100
-			got := grown.Apply(&test.write)
+			got := tr.Apply(&test.write)
 			if got.Code != test.want {
 				t.Errorf("%q, want %q", got.Code, test.want)
 			}
-			if got.Code != wire.OK && (grown.Hash() != hash || grown.Size() != size) {
-				t.Error("a write that failed has changed the tree")
+			if got.Code != wire.OK && (tr.Hash() != hash || tr.Size() != size) {
+				t.Error("a failed write changed the tree")
 			}
 		})
 	}
 }
 
-// A write to the ACL counts by itself, and so does a write to the data.
+// TestVersions checks that writes of the ACL and of the data have separate versions.
 func TestVersions(t *testing.T) {
-	grown := grow(t, tree.Rules{}, create("/a"))
+	tr := newTree(t, tree.Rules{}, create("/a"))
 	writes := []struct {
 		op   wire.Op
 		want wire.Stat
@@ -294,7 +294,7 @@ func TestVersions(t *testing.T) {
 			Op: step.op, Zxid: zxid, TimeMillis: 1000 * zxid, Path: "/a", Data: []byte("x"),
 			ACL: tree.Open, Version: -1,
 		}
-		if got := grown.Apply(&w); got.Code != wire.OK || got.Stat != step.want {
+		if got := tr.Apply(&w); got.Code != wire.OK || got.Stat != step.want {
 			t.Errorf("%v gave %+v, want %+v", step.op, got, step.want)
 		}
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A modelNode is a node of the naive model: what was written and when, and nothing that follows
-// from other nodes.
+// A modelNode is a node of the reference model: what was written and when, without derived state.
 type modelNode struct {
 	data                string
 	acl                 []wire.ACL
@@ -24,22 +23,20 @@ type modelNode struct {
 	owner               int64
 	container           bool
 	ttl                 int64 // 0 if the node has none
-	serial              int   // ascends in the order of creation, within a multi too
+	serial              int   // order of creation, within a multi too
 	sequence            int32 // the number that the next sequential child gets
-	childChanges        int32 // creations and deletions of children, as clients count them
-	sequenceSet         bool  // by SetSequence, so that childChanges counts no more
+	childChanges        int32 // number of creations and deletions of children
+	sequenceSet         bool  // SetSequence was called, so childChanges is invalid
 }
 
-// A model is the naive model of a tree. Everything that its nodes do not hold is computed anew
-// whenever it is asked for.
+// A model is a naive reference model of a tree. It computes all derived state on demand.
 type model struct {
 	rules  tree.Rules
 	nodes  map[string]*modelNode
 	serial int
 }
 
-// newModel returns the model of a new tree. ZooKeeper's own nodes are children that nobody has
-// created.
+// newModel returns the model of a new tree. ZooKeeper's own nodes are children without a creation.
 func newModel(rules tree.Rules) *model {
 	return &model{rules: rules, nodes: map[string]*modelNode{
 		"/":                {acl: tree.Open, childChanges: -1},
@@ -61,7 +58,7 @@ func (m *model) clone() *model {
 	return clone
 }
 
-// split returns the parent's path and the name.
+// split returns the path of the parent and the name.
 func split(path string) (parent, name string) {
 	i := strings.LastIndex(path, "/")
 	return path[:max(i, 1)], path[i+1:]
@@ -102,8 +99,8 @@ func (m *model) ephemerals(owner int64) []string {
 func (m *model) disposable(now int64) []string {
 	var paths []string
 	for path, n := range m.nodes {
-		usedUp, timedOut := n.container && n.sequence > 0, n.ttl > 0 && n.mtime+n.ttl < now
-		if (usedUp || timedOut) && len(m.children(path)) == 0 {
+		emptied, expired := n.container && n.sequence > 0, n.ttl > 0 && n.mtime+n.ttl < now
+		if (emptied || expired) && len(m.children(path)) == 0 {
 			paths = append(paths, path)
 		}
 	}
@@ -111,8 +108,8 @@ func (m *model) disposable(now int64) []string {
 	return paths
 }
 
-// stat returns the stat that a client sees. Where the sequence was set, the children's version
-// counts from there.
+// stat returns the stat that a client sees. After SetSequence, cversion is derived from the
+// sequence.
 func (m *model) stat(path string) wire.Stat {
 	n := m.nodes[path]
 	children := int32(len(m.children(path)))
@@ -129,7 +126,7 @@ func (m *model) stat(path string) wire.Stat {
 	}
 }
 
-// apply carries out a write, with the result that the tree should give.
+// apply applies a write and returns the result that the tree should return.
 func (m *model) apply(w *tree.Write) tree.Result {
 	switch w.Op {
 	case wire.OpDelete, wire.OpDeleteContainer:
@@ -148,7 +145,7 @@ func (m *model) apply(w *tree.Write) tree.Result {
 	return m.create(w)
 }
 
-// A mode is what the flags of a create say.
+// A mode is the decoded flags of a create.
 type mode struct{ ephemeral, sequential, timed bool }
 
 var modes = map[int32]mode{
@@ -161,7 +158,7 @@ var modes = map[int32]mode{
 	wire.PersistentSeqTTL:     {timed: true, sequential: true},
 }
 
-// checkFlags returns what is wrong with the flags of a create.
+// checkFlags returns the error of invalid flags of a create.
 func (m *model) checkFlags(w *tree.Write) wire.Code {
 	mode, known := modes[w.Flags]
 	switch {
@@ -183,7 +180,7 @@ func (m *model) create(w *tree.Write) tree.Result {
 	if !strings.Contains(w.Path, "/") || strings.Contains(w.Path, "\x00") {
 		return tree.Result{Code: wire.BadArguments}
 	}
-	acl, ok := expand(w.ACL, w.Identities)
+	acl, ok := expandACL(w.ACL, w.Identities)
 	if !ok {
 		return tree.Result{Code: wire.InvalidACL}
 	}
@@ -263,12 +260,12 @@ func (m *model) remove(path string, zxid int64) {
 	m.nodes[parent].pzxid = zxid
 }
 
-// change carries out a write to one node: setData, setACL or check.
+// change applies a write to one node: setData, setACL or check.
 func (m *model) change(w *tree.Write) tree.Result {
 	if !validPath(w.Path) {
 		return tree.Result{Code: wire.BadArguments}
 	}
-	acl, ok := expand(w.ACL, w.Identities)
+	acl, ok := expandACL(w.ACL, w.Identities)
 	if w.Op == wire.OpSetACL && !ok {
 		return tree.Result{Code: wire.InvalidACL}
 	}
@@ -300,16 +297,16 @@ func (m *model) change(w *tree.Write) tree.Result {
 	return tree.Result{Path: w.Path, Stat: m.stat(w.Path)}
 }
 
-// creates are the types of operations that create.
+// creates are the types of the create operations.
 var creates = []wire.Op{wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL}
 
-// multi tries the operations on a copy of the model, which takes the model's place if all of them
+// multi applies the operations to a copy of the model, which replaces the model if all of them
 // succeed.
 func (m *model) multi(w *tree.Write) tree.Result {
 	trial := m.clone()
 	results := make([]wire.Result, len(w.Ops))
 	for i := range w.Ops {
-		step := single(&w.Ops[i], w)
+		step := opWrite(&w.Ops[i], w)
 		mode, known := modes[step.Flags]
 		switch {
 		case mode.timed && step.Op != wire.OpCreateTTL && slices.Contains(creates, step.Op):
@@ -338,15 +335,15 @@ func (m *model) multi(w *tree.Write) tree.Result {
 	return tree.Result{Results: results}
 }
 
-// single returns the write that does what one operation of a multi does.
-func single(r *wire.Request, multi *tree.Write) *tree.Write {
+// opWrite returns the write of one operation of a multi.
+func opWrite(r *wire.Request, multi *tree.Write) *tree.Write {
 	w := write(r)
 	w.Zxid, w.TimeMillis, w.Session, w.Identities = multi.Zxid, multi.TimeMillis, multi.Session,
 		multi.Identities
 	return w
 }
 
-// write returns the write that a request asks for.
+// write returns the write of a request.
 func write(r *wire.Request) *tree.Write {
 	return &tree.Write{
 		Op: r.Op, Path: r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
@@ -361,24 +358,24 @@ var (
 
 func validPath(path string) bool { return wellFormed.MatchString(path) && !dots.MatchString(path) }
 
-// allowed tells whether one of the identities has one of the permissions.
-func allowed(acl []wire.ACL, who []wire.Identity, perms int32) bool {
-	if slices.Contains(who, tree.Super) {
+// allowed reports whether one of the identities has one of the permissions.
+func allowed(acl []wire.ACL, ids []wire.Identity, perms int32) bool {
+	if slices.Contains(ids, tree.Super) {
 		return true
 	}
 	return slices.ContainsFunc(acl, func(a wire.ACL) bool {
 		return a.Perms&perms != 0 &&
-			(a.Scheme == "world" || slices.ContainsFunc(who, func(id wire.Identity) bool {
+			(a.Scheme == "world" || slices.ContainsFunc(ids, func(id wire.Identity) bool {
 				if a.Scheme == "ip" && id.Scheme == "ip" {
-					return inside(id.ID, a.ID)
+					return inNetwork(id.ID, a.ID)
 				}
 				return id == wire.Identity{Scheme: a.Scheme, ID: a.ID}
 			}))
 	})
 }
 
-// inside tells whether an address is the other, or in the network.
-func inside(address, other string) bool {
+// inNetwork reports whether an address equals the other or is in its network.
+func inNetwork(address, other string) bool {
 	network, err := netip.ParsePrefix(other)
 	if err != nil {
 		return address == other
@@ -386,14 +383,14 @@ func inside(address, other string) bool {
 	return network.Contains(netip.MustParseAddr(address))
 }
 
-// expand returns the ACL that a node gets, and false if the ACL is refused.
-func expand(acl []wire.ACL, who []wire.Identity) ([]wire.ACL, bool) {
+// expandACL returns the ACL that a node gets, or false if the ACL is refused.
+func expandACL(acl []wire.ACL, ids []wire.Identity) ([]wire.ACL, bool) {
 	var expanded []wire.ACL
 	for i, a := range acl {
 		switch {
-		case slices.Index(acl, a) < i: // It is there twice.
+		case slices.Index(acl, a) < i: // A repeated entry.
 		case a.Scheme == "auth":
-			digests := slices.DeleteFunc(slices.Clone(who),
+			digests := slices.DeleteFunc(slices.Clone(ids),
 				func(id wire.Identity) bool { return id.Scheme != "digest" })
 			if len(digests) == 0 {
 				return nil, false
@@ -401,7 +398,7 @@ func expand(acl []wire.ACL, who []wire.Identity) ([]wire.ACL, bool) {
 			for _, id := range digests {
 				expanded = append(expanded, wire.ACL{Perms: a.Perms, Scheme: id.Scheme, ID: id.ID})
 			}
-		case !slices.Contains(known, wire.Identity{Scheme: a.Scheme, ID: a.ID}):
+		case !slices.Contains(knownIdentities, wire.Identity{Scheme: a.Scheme, ID: a.ID}):
 			return nil, false
 		default:
 			expanded = append(expanded, a)
@@ -410,8 +407,8 @@ func expand(acl []wire.ACL, who []wire.Identity) ([]wire.ACL, bool) {
 	return expanded, len(expanded) > 0
 }
 
-// known are the identities that the property tests use and that an ACL may name.
-var known = []wire.Identity{
+// knownIdentities are the identities of the property tests that an ACL may name.
+var knownIdentities = []wire.Identity{
 	{Scheme: "world", ID: "anyone"},
 	{Scheme: "digest", ID: "alice:a"},
 	{Scheme: "digest", ID: "bob:b"},

@@ -6,84 +6,83 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A journal is what a multi needs to take back what it has done.
-type journal struct {
-	entries []journalEntry
-	// of which there is an entry: how a node was at first is all that is needed
+// An undoLog records what a multi has changed, so that it can be rolled back.
+type undoLog struct {
+	entries []undoEntry
+	// nodes and owners that have an entry; only the state before the first change is kept
 	nodes  map[string]bool
 	owners map[int64]bool
 }
 
-// A journalEntry is how a node, or the list of a session's nodes, was before a change.
-type journalEntry struct {
+// An undoEntry is the state of a node, or of a session's list of ephemeral nodes, before a change.
+type undoEntry struct {
 	path   string
-	node   *znode // nil if there was none
+	node   *znode // nil if there was no node
 	before znode
 
-	owner      int64 // not 0 if the entry is one of a list
+	owner      int64 // not 0 if the entry holds a session's list
 	ephemerals []string
 }
 
-// keepJournal begins a journal.
-func (t *Tree) keepJournal() {
-	t.journal = &t.idle
-	if t.journal.nodes == nil {
-		t.journal.nodes, t.journal.owners = make(map[string]bool), make(map[int64]bool)
+// beginUndo starts an undo log.
+func (t *Tree) beginUndo() {
+	t.undo = &t.spareUndo
+	if t.undo.nodes == nil {
+		t.undo.nodes, t.undo.owners = make(map[string]bool), make(map[int64]bool)
 	}
-	clear(t.journal.nodes)
-	clear(t.journal.owners)
-	t.journal.entries = t.journal.entries[:0]
+	clear(t.undo.nodes)
+	clear(t.undo.owners)
+	t.undo.entries = t.undo.entries[:0]
 }
 
-// endJournal ends the journal. The memory of a long one is not worth keeping.
-func (t *Tree) endJournal() {
-	t.journal = nil
-	if len(t.idle.entries) > journalKept {
-		t.idle = journal{}
+// endUndo ends the undo log. It frees the memory of a long one.
+func (t *Tree) endUndo() {
+	t.undo = nil
+	if len(t.spareUndo.entries) > undoEntriesKept {
+		t.spareUndo = undoLog{}
 	}
 }
 
-const journalKept = 64
+const undoEntriesKept = 64
 
-// note keeps a node as it is now, so that the multi under way can restore it.
-func (t *Tree) note(path string) {
-	if t.journal == nil || t.journal.nodes[path] {
+// logNode adds a node's current state to the undo log of the current multi, if there is one.
+func (t *Tree) logNode(path string) {
+	if t.undo == nil || t.undo.nodes[path] {
 		return
 	}
-	t.journal.nodes[path] = true
-	e := journalEntry{path: path, node: t.nodes[path]}
-	if e.node != nil {
-		e.before = *e.node
-		e.before.children = slices.Clone(e.node.children)
+	t.undo.nodes[path] = true
+	entry := undoEntry{path: path, node: t.nodes[path]}
+	if entry.node != nil {
+		entry.before = *entry.node
+		entry.before.children = slices.Clone(entry.node.children)
 	}
-	t.journal.entries = append(t.journal.entries, e)
+	t.undo.entries = append(t.undo.entries, entry)
 }
 
-func (t *Tree) noteEphemerals(owner int64) {
-	if t.journal != nil && !t.journal.owners[owner] {
-		t.journal.owners[owner] = true
-		t.journal.entries = append(t.journal.entries,
-			journalEntry{owner: owner, ephemerals: slices.Clone(t.ephemerals[owner])})
+func (t *Tree) logEphemerals(owner int64) {
+	if t.undo != nil && !t.undo.owners[owner] {
+		t.undo.owners[owner] = true
+		t.undo.entries = append(t.undo.entries,
+			undoEntry{owner: owner, ephemerals: slices.Clone(t.ephemerals[owner])})
 	}
 }
 
-// multi carries out all of its operations, or none. Its results say of each operation what it gave;
-// after one that has failed they say OK of those before it and "runtime inconsistency" of those
-// behind it, as ZooKeeper does.
+// multi applies all of its operations or none. After a failure, the results of the operations
+// before the failed one are OK, and those after it are "runtime inconsistency", as in ZooKeeper.
 //
-// The server fails on a null path before it has begun, and on some operations when it comes to
-// them. That is [wire.MarshallingError] for the whole, with no results, which are empty in the
-// first case and missing in the second.
+// A null path makes the server fail before it starts; some operations make it fail when it reaches
+// them. Both give [wire.MarshallingError] for the whole multi. Its results are empty in the first
+// case and nil in the second.
 func (t *Tree) multi(w *Write) Result {
 	if slices.ContainsFunc(w.Ops, func(r wire.Request) bool { return r.Path == wire.Null }) {
 		return Result{Code: wire.MarshallingError, Results: []wire.Result{}}
 	}
-	t.keepJournal()
-	defer t.endJournal()
-	results := t.spaceFor(len(w.Ops))
+	t.beginUndo()
+	defer t.endUndo()
+	results := t.allocResults(len(w.Ops))
 	for i := range w.Ops {
 		r := &w.Ops[i]
-		step := &t.step
+		step := &t.subOp
 		*step = Write{
 			Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session,
 			Identities: w.Identities,
@@ -104,39 +103,39 @@ func (t *Tree) multi(w *Write) Result {
 		case wire.MarshallingError:
 			return Result{Code: result.Code}
 		default:
-			return Result{Code: result.Code, Results: failed(len(w.Ops), i, result.Code)}
+			return Result{Code: result.Code, Results: failedResults(len(w.Ops), i, result.Code)}
 		}
 	}
 	return Result{Results: results}
 }
 
-// spaceFor returns memory for the results of a multi. Those of the first multis of a run stay where
-// they are until the tree is renewed.
-func (t *Tree) spaceFor(results int) []wire.Result {
-	if t.results == nil {
-		t.results = make([]wire.Result, 0, resultsKept)
+// allocResults returns memory for the results of a multi. The first results of a run come from a
+// pool that is reused after a reset of the tree.
+func (t *Tree) allocResults(results int) []wire.Result {
+	if t.resultPool == nil {
+		t.resultPool = make([]wire.Result, 0, resultPoolSize)
 	}
-	n := len(t.results)
-	if n+results > cap(t.results) {
+	n := len(t.resultPool)
+	if n+results > cap(t.resultPool) {
 		return make([]wire.Result, results)
 	}
-	t.results = t.results[:n+results]
-	return t.results[n : n+results : n+results]
+	t.resultPool = t.resultPool[:n+results]
+	return t.resultPool[n : n+results : n+results]
 }
 
-// resultsKept is how many operations are in the multis of most runs.
-const resultsKept = 16
+// resultPoolSize is the number of operations in the multis of most runs.
+const resultPoolSize = 16
 
-// executable tells whether the server can make sense of an operation of a multi. When it comes to a
-// create that asks for a TTL node without a TTL it fails, and gives no results at all.
+// executable reports whether the server can process an operation of a multi. A create with the
+// flags of a TTL node but no TTL makes it fail without any results.
 func executable(r *wire.Request) bool {
 	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
 	return !timed || r.Op != wire.OpCreate && r.Op != wire.OpCreate2 &&
 		r.Op != wire.OpCreateContainer
 }
 
-// typeInMulti returns the type of an operation of a multi. There ZooKeeper goes by the flags where
-// they contradict the type of a create (org.apache.zookeeper.Op).
+// typeInMulti returns the effective type of an operation of a multi. If the flags of a create
+// contradict its type, ZooKeeper follows the flags (org.apache.zookeeper.Op).
 func typeInMulti(r *wire.Request) wire.Op {
 	switch r.Op {
 	case wire.OpCreate, wire.OpCreate2, wire.OpCreateTTL:
@@ -151,8 +150,8 @@ func typeInMulti(r *wire.Request) wire.Op {
 	return r.Op
 }
 
-// failed returns the results of a multi whose operation number i has failed.
-func failed(count, i int, code wire.Code) []wire.Result {
+// failedResults returns the results of a multi whose operation i failed.
+func failedResults(count, i int, code wire.Code) []wire.Result {
 	results := make([]wire.Result, count)
 	for j := range results {
 		results[j].Op = wire.OpError
@@ -166,22 +165,22 @@ func failed(count, i int, code wire.Code) []wire.Result {
 	return results
 }
 
-// rollback takes back what the multi under way has done, the last change first.
+// rollback undoes the changes of the current multi, last change first.
 func (t *Tree) rollback() {
-	for _, e := range slices.Backward(t.journal.entries) {
-		if e.owner != 0 {
-			t.ephemerals[e.owner] = e.ephemerals
+	for _, entry := range slices.Backward(t.undo.entries) {
+		if entry.owner != 0 {
+			t.ephemerals[entry.owner] = entry.ephemerals
 			continue
 		}
-		if now := t.nodes[e.path]; now != nil {
+		if now := t.nodes[entry.path]; now != nil {
 			t.hash ^= now.hash
 		}
-		if e.node == nil {
-			delete(t.nodes, e.path)
+		if entry.node == nil {
+			delete(t.nodes, entry.path)
 			continue
 		}
-		*e.node = e.before
-		t.nodes[e.path] = e.node
-		t.hash ^= e.node.hash
+		*entry.node = entry.before
+		t.nodes[entry.path] = entry.node
+		t.hash ^= entry.node.hash
 	}
 }

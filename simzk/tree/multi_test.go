@@ -29,8 +29,8 @@ func opCheck(path string, version int32) wire.Request {
 	return wire.Request{Op: wire.OpCheck, Path: path, Version: version}
 }
 
-// A create that asks for a TTL node without a TTL makes the whole multi fail, and leave nothing,
-// when its turn comes.
+// When a multi reaches a create with the flags of a TTL node but no TTL, the whole multi fails and
+// changes nothing.
 func TestMultiTTLWithoutTTL(t *testing.T) {
 	good := wire.Request{Op: wire.OpCreate, Path: "/a", ACL: tree.Open}
 	bad := wire.Request{Op: wire.OpCreate, Path: "/b", ACL: tree.Open, Flags: wire.PersistentTTL}
@@ -49,23 +49,23 @@ func TestMultiTTLWithoutTTL(t *testing.T) {
 			},
 		}},
 	} {
-		grown := tree.New(tree.Rules{ExtendedTypes: true})
-		before := grown.Hash()
-		got := grown.Apply(&tree.Write{Op: wire.OpMulti, Zxid: 1, Ops: test.ops})
-		if !equal(got, test.want) || grown.Hash() != before || len(grown.Changes()) > 0 {
-			t.Errorf("%s: %+v, want %+v; changes %v", test.name, got, test.want, grown.Changes())
+		tr := tree.New(tree.Rules{ExtendedTypes: true})
+		before := tr.Hash()
+		got := tr.Apply(&tree.Write{Op: wire.OpMulti, Zxid: 1, Ops: test.ops})
+		if !equal(got, test.want) || tr.Hash() != before || len(tr.Changes()) > 0 {
+			t.Errorf("%s: %+v, want %+v; changes %v", test.name, got, test.want, tr.Changes())
 		}
 	}
 }
 
-// Each operation of a multi sees what those before it have done.
+// Each operation of a multi sees the effects of the earlier ones.
 func TestMulti(t *testing.T) {
-	grown := grow(t, tree.Rules{}, create("/a"))
+	tr := newTree(t, tree.Rules{}, create("/a"))
 	created := wire.Stat{Czxid: 100, Mzxid: 100, Pzxid: 100, Ctime: 7, Mtime: 7}
 	set, parent := created, created
 	set.Version, set.DataLength = 1, 1
 	parent.NumChildren, parent.Cversion = 1, 1
-	got := grown.Apply(multi(opCreate("/b", wire.Persistent),
+	got := tr.Apply(multi(opCreate("/b", wire.Persistent),
 		opCreate("/b/n-", wire.PersistentSequential), opCheck("/b", 0),
 		opDelete("/b/n-0000000000"), opCreate("/b/n-", wire.PersistentSequential),
 		opSet("/b/n-0000000001", 0), opCheck("/b/n-0000000001", 1)))
@@ -81,17 +81,17 @@ func TestMulti(t *testing.T) {
 	if got.Code != wire.OK || !reflect.DeepEqual(got.Results, want) {
 		t.Errorf("%v: %+v, want %+v", got.Code, got.Results, want)
 	}
-	if empty := grown.Apply(multi()); empty.Code != wire.OK || len(empty.Results) > 0 {
-		t.Errorf("a multi without operations gave %+v", empty)
+	if empty := tr.Apply(multi()); empty.Code != wire.OK || len(empty.Results) > 0 {
+		t.Errorf("an empty multi returned %+v", empty)
 	}
 }
 
-// The flags decide what a create in a multi makes.
+// The flags determine the kind of node that a create in a multi makes.
 func TestTypesInMulti(t *testing.T) {
 	tests := []struct {
 		op    wire.Op
 		flags int32
-		want  wire.Op // OpError if it is refused
+		want  wire.Op // OpError if the multi fails
 	}{
 		{wire.OpCreate, wire.Ephemeral, wire.OpCreate},
 		{wire.OpCreate2, wire.Persistent, wire.OpCreate2},
@@ -106,22 +106,22 @@ func TestTypesInMulti(t *testing.T) {
 		{wire.OpCreate, 7, wire.OpError},
 	}
 	for _, test := range tests {
-		grown := tree.New(tree.Rules{ExtendedTypes: true})
+		tr := tree.New(tree.Rules{ExtendedTypes: true})
 		r := opCreate("/a", test.flags)
 		r.Op, r.TTLMillis = test.op, 10
-		got := grown.Apply(multi(r)).Results[0]
+		got := tr.Apply(multi(r)).Results[0]
 		if got.Op != test.want {
 			t.Errorf("%v with flags %d gave %+v, want %v", test.op, test.flags, got, test.want)
 		}
-		if due := grown.Disposable(1000); (len(due) > 0) != (test.want == wire.OpCreateTTL) {
+		if due := tr.Disposable(1000); (len(due) > 0) != (test.want == wire.OpCreateTTL) {
 			t.Errorf("%v with flags %d: %q are due", test.op, test.flags, due)
 		}
 	}
 }
 
-// A multi that fails says which operation failed and changes nothing at all, whatever came before.
+// A failed multi reports which operation failed and changes nothing.
 func TestFailedMulti(t *testing.T) {
-	const ok, behind = wire.OK, wire.RuntimeInconsistency
+	const ok, skipped = wire.OK, wire.RuntimeInconsistency
 	fails := opSet("/missing", -1)
 	protected := opCreate("/locked/a", wire.Persistent)
 	tests := []struct {
@@ -131,8 +131,8 @@ func TestFailedMulti(t *testing.T) {
 	}{
 		{"alone", []wire.Request{fails}, []wire.Code{wire.NoNode}},
 		{"first", []wire.Request{fails, opDelete("/b"), fails}, []wire.Code{
-			wire.NoNode, behind,
-			behind,
+			wire.NoNode, skipped,
+			skipped,
 		}},
 		{
 			"last",
@@ -145,7 +145,7 @@ func TestFailedMulti(t *testing.T) {
 			[]wire.Code{ok, wire.NoNode},
 		},
 		{
-			"after creations in one another",
+			"after nested creations",
 			[]wire.Request{
 				opCreate("/new", wire.Persistent), opCreate("/new/a", wire.Persistent),
 				opSet("/new/a", 0), fails,
@@ -176,7 +176,7 @@ func TestFailedMulti(t *testing.T) {
 			},
 			[]wire.Code{ok, ok, ok, ok, ok, wire.NoNode},
 		},
-		{"after an ephemeral node was made anew", []wire.Request{
+		{"after an ephemeral node was recreated", []wire.Request{
 			opDelete("/1"),
 			opCreate("/1", wire.Ephemeral), fails,
 		}, []wire.Code{ok, ok, wire.NoNode}},
@@ -186,7 +186,7 @@ func TestFailedMulti(t *testing.T) {
 			[]wire.Code{ok, ok, wire.NoNode},
 		},
 		{
-			"after numbers were taken",
+			"after sequential creations",
 			[]wire.Request{
 				opCreate("/a/n", wire.PersistentSequential),
 				opCreate("/a/n", wire.EphemeralSequential), fails,
@@ -204,7 +204,7 @@ func TestFailedMulti(t *testing.T) {
 				opCreate("/new", wire.Persistent), opCreate("/new", wire.Persistent),
 				opDelete("/new"),
 			},
-			[]wire.Code{ok, wire.NodeExists, behind},
+			[]wire.Code{ok, wire.NodeExists, skipped},
 		},
 		{
 			"child of an ephemeral node",
@@ -214,7 +214,7 @@ func TestFailedMulti(t *testing.T) {
 		{
 			"no authority",
 			[]wire.Request{opSet("/a", 0), protected, opDelete("/b")},
-			[]wire.Code{ok, wire.NoAuth, behind},
+			[]wire.Code{ok, wire.NoAuth, skipped},
 		},
 	}
 	for _, test := range tests {
@@ -224,24 +224,25 @@ func TestFailedMulti(t *testing.T) {
 				createEphemeral("/1", 1), create("/b"),
 				createFor("/locked", grant(wire.PermRead, "world", "anyone")),
 			}
-			grown, untouched := grow(t, tree.Rules{}, writes...), grow(t, tree.Rules{}, writes...)
-			got := grown.Apply(multi(test.ops...))
+			tr, untouched := newTree(t, tree.Rules{}, writes...),
+				newTree(t, tree.Rules{}, writes...)
+			got := tr.Apply(multi(test.ops...))
 			var codes []wire.Code
 			for _, r := range got.Results {
 				if r.Op != wire.OpError {
-					t.Errorf("%+v in place of an error", r)
+					t.Errorf("%+v, want an error", r)
 				}
 				codes = append(codes, r.Code)
-				if r.Code != ok && r.Code != behind && got.Code != r.Code {
+				if r.Code != ok && r.Code != skipped && got.Code != r.Code {
 					t.Errorf("the multi failed with %q, its operation with %q", got.Code, r.Code)
 				}
 			}
 			if !slices.Equal(codes, test.want) {
-				t.Errorf("the operations gave %v, want %v", codes, test.want)
+				t.Errorf("the operations returned %v, want %v", codes, test.want)
 			}
-			compareTrees(t, grown, untouched)
+			compareTrees(t, tr, untouched)
 
-			// What comes next finds nothing left of it either.
+			// Later writes see no effect of the failed multi either.
 			for zxid, w := range []tree.Write{
 				create("/new"),
 				{Op: wire.OpCreate, Path: "/a/n", ACL: tree.Open, Flags: wire.PersistentSequential},
@@ -249,17 +250,17 @@ func TestFailedMulti(t *testing.T) {
 				{Op: wire.OpCloseSession, Session: 1},
 			} {
 				w.Zxid = int64(200 + zxid)
-				a, b := grown.Apply(&w), untouched.Apply(&w)
+				a, b := tr.Apply(&w), untouched.Apply(&w)
 				if !equal(a, b) || a.Code != wire.OK {
-					t.Errorf("%v then gave %+v, want %+v", w.Op, a, b)
+					t.Errorf("%v then returned %+v, want %+v", w.Op, a, b)
 				}
 			}
-			compareTrees(t, grown, untouched)
+			compareTrees(t, tr, untouched)
 		})
 	}
 }
 
-// compareTrees finds differences in all that can be read of two trees.
+// compareTrees compares everything readable of two trees.
 func compareTrees(t *testing.T, got, want *tree.Tree) {
 	t.Helper()
 	if got.Hash() != want.Hash() || got.Size() != want.Size() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Parent returns the path of a node's parent. The root is its own.
+// Parent returns the path of a node's parent. The root is its own parent.
 func Parent(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
 		return path[:i]
@@ -17,23 +17,22 @@ func Parent(path string) string {
 // Name returns the last part of a path.
 func Name(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// Ordinary tells whether a path is one in which there is nothing to look for: printable ASCII
-// without dots, and no empty names. ZooKeeper and its clients accept every such path, and most
-// paths are such.
+// Ordinary reports whether a path consists of printable ASCII without dots and has no empty names.
+// It is a fast path: ZooKeeper and its clients accept every such path, and most paths are ordinary.
 func Ordinary(path string) bool {
-	before := byte(0)
+	previous := byte(0)
 	for i := range len(path) {
 		c := path[i]
-		if c == '/' && before == '/' || c == '.' || c < ' ' || c > '~' {
+		if c == '/' && previous == '/' || c == '.' || c < ' ' || c > '~' {
 			return false
 		}
-		before = c
+		previous = c
 	}
-	return len(path) > 1 && path[0] == '/' && before != '/'
+	return len(path) > 1 && path[0] == '/' && previous != '/'
 }
 
-// ValidPath tells whether a path is one that ZooKeeper accepts (PathUtils). A sequential node's
-// path may end in a slash, as the sequence number completes it.
+// ValidPath reports whether ZooKeeper accepts a path (PathUtils). The path of a sequential node may
+// end in a slash, because the sequence number completes it.
 func ValidPath(path string, sequential bool) bool {
 	if Ordinary(path) {
 		return true
@@ -55,18 +54,18 @@ func ValidPath(path string, sequential bool) bool {
 			if r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xd800 <= r && r <= 0xf8ff || 0xfff0 <= r &&
 				r <= math.MaxUint16 ||
 				r > math.MaxUint16 {
-				return false // Beyond 16 bits Java sees surrogates, which it does not accept.
+				return false // Beyond 16 bits Java sees surrogates, which it rejects.
 			}
 		}
 	}
 	return true
 }
 
-// appendSequence appends a sequence number as Java's "%010d" renders it: negative numbers have nine
+// appendSequence appends a sequence number in Java's format "%010d": negative numbers have nine
 // digits.
 func appendSequence(path []byte, n int32) []byte {
-	var space [11]byte
-	digits, width := strconv.AppendInt(space[:0], int64(n), 10), 10
+	var buffer [11]byte
+	digits, width := strconv.AppendInt(buffer[:0], int64(n), 10), 10
 	if n < 0 {
 		path, digits, width = append(path, '-'), digits[1:], 9
 	}

@@ -24,9 +24,8 @@ func TestParentAndName(t *testing.T) {
 	}
 }
 
-// A path is ordinary only if it stays valid where it is looked at character by character, as it is
-// with a name like .é behind it. Of paths in which nothing but a slash can be wrong, all that are
-// valid are ordinary.
+// TestOrdinary checks that every ordinary path stays valid with a suffix that disables the fast
+// path, such as /.é. A valid path that contains no special characters must be ordinary.
 func TestOrdinary(t *testing.T) {
 	paths := []string{""}
 	for range 6 {
@@ -53,7 +52,7 @@ func TestOrdinary(t *testing.T) {
 func TestValidPath(t *testing.T) {
 	tests := []struct {
 		path              string
-		valid, sequential bool // as a path, and as that of a sequential node
+		valid, sequential bool // valid as a path, and as the path of a sequential node
 	}{
 		{"/", true, true},
 		{"/a", true, true},
@@ -85,10 +84,10 @@ func TestValidPath(t *testing.T) {
 	}
 	for _, test := range tests {
 		if got := tree.ValidPath(test.path, false); got != test.valid {
-			t.Errorf("%q is valid: %v", test.path, got)
+			t.Errorf("ValidPath(%q, false) = %v", test.path, got)
 		}
 		if got := tree.ValidPath(test.path, true); got != test.sequential {
-			t.Errorf("%q is valid for a sequential node: %v", test.path, got)
+			t.Errorf("ValidPath(%q, true) = %v", test.path, got)
 		}
 	}
 }
@@ -105,7 +104,7 @@ func TestCreatePaths(t *testing.T) {
 		{path: "/parent/b"},
 		{path: "/", sequential: true},
 		{path: "/parent/", sequential: true},
-		{path: "/parent/..", sequential: true}, // The number makes a name of the dots.
+		{path: "/parent/..", sequential: true}, // The sequence number turns the dots into a name.
 		{path: "", want: wire.BadArguments},
 		{path: "a", want: wire.BadArguments},
 		{path: "a", sequential: true, want: wire.BadArguments},
@@ -119,19 +118,19 @@ func TestCreatePaths(t *testing.T) {
 		{path: "/a\xff", want: wire.BadArguments},
 		{path: "/", want: wire.NodeExists},
 		{path: "/parent", want: wire.NodeExists},
-		// That the parent is missing is found before the rest of the path is looked at.
+		// The parent is checked before the rest of the path.
 		{path: "/missing/b", want: wire.NoNode},
 		{path: "/missing/../b", want: wire.NoNode},
 		{path: "a/b", want: wire.NoNode},
 	}
 	for _, test := range tests {
-		grown := grow(t, tree.Rules{}, create("/parent"))
+		tr := newTree(t, tree.Rules{}, create("/parent"))
 		w := create(test.path)
 		w.Zxid = 2
 		if test.sequential {
 			w.Flags = wire.PersistentSequential
 		}
-		if got := grown.Apply(&w).Code; got != test.want {
+		if got := tr.Apply(&w).Code; got != test.want {
 			t.Errorf("create %q, sequential %v: %d, want %d", test.path, test.sequential, got,
 				test.want)
 		}

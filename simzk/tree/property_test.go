@@ -15,19 +15,19 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A machine drives two trees and the model with the same writes.
+// A machine applies the same writes to two trees and to the model.
 type machine struct {
-	tree, twin *tree.Tree
-	model      *model
-	zxid       int64
+	tree, replica *tree.Tree
+	model         *model
+	zxid          int64
 
-	saved     *model // what the model was when the snapshots were taken, nil if none were
-	hash      uint64 // of the tree then
+	saved     *model // the model at the time of the snapshots, nil without snapshots
+	hash      uint64 // of the tree at the time of the snapshots
 	snapshots [2]tree.Snapshot
 }
 
-// often returns a generator that draws the usual values nine times out of ten.
-func often[T any](usual, unusual *rapid.Generator[T]) *rapid.Generator[T] {
+// mostly returns a generator that draws from usual nine times out of ten.
+func mostly[T any](usual, unusual *rapid.Generator[T]) *rapid.Generator[T] {
 	return rapid.Custom(func(t *rapid.T) T {
 		if rapid.IntRange(0, 9).Draw(t, "unusual") == 9 {
 			return unusual.Draw(t, "value")
@@ -45,7 +45,7 @@ var (
 	alice = []wire.Identity{{Scheme: "ip", ID: "10.1.2.3"}, {Scheme: "digest", ID: "alice:a"}}
 	bob   = []wire.Identity{{Scheme: "ip", ID: "192.168.1.1"}, {Scheme: "digest", ID: "bob:b"}}
 
-	// somePath draws paths of a few short names, so that writes often meet.
+	// somePath draws paths of a few short names, so that writes often share nodes.
 	somePath = rapid.StringMatching(`(/[ab]){1,3}`)
 	oddPath  = rapid.SampledFrom([]string{
 		"", "a", "/", "//", "/a/", "/./a", "/a/..", "/a\x00",
@@ -56,7 +56,7 @@ var (
 		nil, alice, alice, alice, bob, append(slices.Clone(alice), bob...), super,
 		append(slices.Clone(alice), tree.Super),
 	})
-	someACL    = often(rapid.Just(tree.Open), unusualACL)
+	someACL    = mostly(rapid.Just(tree.Open), unusualACL)
 	unusualACL = rapid.SampledFrom([][]wire.ACL{
 		{grant(wire.PermAll, "digest", "alice:a")},
 		{grant(wire.PermRead, "world", "anyone"), grant(wire.PermAll, "digest", "bob:b")},
@@ -76,7 +76,7 @@ var (
 		{grant(wire.PermAll, "ip", "10.1.2.3/33"), grant(wire.PermAll, "world", "anyone")},
 		{grant(wire.PermAll, "x509", "alice:a")},
 	})
-	someTTL = often(rapid.Int64Range(1, 9000),
+	someTTL = mostly(rapid.Int64Range(1, 9000),
 		rapid.SampledFrom([]int64{-1, 0, 1<<40 - 1, 1 << 40}))
 
 	anyFlags    = rapid.Int32Range(-1, 7)
@@ -84,34 +84,34 @@ var (
 	timedFlags  = rapid.Int32Range(wire.PersistentTTL, wire.PersistentSeqTTL)
 )
 
-// existing returns a generator of the paths of nodes. It seldom draws those that every tree has.
+// existing returns a generator of paths of existing nodes. It rarely draws ZooKeeper's own nodes.
 func (m *machine) existing() *rapid.Generator[string] {
 	paths := slices.Sorted(maps.Keys(m.model.nodes))
-	own := []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}
+	builtin := []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}
 	written := slices.DeleteFunc(slices.Clone(paths),
-		func(path string) bool { return slices.Contains(own, path) })
+		func(path string) bool { return slices.Contains(builtin, path) })
 	if len(written) == 0 {
-		return rapid.SampledFrom(own)
+		return rapid.SampledFrom(builtin)
 	}
-	return often(rapid.SampledFrom(written), rapid.SampledFrom(own))
+	return mostly(rapid.SampledFrom(written), rapid.SampledFrom(builtin))
 }
 
-// request draws a request for one of the writes that have a path.
+// request draws a request of a write that has a path.
 func (m *machine) request(t *rapid.T, op wire.Op) wire.Request {
 	r := wire.Request{Op: op, Version: -1}
 	switch op {
 	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
-		r.Path = often(somePath, oddPath).Draw(t, "path")
+		r.Path = mostly(somePath, oddPath).Draw(t, "path")
 		r.ACL = someACL.Draw(t, "ACL")
 		flags := createFlags
 		if op == wire.OpCreateTTL {
 			flags = timedFlags
 			r.TTLMillis = someTTL.Draw(t, "TTL")
 		}
-		r.Flags = often(flags, anyFlags).Draw(t, "flags")
+		r.Flags = mostly(flags, anyFlags).Draw(t, "flags")
 	default:
-		r.Path = often(rapid.OneOf(m.existing(), somePath), oddPath).Draw(t, "path")
-		r.Version = often(rapid.Just[int32](-1), rapid.Int32Range(-1, 2)).Draw(t, "version")
+		r.Path = mostly(rapid.OneOf(m.existing(), somePath), oddPath).Draw(t, "path")
+		r.Version = mostly(rapid.Just[int32](-1), rapid.Int32Range(-1, 2)).Draw(t, "version")
 		if op == wire.OpSetACL {
 			r.ACL = rapid.OneOf(someACL, unusualACL).Draw(t, "ACL")
 		}
@@ -134,7 +134,7 @@ func (m *machine) multi(t *rapid.T) {
 	m.write(t, &r)
 }
 
-// write carries out a write and compares the results.
+// write applies a write to the trees and the model and compares the results.
 func (m *machine) write(t *rapid.T, r *wire.Request) {
 	m.zxid++
 	w := write(r)
@@ -142,12 +142,12 @@ func (m *machine) write(t *rapid.T, r *wire.Request) {
 	w.Session, w.Identities = rapid.Int64Range(1, 2).Draw(t, "session"),
 		someIdentities.Draw(t, "identities")
 	before := m.tree.Hash()
-	got, twin, want := m.tree.Apply(w), m.twin.Apply(w), m.model.apply(w)
-	if !equal(got, twin) {
-		t.Fatalf("the same write gave %+v and %+v", got, twin)
+	got, replica, want := m.tree.Apply(w), m.replica.Apply(w), m.model.apply(w)
+	if !equal(got, replica) {
+		t.Fatalf("the same write returned %+v and %+v", got, replica)
 	}
 	if !equal(got, want) {
-		t.Fatalf("%+v gave\n%+v, want\n%+v", w, got, want)
+		t.Fatalf("%+v returned\n%+v, want\n%+v", w, got, want)
 	}
 	changed := m.tree.Hash() != before
 	switch {
@@ -155,10 +155,10 @@ func (m *machine) write(t *rapid.T, r *wire.Request) {
 		if changed {
 			t.Fatalf("%+v changed the hash", w)
 		}
-	// May have nothing to change, or undo what they have done.
+	// These may have no effect, or undo their own changes.
 	case w.Op == wire.OpMulti || w.Op == wire.OpCloseSession:
 	case !changed:
-		t.Fatalf("%+v left the hash as it was", w)
+		t.Fatalf("%+v did not change the hash", w)
 	}
 }
 
@@ -185,24 +185,24 @@ func (m *machine) setSequence(t *rapid.T) {
 	if node := m.model.nodes[path]; node != nil {
 		node.sequence, node.sequenceSet, want = n, true, wire.OK
 	}
-	if a, b := m.tree.SetSequence(path, n), m.twin.SetSequence(path, n); a != want || b != want {
-		t.Fatalf("SetSequence(%q) gave %v and %v, want %v", path, a, b, want)
+	if a, b := m.tree.SetSequence(path, n), m.replica.SetSequence(path, n); a != want || b != want {
+		t.Fatalf("SetSequence(%q) returned %v and %v, want %v", path, a, b, want)
 	}
 }
 
-// read compares what somebody can read of a node, who may be allowed to or not.
+// read compares the results of all reads of a node, with or without permission.
 func (m *machine) read(t *rapid.T) {
-	who := someIdentities.Draw(t, "identities")
-	path := often(rapid.OneOf(m.existing(), somePath), oddPath).Draw(t, "path")
+	ids := someIdentities.Draw(t, "identities")
+	path := mostly(rapid.OneOf(m.existing(), somePath), oddPath).Draw(t, "path")
 	if path == "" {
-		path = "/" // A tree takes the empty path for the root; see TestEmptyPathIsTheRoot.
+		path = "/" // The empty path is the root; see TestEmptyPathIsTheRoot.
 	}
 	n := m.model.nodes[path]
 	code := func(perms int32) wire.Code {
 		switch {
 		case n == nil:
 			return wire.NoNode
-		case perms != 0 && !allowed(n.acl, who, perms):
+		case perms != 0 && !allowed(n.acl, ids, perms):
 			return wire.NoAuth
 		}
 		return wire.OK
@@ -211,19 +211,19 @@ func (m *machine) read(t *rapid.T) {
 	if m.model.rules.ExistsNeedsRead {
 		exists = code(wire.PermRead)
 	}
-	got, acl := m.tree.Get(path, who), m.tree.ACL(path, who)
-	count, counted := m.tree.Descendants(path, who)
+	got, acl := m.tree.Get(path, ids), m.tree.ACL(path, ids)
+	count, counted := m.tree.Descendants(path, ids)
 	want := map[string]wire.Code{
 		"Get": code(wire.PermRead), "Children": code(wire.PermRead),
 		"Descendants": code(wire.PermRead), "Exists": exists,
 		"ACL": code(wire.PermRead | wire.PermAdmin),
 	}
 	codes := map[string]wire.Code{
-		"Get": got.Code, "Children": m.tree.Children(path, who).Code,
-		"Descendants": counted, "Exists": m.tree.Exists(path, who).Code, "ACL": acl.Code,
+		"Get": got.Code, "Children": m.tree.Children(path, ids).Code,
+		"Descendants": counted, "Exists": m.tree.Exists(path, ids).Code, "ACL": acl.Code,
 	}
 	if !maps.Equal(codes, want) {
-		t.Fatalf("%+v read %q with %v, want %v", who, path, codes, want)
+		t.Fatalf("reads as %+v of %q returned %v, want %v", ids, path, codes, want)
 	}
 	if got.Code == wire.OK && (string(got.Data) != n.data || count != m.model.descendants(path)) {
 		t.Fatalf("%q has %q and %d descendants, want %q and %d", path, got.Data, count, n.data,
@@ -231,19 +231,19 @@ func (m *machine) read(t *rapid.T) {
 	}
 	if acl.Code == wire.OK {
 		shown := n.acl
-		if !allowed(n.acl, who, wire.PermAdmin) {
+		if !allowed(n.acl, ids, wire.PermAdmin) {
 			shown = masked(shown)
 		}
 		if !slices.Equal(acl.ACL, shown) {
-			t.Fatalf("%+v sees the ACL %+v, want %+v", who, acl.ACL, shown)
+			t.Fatalf("%+v sees the ACL %+v, want %+v", ids, acl.ACL, shown)
 		}
 	}
 }
 
-// check compares all that can be read of the tree with the model.
+// check compares everything readable of the tree with the model.
 func (m *machine) check(t *rapid.T) {
-	if m.tree.Hash() != m.twin.Hash() || m.tree.StateHash() != m.twin.StateHash() {
-		t.Fatal("the same writes gave another hash")
+	if m.tree.Hash() != m.replica.Hash() || m.tree.StateHash() != m.replica.StateHash() {
+		t.Fatal("the same writes gave different hashes")
 	}
 	if m.tree.Size() != len(m.model.nodes) {
 		t.Fatalf("there are %d nodes, want %d", m.tree.Size(), len(m.model.nodes))
@@ -253,12 +253,13 @@ func (m *machine) check(t *rapid.T) {
 	}
 	for session := int64(1); session <= 3; session++ {
 		want := m.model.ephemerals(session)
-		if got, twin := m.tree.Ephemerals(session), m.twin.Ephemerals(session); !slices.Equal(got,
-			want) || !slices.Equal(twin, want) {
-			t.Fatalf("session %d owns %v and %v, want %v", session, got, twin, want)
+		if got, replica := m.tree.Ephemerals(session),
+			m.replica.Ephemerals(session); !slices.Equal(got,
+			want) || !slices.Equal(replica, want) {
+			t.Fatalf("session %d owns %v and %v, want %v", session, got, replica, want)
 		}
 		if m.tree.OwnsNodes(session) != (len(want) > 0) {
-			t.Fatalf("session %d owns %v, but OwnsNodes does not say so", session, want)
+			t.Fatalf("session %d owns %v, but OwnsNodes disagrees", session, want)
 		}
 	}
 	for _, now := range []int64{1000 * m.zxid, 1000*m.zxid + 5000} {
@@ -286,15 +287,15 @@ func (m *machine) checkNode(t *rapid.T, path string) {
 	if string(got.Data) != n.data || !slices.Equal(acl.ACL, n.acl) {
 		t.Fatalf("%s has %q and %+v, want %q and %+v", path, got.Data, acl.ACL, n.data, n.acl)
 	}
-	if !slices.Equal(listing.Children, m.twin.Children(path, super).Children) {
-		t.Fatalf("%s is listed in two orders", path)
+	if !slices.Equal(listing.Children, m.replica.Children(path, super).Children) {
+		t.Fatalf("the trees list the children of %s in different orders", path)
 	}
 	if slices.Sort(listing.Children); !slices.Equal(listing.Children, m.model.children(path)) {
 		t.Fatalf("%s has children %v, want %v", path, listing.Children, m.model.children(path))
 	}
 }
 
-// several repeats an action a few times.
+// several repeats an action one to four times.
 func several(t *rapid.T, action func(*rapid.T)) {
 	for range rapid.IntRange(1, 4).Draw(t, "times") {
 		action(t)
@@ -303,24 +304,24 @@ func several(t *rapid.T, action func(*rapid.T)) {
 
 func (m *machine) save(*rapid.T) {
 	m.tree.Save(&m.snapshots[0])
-	m.twin.Save(&m.snapshots[1])
+	m.replica.Save(&m.snapshots[1])
 	m.saved, m.hash = m.model.clone(), m.tree.Hash()
 }
 
-func (m *machine) recall(t *rapid.T) {
+func (m *machine) restore(t *rapid.T) {
 	if m.saved == nil {
 		t.Skip("there is no snapshot")
 	}
 	m.tree.Restore(&m.snapshots[0])
-	m.twin.Restore(&m.snapshots[1])
+	m.replica.Restore(&m.snapshots[1])
 	if m.tree.Hash() != m.hash {
-		t.Fatal("the tree has another hash than when the snapshot was taken of it")
+		t.Fatal("the restored tree has another hash than the saved one")
 	}
 	m.model = m.saved.clone()
 }
 
-// renewed returns a tree that was another one before.
-func renewed(rules tree.Rules) *tree.Tree {
+// resetTree returns a reset tree that had other nodes before.
+func resetTree(rules tree.Rules) *tree.Tree {
 	used := tree.New(tree.Rules{})
 	ops := []wire.Request{
 		opCreate("/a", wire.Persistent), opCreate("/a/b", wire.Ephemeral),
@@ -331,16 +332,16 @@ func renewed(rules tree.Rules) *tree.Tree {
 	return used
 }
 
-// newMachine returns a machine that has a few nodes already.
+// newMachine returns a machine whose trees have a few nodes.
 func newMachine(t *rapid.T, rules tree.Rules) *machine {
-	m := &machine{tree: renewed(rules), twin: tree.New(rules), model: newModel(rules)}
+	m := &machine{tree: resetTree(rules), replica: tree.New(rules), model: newModel(rules)}
 	for _, path := range []string{"/a", "/b", "/a/a", "/a/b"} {
 		m.write(t, &wire.Request{Op: wire.OpCreate, Path: path, ACL: tree.Open})
 	}
 	return m
 }
 
-func TestTreeIsItsModel(t *testing.T) {
+func TestTreeMatchesModel(t *testing.T) {
 	for _, rules := range []tree.Rules{
 		{},
 		{SequenceWraps: true, ExtendedTypes: true},
@@ -360,7 +361,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"multi":           func(t *rapid.T) { several(t, m.multi) },
 		"setSequence":     m.setSequence,
 		"save":            m.save,
-		"recall":          m.recall,
+		"restore":         m.restore,
 		"deleteContainer": m.deleteContainer,
 		"closeSession":    func(t *rapid.T) { m.write(t, &wire.Request{Op: wire.OpCloseSession}) },
 	}

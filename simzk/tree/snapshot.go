@@ -1,19 +1,19 @@
 package tree
 
-// A Snapshot is what a tree was at one moment. Its memory is used again by the next [Tree.Save].
+// A Snapshot is a copy of a tree's state. The next [Tree.Save] into it reuses its memory.
 type Snapshot struct {
 	hash       uint64
-	first      []znode
+	nodePool   []znode
 	nodes      []savedNode
-	children   []string // of all nodes, one after the other
+	children   []string // of all nodes, concatenated
 	ephemerals []savedPaths
-	paths      []string // of all sessions, one after the other
+	paths      []string // of all sessions, concatenated
 }
 
 type savedNode struct {
-	path string
-	node *znode
-	was  znode
+	path  string
+	node  *znode
+	state znode
 }
 
 type savedPaths struct {
@@ -21,10 +21,10 @@ type savedPaths struct {
 	paths []string
 }
 
-// Save makes the snapshot one of the tree as it is now. No multi may be under way. It takes time
-// linear in the number of nodes.
+// Save copies the tree's state into the snapshot. It must not be called during a multi. It takes
+// time linear in the number of nodes.
 func (t *Tree) Save(s *Snapshot) {
-	s.hash, s.first = t.hash, t.first
+	s.hash, s.nodePool = t.hash, t.nodePool
 	s.nodes, s.children = s.nodes[:0], s.children[:0]
 	for path, n := range t.nodes {
 		s.nodes = append(s.nodes, savedNode{path, n, *n})
@@ -37,23 +37,23 @@ func (t *Tree) Save(s *Snapshot) {
 	}
 }
 
-// Restore makes the tree what it was when the snapshot was taken of it. Snapshots that were taken
-// later are void then.
+// Restore resets the tree to the snapshot, which must have been taken of this tree. It invalidates
+// all snapshots taken later.
 func (t *Tree) Restore(s *Snapshot) {
-	t.hash, t.first, t.changes = s.hash, s.first, t.changes[:0]
+	t.hash, t.nodePool, t.changes = s.hash, s.nodePool, t.changes[:0]
 	clear(t.nodes)
 	children := s.children
 	for i := range s.nodes {
-		one := &s.nodes[i]
-		t.nodes[one.path] = one.node
-		*one.node = one.was
-		children = children[copy(one.node.children, children):]
+		saved := &s.nodes[i]
+		t.nodes[saved.path] = saved.node
+		*saved.node = saved.state
+		children = children[copy(saved.node.children, children):]
 	}
 	clear(t.ephemerals)
 	paths := s.paths
 	for i := range s.ephemerals {
-		one := &s.ephemerals[i]
-		t.ephemerals[one.owner] = one.paths
-		paths = paths[copy(one.paths, paths):]
+		saved := &s.ephemerals[i]
+		t.ephemerals[saved.owner] = saved.paths
+		paths = paths[copy(saved.paths, paths):]
 	}
 }

@@ -1,6 +1,6 @@
-// Package tree is the replicated state of ZooKeeper: the znodes. A [Tree] is a pure state machine.
-// The same writes in the same order give the same tree and the same results; it knows no clock,
-// starts no goroutine and reads no map in its own order.
+// Package tree implements the replicated state of ZooKeeper: the znodes. A [Tree] is a pure state
+// machine: the same writes in the same order give the same tree and the same results. It reads no
+// clock, starts no goroutine and depends on no map order.
 package tree
 
 import (
@@ -12,33 +12,33 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Tree is the znodes of one server. It is not safe for concurrent use.
+// A Tree holds the znodes of one server. It is not safe for concurrent use.
 type Tree struct {
 	rules Rules
 	nodes map[string]*znode
-	// the paths of each session's ephemeral nodes, in order of creation
-	ephemerals map[int64][]string
-	hash       uint64
-	journal    *journal      // of the multi under way, if any
-	changes    []Change      // of the last write
-	own        [4]znode      // that every tree has
-	first      []znode       // of the others
-	idle       journal       // between two multis
-	step       Write         // the operation of a multi that is being carried out
-	results    []wire.Result // of multis
+	// paths of ephemeral nodes by owner, in order of creation
+	ephemerals  map[int64][]string
+	hash        uint64
+	undo        *undoLog      // nil except during a multi
+	changes     []Change      // of the last write
+	systemNodes [4]znode      // the nodes that every tree has
+	nodePool    []znode       // backing store of the first other nodes
+	spareUndo   undoLog       // the log that the next multi reuses
+	subOp       Write         // the operation of a multi being applied
+	resultPool  []wire.Result // backing store of the results of multis
 }
 
-// Rules say where one release or configuration of ZooKeeper differs from another. The zero value is
-// release 3.8.0 with extended types off.
+// Rules are the differences in behaviour between releases and configurations of ZooKeeper. The zero
+// value is release 3.8.0 with extended types off.
 type Rules struct {
-	// SequenceWraps lets the sequence number go on from 2^31-1 to -2^31, as the manual says.
+	// SequenceWraps lets the sequence number continue from 2^31-1 to -2^31, as the manual says.
 	// Servers since 3.6.0 (ZOOKEEPER-3249) store the count of creations only if it is higher, so
-	// that it stays at 2^31-1 and names repeat.
+	// the number stays at 2^31-1 and names repeat.
 	SequenceWraps bool
 	// ExtendedTypes allows TTL nodes (zookeeper.extendedTypesEnabled).
 	ExtendedTypes bool
-	// ExistsNeedsRead asks for the permission to read where a client asks whether a node exists:
-	// since 3.8.4 and 3.9.2 (ZOOKEEPER-2590).
+	// ExistsNeedsRead makes exists require the read permission: since 3.8.4 and 3.9.2
+	// (ZOOKEEPER-2590).
 	ExistsNeedsRead bool
 	// IPv6 lets ACLs name IPv6 addresses: since 3.9.4 (ZOOKEEPER-4240).
 	IPv6 bool
@@ -47,128 +47,129 @@ type Rules struct {
 type znode struct {
 	data     []byte
 	acl      []wire.ACL
-	stat     wire.Stat // Cversion counts creations only, as in ZooKeeper; see shown
-	children []string  // names, in the order in which a listing shows them
+	stat     wire.Stat // Cversion counts creations only, as in ZooKeeper; see clientStat
+	children []string  // names, in listing order
 	kind     kind
 	ttl      int64 // in milliseconds
 	hash     uint64
 }
 
-// kind says what becomes of a node without children.
+// kind determines whether the server deletes a node without children.
 type kind uint8
 
 const (
-	ordinary  kind = iota
-	container      // deleted once it has had children and has none
-	timed          // deleted once it has no children and has not changed for its TTL
+	regularNode   kind = iota
+	containerNode      // deleted once it has had children and has none left
+	ttlNode            // deleted once it has no children and has not changed for its TTL
 )
 
-// A Result is what a write or a read gave.
+// A Result is the outcome of a write or a read.
 type Result struct {
 	Code     wire.Code
-	Path     string    // the node that was created, deleted or set
-	Stat     wire.Stat // of the node after the operation; of a deleted node before it
+	Path     string    // of the node that was read, created, deleted or set
+	Stat     wire.Stat // of the node after the operation; of a deleted node, before it
 	Data     []byte    // from Get
 	Children []string  // from Children
 	ACL      []wire.ACL
 	Results  []wire.Result // of a multi
 }
 
-// The nodes that every tree has and that nobody may delete.
+// The nodes that every tree has. No client can delete them.
 const (
-	root      = "/"
-	system    = "/zookeeper"
-	quota     = "/zookeeper/quota"
-	config    = "/zookeeper/config"
-	rootAlias = "" // the name under which ZooKeeper's own tree has the root once more
+	rootPath      = "/"
+	systemPath    = "/zookeeper"
+	quotaPath     = "/zookeeper/quota"
+	configPath    = "/zookeeper/config"
+	rootAliasPath = "" // ZooKeeper's DataTree also stores the root under this name
 )
 
-// New returns a tree with nothing but the root and ZooKeeper's own nodes.
+// New returns a tree that contains only the root and ZooKeeper's own nodes.
 func New(rules Rules) *Tree {
 	t := &Tree{nodes: make(map[string]*znode, 16), ephemerals: make(map[int64][]string, 4)}
 	t.Reset(rules)
 	return t
 }
 
-// Reset makes the tree what [New] returns, in the memory that it has.
+// Reset makes the tree equal to what [New] returns, and reuses its memory.
 func (t *Tree) Reset(rules Rules) {
 	clear(t.nodes)
 	clear(t.ephemerals)
-	t.rules, t.hash, t.journal, t.changes = rules, 0, nil, t.changes[:0]
-	own := &t.own
-	for i, path := range [...]string{root, system, quota, config} {
+	t.rules, t.hash, t.undo, t.changes = rules, 0, nil, t.changes[:0]
+	own := &t.systemNodes
+	for i, path := range [...]string{rootPath, systemPath, quotaPath, configPath} {
 		own[i] = znode{data: []byte{}, acl: Open, children: own[i].children[:0]}
 		t.nodes[path] = &own[i]
 	}
 	own[0].children, own[0].stat.NumChildren = append(own[0].children, "zookeeper"), 1
-	t.first = t.first[:0]
-	clear(t.results)
-	t.results = t.results[:0]
+	t.nodePool = t.nodePool[:0]
+	clear(t.resultPool)
+	t.resultPool = t.resultPool[:0]
 	own[1].children, own[1].stat.NumChildren = append(own[1].children, "quota", "config"), 2
 	own[3].acl, own[3].stat.Aversion = configACL, -1
-	t.nodes[rootAlias] = &own[0]
+	t.nodes[rootAliasPath] = &own[0]
 }
 
-// configACL is that of ZooKeeper's configuration. It must not be changed.
+// configACL is the ACL of /zookeeper/config. It must not be changed.
 var configACL = []wire.ACL{{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}}
 
 // Get returns the data and the stat of a node.
-func (t *Tree) Get(path string, who []wire.Identity) Result {
-	n, code := t.readable(path, who)
+func (t *Tree) Get(path string, ids []wire.Identity) Result {
+	n, code := t.nodeForRead(path, ids)
 	if code != wire.OK {
 		return Result{Code: code}
 	}
-	return Result{Path: path, Stat: n.shown(), Data: n.data}
+	return Result{Path: path, Stat: n.clientStat(), Data: n.data}
 }
 
 // Exists returns the stat of a node.
-func (t *Tree) Exists(path string, who []wire.Identity) Result {
+func (t *Tree) Exists(path string, ids []wire.Identity) Result {
 	n := t.nodes[path]
 	switch {
 	case path == wire.Null:
 		return Result{Code: wire.MarshallingError}
 	case n == nil:
 		return Result{Code: wire.NoNode}
-	case t.rules.ExistsNeedsRead && !permitted(n.acl, who, wire.PermRead):
+	case t.rules.ExistsNeedsRead && !permitted(n.acl, ids, wire.PermRead):
 		return Result{Code: wire.NoAuth}
 	}
-	return Result{Path: path, Stat: n.shown()}
+	return Result{Path: path, Stat: n.clientStat()}
 }
 
 // Children returns the names of a node's children and the node's stat. The order of the names is
-// fixed but means nothing: ZooKeeper's is that of a Java HashSet, and a client that relies on any
-// order is wrong.
-func (t *Tree) Children(path string, who []wire.Identity) Result {
-	n, code := t.readable(path, who)
+// deterministic but arbitrary: ZooKeeper's is that of a Java HashSet, and no client may rely on it.
+func (t *Tree) Children(path string, ids []wire.Identity) Result {
+	n, code := t.nodeForRead(path, ids)
 	if code != wire.OK {
 		return Result{Code: code}
 	}
-	return Result{Path: path, Stat: n.shown(), Children: slices.Clone(n.children)}
+	return Result{Path: path, Stat: n.clientStat(), Children: slices.Clone(n.children)}
 }
 
-// ACL returns the ACL and the stat of a node. Who may not change the ACL sees no digests.
-func (t *Tree) ACL(path string, who []wire.Identity) Result {
+// ACL returns the ACL and the stat of a node. Digests are masked for a caller without the admin
+// permission.
+func (t *Tree) ACL(path string, ids []wire.Identity) Result {
 	n := t.nodes[path]
 	switch {
 	case path == wire.Null:
 		return Result{Code: wire.MarshallingError}
 	case n == nil:
 		return Result{Code: wire.NoNode}
-	case !permitted(n.acl, who, wire.PermRead|wire.PermAdmin):
+	case !permitted(n.acl, ids, wire.PermRead|wire.PermAdmin):
 		return Result{Code: wire.NoAuth}
-	case !permitted(n.acl, who, wire.PermAdmin):
-		return Result{Path: path, Stat: n.shown(), ACL: masked(n.acl)}
+	case !permitted(n.acl, ids, wire.PermAdmin):
+		return Result{Path: path, Stat: n.clientStat(), ACL: maskDigests(n.acl)}
 	}
-	return Result{Path: path, Stat: n.shown(), ACL: n.acl}
+	return Result{Path: path, Stat: n.clientStat(), ACL: n.acl}
 }
 
-// Descendants returns how many nodes there are below a node. It looks at every node of the tree.
-func (t *Tree) Descendants(path string, who []wire.Identity) (int, wire.Code) {
-	if _, code := t.readable(path, who); code != wire.OK {
+// Descendants returns the number of nodes below a node. It takes time linear in the size of the
+// tree.
+func (t *Tree) Descendants(path string, ids []wire.Identity) (int, wire.Code) {
+	if _, code := t.nodeForRead(path, ids); code != wire.OK {
 		return 0, code
 	}
-	if path == root {
-		return len(t.nodes) - 2, wire.OK // All but the root, which has two names.
+	if path == rootPath {
+		return len(t.nodes) - 2, wire.OK // The root has two entries.
 	}
 	count := 0
 	for other := range t.nodes {
@@ -179,29 +180,29 @@ func (t *Tree) Descendants(path string, who []wire.Identity) (int, wire.Code) {
 	return count, wire.OK
 }
 
-func (t *Tree) readable(path string, who []wire.Identity) (*znode, wire.Code) {
+func (t *Tree) nodeForRead(path string, ids []wire.Identity) (*znode, wire.Code) {
 	n := t.nodes[path]
 	switch {
 	case path == wire.Null:
 		return nil, wire.MarshallingError
 	case n == nil:
 		return nil, wire.NoNode
-	case !permitted(n.acl, who, wire.PermRead):
+	case !permitted(n.acl, ids, wire.PermRead):
 		return nil, wire.NoAuth
 	}
 	return n, wire.OK
 }
 
-// Stat returns a node's stat whatever its ACL, and false if there is none.
+// Stat returns a node's stat without a permission check, and false if there is no such node.
 func (t *Tree) Stat(path string) (stat wire.Stat, ok bool) {
 	if n := t.nodes[path]; n != nil {
-		return n.shown(), true
+		return n.clientStat(), true
 	}
 	return wire.Stat{}, false
 }
 
-// LastChanges returns the last transaction that has changed a node's data, and the last that has
-// changed its children, or false if there is no such node.
+// LastChanges returns the last transactions that changed a node's data and its children, and false
+// if there is no such node.
 func (t *Tree) LastChanges(path string) (data, children int64, ok bool) {
 	if n := t.nodes[path]; n != nil {
 		return n.stat.Mzxid, n.stat.Pzxid, true
@@ -209,25 +210,25 @@ func (t *Tree) LastChanges(path string) (data, children int64, ok bool) {
 	return 0, 0, false
 }
 
-// Size returns how many nodes there are.
+// Size returns the number of nodes.
 func (t *Tree) Size() int { return len(t.nodes) - 1 }
 
 // Ephemerals returns the paths of a session's ephemeral nodes in the order of their creation.
 func (t *Tree) Ephemerals(session int64) []string { return slices.Clone(t.ephemerals[session]) }
 
-// OwnsNodes tells whether a session has ephemeral nodes.
+// OwnsNodes reports whether a session owns ephemeral nodes.
 func (t *Tree) OwnsNodes(session int64) bool { return len(t.ephemerals[session]) > 0 }
 
-// Disposable returns the containers and TTL nodes that are due to be deleted, in the order of their
-// paths. A container is due once it has had children and has none. The time is in milliseconds
-// since 1970.
+// Disposable returns the paths of the containers and TTL nodes that are due for deletion, sorted. A
+// container is due once it has had children and has none left. The time is in milliseconds since
+// 1970.
 func (t *Tree) Disposable(nowMillis int64) []string {
 	var due []string
 	for path, n := range t.nodes {
 		if len(n.children) > 0 {
 			continue
 		}
-		if n.kind == container && n.stat.Cversion > 0 || n.kind == timed &&
+		if n.kind == containerNode && n.stat.Cversion > 0 || n.kind == ttlNode &&
 			nowMillis-n.stat.Mtime > n.ttl {
 			due = append(due, path)
 		}
@@ -236,8 +237,8 @@ func (t *Tree) Disposable(nowMillis int64) []string {
 	return due
 }
 
-// SetSequence makes n the number that the next sequential child of the node gets. It stands in for
-// n creations, so that a test can start just below 2^31.
+// SetSequence makes n the number of the node's next sequential child. It replaces n creations, so
+// that a test can start just below 2^31.
 func (t *Tree) SetSequence(path string, n int32) wire.Code {
 	node := t.nodes[path]
 	if node == nil {
@@ -248,13 +249,13 @@ func (t *Tree) SetSequence(path string, n int32) wire.Code {
 	return wire.OK
 }
 
-// Hash returns 64 bits that are equal for equal trees. It costs nothing: every write keeps it up to
-// date.
+// Hash returns a 64-bit hash that is equal for equal trees. It takes constant time: every write
+// updates it.
 func (t *Tree) Hash() uint64 { return t.hash }
 
-// StateHash returns 64 bits over all that clients can be told of the tree, apart from times. Unlike
-// [Tree.Hash] it does not take the history of the writes to be known, so it holds every field of
-// every stat. It takes time linear in the number of nodes.
+// StateHash returns a 64-bit hash of everything that clients can observe of the tree except times.
+// It covers every field of every stat, because unlike [Tree.Hash] it does not rely on the history
+// of writes. It takes time linear in the number of nodes.
 func (t *Tree) StateHash() uint64 {
 	sum := t.hash
 	for _, n := range t.nodes {
@@ -280,16 +281,16 @@ func (t *Tree) rehash(path string, n *znode) {
 	t.hash ^= n.hash
 }
 
-// shown returns the stat as a client sees it: its Cversion counts creations and deletions of
+// clientStat returns the stat as clients see it: its Cversion counts creations and deletions of
 // children, while the server stores creations only.
-func (n *znode) shown() wire.Stat {
+func (n *znode) clientStat() wire.Stat {
 	stat := n.stat
 	stat.Cversion = 2*stat.Cversion - stat.NumChildren
 	return stat
 }
 
-// compareListing orders children by a hash of their names, so that no client passes because a
-// listing happened to be sorted.
+// compareListing orders children by a hash of their names, so that no client passes by luck because
+// a listing happens to be sorted.
 func compareListing(a, b string) int {
 	ha, hb := xxhash.Sum64String(a), xxhash.Sum64String(b)
 	switch {
@@ -301,8 +302,7 @@ func compareListing(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states
-// apart.
+// mix folds b into a: the finaliser of splitmix64 applied to a weighted sum.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -10,26 +10,26 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// grow returns a tree after the writes, which are transactions 1, 2 and so on, a second apart. All
+// newTree returns a tree after the writes, which are transactions 1, 2, ..., one second apart. All
 // must succeed.
-func grow(t testing.TB, rules tree.Rules, writes ...tree.Write) *tree.Tree {
+func newTree(t testing.TB, rules tree.Rules, writes ...tree.Write) *tree.Tree {
 	t.Helper()
-	grown := tree.New(rules)
+	tr := tree.New(rules)
 	for i, w := range writes {
 		w.Zxid, w.TimeMillis = int64(i+1), int64(1000*(i+1))
-		if result := grown.Apply(&w); result.Code != wire.OK {
+		if result := tr.Apply(&w); result.Code != wire.OK {
 			t.Fatalf("%+v: %v", w, result.Code)
 		}
 	}
-	return grown
+	return tr
 }
 
-// create returns the write that creates a node that is open to all.
+// create returns a write that creates a node with the ACL [tree.Open].
 func create(path string) tree.Write {
 	return tree.Write{Op: wire.OpCreate, Path: path, ACL: tree.Open}
 }
 
-// createEphemeral returns the write with which a session creates a node of its own.
+// createEphemeral returns a write that creates an ephemeral node of a session.
 func createEphemeral(path string, session int64) tree.Write {
 	w := create(path)
 	w.Flags, w.Session = wire.Ephemeral, session
@@ -47,7 +47,7 @@ func createTTL(path string, millis int64) tree.Write {
 	}
 }
 
-// createFor returns the write that creates a node with an ACL. It comes from alice.
+// createFor returns alice's write that creates a node with an ACL.
 func createFor(path string, acl ...wire.ACL) tree.Write {
 	return tree.Write{Op: wire.OpCreate, Path: path, ACL: acl, Identities: alice}
 }
@@ -82,38 +82,39 @@ func TestNewTree(t *testing.T) {
 	}
 	w := tree.Write{Op: wire.OpSetData, Zxid: 1, Path: "/zookeeper/config", Version: -1}
 	if code := empty.Apply(&w).Code; code != wire.NoAuth {
-		t.Errorf("anybody may change the configuration: %v", code)
+		t.Errorf("a client without permission changes the configuration: %v", code)
 	}
 }
 
-// ZooKeeper has the root under two names, and a client that sends no path at all sees it.
+// ZooKeeper stores the root under a second, empty name, so a client that sends an empty path sees
+// the root.
 func TestEmptyPathIsTheRoot(t *testing.T) {
-	grown := grow(t, tree.Rules{}, create("/a"), create("/a/b"))
-	if got, want := grown.Exists("", nil), grown.Exists("/", nil); got.Code != wire.OK ||
+	tr := newTree(t, tree.Rules{}, create("/a"), create("/a/b"))
+	if got, want := tr.Exists("", nil), tr.Exists("/", nil); got.Code != wire.OK ||
 		got.Stat != want.Stat {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if count, code := grown.Descendants("/", nil); count != 5 || code != wire.OK {
+	if count, code := tr.Descendants("/", nil); count != 5 || code != wire.OK {
 		t.Errorf("the root has %d descendants (%v)", count, code)
 	}
-	// ZooKeeper counts the root among what is below its other name.
-	if count, code := grown.Descendants("", nil); count != 6 || code != wire.OK {
+	// ZooKeeper counts the root among the descendants of the empty name.
+	if count, code := tr.Descendants("", nil); count != 6 || code != wire.OK {
 		t.Errorf("the empty path has %d descendants (%v)", count, code)
 	}
 }
 
 func TestDescendantsAreBelow(t *testing.T) {
-	grown := grow(t, tree.Rules{}, create("/a"), create("/a/b"), create("/a/b/c"), create("/ab"),
+	tr := newTree(t, tree.Rules{}, create("/a"), create("/a/b"), create("/a/b/c"), create("/ab"),
 		create("/a/bc"))
 	for path, want := range map[string]int{"/a": 3, "/a/b": 1, "/a/b/c": 0, "/ab": 0} {
-		if count, code := grown.Descendants(path, nil); count != want || code != wire.OK {
+		if count, code := tr.Descendants(path, nil); count != want || code != wire.OK {
 			t.Errorf("%s has %d descendants (%v), want %d", path, count, code, want)
 		}
 	}
 }
 
-// Nodes that differ in what a client can see of them differ in their hash.
-func TestHashTellsTreesApart(t *testing.T) {
+// Trees that a client can distinguish differ in their hash.
+func TestHashDistinguishesTrees(t *testing.T) {
 	base := create("/a")
 	variants := []tree.Write{base, base, base, base, base}
 	for i := range variants {
@@ -125,63 +126,63 @@ func TestHashTellsTreesApart(t *testing.T) {
 	variants[4].Flags = wire.PersistentSequential
 	seen := make(map[uint64]string)
 	for _, w := range variants {
-		grown := tree.New(tree.Rules{})
-		if code := grown.Apply(&w).Code; code != wire.OK {
+		tr := tree.New(tree.Rules{})
+		if code := tr.Apply(&w).Code; code != wire.OK {
 			t.Fatalf("%+v: %v", w, code)
 		}
 		text := fmt.Sprintf("%+v", w)
-		if other, ok := seen[grown.Hash()]; ok {
+		if other, ok := seen[tr.Hash()]; ok {
 			t.Errorf("%s and %s have the same hash", other, text)
 		}
-		seen[grown.Hash()] = text
+		seen[tr.Hash()] = text
 	}
 }
 
-// What is listed belongs to the caller, who may sort it.
-func TestListingsAreTheCallers(t *testing.T) {
-	grown := grow(t, tree.Rules{}, createEphemeral("/a", 1), createEphemeral("/b", 1),
+// Returned listings are copies, which the caller may modify.
+func TestListingsAreCopies(t *testing.T) {
+	tr := newTree(t, tree.Rules{}, createEphemeral("/a", 1), createEphemeral("/b", 1),
 		createEphemeral("/c", 1))
-	listing, owned := grown.Children("/", nil).Children, grown.Ephemerals(1)
+	listing, owned := tr.Children("/", nil).Children, tr.Ephemerals(1)
 	clear(listing)
 	clear(owned)
-	if got := grown.Children("/", nil).Children; slices.Contains(got, "") || len(got) != 4 {
+	if got := tr.Children("/", nil).Children; slices.Contains(got, "") || len(got) != 4 {
 		t.Errorf("children %q", got)
 	}
-	if got := grown.Ephemerals(1); !slices.Equal(got, []string{"/a", "/b", "/c"}) {
+	if got := tr.Ephemerals(1); !slices.Equal(got, []string{"/a", "/b", "/c"}) {
 		t.Errorf("ephemeral nodes %q", got)
 	}
 }
 
 func TestCloseSession(t *testing.T) {
-	grown := grow(t, tree.Rules{}, create("/a"), createEphemeral("/a/2", 1),
+	tr := newTree(t, tree.Rules{}, create("/a"), createEphemeral("/a/2", 1),
 		createEphemeral("/other", 2), createEphemeral("/1", 1),
 		create("/b"))
-	grown.Apply(&tree.Write{Op: wire.OpCloseSession, Zxid: 6, Session: 1})
+	tr.Apply(&tree.Write{Op: wire.OpCloseSession, Zxid: 6, Session: 1})
 	var deleted []string
-	for _, change := range grown.Changes() {
+	for _, change := range tr.Changes() {
 		deleted = append(deleted, change.Path)
 	}
 	if !slices.Equal(deleted, []string{"/a/2", "/1"}) {
-		t.Errorf("%q are gone with the session", deleted)
+		t.Errorf("the end of the session deleted %q", deleted)
 	}
-	if grown.OwnsNodes(1) || !grown.OwnsNodes(2) || grown.Size() != 7 {
-		t.Errorf("the sessions own %q and %q, of %d nodes", grown.Ephemerals(1),
-			grown.Ephemerals(2),
-			grown.Size())
+	if tr.OwnsNodes(1) || !tr.OwnsNodes(2) || tr.Size() != 7 {
+		t.Errorf("the sessions own %q and %q, of %d nodes", tr.Ephemerals(1),
+			tr.Ephemerals(2),
+			tr.Size())
 	}
 	for path, want := range map[string]int64{"/a": 6, "/": 6, "/b": 5} {
-		if stat, _ := grown.Stat(path); stat.Pzxid != want {
-			t.Errorf("the children of %s changed in %d, want %d", path, stat.Pzxid, want)
+		if stat, _ := tr.Stat(path); stat.Pzxid != want {
+			t.Errorf("pzxid of %s is %d, want %d", path, stat.Pzxid, want)
 		}
 	}
-	before := grown.Hash()
-	if again := grown.Apply(&tree.Write{
+	before := tr.Hash()
+	if again := tr.Apply(&tree.Write{
 		Op: wire.OpCloseSession, Zxid: 7,
 		Session: 1,
-	}); again.Code != wire.OK || len(grown.Changes()) > 0 {
+	}); again.Code != wire.OK || len(tr.Changes()) > 0 {
 		t.Errorf("closing the session again gave %+v", again)
 	}
-	if grown.Hash() != before {
+	if tr.Hash() != before {
 		t.Error("closing a session without nodes changed the tree")
 	}
 }
@@ -198,43 +199,44 @@ func TestDisposable(t *testing.T) {
 		createTTL("/changed", 1000), // at 14 s, and again at 15 s
 		{Op: wire.OpSetData, Path: "/changed", Version: -1},
 	}
-	grown := grow(t, tree.Rules{ExtendedTypes: true}, writes...)
+	tr := newTree(t, tree.Rules{ExtendedTypes: true}, writes...)
 	tests := []struct {
 		millis int64
 		want   []string
 	}{
-		{8000, []string{"/used"}}, // "/second" has lived for its TTL, but not for longer.
+		{8000, []string{"/used"}}, // "/second" has reached its TTL but not exceeded it.
 		{8001, []string{"/second", "/used"}},
 		{16000, []string{"/second", "/used"}},
 		{16001, []string{"/changed", "/second", "/used"}},
 		{68001, []string{"/changed", "/minute", "/second", "/used"}},
 	}
 	for _, test := range tests {
-		if got := grown.Disposable(test.millis); !slices.Equal(got, test.want) {
+		if got := tr.Disposable(test.millis); !slices.Equal(got, test.want) {
 			t.Errorf("at %d ms, %q are due, want %q", test.millis, got, test.want)
 		}
 	}
-	for zxid, path := range grown.Disposable(100000) {
-		if code := grown.Apply(&tree.Write{
+	for zxid, path := range tr.Disposable(100000) {
+		if code := tr.Apply(&tree.Write{
 			Op: wire.OpDeleteContainer, Zxid: int64(100 + zxid),
 			Path: path,
 		}).Code; code != wire.OK {
 			t.Errorf("%s was not deleted: %v", path, code)
 		}
 	}
-	if left := grown.Disposable(100000); len(left) > 0 {
+	if left := tr.Disposable(100000); len(left) > 0 {
 		t.Errorf("%q are left", left)
 	}
 }
 
-// A node is never the client's that created it, unless the client asked for an ephemeral one.
+// TestCreatedNodes checks the node that each type and flag create. Only ephemeral nodes have an
+// owner.
 func TestCreatedNodes(t *testing.T) {
 	tests := []struct {
 		op     wire.Op
 		flags  int32
 		path   string // of the new node
 		owner  int64
-		timed  bool // due once its time is over
+		timed  bool // due after its TTL
 		unused bool // due once it has had a child
 	}{
 		{op: wire.OpCreate, flags: wire.Persistent, path: "/a"},
@@ -262,8 +264,8 @@ func TestCreatedNodes(t *testing.T) {
 			if test.timed {
 				w.TTLMillis = 100
 			}
-			grown := tree.New(tree.Rules{ExtendedTypes: true})
-			got := grown.Apply(&w)
+			tr := tree.New(tree.Rules{ExtendedTypes: true})
+			got := tr.Apply(&w)
 			want := wire.Stat{
 				Czxid: 3, Mzxid: 3, Pzxid: 3, Ctime: 5, Mtime: 5, EphemeralOwner: test.owner,
 				DataLength: 2,
@@ -271,11 +273,10 @@ func TestCreatedNodes(t *testing.T) {
 			if got.Code != wire.OK || got.Path != test.path || got.Stat != want {
 				t.Fatalf("%+v, want %s with %+v", got, test.path, want)
 			}
-			if grown.OwnsNodes(7) != (test.owner == 7) {
-				t.Errorf("the session owns %q", grown.Ephemerals(7))
+			if tr.OwnsNodes(7) != (test.owner == 7) {
+				t.Errorf("the session owns %q", tr.Ephemerals(7))
 			}
-			if due := grown.Disposable(math.MaxInt32); slices.Contains(due,
-				test.path) != test.timed {
+			if due := tr.Disposable(math.MaxInt32); slices.Contains(due, test.path) != test.timed {
 				t.Errorf("%q are due", due)
 			}
 			if test.owner != 0 {
@@ -286,12 +287,12 @@ func TestCreatedNodes(t *testing.T) {
 			gone := remove(test.path + "/b")
 			gone.Zxid = 5
 			for _, w := range []*tree.Write{&child, &gone} {
-				if code := grown.Apply(w).Code; code != wire.OK {
+				if code := tr.Apply(w).Code; code != wire.OK {
 					t.Fatalf("%v: %v", w.Op, code)
 				}
 			}
-			if due := grown.Disposable(0); slices.Contains(due, test.path) != test.unused {
-				t.Errorf("%q are due after a child has come and gone", due)
+			if due := tr.Disposable(0); slices.Contains(due, test.path) != test.unused {
+				t.Errorf("%q are due after the creation and deletion of a child", due)
 			}
 		})
 	}
@@ -302,7 +303,7 @@ func TestSequence(t *testing.T) {
 		name  string
 		next  int32
 		wraps bool
-		want  []string // the names, or the code of a creation that fails
+		want  []string // names, or the error of a failed creation
 	}{
 		{"from the start", 0, false, []string{"n0000000000", "n0000000001", "n0000000002"}},
 		{"ten digits", 999999999, false, []string{"n0999999999", "n1000000000", "n1000000001"}},
@@ -319,14 +320,14 @@ func TestSequence(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			grown := grow(t, tree.Rules{SequenceWraps: test.wraps}, create("/a"))
-			if code := grown.SetSequence("/a", test.next); code != wire.OK {
+			tr := newTree(t, tree.Rules{SequenceWraps: test.wraps}, create("/a"))
+			if code := tr.SetSequence("/a", test.next); code != wire.OK {
 				t.Fatal(code)
 			}
 			for i, want := range test.want {
 				w := create("/a/n")
 				w.Zxid, w.Flags = int64(i+2), wire.PersistentSequential
-				got := grown.Apply(&w)
+				got := tr.Apply(&w)
 				name := tree.Name(got.Path)
 				if got.Code != wire.OK {
 					name = got.Code.String()
@@ -338,19 +339,19 @@ func TestSequence(t *testing.T) {
 		})
 	}
 	if code := tree.New(tree.Rules{}).SetSequence("/a", 1); code != wire.NoNode {
-		t.Errorf("the sequence of a node that is not there was set: %v", code)
+		t.Errorf("SetSequence of a missing node: %v", code)
 	}
 }
 
-// At the end of the sequence a server of today stores neither the count nor the transaction of a
+// At the end of the sequence, servers since 3.6.0 store neither the count nor the transaction of a
 // creation.
 func TestEndOfSequence(t *testing.T) {
 	for _, wraps := range []bool{false, true} {
-		grown := grow(t, tree.Rules{SequenceWraps: wraps}, create("/a"))
-		grown.SetSequence("/a", math.MaxInt32)
+		tr := newTree(t, tree.Rules{SequenceWraps: wraps}, create("/a"))
+		tr.SetSequence("/a", math.MaxInt32)
 		child := create("/a/b")
 		child.Zxid = 9
-		grown.Apply(&child)
+		tr.Apply(&child)
 		want := wire.Stat{
 			Czxid: 1, Mzxid: 1, Pzxid: 1, Ctime: 1000, Mtime: 1000, NumChildren: 1,
 			Cversion: -3,
@@ -358,7 +359,7 @@ func TestEndOfSequence(t *testing.T) {
 		if wraps {
 			want.Pzxid, want.Cversion = 9, -1
 		}
-		if stat, _ := grown.Stat("/a"); stat != want {
+		if stat, _ := tr.Stat("/a"); stat != want {
 			t.Errorf("sequence wraps %v: %+v, want %+v", wraps, stat, want)
 		}
 	}
@@ -367,7 +368,7 @@ func TestEndOfSequence(t *testing.T) {
 func TestApplyPanicsForReads(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("no panic for a write that is none")
+			t.Error("Apply does not panic for a read")
 		}
 	}()
 	tree.New(tree.Rules{}).Apply(&tree.Write{Op: wire.OpGetData, Path: "/"})

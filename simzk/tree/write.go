@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Write is a change that the ensemble has agreed on. Which fields it has depends on Op:
-//   - OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL: Path, Data, ACL, Flags, and for the last
-//     TTLMillis
+// A Write is a change that the ensemble has agreed on. Op determines which fields are used:
+//   - OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL: Path, Data, ACL, Flags; TTLMillis of the
+//     last only
 //   - OpDelete, OpCheck: Path, Version
 //   - OpSetData: Path, Data, Version
 //   - OpSetACL: Path, ACL, Version
@@ -17,15 +17,15 @@ import (
 //   - OpDeleteContainer: Path
 //   - OpCloseSession: Session, whose ephemeral nodes are deleted
 //
-// A version of -1 stands for any. A path of [wire.Null] is one on which ZooKeeper fails where it
-// does not check it first.
+// A version of -1 matches any version. A path of [wire.Null] makes ZooKeeper fail where it uses the
+// path before checking it.
 type Write struct {
 	Op   wire.Op
-	Zxid int64 // the transaction; higher than that of every write before
-	// the leader's clock, in milliseconds since 1970, for ctime and mtime
+	Zxid int64 // the transaction; higher than that of every earlier write
+	// the leader's clock in milliseconds since 1970, for ctime and mtime
 	TimeMillis int64
-	Session    int64           // that asks, and owns the ephemeral nodes that it creates
-	Identities []wire.Identity // of whoever asks
+	Session    int64           // the requesting session, which owns the ephemeral nodes it creates
+	Identities []wire.Identity // of the requesting client
 	Path       string
 	Data       []byte
 	ACL        []wire.ACL
@@ -35,8 +35,8 @@ type Write struct {
 	Ops        []wire.Request
 }
 
-// Apply carries out a write. A write that fails changes nothing. It panics if the operation is none
-// of a [Write].
+// Apply applies a write. A write that fails changes nothing. Apply panics if Op is not listed in
+// [Write].
 func (t *Tree) Apply(w *Write) Result {
 	t.changes = t.changes[:0]
 	return t.apply(w)
@@ -61,40 +61,40 @@ func (t *Tree) apply(w *Write) Result {
 	case wire.OpCloseSession:
 		return t.closeSession(w)
 	}
-	panic("tree: Apply of " + w.Op.String() + ", which is no write")
+	panic("tree: Apply of " + w.Op.String() + ", which is not a write")
 }
 
-// A Change is something that a write has done to a node and that fires watches.
+// A Change is an effect of a write on one node that fires watches.
 type Change struct {
 	Op        wire.Op // OpCreate, OpDelete or OpSetData
 	Path      string
-	Owner     int64      // the session of an ephemeral node, 0 of others
+	Owner     int64      // the session that owns an ephemeral node, 0 for others
 	ACL       []wire.ACL // of the node
-	ParentACL []wire.ACL // of its parent, unless only the data has changed
+	ParentACL []wire.ACL // of its parent; nil for OpSetData
 }
 
-// Changes returns what the last write has changed, in the order in which it was done. It is good
-// until the next write.
+// Changes returns the changes of the last write in the order of their application. The slice is
+// valid until the next write.
 func (t *Tree) Changes() []Change { return t.changes }
 
-// creation is what the flags and the type of a create ask for.
+// creation is the decoded mode of a create.
 type creation struct {
 	ephemeral, sequential bool
 	kind                  kind
 }
 
-// parseCreate checks the flags of a create. The type says what sort of node it makes: a plain
+// parseCreate checks the flags of a create. The type determines the kind of the node: a plain
 // create with the flag of containers makes an ordinary node.
 func (t *Tree) parseCreate(w *Write) (creation, wire.Code) {
-	timedMode := w.Flags == wire.PersistentTTL || w.Flags == wire.PersistentSeqTTL
+	ttlMode := w.Flags == wire.PersistentTTL || w.Flags == wire.PersistentSeqTTL
 	switch {
 	case w.Flags < wire.Persistent || w.Flags > wire.PersistentSeqTTL:
 		return creation{}, wire.BadArguments
-	case timedMode && !t.rules.ExtendedTypes:
+	case ttlMode && !t.rules.ExtendedTypes:
 		return creation{}, wire.Unimplemented
-	case timedMode && (w.Op != wire.OpCreateTTL || w.TTLMillis <= 0 || w.TTLMillis > ttlMax):
+	case ttlMode && (w.Op != wire.OpCreateTTL || w.TTLMillis <= 0 || w.TTLMillis > ttlMax):
 		return creation{}, wire.BadArguments
-	case !timedMode && w.Op == wire.OpCreateTTL:
+	case !ttlMode && w.Op == wire.OpCreateTTL:
 		return creation{}, wire.BadArguments
 	}
 	c := creation{
@@ -104,9 +104,9 @@ func (t *Tree) parseCreate(w *Write) (creation, wire.Code) {
 	}
 	switch w.Op {
 	case wire.OpCreateContainer:
-		c.kind, c.ephemeral = container, false
+		c.kind, c.ephemeral = containerNode, false
 	case wire.OpCreateTTL:
-		c.kind = timed
+		c.kind = ttlNode
 	}
 	return c, wire.OK
 }
@@ -139,8 +139,8 @@ func (t *Tree) create(w *Write) Result {
 	}
 	path := w.Path
 	if c.sequential {
-		var space [128]byte
-		path = string(appendSequence(append(space[:0], path...), parent.stat.Cversion))
+		var buffer [128]byte
+		path = string(appendSequence(append(buffer[:0], path...), parent.stat.Cversion))
 	}
 	switch {
 	case !ValidPath(path, false):
@@ -157,11 +157,11 @@ func (t *Tree) create(w *Write) Result {
 		Op: wire.OpCreate, Path: path, Owner: n.stat.EphemeralOwner,
 		ACL: acl, ParentACL: parent.acl,
 	})
-	return Result{Path: path, Stat: n.shown()}
+	return Result{Path: path, Stat: n.clientStat()}
 }
 
 func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {
-	n := t.newBlock()
+	n := t.allocNode()
 	*n = znode{
 		data: w.Data, acl: acl, kind: c.kind, ttl: w.TTLMillis, children: n.children[:0],
 		stat: wire.Stat{
@@ -175,37 +175,38 @@ func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {
 	return n
 }
 
-// newBlock returns the memory for one more node. The first ones of a tree stay where they are when
-// it is renewed.
-func (t *Tree) newBlock() *znode {
-	if t.first == nil {
-		t.first = make([]znode, 0, nodesKept)
+// allocNode returns memory for a node. The first nodes of a tree come from a pool that is reused
+// after a reset.
+func (t *Tree) allocNode() *znode {
+	if t.nodePool == nil {
+		t.nodePool = make([]znode, 0, nodePoolSize)
 	}
-	n := len(t.first)
-	if n == cap(t.first) {
+	n := len(t.nodePool)
+	if n == cap(t.nodePool) {
 		return new(znode)
 	}
-	t.first = t.first[:n+1]
-	return &t.first[n]
+	t.nodePool = t.nodePool[:n+1]
+	return &t.nodePool[n]
 }
 
-// nodesKept is as many nodes as most runs make.
-const nodesKept = 16
+// nodePoolSize is the number of nodes in most runs.
+const nodePoolSize = 16
 
-// insert puts a node into its place, but does not tell the parent.
+// insert adds a node to the tree but not to its parent's children.
 func (t *Tree) insert(path string, n *znode) {
-	t.note(path)
+	t.logNode(path)
 	t.nodes[path] = n
 	t.rehash(path, n)
 	if owner := n.stat.EphemeralOwner; owner != 0 {
-		t.noteEphemerals(owner)
+		t.logEphemerals(owner)
 		t.ephemerals[owner] = append(t.ephemerals[owner], path)
 	}
 }
 
-// addChild counts the creation in the parent; see [Rules] for what happens after 2^31-1 of them.
+// addChild adds a child to its parent and counts the creation; see [Rules.SequenceWraps] for the
+// behaviour after 2^31-1 creations.
 func (t *Tree) addChild(parentPath, name string, zxid int64) {
-	t.note(parentPath)
+	t.logNode(parentPath)
 	parent := t.nodes[parentPath]
 	if next := parent.stat.Cversion + 1; next > parent.stat.Cversion || t.rules.SequenceWraps {
 		parent.stat.Cversion = next
@@ -217,10 +218,10 @@ func (t *Tree) addChild(parentPath, name string, zxid int64) {
 	t.rehash(parentPath, parent)
 }
 
-// deletable tells whether a path can be one of a node that a client may delete.
+// deletable reports whether a client may ask for the deletion of the path.
 func deletable(path string) bool {
 	switch path {
-	case root, system, quota, config:
+	case rootPath, systemPath, quotaPath, configPath:
 		return false
 	}
 	return strings.LastIndexByte(path, '/') >= 0 && strings.IndexByte(path, 0) < 0
@@ -247,12 +248,12 @@ func (t *Tree) delete(w *Write) Result {
 		return Result{Code: wire.NotEmpty}
 	}
 	t.remove(w.Path, n, w.Zxid)
-	return Result{Path: w.Path, Stat: n.shown()}
+	return Result{Path: w.Path, Stat: n.clientStat()}
 }
 
-// deleteContainer is what the server itself does with a container or TTL node that is due. Of other
-// nodes it spares ephemeral ones only: ZooKeeper deletes an ordinary node that has come into the
-// place of a container too.
+// deleteContainer deletes a container or TTL node that is due; the server itself issues it. Only
+// ephemeral nodes are refused: like ZooKeeper, it also deletes an ordinary node that has replaced a
+// container.
 func (t *Tree) deleteContainer(w *Write) Result {
 	if !deletable(w.Path) {
 		return Result{Code: wire.BadArguments}
@@ -267,22 +268,22 @@ func (t *Tree) deleteContainer(w *Write) Result {
 		return Result{Code: wire.BadVersion}
 	}
 	t.remove(w.Path, n, w.Zxid)
-	return Result{Path: w.Path, Stat: n.shown()}
+	return Result{Path: w.Path, Stat: n.clientStat()}
 }
 
 // remove deletes a node that has no children.
 func (t *Tree) remove(path string, n *znode, zxid int64) {
-	t.note(path)
+	t.logNode(path)
 	delete(t.nodes, path)
 	t.hash ^= n.hash
 	if owner := n.stat.EphemeralOwner; owner != 0 {
-		t.noteEphemerals(owner)
+		t.logEphemerals(owner)
 		paths := t.ephemerals[owner]
 		i := slices.Index(paths, path)
 		t.ephemerals[owner] = slices.Delete(paths, i, i+1)
 	}
 	parentPath := Parent(path)
-	t.note(parentPath)
+	t.logNode(parentPath)
 	parent := t.nodes[parentPath]
 	i, _ := slices.BinarySearchFunc(parent.children, Name(path), compareListing)
 	parent.children = slices.Delete(parent.children, i, i+1)
@@ -304,14 +305,14 @@ func (t *Tree) closeSession(w *Write) Result {
 }
 
 func (t *Tree) setData(w *Write) Result {
-	n, code := t.changeable(w.Path, w.Identities, wire.PermWrite)
+	n, code := t.nodeForUpdate(w.Path, w.Identities, wire.PermWrite)
 	switch {
 	case code != wire.OK:
 		return Result{Code: code}
 	case w.Version != -1 && w.Version != n.stat.Version:
 		return Result{Code: wire.BadVersion}
 	}
-	t.note(w.Path)
+	t.logNode(w.Path)
 	n.data = w.Data
 	n.stat.DataLength = int32(len(w.Data))
 	n.stat.Version++
@@ -322,7 +323,7 @@ func (t *Tree) setData(w *Write) Result {
 		Op: wire.OpSetData, Path: w.Path,
 		Owner: n.stat.EphemeralOwner, ACL: n.acl,
 	})
-	return Result{Path: w.Path, Stat: n.shown()}
+	return Result{Path: w.Path, Stat: n.clientStat()}
 }
 
 func (t *Tree) setACL(w *Write) Result {
@@ -333,7 +334,7 @@ func (t *Tree) setACL(w *Write) Result {
 	if code != wire.OK {
 		return Result{Code: code}
 	}
-	n, code := t.changeable(w.Path, w.Identities, wire.PermAdmin)
+	n, code := t.nodeForUpdate(w.Path, w.Identities, wire.PermAdmin)
 	switch {
 	case code != wire.OK:
 		return Result{Code: code}
@@ -343,21 +344,21 @@ func (t *Tree) setACL(w *Write) Result {
 	n.acl = acl
 	n.stat.Aversion++
 	t.rehash(w.Path, n)
-	return Result{Path: w.Path, Stat: n.shown()}
+	return Result{Path: w.Path, Stat: n.clientStat()}
 }
 
 func (t *Tree) check(w *Write) Result {
-	n, code := t.changeable(w.Path, w.Identities, wire.PermRead)
+	n, code := t.nodeForUpdate(w.Path, w.Identities, wire.PermRead)
 	switch {
 	case code != wire.OK:
 		return Result{Code: code}
 	case w.Version != -1 && w.Version != n.stat.Version:
 		return Result{Code: wire.BadVersion}
 	}
-	return Result{Path: w.Path, Stat: n.shown()}
+	return Result{Path: w.Path, Stat: n.clientStat()}
 }
 
-func (t *Tree) changeable(path string, who []wire.Identity, perm int32) (*znode, wire.Code) {
+func (t *Tree) nodeForUpdate(path string, ids []wire.Identity, perm int32) (*znode, wire.Code) {
 	if !ValidPath(path, false) {
 		return nil, wire.BadArguments
 	}
@@ -365,7 +366,7 @@ func (t *Tree) changeable(path string, who []wire.Identity, perm int32) (*znode,
 	switch {
 	case n == nil:
 		return nil, wire.NoNode
-	case !permitted(n.acl, who, perm):
+	case !permitted(n.acl, ids, perm):
 		return nil, wire.NoAuth
 	}
 	return n, wire.OK

@@ -17,12 +17,12 @@ var (
 	}
 	benchmarkReplies = []wire.Reply{
 		{Xid: 7, Zxid: 9, Path: "/locks/lock-0000000007"},
-		{Xid: 8, Zxid: 9, Children: contenders(10)},
+		{Xid: 8, Zxid: 9, Children: lockNodes(10)},
 	}
 )
 
-// contenders returns the names of n contenders' nodes.
-func contenders(n int) []string {
+// lockNodes returns the names of n nodes of a lock.
+func lockNodes(n int) []string {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("lock-%010d", i)

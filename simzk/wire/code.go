@@ -5,7 +5,8 @@ import "strconv"
 // A Code is the outcome of a request (KeeperException.Code).
 type Code int32
 
-// The codes that a simulated server answers. A real one has more, such as that of a quota.
+// The codes that simulated servers answer. Real servers have more, such as the code for an exceeded
+// quota.
 const (
 	OK                      Code = 0
 	RuntimeInconsistency    Code = -2
@@ -26,7 +27,7 @@ const (
 	ReconfigDisabled        Code = -123
 )
 
-// String returns the name of the code, as a history shows it. OK is the empty string.
+// String returns the name of the code as histories show it. OK is the empty string.
 func (c Code) String() string {
 	switch c {
 	case OK:

@@ -1,7 +1,7 @@
 package wire
 
-// AppendConnectRequest appends a client's first record (proto.ConnectRequest, and a readOnly
-// boolean after it if HasReadOnly).
+// AppendConnectRequest appends a client's first record: proto.ConnectRequest, followed by the
+// readOnly boolean if HasReadOnly.
 func AppendConnectRequest(dst []byte, r *ConnectRequest) []byte {
 	dst = appendInt(dst, r.ProtocolVersion)
 	dst = appendLong(dst, r.LastZxidSeen)
@@ -11,9 +11,9 @@ func AppendConnectRequest(dst []byte, r *ConnectRequest) []byte {
 	return appendReadOnly(dst, r.HasReadOnly, r.ReadOnly)
 }
 
-// DecodeConnectRequest decodes what [AppendConnectRequest] encodes. The result shares no memory
-// with the frame, and what follows the record is ignored. The error is nil or a [BodyError], after
-// which r is empty.
+// DecodeConnectRequest decodes a record encoded by [AppendConnectRequest]. The result shares no
+// memory with the frame. Bytes after the record are ignored. The error is nil or a [BodyError],
+// which leaves r empty.
 func DecodeConnectRequest(frame []byte, r *ConnectRequest) error {
 	d := newDecoder(frame)
 	*r = ConnectRequest{
@@ -30,8 +30,8 @@ func DecodeConnectRequest(frame []byte, r *ConnectRequest) error {
 	return d.bodyError(OpCreateSession)
 }
 
-// AppendConnectResponse appends a server's first record (proto.ConnectResponse, and a readOnly
-// boolean after it if HasReadOnly).
+// AppendConnectResponse appends a server's first record: proto.ConnectResponse, followed by the
+// readOnly boolean if HasReadOnly.
 func AppendConnectResponse(dst []byte, r *ConnectResponse) []byte {
 	dst = appendInt(dst, r.ProtocolVersion)
 	dst = appendInt(dst, r.TimeoutMillis)
@@ -40,9 +40,9 @@ func AppendConnectResponse(dst []byte, r *ConnectResponse) []byte {
 	return appendReadOnly(dst, r.HasReadOnly, r.ReadOnly)
 }
 
-// DecodeConnectResponse decodes what [AppendConnectResponse] encodes. The result shares no memory
-// with the frame, and what follows the record is ignored. The error is nil or a [BodyError], after
-// which r is empty.
+// DecodeConnectResponse decodes a record encoded by [AppendConnectResponse]. The result shares no
+// memory with the frame. Bytes after the record are ignored. The error is nil or a [BodyError],
+// which leaves r empty.
 func DecodeConnectResponse(frame []byte, r *ConnectResponse) error {
 	d := newDecoder(frame)
 	*r = ConnectResponse{
@@ -58,8 +58,7 @@ func DecodeConnectResponse(frame []byte, r *ConnectResponse) error {
 	return d.bodyError(OpCreateSession)
 }
 
-// appendReadOnly appends the boolean that came with read-only servers and that zookeeper.jute does
-// not show.
+// appendReadOnly appends the boolean that came with read-only servers; zookeeper.jute omits it.
 func appendReadOnly(dst []byte, has, readOnly bool) []byte {
 	if !has {
 		return dst
@@ -67,7 +66,7 @@ func appendReadOnly(dst []byte, has, readOnly bool) []byte {
 	return appendBool(dst, readOnly)
 }
 
-// readOnly decodes the boolean that [appendReadOnly] may have appended.
+// readOnly decodes the optional boolean of [appendReadOnly].
 func (d *decoder) readOnly() (has, readOnly bool) {
 	if d.err != nil || len(d.rest) == 0 {
 		return false, false

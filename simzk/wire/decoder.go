@@ -2,37 +2,36 @@ package wire
 
 import "encoding/binary"
 
-// A decoder takes jute's types off the front of a frame. After the first error it gives only zero
-// values, so that whoever decodes a record needs to look at err once, at the record's end. What it
-// gives shares no memory with the frame.
+// A decoder decodes jute's types from a frame. After the first error it returns only zero values,
+// so callers check err once per record. The results share no memory with the frame.
 type decoder struct {
-	rest   []byte
-	length int  // of the whole frame
-	server bool // reads strings as a server does
-	err    error
-	failed int // where in the frame err happened
+	rest     []byte
+	length   int  // of the whole frame
+	server   bool // decodes strings as a server does
+	err      error
+	failedAt int // offset of err in the frame
 }
 
 func newDecoder(frame []byte) *decoder {
 	return &decoder{rest: frame, length: len(frame)}
 }
 
-// fail records the first error, of a field that begins so many bytes before the rest.
+// fail records the first error. The malformed field starts before bytes ahead of the rest.
 func (d *decoder) fail(err error, before int) {
 	if d.err == nil {
-		d.err, d.failed = err, d.length-len(d.rest)-before
+		d.err, d.failedAt = err, d.length-len(d.rest)-before
 	}
 }
 
-// bodyError returns the error of a record of type op, or nil if there was none.
+// bodyError returns err as a [BodyError] of a record of type op, or nil if there is no error.
 func (d *decoder) bodyError(op Op) error {
 	if d.err == nil {
 		return nil
 	}
-	return &BodyError{Op: op, Offset: d.failed, Err: d.err}
+	return &BodyError{Op: op, Offset: d.failedAt, Err: d.err}
 }
 
-// take removes the next n bytes, and returns nil if there are fewer.
+// take consumes the next n bytes. It returns nil if there are fewer.
 func (d *decoder) take(n int) []byte {
 	if n > len(d.rest) {
 		d.fail(ErrTruncated, 0)
@@ -45,7 +44,7 @@ func (d *decoder) take(n int) []byte {
 	return taken
 }
 
-// bool decodes a boolean, of which Java takes any byte but 0 for true.
+// bool decodes a boolean: as in Java, any byte except 0 is true.
 func (d *decoder) bool() bool {
 	b := d.take(1)
 	return b != nil && b[0] != 0
@@ -65,7 +64,8 @@ func (d *decoder) long() int64 {
 	return 0
 }
 
-// bytes decodes what buffers and strings have in common, without a copy. It returns nil for null.
+// bytes decodes the length and bytes of a buffer or string without copying. It returns nil for
+// null.
 func (d *decoder) bytes() []byte {
 	n := int(d.int())
 	switch {
@@ -79,7 +79,7 @@ func (d *decoder) bytes() []byte {
 	return d.take(n)
 }
 
-// buffer decodes a copy of a buffer, nil for null.
+// buffer decodes a copy of a buffer, or nil for null.
 func (d *decoder) buffer() []byte {
 	b := d.bytes()
 	if b == nil {
@@ -88,8 +88,8 @@ func (d *decoder) buffer() []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
 
-// string decodes a ustring. A server makes it UTF-8; otherwise bytes that are not UTF-8 stay as
-// they are, but for the pairs of surrogates that servers send.
+// string decodes a ustring. A server converts it to valid UTF-8. A client keeps invalid bytes,
+// except that it joins the pairs of surrogates sent by servers.
 func (d *decoder) string() string {
 	switch b := d.bytes(); {
 	case b == nil && d.err == nil:
@@ -101,20 +101,19 @@ func (d *decoder) string() string {
 	}
 }
 
-// count decodes the length of a vector, of whose elements each takes at least that many bytes.
-// ZooKeeper takes a negative length for no elements; -1 is null, which makes a difference in
-// [Watches] only.
-func (d *decoder) count(least int) int {
+// count decodes the length of a vector whose elements take at least minBytes bytes each. ZooKeeper
+// treats a negative length as empty; -1 is null, which matters only in [Watches].
+func (d *decoder) count(minBytes int) int {
 	n := max(int(d.int()), 0)
-	// A length that lies must not make us allocate.
-	if n > len(d.rest)/least {
+	// A false length must not cause a large allocation.
+	if n > len(d.rest)/minBytes {
 		d.fail(ErrTruncated, 4)
 		return 0
 	}
 	return n
 }
 
-// strings decodes a vector of strings, nil for an empty one.
+// strings decodes a vector of strings, or nil for an empty one.
 func (d *decoder) strings() []string {
 	n := d.count(4)
 	if n == 0 {
@@ -127,7 +126,7 @@ func (d *decoder) strings() []string {
 	return vector
 }
 
-// acl decodes a vector of data.ACL, nil for an empty one.
+// acl decodes a vector of data.ACL, or nil for an empty one.
 func (d *decoder) acl() []ACL {
 	n := d.count(12)
 	if n == 0 {
@@ -140,7 +139,7 @@ func (d *decoder) acl() []ACL {
 	return vector
 }
 
-// identities decodes a vector of data.ClientInfo, nil for an empty one.
+// identities decodes a vector of data.ClientInfo, or nil for an empty one.
 func (d *decoder) identities() []Identity {
 	n := d.count(8)
 	if n == 0 {

@@ -32,8 +32,8 @@ func appendString(dst []byte, v string) []byte {
 	return append(appendInt(dst, int32(len(v))), v...)
 }
 
-// appendStrings appends a vector of strings; nil is an empty one, for no server or client sends
-// null.
+// appendStrings appends a vector of strings; nil is encoded as empty, because no server or client
+// sends a null vector.
 func appendStrings(dst []byte, v []string) []byte {
 	dst = appendInt(dst, int32(len(v)))
 	for _, s := range v {
@@ -42,18 +42,18 @@ func appendStrings(dst []byte, v []string) []byte {
 	return dst
 }
 
-// appendACL appends a vector of data.ACL, with strings as str appends them; nil is an empty one.
-func appendACL(dst []byte, v []ACL, str func([]byte, string) []byte) []byte {
+// appendACL appends a vector of data.ACL; appendStr encodes its strings; nil is encoded as empty.
+func appendACL(dst []byte, v []ACL, appendStr func([]byte, string) []byte) []byte {
 	dst = appendInt(dst, int32(len(v)))
 	for i := range v {
 		dst = appendInt(dst, v[i].Perms)
-		dst = str(dst, v[i].Scheme)
-		dst = str(dst, v[i].ID)
+		dst = appendStr(dst, v[i].Scheme)
+		dst = appendStr(dst, v[i].ID)
 	}
 	return dst
 }
 
-// appendIdentities appends a vector of data.ClientInfo; nil is an empty one.
+// appendIdentities appends a vector of data.ClientInfo; nil is encoded as empty.
 func appendIdentities(dst []byte, v []Identity) []byte {
 	dst = appendInt(dst, int32(len(v)))
 	for i := range v {

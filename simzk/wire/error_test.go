@@ -19,14 +19,14 @@ func TestBadRequests(t *testing.T) {
 		err    error
 		offset int
 	}{
-		{"path that ends early", header + `00000004 00000003 2f61`, wire.ErrTruncated, 8},
+		{"truncated path", header + `00000004 00000003 2f61`, wire.ErrTruncated, 8},
 		{"path of negative length", header + `00000004 fffffffe`, wire.ErrLength, 8},
 		{
 			"data of negative length", header + `00000005` + pathOctets + `80000000 00000000`,
 			wire.ErrLength, 14,
 		},
 		{
-			"data longer than any frame", header + `00000005` + pathOctets + `7fffffff 00`,
+			"data longer than MaxFrame", header + `00000005` + pathOctets + `7fffffff 00`,
 			wire.ErrTruncated, 14,
 		},
 		{
@@ -35,18 +35,18 @@ func TestBadRequests(t *testing.T) {
 			wire.ErrTruncated, 14,
 		},
 		{
-			"ACL longer than any frame", header + `00000007` + pathOctets + `7fffffff 00000000`,
+			"ACL longer than MaxFrame", header + `00000007` + pathOctets + `7fffffff 00000000`,
 			wire.ErrTruncated, 14,
 		},
 		{
-			"watches longer than any frame", header + `00000065 0000000000000000 7fffffff 00000000`,
+			"watches longer than MaxFrame", header + `00000065 0000000000000000 7fffffff 00000000`,
 			wire.ErrTruncated, 16,
 		},
 		{
-			"null for no watches", header + `00000065 0000000000000000 00000000 ffffffff 00000000`,
+			"null watches", header + `00000065 0000000000000000 00000000 ffffffff 00000000`,
 			wire.ErrNull, 20,
 		},
-		{"no watch", header + `00000003` + pathOctets, wire.ErrTruncated, 14},
+		{"missing watch flag", header + `00000003` + pathOctets, wire.ErrTruncated, 14},
 		{
 			"getData in a multi", header + `0000000e 00000004 00 ffffffff` + pathOctets + `00` +
 				endOctets,
@@ -80,7 +80,7 @@ func TestBadRequests(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			frame := octets(test.octets)
-			got := wire.Request{Path: "what is to be forgotten"}
+			got := wire.Request{Path: "overwritten"}
 			err := wire.DecodeRequest(frame, &got)
 			checkBodyError(t, err, wire.Op(frame[7]), test.err, test.offset)
 			if want := (wire.Request{Xid: 7, Op: wire.Op(frame[7])}); !reflect.DeepEqual(got,
@@ -110,7 +110,7 @@ func TestBadReplies(t *testing.T) {
 			`00000002 00000000 00000000 00000000`,
 			wire.ErrTruncated, 16,
 		},
-		{"stat that ends early", wire.OpExists, `0000000000000001 00000000`, wire.ErrTruncated, 24},
+		{"truncated stat", wire.OpExists, `0000000000000001 00000000`, wire.ErrTruncated, 24},
 		{
 			"result of an exists", wire.OpMulti, `00000003 00 00000000` + statOctets + endOctets,
 			wire.ErrOperation, 16,
@@ -123,7 +123,7 @@ func TestBadReplies(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := wire.Reply{Path: "what is to be forgotten"}
+			got := wire.Reply{Path: "overwritten"}
 			err := wire.DecodeReply(octets(header+test.octets), test.op, &got)
 			checkBodyError(t, err, test.op, test.err, test.offset)
 			if want := (wire.Reply{Xid: 7, Zxid: 9}); !reflect.DeepEqual(got, want) {
@@ -143,54 +143,54 @@ func checkBodyError(t *testing.T, err error, op wire.Op, cause error, offset int
 
 func TestBodyErrorText(t *testing.T) {
 	err := &wire.BodyError{Op: wire.OpGetData, Offset: 8, Err: wire.ErrTruncated}
-	if got, want := err.Error(), "wire: getData at byte 8: the record ends early"; got != want {
+	if got, want := err.Error(), "wire: getData at byte 8: truncated record"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// TestTruncated cuts every golden record short at every place.
+// TestTruncated truncates every golden record at every byte.
 func TestTruncated(t *testing.T) {
 	for _, test := range goldenRequests {
-		cutRequest(t, octets(test.octets))
+		truncateRequest(t, octets(test.octets))
 	}
 	for _, test := range goldenReplies {
-		cutReply(t, test.op, octets(`00000007 0000000100000002 00000000`+test.octets))
+		truncateReply(t, test.op, octets(`00000007 0000000100000002 00000000`+test.octets))
 	}
 	for _, test := range goldenEvents {
-		cutEvent(t, octets(test.octets))
+		truncateEvent(t, octets(test.octets))
 	}
 	for _, test := range goldenConnectRequests {
 		frame := octets(test.octets)
-		cutConnect(t, frame, test.request.HasReadOnly, func(cut []byte) error {
+		truncateConnect(t, frame, test.request.HasReadOnly, func(cut []byte) error {
 			r := test.request
 			err := wire.DecodeConnectRequest(cut, &r)
 			if err != nil && !reflect.DeepEqual(r, wire.ConnectRequest{}) {
-				t.Errorf("%x: decoded as %+v beside error %v", cut, r, err)
+				t.Errorf("%x: decoded as %+v with error %v", cut, r, err)
 			}
 			return err
 		})
 	}
 	for _, test := range goldenConnectResponses {
 		frame := octets(test.octets)
-		cutConnect(t, frame, test.response.HasReadOnly, func(cut []byte) error {
+		truncateConnect(t, frame, test.response.HasReadOnly, func(cut []byte) error {
 			r := test.response
 			err := wire.DecodeConnectResponse(cut, &r)
 			if err != nil && !reflect.DeepEqual(r, wire.ConnectResponse{}) {
-				t.Errorf("%x: decoded as %+v beside error %v", cut, r, err)
+				t.Errorf("%x: decoded as %+v with error %v", cut, r, err)
 			}
 			return err
 		})
 	}
 }
 
-// A tester is a [testing.T] or a rapid.T.
+// A tester is a [testing.T] or a [rapid.T].
 type tester interface {
 	Helper()
 	Fatalf(format string, arguments ...any)
 }
 
-// cutRequest checks that no part of a request decodes.
-func cutRequest(t tester, frame []byte) {
+// truncateRequest checks that no proper prefix of a request decodes.
+func truncateRequest(t tester, frame []byte) {
 	t.Helper()
 	const header = 8
 	var whole wire.Request
@@ -203,15 +203,15 @@ func cutRequest(t tester, frame []byte) {
 		if n >= header {
 			want = wire.Request{Xid: whole.Xid, Op: whole.Op}
 		}
-		checkCut(t, frame[:n], err, n < header, whole.Op)
+		checkTruncated(t, frame[:n], err, n < header, whole.Op)
 		if !reflect.DeepEqual(r, want) {
-			t.Fatalf("%x: decoded as %+v beside error %v", frame[:n], r, err)
+			t.Fatalf("%x: decoded as %+v with error %v", frame[:n], r, err)
 		}
 	}
 }
 
-// cutReply checks that no part of a reply decodes.
-func cutReply(t tester, op wire.Op, frame []byte) {
+// truncateReply checks that no proper prefix of a reply decodes.
+func truncateReply(t tester, op wire.Op, frame []byte) {
 	t.Helper()
 	const header = 16
 	for n := range frame {
@@ -220,15 +220,15 @@ func cutReply(t tester, op wire.Op, frame []byte) {
 		if n >= header {
 			want.Xid, want.Zxid, want.Code, _ = wire.ReplyHeader(frame)
 		}
-		checkCut(t, frame[:n], err, n < header, op)
+		checkTruncated(t, frame[:n], err, n < header, op)
 		if !reflect.DeepEqual(r, want) {
-			t.Fatalf("%x: decoded as %+v beside error %v", frame[:n], r, err)
+			t.Fatalf("%x: decoded as %+v with error %v", frame[:n], r, err)
 		}
 	}
 }
 
-// cutEvent checks that no part of an event decodes.
-func cutEvent(t tester, frame []byte) {
+// truncateEvent checks that no proper prefix of an event decodes.
+func truncateEvent(t tester, frame []byte) {
 	t.Helper()
 	const header = 16
 	for n := range frame {
@@ -237,16 +237,16 @@ func cutEvent(t tester, frame []byte) {
 		if n >= header {
 			_, want.Zxid, _, _ = wire.ReplyHeader(frame)
 		}
-		checkCut(t, frame[:n], err, n < header, wire.OpNotification)
+		checkTruncated(t, frame[:n], err, n < header, wire.OpNotification)
 		if e != want {
-			t.Fatalf("%x: decoded as %+v beside error %v", frame[:n], e, err)
+			t.Fatalf("%x: decoded as %+v with error %v", frame[:n], e, err)
 		}
 	}
 }
 
-// cutConnect checks that no part of a connect record decodes, except for the one that lacks only
-// its last boolean.
-func cutConnect(t tester, frame []byte, hasReadOnly bool, decode func(cut []byte) error) {
+// truncateConnect checks that no proper prefix of a connect record decodes, except the one that
+// lacks only the readOnly boolean.
+func truncateConnect(t tester, frame []byte, hasReadOnly bool, decode func(cut []byte) error) {
 	t.Helper()
 	for n := range frame {
 		err := decode(frame[:n:n])
@@ -256,12 +256,12 @@ func cutConnect(t tester, frame []byte, hasReadOnly bool, decode func(cut []byte
 			}
 			continue
 		}
-		checkCut(t, frame[:n], err, false, wire.OpCreateSession)
+		checkTruncated(t, frame[:n], err, false, wire.OpCreateSession)
 	}
 }
 
-// checkCut checks the error of a frame that was cut short.
-func checkCut(t tester, cut []byte, err error, header bool, op wire.Op) {
+// checkTruncated checks the error of a truncated frame.
+func checkTruncated(t tester, cut []byte, err error, header bool, op wire.Op) {
 	t.Helper()
 	if header {
 		if err != wire.ErrHeader {
@@ -276,9 +276,8 @@ func checkCut(t tester, cut []byte, err error, header bool, op wire.Op) {
 	}
 }
 
-// TestLyingLengths decodes short frames that claim to hold much, and looks at how much memory that
-// takes.
-func TestLyingLengths(t *testing.T) {
+// TestFalseLengths bounds the memory allocated for short frames that claim large lengths.
+func TestFalseLengths(t *testing.T) {
 	const many = `7fffffff 00000000 00000000`
 	requests := [][]byte{
 		octets(`00000007 00000004` + many),
@@ -308,17 +307,15 @@ func TestLyingLengths(t *testing.T) {
 	}
 }
 
-// TestManyOperations decodes multis of nothing but the shortest operations, and looks at how much
-// memory that takes.
+// TestManyOperations bounds the memory allocated for multis of the shortest operations.
 func TestManyOperations(t *testing.T) {
-	const most = 64 // times the length of the frame
+	const most = 64 // multiple of the frame's length
 	for _, n := range []int{100, 40000, 70000} {
 		operations := bytes.Repeat(octets(`00000004 00 ffffffff 00000000 00`), n)
 		request := slices.Concat(octets(`00000007 00000016`), operations, octets(endOctets))
 		var decoded wire.Request
 		if used := allocated(func() {
-			_ = wire.DecodeRequest(request,
-				&decoded)
+			_ = wire.DecodeRequest(request, &decoded)
 		}); used > most*len(request) {
 			t.Errorf("%d bytes allocated for a request of %d", used, len(request))
 		}
@@ -331,8 +328,7 @@ func TestManyOperations(t *testing.T) {
 			octets(endOctets))
 		var answer wire.Reply
 		if used := allocated(func() {
-			_ = wire.DecodeReply(reply, wire.OpMulti,
-				&answer)
+			_ = wire.DecodeReply(reply, wire.OpMulti, &answer)
 		}); used > most*len(reply) {
 			t.Errorf("%d bytes allocated for a reply of %d", used, len(reply))
 		}
@@ -342,7 +338,7 @@ func TestManyOperations(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes f allocates.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

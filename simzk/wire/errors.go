@@ -5,27 +5,27 @@ import (
 	"fmt"
 )
 
-// ErrFrameLength says that a frame's length is negative or over the limit. What follows cannot be
-// read as frames.
-var ErrFrameLength = errors.New("wire: unreasonable frame length")
+// ErrFrameLength means that a frame's length is negative or exceeds the limit. The rest of the
+// stream cannot be decoded.
+var ErrFrameLength = errors.New("wire: invalid frame length")
 
-// ErrHeader says that a frame ends within its header, so that nobody can tell what it is.
-var ErrHeader = errors.New("wire: the frame ends within its header")
+// ErrHeader means that a frame ends within its header, so its type is unknown.
+var ErrHeader = errors.New("wire: truncated header")
 
-// What a [BodyError] wraps.
+// The causes in a [BodyError].
 var (
-	ErrTruncated = errors.New("the record ends early")
+	ErrTruncated = errors.New("truncated record")
 	ErrLength    = errors.New("negative length")
-	ErrNull      = errors.New("a null vector")
-	ErrOperation = errors.New("an operation that a multi of this type cannot hold")
+	ErrNull      = errors.New("null vector")
+	ErrOperation = errors.New("operation not allowed in a multi of this type")
 )
 
-// A BodyError says that the record after a frame's header is not what the type demands. A server
-// answers such a request with [MarshallingError], and the connection lives on.
+// A BodyError means that the record after a frame's header is malformed for its type. A server
+// answers such a request with [MarshallingError] and keeps the connection.
 type BodyError struct {
-	// the type of the request; OpCreateSession of a connect record, OpNotification of an event
+	// type of the request; OpCreateSession for connect records, OpNotification for events
 	Op     Op
-	Offset int   // the place in the frame where the field begins that cannot be decoded
+	Offset int   // start of the malformed field in the frame
 	Err    error // ErrTruncated, ErrLength, ErrNull or ErrOperation
 }
 

@@ -8,11 +8,12 @@ func AppendEvent(dst []byte, e *Event) []byte {
 	return appendText(dst, e.Path)
 }
 
-// DecodeEvent decodes what [AppendEvent] encodes. [ReplyHeader] tells an event from a reply; here
-// its xid and its code are not looked at. The result shares no memory with the frame.
+// DecodeEvent decodes an event encoded by [AppendEvent]. It ignores the xid and the code: the
+// caller distinguishes events from replies with [ReplyHeader]. The result shares no memory with the
+// frame.
 //
-// The error is [ErrHeader] if there is no whole header. It is a [BodyError] if the record is bad,
-// and e is then empty except for its Zxid.
+// The error is [ErrHeader] if the header is incomplete. It is a [BodyError] if the record is
+// malformed; e then has only its Zxid.
 func DecodeEvent(frame []byte, e *Event) error {
 	*e = Event{}
 	_, zxid, _, err := ReplyHeader(frame)

@@ -6,32 +6,30 @@ import (
 	"slices"
 )
 
-// MaxFrame is the longest frame that servers and clients accept unless they are told otherwise
-// (jute.maxbuffer).
+// MaxFrame is the default limit of a frame's length in bytes (jute.maxbuffer).
 const MaxFrame = 0xfffff
 
-// minGrowth is the least by which a buffer grows if the rest of a frame is as long as that.
+// minGrowth is the minimum number of bytes by which a buffer grows, unless the frame needs fewer.
 const minGrowth = 4096
 
-// BeginFrame appends the place for a frame's length. The frame's content is to be appended next,
-// and then [EndFrame] called with the second result.
+// BeginFrame appends space for a frame's length and returns its position. The caller appends the
+// frame's content and then passes the position to [EndFrame].
 func BeginFrame(dst []byte) ([]byte, int) {
 	return append(dst, 0, 0, 0, 0), len(dst)
 }
 
-// EndFrame sets the length of the frame that [BeginFrame] began at that place, and that ends where
-// dst ends.
+// EndFrame sets the length of the frame that starts at the position and ends at the end of dst.
 func EndFrame(dst []byte, at int) []byte {
 	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	return dst
 }
 
-// ReadFrame reads a frame and returns its content, which is in buffer's memory if that is large
-// enough, and otherwise in new memory that grows with what arrives, not with the length that the
-// frame claims to have. To read one frame after the other, pass the last one as the buffer.
+// ReadFrame reads a frame and returns its content. The content is stored in buffer if its capacity
+// suffices. Otherwise new memory grows with the bytes received, not with the claimed length. To
+// read successive frames, pass the last frame as the buffer.
 //
 // The error is [io.EOF] if r ends before the frame, [io.ErrUnexpectedEOF] if r ends within it, and
-// [ErrFrameLength] if its length is negative or over max.
+// [ErrFrameLength] if the length is negative or exceeds max.
 func ReadFrame(r io.Reader, buffer []byte, max int) (frame []byte, err error) {
 	frame = slices.Grow(buffer[:0], 4)
 	if _, err := io.ReadFull(r, frame[:4]); err != nil {

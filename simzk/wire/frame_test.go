@@ -36,16 +36,16 @@ func TestReadFrame(t *testing.T) {
 			"frame in pieces", iotest.OneByteReader(bytes.NewReader(octets(`00000002 6162`))), "ab",
 			nil,
 		},
-		{"frame of the greatest length", bytes.NewReader(octets(`00000003 616263`)), "abc", nil},
+		{"frame of the maximum length", bytes.NewReader(octets(`00000003 616263`)), "abc", nil},
 		{
-			"frame beyond the greatest length", bytes.NewReader(octets(`00000004 61626364`)), "",
+			"frame beyond the maximum length", bytes.NewReader(octets(`00000004 61626364`)), "",
 			wire.ErrFrameLength,
 		},
 		{"negative length", bytes.NewReader(octets(`ffffffff 6162`)), "", wire.ErrFrameLength},
 		{"nothing", bytes.NewReader(nil), "", io.EOF},
-		{"part of a length", bytes.NewReader(octets(`000000`)), "", io.ErrUnexpectedEOF},
-		{"length alone", bytes.NewReader(octets(`00000002`)), "", io.ErrUnexpectedEOF},
-		{"part of a frame", bytes.NewReader(octets(`00000002 61`)), "", io.ErrUnexpectedEOF},
+		{"partial length", bytes.NewReader(octets(`000000`)), "", io.ErrUnexpectedEOF},
+		{"length only", bytes.NewReader(octets(`00000002`)), "", io.ErrUnexpectedEOF},
+		{"partial frame", bytes.NewReader(octets(`00000002 61`)), "", io.ErrUnexpectedEOF},
 		{"broken before a frame", iotest.ErrReader(broken), "", broken},
 		{
 			"broken within a frame",
@@ -67,7 +67,7 @@ func TestReadFrameReusesTheBuffer(t *testing.T) {
 	buffer := make([]byte, 8, 16)
 	frame, err := wire.ReadFrame(bytes.NewReader(octets(`00000002 6162`)), buffer, wire.MaxFrame)
 	if string(frame) != "ab" || err != nil || &frame[0] != &buffer[0] {
-		t.Errorf("got %q, error %v, in other memory", frame, err)
+		t.Errorf("got %q, error %v, or a new buffer", frame, err)
 	}
 	long := bytes.Repeat([]byte("x"), 100)
 	stream, at := wire.BeginFrame(nil)
@@ -78,12 +78,12 @@ func TestReadFrameReusesTheBuffer(t *testing.T) {
 	}
 }
 
-// TestReadFrameOfLyingLength reads a frame that claims to be long and ends at once.
-func TestReadFrameOfLyingLength(t *testing.T) {
-	const most = 1 << 30
+// TestReadFrameFalseLength reads a frame that claims to be long and ends at once.
+func TestReadFrameFalseLength(t *testing.T) {
+	const max = 1 << 30
 	used := allocated(func() {
 		if _, err := wire.ReadFrame(bytes.NewReader(octets(`40000000 61`)), nil,
-			most); err != io.ErrUnexpectedEOF {
+			max); err != io.ErrUnexpectedEOF {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -92,7 +92,7 @@ func TestReadFrameOfLyingLength(t *testing.T) {
 	}
 }
 
-// TestReadFrames reads several frames one after the other with one buffer.
+// TestReadFrames reads successive frames with one buffer.
 func TestReadFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lengths := rapid.SliceOf(rapid.IntRange(0, 20000)).Draw(t, "lengths")

@@ -22,22 +22,22 @@ func FuzzRequest(f *testing.F) {
 		if err := wire.DecodeRequest(frame, &first); err != nil {
 			if only := (wire.Request{Xid: first.Xid, Op: first.Op}); !reflect.DeepEqual(first,
 				only) {
-				t.Fatalf("decoded as %+v beside error %v", first, err)
+				t.Fatalf("decoded as %+v with error %v", first, err)
 			}
 			return
 		}
 		encoded := wire.AppendRequest(nil, &first)
 		if err := wire.DecodeRequest(encoded, &second); err != nil ||
 			!reflect.DeepEqual(first, second) {
-			t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", first, second, err)
+			t.Fatalf("first decoded as\n%+v, then as\n%+v, error %v", first, second, err)
 		}
 		if again := wire.AppendRequest(nil, &second); !bytes.Equal(encoded, again) {
-			t.Fatalf("encoded first as %x, then as %x", encoded, again)
+			t.Fatalf("first encoded as %x, then as %x", encoded, again)
 		}
 	})
 }
 
-// FuzzReply decodes replies, and also events.
+// FuzzReply decodes replies and events, and encodes and decodes the result again.
 func FuzzReply(f *testing.F) {
 	for _, test := range goldenReplies {
 		f.Add(int32(test.op), octets(`00000007 0000000100000002 00000000`+test.octets))
@@ -67,17 +67,17 @@ func checkReplyStable(t *testing.T, op wire.Op, frame []byte) {
 			Xid: first.Xid, Zxid: first.Zxid,
 			Code: first.Code,
 		}); !reflect.DeepEqual(first, only) {
-			t.Fatalf("decoded as %+v beside error %v", first, err)
+			t.Fatalf("decoded as %+v with error %v", first, err)
 		}
 		return
 	}
 	encoded := wire.AppendReply(nil, op, &first)
 	if err := wire.DecodeReply(encoded, op, &second); err != nil ||
 		!reflect.DeepEqual(first, second) {
-		t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", first, second, err)
+		t.Fatalf("first decoded as\n%+v, then as\n%+v, error %v", first, second, err)
 	}
 	if again := wire.AppendReply(nil, op, &second); !bytes.Equal(encoded, again) {
-		t.Fatalf("encoded first as %x, then as %x", encoded, again)
+		t.Fatalf("first encoded as %x, then as %x", encoded, again)
 	}
 }
 
@@ -88,7 +88,7 @@ func checkEventStable(t *testing.T, frame []byte) {
 	}
 	encoded := wire.AppendEvent(nil, &first)
 	if err := wire.DecodeEvent(encoded, &second); err != nil || first != second {
-		t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", first, second, err)
+		t.Fatalf("first decoded as\n%+v, then as\n%+v, error %v", first, second, err)
 	}
 }
 
@@ -105,7 +105,7 @@ func FuzzConnect(f *testing.F) {
 		if wire.DecodeConnectRequest(frame, &request) == nil {
 			err := wire.DecodeConnectRequest(wire.AppendConnectRequest(nil, &request), &sameRequest)
 			if err != nil || !reflect.DeepEqual(request, sameRequest) {
-				t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", request, sameRequest, err)
+				t.Fatalf("first decoded as\n%+v, then as\n%+v, error %v", request, sameRequest, err)
 			}
 		}
 		var response, sameResponse wire.ConnectResponse
@@ -113,15 +113,15 @@ func FuzzConnect(f *testing.F) {
 			err := wire.DecodeConnectResponse(wire.AppendConnectResponse(nil, &response),
 				&sameResponse)
 			if err != nil || !reflect.DeepEqual(response, sameResponse) {
-				t.Fatalf("decoded first as\n%+v, then as\n%+v, error %v", response, sameResponse,
+				t.Fatalf("first decoded as\n%+v, then as\n%+v, error %v", response, sameResponse,
 					err)
 			}
 		}
 	})
 }
 
-// FuzzFrame reads a stream to its end, at once and byte by byte, and puts the frames together
-// again.
+// FuzzFrame reads a stream at once and byte by byte, and compares the reassembled frames with the
+// stream.
 func FuzzFrame(f *testing.F) {
 	for _, test := range goldenRequests {
 		stream, at := wire.BeginFrame(nil)
@@ -131,25 +131,25 @@ func FuzzFrame(f *testing.F) {
 	f.Add(octets(`ffffffff`))
 	f.Add(octets(`000fffff 61`))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		together, err := reassemble(t, bytes.NewReader(stream))
-		if !bytes.HasPrefix(stream, together) {
-			t.Fatalf("%x was read as %x", stream, together)
+		joined, err := reassemble(t, bytes.NewReader(stream))
+		if !bytes.HasPrefix(stream, joined) {
+			t.Fatalf("%x is read as %x", stream, joined)
 		}
-		if err == io.EOF && len(together) != len(stream) {
-			t.Fatalf("%x ends cleanly after %x", stream, together)
+		if err == io.EOF && len(joined) != len(stream) {
+			t.Fatalf("%x ends without error after %x", stream, joined)
 		}
-		slowly, slowError := reassemble(t, iotest.OneByteReader(bytes.NewReader(stream)))
-		if !bytes.Equal(together, slowly) || err != slowError {
-			t.Fatalf("read as %x, error %v, and byte by byte as %x, error %v", together, err,
-				slowly,
-				slowError)
+		bytewise, bytewiseError := reassemble(t, iotest.OneByteReader(bytes.NewReader(stream)))
+		if !bytes.Equal(joined, bytewise) || err != bytewiseError {
+			t.Fatalf("read as %x, error %v, and byte by byte as %x, error %v", joined, err,
+				bytewise,
+				bytewiseError)
 		}
 	})
 }
 
-// reassemble reads frames until there is an error, and encodes them anew.
+// reassemble reads frames until an error occurs and encodes them again.
 func reassemble(t *testing.T, r io.Reader) ([]byte, error) {
-	var together, frame []byte
+	var joined, frame []byte
 	for {
 		var err error
 		frame, err = wire.ReadFrame(r, frame, wire.MaxFrame)
@@ -157,10 +157,10 @@ func reassemble(t *testing.T, r io.Reader) ([]byte, error) {
 			if err != io.EOF && err != io.ErrUnexpectedEOF && err != wire.ErrFrameLength {
 				t.Fatalf("error %v", err)
 			}
-			return together, err
+			return joined, err
 		}
 		var at int
-		together, at = wire.BeginFrame(together)
-		together = wire.EndFrame(append(together, frame...), at)
+		joined, at = wire.BeginFrame(joined)
+		joined = wire.EndFrame(append(joined, frame...), at)
 	}
 }

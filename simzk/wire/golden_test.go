@@ -10,8 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// octets returns the bytes that hexadecimal digits stand for. White space between them is for the
-// reader.
+// octets decodes hexadecimal digits. White space between them is ignored.
 func octets(digits string) []byte {
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
 	if err != nil {
@@ -20,7 +19,7 @@ func octets(digits string) []byte {
 	return b
 }
 
-// What many of the records below have in common.
+// Parts shared by many records below.
 const (
 	pathOctets = `00000002 2f61`
 	openOctets = `00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65`
@@ -157,7 +156,7 @@ var goldenRequests = []struct {
 		00000002 00 ffffffff` + pathOctets + `ffffffff` + endOctets,
 	},
 	{
-		"multi of nothing",
+		"empty multi",
 		wire.Request{Xid: 7, Op: wire.OpMulti},
 		`00000007 0000000e` + endOctets,
 	},
@@ -314,7 +313,7 @@ var goldenReplies = []struct {
 		00000002 00 00000000` + endOctets,
 	},
 	{
-		"multi that failed", wire.OpMulti,
+		"failed multi", wire.OpMulti,
 		wire.Reply{Results: []wire.Result{
 			{Op: wire.OpError},
 			{Op: wire.OpError, Code: wire.NoNode},
@@ -388,223 +387,11 @@ func checkReply(t *testing.T, op wire.Op, reply wire.Reply, digits string) {
 	}
 }
 
-// TestErrorHasNoRecord encodes a reply that has both a code and fields.
+// TestErrorHasNoRecord encodes a reply that has an error code and fields.
 func TestErrorHasNoRecord(t *testing.T) {
 	reply := wire.Reply{Xid: 7, Code: wire.NodeExists, Path: "/a"}
 	want := octets(`00000007 0000000000000000 ffffff92`)
 	if got := wire.AppendReply(nil, wire.OpCreate, &reply); !bytes.Equal(got, want) {
 		t.Errorf("encoded as %x, want %x", got, want)
-	}
-}
-
-var goldenConnectRequests = []struct {
-	name    string
-	request wire.ConnectRequest
-	octets  string
-}{
-	{
-		"of an old client",
-		wire.ConnectRequest{TimeoutMillis: 10000, Password: make([]byte, 16)},
-		`00000000 0000000000000000 00002710 0000000000000000 00000010 00000000000000000000000000000000`,
-	},
-	{
-		"of a read-only client",
-		wire.ConnectRequest{
-			ProtocolVersion: 1, LastZxidSeen: 0x100000002, TimeoutMillis: -5,
-			SessionID: 0x100000000000003,
-			Password:  []byte("pw"), ReadOnly: true, HasReadOnly: true,
-		},
-		`00000001 0000000100000002 fffffffb 0100000000000003 00000002 7077 01`,
-	},
-	{
-		"with a null password",
-		wire.ConnectRequest{HasReadOnly: true},
-		`00000000 0000000000000000 00000000 0000000000000000 ffffffff 00`,
-	},
-}
-
-func TestGoldenConnectRequests(t *testing.T) {
-	for _, test := range goldenConnectRequests {
-		t.Run(test.name, func(t *testing.T) {
-			want := octets(test.octets)
-			if got := wire.AppendConnectRequest(nil, &test.request); !bytes.Equal(got, want) {
-				t.Errorf("encoded as\n%x, want\n%x", got, want)
-			}
-			var got wire.ConnectRequest
-			if err := wire.DecodeConnectRequest(want, &got); err != nil ||
-				!reflect.DeepEqual(got, test.request) {
-				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.request)
-			}
-		})
-	}
-}
-
-var goldenConnectResponses = []struct {
-	name     string
-	response wire.ConnectResponse
-	octets   string
-}{
-	{
-		"to an old client",
-		wire.ConnectResponse{
-			TimeoutMillis: 10000, SessionID: 0x100000000000003,
-			Password: []byte("0123456789abcdef"),
-		},
-		`00000000 00002710 0100000000000003 00000010 30313233343536373839616263646566`,
-	},
-	{
-		"of a session that is no more",
-		wire.ConnectResponse{Password: make([]byte, 16), HasReadOnly: true},
-		`00000000 00000000 0000000000000000 00000010 00000000000000000000000000000000 00`,
-	},
-	{
-		"of a read-only server",
-		wire.ConnectResponse{TimeoutMillis: 1, SessionID: 2, ReadOnly: true, HasReadOnly: true},
-		`00000000 00000001 0000000000000002 ffffffff 01`,
-	},
-}
-
-func TestGoldenConnectResponses(t *testing.T) {
-	for _, test := range goldenConnectResponses {
-		t.Run(test.name, func(t *testing.T) {
-			want := octets(test.octets)
-			if got := wire.AppendConnectResponse(nil, &test.response); !bytes.Equal(got, want) {
-				t.Errorf("encoded as\n%x, want\n%x", got, want)
-			}
-			var got wire.ConnectResponse
-			if err := wire.DecodeConnectResponse(want, &got); err != nil ||
-				!reflect.DeepEqual(got, test.response) {
-				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.response)
-			}
-		})
-	}
-}
-
-var goldenEvents = []struct {
-	name   string
-	event  wire.Event
-	octets string
-}{
-	{
-		"of an old server",
-		wire.Event{Type: wire.EventDeleted, State: wire.StateSyncConnected, Path: "/a", Zxid: -1},
-		`ffffffff ffffffffffffffff 00000000 00000002 00000003` + pathOctets,
-	},
-	{
-		"of a new server",
-		wire.Event{
-			Type: wire.EventChildrenChanged, State: wire.StateSyncConnected, Path: "/a",
-			Zxid: 0x100000002,
-		},
-		`ffffffff 0000000100000002 00000000 00000004 00000003` + pathOctets,
-	},
-	{
-		"without a path",
-		wire.Event{Type: -1},
-		`ffffffff 0000000000000000 00000000 ffffffff 00000000 00000000`,
-	},
-}
-
-func TestGoldenEvents(t *testing.T) {
-	for _, test := range goldenEvents {
-		t.Run(test.name, func(t *testing.T) {
-			want := octets(test.octets)
-			if got := wire.AppendEvent(nil, &test.event); !bytes.Equal(got, want) {
-				t.Errorf("encoded as\n%x, want\n%x", got, want)
-			}
-			var got wire.Event
-			if err := wire.DecodeEvent(want, &got); err != nil || got != test.event {
-				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.event)
-			}
-			if xid, _, _, err := wire.ReplyHeader(want); xid != wire.XidEvent || err != nil {
-				t.Errorf("the xid is %d, error %v", xid, err)
-			}
-		})
-	}
-}
-
-// lenientRequests are what nobody should send and servers can read nevertheless.
-func lenientRequests() []lenientRequest {
-	return []lenientRequest{
-		{
-			"octets after the record", `00000007 00000009` + pathOctets + `ff`,
-			wire.Request{Xid: 7, Op: wire.OpSync, Path: "/a"},
-		},
-		{"octets after a header", `fffffffe 0000000b ff`, wire.Request{
-			Xid: wire.XidPing,
-			Op:  wire.OpPing,
-		}},
-		{"null path", `00000007 00000009 ffffffff`, wire.Request{
-			Xid: 7, Op: wire.OpSync,
-			Path: wire.Null,
-		}},
-		{
-			"null ACL", `00000007 00000007` + pathOctets + `ffffffff 00000002`,
-			wire.Request{Xid: 7, Op: wire.OpSetACL, Path: "/a", Version: 2},
-		},
-		{
-			"ACL of negative length", `00000007 00000007` + pathOctets + `80000000 00000002`,
-			wire.Request{Xid: 7, Op: wire.OpSetACL, Path: "/a", Version: 2},
-		},
-		{
-			"boolean other than 0 and 1", `00000007 00000003` + pathOctets + `80`,
-			wire.Request{Xid: 7, Op: wire.OpExists, Path: "/a", Watch: true},
-		},
-		{
-			"end of a multi with a type", `00000007 0000000e 00000001 01 00000000`,
-			wire.Request{Xid: 7, Op: wire.OpMulti},
-		},
-		{
-			"path that is not UTF-8", `00000007 00000009 00000002 2fff`,
-			wire.Request{Xid: 7, Op: wire.OpSync, Path: "/\ufffd"},
-		},
-		{
-			"null path in setWatches",
-			`00000007 00000065 0000000000000001 00000001 ffffffff 00000000 00000000`,
-			wire.Request{Xid: 7, Op: wire.OpSetWatches, Watches: &wire.Watches{
-				RelativeZxid: 1,
-				Data:         []string{wire.Null},
-			}},
-		},
-		{
-			"vector of negative length in setWatches",
-			`00000007 00000065 0000000000000001 fffffffe 00000000 00000000`,
-			wire.Request{Xid: 7, Op: wire.OpSetWatches, Watches: &wire.Watches{RelativeZxid: 1}},
-		},
-	}
-}
-
-type lenientRequest struct {
-	name   string
-	octets string
-	want   wire.Request
-}
-
-func TestLenientDecoding(t *testing.T) {
-	for _, test := range lenientRequests() {
-		t.Run(test.name, func(t *testing.T) {
-			got := wire.Request{Data: []byte("what is to be forgotten")}
-			if err := wire.DecodeRequest(octets(test.octets), &got); err != nil ||
-				!reflect.DeepEqual(got, test.want) {
-				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.want)
-			}
-		})
-	}
-}
-
-// TestAbsentPointers encodes requests that lack the record they are about.
-func TestAbsentPointers(t *testing.T) {
-	for _, pair := range [][2]wire.Request{
-		{{Op: wire.OpSetWatches}, {Op: wire.OpSetWatches, Watches: &wire.Watches{}}},
-		{{Op: wire.OpSetWatches2}, {Op: wire.OpSetWatches2, Watches: &wire.Watches{}}},
-		{{Op: wire.OpReconfig}, {Op: wire.OpReconfig, Reconfig: &wire.Reconfig{
-			Joining: wire.Null,
-			Leaving: wire.Null, NewMembers: wire.Null,
-		}}},
-	} {
-		got, want := wire.AppendRequest(nil, &pair[0]), wire.AppendRequest(nil, &pair[1])
-		if !bytes.Equal(got, want) {
-			t.Errorf("%v: encoded as %x, want %x", pair[0].Op, got, want)
-		}
 	}
 }

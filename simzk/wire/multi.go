@@ -1,9 +1,10 @@
 package wire
 
-// A multiHeader (proto.MultiHeader) precedes each operation of a multi, each result, and the end.
+// A multiHeader (proto.MultiHeader) precedes each operation and each result of a multi, and ends
+// it.
 type multiHeader struct {
 	op   Op
-	done bool // nothing follows
+	done bool // this header is the end
 	code Code
 }
 
@@ -13,11 +14,11 @@ func (h multiHeader) append(dst []byte) []byte {
 	return appendInt(dst, int32(h.code))
 }
 
-// noCode is what a multiHeader has in place of a code where there is no result.
-const noCode Code = -1
+// absentCode is the code in a multiHeader without a result.
+const absentCode Code = -1
 
-// endOfMulti ends the operations of a multi, and their results.
-var endOfMulti = multiHeader{op: OpError, done: true, code: noCode}
+// multiEnd terminates the operations or results of a multi.
+var multiEnd = multiHeader{op: OpError, done: true, code: absentCode}
 
 func (d *decoder) multiHeader() multiHeader {
 	return multiHeader{op: Op(d.int()), done: d.bool(), code: Code(d.int())}
@@ -26,13 +27,13 @@ func (d *decoder) multiHeader() multiHeader {
 // appendOperations appends a multi's operations (MultiOperationRecord).
 func appendOperations(dst []byte, ops []Request) []byte {
 	for i := range ops {
-		dst = multiHeader{op: ops[i].Op, code: noCode}.append(dst)
+		dst = multiHeader{op: ops[i].Op, code: absentCode}.append(dst)
 		dst = appendRequestBody(dst, &ops[i])
 	}
-	return endOfMulti.append(dst)
+	return multiEnd.append(dst)
 }
 
-// operations decodes the operations of a multi of that type.
+// operations decodes the operations of a request of type multi.
 func (d *decoder) operations(multi Op) []Request {
 	var ops []Request
 	for {
@@ -41,43 +42,44 @@ func (d *decoder) operations(multi Op) []Request {
 		if d.err != nil || h.done {
 			return ops
 		}
-		// That no multi holds a multi also bounds the depth.
-		if !holds(multi, h.op) || len(ops) > 0 && reads(h.op) != reads(ops[0].Op) {
+		// A multi never contains a multi, which also bounds the recursion.
+		if !allowedInMulti(multi, h.op) || len(ops) > 0 && isRead(h.op) != isRead(ops[0].Op) {
 			d.fail(ErrOperation, before-len(d.rest))
 			return nil
 		}
-		ops = append(double(ops), Request{Op: h.op})
+		ops = append(growDouble(ops), Request{Op: h.op})
 		d.requestBody(&ops[len(ops)-1])
 	}
 }
 
-// double doubles the capacity of a full slice. In smaller steps, as append grows a long slice, a
-// frame that holds nothing but operations would cost a large multiple of its length.
-func double[T any](s []T) []T {
+// growDouble doubles the capacity of a full slice. Smaller steps, as append uses for long slices,
+// would make a frame of many operations cost a large multiple of its length.
+func growDouble[T any](s []T) []T {
 	if len(s) < cap(s) {
 		return s
 	}
 	return append(make([]T, 0, max(2*len(s), 4)), s...)
 }
 
-// holds says whether a request of type multi may hold an operation of type op.
-func holds(multi, op Op) bool {
+// allowedInMulti reports whether a request of type multi may contain an operation of type op.
+func allowedInMulti(multi, op Op) bool {
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
-		return true // A server reads a multiRead of writes too, and refuses it later.
+		return true // A server also decodes a multiRead of writes; it rejects it later.
 	}
-	return multi == OpMultiRead && reads(op)
+	return multi == OpMultiRead && isRead(op)
 }
 
-// reads tells whether an operation reads. A multi holds operations of one sort.
-func reads(op Op) bool { return op == OpGetData || op == OpGetChildren }
+// isRead reports whether an operation is a read. The operations of a multi are all reads or all
+// writes.
+func isRead(op Op) bool { return op == OpGetData || op == OpGetChildren }
 
 // appendResults appends the results of a multi (MultiResponse).
 func appendResults(dst []byte, results []Result) []byte {
 	for i := range results {
 		dst = appendResult(dst, &results[i])
 	}
-	return endOfMulti.append(dst)
+	return multiEnd.append(dst)
 }
 
 func appendResult(dst []byte, r *Result) []byte {
@@ -112,7 +114,7 @@ func (d *decoder) results() []Result {
 		if d.err != nil || h.done {
 			return results
 		}
-		results = append(double(results), Result{Op: h.op})
+		results = append(growDouble(results), Result{Op: h.op})
 		if !d.result(&results[len(results)-1]) {
 			d.fail(ErrOperation, before-len(d.rest))
 			return nil
@@ -120,7 +122,7 @@ func (d *decoder) results() []Result {
 	}
 }
 
-// result decodes what follows a result's header. It returns false if there is no such result.
+// result decodes the body of a result. It returns false if the type is unknown.
 func (d *decoder) result(r *Result) bool {
 	switch r.Op {
 	case OpCreate:

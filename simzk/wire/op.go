@@ -39,10 +39,10 @@ const (
 	OpWhoAmI               Op = 107
 	OpCreateSession        Op = -10
 	OpCloseSession         Op = -11
-	OpError                Op = -1 // within the reply to a multi
+	OpError                Op = -1 // in the reply to a multi
 )
 
-// The xids that clients give requests that are not theirs to number, and the server its events.
+// Reserved xids of requests that clients do not number, and of events.
 const (
 	XidEvent      int32 = -1
 	XidPing       int32 = -2
@@ -50,7 +50,7 @@ const (
 	XidSetWatches int32 = -8
 )
 
-// String returns the name of the type, as ZooKeeper's documents spell it.
+// String returns the name of the type as in ZooKeeper's documentation.
 func (o Op) String() string {
 	switch o {
 	case OpNotification:

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// ops are all types of requests, and one that is unknown.
+// ops are all types of requests and an unknown one.
 var ops = []wire.Op{
 	wire.OpNotification, wire.OpCreate, wire.OpDelete, wire.OpExists, wire.OpGetData,
 	wire.OpSetData,
@@ -32,30 +32,30 @@ var (
 	results = []wire.Op{-1, 1, 2, 4, 5, 8, 13, 15, 19, 21}
 )
 
-// A drawer draws the fields of records. It gives nil for an empty vector, as a decoder does.
-type drawer struct{ t *rapid.T }
+// A recordGen draws the fields of records. Empty vectors are nil, as a decoder returns them.
+type recordGen struct{ t *rapid.T }
 
-func (d drawer) int() int32  { return rapid.Int32().Draw(d.t, "int") }
-func (d drawer) long() int64 { return rapid.Int64().Draw(d.t, "long") }
-func (d drawer) bool() bool  { return rapid.Bool().Draw(d.t, "bool") }
+func (d recordGen) int() int32  { return rapid.Int32().Draw(d.t, "int") }
+func (d recordGen) long() int64 { return rapid.Int64().Draw(d.t, "long") }
+func (d recordGen) bool() bool  { return rapid.Bool().Draw(d.t, "bool") }
 
-// string draws a string; null and empty are different ones.
-func (d drawer) string() string {
+// string draws a string; null and empty strings are distinct.
+func (d recordGen) string() string {
 	if rapid.IntRange(0, 7).Draw(d.t, "null") == 0 {
 		return wire.Null
 	}
 	return rapid.String().Draw(d.t, "string")
 }
 
-// buffer draws a buffer; null and empty are different ones.
-func (d drawer) buffer() []byte {
+// buffer draws a buffer; null and empty buffers are distinct.
+func (d recordGen) buffer() []byte {
 	if rapid.Bool().Draw(d.t, "null") {
 		return nil
 	}
 	return append([]byte{}, rapid.SliceOf(rapid.Byte()).Draw(d.t, "buffer")...)
 }
 
-func vector[T any](d drawer, element func() T) []T {
+func vector[T any](d recordGen, element func() T) []T {
 	var v []T
 	for range rapid.IntRange(0, 4).Draw(d.t, "length") {
 		v = append(v, element())
@@ -63,18 +63,15 @@ func vector[T any](d drawer, element func() T) []T {
 	return v
 }
 
-func (d drawer) strings() []string { return vector(d, d.string) }
+func (d recordGen) strings() []string { return vector(d, d.string) }
 
-func (d drawer) acl() []wire.ACL {
+func (d recordGen) acl() []wire.ACL {
 	return vector(d, func() wire.ACL {
-		return wire.ACL{
-			Perms: d.int(), Scheme: d.string(),
-			ID: d.string(),
-		}
+		return wire.ACL{Perms: d.int(), Scheme: d.string(), ID: d.string()}
 	})
 }
 
-func (d drawer) stat() wire.Stat {
+func (d recordGen) stat() wire.Stat {
 	return wire.Stat{
 		Czxid: d.long(), Mzxid: d.long(), Ctime: d.long(), Mtime: d.long(), Version: d.int(),
 		Cversion: d.int(),
@@ -83,8 +80,8 @@ func (d drawer) stat() wire.Stat {
 	}
 }
 
-// request draws a request with the fields that its type has.
-func (d drawer) request(xid int32, op wire.Op) wire.Request {
+// request draws a request with the fields of its type.
+func (d recordGen) request(xid int32, op wire.Op) wire.Request {
 	r := wire.Request{Xid: xid, Op: op}
 	switch op {
 	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
@@ -117,13 +114,11 @@ func (d drawer) request(xid int32, op wire.Op) wire.Request {
 		}
 	case wire.OpMulti:
 		r.Ops = vector(d, func() wire.Request {
-			return d.request(0, rapid.SampledFrom(writes).Draw(d.t,
-				"op"))
+			return d.request(0, rapid.SampledFrom(writes).Draw(d.t, "op"))
 		})
 	case wire.OpMultiRead:
 		r.Ops = vector(d, func() wire.Request {
-			return d.request(0, rapid.SampledFrom(reads).Draw(d.t,
-				"op"))
+			return d.request(0, rapid.SampledFrom(reads).Draw(d.t, "op"))
 		})
 	case wire.OpReconfig:
 		r.Reconfig = &wire.Reconfig{
@@ -138,8 +133,8 @@ func (d drawer) request(xid int32, op wire.Op) wire.Request {
 	return r
 }
 
-// reply draws a reply with the fields that its type has.
-func (d drawer) reply(op wire.Op) wire.Reply {
+// reply draws a reply with the fields of its type.
+func (d recordGen) reply(op wire.Op) wire.Reply {
 	r := wire.Reply{Xid: d.int(), Zxid: d.long()}
 	if rapid.Bool().Draw(d.t, "failed") {
 		r.Code = wire.Code(rapid.Int32Range(-127, -1).Draw(d.t, "code"))
@@ -166,10 +161,7 @@ func (d drawer) reply(op wire.Op) wire.Reply {
 		r.Results = vector(d, d.result)
 	case wire.OpWhoAmI:
 		r.Identities = vector(d, func() wire.Identity {
-			return wire.Identity{
-				Scheme: d.string(),
-				ID:     d.string(),
-			}
+			return wire.Identity{Scheme: d.string(), ID: d.string()}
 		})
 	case wire.OpSASL:
 		r.Data = d.buffer()
@@ -177,7 +169,7 @@ func (d drawer) reply(op wire.Op) wire.Reply {
 	return r
 }
 
-func (d drawer) result() wire.Result {
+func (d recordGen) result() wire.Result {
 	r := wire.Result{Op: rapid.SampledFrom(results).Draw(d.t, "op")}
 	switch r.Op {
 	case wire.OpCreate:
@@ -196,17 +188,17 @@ func (d drawer) result() wire.Result {
 	return r
 }
 
-// scribble overwrites a frame, so that whatever shares its memory changes.
-func scribble(frame []byte) {
+// invert overwrites a frame to reveal memory shared with it.
+func invert(frame []byte) {
 	for i := range frame {
 		frame[i] ^= 0xff
 	}
 }
 
-// prefix is what the records are appended to.
+// prefix precedes the appended records.
 var prefix = []byte("before")
 
-// content checks that dst begins with the prefix, and returns the rest.
+// content checks that dst begins with prefix and returns the rest.
 func content(t *rapid.T, dst []byte) []byte {
 	rest, found := bytes.CutPrefix(dst, prefix)
 	if !found {
@@ -219,13 +211,13 @@ func TestRequestRoundTrip(t *testing.T) {
 	for _, op := range ops {
 		t.Run(op.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				d := drawer{t}
+				d := recordGen{t}
 				want := d.request(d.int(), op)
 				frame := content(t, wire.AppendRequest(bytes.Clone(prefix), &want))
-				cutRequest(t, frame)
+				truncateRequest(t, frame)
 				var got wire.Request
 				err := wire.DecodeRequest(frame, &got)
-				scribble(frame)
+				invert(frame)
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)
 				}
@@ -238,12 +230,12 @@ func TestReplyRoundTrip(t *testing.T) {
 	for _, op := range ops {
 		t.Run(op.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				want := drawer{t}.reply(op)
+				want := recordGen{t}.reply(op)
 				frame := content(t, wire.AppendReply(bytes.Clone(prefix), op, &want))
-				cutReply(t, op, frame)
+				truncateReply(t, op, frame)
 				var got wire.Reply
 				err := wire.DecodeReply(frame, op, &got)
-				scribble(frame)
+				invert(frame)
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)
 				}
@@ -254,16 +246,16 @@ func TestReplyRoundTrip(t *testing.T) {
 
 func TestEventRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := drawer{t}
+		d := recordGen{t}
 		want := wire.Event{
 			Type: wire.EventType(d.int()), State: d.int(), Path: d.string(),
 			Zxid: d.long(),
 		}
 		frame := content(t, wire.AppendEvent(bytes.Clone(prefix), &want))
-		cutEvent(t, frame)
+		truncateEvent(t, frame)
 		var got wire.Event
 		err := wire.DecodeEvent(frame, &got)
-		scribble(frame)
+		invert(frame)
 		if err != nil || got != want {
 			t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)
 		}
@@ -272,7 +264,7 @@ func TestEventRoundTrip(t *testing.T) {
 
 func TestConnectRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := drawer{t}
+		d := recordGen{t}
 		request := wire.ConnectRequest{
 			ProtocolVersion: d.int(), LastZxidSeen: d.long(), TimeoutMillis: d.int(),
 			SessionID:   d.long(),
@@ -283,7 +275,7 @@ func TestConnectRoundTrip(t *testing.T) {
 		frame := content(t, wire.AppendConnectRequest(bytes.Clone(prefix), &request))
 		var gotRequest wire.ConnectRequest
 		err := wire.DecodeConnectRequest(frame, &gotRequest)
-		scribble(frame)
+		invert(frame)
 		if err != nil || !reflect.DeepEqual(gotRequest, request) {
 			t.Fatalf("decoded as\n%+v, error %v, want\n%+v", gotRequest, err, request)
 		}
@@ -297,7 +289,7 @@ func TestConnectRoundTrip(t *testing.T) {
 		frame = content(t, wire.AppendConnectResponse(bytes.Clone(prefix), &response))
 		var gotResponse wire.ConnectResponse
 		err = wire.DecodeConnectResponse(frame, &gotResponse)
-		scribble(frame)
+		invert(frame)
 		if err != nil || !reflect.DeepEqual(gotResponse, response) {
 			t.Fatalf("decoded as\n%+v, error %v, want\n%+v", gotResponse, err, response)
 		}

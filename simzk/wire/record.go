@@ -1,24 +1,23 @@
-// Package wire is ZooKeeper's client protocol: the records that client and server exchange, their
-// encoding (jute) and their frames. It is written from ZooKeeper's protocol description,
-// zookeeper.jute of release 3.8, and knows neither a client library nor a server.
+// Package wire implements ZooKeeper's client protocol: its records, their encoding (jute) and its
+// frames. It follows zookeeper.jute of release 3.8 and depends on no client library or server.
 package wire
 
-// A Stat is what is known of a znode beside its data. Times are in milliseconds since 1970.
+// A Stat is the metadata of a znode. Times are in milliseconds since 1970.
 type Stat struct {
 	Czxid          int64 // the transaction that created the node
 	Mzxid          int64 // the transaction that last changed its data
 	Ctime          int64
 	Mtime          int64
-	Version        int32 // changes of the data
-	Cversion       int32 // changes of the children
-	Aversion       int32 // changes of the ACL
-	EphemeralOwner int64 // the session that the node belongs to, 0 if to none
+	Version        int32 // number of changes of the data
+	Cversion       int32 // number of changes of the children
+	Aversion       int32 // number of changes of the ACL
+	EphemeralOwner int64 // the session that owns the node, 0 if it is not ephemeral
 	DataLength     int32
 	NumChildren    int32
 	Pzxid          int64 // the transaction that last created or deleted a child
 }
 
-// An ACL grants permissions to whoever has an identity.
+// An ACL is an entry of an access control list: it grants permissions to an identity.
 type ACL struct {
 	Perms  int32
 	Scheme string
@@ -35,7 +34,7 @@ const (
 	PermAll    int32 = 31
 )
 
-// An Identity is what a connection has authenticated as.
+// An Identity is an authenticated identity of a connection.
 type Identity struct {
 	Scheme string
 	ID     string
@@ -65,7 +64,7 @@ const (
 	AnyWatcher      int32 = 3
 )
 
-// A ConnectRequest opens a session, or asks for one that the client has.
+// A ConnectRequest opens or resumes a session.
 type ConnectRequest struct {
 	ProtocolVersion int32
 	LastZxidSeen    int64
@@ -73,26 +72,27 @@ type ConnectRequest struct {
 	SessionID       int64 // 0 for a new session
 	Password        []byte
 	ReadOnly        bool
-	HasReadOnly     bool // the record ends with ReadOnly; that of old clients does not
+	HasReadOnly     bool // the record includes ReadOnly; old clients omit it
 }
 
-// A ConnectResponse answers a [ConnectRequest]. A session id of 0 says that the session is no more.
+// A ConnectResponse answers a [ConnectRequest]. A session id of 0 means that the session has
+// expired.
 type ConnectResponse struct {
 	ProtocolVersion int32
 	TimeoutMillis   int32
 	SessionID       int64
 	Password        []byte
 	ReadOnly        bool
-	HasReadOnly     bool // the record ends with ReadOnly; a server answers old clients without it
+	HasReadOnly     bool // the record includes ReadOnly; servers omit it for old clients
 }
 
-// A Request is any request after the first. Which fields it has depends on its type.
+// A Request is a request on an established session. Op determines which fields are used.
 type Request struct {
-	Xid int32 // 0 within a multi
+	Xid int32 // 0 inside a multi
 	Op  Op
 
-	Path      string // [Null] is null, as of all strings
-	Data      []byte // nil is null. Of OpAuth: the credentials; of OpSASL: the token
+	Path      string // [Null] is null, as in all strings
+	Data      []byte // nil is null. OpAuth: the credentials; OpSASL: the token
 	ACL       []ACL
 	Flags     int32 // of the creates
 	Version   int32 // of OpDelete, OpSetData, OpSetACL and OpCheck
@@ -100,15 +100,15 @@ type Request struct {
 	TTLMillis int64    // of OpCreateTTL
 	Mode      int32    // of OpAddWatch, OpRemoveWatches and OpCheckWatches
 	Scheme    string   // of OpAuth
-	Type      int32    // of OpAuth; no server looks at it
+	Type      int32    // of OpAuth; servers ignore it
 	Watches   *Watches // of OpSetWatches and OpSetWatches2
 	Ops       []Request
 	Reconfig  *Reconfig
 }
 
-// Watches are the watches that a client hands over after a reconnect.
+// Watches are the watches that a client re-registers after a reconnect.
 type Watches struct {
-	RelativeZxid int64 // the last transaction that the client has seen
+	RelativeZxid int64 // the last transaction seen by the client
 	Data         []string
 	Exist        []string
 	Child        []string
@@ -116,25 +116,25 @@ type Watches struct {
 	Recursive    []string // of OpSetWatches2 only
 }
 
-// Reconfig asks for other members of the ensemble. What it does not speak of is [Null]: a list of
-// all members that is empty asks for an ensemble of none.
+// Reconfig is a requested change of the ensemble's members. Absent fields are [Null]; an empty
+// NewMembers would request an ensemble without members.
 type Reconfig struct {
 	Joining    string
 	Leaving    string
 	NewMembers string
-	Version    int64 // of the configuration that is to be changed; -1 for any
+	Version    int64 // of the configuration to change; -1 for any
 }
 
-// A Reply answers a [Request]. Which fields it has depends on the request's type; after an error it
-// has none.
+// A Reply answers a [Request]. The request's type determines which fields are used. An error reply
+// has no fields after Code.
 type Reply struct {
 	Xid  int32
-	Zxid int64 // the last transaction that the server has applied
+	Zxid int64 // the last transaction applied by the server
 	Code Code
 
 	Path string // of OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL and OpSync
 	Stat Stat
-	// of OpGetData; nil is null. Of OpReconfig: the configuration; of OpSASL: the token
+	// of OpGetData, nil is null; OpReconfig: the configuration; OpSASL: the token
 	Data       []byte
 	ACL        []ACL
 	Children   []string // of OpGetChildren, OpGetChildren2 and OpGetEphemerals
@@ -144,7 +144,7 @@ type Reply struct {
 }
 
 // A Result is the outcome of one operation of a multi. Its Op is OpError if the operation failed or
-// was not tried.
+// was skipped.
 type Result struct {
 	Op   Op
 	Code Code
@@ -155,7 +155,7 @@ type Result struct {
 	Children []string
 }
 
-// An EventType says what has happened to a znode.
+// An EventType is the kind of change reported by a watch.
 type EventType int32
 
 // The types of events.
@@ -166,10 +166,10 @@ const (
 	EventChildrenChanged EventType = 4
 )
 
-// StateSyncConnected is the state that servers put into events.
+// StateSyncConnected is the state in events from servers.
 const StateSyncConnected int32 = 3
 
-// An Event tells a client of a watch that has fired.
+// An Event notifies a client of a fired watch.
 type Event struct {
 	Type  EventType
 	State int32

@@ -1,27 +1,25 @@
 package wire
 
-// AppendReply appends the reply to a request of type op: proto.ReplyHeader and, unless it tells of
-// an error, the record that the type demands. A multi of which an operation failed is no error: it
-// has OK in its header.
+// AppendReply appends the reply to a request of type op: proto.ReplyHeader and, unless Code is an
+// error, the record of the type. The header of a failed multi has the code OK.
 //
-// The results of a multi must be of types that [Result] has fields for; servers know OpCreate,
-// OpCreate2, OpDelete, OpSetData, OpCheck, OpGetData, OpGetChildren and OpError. They answer
+// The results of a multi must have types that [Result] has fields for. Servers send OpCreate,
+// OpCreate2, OpDelete, OpSetData, OpCheck, OpGetData, OpGetChildren and OpError; they answer
 // OpCreateContainer and OpCreateTTL as OpCreate2.
 func AppendReply(dst []byte, op Op, r *Reply) []byte {
 	dst = appendReplyHeader(dst, r.Xid, r.Zxid, r.Code)
-	// When a server comes upon an operation that it cannot make sense of, it has begun its answer,
-	// and sends what it has.
+	// A server that fails on an operation of a multi sends the part of the reply that it has built.
 	if r.Code != OK && (op != OpMultiRead && op != OpMulti || r.Results == nil) {
 		return dst
 	}
 	return appendReplyBody(dst, op, r)
 }
 
-// DecodeReply decodes the reply to a request of type op and forgets all that r had. The result
-// shares no memory with the frame, and what follows the record is ignored, as clients do.
+// DecodeReply decodes the reply to a request of type op and overwrites all fields of r. The result
+// shares no memory with the frame. Bytes after the record are ignored, as clients do.
 //
-// The error is [ErrHeader] if there is no whole header. It is a [BodyError] if the record is bad,
-// and r then has its Xid, Zxid and Code, and nothing else.
+// The error is [ErrHeader] if the header is incomplete. It is a [BodyError] if the record is
+// malformed; r then has only its Xid, Zxid and Code.
 func DecodeReply(frame []byte, op Op, r *Reply) error {
 	d := newDecoder(frame)
 	*r = Reply{Xid: d.int(), Zxid: d.long(), Code: Code(d.int())}
@@ -39,8 +37,8 @@ func DecodeReply(frame []byte, op Op, r *Reply) error {
 	return d.bodyError(op)
 }
 
-// ReplyHeader decodes the header of a reply or of an event, whose xid is [XidEvent]. A client must
-// know to which request the reply belongs before it can decode the rest. The error is nil or
+// ReplyHeader decodes the header of a reply or event; the xid of an event is [XidEvent]. A client
+// needs the xid to find the request that determines the type of the record. The error is nil or
 // [ErrHeader].
 func ReplyHeader(frame []byte) (xid int32, zxid int64, code Code, err error) {
 	d := newDecoder(frame)
@@ -78,7 +76,7 @@ func appendReplyBody(dst []byte, op Op, r *Reply) []byte {
 	case OpMulti, OpMultiRead:
 		return appendResults(dst, r.Results)
 	case OpAddWatch:
-		// The record is proto.ErrorResponse, but no server puts an error into it.
+		// The record is proto.ErrorResponse, but servers always send OK in it.
 		return appendInt(dst, int32(OK))
 	case OpWhoAmI:
 		return appendIdentities(dst, r.Identities)

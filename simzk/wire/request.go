@@ -1,21 +1,21 @@
 package wire
 
-// AppendRequest appends a request: proto.RequestHeader and the record that its type demands. A type
-// that has no record, or that is unknown, has the header alone. A multi is encoded even if it holds
-// operations that it must not; servers refuse it.
+// AppendRequest appends a request: proto.RequestHeader and the record of its type. A type without a
+// record, or an unknown type, has only the header. A multi is encoded even if its operations are
+// not allowed in it; servers reject it.
 func AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendInt(dst, r.Xid)
 	dst = appendInt(dst, int32(r.Op))
 	return appendRequestBody(dst, r)
 }
 
-// DecodeRequest decodes a request, as a server does, and forgets all that r had. In the place of
-// bytes that are not UTF-8 its strings have what [Text] makes of them. The result shares no memory
-// with the frame, and what follows the record is ignored, as servers do. An unknown type is no
-// error: such a request has a header alone.
+// DecodeRequest decodes a request as a server does and overwrites all fields of r. Strings of
+// invalid UTF-8 are converted by [Text]. The result shares no memory with the frame. Bytes after
+// the record are ignored, as servers do. An unknown type is not an error: such a request has only a
+// header.
 //
-// The error is [ErrHeader] if there is no whole header. It is a [BodyError] if the record is bad,
-// and r then has its Xid and Op, and nothing else.
+// The error is [ErrHeader] if the header is incomplete. It is a [BodyError] if the record is
+// malformed; r then has only its Xid and Op.
 func DecodeRequest(frame []byte, r *Request) error {
 	d := newDecoder(frame)
 	d.server = true
@@ -101,7 +101,7 @@ func (d *decoder) requestBody(r *Request) {
 	}
 }
 
-// appendCreate appends proto.CreateRequest, which is also how proto.CreateTTLRequest begins.
+// appendCreate appends proto.CreateRequest, which is also the start of proto.CreateTTLRequest.
 func appendCreate(dst []byte, r *Request) []byte {
 	dst = appendString(dst, r.Path)
 	dst = appendBuffer(dst, r.Data)
@@ -113,7 +113,7 @@ func (d *decoder) create(r *Request) {
 	r.Path, r.Data, r.ACL, r.Flags = d.string(), d.buffer(), d.acl(), d.int()
 }
 
-// appendWatches appends proto.SetWatches or proto.SetWatches2; nil is without watches.
+// appendWatches appends proto.SetWatches or proto.SetWatches2; nil has no watches.
 func appendWatches(dst []byte, op Op, w *Watches) []byte {
 	if w == nil {
 		w = &Watches{}
@@ -130,23 +130,26 @@ func appendWatches(dst []byte, op Op, w *Watches) []byte {
 }
 
 func (d *decoder) watches(op Op) *Watches {
-	w := &Watches{RelativeZxid: d.long(), Data: d.watched(), Exist: d.watched(), Child: d.watched()}
+	w := &Watches{
+		RelativeZxid: d.long(), Data: d.watchPaths(), Exist: d.watchPaths(),
+		Child: d.watchPaths(),
+	}
 	if op == OpSetWatches2 {
-		w.Persistent, w.Recursive = d.watched(), d.watched()
+		w.Persistent, w.Recursive = d.watchPaths(), d.watchPaths()
 	}
 	return w
 }
 
-// watched decodes one of the vectors of watches, which must not be null. A server notices only when
-// it comes to that vector, and has set the watches of those before it.
-func (d *decoder) watched() []string {
+// watchPaths decodes a vector of watches, which must not be null. A server detects a null only when
+// it reaches that vector; it has then set the watches of the earlier ones.
+func (d *decoder) watchPaths() []string {
 	if ahead := *d; ahead.int() == -1 {
 		d.fail(ErrNull, 0)
 	}
 	return d.strings()
 }
 
-// appendReconfig appends proto.ReconfigRequest; nil asks for nothing.
+// appendReconfig appends proto.ReconfigRequest; nil requests no change.
 func appendReconfig(dst []byte, r *Reconfig) []byte {
 	if r == nil {
 		r = &Reconfig{Joining: Null, Leaving: Null, NewMembers: Null}

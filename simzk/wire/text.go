@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Null stands for a null string, of length -1, which ZooKeeper tells from an empty one. A decoded
-// request has no other string that is not UTF-8.
+// Null represents a null string, whose length is -1 and which ZooKeeper distinguishes from an empty
+// string. All other strings of a decoded request are valid UTF-8.
 const Null = "\xff"
 
-// Text returns what a server reads where a client has sent these bytes for a string: what is not
-// UTF-8 becomes U+FFFD, as many times as Java's decoder has it. That is once for the longest part
-// that could have begun a character, and once for a surrogate of three bytes.
+// Text returns the string that a server decodes from these bytes. Invalid UTF-8 is replaced by
+// U+FFFD as in Java's decoder: one for each maximal prefix of a character, and one for each
+// three-byte surrogate.
 func Text(sent []byte) string {
 	if utf8.Valid(sent) {
 		return string(sent)
@@ -20,7 +20,7 @@ func Text(sent []byte) string {
 	for len(sent) > 0 {
 		r, size := utf8.DecodeRune(sent)
 		if r == utf8.RuneError && size == 1 {
-			size = malformed(sent)
+			size = malformedLength(sent)
 		}
 		text.WriteRune(r)
 		sent = sent[size:]
@@ -28,30 +28,32 @@ func Text(sent []byte) string {
 	return text.String()
 }
 
-// malformed returns how many bytes Java takes together at the front of what is not UTF-8.
-func malformed(b []byte) int {
-	least, most, length := byte(0x80), byte(0xbf), 0
+// malformedLength returns the number of leading bytes of invalid UTF-8 that Java replaces by one
+// U+FFFD.
+func malformedLength(b []byte) int {
+	low, high, length := byte(0x80), byte(0xbf), 0
 	switch first := b[0]; {
 	case first == 0xe0:
-		least, length = 0xa0, 3
-	case 0xe0 < first && first <= 0xef: // Surrogates, which begin with 0xed, are taken whole.
+		low, length = 0xa0, 3
+	// Surrogates, which begin with 0xed, are replaced as a whole.
+	case 0xe0 < first && first <= 0xef:
 		length = 3
 	case first == 0xf0:
-		least, length = 0x90, 4
+		low, length = 0x90, 4
 	case first == 0xf4:
-		most, length = 0x8f, 4
+		high, length = 0x8f, 4
 	case 0xf0 < first && first < 0xf4:
 		length = 4
 	}
 	n := 1
-	for ; n < length && n < len(b) && least <= b[n] && b[n] <= most; n++ {
-		least, most = 0x80, 0xbf
+	for ; n < length && n < len(b) && low <= b[n] && b[n] <= high; n++ {
+		low, high = 0x80, 0xbf
 	}
 	return n
 }
 
-// Characters beyond 16 bits, which are surrogates in Java: a server writes each of the two as a
-// character of three bytes (BinaryOutputArchive), and reads what a client sends as UTF-8.
+// Characters beyond 16 bits are pairs of surrogates in Java. A server writes each surrogate as
+// three bytes (BinaryOutputArchive) but decodes requests as UTF-8.
 const (
 	surrogateBits = 10
 	surrogateMask = 1<<surrogateBits - 1
@@ -60,8 +62,8 @@ const (
 	beyond16Bits  = 1 << 16
 )
 
-// Sent returns the bytes that a client receives where a server sends the string. A client that
-// takes them for UTF-8, as libraries do, sees no character beyond 16 bits.
+// Sent returns the bytes that a server sends for the string. A client that decodes them as UTF-8,
+// as libraries do, gets no characters beyond 16 bits.
 func Sent(text string) string {
 	if !strings.ContainsFunc(text, isBeyond16Bits) {
 		return text
@@ -89,7 +91,7 @@ func appendSurrogate(dst []byte, s rune) []byte {
 	return append(dst, 0xe0|byte(s>>12), 0x80|byte(s>>6&0x3f), 0x80|byte(s&0x3f))
 }
 
-// joinSurrogates undoes what [Sent] does. All other bytes stay as they are.
+// joinSurrogates is the inverse of [Sent]. It leaves all other bytes unchanged.
 func joinSurrogates(b []byte) string {
 	text := string(b)
 	if !strings.Contains(text, "\xed") {
@@ -111,12 +113,12 @@ func joinSurrogates(b []byte) string {
 	return joined.String()
 }
 
-// surrogate returns the bits of the character that a string begins with if it is a surrogate of
-// that sort.
-func surrogate(s string, sort rune) (bits rune, ok bool) {
+// surrogate returns the payload bits of the surrogate at the start of a string, or false if it does
+// not start with one of that kind (highSurrogate or lowSurrogate).
+func surrogate(s string, kind rune) (bits rune, ok bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1]&0xc0 != 0x80 || s[2]&0xc0 != 0x80 {
 		return 0, false
 	}
 	r := 0xd000 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f)
-	return r & surrogateMask, r&^surrogateMask == sort
+	return r & surrogateMask, r&^surrogateMask == kind
 }

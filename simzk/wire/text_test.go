@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// TestText compares with new String(bytes, UTF_8) of Java 17.
+// TestText compares Text with new String(bytes, UTF_8) of Java 17.
 func TestText(t *testing.T) {
 	for sent, want := range map[string]string{
 		"":                                 "",
@@ -42,23 +42,23 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestSurrogates sends characters beyond 16 bits as a server does, and back.
+// TestSurrogates encodes and decodes characters beyond 16 bits as a server does.
 func TestSurrogates(t *testing.T) {
 	for _, test := range []struct {
 		name, path, octets string
-		same               bool // the octets are those that a server sends
+		same               bool // a server sends these octets
 	}{
-		{"a character", "/\U0001f600!", `00000008 2f eda0bdedb880 21`, true},
+		{"one character", "/\U0001f600!", `00000008 2f eda0bdedb880 21`, true},
 		{
 			"the first and the last", "\U00010000\U0010ffff", `0000000c eda080edb080 edafbfedbfbf`,
 			true,
 		},
 		{"the same as UTF-8", "/\U0001f600!", `00000006 2f f09f9880 21`, false},
-		{"a surrogate alone", "\xed\xa0\xbd!", `00000004 eda0bd 21`, true},
-		{"two high ones", "\xed\xa0\xbd\U0001f600", `00000009 eda0bd eda0bdedb880`, true},
+		{"a single surrogate", "\xed\xa0\xbd!", `00000004 eda0bd 21`, true},
+		{"two high surrogates", "\xed\xa0\xbd\U0001f600", `00000009 eda0bd eda0bdedb880`, true},
 		{"the wrong order", "\xed\xb8\x80\xed\xa0\xbd", `00000006 edb880 eda0bd`, true},
-		{"one that is cut off", "\xed\xa0", `00000002 eda0`, true},
-		{"none", "\ud7ff", `00000003 ed9fbf`, true},
+		{"truncated surrogate", "\xed\xa0", `00000002 eda0`, true},
+		{"no surrogate", "\ud7ff", `00000003 ed9fbf`, true},
 	} {
 		event := wire.Event{
 			Type: wire.EventDeleted, State: wire.StateSyncConnected, Path: test.path,

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A rewriter copies requests and puts something else in the place of some fields.
+// A rewriter copies requests and translates some of their fields. version may be nil.
 type rewriter struct {
 	path    func(string) string
 	version func(*wire.Request) int32
@@ -50,36 +50,36 @@ func (w rewriter) paths(paths []string) []string {
 	return rewritten
 }
 
-// A memory is what the answers so far have told, as far as templates of requests refer to it.
-type memory struct {
-	versions   map[string]int32 // of data
+// bindings are the values from earlier replies that templates of requests refer to.
+type bindings struct {
+	versions   map[string]int32 // of the data, by path
 	aversions  map[string]int32
-	sequential []string // nodes, latest last
-	zxid       int64    // the latest
+	sequential []string // paths of sequential nodes, latest last
+	zxid       int64    // the latest zxid
 }
 
-func newMemory() *memory {
-	return &memory{versions: map[string]int32{}, aversions: map[string]int32{}}
+func newBindings() *bindings {
+	return &bindings{versions: map[string]int32{}, aversions: map[string]int32{}}
 }
 
-// resolve returns the request that a template stands for now.
-func (m *memory) resolve(template *wire.Request) *wire.Request {
+// resolve instantiates a template with the current bindings.
+func (b *bindings) resolve(template *wire.Request) *wire.Request {
 	return rewriter{
-		path: m.path,
+		path: b.path,
 		version: func(r *wire.Request) int32 {
 			switch {
 			case r.Version != knownVersion:
 				return r.Version
 			case r.Op == wire.OpSetACL:
-				return m.aversions[r.Path]
+				return b.aversions[r.Path]
 			}
-			return m.versions[r.Path]
+			return b.versions[r.Path]
 		},
-		zxid: func(back int64) int64 { return max(m.zxid+back, 1) },
+		zxid: func(back int64) int64 { return max(b.zxid+back, 1) },
 	}.request(template)
 }
 
-func (m *memory) path(template string) string {
+func (b *bindings) path(template string) string {
 	reference, ok := strings.CutPrefix(template, "?")
 	if !ok {
 		return template
@@ -90,8 +90,8 @@ func (m *memory) path(template string) string {
 		panic("conform: the path " + template)
 	}
 	path := "$/a"
-	if back < len(m.sequential) {
-		path = m.sequential[len(m.sequential)-1-back]
+	if back < len(b.sequential) {
+		path = b.sequential[len(b.sequential)-1-back]
 	}
 	if deeper {
 		path += "/" + below
@@ -99,26 +99,26 @@ func (m *memory) path(template string) string {
 	return path
 }
 
-// learn takes note of what the reference has answered to a request.
-func (m *memory) learn(r *wire.Request, answer *wire.Reply) {
-	m.zxid = max(m.zxid, answer.Zxid)
+// update records the reference's reply to a request.
+func (b *bindings) update(r *wire.Request, answer *wire.Reply) {
+	b.zxid = max(b.zxid, answer.Zxid)
 	for i := range answer.Results {
 		if i < len(r.Ops) {
 			result := &answer.Results[i]
-			m.learnNode(&r.Ops[i], result.Path, &result.Stat)
+			b.updateNode(&r.Ops[i], result.Path, &result.Stat)
 		}
 	}
-	m.learnNode(r, answer.Path, &answer.Stat)
+	b.updateNode(r, answer.Path, &answer.Stat)
 }
 
-func (m *memory) learnNode(r *wire.Request, created string, stat *wire.Stat) {
+func (b *bindings) updateNode(r *wire.Request, created string, stat *wire.Stat) {
 	switch {
 	case created != "" && r.Op != wire.OpSync:
-		m.versions[created], m.aversions[created] = 0, 0
+		b.versions[created], b.aversions[created] = 0, 0
 		if sequential(r.Flags) {
-			m.sequential = append(m.sequential, created)
+			b.sequential = append(b.sequential, created)
 		}
 	case stat.Czxid != 0:
-		m.versions[r.Path], m.aversions[r.Path] = stat.Version, stat.Aversion
+		b.versions[r.Path], b.aversions[r.Path] = stat.Version, stat.Aversion
 	}
 }

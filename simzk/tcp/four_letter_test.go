@@ -13,15 +13,15 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// session is what stands for the id of a session in a pattern.
-const session = `0x1[0-9a-f]{14}`
+// sessionPattern matches the id of a session.
+const sessionPattern = `0x1[0-9a-f]{14}`
 
-// connection is what stands for a connection that has no session.
-const connection = ` /127\.0\.0\.1:\d+\[0\]\(queued=0,recved=1,sent=0\)\n`
+// noSessionPattern matches a connection without a session.
+const noSessionPattern = ` /127\.0\.0\.1:\d+\[0\]\(queued=0,recved=1,sent=0\)\n`
 
-// TestWords asks a server with clients, nodes and watches for all that four-letter words tell. The
-// patterns have been compared with the answers of a real server of release 3.8.0.
-func TestWords(t *testing.T) {
+// TestFourLetterWords checks the responses of a server with clients, nodes and watches. The
+// patterns were compared with the responses of a real server of release 3.8.0.
+func TestFourLetterWords(t *testing.T) {
 	_, address := single(t, simzk.Config{})
 	a, _ := open(t, address, 10*time.Second)
 	b, _ := open(t, address, 8*time.Second)
@@ -34,7 +34,8 @@ func TestWords(t *testing.T) {
 	a.call(wire.Request{Op: wire.OpGetData, Path: "/a", Watch: true})
 
 	client := func(timeout int, last string) string {
-		return ` /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d,sid=` + session + `,lop=` +
+		return ` /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d,sid=` + sessionPattern +
+			`,lop=` +
 			last +
 			`,est=\d{13},to=` +
 			map[int]string{10: "10000", 8: "8000"}[timeout] +
@@ -53,37 +54,40 @@ func TestWords(t *testing.T) {
 		{"hash", ``},
 		{"srvr", version + state},
 		{"stat", version + `Clients:\n( /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=\d,sent=\d\)\n){2}` +
-			connection + `\n` + state},
+			noSessionPattern + `\n` + state},
 		{"conf", `clientPort=\d+\nsecureClientPort=-1\ndataDir=\(memory\)\ndataDirSize=0\ndataLogDir=\(memory\)\ndataLogSize=0\n` +
 			`tickTime=2000\nmaxClientCnxns=0\nminSessionTimeout=4000\nmaxSessionTimeout=40000\nclientPortListenBacklog=-1\nserverId=0\n`},
-		{"cons", client(10, "GETD") + client(8, "GETC") + connection + `\n`},
+		{"cons", client(10, "GETD") + client(8, "GETC") + noSessionPattern + `\n`},
 		{"dump", `SessionTracker dump:\nSession Sets \([12]\)/\(2\):\n(\d expire at ` + date +
 			`:\n(\t` +
-			session + `\n)+)+` +
-			`ephemeral nodes dump:\nSessions with Ephemerals \(2\):\n` + session + `:\n\t/e\n` +
-			session +
+			sessionPattern + `\n)+)+` +
+			`ephemeral nodes dump:\nSessions with Ephemerals \(2\):\n` + sessionPattern +
+			`:\n\t/e\n` +
+			sessionPattern +
 			`:\n\t/f\n` +
 			`Connections dump:\nConnections Sets \([123]\)/\(3\):\n(\d expire at ` + date +
-			`:\n(\tip: /127\.0\.0\.1:\d+ sessionId: (` + session + `|0x0)\n)+)+`},
+			`:\n(\tip: /127\.0\.0\.1:\d+ sessionId: (` + sessionPattern + `|0x0)\n)+)+`},
 		{"wchs", `2 connections watching 2 paths\nTotal watches:3\n`},
-		{"wchc", session + `\n\t/a\n\t/nope\n` + session + `\n\t/a\n\n`},
-		{"wchp", `/a\n\t` + session + `\n\t` + session + `\n/nope\n\t` + session + `\n\n`},
+		{"wchc", sessionPattern + `\n\t/a\n\t/nope\n` + sessionPattern + `\n\t/a\n\n`},
+		{"wchp", `/a\n\t` + sessionPattern + `\n\t` + sessionPattern + `\n/nope\n\t` +
+			sessionPattern + `\n\n`},
 		{"envi", `Environment:\nzookeeper\.version=3\.8\.0-interlock, built on 2022-02-25 08:49 UTC\nhost\.name=.*\ngo\.version=go.*\n(.*=.*\n)*`},
 		{"crst", `Connection stats reset\.\n`},
-		{"cons", `( /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=0,sent=0,sid=` + session +
+		{"cons", `( /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=0,sent=0,sid=` + sessionPattern +
 			`,lop=NA,est=\d{13},to=\d+,` +
-			`lzxid=0xf{16},lresp=0,llat=0,minlat=0,avglat=0,maxlat=0\)\n){2}` + connection + `\n`},
+			`lzxid=0xf{16},lresp=0,llat=0,minlat=0,avglat=0,maxlat=0\)\n){2}` + noSessionPattern +
+			`\n`},
 		{"srst", `Server stats reset\.\n`},
 		{"srvr", version + `Latency min/avg/max: 0/0\.0/0\nReceived: 1\nSent: 1\n(?s:.*)`},
 	} {
-		answer := word(t, address, test.word)
+		answer := fourLetterWord(t, address, test.word)
 		if !regexp.MustCompile(`\A` + test.want + `\z`).MatchString(answer) {
 			t.Errorf("%s: %q does not match %q", test.word, answer, test.want)
 		}
 	}
 }
 
-// TestMonitor looks at the values that a monitor reads.
+// TestMonitor checks the metrics of mntr.
 func TestMonitor(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	a, _ := open(t, s.Addresses()[0], 10*time.Second)
@@ -106,7 +110,7 @@ func TestMonitor(t *testing.T) {
 			"ephemerals_count\t1",
 		},
 	} {
-		answer := word(t, s.Addresses()[i], "mntr")
+		answer := fourLetterWord(t, s.Addresses()[i], "mntr")
 		for _, line := range lines {
 			if !strings.Contains(answer, "zk_"+line) {
 				t.Errorf("server %d: no %q in\n%s", i+1, line, answer)
@@ -114,21 +118,22 @@ func TestMonitor(t *testing.T) {
 		}
 	}
 	for i, line := range []string{"Mode: follower\n", "Mode: follower\n", "Mode: leader\n"} {
-		if answer := word(t, s.Addresses()[i], "srvr"); !strings.Contains(answer, line) {
+		if answer := fourLetterWord(t, s.Addresses()[i], "srvr"); !strings.Contains(answer, line) {
 			t.Errorf("server %d: no %q in\n%s", i+1, line, answer)
 		}
 	}
-	if answer := word(t, s.Addresses()[0], "dump"); !strings.Contains(answer,
+	if answer := fourLetterWord(t, s.Addresses()[0], "dump"); !strings.Contains(answer,
 		"\nGlobal Sessions(1):\n0x1") {
 		t.Errorf("dump of a follower:\n%s", answer)
 	}
-	if answer := word(t, s.Addresses()[2], "conf"); !strings.Contains(answer, "serverId=3\n") {
+	if answer := fourLetterWord(t, s.Addresses()[2], "conf"); !strings.Contains(answer,
+		"serverId=3\n") {
 		t.Errorf("configuration:\n%s", answer)
 	}
 }
 
-// TestWordsWithoutLeader asks a server that serves nobody.
-func TestWordsWithoutLeader(t *testing.T) {
+// TestFourLetterWordsWithoutLeader checks the responses of a server that serves no clients.
+func TestFourLetterWordsWithoutLeader(t *testing.T) {
 	s := start(t, 3, tcp.Config{})
 	s.Cut(0)
 	const notServing = "This ZooKeeper instance is not currently serving requests"
@@ -136,7 +141,7 @@ func TestWordsWithoutLeader(t *testing.T) {
 		"ruok": "imok", "isro": "null", "gtmk": "306", "hash": notServing,
 		"stmk\x00\x00\x00\x00\x00\x00\x00\x07": "7",
 	} {
-		if answer := word(t, s.Addresses()[0], name); answer != want {
+		if answer := fourLetterWord(t, s.Addresses()[0], name); answer != want {
 			t.Errorf("%s: %q", name, answer)
 		}
 	}
@@ -144,22 +149,23 @@ func TestWordsWithoutLeader(t *testing.T) {
 		"srvr", "stat", "mntr", "conf", "cons", "crst", "srst", "dump",
 		"wchs", "wchc", "wchp", "dirs",
 	} {
-		if answer := word(t, s.Addresses()[0], name); answer != notServing+"\n" {
+		if answer := fourLetterWord(t, s.Addresses()[0], name); answer != notServing+"\n" {
 			t.Errorf("%s: %q", name, answer)
 		}
 	}
-	if answer := word(t, s.Addresses()[0], "envi"); !strings.HasPrefix(answer, "Environment:\n") {
+	if answer := fourLetterWord(t, s.Addresses()[0], "envi"); !strings.HasPrefix(answer,
+		"Environment:\n") {
 		t.Errorf("envi: %q", answer)
 	}
 }
 
-// TestWordsOfClient lets go-zookeeper/zk ask and read the answers, for which the version needs the
-// old form of its date.
-func TestWordsOfClient(t *testing.T) {
+// TestFourLetterWordsOfClient checks that go-zookeeper/zk parses the responses. It requires the old
+// date format.
+func TestFourLetterWordsOfClient(t *testing.T) {
 	s := start(t, 3, tcp.Config{Version: tcp.Version(simzk.V38, true)})
 	addresses := s.Addresses()
 	connect(t, 10*time.Second, addresses[1])
-	servers, ok := zk.FLWSrvr(addresses, patience)
+	servers, ok := zk.FLWSrvr(addresses, testTimeout)
 	if !ok || servers[0].Mode != zk.ModeFollower || servers[2].Mode != zk.ModeLeader ||
 		servers[1].Epoch != 1 ||
 		servers[1].Counter != 1 || servers[1].NodeCount != 5 ||
@@ -167,9 +173,9 @@ func TestWordsOfClient(t *testing.T) {
 		servers[1].BuildTime.Year() != 2022 {
 		t.Errorf("%+v %v", servers[1], servers[0].Error)
 	}
-	for i, ok := range zk.FLWRuok(addresses, patience) {
+	for i, ok := range zk.FLWRuok(addresses, testTimeout) {
 		if !ok {
-			t.Errorf("server %d is not well", i+1)
+			t.Errorf("server %d does not respond to ruok", i+1)
 		}
 	}
 }
@@ -181,7 +187,7 @@ func TestVersion(t *testing.T) {
 		"3.9.4-interlock, built on 2025-08-19 19:53 UTC": tcp.Version(simzk.V39, false),
 	} {
 		if got != want {
-			t.Errorf("%q, not %q", got, want)
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
