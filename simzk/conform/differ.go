@@ -38,7 +38,7 @@ type Options struct {
 // Stats count the operations and results of a run, to show how much a run without differences has
 // covered.
 type Stats struct {
-	Epochs int // completed rounds, each with a root and sessions of its own
+	Rounds int // completed rounds, each with a root and sessions of its own
 	// requests, dropped connections, taken-over connections and renewed sessions
 	Operations int
 	Events     int             // from the reference
@@ -114,7 +114,7 @@ func Differ(ctx context.Context, options Options) (*Difference, Stats, error) {
 	d.stats.Ops, d.stats.Codes = map[wire.Op]int{}, map[wire.Code]int{}
 	for done := 0; done < options.Operations; done += roundLength {
 		count := min(roundLength, options.Operations-done)
-		steps := randomSteps(options.Seed, uint64(d.stats.Epochs), count, options)
+		steps := randomSteps(options.Seed, uint64(d.stats.Rounds), count, options)
 		found, err := d.runRound(steps, options.OneByOne)
 		if err != nil {
 			return nil, d.stats, err
@@ -123,7 +123,7 @@ func Differ(ctx context.Context, options Options) (*Difference, Stats, error) {
 			found, err = d.reproduce(steps, found, done)
 			return found, d.stats, err
 		}
-		d.stats.Epochs++
+		d.stats.Rounds++
 		if options.Progress != nil {
 			options.Progress(d.stats)
 		}

@@ -33,9 +33,9 @@ func TestDifferRealAndReal(t *testing.T) {
 	if difference != nil || err != nil {
 		t.Fatal(difference, err)
 	}
-	if stats.Operations != o.Operations || stats.Epochs != 2 || len(progress) != 2 ||
+	if stats.Operations != o.Operations || stats.Rounds != 2 || len(progress) != 2 ||
 		progress[1] != o.Operations {
-		t.Errorf("%d operations in %d rounds, progress %v", stats.Operations, stats.Epochs,
+		t.Errorf("%d operations in %d rounds, progress %v", stats.Operations, stats.Rounds,
 			progress)
 	}
 	// The absence of differences means little if most operations fail, or if some never do.
@@ -173,8 +173,8 @@ func TestDifferCancelled(t *testing.T) {
 	o.Operations = 1 << 40
 	o.Progress = func(conform.Stats) { cancel() }
 	if difference, stats, err := conform.Differ(ctx, o); difference != nil ||
-		!errors.Is(err, context.Canceled) || stats.Epochs != 1 {
-		t.Errorf("Differ: %v, %d rounds, %v", difference, stats.Epochs, err)
+		!errors.Is(err, context.Canceled) || stats.Rounds != 1 {
+		t.Errorf("Differ: %v, %d rounds, %v", difference, stats.Rounds, err)
 	}
 	// A cancelled run must not affect the next one.
 	o = options(o.Address, o.Reference)
