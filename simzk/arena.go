@@ -20,8 +20,8 @@ func (s *arena[T]) next(kept int) *T {
 	return next
 }
 
-// row returns so many values, each of them empty and one behind the other.
-func (s *arena[T]) row(count, kept int) []T {
+// nextSlice returns so many values, each of them empty and one behind the other.
+func (s *arena[T]) nextSlice(count, kept int) []T {
 	if *s == nil {
 		*s = make(arena[T], 0, kept)
 	}

@@ -89,28 +89,28 @@ type Cluster struct {
 	lastSession   int64
 	timeout       string // of modelled clients' sessions, as a history has it
 
-	woken  bool // see Stirred
-	opaque bool // it has a client whose goroutines are its own
+	woken         bool // see Stirred
+	hasRealClient bool // it has a client whose goroutines are its own
 
-	mutation mutation
-	revived  []*session // that have ended; only where sabotage brings them back
+	mutation      mutation
+	endedSessions []*session // that have ended; only where sabotage brings them back
 
-	memory
+	pool
 }
 
-// A memory is what a cluster that is made anew takes over from what it was before.
-type memory struct {
+// A pool is what a cluster that is made anew takes over from what it was before.
+type pool struct {
 	conns []*Conn // modelled clients, of which the first are in use
 	used  int     // how many
 
-	watchSpace   arena[watch]
-	sessionSpace arena[session]
+	watchArena   arena[watch]
+	sessionArena arena[session]
 }
 
 // How many of these most runs make at most.
 const (
-	watchesKept  = 16
-	sessionsKept = 8
+	watchArenaSize   = 16
+	sessionArenaSize = 8
 )
 
 // New returns a cluster that writes what happens to the log, unless that is nil.
@@ -142,13 +142,13 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 	old := *c
 	*c = Cluster{
 		config: config, history: log, activity: make(chan struct{}, 1),
-		watches: old.watches.renewed(),
+		watches: old.watches.reset(),
 		leader:  noLeader,
-		servers: newServers(&config), mutation: mutated, timeout: old.timeout,
+		servers: newServers(&config), mutation: currentMutation, timeout: old.timeout,
 		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
-		memory: memory{
-			conns: old.conns, watchSpace: old.watchSpace.reset(),
-			sessionSpace: old.sessionSpace.reset(),
+		pool: pool{
+			conns: old.conns, watchArena: old.watchArena.reset(),
+			sessionArena: old.sessionArena.reset(),
 		},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {
@@ -166,7 +166,7 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 	}
 	if !config.Down {
 		c.lead(c.candidate())
-		c.watchWays()
+		c.refreshConnectivity()
 	}
 }
 
@@ -191,7 +191,7 @@ func (c *Cluster) Activity() <-chan struct{} { return c.activity }
 // Woken tells whether what was done since it was last asked may have woken a goroutine of a
 // process. Where it has not, there is nothing that has to come to rest.
 func (c *Cluster) Woken() bool {
-	stirred := c.woken || c.opaque
+	stirred := c.woken || c.hasRealClient
 	c.woken = false
 	return stirred
 }
@@ -277,13 +277,13 @@ func (c *Cluster) Collect() {
 // none; see [Link.Deliverable].
 func (c *Cluster) Deliver(l *Link) {
 	next := 0
-	if c.mutation == reordersAnswers {
+	if c.mutation == reordersReplies {
 		next = len(l.toClient) - 1
 	}
 	m := l.toClient[next]
 	l.toClient = slices.Delete(l.toClient, next, next+1)
 	if m.reply == nil && m.event == 0 {
-		c.hangUp(l)
+		c.closeConnection(l)
 		return
 	}
 	l.end.deliver(m)
@@ -293,13 +293,13 @@ func (c *Cluster) Deliver(l *Link) {
 // client's next try to connect, and false if there is none.
 func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	for _, s := range c.sessions {
-		if s.counting() && c.leader != noLeader {
-			at, ok = earlier(at, ok, c.leaderClock().when(s.expires))
+		if s.timingOut() && c.leader != noLeader {
+			at, ok = earlier(at, ok, c.leaderClock().timeOf(s.expires))
 		}
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.notices > 0 {
-			at, ok = earlier(at, ok, s.notices)
+		if s := &c.servers[i]; s.giveUpAt > 0 {
+			at, ok = earlier(at, ok, s.giveUpAt)
 		}
 	}
 	for _, l := range c.links {
@@ -321,10 +321,10 @@ func earlier(at time.Duration, ok bool, other time.Duration) (time.Duration, boo
 // caller must not pass over a [Cluster.Deadline].
 func (c *Cluster) Advance(now time.Duration) {
 	c.now = now
-	c.noticePartitions()
+	c.expirePeerTimeouts()
 	for i := 0; i < len(c.sessions) && c.leader != noLeader; {
 		s := c.sessions[i]
-		if !s.counting() || c.leaderClock().when(s.expires) > now {
+		if !s.timingOut() || c.leaderClock().timeOf(s.expires) > now {
 			i++
 			continue
 		}
@@ -349,7 +349,7 @@ func (c *Cluster) Dispose() {
 		c.zxid++
 		w := &tree.Write{Op: wire.OpDeleteContainer, Zxid: c.zxid, Path: path}
 		c.tree.Apply(w)
-		c.agree(proposal{write: w})
+		c.propose(proposal{write: w})
 	}
 }
 
@@ -360,13 +360,13 @@ func (c *Cluster) Key() uint64 {
 	key := fold(c.tree.Hash(), uint64(c.zxid))
 	for _, s := range c.sessions {
 		key = fold(key, uint64(s.id))
-		if s.counting() && c.leader != noLeader {
-			key = fold(key, uint64(c.leaderClock().when(s.expires)-c.now))
+		if s.timingOut() && c.leader != noLeader {
+			key = fold(key, uint64(c.leaderClock().timeOf(s.expires)-c.now))
 		}
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
-			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.ahead)),
+		if s := &c.servers[i]; s.clock != trueClock || s.wallOffset != 0 {
+			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.wallOffset)),
 				uint64(s.clock.read(c.now)-c.now))
 		}
 	}

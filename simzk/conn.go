@@ -25,30 +25,30 @@ type Conn struct {
 	link Link // to which the pointer above points
 
 	stub      *StubClient // in the place of the process; mostly nil
-	first     int         // the server with which the client begins
+	firstHost int         // the server with which the client begins
 	sessionID atomic.Int64
 	status    atomic.Int32 // a zk.State
 	closed    atomic.Bool
 
-	fresh atomic.Bool // something was submitted since the last collection
+	hasSubmitted atomic.Bool // something was submitted since the last collection
 
-	mu        sync.Mutex
-	calls     arena[call]
-	ops       arena[wire.Request] // of the calls that are multis
-	submitted []*call             // by the process, not yet collected
-	taken     []*call             // has the memory of what was collected last
-	waiting   []*call             // for whose answers a goroutine of the process waits
-	idle      []chan struct{}     // on which nobody waits for an answer any more
-	quits     chan struct{}       // closed when the first Close returns; nil until Close is called
-	events    chan zk.Event       // nil until somebody asks for it
-	told      bool                // all that there will be of events
-	tornDown  bool
-	unused    bool // the run is over, and the process needs the client no more; see [Link.ShutDown]
+	mu           sync.Mutex
+	calls        arena[call]
+	ops          arena[wire.Request] // of the calls that are multis
+	submitted    []*call             // by the process, not yet collected
+	recycled     []*call             // has the memory of what was collected last
+	waiting      []*call             // for whose answers a goroutine of the process waits
+	freeDone     []chan struct{}     // on which nobody waits for an answer any more
+	closeDone    chan struct{}       // closed when the first Close returns; nil until Close is called
+	events       chan zk.Event       // nil until somebody asks for it
+	eventsClosed bool                // all that there will be of events
+	tornDown     bool
+	isShutDown   bool // the run is over, and the process needs the client no more; see [Link.ShutDown]
 
 	connState
 
 	// The slices above begin here, and mostly need no more.
-	space struct {
+	inline struct {
 		submitted, taken, waiting, inFlight [2]*call
 		watchers                            [2]watcher
 		idle                                [2]chan struct{}
@@ -57,28 +57,28 @@ type Conn struct {
 
 // A connState is all of a modelled client that is for the cluster's caller alone; see [Snapshot].
 type connState struct {
-	phase    phase
-	host     int           // the server that the client has come to on its list
-	last     int           // the server with which it has last had a session
-	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
-	lastZxid int64
-	rearming rearming
+	phase       phase
+	host        int           // the server that the client has come to on its list
+	lastHost    int           // the server with which it has last had a session
+	dialAt      time.Duration // when the client tries to connect; only while phase is dialing
+	lastZxid    int64
+	rearmTiming rearmTiming
 
 	keepalive
 
 	// that the server has accepted, which every new connection has to be told again
 	credentials []credential
 	// how many of them this connection has been told; only while phase is proving
-	proved int
+	credentialsSent int
 
 	closing  bool    // Close has been called; the client does not connect again
 	unsent   []*call // wait for a connection
 	inFlight []*call // sent, not yet answered
 	watchers []watcher
-	watched  watchersKey
+	keyCache watchersKeyCache
 
-	observed uint64 // hash of all that has been delivered
-	sent     uint64 // hash of all that the process has asked for
+	receivedHash uint64 // hash of all that has been delivered
+	sentHash     uint64 // hash of all that the process has asked for
 
 	channels arena[[1]watchChannel] // of watchers that have but one
 }
@@ -99,9 +99,9 @@ type call struct {
 
 // How many of these a client has in most runs.
 const (
-	callsKept    = 24
-	opsKept      = 8
-	watchersKept = 8
+	callArenaSize    = 24
+	opArenaSize      = 8
+	watcherArenaSize = 8
 )
 
 // A credential is what a process has proved its identity with.
@@ -116,52 +116,52 @@ type credential struct {
 type phase uint8
 
 const (
-	connected  phase = iota // with a session
-	dialing                 // waiting to try again
-	connecting              // has asked for its session
-	proving                 // with a session, and before anything else the credentials once more
-	shut                    // closed by the process
+	connected      phase = iota // with a session
+	dialing                     // waiting to try again
+	connecting                  // has asked for its session
+	authenticating              // with a session, and before anything else the credentials once more
+	terminated                  // closed by the process
 )
 
-// rearming says when the client sets its watches again; see [Cluster.DelayWatches].
-type rearming uint8
+// rearmTiming says when the client sets its watches again; see [Cluster.DelayWatches].
+type rearmTiming uint8
 
 const (
-	inTime     rearming = iota // as soon as it has its session
-	willBeLate                 // not that soon, the next time it has its session
-	late                       // when the next call is answered
+	rearmOnSession  rearmTiming = iota // as soon as it has its session
+	rearmNextLate                      // not that soon, the next time it has its session
+	rearmAfterReply                    // when the next call is answered
 )
 
 // dialPause is how long the client waits once it has tried all servers, and with a single one that
 // is always.
-const dialPause = time.Second
+const reconnectDelay = time.Second
 
 // closePause is how long Close waits for its answer.
-const closePause = time.Second
+const closeTimeout = time.Second
 
 // eventSlots is the capacity of the client's channel of events; what finds it full is dropped.
-const eventSlots = 6
+const eventBufferSize = 6
 
-// watching is what a client-side watch waits for.
-type watching struct {
+// watchKey is what a client-side watch waits for.
+type watchKey struct {
 	path string
 	kind watchKind
 }
 
 // A watcher is the channels that wait for the same.
 type watcher struct {
-	watching
+	watchKey
 	hash     uint64 // of the path
 	channels []watchChannel
 }
 
-// A watchersKey is what the watchers of a client add to its key: it is the same until one comes or
+// A watchersKeyCache is what the watchers of a client add to its key: it is the same until one comes or
 // goes, or the tree changes, or what the client knows of it.
-type watchersKey struct {
-	key   uint64
-	tree  uint64 // by its hash
-	seen  int64  // the last transaction that the client knew of
-	known bool
+type watchersKeyCache struct {
+	key      uint64
+	tree     uint64 // by its hash
+	lastZxid int64  // the last transaction that the client knew of
+	valid    bool
 }
 
 // A watchChannel is what a call that has set a watch gives its caller, or the number of that where
@@ -179,7 +179,7 @@ func (c *Cluster) Connect() *Conn {
 	c.attach(conn.session, conn.Link)
 	conn.sessionID.Store(conn.session.id)
 	conn.status.Store(int32(zk.StateHasSession))
-	c.agreeAtOnce()
+	c.replicateNow()
 	return conn
 }
 
@@ -187,8 +187,8 @@ func (c *Cluster) Connect() *Conn {
 // that has lost both.
 func (c *Cluster) Join() *Conn {
 	conn := c.newConn()
-	conn.host = (conn.first + c.Servers() - 1) % c.Servers()
-	conn.last = conn.host
+	conn.host = (conn.firstHost + c.Servers() - 1) % c.Servers()
+	conn.lastHost = conn.host
 	conn.redial()
 	return conn
 }
@@ -203,14 +203,14 @@ func (c *Cluster) newConn() *Conn {
 		calls: conn.calls.reset(), ops: conn.ops.reset(),
 		connState: connState{channels: conn.channels.reset()},
 	}
-	conn.first = len(c.links) % c.Servers()
-	conn.host, conn.last = conn.first, conn.first
+	conn.firstHost = len(c.links) % c.Servers()
+	conn.host, conn.lastHost = conn.firstHost, conn.firstHost
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
 	conn.end, conn.pings = conn, true
-	conn.submitted, conn.taken, conn.waiting = conn.space.submitted[:0], conn.space.taken[:0],
-		conn.space.waiting[:0]
-	conn.inFlight = conn.space.inFlight[:0]
-	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
+	conn.submitted, conn.recycled, conn.waiting = conn.inline.submitted[:0], conn.inline.taken[:0],
+		conn.inline.waiting[:0]
+	conn.inFlight = conn.inline.inFlight[:0]
+	conn.watchers, conn.freeDone = conn.inline.watchers[:0], conn.inline.idle[:0]
 	return conn
 }
 
@@ -221,14 +221,14 @@ func (c *Conn) Events() <-chan zk.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.events == nil {
-		c.events = make(chan zk.Event, eventSlots)
+		c.events = make(chan zk.Event, eventBufferSize)
 		for _, state := range [...]zk.State{
 			zk.StateConnecting, zk.StateConnected,
 			zk.StateHasSession,
 		} {
-			c.events <- zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.first)}
+			c.events <- zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.firstHost)}
 		}
-		if c.told {
+		if c.eventsClosed {
 			close(c.events)
 		}
 	}
@@ -243,8 +243,8 @@ func (c *Conn) State() zk.State { return zk.State(c.status.Load()) }
 
 // submit hands a request over and waits for the answer.
 func (c *Conn) submit(ask wire.Request) *call {
-	c.enter()
-	r := c.calls.next(callsKept)
+	c.lockOrExit()
+	r := c.calls.next(callArenaSize)
 	r.Request = ask
 	if c.closed.Load() {
 		c.mu.Unlock()
@@ -252,9 +252,9 @@ func (c *Conn) submit(ask wire.Request) *call {
 		r.answer, r.err = new(tree.Result), zk.ErrConnectionClosed
 		return r
 	}
-	if last := len(c.idle) - 1; last >= 0 {
-		r.done = c.idle[last]
-		c.idle = c.idle[:last]
+	if last := len(c.freeDone) - 1; last >= 0 {
+		r.done = c.freeDone[last]
+		c.freeDone = c.freeDone[:last]
 	} else {
 		r.done = make(chan struct{}, 1)
 	}
@@ -263,21 +263,21 @@ func (c *Conn) submit(ask wire.Request) *call {
 		runtime.Goexit()
 	}
 	c.mu.Lock()
-	c.idle = append(c.idle, r.done)
+	c.freeDone = append(c.freeDone, r.done)
 	c.mu.Unlock()
 	return r
 }
 
-// enter takes the lock, or ends the goroutine if its process has crashed or the run is over.
-func (c *Conn) enter() {
+// lockOrExit takes the lock, or ends the goroutine if its process has crashed or the run is over.
+func (c *Conn) lockOrExit() {
 	c.mu.Lock()
 	if c.tornDown || c.crashed.Load() {
 		c.mu.Unlock()
 		runtime.Goexit()
 	}
-	if c.unused {
+	if c.isShutDown {
 		c.mu.Unlock()
-		c.callOverdue()
+		c.countCallAfterShutDown()
 		c.mu.Lock()
 	}
 }
@@ -287,23 +287,23 @@ func (c *Conn) enter() {
 func (c *Conn) enqueue(r *call) {
 	c.submitted = append(c.submitted, r)
 	c.waiting = append(c.waiting, r)
-	c.fresh.Store(true)
+	c.hasSubmitted.Store(true)
 	c.mu.Unlock()
 	c.Notify()
 }
 
-// refuse returns the error of a call that is not worth a request. It is a sign of life all the
+// failLocally returns the error of a call that is not worth a request. It is a sign of life all the
 // same.
-func (c *Conn) refuse(err error) error {
-	c.enter()
+func (c *Conn) failLocally(err error) error {
+	c.lockOrExit()
 	c.mu.Unlock()
 	c.Notify()
 	return err
 }
 
-// release takes a call out of those that wait, and tells whether it was one of them. The caller
+// removeWaiting takes a call out of those that wait, and tells whether it was one of them. The caller
 // holds the lock.
-func (c *Conn) release(r *call) bool {
+func (c *Conn) removeWaiting(r *call) bool {
 	i := slices.Index(c.waiting, r)
 	if i >= 0 {
 		c.waiting = slices.Delete(c.waiting, i, i+1)
@@ -316,17 +316,17 @@ func (c *Conn) release(r *call) bool {
 // server has answered, when the client can do nothing for an answer any more, and at the latest
 // after a second. A second Close waits for the first.
 func (c *Conn) Close() {
-	c.enter()
-	if quits := c.quits; quits != nil {
+	c.lockOrExit()
+	if quits := c.closeDone; quits != nil {
 		c.mu.Unlock()
 		c.Notify()
 		<-quits
-		c.enter()
+		c.lockOrExit()
 		c.mu.Unlock()
 		return
 	}
-	c.quits = make(chan struct{})
-	defer close(c.quits)
+	c.closeDone = make(chan struct{})
+	defer close(c.closeDone)
 	c.closed.Store(true)
 	for _, r := range c.waiting {
 		r.answer, r.err = new(tree.Result), zk.ErrConnectionClosed
@@ -338,13 +338,13 @@ func (c *Conn) Close() {
 		done:    make(chan struct{}, 1),
 	}
 	c.enqueue(r)
-	timeout := time.NewTimer(closePause)
+	timeout := time.NewTimer(closeTimeout)
 	defer timeout.Stop()
 	select {
 	case <-r.done:
 	case <-timeout.C:
 	}
-	c.enter()
-	c.release(r)
+	c.lockOrExit()
+	c.removeWaiting(r)
 	c.mu.Unlock()
 }

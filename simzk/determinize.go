@@ -7,26 +7,26 @@ import (
 )
 
 // tamed is where the real client's GUIDs come from while it is tamed.
-var determinized guidSource
+var guids guidSource
 
 // alone is held while the real client is tamed.
-var alone sync.Mutex
+var determinizeMu sync.Mutex
 
 // Determinize makes the real client do the same in every run until the function that it returns is
 // called. What the client draws on belongs to the whole program, so only one run can be tame at a
 // time: the program is left one processor, and crypto/rand.Reader, from which the client takes
 // GUIDs, is put in a reader's place that gives the same bytes each time.
 func Determinize() (untame func()) {
-	alone.Lock()
+	determinizeMu.Lock()
 	processors := runtime.GOMAXPROCS(1)
 	reader := rand.Reader
-	determinized.restart()
-	rand.Reader = &determinized
+	guids.restart()
+	rand.Reader = &guids
 	return func() {
-		determinized.stop()
+		guids.stop()
 		rand.Reader = reader
 		runtime.GOMAXPROCS(processors)
-		alone.Unlock()
+		determinizeMu.Unlock()
 	}
 }
 
@@ -34,10 +34,10 @@ func Determinize() (untame func()) {
 // was read where it was offered nothing.
 type guidSource struct {
 	// held from an offer until it is read, lest another goroutine get it that runs in between
-	taken sync.Mutex
+	offerMu sync.Mutex
 
 	mu      sync.Mutex
-	reads   bool // somebody will read what is offered
+	active  bool // somebody will read what is offered
 	offered []byte
 	state   uint64
 }
@@ -45,24 +45,24 @@ type guidSource struct {
 func (g *guidSource) restart() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.reads, g.state = true, 0
+	g.active, g.state = true, 0
 }
 
 func (g *guidSource) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.reads = false
+	g.active = false
 }
 
 // offer is what the goroutine reads next that calls it. It must do so.
 func (g *guidSource) offer(guid []byte) {
 	g.mu.Lock()
-	reads := g.reads
+	reads := g.active
 	g.mu.Unlock()
 	if !reads {
 		return
 	}
-	g.taken.Lock()
+	g.offerMu.Lock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.offered = guid
@@ -75,7 +75,7 @@ func (g *guidSource) Read(p []byte) (int, error) {
 	n := copy(p, g.offered)
 	if g.offered != nil {
 		g.offered = nil
-		g.taken.Unlock()
+		g.offerMu.Unlock()
 	}
 	for ; n < len(p); n++ {
 		g.state++

@@ -9,18 +9,18 @@ import (
 // A server is a server of the ensemble. Without [Config.Lag] the ensemble commits and applies in
 // one step, so all servers that serve have the same state.
 type server struct {
-	id     int // the highest byte of the ids of sessions that it opens
-	member Member
-	role   role
-	up     bool
-	blank  bool  // has lost its data and not yet taken over that of a leader
-	clock  clock // by which it times sessions while it leads
+	id       int // the highest byte of the ids of sessions that it opens
+	member   Member
+	role     role
+	up       bool
+	dataLost bool  // has lost its data and not yet taken over that of a leader
+	clock    clock // by which it times sessions while it leads
 
 	peerState // to the other servers
 	replica   // of an ensemble with lag
 }
 
-func hasData(s server) bool { return !s.blank }
+func hasData(s server) bool { return !s.dataLost }
 
 // role is what the configuration of the ensemble makes of a server.
 type role uint8
@@ -29,7 +29,7 @@ const (
 	voter    role = iota
 	observer      // follows the leader without a vote
 	// no part of the configuration, follows the leader all the same while it is connected
-	outsider
+	nonMember
 )
 
 // noLeader is the index of the leader while there is none.
@@ -64,7 +64,7 @@ func roleOf(m Member) role {
 // AddServer adds a server that runs not yet and is no part of the ensemble's configuration, and
 // returns its index.
 func (c *Cluster) AddServer(id int) int {
-	c.servers = append(c.servers, server{id: id, role: outsider, blank: true, clock: trueClock})
+	c.servers = append(c.servers, server{id: id, role: nonMember, dataLost: true, clock: trueClock})
 	return len(c.servers) - 1
 }
 
@@ -109,7 +109,7 @@ func (c *Cluster) HasLeader() bool { return c.leader != noLeader && !c.Partition
 // only a fault or the end of a session can cost a client its connection.
 func (c *Cluster) FullyConnected() bool {
 	for i := range c.servers {
-		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.notices > 0 ||
+		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.giveUpAt > 0 ||
 			s.inboundCut || s.outboundCut || s.inboundCutFrom != 0 {
 			return false
 		}
@@ -121,7 +121,7 @@ func (c *Cluster) FullyConnected() bool {
 // as long as no server dies and no time passes, whatever is mended meanwhile.
 func (c *Cluster) Secure(server int) bool {
 	s := &c.servers[server]
-	return s.serving && s.epoch == c.epoch && c.followed()
+	return s.serving && s.epoch == c.epoch && c.leaderHasQuorum()
 }
 
 // KillServer ends a server's process. Its clients lose their connections; if it was the leader, or
@@ -129,28 +129,28 @@ func (c *Cluster) Secure(server int) bool {
 func (c *Cluster) KillServer(server int) {
 	c.servers[server].up = false
 	c.elect(server)
-	c.watchWays()
+	c.refreshConnectivity()
 }
 
 // StartServer starts a server's process again, with the data that it had.
 func (c *Cluster) StartServer(server int) {
 	c.servers[server].up = true
-	c.enter(server)
-	c.watchWays()
+	c.rejoin(server)
+	c.refreshConnectivity()
 }
 
 // WipeServer takes away the data of a server that does not run. It has those of the others again
 // once it follows a leader. All data is lost when no server has any, or when a leader is elected of
 // servers that have none.
 func (c *Cluster) WipeServer(server int) {
-	c.servers[server].blank = true
+	c.servers[server].dataLost = true
 	if !slices.ContainsFunc(c.servers, hasData) {
-		c.reset()
+		c.wipeAll()
 	}
 }
 
-// reset loses all data.
-func (c *Cluster) reset() {
+// wipeAll loses all data.
+func (c *Cluster) wipeAll() {
 	c.tree = tree.New(c.rules())
 	c.sessions, c.zxid, c.configVersion = nil, 0, 0
 	for _, l := range c.links {
@@ -166,7 +166,7 @@ func (c *Cluster) dropClients(of func(*Link) bool) {
 			// Requests that were sent before the crash may still be there, and have set watches.
 			c.drop(l)
 		case l.Connected():
-			c.hangUp(l)
+			c.closeConnection(l)
 		}
 	}
 }

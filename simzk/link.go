@@ -13,18 +13,18 @@ import (
 // the replies and events that are under way to the client, and what the server knows of the
 // connection. Its methods must be called by the cluster's caller alone, except Notify.
 type Link struct {
-	cluster *Cluster
-	number  int64 // in the order in which links were made
-	process int32 // from 1; 0 of a client that is none of a run's processes
-	end     frontEnd
-	crashed atomic.Bool
-	guids   atomic.Uint64
-	overdue atomic.Int32 // calls since [Link.ShutDown]
+	cluster            *Cluster
+	number             int64 // in the order in which links were made
+	process            int32 // from 1; 0 of a client that is none of a run's processes
+	end                clientEnd
+	crashed            atomic.Bool
+	guidCount          atomic.Uint64
+	callsAfterShutDown atomic.Int32 // calls since [Link.ShutDown]
 
 	linkState
 
 	// The slices of the state begin here, and mostly need no more.
-	space struct {
+	inline struct {
 		toServer [2]*request
 		toClient [2]message
 	}
@@ -34,7 +34,7 @@ type Link struct {
 // [Snapshot].
 type linkState struct {
 	server int
-	state  reach
+	state  linkStatus
 	// the client keeps its session alive while it is connected, by pings that are no steps
 	pings   bool
 	blocked uint64 // the servers that it cannot reach, one bit for each; see [Cluster.BlockClient]
@@ -44,29 +44,29 @@ type linkState struct {
 	// What the server knows of the connection.
 	session *session
 	// an answer waits for the server to apply more, and all requests behind it wait too
-	delayed    bool
-	identities []wire.Identity
-	watches    watchList
+	replyDelayed bool
+	identities   []wire.Identity
+	watches      watchList
 
 	toServer    []*request
 	toClient    []message
 	lastRequest int32
-	posted      uint64    // hash of all that the server has sent
-	late        []message // events that sabotage keeps back
+	postedHash  uint64    // hash of all that the server has sent
+	heldEvents  []message // events that sabotage keeps back
 }
 
-// A frontEnd is the client's end of a link.
-type frontEnd interface {
+// A clientEnd is the client's end of a link.
+type clientEnd interface {
 	// collect puts what the process has asked for since the last call on its way.
 	collect()
 	// deliver hands the client what the server has sent.
 	deliver(message)
 	// broken tells the client that its connection is no more.
-	broken()
+	disconnected()
 	// connected tells whether there is a connection, with a session or on the way to one.
 	connected() bool
 	// believes returns the session that the client believes to have, 0 if none.
-	believes() int64
+	knownSession() int64
 	// pending returns the oldest request that has been sent and not been answered, or nil.
 	pending() *wire.Request
 	// deadline returns when the client will do something by itself, and false if it will not.
@@ -74,9 +74,9 @@ type frontEnd interface {
 	// advance does what was due by now.
 	advance()
 	// unanswered tells the client that its pings are not answered any more.
-	unanswered()
+	pingsStalled()
 	// answered tells it that they are again.
-	answered()
+	pingsResumed()
 	// key returns 64 bits over all that decides what the client will do.
 	key() uint64
 	// tearDown ends the client at the end of a run.
@@ -93,7 +93,7 @@ func (c *Cluster) addLink(l *Link, process int32, server int, address string) *L
 	if address != loopback[0].ID {
 		l.identities = []wire.Identity{{Scheme: "ip", ID: address}}
 	}
-	l.toServer, l.toClient = l.space.toServer[:0], l.space.toClient[:0]
+	l.toServer, l.toClient = l.inline.toServer[:0], l.inline.toClient[:0]
 	c.links = append(c.links, l)
 	return l
 }
@@ -130,7 +130,7 @@ func (l *Link) Crashed() bool { return l.crashed.Load() }
 
 // HasSession tells whether the client has a session that it knows and that lives.
 func (l *Link) HasSession() bool {
-	return l.cluster.lives(l.end.believes()) && !l.crashed.Load()
+	return l.cluster.sessionLives(l.end.knownSession()) && !l.crashed.Load()
 }
 
 // Unserved returns how many requests have been sent and not yet served.
@@ -142,7 +142,7 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 // Servable returns the age of the oldest request that waits to be served, or false if there is
 // none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.delayed || l.requests || !l.cluster.canHandle(l.server, l.session,
+	if len(l.toServer) == 0 || l.replyDelayed || l.stallRequests || !l.cluster.canHandle(l.server, l.session,
 		l.toServer[0]) {
 		return 0, false
 	}
@@ -152,7 +152,7 @@ func (l *Link) Servable() (age uint64, ok bool) {
 // Deliverable returns the age of the oldest message that waits to be delivered, or false if there
 // is none.
 func (l *Link) Deliverable() (age uint64, ok bool) {
-	if len(l.toClient) == 0 || l.replies || l.paused {
+	if len(l.toClient) == 0 || l.stallReplies || l.paused {
 		return 0, false
 	}
 	return l.toClient[0].age, true
@@ -162,37 +162,37 @@ func (l *Link) Deliverable() (age uint64, ok bool) {
 func (l *Link) Attached() bool { return l.session != nil }
 
 // Ended tells whether the client's server knows it with a session that has ended.
-func (l *Link) Ended() bool { return l.session != nil && !l.cluster.lives(l.session.id) }
+func (l *Link) Ended() bool { return l.session != nil && !l.cluster.sessionLives(l.session.id) }
 
 // Stays tells whether the client's connection has a session that lives, or will get one from the
 // server as that is now.
 func (l *Link) Stays() bool {
-	return l.session != nil && !l.Ended() || l.shakesHands() && (l.toServer[0].session == 0 ||
-		l.cluster.lives(l.toServer[0].session))
+	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].session == 0 ||
+		l.cluster.sessionLives(l.toServer[0].session))
 }
 
-// shakesHands tells whether the next request of the client is a handshake that the server will not
+// handshakeNext tells whether the next request of the client is a handshake that the server will not
 // turn down.
-func (l *Link) shakesHands() bool {
+func (l *Link) handshakeNext() bool {
 	if len(l.toServer) == 0 {
 		return false
 	}
 	r := l.toServer[0]
-	return r.Op == wire.OpCreateSession && !r.again && r.seen <= l.cluster.zxidOf(l.server)
+	return r.Op == wire.OpCreateSession && !r.reopens && r.lastZxid <= l.cluster.zxidOf(l.server)
 }
 
 // Waits tells whether the client's server will answer nothing that the client asks for before it
 // has applied all that is proposed by now. That is so if its first request that is not answered is
 // one whose answer tells of a transaction, or of a sync.
 func (l *Link) Waits() bool {
-	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) ||
-		l.shakesHands() &&
+	return l.replyDelayed || len(l.toServer) > 0 && l.cluster.mustAwaitApply(l, l.toServer[0]) ||
+		l.handshakeNext() &&
 			l.toServer[0].session == 0
 }
 
 // Delayed reports whether the answer to a request that the client's server has handled waits until
 // the server has applied more.
-func (l *Link) Delayed() bool { return l.delayed }
+func (l *Link) Delayed() bool { return l.replyDelayed }
 
 // EventNext tells whether the message that the client gets next is a watch event.
 func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].event != 0 }
@@ -229,11 +229,11 @@ func (l *Link) ShutDown() {
 
 // overdueMax is the number of calls that a process may make after [Link.ShutDown]. A loop without a
 // pause would otherwise keep virtual time from passing.
-const overdueMax = 1000
+const maxCallsAfterShutDown = 1000
 
-// callOverdue counts a call after [Link.ShutDown].
-func (l *Link) callOverdue() {
-	if l.overdue.Add(1) > overdueMax {
+// countCallAfterShutDown counts a call after [Link.ShutDown].
+func (l *Link) countCallAfterShutDown() {
+	if l.callsAfterShutDown.Add(1) > maxCallsAfterShutDown {
 		select {}
 	}
 }
@@ -253,7 +253,7 @@ func (l *Link) Notify() {
 // nextGUID returns what the client's next protected node is to be known by. It may be called by any
 // goroutine.
 func (l *Link) nextGUID() []byte {
-	half := mix(uint64(l.process), l.guids.Add(1))
+	half := mix(uint64(l.process), l.guidCount.Add(1))
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, half), mix(half, half))
 }
 
@@ -270,7 +270,7 @@ func (l *Link) post(m message) {
 	}
 	m.age = l.cluster.NextAge()
 	l.toClient = append(l.toClient, m)
-	l.posted = mix(l.posted, m.hash())
+	l.postedHash = mix(l.postedHash, m.hash())
 	if posted := l.cluster.config.Posted; posted != nil && len(l.toClient) == 1 {
 		posted(l)
 	}
@@ -286,13 +286,13 @@ func (l *Link) authenticate(id wire.Identity) {
 // sessionEnded is what changes for the client's link, not what the client notices, when its session
 // ends.
 func (l *Link) sessionEnded(s *session) {
-	if l.state == isolated && l.end.believes() == s.id {
+	if l.state == isolated && l.end.knownSession() == s.id {
 		l.state = up
 	}
 }
 
 func (l *Link) key() uint64 {
-	key := fold(l.end.key(), l.posted)
+	key := fold(l.end.key(), l.postedHash)
 	key = fold(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
 	if l.stall != (stall{}) || l.percent != 0 {
 		key = fold(key, l.stall.key(l.cluster.now)<<8|uint64(l.percent))

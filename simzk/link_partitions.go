@@ -8,7 +8,7 @@ package simzk
 // servers.
 func (c *Cluster) PartitionLink(from, to int) {
 	c.servers[to].inboundCutFrom |= 1 << from
-	c.watchWays()
+	c.refreshConnectivity()
 }
 
 // HealLink lets what a server sends to another one reach it again. If nobody has noticed, all goes
@@ -16,7 +16,7 @@ func (c *Cluster) PartitionLink(from, to int) {
 func (c *Cluster) HealLink(from, to int) {
 	c.servers[to].inboundCutFrom &^= 1 << from
 	c.elect()
-	c.watchWays()
+	c.refreshConnectivity()
 }
 
 // LinkPartitioned tells whether what a server sends to another one does not reach it, while both
@@ -30,7 +30,7 @@ func (c *Cluster) LinkPartitioned(from, to int) bool {
 func (c *Cluster) BlockClient(l *Link, server int) {
 	l.blocked |= 1 << server
 	if l.server == server && l.Connected() {
-		c.hangUp(l)
+		c.closeConnection(l)
 	}
 }
 
@@ -42,7 +42,7 @@ func (c *Cluster) UnblockClient(l *Link, server int) { l.blocked &^= 1 << server
 // that.
 func (l *Link) Blocked(server int) bool { return l.blocked>>server&1 != 0 }
 
-// reaches tells whether the client could connect to a server now.
-func (l *Link) reaches(server int) bool {
+// canReach tells whether the client could connect to a server now.
+func (l *Link) canReach(server int) bool {
 	return l.state == up && !l.stalled() && !l.Blocked(server) && l.cluster.Serving(server)
 }

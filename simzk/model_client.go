@@ -16,7 +16,7 @@ import (
 
 // collect puts the requests that the process has submitted on their way.
 func (c *Conn) collect() {
-	if !c.fresh.Load() {
+	if !c.hasSubmitted.Load() {
 		return
 	}
 	c.sendSubmitted()
@@ -25,9 +25,9 @@ func (c *Conn) collect() {
 	}
 	switch c.phase {
 	case dialing:
-		c.ended()
-	case proving: // The client waits for the server's answer no longer.
-		c.prove()
+		c.terminate()
+	case authenticating: // The client waits for the server's answer no longer.
+		c.sendCredentials()
 	}
 }
 
@@ -42,9 +42,9 @@ func (c *Conn) sendSubmitted() {
 func (c *Conn) takeSubmitted() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fresh.Store(false)
+	c.hasSubmitted.Store(false)
 	taken := c.submitted
-	c.submitted, c.taken = c.taken[:0], taken
+	c.submitted, c.recycled = c.recycled[:0], taken
 	if len(taken) > 1 {
 		slices.SortStableFunc(taken, func(a, b *call) int {
 			return compareSimultaneous(&a.request,
@@ -83,7 +83,7 @@ func (c *Conn) send(r *call) {
 func (c *Conn) transmit(r *call) {
 	c.lastRequest++
 	r.number = c.lastRequest
-	c.sent = mix(c.sent, xxhash.Sum64String(r.Path)+uint64(rank(&r.request)))
+	c.sentHash = mix(c.sentHash, xxhash.Sum64String(r.Path)+uint64(rank(&r.request)))
 	c.cluster.record(history.Event{
 		At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
 		Op: r.verb(), Path: r.Path,
@@ -94,20 +94,20 @@ func (c *Conn) transmit(r *call) {
 
 // deliver handles what the server has sent.
 func (c *Conn) deliver(m message) {
-	c.observed = mix(c.observed, m.hash())
-	c.heard(c.cluster.now)
+	c.receivedHash = mix(c.receivedHash, m.hash())
+	c.received(c.cluster.now)
 	if m.reply == nil {
-		c.notify(m)
+		c.handleEvent(m)
 	} else {
-		c.take(m)
+		c.handleReply(m)
 	}
-	if c.mute && c.phase == connected {
-		c.wait(c.cluster.now, c.cluster.config.SessionTimeout)
+	if c.pingsStopped && c.phase == connected {
+		c.armReadDeadline(c.cluster.now, c.cluster.config.SessionTimeout)
 	}
 }
 
-// take handles a reply.
-func (c *Conn) take(m message) {
+// handleReply handles a reply.
+func (c *Conn) handleReply(m message) {
 	i := slices.IndexFunc(c.inFlight, func(r *call) bool { return &r.request == m.reply })
 	r := c.inFlight[i]
 	c.inFlight = slices.Delete(c.inFlight, i, i+1)
@@ -121,29 +121,29 @@ func (c *Conn) take(m message) {
 	})
 	switch {
 	case r.Op == wire.OpCreateSession:
-		c.authenticated(r)
+		c.handshakeDone(r)
 		return
 	case r.Op == wire.OpCloseSession:
-		c.ended()
-	case c.phase == proving:
-		c.proved++
-		c.prove()
+		c.terminate()
+	case c.phase == authenticating:
+		c.credentialsSent++
+		c.sendCredentials()
 	case r.Op == wire.OpAuth && r.result.Code == wire.OK:
 		c.credentials = append(c.credentials, credential{r.Scheme, r.Data})
 	case r.Watch:
-		c.watch(r)
+		c.addWatcher(r)
 	}
-	c.answer(r)
-	if c.rearming == late && r.Op != wire.OpAuth {
-		c.rearming = inTime
+	c.completeCall(r)
+	if c.rearmTiming == rearmAfterReply && r.Op != wire.OpAuth {
+		c.rearmTiming = rearmOnSession
 		c.rearm()
 	}
 }
 
-// answer hands the server's answer to the goroutine that waits for it, if one does.
-func (c *Conn) answer(r *call) {
+// completeCall hands the server's completeCall to the goroutine that waits for it, if one does.
+func (c *Conn) completeCall(r *call) {
 	c.mu.Lock()
-	waits := c.release(r)
+	waits := c.removeWaiting(r)
 	c.mu.Unlock()
 	if waits {
 		r.answer, r.err = &r.result, clientError(r.result.Code)
@@ -155,19 +155,19 @@ func (c *Conn) answer(r *call) {
 func (c *Conn) wake(r *call) {
 	c.cluster.woken = true
 	if d := c.stub; d != nil {
-		d.wake(r)
+		d.completeCall(r)
 		return
 	}
 	r.done <- struct{}{}
 }
 
-// fail answers calls with an error. All of them have failed before the first is woken, but what
+// failCalls answers calls with an error. All of them have failed before the first is woken, but what
 // each wakes comes to rest before the next.
-func (c *Conn) fail(calls []*call, err error) {
+func (c *Conn) failCalls(calls []*call, err error) {
 	var woken []*call
 	c.mu.Lock()
 	for _, r := range calls {
-		if c.release(r) {
+		if c.removeWaiting(r) {
 			r.answer, r.err = new(tree.Result), err
 			woken = append(woken, r)
 		}
@@ -180,7 +180,7 @@ func (c *Conn) fail(calls []*call, err error) {
 				Op: r.verb(), Path: r.Path, Err: err.Error(),
 			})
 		}
-		c.observed = mix(c.observed, uint64(r.number))
+		c.receivedHash = mix(c.receivedHash, uint64(r.number))
 		if len(woken) > 0 && woken[0] == r {
 			woken = woken[1:]
 			c.wake(r)
@@ -189,9 +189,9 @@ func (c *Conn) fail(calls []*call, err error) {
 	}
 }
 
-// watch notes on the client's side the watch that a request has set on the server's.
-func (c *Conn) watch(r *call) {
-	w := watching{path: r.Path, kind: dataWatch}
+// addWatcher notes on the client's side the addWatcher that a request has set on the server's.
+func (c *Conn) addWatcher(r *call) {
+	w := watchKey{path: r.Path, kind: dataWatch}
 	switch {
 	case r.Op == wire.OpExists && r.result.Code == wire.NoNode:
 		w.kind = existWatch
@@ -200,7 +200,7 @@ func (c *Conn) watch(r *call) {
 	case r.Op == wire.OpGetChildren2:
 		w.kind = childWatch
 	}
-	c.watched.known = false
+	c.keyCache.valid = false
 	var events watchChannel
 	if d := c.stub; d != nil {
 		events.number = d.newChannel()
@@ -210,19 +210,19 @@ func (c *Conn) watch(r *call) {
 		r.events = events.channel
 	}
 	for i := range c.watchers {
-		if c.watchers[i].watching == w {
+		if c.watchers[i].watchKey == w {
 			c.watchers[i].channels = append(c.watchers[i].channels, events)
 			return
 		}
 	}
 	c.watchers = append(c.watchers, watcher{
-		watching: w, hash: xxhash.Sum64String(w.path),
-		channels: append(c.channels.next(watchersKept)[:0], events),
+		watchKey: w, hash: xxhash.Sum64String(w.path),
+		channels: append(c.channels.next(watcherArenaSize)[:0], events),
 	})
 }
 
-// notify hands a watch event to all that wait for it.
-func (c *Conn) notify(m message) {
+// handleEvent hands a watch event to all that wait for it.
+func (c *Conn) handleEvent(m message) {
 	for _, w := range m.watches {
 		c.cluster.record(history.Event{
 			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
@@ -231,7 +231,7 @@ func (c *Conn) notify(m message) {
 	}
 	event := zk.Event{Type: zk.EventType(m.event), State: zk.StateSyncConnected, Path: m.path}
 	c.emit(event)
-	c.tell(event, func(w watching) bool {
+	c.fireWatchers(event, func(w watchKey) bool {
 		if w.path != m.path {
 			return false
 		}
@@ -247,14 +247,14 @@ func (c *Conn) notify(m message) {
 	})
 }
 
-// tell sends the event to the channels of the watchers that match, closes them and forgets the
+// fireWatchers sends the event to the channels of the watchers that match, closes them and forgets the
 // watchers.
-func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
+func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
 	var space [4]watcher
 	told := space[:0]
-	c.watched.known = false
+	c.keyCache.valid = false
 	c.watchers = slices.DeleteFunc(c.watchers, func(w watcher) bool {
-		if matches(w.watching) {
+		if matches(w.watchKey) {
 			told = append(told, w)
 			return true
 		}
@@ -268,16 +268,16 @@ func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
 				c.cluster.config.Settle()
 			}
 			first = false
-			c.sound(events, event)
+			c.fireChannel(events, event)
 		}
 	}
 }
 
-// sound sends the one event that a watch tells.
-func (c *Conn) sound(events watchChannel, event zk.Event) {
+// fireChannel sends the one event that a watch tells.
+func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
 	c.cluster.woken = true
 	if d := c.stub; d != nil {
-		d.sound(events.number, event)
+		d.fireChannel(events.number, event)
 		return
 	}
 	events.channel <- event
@@ -287,12 +287,12 @@ func (c *Conn) sound(events watchChannel, event zk.Event) {
 // emit puts an event into the client's channel of events, or drops it if that is full.
 func (c *Conn) emit(event zk.Event) {
 	if d := c.stub; d != nil {
-		d.note(Input{Kind: Emitted, Event: event})
+		d.addInput(Input{Kind: Emitted, Event: event})
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.events == nil || c.told {
+	if c.events == nil || c.eventsClosed {
 		return
 	}
 	c.cluster.woken = true
@@ -305,13 +305,13 @@ func (c *Conn) emit(event zk.Event) {
 func (c *Conn) setState(state zk.State, name string) {
 	c.status.Store(int32(state))
 	if d := c.stub; d != nil {
-		d.note(Input{Kind: StateSet, State: state})
+		d.addInput(Input{Kind: StateSet, State: state})
 	}
 	c.cluster.record(history.Event{
 		At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
 		Session: c.SessionID(),
 	})
-	c.observed = mix(c.observed, uint64(state))
+	c.receivedHash = mix(c.receivedHash, uint64(state))
 	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.host)})
 	c.cluster.config.Settle()
 }
@@ -319,38 +319,38 @@ func (c *Conn) setState(state zk.State, name string) {
 func (c *Conn) setSession(id int64) {
 	c.sessionID.Store(id)
 	if d := c.stub; d != nil {
-		d.note(Input{Kind: SessionSet, Session: id})
+		d.addInput(Input{Kind: SessionSet, Session: id})
 	}
 }
 
-// broken is what the client does when its connection breaks: all that was in flight has an unknown
+// disconnected is what the client does when its connection breaks: all that was in flight has an unknown
 // outcome.
-func (c *Conn) broken() {
+func (c *Conn) disconnected() {
 	if !c.connected() {
 		return
 	}
-	c.lose()
-	c.silentUntil, c.mute = 0, false
-	if c.rearming == late {
-		c.rearming = inTime
+	c.collectAtDisconnect()
+	c.readDeadline, c.pingsStopped = 0, false
+	if c.rearmTiming == rearmAfterReply {
+		c.rearmTiming = rearmOnSession
 	}
 	if c.closing {
-		c.ended()
+		c.terminate()
 		return
 	}
 	// What has broken it may be no step of the process's own, and the process may look at the
 	// clock.
-	c.observed = mix(c.observed, uint64(c.cluster.now))
+	c.receivedHash = mix(c.receivedHash, uint64(c.cluster.now))
 	c.setState(zk.StateDisconnected, "disconnected")
 	inFlight := c.inFlight
 	c.inFlight = nil
-	c.fail(inFlight, zk.ErrConnectionClosed)
+	c.failCalls(inFlight, zk.ErrConnectionClosed)
 	c.redial()
 }
 
-// lose takes what the process has asked for until the connection broke. The client has written it
+// collectAtDisconnect takes what the process has asked for until the connection broke. The client has written it
 // to the connection, or keeps it for the next one.
-func (c *Conn) lose() {
+func (c *Conn) collectAtDisconnect() {
 	for _, r := range c.takeSubmitted() {
 		c.closing = c.closing || r.Op == wire.OpCloseSession
 		if c.phase == connected {
@@ -368,13 +368,13 @@ func (c *Conn) redial() {
 	for {
 		c.host = (c.host + 1) % c.cluster.Servers()
 		c.setState(zk.StateConnecting, "connecting")
-		if c.host == c.last {
-			c.dialAt = c.cluster.now + dialPause
+		if c.host == c.lastHost {
+			c.dialAt = c.cluster.now + reconnectDelay
 			unsent := c.unsent
 			c.unsent = nil
-			c.fail(unsent, zk.ErrNoServer)
+			c.failCalls(unsent, zk.ErrNoServer)
 			if c.closing {
-				c.ended()
+				c.terminate()
 			}
 			return
 		}
@@ -387,43 +387,43 @@ func (c *Conn) redial() {
 // dial tries to connect to the server that the client has come to on its list, and reports whether
 // it could.
 func (c *Conn) dial() bool {
-	if !c.Link.reaches(c.host) {
+	if !c.Link.canReach(c.host) {
 		// Such a try takes time, in which the process calls, and its calls wait with the others.
 		c.sendSubmitted()
 		return false
 	}
 	c.server = c.host
-	c.phase, c.silentUntil = connecting, c.cluster.now+
+	c.phase, c.readDeadline = connecting, c.cluster.now+
 		handshakeTimeout(c.cluster.config.SessionTimeout)
 	c.setState(zk.StateConnected, "connected")
 	c.send(&call{request: request{
 		Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
-		seen: c.lastZxid, timeout: c.cluster.config.SessionTimeout,
+		lastZxid: c.lastZxid, timeout: c.cluster.config.SessionTimeout,
 	}})
 	return true
 }
 
-// authenticated handles the server's answer to the client's wish for its session.
-func (c *Conn) authenticated(r *call) {
+// handshakeDone handles the server's answer to the client's wish for its session.
+func (c *Conn) handshakeDone(r *call) {
 	if r.session == 0 {
 		c.setSession(0)
 		c.lastZxid = 0
 		c.setState(zk.StateExpired, "expired")
-		c.invalidate(zk.ErrSessionExpired)
+		c.invalidateWatches(zk.ErrSessionExpired)
 		if c.closing {
-			c.ended()
+			c.terminate()
 			return
 		}
 		c.setState(zk.StateDisconnected, "disconnected")
 		c.redial()
 		return
 	}
-	c.last = c.host
+	c.lastHost = c.host
 	c.setSession(r.session)
 	c.setState(zk.StateHasSession, "has-session")
 	c.rearm()
-	c.proved = 0
-	c.prove()
+	c.credentialsSent = 0
+	c.sendCredentials()
 }
 
 // rearm asks the server for the watches that the client still waits for. The request waits its turn
@@ -432,38 +432,38 @@ func (c *Conn) authenticated(r *call) {
 func (c *Conn) rearm() {
 	switch {
 	case len(c.watchers) == 0 || c.closed.Load():
-		c.rearming = inTime
-	case c.rearming == willBeLate && c.asks():
-		c.rearming = late
+		c.rearmTiming = rearmOnSession
+	case c.rearmTiming == rearmNextLate && c.hasUnsentCall():
+		c.rearmTiming = rearmAfterReply
 	default:
-		c.rearming = inTime
+		c.rearmTiming = rearmOnSession
 		c.send(&call{request: request{Request: wire.Request{
 			Op:      wire.OpSetWatches,
-			Watches: c.standing(),
+			Watches: c.pendingWatches(),
 		}}})
 	}
 }
 
 func (c *Conn) canDelayWatches() bool {
-	return (c.phase == dialing || c.phase == connecting) && c.rearming == inTime &&
+	return (c.phase == dialing || c.phase == connecting) && c.rearmTiming == rearmOnSession &&
 		c.SessionID() != 0 &&
-		len(c.watchers) > 0 && c.asks() && !c.closing
+		len(c.watchers) > 0 && c.hasUnsentCall() && !c.closing
 }
 
-// asks tells whether a call waits whose answer will raise the last transaction that the client
+// hasUnsentCall tells whether a call waits whose answer will raise the last transaction that the client
 // knows of.
-func (c *Conn) asks() bool {
+func (c *Conn) hasUnsentCall() bool {
 	return slices.ContainsFunc(c.unsent, func(r *call) bool { return r.Op != wire.OpAuth })
 }
 
-// prove sends the next of the credentials that this connection does not know, or after the last
+// sendCredentials sends the next of the credentials that this connection does not know, or after the last
 // one, and at once in a client that closes, all that has waited for that. The client does not ping
 // before, so that a server that takes long loses it.
-func (c *Conn) prove() {
-	if c.proved < len(c.credentials) && !c.closed.Load() {
-		c.phase = proving
-		c.wait(c.cluster.now, c.cluster.config.SessionTimeout)
-		next := &c.credentials[c.proved]
+func (c *Conn) sendCredentials() {
+	if c.credentialsSent < len(c.credentials) && !c.closed.Load() {
+		c.phase = authenticating
+		c.armReadDeadline(c.cluster.now, c.cluster.config.SessionTimeout)
+		next := &c.credentials[c.credentialsSent]
 		c.transmit(&call{request: request{Request: wire.Request{
 			Op: wire.OpAuth, Scheme: next.scheme,
 			Data: next.data,
@@ -471,9 +471,9 @@ func (c *Conn) prove() {
 		return
 	}
 	c.phase = connected
-	c.ping(c.cluster.now, c.cluster.config.SessionTimeout)
+	c.startPings(c.cluster.now, c.cluster.config.SessionTimeout)
 	if c.session != nil {
-		c.session.since = c.cluster.now
+		c.session.pingStart = c.cluster.now
 	}
 	unsent := c.unsent
 	c.unsent = nil
@@ -482,8 +482,8 @@ func (c *Conn) prove() {
 	}
 }
 
-// standing returns the watches that the client waits for, in canonical order.
-func (c *Conn) standing() *wire.Watches {
+// pendingWatches returns the watches that the client waits for, in canonical order.
+func (c *Conn) pendingWatches() *wire.Watches {
 	all := &wire.Watches{RelativeZxid: c.lastZxid}
 	for _, w := range c.watchers {
 		switch w.kind {
@@ -499,9 +499,9 @@ func (c *Conn) standing() *wire.Watches {
 	return all
 }
 
-// invalidate tells all who wait for a watch that it will not fire, in the order of the paths; the
+// invalidateWatches tells all who wait for a watch that it will not fire, in the order of the paths; the
 // client library keeps them in a map.
-func (c *Conn) invalidate(err error) {
+func (c *Conn) invalidateWatches(err error) {
 	slices.SortStableFunc(c.watchers,
 		func(a, b watcher) int { return strings.Compare(a.path, b.path) })
 	for _, w := range c.watchers {
@@ -514,39 +514,39 @@ func (c *Conn) invalidate(err error) {
 			Err: err,
 		})
 	}
-	c.tell(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
-		func(watching) bool { return true })
+	c.fireWatchers(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
+		func(watchKey) bool { return true })
 	c.cluster.config.Settle()
 }
 
-// ended is what the client does at its end after Close. If it was waiting to try again, it tells
+// terminate is what the client does at its end after Close. If it was waiting to try again, it tells
 // those whose requests are not sent; at any other time it forgets them.
-func (c *Conn) ended() {
+func (c *Conn) terminate() {
 	failing := c.inFlight
 	if c.phase == dialing {
 		failing = c.unsent
 	}
 	c.inFlight, c.unsent = nil, nil
-	c.phase = shut
+	c.phase = terminated
 	c.setState(zk.StateDisconnected, "disconnected")
-	c.fail(failing, zk.ErrConnectionClosed)
-	c.invalidate(zk.ErrClosing)
-	c.endEvents()
+	c.failCalls(failing, zk.ErrConnectionClosed)
+	c.invalidateWatches(zk.ErrClosing)
+	c.closeEvents()
 }
 
-// endEvents closes the channel of events.
-func (c *Conn) endEvents() {
+// closeEvents closes the channel of events.
+func (c *Conn) closeEvents() {
 	if d := c.stub; d != nil {
-		d.note(Input{Kind: EventsEnded})
+		d.addInput(Input{Kind: EventsEnded})
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.events != nil && !c.told {
+	if c.events != nil && !c.eventsClosed {
 		c.cluster.woken = true
 		close(c.events)
 	}
-	c.told = true
+	c.eventsClosed = true
 }
 
 // tearDown ends every goroutine that waits for an answer, and every one that asks later, by
@@ -563,7 +563,7 @@ func (c *Conn) tearDown() {
 	for _, r := range waiting {
 		close(r.done)
 	}
-	c.forget()
+	c.discard()
 }
 
 // shutDown does at the end of a run what Close does, and does not wait for an answer; every watch
@@ -573,7 +573,7 @@ func (c *Conn) shutDown() {
 		return // There are no goroutines.
 	}
 	c.mu.Lock()
-	c.unused = true
+	c.isShutDown = true
 	c.closed.Store(true)
 	c.status.Store(int32(zk.StateDisconnected))
 	waiting := c.waiting
@@ -583,18 +583,18 @@ func (c *Conn) shutDown() {
 		r.done <- struct{}{}
 	}
 	c.mu.Unlock()
-	c.forget()
+	c.discard()
 }
 
-// forget closes every channel of the client and drops what it has sent.
-func (c *Conn) forget() {
-	c.endEvents()
+// discard closes every channel of the client and drops what it has sent.
+func (c *Conn) discard() {
+	c.closeEvents()
 	c.unsent, c.inFlight = nil, nil
 	watchers := c.watchers
 	c.watchers = nil
 	for _, w := range watchers {
 		for _, events := range w.channels {
-			c.sound(events, zk.Event{
+			c.fireChannel(events, zk.Event{
 				Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path,
 				Err: zk.ErrClosing,
 			})
@@ -602,9 +602,9 @@ func (c *Conn) forget() {
 	}
 }
 
-func (c *Conn) connected() bool { return c.phase != dialing && c.phase != shut }
+func (c *Conn) connected() bool { return c.phase != dialing && c.phase != terminated }
 
-func (c *Conn) believes() int64 { return c.SessionID() }
+func (c *Conn) knownSession() int64 { return c.SessionID() }
 
 func (c *Conn) pending() *wire.Request {
 	for _, r := range c.inFlight {
@@ -619,35 +619,35 @@ func (c *Conn) deadline() (time.Duration, bool) {
 	if c.phase == dialing {
 		return c.dialAt, true
 	}
-	return c.silentUntil, c.silentUntil > 0
+	return c.readDeadline, c.readDeadline > 0
 }
 
-func (c *Conn) unanswered() {
-	c.fallSilent(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
+func (c *Conn) pingsStalled() {
+	c.stopPings(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
 }
 
-func (c *Conn) answered() {
-	c.speak(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
+func (c *Conn) pingsResumed() {
+	c.resumePings(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
 }
 
 func (c *Conn) advance() {
 	switch at, waits := c.deadline(); {
 	case !waits || at > c.cluster.now:
 	case c.phase != dialing:
-		c.cluster.hangUp(c.Link)
+		c.cluster.closeConnection(c.Link)
 	case !c.dial():
 		c.redial()
 	}
 }
 
 func (c *Conn) key() uint64 {
-	key := fold(fold(c.observed, c.sent),
-		uint64(c.rearming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
+	key := fold(fold(c.receivedHash, c.sentHash),
+		uint64(c.rearmTiming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {
 	case c.phase == dialing:
 		key = fold(key, uint64(c.dialAt-c.cluster.now))
-	case c.phase != connecting && c.silentUntil > 0:
-		key = fold(key, uint64(c.silentUntil-c.cluster.now))
+	case c.phase != connecting && c.readDeadline > 0:
+		key = fold(key, uint64(c.readDeadline-c.cluster.now))
 	}
 	if len(c.watchers) > 0 {
 		key = fold(key, c.watchersKey())
@@ -660,7 +660,7 @@ func (c *Conn) key() uint64 {
 // changed since.
 func (c *Conn) watchersKey() uint64 {
 	tree := c.cluster.tree.Hash()
-	if k := &c.watched; k.known && k.tree == tree && k.seen == c.lastZxid {
+	if k := &c.keyCache; k.valid && k.tree == tree && k.lastZxid == c.lastZxid {
 		return k.key
 	}
 	key := uint64(0)
@@ -672,7 +672,7 @@ func (c *Conn) watchersKey() uint64 {
 		}
 		key = fold(key, w.hash+uint64(w.kind)<<3+changed)
 	}
-	c.watched = watchersKey{key: key, tree: tree, seen: c.lastZxid, known: true}
+	c.keyCache = watchersKeyCache{key: key, tree: tree, lastZxid: c.lastZxid, valid: true}
 	return key
 }
 

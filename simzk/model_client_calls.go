@@ -15,10 +15,10 @@ import (
 // Create creates a node and returns its path, which for a sequential node ends in its number.
 func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
 	if err := checkCreate(path, flags); err != nil {
-		return "", c.refuse(err)
+		return "", c.failLocally(err)
 	}
-	if timed(flags) {
-		return "", c.refuse(fmt.Errorf("Create with TTL flag disallowed: %w", zk.ErrInvalidFlags))
+	if hasTTL(flags) {
+		return "", c.failLocally(fmt.Errorf("Create with TTL flag disallowed: %w", zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
 		Op: wire.OpCreate, Path: path, Data: data, Flags: flags,
@@ -32,10 +32,10 @@ func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.A
 	error,
 ) {
 	if err := checkCreate(path, flags); err != nil {
-		return "", c.refuse(err)
+		return "", c.failLocally(err)
 	}
 	if flags != zk.FlagContainer {
-		return "", c.refuse(fmt.Errorf("CreateContainer requires container flag: %w",
+		return "", c.failLocally(fmt.Errorf("CreateContainer requires container flag: %w",
 			zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
@@ -50,10 +50,10 @@ func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL,
 	ttl time.Duration,
 ) (string, error) {
 	if err := checkCreate(path, flags); err != nil {
-		return "", c.refuse(err)
+		return "", c.failLocally(err)
 	}
-	if !timed(flags) {
-		return "", c.refuse(fmt.Errorf("CreateTTL requires TTL flag: %w", zk.ErrInvalidFlags))
+	if !hasTTL(flags) {
+		return "", c.failLocally(fmt.Errorf("CreateTTL requires TTL flag: %w", zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
 		Op: wire.OpCreateTTL, Path: path, Data: data, Flags: flags,
@@ -68,13 +68,13 @@ func checkCreate(path string, flags int32) error {
 	}
 	sequential := flags == zk.FlagSequence || flags == zk.FlagEphemeralSequential ||
 		flags == zk.FlagPersistentSequentialWithTTL
-	if !clientTakes(path, sequential) {
+	if !validClientPath(path, sequential) {
 		return zk.ErrInvalidPath
 	}
 	return nil
 }
 
-func timed(flags int32) bool {
+func hasTTL(flags int32) bool {
 	return flags == zk.FlagTTL || flags == zk.FlagPersistentSequentialWithTTL
 }
 
@@ -94,8 +94,8 @@ const protectedPrefix = "_c_"
 func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string,
 	error,
 ) {
-	if !clientTakes(path, true) {
-		return "", c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, true) {
+		return "", c.failLocally(zk.ErrInvalidPath)
 	}
 	i := strings.LastIndexByte(path, '/')
 	directory := path[:i]
@@ -129,16 +129,16 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 
 // Delete deletes a node that has the version, or any version if that is -1.
 func (c *Conn) Delete(path string, version int32) error {
-	if !clientTakes(path, false) {
-		return c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return c.failLocally(zk.ErrInvalidPath)
 	}
 	return c.submit(wire.Request{Op: wire.OpDelete, Path: path, Version: version}).err
 }
 
 // Set sets the data of a node that has the version, or any version if that is -1.
 func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	return stat(c.submit(wire.Request{
 		Op: wire.OpSetData, Path: path, Data: slices.Clone(data),
@@ -148,8 +148,8 @@ func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
 
 // Get returns the data of a node.
 func (c *Conn) Get(path string) ([]byte, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path})
 	s, err := stat(r)
@@ -158,8 +158,8 @@ func (c *Conn) Get(path string) ([]byte, *zk.Stat, error) {
 
 // GetW returns the data of a node and sets a watch on it. There is no watch if it returns an error.
 func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path, Watch: true})
 	if r.err != nil {
@@ -170,8 +170,8 @@ func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 
 // Exists tells whether there is a node.
 func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return false, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return false, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpExists, Path: path})
 	if r.err == zk.ErrNoNode {
@@ -183,8 +183,8 @@ func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
 
 // ExistsW tells whether there is a node, and sets a watch for its creation or its end.
 func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
-	if !clientTakes(path, false) {
-		return false, nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return false, nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpExists, Path: path, Watch: true})
 	if r.err != nil && r.err != zk.ErrNoNode {
@@ -195,8 +195,8 @@ func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
 
 // Children returns the names of a node's children, in no order.
 func (c *Conn) Children(path string) ([]string, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path})
 	s, err := stat(r)
@@ -205,8 +205,8 @@ func (c *Conn) Children(path string) ([]string, *zk.Stat, error) {
 
 // ChildrenW returns the names of a node's children, in no order, and sets a watch on them.
 func (c *Conn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path, Watch: true})
 	if r.err != nil {
@@ -225,8 +225,8 @@ func names(r *call) []string {
 
 // GetACL returns the ACL of a node.
 func (c *Conn) GetACL(path string) ([]zk.ACL, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetACL, Path: path})
 	s, err := stat(r)
@@ -238,8 +238,8 @@ func (c *Conn) GetACL(path string) ([]zk.ACL, *zk.Stat, error) {
 
 // SetACL sets the ACL of a node whose ACL has the version, or any version if that is -1.
 func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	return stat(c.submit(wire.Request{
 		Op: wire.OpSetACL, Path: path, ACL: wireACL(acl),
@@ -249,8 +249,8 @@ func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error
 
 // Sync returns once the server has seen all that was committed before.
 func (c *Conn) Sync(path string) (string, error) {
-	if !clientTakes(path, false) {
-		return "", c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return "", c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpSync, Path: path})
 	return wire.Sent(r.answer.Path), r.err
@@ -266,7 +266,7 @@ func (c *Conn) AddAuth(scheme string, auth []byte) error {
 // *zk.DeleteRequest, *zk.SetDataRequest and *zk.CheckVersionRequest, and nothing about them is
 // checked before the server sees them.
 func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
-	asked := c.spaceFor(len(ops))
+	asked := c.allocOps(len(ops))
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *zk.CreateRequest:
@@ -284,7 +284,7 @@ func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
 		case *zk.CheckVersionRequest:
 			asked[i] = wire.Request{Op: wire.OpCheck, Path: op.Path, Version: op.Version}
 		default:
-			return nil, c.refuse(fmt.Errorf("unknown operation type %T", op))
+			return nil, c.failLocally(fmt.Errorf("unknown operation type %T", op))
 		}
 	}
 	r := c.submit(wire.Request{Op: wire.OpMulti, Ops: asked})
@@ -294,11 +294,11 @@ func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
 	return multiResponses(r.answer.Results, r.err)
 }
 
-// spaceFor returns memory for the operations of a multi.
-func (c *Conn) spaceFor(ops int) []wire.Request {
+// allocOps returns memory for the operations of a multi.
+func (c *Conn) allocOps(ops int) []wire.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ops.row(ops, opsKept)
+	return c.ops.nextSlice(ops, opArenaSize)
 }
 
 // multiResponses returns what a multi has given, and the first error of an operation if the multi

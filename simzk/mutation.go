@@ -5,25 +5,25 @@ package simzk
 type mutation uint8
 
 const (
-	unmutated          mutation = iota
+	faithful           mutation = iota
 	acceptsStaleServer          // a server takes a client that has seen more than it has
 	// of a watch that is handed over on a new connection, what was triggered meanwhile is not told
-	losesRearmed
-	eventAfterData   // a watch event is sent after the next answer
-	expiresEarly     // a session ends when half its time is over
-	leavesEphemerals // the end of a session deletes no node
-	commitsAlone     // the leader commits what nobody else has logged
-	firesTwice       // a one-shot watch stays when it has fired
-	losesEvents      // every other watch event is not sent
-	reordersAnswers  // answers overtake each other
-	losesWrites      // a create is answered with success and not carried out
-	repeatsWrites    // a create is carried out twice
-	syncsAtOnce      // a follower answers a sync from what it has
-	appliesEarly     // a follower applies what is not committed
-	revivesSessions  // a session that has expired can be taken up again
-	electsBehind     // who has logged least leads
-	mutations        // how many there are, with faithful
+	losesMissedEvents
+	delaysEvents      // a watch event is sent after the next answer
+	expiresEarly      // a session ends when half its time is over
+	leavesEphemerals  // the end of a session deletes no node
+	commitsAlone      // the leader commits what nobody else has logged
+	firesTwice        // a one-shot watch stays when it has fired
+	losesEvents       // every other watch event is not sent
+	reordersReplies   // answers overtake each other
+	losesWrites       // a create is answered with success and not carried out
+	repeatsWrites     // a create is carried out twice
+	answersSyncEarly  // a follower answers a sync from what it has
+	appliesEarly      // a follower applies what is not committed
+	revivesSessions   // a session that has expired can be taken up again
+	electsShortestLog // who has logged least leads
+	mutationCount     // how many there are, with faithful
 )
 
 // sabotaged is what new clusters do.
-var mutated = unmutated
+var currentMutation = faithful

@@ -6,13 +6,13 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// reach says whether a client can reach the server.
-type reach uint8
+// linkStatus says whether a client can linkStatus the server.
+type linkStatus uint8
 
 const (
-	up       reach = iota
-	down           // until Heal
-	isolated       // until the client's session has expired
+	up       linkStatus = iota
+	down                // until Heal
+	isolated            // until the client's session has expired
 )
 
 // Cut breaks the connection and keeps the link down until [Cluster.Heal]. What was on its way in
@@ -20,12 +20,12 @@ const (
 // that from a lost reply.
 func (c *Cluster) Cut(l *Link) {
 	l.state = down
-	c.hangUp(l)
+	c.closeConnection(l)
 }
 
 // Reset breaks the connection, and leaves the link as it is: the client goes on to the next server
 // on its list. What was on its way in either direction is lost.
-func (c *Cluster) ResetConnection(l *Link) { c.hangUp(l) }
+func (c *Cluster) ResetConnection(l *Link) { c.closeConnection(l) }
 
 // Several tells whether the client's ensemble has more than one server.
 func (l *Link) Several() bool { return l.cluster.Servers() > 1 }
@@ -48,7 +48,7 @@ func (c *Cluster) LoseReply(l *Link) {
 func (c *Cluster) Isolate(l *Link) {
 	l.state = isolated
 	if l.Connected() {
-		c.hangUp(l)
+		c.closeConnection(l)
 	}
 }
 
@@ -58,7 +58,7 @@ func (c *Cluster) Heal(l *Link) {
 	if l.state == down {
 		l.state = up
 	}
-	c.release(l)
+	c.releaseStalled(l)
 	c.record(history.Event{At: c.now, Kind: history.Healed, Process: l.process})
 }
 
@@ -99,18 +99,18 @@ func (l *Link) CanDelayWatches() bool {
 // transaction that the client has seen only after the answer to a call that waited for the
 // connection has raised it (https://github.com/go-zookeeper/zk/pull/35). The server then takes what
 // has changed before that answer for known, and tells nobody.
-func (c *Cluster) DelayWatches(l *Link) { l.end.(*Conn).rearming = willBeLate }
+func (c *Cluster) DelayWatches(l *Link) { l.end.(*Conn).rearmTiming = rearmNextLate }
 
-// hangUp ends the connection on both sides, if there is one. A process that has crashed does not
+// closeConnection ends the connection on both sides, if there is one. A process that has crashed does not
 // notice.
-func (c *Cluster) hangUp(l *Link) {
+func (c *Cluster) closeConnection(l *Link) {
 	c.drop(l)
 	switch {
 	case l.crashed.Load() || !l.end.connected():
 	case l.paused:
-		l.hungUp = true
+		l.disconnected = true
 	default:
-		l.end.broken()
+		l.end.disconnected()
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *Cluster) drop(l *Link) {
 		l.session = nil
 	}
 	l.identities = l.identities[:1]
-	c.forgetDelayed(l)
+	c.dropDelayedReply(l)
 	l.toServer = slices.Delete(l.toServer, 0, len(l.toServer))
 	l.toClient = slices.Delete(l.toClient, 0, len(l.toClient))
 }
@@ -135,10 +135,10 @@ func (c *Cluster) dropWatches(l *Link) {
 	for _, m := range l.toClient {
 		gone = append(gone, m.watches...)
 	}
-	c.logGone(l, gone)
+	c.recordWatchesGone(l, gone)
 }
 
-func (c *Cluster) logGone(l *Link, watches []*watch) {
+func (c *Cluster) recordWatchesGone(l *Link, watches []*watch) {
 	for _, w := range watches {
 		if w.mode == oneShot {
 			c.record(history.Event{

@@ -18,10 +18,10 @@ func (c *Cluster) Serve(l *Link) {
 	r := l.toServer[0]
 	l.toServer = slices.Delete(l.toServer, 0, 1)
 	if s := l.session; s != nil && (s.link == l || l.crashed.Load()) {
-		c.heard(s, l)
+		c.touchSession(s, l)
 	}
 	switch {
-	case r.Op == wire.OpCreateSession && !r.again:
+	case r.Op == wire.OpCreateSession && !r.reopens:
 		c.serveConnect(l, r)
 	case l.session == nil:
 		// The session was closed by an earlier request, or has expired: the server does not answer
@@ -34,50 +34,50 @@ func (c *Cluster) Serve(l *Link) {
 		// The session has moved to another connection: the leader refuses, and the server that
 		// asked it closes the connection without a reply (ZOOKEEPER-710).
 		c.zxid++
-		c.hangUp(l)
+		c.closeConnection(l)
 	default:
-		c.answer(l, r)
+		c.handle(l, r)
 	}
 }
 
-// answer executes a request and replies, unless the server would not.
-func (c *Cluster) answer(l *Link, r *request) {
+// handle executes a request and replies, unless the server would not.
+func (c *Cluster) handle(l *Link, r *request) {
 	result, after := c.execute(l, r)
 	r.result = result
-	if after == reply || after == hangUp {
+	if after == sendReply || after == replyAndClose {
 		c.respond(l, r)
 	}
-	if after == hangUp || after == cutOff {
+	if after == replyAndClose || after == closeOnly {
 		l.post(message{})
 	}
 }
 
-// aftermath says what the server does once it has executed a request.
-type aftermath uint8
+// connAction says what the server does once it has executed a request.
+type connAction uint8
 
 const (
-	reply   aftermath = iota
-	hangUp            // reply, then close the connection
-	cutOff            // close the connection
-	silence           // neither
+	sendReply     connAction = iota
+	replyAndClose            // reply, then close the connection
+	closeOnly                // close the connection
+	noReply                  // neither
 )
 
-// served answers a request. With the answer to its last one a connection loses its session and its
+// postReply answers a request. With the answer to its last one a connection loses its session and its
 // watches.
-func (c *Cluster) served(l *Link, r *request) {
+func (c *Cluster) postReply(l *Link, r *request) {
 	if r.Op == wire.OpCloseSession {
 		l.session = nil
-		c.logGone(l, c.watches.drop(l))
+		c.recordWatchesGone(l, c.watches.drop(l))
 	}
 	c.record(history.Event{
 		At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
 		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String(),
 	})
 	l.post(message{reply: r, zxid: r.zxid})
-	for _, m := range l.late {
+	for _, m := range l.heldEvents {
 		l.post(m)
 	}
-	l.late = l.late[:0]
+	l.heldEvents = l.heldEvents[:0]
 }
 
 // writes tells whether an operation is put before the whole ensemble.
@@ -91,15 +91,15 @@ func writes(op wire.Op) bool {
 	return false
 }
 
-func failure(code wire.Code) (tree.Result, aftermath) { return tree.Result{Code: code}, reply }
+func failure(code wire.Code) (tree.Result, connAction) { return tree.Result{Code: code}, sendReply }
 
-func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
+func (c *Cluster) execute(l *Link, r *request) (tree.Result, connAction) {
 	switch {
 	case r.Op == wire.OpCheck && c.config.Version >= V39, !implemented(r.Op):
-		return tree.Result{Code: wire.Unimplemented}, hangUp
+		return tree.Result{Code: wire.Unimplemented}, replyAndClose
 	case r.Op == wire.OpSASL && (r.malformed || r.Data == nil), r.Op == wire.OpAuth && r.malformed:
 		// The server reads these as they arrive, and fails with the connection.
-		return tree.Result{}, cutOff
+		return tree.Result{}, closeOnly
 	case r.malformed && (r.Op == wire.OpReconfig || !writes(r.Op)):
 		return failure(wire.MarshallingError)
 	case writes(r.Op):
@@ -107,14 +107,14 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
 	}
 	switch r.Op {
 	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
-		return c.read(l, r), reply
+		return c.read(l, r), sendReply
 	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches,
 		wire.OpCheckWatches:
-		return tree.Result{Code: c.manageWatches(l, r)}, reply
+		return tree.Result{Code: c.manageWatches(l, r)}, sendReply
 	case wire.OpAuth:
 		return c.authenticate(l, r)
 	}
-	return c.inquire(l, r), reply
+	return c.readOther(l, r), sendReply
 }
 
 // implemented tells whether a server knows the type of a request. One without SASL answers its
@@ -138,7 +138,7 @@ func (c *Cluster) read(l *Link, r *request) tree.Result {
 	case wire.OpGetData:
 		result := c.treeOf(l).Get(r.Path, l.identities)
 		if r.Watch && result.Code == wire.OK {
-			c.arm(l, r.number, dataWatch, r.Path)
+			c.armWatch(l, r.number, dataWatch, r.Path)
 		}
 		return result
 	case wire.OpExists:
@@ -146,7 +146,7 @@ func (c *Cluster) read(l *Link, r *request) tree.Result {
 	}
 	result := c.treeOf(l).Children(r.Path, l.identities)
 	if r.Watch && result.Code == wire.OK {
-		c.arm(l, r.number, childWatch, r.Path)
+		c.armWatch(l, r.number, childWatch, r.Path)
 	}
 	return result
 }
@@ -159,15 +159,15 @@ func (c *Cluster) exists(l *Link, r *request) tree.Result {
 	switch {
 	case !r.Watch:
 	case result.Code == wire.OK:
-		c.arm(l, r.number, dataWatch, r.Path)
+		c.armWatch(l, r.number, dataWatch, r.Path)
 	case result.Code == wire.NoNode:
-		c.arm(l, r.number, existWatch, r.Path)
+		c.armWatch(l, r.number, existWatch, r.Path)
 	}
 	return result
 }
 
-// inquire answers all other requests that change nothing.
-func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
+// readOther answers all other requests that change nothing.
+func (c *Cluster) readOther(l *Link, r *request) (result tree.Result) {
 	switch r.Op {
 	case wire.OpSync:
 		// What there is to wait for, [Cluster.respond] waits for.
@@ -219,7 +219,7 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 
 // authenticate notes who a client says it is. Only digests have to be proved, and the proof is the
 // digest itself.
-func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
+func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, connAction) {
 	switch {
 	case r.Scheme == "digest" && r.Data != nil:
 		credentials := wire.Text(r.Data)
@@ -232,13 +232,13 @@ func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
 		l.authenticate(wire.Identity{Scheme: "digest", ID: id})
 	case r.Scheme == "ip":
 	default:
-		return tree.Result{Code: wire.AuthFailed}, hangUp
+		return tree.Result{Code: wire.AuthFailed}, replyAndClose
 	}
-	return tree.Result{}, reply
+	return tree.Result{}, sendReply
 }
 
 // commit carries out a write. A write that fails takes a transaction number too, as in ZooKeeper.
-func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
+func (c *Cluster) commit(l *Link, r *request) (tree.Result, connAction) {
 	c.zxid++
 	switch {
 	case r.malformed:
@@ -260,23 +260,23 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 		return failure(wire.SessionExpired) // The leader knows, the client's server does not yet.
 	}
 	if c.mutation == losesWrites && r.Op == wire.OpCreate && c.zxid%4 == 0 {
-		return tree.Result{Path: r.Path}, reply
+		return tree.Result{Path: r.Path}, sendReply
 	}
 	result := c.tree.Apply(&w)
-	c.agreeOn(&w, l.process)
+	c.proposeWrite(&w, l.process)
 	if c.mutation == repeatsWrites && r.Op == wire.OpCreate {
 		c.zxid++
 		w.Zxid = c.zxid
 		result = c.tree.Apply(&w)
-		c.agreeOn(&w, l.process)
+		c.proposeWrite(&w, l.process)
 	}
 	switch {
 	case r.Op == wire.OpMulti:
 		c.finishMulti(&result)
 	case r.Op == wire.OpCheck && result.Code == wire.OK:
-		return result, silence // A server of release 3.8 fails on the reply to a check that holds.
+		return result, noReply // A server of release 3.8 fails on the reply to a check that holds.
 	}
-	return result, reply
+	return result, sendReply
 }
 
 // finishMulti makes the results those of the reply. What failed is in the results, and the reply
@@ -297,9 +297,9 @@ func (c *Cluster) finishMulti(result *tree.Result) {
 	}
 }
 
-// show records what a write has changed, and fires the watches that it triggers at a server, or
+// publish records what a write has changed, and fires the watches that it triggers at a server, or
 // everywhere.
-func (c *Cluster) show(changes []tree.Change, process int32, zxid int64, at int) {
+func (c *Cluster) publish(changes []tree.Change, process int32, zxid int64, at int) {
 	for i := range changes {
 		change := &changes[i]
 		c.record(history.Event{
@@ -333,26 +333,26 @@ func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
 	path := change.Path
 	switch change.Op {
 	case wire.OpCreate:
-		c.fire(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
+		c.queueEvents(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
 			wire.EventCreated, at))
 	case wire.OpDelete:
-		c.fire(wire.EventDeleted, path, change.ACL, zxid,
+		c.queueEvents(wire.EventDeleted, path, change.ACL, zxid,
 			append(c.watches.trigger(dataWatch, path, wire.EventDeleted, at),
 				c.watches.trigger(childWatch, path, wire.EventDeleted, at)...))
 	case wire.OpSetData:
-		c.fire(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
+		c.queueEvents(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
 			wire.EventDataChanged, at))
 		return
 	}
 	parent := tree.Parent(path)
-	c.fire(wire.EventChildrenChanged, parent, change.ParentACL, zxid,
+	c.queueEvents(wire.EventChildrenChanged, parent, change.ParentACL, zxid,
 		c.watches.trigger(childWatch, parent, wire.EventChildrenChanged, at))
 }
 
-// fire queues one event for each connection among the watches: a connection with a data and a child
+// queueEvents queues one event for each connection among the watches: a connection with a data and a child
 // watch on a node hears only once that the node is gone. One that may not read the node hears
 // nothing, and its watch is used up all the same (CVE-2024-23944).
-func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid int64,
+func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL, zxid int64,
 	watches []*watch,
 ) {
 	for i, w := range watches {
@@ -367,7 +367,7 @@ func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid i
 				Path: path, Zxid: zxid, Name: eventName(event),
 			})
 		default:
-			c.logGone(w.link, told)
+			c.recordWatchesGone(w.link, told)
 		}
 		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
 		if !hears || w.link.crashed.Load() {
@@ -379,16 +379,16 @@ func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid i
 			last.watches = append(last.watches, told...)
 			continue
 		}
-		c.notify(w, message{event: event, path: path, zxid: zxid, watches: told})
+		c.postEvent(w, message{event: event, path: path, zxid: zxid, watches: told})
 	}
 }
 
-// notify sends a watch's event, unless sabotage has it otherwise.
-func (c *Cluster) notify(w *watch, m message) {
+// postEvent sends a watch's event, unless sabotage has it otherwise.
+func (c *Cluster) postEvent(w *watch, m message) {
 	switch {
 	case c.mutation == losesEvents && w.number%2 == 0:
-	case c.mutation == eventAfterData:
-		w.link.late = append(w.link.late, m)
+	case c.mutation == delaysEvents:
+		w.link.heldEvents = append(w.link.heldEvents, m)
 	default:
 		w.link.post(m)
 	}
@@ -397,20 +397,20 @@ func (c *Cluster) notify(w *watch, m message) {
 	}
 }
 
-// arm sets a one-shot watch. Where the connection has one on the path already that stays, servers
+// armWatch sets a one-shot watch. Where the connection has one on the path already that stays, servers
 // before 3.9 make it one-shot (ZOOKEEPER-4466).
-func (c *Cluster) arm(l *Link, request int32, kind watchKind, path string) {
+func (c *Cluster) armWatch(l *Link, request int32, kind watchKind, path string) {
 	old := c.watches.find(l, kind, path)
 	if old == nil {
-		c.watches.arm(c.register(l, request, kind, path))
-	} else if old.stays() && c.config.Version < V39 {
+		c.watches.arm(c.registerWatch(l, request, kind, path))
+	} else if old.persists() && c.config.Version < V39 {
 		c.watches.setMode(old, oneShot)
 	}
 }
 
-// register numbers a one-shot watch. The request is that which asked for it, or 0 where the client
+// registerWatch numbers a one-shot watch. The request is that which asked for it, or 0 where the client
 // knows of the watch already.
-func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) *watch {
+func (c *Cluster) registerWatch(l *Link, request int32, kind watchKind, path string) *watch {
 	c.lastWatch++
 	c.record(history.Event{
 		At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
@@ -418,7 +418,7 @@ func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) 
 		Server: c.serverNumber(l.server),
 		Zxid:   c.armedAt(l.server),
 	})
-	w := c.watchSpace.next(watchesKept)
+	w := c.watchArena.next(watchArenaSize)
 	w.number, w.link, w.path, w.kind = c.lastWatch, l, path, kind
 	return w
 }
@@ -436,21 +436,21 @@ func (c *Cluster) armedAt(server int) int64 {
 func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
 	switch r.Op {
 	case wire.OpSetWatches, wire.OpSetWatches2:
-		return c.rearm(l, r)
+		return c.setWatches(l, r)
 	case wire.OpAddWatch:
 		if r.Mode != wire.PersistentWatch && r.Mode != wire.RecursiveWatch {
 			return wire.MarshallingError
 		}
-		return c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
+		return c.armPersistent(l, r.Path, persistent+watchMode(r.Mode))
 	case wire.OpRemoveWatches, wire.OpCheckWatches:
 		return c.removeWatches(l, r)
 	}
 	return wire.OK
 }
 
-// armLasting sets a watch that stays, on data and on children. On a null path it does so once: the
+// armPersistent sets a watch that stays, on data and on children. On a null path it does so once: the
 // server fails where it finds such a watch.
-func (c *Cluster) armLasting(l *Link, path string, mode watchMode) wire.Code {
+func (c *Cluster) armPersistent(l *Link, path string, mode watchMode) wire.Code {
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
 		old := c.watches.find(l, kind, path)
 		switch {
@@ -486,7 +486,7 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 		if r.Op == wire.OpCheckWatches {
 			found = found || c.watches.watched(kind, r.Path)
 		} else if w := c.watches.remove(l, kind, r.Path); w != nil {
-			c.logGone(l, []*watch{w})
+			c.recordWatchesGone(l, []*watch{w})
 			found = true
 		}
 	}
@@ -496,14 +496,14 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// rearm handles SetWatches, with which a client that has reconnected hands over the watches that it
+// setWatches handles SetWatches, with which a client that has reconnected hands over the watches that it
 // still waits for. What was triggered while it was away is told now, as far as the tree shows it: a
 // node that was created and deleted again leaves no trace (ZooKeeper programmer's guide,
 // "Watches"). A watch that a request ahead of this one has armed does not keep the server from
 // telling. On a null path it fails, unless the watch is one that stays.
-func (c *Cluster) rearm(l *Link, r *request) wire.Code {
+func (c *Cluster) setWatches(l *Link, r *request) wire.Code {
 	relative := r.Watches.RelativeZxid
-	if c.mutation == losesRearmed {
+	if c.mutation == losesMissedEvents {
 		relative = c.zxid
 	}
 	for kind, paths := range [...][]string{
@@ -514,7 +514,7 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 			if path == wire.Null {
 				return wire.MarshallingError
 			}
-			c.rearmOne(l, watchKind(kind), path, relative)
+			c.setOrReplay(l, watchKind(kind), path, relative)
 		}
 	}
 	for mode, paths := range [...][]string{
@@ -522,7 +522,7 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 		recursive:  r.Watches.Recursive,
 	} {
 		for _, path := range paths {
-			if code := c.armLasting(l, path, watchMode(mode)); code != wire.OK {
+			if code := c.armPersistent(l, path, watchMode(mode)); code != wire.OK {
 				return code
 			}
 		}
@@ -530,25 +530,25 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// rearmOne sets a one-shot watch, or tells the client what it has missed since a transaction.
-func (c *Cluster) rearmOne(l *Link, kind watchKind, path string, since int64) {
+// setOrReplay sets a one-shot watch, or tells the client what it has missed since a transaction.
+func (c *Cluster) setOrReplay(l *Link, kind watchKind, path string, since int64) {
 	stat, exists := c.treeOf(l).Stat(path)
 	switch {
-	case !exists && kind != existWatch && c.mutation == losesRearmed:
+	case !exists && kind != existWatch && c.mutation == losesMissedEvents:
 	case !exists && kind != existWatch:
-		c.replay(l, kind, path, wire.EventDeleted)
+		c.replayEvent(l, kind, path, wire.EventDeleted)
 	case exists && kind == existWatch:
-		c.replay(l, kind, path, wire.EventCreated)
+		c.replayEvent(l, kind, path, wire.EventCreated)
 	case kind == dataWatch && stat.Mzxid > since:
-		c.replay(l, kind, path, wire.EventDataChanged)
+		c.replayEvent(l, kind, path, wire.EventDataChanged)
 	case kind == childWatch && stat.Pzxid > since:
-		c.replay(l, kind, path, wire.EventChildrenChanged)
+		c.replayEvent(l, kind, path, wire.EventChildrenChanged)
 	default:
-		c.arm(l, 0, kind, path)
+		c.armWatch(l, 0, kind, path)
 	}
 }
 
-// replay tells a client now of what happened while it was away.
-func (c *Cluster) replay(l *Link, kind watchKind, path string, event wire.EventType) {
-	c.fire(event, path, nil, c.zxidOf(l.server), []*watch{c.register(l, 0, kind, path)})
+// replayEvent tells a client now of what happened while it was away.
+func (c *Cluster) replayEvent(l *Link, kind watchKind, path string, event wire.EventType) {
+	c.queueEvents(event, path, nil, c.zxidOf(l.server), []*watch{c.registerWatch(l, 0, kind, path)})
 }

@@ -12,12 +12,12 @@ type peerState struct {
 	// those of which it hears nothing, one bit for each; see [Cluster.PartitionLink]
 	inboundCutFrom uint64
 	// as far as it knows, it is one of a majority that has a leader
-	serving bool
-	leads   bool          // as far as it knows
-	epoch   int           // of the leader that it follows
-	under   int           // that leader
-	notices time.Duration // when it gives up; 0 while all is well
-	ahead   time.Duration // by how much its wall clock is wrong
+	serving    bool
+	leading    bool          // as far as it knows
+	epoch      int           // of the leader that it follows
+	following  int           // that leader
+	giveUpAt   time.Duration // when it gives up; 0 while all is well
+	wallOffset time.Duration // by how much its wall clock is wrong
 }
 
 // A follower that hears nothing of its leader for syncLimit ticks gives up (Learner.readPacket; 5
@@ -25,8 +25,8 @@ type peerState struct {
 // and therefore closes the connection. A leader looks once in a tick whether it has heard of a
 // majority within syncLimit ticks (Leader.lead), and so goes on for up to one tick longer.
 const (
-	followerPatience = 5
-	leaderPatience   = 6
+	followerTimeoutTicks = 5
+	leaderTimeoutTicks   = 6
 )
 
 // PartitionServer stops all messages that other servers send to a server (deaf), that it sends to
@@ -36,7 +36,7 @@ const (
 func (c *Cluster) PartitionServer(server int, deaf, mute bool) {
 	s := &c.servers[server]
 	s.inboundCut, s.outboundCut = s.inboundCut || deaf, s.outboundCut || mute
-	c.watchWays()
+	c.refreshConnectivity()
 }
 
 // Partitioned tells whether messages between a server and the others are stopped, whether they know
@@ -66,13 +66,13 @@ func (c *Cluster) HealServer(server int) {
 		c.dropClientsOf([]int{server})
 	}
 	for i := range c.servers {
-		c.enter(i) // If the leader is back, others may have waited for it.
+		c.rejoin(i) // If the leader is back, others may have waited for it.
 	}
-	c.watchWays()
+	c.refreshConnectivity()
 }
 
-// toLeader tells whether what a server says reaches the leader that it follows.
-func (c *Cluster) toLeader(server int) bool {
+// reachesLeader tells whether what a server says reaches the leader that it follows.
+func (c *Cluster) reachesLeader(server int) bool {
 	s := &c.servers[server]
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
@@ -81,8 +81,8 @@ func (c *Cluster) toLeader(server int) bool {
 		!c.LinkPartitioned(server, c.leader)
 }
 
-// fromLeader tells whether what the leader says reaches a server that follows it.
-func (c *Cluster) fromLeader(server int) bool {
+// hearsLeader tells whether what the leader says reaches a server that follows it.
+func (c *Cluster) hearsLeader(server int) bool {
 	s := &c.servers[server]
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
@@ -91,44 +91,46 @@ func (c *Cluster) fromLeader(server int) bool {
 		!c.LinkPartitioned(c.leader, server)
 }
 
-// inTouch tells whether a server and the leader hear of each other.
-func (c *Cluster) inTouch(server int) bool { return c.toLeader(server) && c.fromLeader(server) }
+// leaderConnected tells whether a server and the leader hear of each other.
+func (c *Cluster) leaderConnected(server int) bool {
+	return c.reachesLeader(server) && c.hearsLeader(server)
+}
 
-// watchWays takes note of which servers are in touch with their leader now, when the others will
+// refreshConnectivity takes note of which servers are in touch with their leader now, when the others will
 // give up, and whose clients the leader hears of.
-func (c *Cluster) watchWays() {
+func (c *Cluster) refreshConnectivity() {
 	heard := 0
 	for i := range c.servers {
 		s := &c.servers[i]
 		switch {
 		case !s.serving:
-		case c.inTouch(i):
+		case c.leaderConnected(i):
 			s.acknowledged = s.logged
-			c.answerDelayed(i)
+			c.sendDelayedReplies(i)
 			if s.role == voter {
 				heard++
 			}
 			if i != c.leader {
-				s.notices = 0
+				s.giveUpAt = 0
 			}
-		case s.notices == 0:
-			s.notices = c.now + followerPatience*c.config.TickTime
+		case s.giveUpAt == 0:
+			s.giveUpAt = c.now + followerTimeoutTicks*c.config.TickTime
 		}
 	}
 	if c.leader != noLeader {
 		switch leader := &c.servers[c.leader]; {
 		case heard > c.Voters()/2:
-			leader.notices = 0
-		case leader.notices == 0:
-			leader.notices = c.now + leaderPatience*c.config.TickTime
+			leader.giveUpAt = 0
+		case leader.giveUpAt == 0:
+			leader.giveUpAt = c.now + leaderTimeoutTicks*c.config.TickTime
 		}
 	}
 	for _, s := range c.sessions {
 		switch l := s.link; {
 		case l == nil:
-		case !c.inTouch(l.server):
-			c.silent(s)
-		case s.unheard && !l.silent():
+		case !c.leaderConnected(l.server):
+			c.markUnreachable(s)
+		case s.unreachable && !l.pingsBlocked():
 			c.attach(s, l)
 		}
 	}
@@ -138,19 +140,19 @@ func (c *Cluster) watchWays() {
 // PartitionNoticed tells whether time alone will let a server find out that it has been cut off
 // from its leader, or from a majority.
 func (c *Cluster) PartitionNoticed() bool {
-	return slices.ContainsFunc(c.servers, func(s server) bool { return s.notices > 0 })
+	return slices.ContainsFunc(c.servers, func(s server) bool { return s.giveUpAt > 0 })
 }
 
-// noticePartitions lets servers find out that they have been cut off for too long.
-func (c *Cluster) noticePartitions() {
+// expirePeerTimeouts lets servers find out that they have been cut off for too long.
+func (c *Cluster) expirePeerTimeouts() {
 	var found []int
 	for i := range c.servers {
-		if s := &c.servers[i]; s.notices > 0 && s.notices <= c.now {
+		if s := &c.servers[i]; s.giveUpAt > 0 && s.giveUpAt <= c.now {
 			found = append(found, i)
 		}
 	}
 	if found != nil {
 		c.elect(found...)
-		c.watchWays()
+		c.refreshConnectivity()
 	}
 }

@@ -17,26 +17,26 @@ import (
 // there is room. It works in a bubble of virtual time: who waits for it waits on a channel and a
 // timer.
 type pipe struct {
-	mu       sync.Mutex
-	toClient []byte
-	toServer []byte
-	pings    bool // are answered at once, those of a real client
-	held     bool // pings are not answered for now
-	unheard  int  // how many wait for that
-	fails    bool // of Write, from now on
-	ended    bool // by either side
-	closed   bool // by the client
-	deadline time.Time
-	changed  chan struct{} // closed and replaced when any of the above has changed
-	arrived  func()        // called when the client has sent something, or has closed
+	mu            sync.Mutex
+	toClient      []byte
+	toServer      []byte
+	pings         bool // are answered at once, those of a real client
+	pingsHeld     bool // pings are not answered for now
+	heldPings     int  // how many wait for that
+	writesFail    bool // of Write, from now on
+	ended         bool // by either side
+	closed        bool // by the client
+	deadline      time.Time
+	changed       chan struct{} // closed and replaced when any of the above has changed
+	onClientWrite func()        // called when the client has sent something, or has closed
 }
 
 func newPipe(arrived func()) *pipe {
-	return &pipe{pings: true, changed: make(chan struct{}), arrived: arrived}
+	return &pipe{pings: true, changed: make(chan struct{}), onClientWrite: arrived}
 }
 
-// change makes every Read that waits look again. The caller holds the lock.
-func (p *pipe) change() {
+// broadcast makes every Read that waits look again. The caller holds the lock.
+func (p *pipe) broadcast() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -46,7 +46,7 @@ func (p *pipe) push(bytes []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.toClient = append(p.toClient, bytes...)
-	p.change()
+	p.broadcast()
 }
 
 // end ends the connection from the server's side. What was pushed before can still be read.
@@ -55,7 +55,7 @@ func (p *pipe) end() {
 	defer p.mu.Unlock()
 	if !p.ended {
 		p.ended = true
-		p.change()
+		p.broadcast()
 	}
 }
 
@@ -79,7 +79,7 @@ func (p *pipe) take() (frames [][]byte, closed bool) {
 func (p *pipe) failWrites() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fails = true
+	p.writesFail = true
 }
 
 func (p *pipe) closedByClient() bool {
@@ -91,7 +91,7 @@ func (p *pipe) closedByClient() bool {
 func (p *pipe) failing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fails
+	return p.writesFail
 }
 
 // Read implements net.Conn.
@@ -127,9 +127,9 @@ func (p *pipe) Read(b []byte) (int, error) {
 // its reply.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
-	if p.ended || p.fails {
+	if p.ended || p.writesFail {
 		defer p.mu.Unlock()
-		if p.fails {
+		if p.writesFail {
 			return 0, &net.OpError{
 				Op: "write", Net: "memory", Addr: pipeAddress{},
 				Err: syscall.EHOSTUNREACH,
@@ -144,26 +144,26 @@ func (p *pipe) Write(b []byte) (int, error) {
 	}
 	p.toServer = append(p.toServer, b...)
 	p.mu.Unlock()
-	p.arrived()
+	p.onClientWrite()
 	return len(b), nil
 }
 
 // ping answers a ping, now or as soon as pings are answered. The caller holds the lock.
 func (p *pipe) ping() {
-	if p.held {
-		p.unheard++
+	if p.pingsHeld {
+		p.heldPings++
 		return
 	}
 	p.toClient = append(p.toClient, pingReply...)
-	p.change()
+	p.broadcast()
 }
 
 // answerPings says whether pings are answered from now on. Those that have waited are.
 func (p *pipe) answerPings(answer bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held = !answer
-	for ; answer && p.unheard > 0; p.unheard-- {
+	p.pingsHeld = !answer
+	for ; answer && p.heldPings > 0; p.heldPings-- {
 		p.ping()
 	}
 }
@@ -185,11 +185,11 @@ func (p *pipe) Close() error {
 	tell := !p.ended
 	if tell {
 		p.ended, p.closed = true, true
-		p.change()
+		p.broadcast()
 	}
 	p.mu.Unlock()
 	if tell {
-		p.arrived()
+		p.onClientWrite()
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (p *pipe) SetReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deadline = t
-	p.change()
+	p.broadcast()
 	return nil
 }
 

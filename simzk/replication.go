@@ -13,14 +13,14 @@ import (
 // A proposal is a transaction that a leader has put before the other servers. It is committed as
 // soon as a majority has logged it, and then applied by each server in the order of the proposals.
 type proposal struct {
-	zxid    int64
-	age     uint64
-	process int32
-	write   *tree.Write // nil of one that changes no znode
-	opened  *session    // the session that it begins, if any
-	ended   *session    // the session that it ends, if any
-	how     history.Kind
-	asked   uint64 // hash of what it writes, once that has been asked for
+	zxid       int64
+	age        uint64
+	process    int32
+	write      *tree.Write // nil of one that changes no znode
+	opened     *session    // the session that it begins, if any
+	ended      *session    // the session that it ends, if any
+	endKind    history.Kind
+	cachedHash uint64 // hash of what it writes, once that has been asked for
 }
 
 // log is what the servers have agreed on, or are about to: the leader's.
@@ -38,11 +38,11 @@ type replica struct {
 	logged       int   // how many proposals it has logged
 	acknowledged int   // how many of them the leader knows of
 	applied      int   // how many it has applied
-	answers      []delayed
+	answers      []delayedReply
 }
 
-// A delayed answer waits until its server has applied so many transactions.
-type delayed struct {
+// A delayedReply answer waits until its server has applied so many transactions.
+type delayedReply struct {
 	link    *Link
 	request *request
 	applied int
@@ -75,25 +75,25 @@ func (c *Cluster) serverNumber(server int) int32 {
 	return int32(server + 1)
 }
 
-// agreeOn puts a write before the servers, which the leader has found to be right.
-func (c *Cluster) agreeOn(w *tree.Write, process int32) {
+// proposeWrite puts a write before the servers, which the leader has found to be right.
+func (c *Cluster) proposeWrite(w *tree.Write, process int32) {
 	if !c.config.Lag {
-		c.show(c.tree.Changes(), process, c.zxid, everywhere)
+		c.publish(c.tree.Changes(), process, c.zxid, everywhere)
 		return
 	}
 	kept := *w
-	c.agree(proposal{process: process, write: &kept})
+	c.propose(proposal{process: process, write: &kept})
 }
 
-// agree lets the servers agree on a transaction: at once, or in an ensemble with lag when a
+// propose lets the servers propose on a transaction: at once, or in an ensemble with lag when a
 // majority has logged it.
-func (c *Cluster) agree(p proposal) {
+func (c *Cluster) propose(p proposal) {
 	p.zxid = c.zxid
 	if !c.config.Lag {
 		if p.write != nil {
-			c.show(c.tree.Changes(), p.process, p.zxid, everywhere)
+			c.publish(c.tree.Changes(), p.process, p.zxid, everywhere)
 		}
-		c.showSession(&p)
+		c.recordSession(&p)
 		return
 	}
 	p.age = c.NextAge()
@@ -107,14 +107,14 @@ func (c *Cluster) agree(p proposal) {
 	c.commitAcknowledged()
 }
 
-// showSession records what a transaction means for a session.
-func (c *Cluster) showSession(p *proposal) {
+// recordSession records what a transaction means for a session.
+func (c *Cluster) recordSession(p *proposal) {
 	e := history.Event{At: c.now, Process: p.process, Zxid: p.zxid}
 	switch {
 	case p.opened != nil:
 		e.Kind, e.Session, e.Name = history.SessionOpened, p.opened.id, c.timeout
 	case p.ended != nil:
-		e.Kind, e.Session = p.how, p.ended.id
+		e.Kind, e.Session = p.endKind, p.ended.id
 	default:
 		return
 	}
@@ -125,7 +125,7 @@ func (c *Cluster) showSession(p *proposal) {
 // committed, or false if there is none or if the server cannot hear of it.
 func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
 	next := c.loggable(server)
-	if !c.lagging(server) || !c.fromLeader(server) || next == len(c.proposals) {
+	if !c.lagging(server) || !c.hearsLeader(server) || next == len(c.proposals) {
 		return 0, false
 	}
 	return c.proposals[next].age, true
@@ -147,7 +147,7 @@ func (c *Cluster) Log(server int) {
 		At: c.now, Kind: history.Logged, Server: c.serverNumber(server),
 		Zxid: p.zxid,
 	})
-	if c.toLeader(server) {
+	if c.reachesLeader(server) {
 		s.acknowledged = s.logged
 		c.commitAcknowledged()
 	}
@@ -161,7 +161,7 @@ func (c *Cluster) commitAcknowledged() {
 	}
 	for c.committed < len(c.proposals) {
 		known := func(s *server) bool { return s.epoch == c.epoch && s.acknowledged > c.committed }
-		if c.count(known) <= c.Voters()/2 && c.mutation != commitsAlone {
+		if c.countVoters(known) <= c.Voters()/2 && c.mutation != commitsAlone {
 			return
 		}
 		c.commitNext()
@@ -176,20 +176,20 @@ func (c *Cluster) commitNext() {
 	leader.applied, leader.zxid = c.committed, p.zxid
 	if p.write != nil {
 		leader.tree.Apply(p.write)
-		c.show(leader.tree.Changes(), p.process, p.zxid, c.leader)
+		c.publish(leader.tree.Changes(), p.process, p.zxid, c.leader)
 	}
-	c.showSession(p)
+	c.recordSession(p)
 	if p.ended != nil {
 		p.ended.owner.sessionEnded(p.ended)
 	}
-	c.applied(c.leader, p)
+	c.afterApply(c.leader, p)
 }
 
-// applied does what follows when a server has applied a transaction.
-func (c *Cluster) applied(server int, p *proposal) {
-	c.answerDelayed(server)
+// afterApply does what follows when a server has afterApply a transaction.
+func (c *Cluster) afterApply(server int, p *proposal) {
+	c.sendDelayedReplies(server)
 	if p.ended != nil {
-		c.endedAt(server, p.ended.id)
+		c.closeSessionConnections(server, p.ended.id)
 	}
 }
 
@@ -200,7 +200,7 @@ func (c *Cluster) Converged() bool { return c.committed == len(c.proposals) }
 // false if there is none or the server cannot hear of it.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
-	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed &&
+	if !c.lagging(server) || !c.hearsLeader(server) || s.applied >= c.committed &&
 		(c.mutation != appliesEarly || s.applied >= len(c.proposals)) {
 		return 0, false
 	}
@@ -217,7 +217,7 @@ func (c *Cluster) Apply(server int) {
 	s.zxid = p.zxid
 	if s.logged < s.applied {
 		s.logged = s.applied
-		if c.toLeader(server) {
+		if c.reachesLeader(server) {
 			s.acknowledged = s.logged
 		}
 	}
@@ -229,28 +229,28 @@ func (c *Cluster) Apply(server int) {
 		s.tree.Apply(p.write)
 		c.fireChanges(s.tree.Changes(), server, p.zxid)
 	}
-	c.applied(server, p)
+	c.afterApply(server, p)
 }
 
-// answerDelayed sends the answers that have waited for the server to come so far, and to hear of
+// sendDelayedReplies sends the answers that have waited for the server to come so far, and to hear of
 // the leader.
-func (c *Cluster) answerDelayed(server int) {
+func (c *Cluster) sendDelayedReplies(server int) {
 	s := &c.servers[server]
-	for c.fromLeader(server) && len(s.answers) > 0 && s.answers[0].applied <= s.applied {
+	for c.hearsLeader(server) && len(s.answers) > 0 && s.answers[0].applied <= s.applied {
 		d := s.answers[0]
 		s.answers = slices.Delete(s.answers, 0, 1)
-		d.link.delayed = false
+		d.link.replyDelayed = false
 		d.request.zxid = s.zxid
-		c.served(d.link, d.request)
+		c.postReply(d.link, d.request)
 	}
 }
 
-// endedAt closes the connections at a server that still carry a session that has ended.
-func (c *Cluster) endedAt(server int, session int64) {
+// closeSessionConnections closes the connections at a server that still carry a session that has ended.
+func (c *Cluster) closeSessionConnections(server int, session int64) {
 	for _, l := range c.links {
 		if l.server == server && l.session != nil && l.session.id == session {
 			l.session = nil
-			c.hangUp(l)
+			c.closeConnection(l)
 		}
 	}
 }
@@ -258,33 +258,33 @@ func (c *Cluster) endedAt(server int, session int64) {
 // respond answers a request, as soon as the link's server has applied what the answer tells of.
 func (c *Cluster) respond(l *Link, r *request) {
 	s := &c.servers[l.server]
-	if !c.config.Lag || !c.waits(l, r) || s.applied == len(c.proposals) && c.fromLeader(l.server) {
+	if !c.config.Lag || !c.mustAwaitApply(l, r) || s.applied == len(c.proposals) && c.hearsLeader(l.server) {
 		r.zxid = c.zxidOf(l.server)
-		c.served(l, r)
+		c.postReply(l, r)
 		return
 	}
-	l.delayed = true
-	s.answers = append(s.answers, delayed{link: l, request: r, applied: len(c.proposals)})
+	l.replyDelayed = true
+	s.answers = append(s.answers, delayedReply{link: l, request: r, applied: len(c.proposals)})
 }
 
-// waits tells whether the answer to a request has to wait until the server has applied all that is
+// mustAwaitApply tells whether the answer to a request has to wait until the server has applied all that is
 // proposed by now: that of a write, of a session's beginning and end, and of a sync. A leader,
 // though, answers a sync at once (ProposalRequestProcessor), even one that has been deposed and
 // does not know it.
-func (c *Cluster) waits(l *Link, r *request) bool {
+func (c *Cluster) mustAwaitApply(l *Link, r *request) bool {
 	switch r.Op {
 	case wire.OpSync:
-		return !c.servers[l.server].leads && c.mutation != syncsAtOnce
+		return !c.servers[l.server].leading && c.mutation != answersSyncEarly
 	case wire.OpCreateSession:
 		return r.opened
 	}
 	return writes(r.Op) || r.Op == wire.OpCloseSession
 }
 
-// underway tells whether a write of a session is proposed and not committed. At the leader,
+// writePending tells whether a write of a session is proposed and not committed. At the leader,
 // whatever else the session asks for waits for that, also if it has come by another server before
 // (CommitProcessor keeps what is pending by session).
-func (c *Cluster) underway(session int64) bool {
+func (c *Cluster) writePending(session int64) bool {
 	for i := c.committed; i < len(c.proposals); i++ {
 		if w := c.proposals[i].write; w != nil && w.Session == session {
 			return true
@@ -299,24 +299,24 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	switch {
 	case !c.config.Lag:
 		return true
-	case server == c.leader && session != nil && c.underway(session.id):
+	case server == c.leader && session != nil && c.writePending(session.id):
 		return false
-	case r.Op == wire.OpSync && c.servers[server].leads:
+	case r.Op == wire.OpSync && c.servers[server].leading:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):
 		return r.session != 0 // It decides by itself; see [Cluster.resumeAtDeposed].
 	case r.Op == wire.OpCreateSession && r.session != 0:
 		// The follower asks the leader whether the session lives (Learner.validateSession).
-		return c.inTouch(server)
+		return c.leaderConnected(server)
 	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession,
 		r.Op == wire.OpCreateSession:
-		return c.toLeader(server)
+		return c.reachesLeader(server)
 	}
 	return true
 }
 
 // deposed tells whether a server leads, as far as it knows, and another one does, or none.
-func (c *Cluster) deposed(server int) bool { return c.servers[server].leads && server != c.leader }
+func (c *Cluster) deposed(server int) bool { return c.servers[server].leading && server != c.leader }
 
 // catchUp brings a server to where the leader is, as happens before a server serves.
 func (c *Cluster) catchUp(server int) {
@@ -333,9 +333,9 @@ func (c *Cluster) catchUp(server int) {
 	s.logged, s.acknowledged = len(c.proposals), len(c.proposals)
 }
 
-// agreeAtOnce commits all that is proposed and lets every server apply it, as if it had happened
+// replicateNow commits all that is proposed and lets every server apply it, as if it had happened
 // before the run.
-func (c *Cluster) agreeAtOnce() {
+func (c *Cluster) replicateNow() {
 	if !c.config.Lag {
 		return
 	}
@@ -344,7 +344,7 @@ func (c *Cluster) agreeAtOnce() {
 	}
 	for i := range c.servers {
 		c.catchUp(i)
-		c.answerDelayed(i)
+		c.sendDelayedReplies(i)
 	}
 }
 
@@ -362,14 +362,14 @@ func (c *Cluster) rebuild() *tree.Tree {
 	return t
 }
 
-// forgetDelayed drops the answer that a connection that is no more has waited for.
-func (c *Cluster) forgetDelayed(l *Link) {
-	if !l.delayed {
+// dropDelayedReply drops the answer that a connection that is no more has waited for.
+func (c *Cluster) dropDelayedReply(l *Link) {
+	if !l.replyDelayed {
 		return
 	}
-	l.delayed = false
+	l.replyDelayed = false
 	s := &c.servers[l.server]
-	s.answers = slices.DeleteFunc(s.answers, func(d delayed) bool { return d.link == l })
+	s.answers = slices.DeleteFunc(s.answers, func(d delayedReply) bool { return d.link == l })
 }
 
 // ensembleKey folds into a key all in which servers differ.
@@ -378,9 +378,9 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 	for i := range c.servers {
 		s := &c.servers[i]
 		key = mix(key, uint64(s.logged)<<40|uint64(s.acknowledged)<<20|uint64(s.applied))
-		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.inboundCut)<<3|btoi(s.outboundCut)<<2|btoi(s.serving)<<1|btoi(s.leads)))
-		if s.notices > 0 {
-			key = mix(key, uint64(s.notices-c.now))
+		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.inboundCut)<<3|btoi(s.outboundCut)<<2|btoi(s.serving)<<1|btoi(s.leading)))
+		if s.giveUpAt > 0 {
+			key = mix(key, uint64(s.giveUpAt-c.now))
 		}
 		if s.inboundCutFrom != 0 {
 			key = mix(key, s.inboundCutFrom)
@@ -388,7 +388,7 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 	}
 	for _, s := range c.sessions {
 		if s.link != nil {
-			key = mix(mix(key, uint64(c.now-s.last)), uint64(c.now-s.relayed))
+			key = mix(mix(key, uint64(c.now-s.contactAt)), uint64(c.now-s.relayedAt))
 		}
 	}
 	return key

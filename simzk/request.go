@@ -16,17 +16,17 @@ import (
 // A request is one message of a client on its way to the server and back.
 type request struct {
 	wire.Request
-	number    int32  // of the process, in the order in which requests were sent
-	age       uint64 // set when it is sent
-	malformed bool   // its body could not be read
-	asked     uint64 // what request.outlook has returned, 0 if it was not asked yet
+	number     int32  // of the process, in the order in which requests were sent
+	age        uint64 // set when it is sent
+	malformed  bool   // its body could not be read
+	cachedHash uint64 // what request.outlook has returned, 0 if it was not asked yet
 
-	connect *wire.ConnectRequest // of a handshake over the wire
-	session int64                // of a handshake: asked for, then granted
-	timeout time.Duration        // of a handshake: granted
-	seen    int64                // of a handshake: the last transaction that the client has seen
-	opened  bool                 // of a handshake: the session is new
-	again   bool                 // it is a request to open a session on a connection that has one
+	connect  *wire.ConnectRequest // of a handshake over the wire
+	session  int64                // of a handshake: asked for, then granted
+	timeout  time.Duration        // of a handshake: granted
+	lastZxid int64                // of a handshake: the last transaction that the client has seen
+	opened   bool                 // of a handshake: the session is new
+	reopens  bool                 // it is a request to open a session on a connection that has one
 
 	// The answer.
 	result     tree.Result
@@ -49,18 +49,18 @@ func (r *request) verb() string {
 	case wire.OpSetData:
 		return "set"
 	case wire.OpGetData:
-		return r.watching("get", "get+watch")
+		return r.withWatch("get", "get+watch")
 	case wire.OpExists:
-		return r.watching("exists", "exists+watch")
+		return r.withWatch("exists", "exists+watch")
 	case wire.OpGetChildren, wire.OpGetChildren2:
-		return r.watching("children", "children+watch")
+		return r.withWatch("children", "children+watch")
 	case wire.OpSetWatches, wire.OpSetWatches2:
 		return "set-watches"
 	}
 	return r.Op.String()
 }
 
-func (r *request) watching(without, with string) string {
+func (r *request) withWatch(without, with string) string {
 	if r.Watch {
 		return with
 	}

@@ -12,38 +12,38 @@ import (
 
 // A session is what the ensemble knows of a client.
 type session struct {
-	id      int64
-	owner   *Link // whose session it is, connected or not
-	link    *Link // the connection that carries the session, nil while there is none
-	timeout time.Duration
-	since   time.Duration // since when the client's pings count; see lastHeard
-	last    time.Duration // when its server last heard of the client, pings apart
-	relayed time.Duration // what of that the leader is sure to have heard
+	id        int64
+	owner     *Link // whose session it is, connected or not
+	link      *Link // the connection that carries the session, nil while there is none
+	timeout   time.Duration
+	pingStart time.Duration // since when the client's pings count; see lastHeard
+	contactAt time.Duration // when its server last heard of the client, pings apart
+	relayedAt time.Duration // what of that the leader is sure to have heard
 	// when the session ends unless the leader hears of the client, by the leader's clock
-	expires time.Duration
-	unheard bool // what the client says does not reach the leader
-	undone  int  // the epoch whose leader has proposed its end, which was lost; 0 if none has
+	expires      time.Duration
+	unreachable  bool // what the client says does not reach the leader
+	lostEndEpoch int  // the epoch whose leader has proposed its end, which was lost; 0 if none has
 }
 
 // attach gives the session a connection.
 func (c *Cluster) attach(s *session, l *Link) {
-	s.link, s.since, s.last, s.relayed, s.unheard = l, c.now, c.now, c.now, false
-	c.retime(s)
+	s.link, s.pingStart, s.contactAt, s.relayedAt, s.unreachable = l, c.now, c.now, c.now, false
+	c.restartTimer(s)
 }
 
-// retime lets the session's time begin anew.
-func (c *Cluster) retime(s *session) { s.expires = c.expiry(s, c.now) }
+// restartTimer lets the session's time begin anew.
+func (c *Cluster) restartTimer(s *session) { s.expires = c.expiry(s, c.now) }
 
-// heard notes that the session's server has heard of the client. A request of a crashed client that
+// touchSession notes that the session's server has touchSession of the client. A request of a crashed client that
 // is served late counts too.
-func (c *Cluster) heard(s *session, l *Link) {
-	if s.unheard {
+func (c *Cluster) touchSession(s *session, l *Link) {
+	if s.unreachable {
 		return
 	}
-	if s.last <= c.relayedBy(c.now) {
-		s.relayed = s.last
+	if s.contactAt <= c.relayedUpTo(c.now) {
+		s.relayedAt = s.contactAt
 	}
-	s.last = c.now
+	s.contactAt = c.now
 	heard := c.now
 	if c.lagging(l.server) {
 		heard = c.relayTime(c.now)
@@ -53,52 +53,52 @@ func (c *Cluster) heard(s *session, l *Link) {
 
 // detach takes the connection away.
 func (c *Cluster) detach(s *session) {
-	if s.link.pings && !s.unheard {
-		s.expires = c.expiry(s, c.lastHeard(s))
+	if s.link.pings && !s.unreachable {
+		s.expires = c.expiry(s, c.lastContact(s))
 	}
 	s.link = nil
 }
 
-// silent notes that what the client says does not reach the leader any more, though it has its
+// markUnreachable notes that what the client says does not reach the leader any more, though it has its
 // connection.
-func (c *Cluster) silent(s *session) {
-	if !s.unheard && s.link.pings {
-		s.expires = c.expiry(s, c.lastHeard(s))
+func (c *Cluster) markUnreachable(s *session) {
+	if !s.unreachable && s.link.pings {
+		s.expires = c.expiry(s, c.lastContact(s))
 	}
-	s.unheard = true
+	s.unreachable = true
 }
 
-// lastHeard returns when the leader last heard of a client that is connected. A simulated client
+// lastContact returns when the leader last heard of a client that is connected. A simulated client
 // pings every third of the session timeout; the pings are not steps of their own, so the last one
 // is computed here. A follower tells the leader of its clients when the leader pings it, every half
 // tick (LearnerSessionTracker); what it has not told when it is cut off, the leader never hears.
-func (c *Cluster) lastHeard(s *session) time.Duration {
+func (c *Cluster) lastContact(s *session) time.Duration {
 	server := s.link.server
-	last := max(s.last, s.ping(c.now))
+	last := max(s.contactAt, s.lastPing(c.now))
 	switch {
 	case !c.lagging(server):
 		return last
-	case c.inTouch(server):
+	case c.leaderConnected(server):
 		return c.relayTime(last)
 	}
-	told := c.relayedBy(c.now)
-	last = s.relayed
-	if s.last <= told {
-		last = s.last
+	told := c.relayedUpTo(c.now)
+	last = s.relayedAt
+	if s.contactAt <= told {
+		last = s.contactAt
 	}
-	return c.relayTime(max(last, s.ping(told)))
+	return c.relayTime(max(last, s.lastPing(told)))
 }
 
-// ping returns when the client last pinged, up to a time, or 0 if it has not.
-func (s *session) ping(upTo time.Duration) time.Duration {
-	if !s.link.pings || upTo < s.since {
+// lastPing returns when the client last pinged, up to a time, or 0 if it has not.
+func (s *session) lastPing(upTo time.Duration) time.Duration {
+	if !s.link.pings || upTo < s.pingStart {
 		return 0
 	}
-	return pingBefore(s.since, upTo, s.timeout)
+	return lastPing(s.pingStart, upTo, s.timeout)
 }
 
-// relayedBy returns the latest time of which followers have told their leader all by now.
-func (c *Cluster) relayedBy(now time.Duration) time.Duration {
+// relayedUpTo returns the latest time of which followers have told their leader all by now.
+func (c *Cluster) relayedUpTo(now time.Duration) time.Duration {
 	if !c.config.Lag {
 		return now
 	}
@@ -112,8 +112,8 @@ func (c *Cluster) relayTime(at time.Duration) time.Duration {
 	return (at + half - 1) / half * half
 }
 
-// counting tells whether the session's end is only a matter of time.
-func (s *session) counting() bool { return s.link == nil || !s.link.pings || s.unheard }
+// timingOut tells whether the session's end is only a matter of time.
+func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.unreachable }
 
 // expiry returns when a session ends of which the leader last heard at a time, by the leader's
 // clock. It rounds up to the next tick as ZooKeeper's ExpiryQueue does: a session ends at a
@@ -131,11 +131,11 @@ func (c *Cluster) expiry(s *session, heard time.Duration) time.Duration {
 
 // serveConnect opens a session for a link, or gives it the one that it asks for.
 func (c *Cluster) serveConnect(l *Link, r *request) {
-	if ask := r.connect; ask != nil && !c.admit(l, r, ask) {
+	if ask := r.connect; ask != nil && !c.admitHandshake(l, r, ask) {
 		return
 	}
-	if r.seen > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
-		c.hangUp(l) // The client has seen more than this server.
+	if r.lastZxid > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
+		c.closeConnection(l) // The client has seen more than this server.
 		return
 	}
 	if c.deposed(l.server) {
@@ -171,18 +171,18 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 // that it does not know, or whose end it has proposed itself (SessionTrackerImpl.touchSession): its
 // client is told so, while the session lives on under the new leader.
 func (c *Cluster) resumeAtDeposed(l *Link, r *request) {
-	if l.session = c.knownAt(l.server, r.session); l.session == nil {
+	if l.session = c.sessionKnownAt(l.server, r.session); l.session == nil {
 		r.session = 0
 	} else {
 		l.session.timeout = r.timeout
-		l.session.link, l.session.unheard = l, true
+		l.session.link, l.session.unreachable = l, true
 	}
 	c.respond(l, r)
 }
 
-// knownAt returns the session as a leader that has been deposed knows of it, or nil if it knows of
+// sessionKnownAt returns the session as a leader that has been deposed knows of it, or nil if it knows of
 // none that lives.
-func (c *Cluster) knownAt(server int, id int64) (known *session) {
+func (c *Cluster) sessionKnownAt(server int, id int64) (known *session) {
 	s := &c.servers[server]
 	for i := range c.proposals[:s.logged] {
 		switch p := &c.proposals[i]; {
@@ -192,7 +192,7 @@ func (c *Cluster) knownAt(server int, id int64) (known *session) {
 			return nil
 		}
 	}
-	if known != nil && known.undone == s.epoch {
+	if known != nil && known.lostEndEpoch == s.epoch {
 		return nil
 	}
 	return known
@@ -200,7 +200,7 @@ func (c *Cluster) knownAt(server int, id int64) (known *session) {
 
 // revive brings back a session that has ended, where sabotage asks for that.
 func (c *Cluster) revive(id int64) (index int, found bool) {
-	for _, s := range c.revived {
+	for _, s := range c.endedSessions {
 		if s.id == id {
 			index, _ = c.findSession(id)
 			c.sessions = slices.Insert(c.sessions, index, s)
@@ -210,13 +210,13 @@ func (c *Cluster) revive(id int64) (index int, found bool) {
 	return 0, false
 }
 
-// admit does what a server does with a handshake before it looks for the session, and reports
+// admitHandshake does what a server does with a handshake before it looks for the session, and reports
 // whether it goes on. The order is that of ZooKeeperServer.processConnectRequest: a client that has
 // seen more than the server is sent away; a client that asks for a session costs the connection
 // that has it, even if its password is wrong.
-func (c *Cluster) admit(l *Link, r *request, ask *wire.ConnectRequest) bool {
+func (c *Cluster) admitHandshake(l *Link, r *request, ask *wire.ConnectRequest) bool {
 	if ask.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
-		c.hangUp(l)
+		c.closeConnection(l)
 		return false
 	}
 	timeout := time.Duration(ask.TimeoutMillis) * time.Millisecond
@@ -227,7 +227,7 @@ func (c *Cluster) admit(l *Link, r *request, ask *wire.ConnectRequest) bool {
 	}
 	if i, found := c.findSession(r.session); found {
 		if holder := c.sessions[i].link; holder != nil && holder != l && holder.server == l.server {
-			c.hangUp(holder)
+			c.closeConnection(holder)
 		}
 	}
 	if !bytes.Equal(ask.Password, password(r.session)) {
@@ -243,11 +243,11 @@ const noSession = 1
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
 	c.zxid++
-	s := c.sessionSpace.next(sessionsKept)
+	s := c.sessionArena.next(sessionArenaSize)
 	s.id, s.owner, s.timeout = c.sessionID(l.server), l, timeout
 	i, _ := c.findSession(s.id)
 	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
-	c.agree(proposal{process: l.process, opened: s})
+	c.propose(proposal{process: l.process, opened: s})
 	return s
 }
 
@@ -274,27 +274,27 @@ func (c *Cluster) endSession(s *session, how history.Kind) {
 	case leavesEphemerals:
 		w.Session = noSession
 	case revivesSessions:
-		c.revived = append(c.revived, s)
+		c.endedSessions = append(c.endedSessions, s)
 	}
 	c.tree.Apply(w)
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Delete(c.sessions, i, i+1)
-	c.agree(proposal{process: s.owner.process, write: w, ended: s, how: how})
+	c.propose(proposal{process: s.owner.process, write: w, ended: s, endKind: how})
 }
 
 // expire ends a session whose time is over.
-func (c *Cluster) expire(s *session) { c.endUnasked(s, history.SessionExpired) }
+func (c *Cluster) expire(s *session) { c.endByServer(s, history.SessionExpired) }
 
-// endUnasked ends a session without a request of its client. The server closes the connection that
+// endByServer ends a session without a request of its client. The server closes the connection that
 // carries it, without a word, as soon as it has applied the end.
-func (c *Cluster) endUnasked(s *session, how history.Kind) {
+func (c *Cluster) endByServer(s *session, how history.Kind) {
 	c.endSession(s, how)
 	if c.config.Lag {
 		return
 	}
 	if l := s.link; l != nil {
 		l.session = nil
-		c.hangUp(l)
+		c.closeConnection(l)
 	}
 	for _, l := range c.links {
 		if l.session == s { // A client that has moved on has left this connection behind.
@@ -321,11 +321,11 @@ func (l *Link) CanCloseSession() bool { return l.HasSession() && l.cluster.leade
 // session over, with its id and password, and closes it. The client loses its connection, and is
 // told that its session has expired when it asks for it again.
 func (c *Cluster) CloseSession(l *Link) {
-	i, _ := c.findSession(l.end.believes())
-	c.endUnasked(c.sessions[i], history.SessionClosed)
+	i, _ := c.findSession(l.end.knownSession())
+	c.endByServer(c.sessions[i], history.SessionClosed)
 }
 
-func (c *Cluster) lives(id int64) bool {
+func (c *Cluster) sessionLives(id int64) bool {
 	_, found := c.findSession(id)
 	return found
 }
@@ -357,7 +357,7 @@ func (c *Cluster) SessionList() []SessionInfo {
 	list := make([]SessionInfo, len(c.sessions))
 	for i, s := range c.sessions {
 		list[i] = SessionInfo{
-			ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().when(s.expires),
+			ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().timeOf(s.expires),
 			Ephemeral: c.tree.Ephemerals(s.id), Server: -1,
 		}
 		if s.link != nil {

@@ -9,11 +9,11 @@ import (
 // A stall is what keeps a client, or its messages, from going on without its connection being
 // broken.
 type stall struct {
-	requests bool // what the client sends does not reach the server
-	replies  bool // what the server sends does not reach the client
-	paused   bool
-	hungUp   bool          // while it was paused, its connection broke
-	resumeAt time.Duration // at the latest; only while paused
+	stallRequests bool // what the client sends does not reach the server
+	stallReplies  bool // what the server sends does not reach the client
+	paused        bool
+	disconnected  bool          // while it was paused, its connection broke
+	resumeAt      time.Duration // at the latest; only while paused
 }
 
 // StallRequests keeps all that the client sends, its pings too, from reaching the server, until
@@ -21,11 +21,11 @@ type stall struct {
 // among it; so the client gives the connection up in the end.
 func (c *Cluster) StallRequests(l *Link) {
 	if !l.stalled() {
-		l.end.unanswered()
+		l.end.pingsStalled()
 	}
-	l.requests = true
+	l.stallRequests = true
 	if l.session != nil && l.session.link == l {
-		c.silent(l.session)
+		c.markUnreachable(l.session)
 	}
 }
 
@@ -34,39 +34,39 @@ func (c *Cluster) StallRequests(l *Link) {
 // hears of no answer, and gives the connection up in the end.
 func (c *Cluster) StallReplies(l *Link) {
 	if !l.stalled() {
-		l.end.unanswered()
+		l.end.pingsStalled()
 	}
-	l.replies = true
+	l.stallReplies = true
 }
 
-// release lets everything pass that was held. The pings that waited are answered.
-func (c *Cluster) release(l *Link) {
+// releaseStalled lets everything pass that was held. The pings that waited are answered.
+func (c *Cluster) releaseStalled(l *Link) {
 	if !l.stalled() {
 		return
 	}
-	l.requests, l.replies = false, false
+	l.stallRequests, l.stallReplies = false, false
 	c.resumeKeepalive(l)
 	if !l.crashed.Load() {
-		l.end.answered()
+		l.end.pingsResumed()
 	}
 }
 
 // resumeKeepalive notes that the server hears of the client again, if it has a connection still.
 func (c *Cluster) resumeKeepalive(l *Link) {
-	if s := l.session; s != nil && s.link == l && s.unheard && !l.silent() &&
-		(!c.config.Lag || c.inTouch(l.server)) {
+	if s := l.session; s != nil && s.link == l && s.unreachable && !l.pingsBlocked() &&
+		(!c.config.Lag || c.leaderConnected(l.server)) {
 		c.attach(s, l)
 	}
 }
 
-func (l *Link) stalled() bool { return l.requests || l.replies }
+func (l *Link) stalled() bool { return l.stallRequests || l.stallReplies }
 
-// silent tells whether the client's pings do not reach the server, although it has its connection.
-func (l *Link) silent() bool { return l.requests || l.paused }
+// pingsBlocked tells whether the client's pings do not reach the server, although it has its connection.
+func (l *Link) pingsBlocked() bool { return l.stallRequests || l.paused }
 
 // Stalled tells whether messages of the client are kept, in the direction of the server or in that
 // of the client.
-func (l *Link) Stalled() (requests, replies bool) { return l.requests, l.replies }
+func (l *Link) Stalled() (requests, replies bool) { return l.stallRequests, l.stallReplies }
 
 // IsModel tells whether the client is a [Conn].
 func (l *Link) IsModel() bool {
@@ -85,7 +85,7 @@ func (l *Link) CanPause() bool { return l.IsModel() && !l.paused && !l.crashed.L
 func (c *Cluster) Pause(l *Link, most time.Duration) {
 	l.paused, l.resumeAt = true, c.now+most
 	if l.session != nil && l.session.link == l {
-		c.silent(l.session)
+		c.markUnreachable(l.session)
 	}
 }
 
@@ -97,10 +97,10 @@ func (c *Cluster) Resume(l *Link) {
 		return
 	}
 	c.resumeKeepalive(l)
-	if l.hungUp {
-		l.hungUp = false
+	if l.disconnected {
+		l.disconnected = false
 		if l.end.connected() {
-			l.end.broken()
+			l.end.disconnected()
 		}
 	}
 	l.end.collect()
@@ -150,7 +150,7 @@ func (l *Link) advance() {
 }
 
 func (h *stall) key(now time.Duration) uint64 {
-	key := uint64(btoi(h.requests)<<3 | btoi(h.replies)<<2 | btoi(h.paused)<<1 | btoi(h.hungUp))
+	key := uint64(btoi(h.stallRequests)<<3 | btoi(h.stallReplies)<<2 | btoi(h.paused)<<1 | btoi(h.disconnected))
 	if h.paused {
 		key = mix(key, uint64(h.resumeAt-now))
 	}

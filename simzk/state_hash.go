@@ -24,8 +24,8 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 		key = mix(key, c.sessionHash(s))
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
-			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)),
+		if s := &c.servers[i]; s.clock != trueClock || s.wallOffset != 0 {
+			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.wallOffset)),
 				uint64(s.clock.read(c.now)-c.now))
 		}
 	}
@@ -69,35 +69,35 @@ func (c *Cluster) ensembleHash(steady bool) uint64 {
 	}
 	for _, s := range c.sessions {
 		if s.link != nil {
-			key = mix(mix(key, uint64(c.now-s.last)), uint64(c.now-s.relayed))
+			key = mix(mix(key, uint64(c.now-s.contactAt)), uint64(c.now-s.relayedAt))
 		}
-		key = mix(key, uint64(s.undone))
+		key = mix(key, uint64(s.lostEndEpoch))
 	}
 	return key
 }
 
 func (w *peerState) key(now time.Duration) uint64 {
-	key := uint64(w.epoch)<<16 | uint64(w.under&0xff)<<8 | uint64(btoi(w.inboundCut)<<3|btoi(w.outboundCut)<<2|btoi(w.serving)<<1|btoi(w.leads))
-	if w.notices > 0 {
-		key = mix(key, uint64(w.notices-now))
+	key := uint64(w.epoch)<<16 | uint64(w.following&0xff)<<8 | uint64(btoi(w.inboundCut)<<3|btoi(w.outboundCut)<<2|btoi(w.serving)<<1|btoi(w.leading))
+	if w.giveUpAt > 0 {
+		key = mix(key, uint64(w.giveUpAt-now))
 	}
 	return mix(key, w.inboundCutFrom)
 }
 
 // stateHash returns 64 bits over what a proposal is going to change, or to be taken back.
 func (p *proposal) stateHash(c *Cluster) uint64 {
-	if p.asked == 0 && p.write != nil {
+	if p.cachedHash == 0 && p.write != nil {
 		w := p.write
 		r := request{Request: wire.Request{
 			Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
 			TTLMillis: w.TTLMillis, Ops: w.Ops,
 		}}
-		p.asked = mix(r.stateHash(), uint64(w.Session)) | 1
+		p.cachedHash = mix(r.stateHash(), uint64(w.Session)) | 1
 	}
-	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.how)), p.asked)
+	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.endKind)), p.cachedHash)
 	for _, s := range [...]*session{p.opened, p.ended} {
 		if s != nil {
-			h = mix(mix(h, c.sessionHash(s)), uint64(s.undone))
+			h = mix(mix(h, c.sessionHash(s)), uint64(s.lostEndEpoch))
 		}
 	}
 	return h
@@ -106,15 +106,15 @@ func (p *proposal) stateHash(c *Cluster) uint64 {
 func (c *Cluster) sessionHash(s *session) uint64 {
 	h := mix(uint64(s.id), uint64(s.timeout))
 	if s.link != nil {
-		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unheard)))
+		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unreachable)))
 	}
-	if s.counting() {
-		return mix(h, uint64(c.leaderClock().when(s.expires)-c.now))
+	if s.timingOut() {
+		return mix(h, uint64(c.leaderClock().timeOf(s.expires)-c.now))
 	}
 	// What detach makes of the pings: how long ago the last one was, and that the server has heard
 	// of the client since. In an ensemble that lags, the rest stands in ensembleKey.
 	every := s.timeout / 3
-	return mix(h, uint64((c.now-s.since)%every)<<32^uint64(min(c.now-s.last, every)))
+	return mix(h, uint64((c.now-s.pingStart)%every)<<32^uint64(min(c.now-s.contactAt, every)))
 }
 
 // stateHash does not depend on the order of the maps. In which order watches on different paths
@@ -134,7 +134,7 @@ func (t *watchTable) stateHash() uint64 {
 
 // stateHash of a link whose process has crashed is what the server still has to do for it.
 func (l *Link) stateHash() uint64 {
-	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.delayed))<<1 | uint64(btoi(l.crashed.Load()))
+	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.replyDelayed))<<1 | uint64(btoi(l.crashed.Load()))
 	if l.session != nil {
 		h = mix(h, uint64(l.session.id))
 	}
@@ -163,12 +163,12 @@ func (l *Link) stateHash() uint64 {
 // stateHash returns what a request asks for, as the server sees it. How old it is, or how many
 // there were before, makes no difference to that.
 func (r *request) stateHash() uint64 {
-	if r.asked != 0 {
-		return r.asked
+	if r.cachedHash != 0 {
+		return r.cachedHash
 	}
 	h := mix(uint64(rank(r))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
 	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
-	h = mix(mix(h, uint64(r.session)), uint64(r.seen))
+	h = mix(mix(h, uint64(r.session)), uint64(r.lastZxid))
 	for _, a := range r.ACL {
 		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
@@ -189,31 +189,31 @@ func (r *request) stateHash() uint64 {
 		}
 	}
 	if r.Op != wire.OpCreateSession { // What a client asks for there turns into what it is granted.
-		r.asked = h | 1
+		r.cachedHash = h | 1
 	}
 	return h | 1
 }
 
 func (c *Conn) stateHash() uint64 {
 	now := c.cluster.now
-	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.last)<<16 | uint64(c.proved)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearming)<<40
+	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.lastHost)<<16 | uint64(c.credentialsSent)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearmTiming)<<40
 	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
 	switch {
 	case c.phase == dialing:
 		h = mix(h, uint64(c.dialAt-now))
-	case c.silentUntil > 0:
-		h = mix(h, uint64(c.silentUntil-now))
+	case c.readDeadline > 0:
+		h = mix(h, uint64(c.readDeadline-now))
 	}
 	// What counts when the pings are no longer answered.
 	every := c.cluster.config.SessionTimeout / 3
-	h = mix(h, uint64(btoi(c.mute))|uint64(min(now-c.heardAt,
-		every))<<1^uint64((now-c.pingsSince)%every)<<32)
-	if c.pingWaits(now, c.cluster.config.SessionTimeout) {
+	h = mix(h, uint64(btoi(c.pingsStopped))|uint64(min(now-c.receivedAt,
+		every))<<1^uint64((now-c.pingStart)%every)<<32)
+	if c.pingUnanswered(now, c.cluster.config.SessionTimeout) {
 		h = mix(h, 1)
 	}
 	for _, calls := range [...][]*call{c.submitted, c.unsent, c.inFlight} {
 		for _, r := range calls {
-			h = mix(mix(h, r.stateHash()), uint64(c.stub.watchRank(r)))
+			h = mix(mix(h, r.stateHash()), uint64(c.stub.callIndex(r)))
 		}
 		h = mix(h, uint64(len(calls)))
 	}
@@ -239,4 +239,4 @@ func (c *Conn) watcherHash(w *watcher) uint64 {
 	return h
 }
 
-func (d *StubClient) watchRank(r *call) int { return slices.Index(d.calls, r) }
+func (d *StubClient) callIndex(r *call) int { return slices.Index(d.calls, r) }

@@ -109,7 +109,7 @@ func (c *Conn) Stub() *StubClient {
 	return c.stub
 }
 
-func (d *StubClient) note(s Input) { d.Inputs = append(d.Inputs, s) }
+func (d *StubClient) addInput(s Input) { d.Inputs = append(d.Inputs, s) }
 
 // newChannel returns the number of the channel on which a watch is going to tell.
 func (d *StubClient) newChannel() int32 {
@@ -117,7 +117,7 @@ func (d *StubClient) newChannel() int32 {
 	return d.last
 }
 
-func (d *StubClient) wake(r *call) {
+func (d *StubClient) completeCall(r *call) {
 	which := slices.Index(d.calls, r)
 	if which < 0 {
 		return
@@ -126,22 +126,22 @@ func (d *StubClient) wake(r *call) {
 	if r.watch != 0 {
 		d.watches = append(d.watches, r.watch)
 	}
-	d.note(Input{
+	d.addInput(Input{
 		Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err,
-		Watches: r.watch != 0, Blind: blind(r.Op),
+		Watches: r.watch != 0, Blind: dropsStat(r.Op),
 	})
 }
 
-func (d *StubClient) sound(channel int32, event zk.Event) {
+func (d *StubClient) fireChannel(channel int32, event zk.Event) {
 	if which := slices.Index(d.watches, channel); which >= 0 { // Or else nobody has the channel.
 		d.watches = slices.Delete(d.watches, which, which+1)
-		d.note(Input{Kind: Fired, Which: int32(which), Event: event})
+		d.addInput(Input{Kind: Fired, Which: int32(which), Event: event})
 	}
 }
 
-// blind tells whether the methods of a client that ask for this do not return the stat that the
+// dropsStat tells whether the methods of a client that ask for this do not return the stat that the
 // ensemble answers.
-func blind(op wire.Op) bool {
+func dropsStat(op wire.Op) bool {
 	switch op {
 	case wire.OpCreate, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSync,
 		wire.OpAuth, wire.OpCloseSession:
@@ -152,7 +152,7 @@ func blind(op wire.Op) bool {
 
 // neverReceives is the channel on which a call of a double waits: that there is one tells it from
 // the client's own calls.
-var neverReceives = make(chan struct{})
+var stubDone = make(chan struct{})
 
 // Perform says what the process has done: it has made the calls, in canonical order; of those that
 // have waited only the given ones go on waiting, unless kept is nil; and it has closed the client,
@@ -169,10 +169,10 @@ func (d *StubClient) Perform(calls []wire.Request, kept []int32, closed bool) {
 			func(r *call) bool { return !slices.Contains(d.calls, r) })
 	}
 	for i := range calls {
-		r := &call{request: request{Request: calls[i]}, done: neverReceives}
+		r := &call{request: request{Request: calls[i]}, done: stubDone}
 		c.submitted, c.waiting, d.calls = append(c.submitted, r), append(c.waiting, r),
 			append(d.calls, r)
-		c.fresh.Store(true)
+		c.hasSubmitted.Store(true)
 	}
 	c.closed.Store(closed)
 }
@@ -202,7 +202,7 @@ func (s *IsolatedClient) Apply(what *Input) {
 	case Emitted:
 		c.emit(what.Event)
 	case EventsEnded:
-		c.endEvents()
+		c.closeEvents()
 	case SessionSet:
 		c.sessionID.Store(what.Session)
 	case StateSet:
@@ -224,7 +224,7 @@ func (s *IsolatedClient) answer(which int, what *Input) {
 		s.watches, r.events = append(s.watches, events), events
 	}
 	c.mu.Lock()
-	waits := c.release(r)
+	waits := c.removeWaiting(r)
 	c.mu.Unlock()
 	if waits {
 		r.done <- struct{}{}
@@ -267,11 +267,11 @@ func (s *IsolatedClient) Awaits() (calls, watches int) { return len(s.calls), le
 func (s *IsolatedClient) OpenCalls() uint64 {
 	c := s.conn
 	h := mix(uint64(c.SessionID()), uint64(c.State())<<32|uint64(len(s.watches)))
-	h = mix(h, c.guids.Load()<<1|uint64(btoi(c.closed.Load())))
+	h = mix(h, c.guidCount.Load()<<1|uint64(btoi(c.closed.Load())))
 	for _, r := range s.calls {
 		h = mix(mix(h, uint64(rank(&r.request))), xxhash.Sum64(encoded(&r.request)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.told))<<1|uint64(btoi(c.events != nil)))
+	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.eventsClosed))<<1|uint64(btoi(c.events != nil)))
 }

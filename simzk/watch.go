@@ -35,46 +35,46 @@ type watch struct {
 	kind   watchKind
 	mode   watchMode
 
-	before, after *watch // among those of the connection
-	alone         [1]*watch
+	prev, next *watch // among those of the connection
+	inline     [1]*watch
 }
 
 // watchList is the watches of a connection, so that the end of one costs no more than it has set.
 type watchList struct{ first, last *watch }
 
 func (l *watchList) add(w *watch) {
-	w.before, w.after = l.last, nil
+	w.prev, w.next = l.last, nil
 	if l.last == nil {
 		l.first = w
 	} else {
-		l.last.after = w
+		l.last.next = w
 	}
 	l.last = w
 }
 
 func (l *watchList) remove(w *watch) {
-	if w.before == nil {
-		l.first = w.after
+	if w.prev == nil {
+		l.first = w.next
 	} else {
-		w.before.after = w.after
+		w.prev.next = w.next
 	}
-	if w.after == nil {
-		l.last = w.before
+	if w.next == nil {
+		l.last = w.prev
 	} else {
-		w.after.before = w.before
+		w.next.prev = w.prev
 	}
 }
 
 // watchTable is the watches that the servers keep. As in ZooKeeper, watches on data and on
 // existence share a table, and a connection has at most one watch for each path and table.
 type watchTable struct {
-	data       map[string][]*watch
-	child      map[string][]*watch
-	recursives int // so that nobody climbs a path for nothing
+	data           map[string][]*watch
+	child          map[string][]*watch
+	recursiveCount int // so that nobody climbs a path for nothing
 }
 
-// renewed returns an empty table in the memory of one that nobody uses any more.
-func (t *watchTable) renewed() watchTable {
+// reset returns an empty table in the memory of one that nobody uses any more.
+func (t *watchTable) reset() watchTable {
 	if t.data == nil {
 		return watchTable{data: make(map[string][]*watch, 4), child: make(map[string][]*watch)}
 	}
@@ -102,27 +102,27 @@ func (t *watchTable) find(l *Link, kind watchKind, path string) *watch {
 
 func (t *watchTable) arm(w *watch) {
 	table := t.table(w.kind)
-	if others := table[w.path]; others == nil && w.alone[0] == nil {
-		w.alone[0] = w
-		table[w.path] = w.alone[:]
+	if others := table[w.path]; others == nil && w.inline[0] == nil {
+		w.inline[0] = w
+		table[w.path] = w.inline[:]
 	} else {
 		table[w.path] = append(others, w)
 	}
 	w.link.watches.add(w)
-	t.count(w, 1)
+	t.countRecursive(w, 1)
 }
 
-func (t *watchTable) count(w *watch, n int) {
+func (t *watchTable) countRecursive(w *watch, n int) {
 	if w.mode == recursive {
-		t.recursives += n
+		t.recursiveCount += n
 	}
 }
 
 // setMode changes how long a watch lasts.
 func (t *watchTable) setMode(w *watch, mode watchMode) {
-	t.count(w, -1)
+	t.countRecursive(w, -1)
 	w.mode = mode
-	t.count(w, 1)
+	t.countRecursive(w, 1)
 }
 
 // everywhere stands for all servers of an ensemble.
@@ -136,7 +136,7 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 ) []*watch {
 	table := t.table(kind)
 	watches := table[path]
-	if server == everywhere && t.recursives == 0 && !slices.ContainsFunc(watches, (*watch).stays) {
+	if server == everywhere && t.recursiveCount == 0 && !slices.ContainsFunc(watches, (*watch).persists) {
 		if watches != nil {
 			delete(table, path)
 		}
@@ -147,12 +147,12 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 	}
 	fired := make([]*watch, 0, len(watches))
 	for _, w := range watches {
-		if w.at(server) && (w.mode != recursive || event != wire.EventChildrenChanged) {
+		if w.onServer(server) && (w.mode != recursive || event != wire.EventChildrenChanged) {
 			fired = append(fired, w)
 		}
 	}
-	t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool {
-		used := w.at(server) && !w.stays()
+	t.setPath(table, path, slices.DeleteFunc(watches, func(w *watch) bool {
+		used := w.onServer(server) && !w.persists()
 		if used {
 			w.link.watches.remove(w)
 		}
@@ -161,7 +161,7 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 	for above := path; above != "/" && event != wire.EventChildrenChanged; {
 		above = tree.Parent(above)
 		for _, w := range table[above] {
-			if w.at(server) && w.mode == recursive {
+			if w.onServer(server) && w.mode == recursive {
 				fired = append(fired, w)
 			}
 		}
@@ -170,15 +170,15 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 	return fired
 }
 
-func (w *watch) stays() bool { return w.mode != oneShot }
+func (w *watch) persists() bool { return w.mode != oneShot }
 
-// at tells whether the watch is kept by that server.
-func (w *watch) at(server int) bool { return server == everywhere || w.link.server == server }
+// onServer tells whether the watch is kept by that server.
+func (w *watch) onServer(server int) bool { return server == everywhere || w.link.server == server }
 
 func compareWatches(a, b *watch) int { return int(a.number) - int(b.number) }
 
-// keep makes what is left of a path's watches all that there is.
-func (t *watchTable) keep(table map[string][]*watch, path string, watches []*watch) {
+// setPath makes what is left of a path's watches all that there is.
+func (t *watchTable) setPath(table map[string][]*watch, path string, watches []*watch) {
 	if len(watches) == 0 {
 		delete(table, path)
 	} else {
@@ -197,10 +197,10 @@ func (t *watchTable) remove(l *Link, kind watchKind, path string) *watch {
 }
 
 func (t *watchTable) disarm(w *watch) {
-	t.count(w, -1)
+	t.countRecursive(w, -1)
 	w.link.watches.remove(w)
 	table := t.table(w.kind)
-	t.keep(table, w.path, slices.DeleteFunc(table[w.path],
+	t.setPath(table, w.path, slices.DeleteFunc(table[w.path],
 		func(other *watch) bool { return other == w }))
 }
 
