@@ -2,9 +2,9 @@ package simzk
 
 import "github.com/interlock-sim/interlock/simzk/tree"
 
-// validClientPath tells whether go-zookeeper/zk lets a path through to the server (validatePath). It is
-// not as strict as the server: it takes characters beyond 16 bits, and a dot as the first name of
-// several.
+// validClientPath reports whether go-zookeeper/zk sends a path to the server (validatePath). The
+// client is less strict than the server: it accepts characters beyond 16 bits, and a dot as the
+// first of several names.
 func validClientPath(path string, sequential bool) bool {
 	switch {
 	case tree.Ordinary(path):
@@ -26,8 +26,9 @@ func validClientPath(path string, sequential bool) bool {
 	return true
 }
 
-// completesDotName tells whether a dot between two parts of a path completes a name that is "." or "..".
-// Where the dot is the first character after the root, the client overlooks the slash behind it.
+// completesDotName reports whether a dot between two parts of a path completes a name that is "."
+// or "..". If the dot is the first character after the root, the client misses the slash that
+// follows.
 func completesDotName(before, after string) bool {
 	last := len(before) - 1
 	if before[last] == '.' {

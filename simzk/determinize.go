@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// tamed is where the real client's GUIDs come from while it is tamed.
+// guids is the source of the real client's GUIDs between [Determinize] and its end.
 var guids guidSource
 
-// alone is held while the real client is tamed.
+// determinizeMu is held between [Determinize] and its end.
 var determinizeMu sync.Mutex
 
-// Determinize makes the real client do the same in every run until the function that it returns is
-// called. What the client draws on belongs to the whole program, so only one run can be tame at a
-// time: the program is left one processor, and crypto/rand.Reader, from which the client takes
-// GUIDs, is put in a reader's place that gives the same bytes each time.
-func Determinize() (untame func()) {
+// Determinize makes the real client deterministic until the returned function is called: it limits
+// the program to one processor, and replaces crypto/rand.Reader, from which the client takes GUIDs,
+// by a reader with the same bytes in every run. Both are global to the program, so a second call
+// blocks until the first one's function is called.
+func Determinize() (restore func()) {
 	determinizeMu.Lock()
 	processors := runtime.GOMAXPROCS(1)
 	reader := rand.Reader
@@ -30,14 +30,14 @@ func Determinize() (untame func()) {
 	}
 }
 
-// A guidSource is a reader that gives what it was offered, and what only depends on how often it
-// was read where it was offered nothing.
+// A guidSource is a reader that returns the offered bytes. Without an offer, its bytes depend only
+// on the number of reads.
 type guidSource struct {
-	// held from an offer until it is read, lest another goroutine get it that runs in between
+	// Held from an offer until its read, so that no other goroutine reads it.
 	offerMu sync.Mutex
 
 	mu      sync.Mutex
-	active  bool // somebody will read what is offered
+	active  bool // between restart and stop
 	offered []byte
 	state   uint64
 }
@@ -54,7 +54,7 @@ func (g *guidSource) stop() {
 	g.active = false
 }
 
-// offer is what the goroutine reads next that calls it. It must do so.
+// offer sets the bytes that the calling goroutine reads next. The goroutine must read them.
 func (g *guidSource) offer(guid []byte) {
 	g.mu.Lock()
 	reads := g.active

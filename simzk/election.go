@@ -6,21 +6,21 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// peersReachable tells whether the server runs and can talk with the others, both ways.
+// peersReachable reports whether the server runs and exchanges messages with the others in both
+// directions.
 func (s *server) peersReachable() bool { return s.up && !s.inboundCut && !s.outboundCut }
 
-// canConnect tells whether two servers can connect to each other: both are linked, and their link is
-// severed in neither direction.
+// canConnect reports whether two servers can connect to each other: both exchange messages with the
+// ensemble, and neither direction of their link is partitioned.
 func (c *Cluster) canConnect(a, b int) bool {
 	return c.servers[a].peersReachable() && c.servers[b].peersReachable() && !c.LinkPartitioned(a, b) &&
 		!c.LinkPartitioned(b, a)
 }
 
-// elect finds a new leader, unless the present one still has a majority of the voters behind it, as
-// far as it knows, now that some servers serve no longer. The clients of servers that follow
-// another leader from now on, or none, lose their connections, because such a server starts anew.
-// An old leader that cannot be told goes on for a while, and so does a server that follows it and
-// hears of nothing else.
+// elect stops the given servers and finds a new leader, unless a majority of the voters still
+// follows the present one. Servers whose leader changes or vanishes restart, so their clients lose
+// their connections. An old leader that is cut off continues for some ticks, and so does a follower
+// that hears only that leader.
 func (c *Cluster) elect(stopped ...int) {
 	for _, i := range stopped {
 		c.servers[i].stop()
@@ -49,15 +49,14 @@ func (c *Cluster) elect(stopped ...int) {
 	}
 }
 
-// leaderHasQuorum tells whether there is a leader that has a majority of the voters behind it.
+// leaderHasQuorum reports whether there is a leader with a majority of the voters.
 func (c *Cluster) leaderHasQuorum() bool {
 	follows := func(s *server) bool { return s.serving && s.epoch == c.epoch }
 	return c.leader != noLeader && c.servers[c.leader].serving && c.countVoters(follows) > c.Voters()/2
 }
 
-// believesQuorum tells whether a server that leads takes a majority for being behind it still: of a voter
-// that it does not hear it cannot know that it has gone, for as long as the leader's patience
-// lasts.
+// believesQuorum reports whether a leading server still counts a majority of voters. It counts
+// every voter that it cannot hear, as it notices the loss of one only after leaderTimeoutTicks.
 func (c *Cluster) believesQuorum(leader int) bool {
 	l, behind := &c.servers[leader], 0
 	for i := range c.servers {
@@ -70,8 +69,8 @@ func (c *Cluster) believesQuorum(leader int) bool {
 	return behind > c.Voters()/2
 }
 
-// stopFollowers lets all servers stop that follow one which leads no more, and hear of that. It returns
-// those that had stopped before with them.
+// stopFollowers stops every follower whose leader has stopped leading, if the follower hears of it.
+// It returns the stopped servers, appended to the given ones.
 func (c *Cluster) stopFollowers(stopped []int) []int {
 	for i := range c.servers {
 		s := &c.servers[i]
@@ -86,7 +85,7 @@ func (c *Cluster) stopFollowers(stopped []int) []int {
 	return stopped
 }
 
-// countVoters returns how many of the voters are as asked.
+// countVoters returns the number of voters that match.
 func (c *Cluster) countVoters(are func(*server) bool) int {
 	voters := 0
 	for i := range c.servers {
@@ -97,8 +96,8 @@ func (c *Cluster) countVoters(are func(*server) bool) int {
 	return voters
 }
 
-// rejoin lets a server that has been started, or connected with the others again, follow the leader
-// if there is one, or else take part in an election.
+// rejoin lets a server that has been started or reconnected follow the leader, or, if there is
+// none, take part in an election.
 func (c *Cluster) rejoin(server int) {
 	switch s := &c.servers[server]; {
 	case !s.peersReachable() || s.serving:
@@ -115,7 +114,7 @@ func (c *Cluster) rejoin(server int) {
 	}
 }
 
-// rejoinLooking lets every server that looks for a leader, and can connect to the present one, follow it.
+// rejoinLooking makes every looking server that can connect to the leader follow it.
 func (c *Cluster) rejoinLooking() {
 	for i := range c.servers {
 		if c.looking(i) && c.canConnect(i, c.leader) {
@@ -124,12 +123,12 @@ func (c *Cluster) rejoinLooking() {
 	}
 }
 
-// looking tells whether a server looking for a leader.
+// looking reports whether a server looks for a leader (ZooKeeper's state LOOKING).
 func (c *Cluster) looking(server int) bool {
 	return c.servers[server].peersReachable() && !c.servers[server].serving
 }
 
-// stop lets a server serve no longer. Its clients have to lose their connections then.
+// stop ends service. The caller must disconnect the server's clients.
 func (w *peerState) stop() { w.serving, w.leading, w.giveUpAt = false, false, 0 }
 
 func (c *Cluster) dropClientsOf(servers []int) {
@@ -138,7 +137,7 @@ func (c *Cluster) dropClientsOf(servers []int) {
 	}
 }
 
-// follow lets a server follow the leader. It takes over what the leader has before it serves.
+// follow makes a server a follower of the leader. The server first copies the leader's log.
 func (c *Cluster) follow(server int) {
 	s := &c.servers[server]
 	s.serving, s.leading, s.giveUpAt = true, false, 0
@@ -146,8 +145,8 @@ func (c *Cluster) follow(server int) {
 	c.catchUp(server)
 }
 
-// candidate returns who is going to lead, or noLeader: of the voters that can, the one that has
-// logged most, and of several the one with the highest id (FastLeaderElection).
+// candidate returns the winner of an election, or noLeader: among the electable voters, the one
+// with the longest log, and then the highest id (FastLeaderElection).
 func (c *Cluster) candidate() int {
 	best := noLeader
 	for i := range c.servers {
@@ -158,10 +157,10 @@ func (c *Cluster) candidate() int {
 	return best
 }
 
-// electable tells whether a server can lead: of the voters that look for a leader, a majority can
-// connect to it and has logged no more than it has (a leader gives up where a follower comes that
-// has logged more: Leader.waitForEpochAck). So it has all that is committed, whatever those have
-// logged that cannot connect.
+// electable reports whether a server can win an election: a majority of the voters is looking, can
+// connect to it, and has no longer log than it has. A leader gives up if a follower with a longer
+// log connects (Leader.waitForEpochAck). The winner therefore has every committed transaction,
+// whatever voters that cannot connect have logged.
 func (c *Cluster) electable(candidate int) bool {
 	behind := 0
 	for i := range c.servers {
@@ -173,9 +172,9 @@ func (c *Cluster) electable(candidate int) bool {
 	return c.looking(candidate) && behind > c.Voters()/2
 }
 
-// lead makes a server the leader of all that can connect to it: a new epoch begins, and with it the
-// time of every session (the constructor of SessionTrackerImpl). What the leader has logged is
-// committed by that, what it has not is lost.
+// lead makes a server the leader of all servers that can connect to it. A new epoch begins, and the
+// expiry of every session restarts (constructor of SessionTrackerImpl). Every proposal in the
+// leader's log is committed; the others are lost.
 func (c *Cluster) lead(leader int) {
 	c.leader = leader
 	c.epoch++
@@ -209,16 +208,16 @@ func (c *Cluster) lead(leader int) {
 	}
 }
 
-// nextEpoch returns the number from which on the next leader counts transactions.
+// nextEpoch returns the zxid at which the next epoch starts.
 func (c *Cluster) nextEpoch() int64 { return (c.zxid>>32 + 1) << 32 }
 
-// voteLess tells whether the second of two candidates has the better claim to lead.
+// voteLess reports whether the first of two candidates ranks below the second: by log, then by id.
 func (c *Cluster) voteLess(first, second int) bool {
 	return c.logLess(first, second) || !c.logLess(second, first) &&
 		c.servers[first].id < c.servers[second].id
 }
 
-// logLess tells whether the second of two servers has logged more than the first.
+// logLess reports whether the first of two servers has the shorter log.
 func (c *Cluster) logLess(first, second int) bool {
 	a, b := &c.servers[first], &c.servers[second]
 	if c.mutation == electsShortestLog {
@@ -230,7 +229,7 @@ func (c *Cluster) logLess(first, second int) bool {
 	return a.logged < b.logged
 }
 
-// recoverLog makes what the new leader has logged all that there is, and commits it.
+// recoverLog truncates the proposals to the new leader's log and commits them all.
 func (c *Cluster) recoverLog() {
 	if !c.config.Lag {
 		return
@@ -256,7 +255,7 @@ func (c *Cluster) recoverLog() {
 	}
 }
 
-// undoSession takes back what a proposal that is lost has done to the leader's list of sessions.
+// undoSession reverts the effect of a lost proposal on the leader's list of sessions.
 func (c *Cluster) undoSession(p *proposal) {
 	switch {
 	case p.opened != nil:
