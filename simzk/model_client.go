@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// collect puts the requests that the process has submitted on their way.
+// collect transmits the requests that the process has submitted.
 func (c *Conn) collect() {
 	if !c.hasSubmitted.Load() {
 		return
@@ -26,7 +26,7 @@ func (c *Conn) collect() {
 	switch c.phase {
 	case dialing:
 		c.terminate()
-	case authenticating: // The client waits for the server's answer no longer.
+	case authenticating: // The client stops waiting for the server's reply.
 		c.sendCredentials()
 	}
 }
@@ -37,8 +37,9 @@ func (c *Conn) sendSubmitted() {
 	}
 }
 
-// takeSubmitted returns the requests that the process has submitted since the last time, in an
-// order that does not depend on which goroutine came first. The slice is good until the next time.
+// takeSubmitted returns the requests that the process has submitted since the last call, in an
+// order that does not depend on the scheduling of goroutines. The slice is valid until the next
+// call.
 func (c *Conn) takeSubmitted() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +55,7 @@ func (c *Conn) takeSubmitted() []*call {
 	return taken
 }
 
-// compareSimultaneous orders requests of one process that were sent at the same time, by all that
-// there is to them.
+// compareSimultaneous orders requests that a process sent at the same time, by their whole content.
 func compareSimultaneous(a, b *request) int {
 	if order := compareRequests(a, b); order != 0 {
 		return order
@@ -63,14 +63,14 @@ func compareSimultaneous(a, b *request) int {
 	return bytes.Compare(encoded(a), encoded(b))
 }
 
-// encoded returns a request as it goes over the wire, but for its number.
+// encoded returns a request's encoding without its xid.
 func encoded(r *request) []byte {
 	unnumbered := r.Request
 	unnumbered.Xid = 0
 	return wire.AppendRequest(nil, &unnumbered)
 }
 
-// send sends a request, or keeps it until there is a connection.
+// send transmits a request, or queues it until there is a connection.
 func (c *Conn) send(r *call) {
 	c.closing = c.closing || r.Op == wire.OpCloseSession
 	if c.phase == connected && !c.crashed.Load() || r.Op == wire.OpCreateSession {
@@ -92,7 +92,7 @@ func (c *Conn) transmit(r *call) {
 	c.inFlight = append(c.inFlight, r)
 }
 
-// deliver handles what the server has sent.
+// deliver handles a message from the server.
 func (c *Conn) deliver(m message) {
 	c.receivedHash = mix(c.receivedHash, m.hash())
 	c.received(c.cluster.now)
@@ -111,7 +111,7 @@ func (c *Conn) handleReply(m message) {
 	i := slices.IndexFunc(c.inFlight, func(r *call) bool { return &r.request == m.reply })
 	r := c.inFlight[i]
 	c.inFlight = slices.Delete(c.inFlight, i, i+1)
-	// The answers to these carry no transaction id.
+	// The replies to these carry no zxid.
 	if r.Op != wire.OpCreateSession && r.Op != wire.OpAuth {
 		c.lastZxid = m.zxid
 	}
@@ -140,7 +140,7 @@ func (c *Conn) handleReply(m message) {
 	}
 }
 
-// completeCall hands the server's completeCall to the goroutine that waits for it, if one does.
+// completeCall returns the server's reply to the goroutine that waits for it, if any.
 func (c *Conn) completeCall(r *call) {
 	c.mu.Lock()
 	waits := c.removeWaiting(r)
@@ -151,7 +151,7 @@ func (c *Conn) completeCall(r *call) {
 	}
 }
 
-// wake lets the goroutine go on that waits for an answer.
+// wake unblocks the goroutine that waits for a call.
 func (c *Conn) wake(r *call) {
 	c.cluster.woken = true
 	if d := c.stub; d != nil {
@@ -161,8 +161,8 @@ func (c *Conn) wake(r *call) {
 	r.done <- struct{}{}
 }
 
-// failCalls answers calls with an error. All of them have failed before the first is woken, but what
-// each wakes comes to rest before the next.
+// failCalls fails calls with an error. It marks all of them as failed before it wakes the first
+// caller, and lets each caller settle before it wakes the next.
 func (c *Conn) failCalls(calls []*call, err error) {
 	var woken []*call
 	c.mu.Lock()
@@ -174,7 +174,7 @@ func (c *Conn) failCalls(calls []*call, err error) {
 	}
 	c.mu.Unlock()
 	for _, r := range calls {
-		if r.number != 0 { // What was never sent is nothing to the history.
+		if r.number != 0 { // The history omits requests that were never sent.
 			c.cluster.record(history.Event{
 				At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
 				Op: r.verb(), Path: r.Path, Err: err.Error(),
@@ -189,7 +189,7 @@ func (c *Conn) failCalls(calls []*call, err error) {
 	}
 }
 
-// addWatcher notes on the client's side the addWatcher that a request has set on the server's.
+// addWatcher registers at the client the watch that a request has set at the server.
 func (c *Conn) addWatcher(r *call) {
 	w := watchKey{path: r.Path, kind: dataWatch}
 	switch {
@@ -221,7 +221,7 @@ func (c *Conn) addWatcher(r *call) {
 	})
 }
 
-// handleEvent hands a watch event to all that wait for it.
+// handleEvent delivers a watch event to all its watchers.
 func (c *Conn) handleEvent(m message) {
 	for _, w := range m.watches {
 		c.cluster.record(history.Event{
@@ -247,21 +247,21 @@ func (c *Conn) handleEvent(m message) {
 	})
 }
 
-// fireWatchers sends the event to the channels of the watchers that match, closes them and forgets the
-// watchers.
+// fireWatchers sends the event to the channels of the matching watchers, closes the channels and
+// removes the watchers.
 func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
-	var space [4]watcher
-	told := space[:0]
+	var buf [4]watcher
+	fired := buf[:0]
 	c.keyCache.valid = false
 	c.watchers = slices.DeleteFunc(c.watchers, func(w watcher) bool {
 		if matches(w.watchKey) {
-			told = append(told, w)
+			fired = append(fired, w)
 			return true
 		}
 		return false
 	})
 	first := true
-	for _, w := range told {
+	for _, w := range fired {
 		event.Path = w.path
 		for _, events := range w.channels {
 			if !first {
@@ -273,7 +273,7 @@ func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
 	}
 }
 
-// fireChannel sends the one event that a watch tells.
+// fireChannel sends the single event of a watch.
 func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
 	c.cluster.woken = true
 	if d := c.stub; d != nil {
@@ -284,7 +284,7 @@ func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
 	close(events.channel)
 }
 
-// emit puts an event into the client's channel of events, or drops it if that is full.
+// emit sends an event to the client's event channel, or drops it if the channel is full.
 func (c *Conn) emit(event zk.Event) {
 	if d := c.stub; d != nil {
 		d.addInput(Input{Kind: Emitted, Event: event})
@@ -323,8 +323,7 @@ func (c *Conn) setSession(id int64) {
 	}
 }
 
-// disconnected is what the client does when its connection breaks: all that was in flight has an unknown
-// outcome.
+// disconnected handles the loss of the connection: every call in flight has an unknown outcome.
 func (c *Conn) disconnected() {
 	if !c.connected() {
 		return
@@ -338,8 +337,7 @@ func (c *Conn) disconnected() {
 		c.terminate()
 		return
 	}
-	// What has broken it may be no step of the process's own, and the process may look at the
-	// clock.
+	// The cause may be no step of the process itself, and the process may read the clock.
 	c.receivedHash = mix(c.receivedHash, uint64(c.cluster.now))
 	c.setState(zk.StateDisconnected, "disconnected")
 	inFlight := c.inFlight
@@ -348,8 +346,8 @@ func (c *Conn) disconnected() {
 	c.redial()
 }
 
-// collectAtDisconnect takes what the process has asked for until the connection broke. The client has written it
-// to the connection, or keeps it for the next one.
+// collectAtDisconnect takes the requests submitted before the connection broke. The client has
+// written them to the connection, or queued them for the next one.
 func (c *Conn) collectAtDisconnect() {
 	for _, r := range c.takeSubmitted() {
 		c.closing = c.closing || r.Op == wire.OpCloseSession
@@ -361,8 +359,8 @@ func (c *Conn) collectAtDisconnect() {
 	}
 }
 
-// redial turns to the next server on the client's list. Once it has tried them all, and with a
-// single one that is always, it fails what is unsent and waits before it goes on.
+// redial turns to the next server on the client's list. Once it has tried all of them (with a
+// single server, always), it fails the unsent calls and pauses.
 func (c *Conn) redial() {
 	c.phase = dialing
 	for {
@@ -384,11 +382,10 @@ func (c *Conn) redial() {
 	}
 }
 
-// dial tries to connect to the server that the client has come to on its list, and reports whether
-// it could.
+// dial tries to connect to the current server, and reports whether it succeeded.
 func (c *Conn) dial() bool {
 	if !c.Link.canReach(c.host) {
-		// Such a try takes time, in which the process calls, and its calls wait with the others.
+		// An attempt takes time. Calls that the process makes meanwhile join the unsent ones.
 		c.sendSubmitted()
 		return false
 	}
@@ -403,7 +400,7 @@ func (c *Conn) dial() bool {
 	return true
 }
 
-// handshakeDone handles the server's answer to the client's wish for its session.
+// handshakeDone handles the server's reply to the handshake.
 func (c *Conn) handshakeDone(r *call) {
 	if r.session == 0 {
 		c.setSession(0)
@@ -426,9 +423,9 @@ func (c *Conn) handshakeDone(r *call) {
 	c.sendCredentials()
 }
 
-// rearm asks the server for the watches that the client still waits for. The request waits its turn
-// behind those of the process, so a read can show a change before the watch event that tells of it;
-// see docs/fidelity.md. A client that closes may send it or not; this one does not.
+// rearm sends SetWatches for the watches that are still pending. The request queues behind those of
+// the process, so a read can return a change before the change's watch event arrives; see
+// docs/fidelity.md. A client that is closing may or may not send it; this one does not.
 func (c *Conn) rearm() {
 	switch {
 	case len(c.watchers) == 0 || c.closed.Load():
@@ -450,15 +447,14 @@ func (c *Conn) canDelayWatches() bool {
 		len(c.watchers) > 0 && c.hasUnsentCall() && !c.closing
 }
 
-// hasUnsentCall tells whether a call waits whose answer will raise the last transaction that the client
-// knows of.
+// hasUnsentCall reports whether a call is unsent whose reply will raise the client's last zxid.
 func (c *Conn) hasUnsentCall() bool {
 	return slices.ContainsFunc(c.unsent, func(r *call) bool { return r.Op != wire.OpAuth })
 }
 
-// sendCredentials sends the next of the credentials that this connection does not know, or after the last
-// one, and at once in a client that closes, all that has waited for that. The client does not ping
-// before, so that a server that takes long loses it.
+// sendCredentials sends the next credential that this connection lacks. After the last one, or at
+// once if the client is closing, it sends all unsent calls. The client does not ping before that,
+// so a slow server loses it.
 func (c *Conn) sendCredentials() {
 	if c.credentialsSent < len(c.credentials) && !c.closed.Load() {
 		c.phase = authenticating
@@ -499,8 +495,8 @@ func (c *Conn) pendingWatches() *wire.Watches {
 	return all
 }
 
-// invalidateWatches tells all who wait for a watch that it will not fire, in the order of the paths; the
-// client library keeps them in a map.
+// invalidateWatches tells all watchers that their watch will not fire, in order of path. The real
+// client iterates over a map.
 func (c *Conn) invalidateWatches(err error) {
 	slices.SortStableFunc(c.watchers,
 		func(a, b watcher) int { return strings.Compare(a.path, b.path) })
@@ -519,8 +515,8 @@ func (c *Conn) invalidateWatches(err error) {
 	c.cluster.config.Settle()
 }
 
-// terminate is what the client does at its end after Close. If it was waiting to try again, it tells
-// those whose requests are not sent; at any other time it forgets them.
+// terminate ends the client after Close. A client that was dialing fails its unsent calls;
+// otherwise it fails the calls in flight and drops the unsent ones.
 func (c *Conn) terminate() {
 	failing := c.inFlight
 	if c.phase == dialing {
@@ -534,7 +530,7 @@ func (c *Conn) terminate() {
 	c.closeEvents()
 }
 
-// closeEvents closes the channel of events.
+// closeEvents closes the event channel.
 func (c *Conn) closeEvents() {
 	if d := c.stub; d != nil {
 		d.addInput(Input{Kind: EventsEnded})
@@ -549,8 +545,8 @@ func (c *Conn) closeEvents() {
 	c.eventsClosed = true
 }
 
-// tearDown ends every goroutine that waits for an answer, and every one that asks later, by
-// [runtime.Goexit]; every watch channel is closed.
+// tearDown makes every goroutine that waits for a reply, and every later caller, exit by
+// [runtime.Goexit]. It closes every watch channel.
 func (c *Conn) tearDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
@@ -566,8 +562,8 @@ func (c *Conn) tearDown() {
 	c.discard()
 }
 
-// shutDown does at the end of a run what Close does, and does not wait for an answer; every watch
-// channel is closed.
+// shutDown closes the client at the end of a run, without waiting for a reply. It closes every
+// watch channel.
 func (c *Conn) shutDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
@@ -586,7 +582,7 @@ func (c *Conn) shutDown() {
 	c.discard()
 }
 
-// discard closes every channel of the client and drops what it has sent.
+// discard closes every channel of the client and drops its requests.
 func (c *Conn) discard() {
 	c.closeEvents()
 	c.unsent, c.inFlight = nil, nil
@@ -655,9 +651,8 @@ func (c *Conn) key() uint64 {
 	return key
 }
 
-// watchersKey returns 64 bits over what the client waits for. The last transaction that it knows of
-// matters only if it has to set its watches again, and then only as far as what they watch has
-// changed since.
+// watchersKey returns 64 bits over the pending watches. The client's last zxid matters only if it
+// has to set its watches again, and then only as far as the watched nodes have changed since.
 func (c *Conn) watchersKey() uint64 {
 	tree := c.cluster.tree.Hash()
 	if k := &c.keyCache; k.valid && k.tree == tree && k.lastZxid == c.lastZxid {

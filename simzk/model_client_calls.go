@@ -26,8 +26,8 @@ func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (stri
 	})
 }
 
-// CreateContainer creates a node that the server deletes some time after its last child. The flags
-// must be those of a container.
+// CreateContainer creates a container, which the server deletes some time after its last child. The
+// flags must be those of a container.
 func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string,
 	error,
 ) {
@@ -44,8 +44,8 @@ func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.A
 	})
 }
 
-// CreateTTL creates a node that the server deletes when it has been without change and children for
-// so long. The flags must be those of such a node.
+// CreateTTL creates a node that the server deletes once it has had no change and no children for
+// the TTL. The flags must be those of a TTL node.
 func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL,
 	ttl time.Duration,
 ) (string, error) {
@@ -61,7 +61,7 @@ func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL,
 	})
 }
 
-// checkCreate checks what all that create nodes have in common.
+// checkCreate validates the arguments that all creates share.
 func checkCreate(path string, flags int32) error {
 	if flags < zk.FlagPersistent || flags > zk.FlagPersistentSequentialWithTTL {
 		return fmt.Errorf("invalid flag value: [%v]", flags)
@@ -84,13 +84,13 @@ func (c *Conn) create(ask wire.Request) (string, error) {
 	return r.answer.Path, r.err
 }
 
-// protectedPrefix begins the name of a protected node, and its GUID follows.
+// protectedPrefix is the prefix of a protected node's name. The GUID follows it.
 const protectedPrefix = "_c_"
 
-// CreateProtectedEphemeralSequential creates a node whose name holds a GUID, by which a lost
-// reply's node is found again. It gives up where go-zookeeper/zk gives up: when the search fails,
-// and after three tries. It also panics where that panics: over a child whose name begins like that
-// of a protected node and ends before its GUID does.
+// CreateProtectedEphemeralSequential creates a node whose name contains a GUID, by which the client
+// finds the node again after a lost reply. Like go-zookeeper/zk, it gives up if the search fails,
+// and after three attempts, and it panics on a child whose name has the prefix of a protected node
+// but is shorter than a GUID.
 func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string,
 	error,
 ) {
@@ -127,7 +127,7 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 	return "", err
 }
 
-// Delete deletes a node that has the version, or any version if that is -1.
+// Delete deletes a node with the version, or with any version if that is -1.
 func (c *Conn) Delete(path string, version int32) error {
 	if !validClientPath(path, false) {
 		return c.failLocally(zk.ErrInvalidPath)
@@ -135,7 +135,7 @@ func (c *Conn) Delete(path string, version int32) error {
 	return c.submit(wire.Request{Op: wire.OpDelete, Path: path, Version: version}).err
 }
 
-// Set sets the data of a node that has the version, or any version if that is -1.
+// Set sets the data of a node with the version, or with any version if that is -1.
 func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
 	if !validClientPath(path, false) {
 		return nil, c.failLocally(zk.ErrInvalidPath)
@@ -156,7 +156,7 @@ func (c *Conn) Get(path string) ([]byte, *zk.Stat, error) {
 	return slices.Clone(r.answer.Data), s, err
 }
 
-// GetW returns the data of a node and sets a watch on it. There is no watch if it returns an error.
+// GetW returns the data of a node and sets a watch on it. If it returns an error, it sets no watch.
 func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	if !validClientPath(path, false) {
 		return nil, nil, nil, c.failLocally(zk.ErrInvalidPath)
@@ -168,7 +168,7 @@ func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	return slices.Clone(r.answer.Data), (*zk.Stat)(&r.answer.Stat), r.events, nil
 }
 
-// Exists tells whether there is a node.
+// Exists reports whether a node exists.
 func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
 	if !validClientPath(path, false) {
 		return false, nil, c.failLocally(zk.ErrInvalidPath)
@@ -181,7 +181,8 @@ func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
 	return err != zk.ErrConnectionClosed, s, err
 }
 
-// ExistsW tells whether there is a node, and sets a watch for its creation or its end.
+// ExistsW reports whether a node exists, and sets a watch on its creation or its change and
+// deletion.
 func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
 	if !validClientPath(path, false) {
 		return false, nil, nil, c.failLocally(zk.ErrInvalidPath)
@@ -193,7 +194,7 @@ func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
 	return r.err == nil, (*zk.Stat)(&r.answer.Stat), r.events, nil
 }
 
-// Children returns the names of a node's children, in no order.
+// Children returns the names of a node's children, unordered.
 func (c *Conn) Children(path string) ([]string, *zk.Stat, error) {
 	if !validClientPath(path, false) {
 		return nil, nil, c.failLocally(zk.ErrInvalidPath)
@@ -203,7 +204,7 @@ func (c *Conn) Children(path string) ([]string, *zk.Stat, error) {
 	return names(r), s, err
 }
 
-// ChildrenW returns the names of a node's children, in no order, and sets a watch on them.
+// ChildrenW returns the names of a node's children, unordered, and sets a watch on them.
 func (c *Conn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error) {
 	if !validClientPath(path, false) {
 		return nil, nil, nil, c.failLocally(zk.ErrInvalidPath)
@@ -215,7 +216,7 @@ func (c *Conn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, erro
 	return names(r), (*zk.Stat)(&r.answer.Stat), r.events, nil
 }
 
-// names returns a listing, which is nil only if there is none.
+// names returns the children in a reply, nil only if the call failed.
 func names(r *call) []string {
 	if r.err == nil && r.answer.Children == nil {
 		return []string{}
@@ -236,7 +237,7 @@ func (c *Conn) GetACL(path string) ([]zk.ACL, *zk.Stat, error) {
 	return clientACL(r.answer.ACL), s, nil
 }
 
-// SetACL sets the ACL of a node whose ACL has the version, or any version if that is -1.
+// SetACL sets the ACL of a node with the ACL version, or with any version if that is -1.
 func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error) {
 	if !validClientPath(path, false) {
 		return nil, c.failLocally(zk.ErrInvalidPath)
@@ -247,7 +248,7 @@ func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error
 	}))
 }
 
-// Sync returns once the server has seen all that was committed before.
+// Sync returns once the server has applied every transaction committed before.
 func (c *Conn) Sync(path string) (string, error) {
 	if !validClientPath(path, false) {
 		return "", c.failLocally(zk.ErrInvalidPath)
@@ -256,15 +257,15 @@ func (c *Conn) Sync(path string) (string, error) {
 	return wire.Sent(r.answer.Path), r.err
 }
 
-// AddAuth gives the connection another identity. What the server has accepted the client sends
-// again on every new connection, before anything else.
+// AddAuth adds an identity to the connection. The client resends credentials that the server has
+// accepted on every new connection, before anything else.
 func (c *Conn) AddAuth(scheme string, auth []byte) error {
 	return c.submit(wire.Request{Op: wire.OpAuth, Scheme: scheme, Data: auth}).err
 }
 
-// Multi carries out all of the operations or none. They must be of the types *zk.CreateRequest,
-// *zk.DeleteRequest, *zk.SetDataRequest and *zk.CheckVersionRequest, and nothing about them is
-// checked before the server sees them.
+// Multi executes all of the operations or none. Their types must be *zk.CreateRequest,
+// *zk.DeleteRequest, *zk.SetDataRequest or *zk.CheckVersionRequest. The client does not validate
+// them further.
 func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
 	asked := c.allocOps(len(ops))
 	for i, op := range ops {
@@ -301,7 +302,7 @@ func (c *Conn) allocOps(ops int) []wire.Request {
 	return c.ops.nextSlice(ops, opArenaSize)
 }
 
-// multiResponses returns what a multi has given, and the first error of an operation if the multi
+// multiResponses returns the results of a multi, and the first error of an operation if the multi
 // itself has none.
 func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error) {
 	responses := make([]zk.MultiResponse, 0, len(results))
@@ -318,8 +319,7 @@ func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error
 		case wire.OpError:
 			response.Error = clientError(result.Code)
 		default:
-			// The client cannot read the answer to the creation of a container, and gives up the
-			// rest.
+			// The client cannot decode the result of a container's creation, and drops the rest.
 			return responses, zk.ErrAPIError
 		}
 		responses = append(responses, response)
@@ -330,7 +330,7 @@ func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error
 	return responses, err
 }
 
-// stat returns what *zk.Conn does: a nil stat after a lost connection, a stat beside every other
+// stat returns what *zk.Conn returns: a nil stat after a lost connection, a stat beside every other
 // error.
 func stat(r *call) (*zk.Stat, error) {
 	if r.err == zk.ErrConnectionClosed {
@@ -339,7 +339,7 @@ func stat(r *call) (*zk.Stat, error) {
 	return (*zk.Stat)(&r.answer.Stat), r.err
 }
 
-// wireACL returns the ACL as it goes over the wire. That which is all but universal costs nothing.
+// wireACL converts an ACL for the wire. It does not allocate for the usual, fully open ACL.
 func wireACL(acl []zk.ACL) []wire.ACL {
 	if len(acl) == 1 && wire.ACL(acl[0]) == tree.Open[0] {
 		return tree.Open
@@ -354,7 +354,7 @@ func wireACL(acl []zk.ACL) []wire.ACL {
 	return converted
 }
 
-// clientACL returns an ACL as the client library shows it.
+// clientACL converts an ACL for the caller, as the client library does.
 func clientACL(acl []wire.ACL) []zk.ACL {
 	converted := make([]zk.ACL, len(acl))
 	for i, a := range acl {

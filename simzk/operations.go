@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// Serve lets the server handle the oldest request that has reached it from the client: the change
-// is committed, the watches that it triggers are queued, then the reply. It panics if there is no
-// request; see [Link.Servable].
+// Serve makes the server handle the oldest request from the client: it commits the change, queues
+// the watch events that the change triggers, and then the reply. It panics if there is no request;
+// see [Link.Servable].
 func (c *Cluster) Serve(l *Link) {
 	r := l.toServer[0]
 	l.toServer = slices.Delete(l.toServer, 0, 1)
@@ -24,15 +24,14 @@ func (c *Cluster) Serve(l *Link) {
 	case r.Op == wire.OpCreateSession && !r.reopens:
 		c.serveConnect(l, r)
 	case l.session == nil:
-		// The session was closed by an earlier request, or has expired: the server does not answer
-		// any more.
+		// An earlier request closed the session, or it has expired: the server does not reply.
 	case r.Op == wire.OpCreateSession:
 		c.serveAgain(l, r)
 	case r.Op == wire.OpCloseSession:
 		c.serveClose(l, r)
 	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
-		// The session has moved to another connection: the leader refuses, and the server that
-		// asked it closes the connection without a reply (ZOOKEEPER-710).
+		// The session has moved to another connection: the leader rejects the write, and the
+		// client's server closes the connection without a reply (ZOOKEEPER-710).
 		c.zxid++
 		c.closeConnection(l)
 	default:
@@ -52,18 +51,17 @@ func (c *Cluster) handle(l *Link, r *request) {
 	}
 }
 
-// connAction says what the server does once it has executed a request.
+// A connAction says how the server finishes a request.
 type connAction uint8
 
 const (
-	sendReply     connAction = iota
-	replyAndClose            // reply, then close the connection
-	closeOnly                // close the connection
-	noReply                  // neither
+	sendReply connAction = iota
+	replyAndClose
+	closeOnly
+	noReply // the connection stays open
 )
 
-// postReply answers a request. With the answer to its last one a connection loses its session and its
-// watches.
+// postReply sends a reply. The reply to CloseSession ends the connection's session and its watches.
 func (c *Cluster) postReply(l *Link, r *request) {
 	if r.Op == wire.OpCloseSession {
 		l.session = nil
@@ -80,7 +78,7 @@ func (c *Cluster) postReply(l *Link, r *request) {
 	l.heldEvents = l.heldEvents[:0]
 }
 
-// writes tells whether an operation is put before the whole ensemble.
+// writes reports whether an operation is a write, which the leader proposes to the ensemble.
 func writes(op wire.Op) bool {
 	switch op {
 	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
@@ -98,7 +96,7 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, connAction) {
 	case r.Op == wire.OpCheck && c.config.Version >= V39, !implemented(r.Op):
 		return tree.Result{Code: wire.Unimplemented}, replyAndClose
 	case r.Op == wire.OpSASL && (r.malformed || r.Data == nil), r.Op == wire.OpAuth && r.malformed:
-		// The server reads these as they arrive, and fails with the connection.
+		// The server decodes these on arrival, and closes the connection on an error.
 		return tree.Result{}, closeOnly
 	case r.malformed && (r.Op == wire.OpReconfig || !writes(r.Op)):
 		return failure(wire.MarshallingError)
@@ -117,8 +115,8 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, connAction) {
 	return c.readOther(l, r), sendReply
 }
 
-// implemented tells whether a server knows the type of a request. One without SASL answers its
-// requests with no token.
+// implemented reports whether the server implements a request type. A server without SASL answers
+// SASL requests without a token.
 func implemented(op wire.Op) bool {
 	switch op {
 	case wire.OpPing, wire.OpSync, wire.OpGetData, wire.OpExists, wire.OpGetChildren,
@@ -132,7 +130,7 @@ func implemented(op wire.Op) bool {
 	return writes(op)
 }
 
-// read answers a question about one node and sets the watch that was asked for.
+// read answers a read of one node and sets the requested watch.
 func (c *Cluster) read(l *Link, r *request) tree.Result {
 	switch r.Op {
 	case wire.OpGetData:
@@ -170,7 +168,7 @@ func (c *Cluster) exists(l *Link, r *request) tree.Result {
 func (c *Cluster) readOther(l *Link, r *request) (result tree.Result) {
 	switch r.Op {
 	case wire.OpSync:
-		// What there is to wait for, [Cluster.respond] waits for.
+		// [Cluster.respond] does the waiting.
 		result.Path = r.Path
 	case wire.OpGetACL:
 		result = c.treeOf(l).ACL(r.Path, l.identities)
@@ -217,7 +215,7 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 	return tree.Result{Results: results}
 }
 
-// authenticate notes who a client says it is. Only digests have to be proved, and the proof is the
+// authenticate adds the client's claimed identity. Only digests need proof, and the proof is the
 // digest itself.
 func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, connAction) {
 	switch {
@@ -237,7 +235,7 @@ func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, connAction) {
 	return tree.Result{}, sendReply
 }
 
-// commit carries out a write. A write that fails takes a transaction number too, as in ZooKeeper.
+// commit executes a write. As in ZooKeeper, a failed write consumes a zxid too.
 func (c *Cluster) commit(l *Link, r *request) (tree.Result, connAction) {
 	c.zxid++
 	switch {
@@ -246,8 +244,7 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, connAction) {
 	case r.Op == wire.OpReconfig:
 		return c.reconfigure(l, r)
 	case r.Op == wire.OpDeleteContainer:
-		// The server takes all of the frame for the path, which thus has characters that no path
-		// may have.
+		// The server decodes the whole frame as the path, which is therefore invalid.
 		return failure(wire.BadArguments)
 	}
 	w := tree.Write{
@@ -257,7 +254,7 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, connAction) {
 		TTLMillis: r.TTLMillis, Ops: r.Ops,
 	}
 	if _, lives := c.findSession(l.session.id); !lives {
-		return failure(wire.SessionExpired) // The leader knows, the client's server does not yet.
+		return failure(wire.SessionExpired) // The client's server does not know that yet.
 	}
 	if c.mutation == losesWrites && r.Op == wire.OpCreate && c.zxid%4 == 0 {
 		return tree.Result{Path: r.Path}, sendReply
@@ -274,13 +271,13 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, connAction) {
 	case r.Op == wire.OpMulti:
 		c.finishMulti(&result)
 	case r.Op == wire.OpCheck && result.Code == wire.OK:
-		return result, noReply // A server of release 3.8 fails on the reply to a check that holds.
+		return result, noReply // A 3.8 server fails to encode the reply to a successful check.
 	}
 	return result, sendReply
 }
 
-// finishMulti makes the results those of the reply. What failed is in the results, and the reply
-// itself is an error only if there are none.
+// finishMulti converts the results of a multi for the reply. Errors are in the results; the reply
+// itself has an error code only if there are no results.
 func (c *Cluster) finishMulti(result *tree.Result) {
 	if len(result.Results) > 0 {
 		result.Code = wire.OK
@@ -297,7 +294,7 @@ func (c *Cluster) finishMulti(result *tree.Result) {
 	}
 }
 
-// publish records what a write has changed, and fires the watches that it triggers at a server, or
+// publish records the changes of a write, and fires the watches that they trigger at one server, or
 // everywhere.
 func (c *Cluster) publish(changes []tree.Change, process int32, zxid int64, at int) {
 	for i := range changes {
@@ -310,7 +307,7 @@ func (c *Cluster) publish(changes []tree.Change, process int32, zxid int64, at i
 	}
 }
 
-// kindOf returns the kind of event that records a change.
+// kindOf returns the kind of event for a change.
 func kindOf(op wire.Op) history.Kind {
 	switch op {
 	case wire.OpCreate:
@@ -328,7 +325,7 @@ func (c *Cluster) fireChanges(changes []tree.Change, at int, zxid int64) {
 	}
 }
 
-// fireChange fires first the watches of the node, then its parent's.
+// fireChange fires the watches of the node first, then its parent's.
 func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
 	path := change.Path
 	switch change.Op {
@@ -349,9 +346,9 @@ func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
 		c.watches.trigger(childWatch, parent, wire.EventChildrenChanged, at))
 }
 
-// queueEvents queues one event for each connection among the watches: a connection with a data and a child
-// watch on a node hears only once that the node is gone. One that may not read the node hears
-// nothing, and its watch is used up all the same (CVE-2024-23944).
+// queueEvents queues one event for each connection among the watches: a connection with both a data
+// and a child watch on a deleted node receives one event. A connection without read permission
+// receives none, and its watch is removed all the same (CVE-2024-23944).
 func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL, zxid int64,
 	watches []*watch,
 ) {
@@ -360,7 +357,7 @@ func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL,
 		told := watches[i : i+1 : i+1]
 		switch {
 		case w.mode != oneShot:
-			told = nil // Histories know one-shot watches only.
+			told = nil // Histories contain one-shot watches only.
 		case hears:
 			c.record(history.Event{
 				At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
@@ -371,7 +368,7 @@ func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL,
 		}
 		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
 		if !hears || w.link.crashed.Load() {
-			// Of a crashed process, a request that was served after the crash has set the watch.
+			// A request served after the process's crash has set the watch.
 			continue
 		}
 		if first < i {
@@ -383,7 +380,7 @@ func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL,
 	}
 }
 
-// postEvent sends a watch's event, unless sabotage has it otherwise.
+// postEvent sends a watch's event, subject to the cluster's mutation.
 func (c *Cluster) postEvent(w *watch, m message) {
 	switch {
 	case c.mutation == losesEvents && w.number%2 == 0:
@@ -397,8 +394,8 @@ func (c *Cluster) postEvent(w *watch, m message) {
 	}
 }
 
-// armWatch sets a one-shot watch. Where the connection has one on the path already that stays, servers
-// before 3.9 make it one-shot (ZOOKEEPER-4466).
+// armWatch sets a one-shot watch. If the connection already has a persistent watch on the path,
+// servers before 3.9 turn that into a one-shot watch (ZOOKEEPER-4466).
 func (c *Cluster) armWatch(l *Link, request int32, kind watchKind, path string) {
 	old := c.watches.find(l, kind, path)
 	if old == nil {
@@ -408,8 +405,8 @@ func (c *Cluster) armWatch(l *Link, request int32, kind watchKind, path string) 
 	}
 }
 
-// registerWatch numbers a one-shot watch. The request is that which asked for it, or 0 where the client
-// knows of the watch already.
+// registerWatch numbers a one-shot watch. The request is the one that sets the watch, or 0 for a
+// watch that the client hands over.
 func (c *Cluster) registerWatch(l *Link, request int32, kind watchKind, path string) *watch {
 	c.lastWatch++
 	c.record(history.Event{
@@ -423,8 +420,8 @@ func (c *Cluster) registerWatch(l *Link, request int32, kind watchKind, path str
 	return w
 }
 
-// armedAt returns what a history notes of the state in which a watch was armed: the last
-// transaction that the server had applied, if there are others that may have applied more.
+// armedAt returns the state in which a watch is armed, as histories record it: the server's last
+// applied zxid, or 0 in an ensemble without lag.
 func (c *Cluster) armedAt(server int) int64 {
 	if !c.config.Lag {
 		return 0
@@ -432,7 +429,7 @@ func (c *Cluster) armedAt(server int) int64 {
 	return c.zxidOf(server)
 }
 
-// manageWatches handles the requests that are about watches alone.
+// manageWatches handles the requests that only manage watches.
 func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
 	switch r.Op {
 	case wire.OpSetWatches, wire.OpSetWatches2:
@@ -448,8 +445,8 @@ func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// armPersistent sets a watch that stays, on data and on children. On a null path it does so once: the
-// server fails where it finds such a watch.
+// armPersistent sets a persistent watch on data and children. On a null path that works once: the
+// server fails if it finds such a watch.
 func (c *Cluster) armPersistent(l *Link, path string, mode watchMode) wire.Code {
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
 		old := c.watches.find(l, kind, path)
@@ -473,7 +470,7 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	found := false
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
 		if r.Path == wire.Null && c.watches.find(l, kind, r.Path) != nil {
-			// The server fails on the watch that it has found, and keeps it.
+			// The server fails on the watch that it finds, and keeps it.
 			return wire.MarshallingError
 		}
 		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher &&
@@ -481,7 +478,7 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 			continue
 		}
 		if r.Op == wire.OpCheckWatches && r.Path != "" && !strings.Contains(r.Path, "/") {
-			return wire.MarshallingError // The server fails where it looks for the path's parent.
+			return wire.MarshallingError // The server fails to find the path's parent.
 		}
 		if r.Op == wire.OpCheckWatches {
 			found = found || c.watches.watched(kind, r.Path)
@@ -496,11 +493,11 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// setWatches handles SetWatches, with which a client that has reconnected hands over the watches that it
-// still waits for. What was triggered while it was away is told now, as far as the tree shows it: a
-// node that was created and deleted again leaves no trace (ZooKeeper programmer's guide,
-// "Watches"). A watch that a request ahead of this one has armed does not keep the server from
-// telling. On a null path it fails, unless the watch is one that stays.
+// setWatches handles SetWatches, by which a reconnected client hands over its pending watches.
+// Events that it missed are sent now, as far as the tree shows them: a node that was created and
+// deleted again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that an earlier
+// request of the connection has armed does not suppress these events. On a null path the request
+// fails, unless the watch is persistent.
 func (c *Cluster) setWatches(l *Link, r *request) wire.Code {
 	relative := r.Watches.RelativeZxid
 	if c.mutation == losesMissedEvents {
@@ -530,7 +527,7 @@ func (c *Cluster) setWatches(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// setOrReplay sets a one-shot watch, or tells the client what it has missed since a transaction.
+// setOrReplay sets a one-shot watch, or sends the event that the client has missed since a zxid.
 func (c *Cluster) setOrReplay(l *Link, kind watchKind, path string, since int64) {
 	stat, exists := c.treeOf(l).Stat(path)
 	switch {
@@ -548,7 +545,7 @@ func (c *Cluster) setOrReplay(l *Link, kind watchKind, path string, since int64)
 	}
 }
 
-// replayEvent tells a client now of what happened while it was away.
+// replayEvent sends a client an event that it missed.
 func (c *Cluster) replayEvent(l *Link, kind watchKind, path string, event wire.EventType) {
 	c.queueEvents(event, path, nil, c.zxidOf(l.server), []*watch{c.registerWatch(l, 0, kind, path)})
 }

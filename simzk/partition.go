@@ -5,48 +5,47 @@ import (
 	"time"
 )
 
-// A peerState is what a server knows of the others, and whether messages pass between them.
+// A peerState is a server's view of the others, and the partitions between them.
 type peerState struct {
-	// it hears nothing of the other servers; they hear nothing of it
+	// Messages from, or to, all other servers are dropped.
 	inboundCut, outboundCut bool
-	// those of which it hears nothing, one bit for each; see [Cluster.PartitionLink]
+	// Bit i is set if messages from server i are dropped; see [Cluster.PartitionLink].
 	inboundCutFrom uint64
-	// as far as it knows, it is one of a majority that has a leader
+	// As far as the server knows, it belongs to a majority with a leader.
 	serving    bool
-	leading    bool          // as far as it knows
-	epoch      int           // of the leader that it follows
-	following  int           // that leader
-	giveUpAt   time.Duration // when it gives up; 0 while all is well
-	wallOffset time.Duration // by how much its wall clock is wrong
+	leading    bool          // as far as the server knows
+	epoch      int           // of its leader
+	following  int           // index of its leader
+	giveUpAt   time.Duration // when it stops serving; 0 while it is in contact
+	wallOffset time.Duration // error of its wall clock
 }
 
-// A follower that hears nothing of its leader for syncLimit ticks gives up (Learner.readPacket; 5
-// ticks in the configuration that is shipped), and so does one whose leader has heard nothing of it
-// and therefore closes the connection. A leader looks once in a tick whether it has heard of a
-// majority within syncLimit ticks (Leader.lead), and so goes on for up to one tick longer.
+// A follower gives up after syncLimit ticks without a message from its leader (Learner.readPacket; 5
+// ticks in the default configuration), or if the leader closes the connection because it has heard
+// nothing for as long. A leader checks once per tick whether it has heard a majority within
+// syncLimit ticks (Leader.lead), so it continues for up to one tick longer.
 const (
 	followerTimeoutTicks = 5
 	leaderTimeoutTicks   = 6
 )
 
-// PartitionServer stops all messages that other servers send to a server (deaf), that it sends to
-// them (mute), or both, until [Cluster.HealServer]. Nobody notices for some ticks. Until then the
-// server goes on answering what it can answer alone; what its clients say does not count for their
-// sessions, unless it leads.
-func (c *Cluster) PartitionServer(server int, deaf, mute bool) {
+// PartitionServer drops all messages from other servers to a server (inbound), all messages from it
+// to them (outbound), or both, until [Cluster.HealServer]. Nobody notices for some ticks. Until
+// then the server keeps answering what it can answer alone. Unless it leads, its clients' requests
+// and pings do not extend their sessions.
+func (c *Cluster) PartitionServer(server int, inbound, outbound bool) {
 	s := &c.servers[server]
-	s.inboundCut, s.outboundCut = s.inboundCut || deaf, s.outboundCut || mute
+	s.inboundCut, s.outboundCut = s.inboundCut || inbound, s.outboundCut || outbound
 	c.refreshConnectivity()
 }
 
-// Partitioned tells whether messages between a server and the others are stopped, whether they know
-// it or not.
+// Partitioned reports whether all messages to or from a server are dropped, noticed or not.
 func (c *Cluster) Partitioned(server int) bool {
 	return c.servers[server].inboundCut || c.servers[server].outboundCut
 }
 
-// CutServerOff cuts a server off from the others, which notice at once. It cannot serve unless it
-// is alone.
+// CutServerOff cuts a server off from the others, which notice at once. It stops serving unless it
+// is standalone.
 func (c *Cluster) CutServerOff(server int) {
 	if c.Standalone() {
 		return
@@ -56,8 +55,8 @@ func (c *Cluster) CutServerOff(server int) {
 	c.elect(server)
 }
 
-// HealServer connects a server with the others again. If nobody has noticed that it was cut off,
-// all goes on as before.
+// HealServer reconnects a server with the others. If no server has noticed the partition, nothing
+// changes.
 func (c *Cluster) HealServer(server int) {
 	s := &c.servers[server]
 	s.inboundCut, s.outboundCut = false, false
@@ -66,12 +65,12 @@ func (c *Cluster) HealServer(server int) {
 		c.dropClientsOf([]int{server})
 	}
 	for i := range c.servers {
-		c.rejoin(i) // If the leader is back, others may have waited for it.
+		c.rejoin(i) // Others may have waited for the leader.
 	}
 	c.refreshConnectivity()
 }
 
-// reachesLeader tells whether what a server says reaches the leader that it follows.
+// reachesLeader reports whether a server's messages reach the leader that it follows.
 func (c *Cluster) reachesLeader(server int) bool {
 	s := &c.servers[server]
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
@@ -81,7 +80,7 @@ func (c *Cluster) reachesLeader(server int) bool {
 		!c.LinkPartitioned(server, c.leader)
 }
 
-// hearsLeader tells whether what the leader says reaches a server that follows it.
+// hearsLeader reports whether the leader's messages reach a server that follows it.
 func (c *Cluster) hearsLeader(server int) bool {
 	s := &c.servers[server]
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
@@ -91,13 +90,14 @@ func (c *Cluster) hearsLeader(server int) bool {
 		!c.LinkPartitioned(c.leader, server)
 }
 
-// leaderConnected tells whether a server and the leader hear of each other.
+// leaderConnected reports whether messages pass between a server and its leader in both directions.
 func (c *Cluster) leaderConnected(server int) bool {
 	return c.reachesLeader(server) && c.hearsLeader(server)
 }
 
-// refreshConnectivity takes note of which servers are in touch with their leader now, when the others will
-// give up, and whose clients the leader hears of.
+// refreshConnectivity updates the servers' state after a change of connectivity: which servers are
+// connected to their leader, when the others give up, and whose clients' sessions the leader
+// extends.
 func (c *Cluster) refreshConnectivity() {
 	heard := 0
 	for i := range c.servers {
@@ -137,13 +137,13 @@ func (c *Cluster) refreshConnectivity() {
 	c.commitAcknowledged()
 }
 
-// PartitionNoticed tells whether time alone will let a server find out that it has been cut off
-// from its leader, or from a majority.
+// PartitionNoticed reports whether time alone will make a server notice that it is cut off from its
+// leader, or from a majority.
 func (c *Cluster) PartitionNoticed() bool {
 	return slices.ContainsFunc(c.servers, func(s server) bool { return s.giveUpAt > 0 })
 }
 
-// expirePeerTimeouts lets servers find out that they have been cut off for too long.
+// expirePeerTimeouts makes servers notice that they have been cut off for too long.
 func (c *Cluster) expirePeerTimeouts() {
 	var found []int
 	for i := range c.servers {

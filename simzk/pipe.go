@@ -12,36 +12,36 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A pipe is a connection in memory, as its client sees it: a net.Conn whose Read blocks until there
-// is something, its deadline or the end, and whose Write never blocks, as TCP's does not while
-// there is room. It works in a bubble of virtual time: who waits for it waits on a channel and a
-// timer.
+// A pipe is the client's end of an in-memory connection. It is a net.Conn whose Read blocks until
+// there is data, until its deadline or until the end, and whose Write never blocks, like TCP with
+// free buffer space. It works in a bubble of virtual time, as it blocks only on channels and
+// timers.
 type pipe struct {
 	mu            sync.Mutex
 	toClient      []byte
 	toServer      []byte
 	pings         bool // are answered at once, those of a real client
 	pingsHeld     bool // pings are not answered for now
-	heldPings     int  // how many wait for that
-	writesFail    bool // of Write, from now on
-	ended         bool // by either side
-	closed        bool // by the client
+	heldPings     int  // number of pings to be answered later
+	writesFail    bool // every Write fails
+	ended         bool // closed by either side
+	closed        bool // closed by the client
 	deadline      time.Time
-	changed       chan struct{} // closed and replaced when any of the above has changed
-	onClientWrite func()        // called when the client has sent something, or has closed
+	changed       chan struct{} // closed and replaced at every change of the above
+	onClientWrite func()        // called when the client has written or closed
 }
 
 func newPipe(arrived func()) *pipe {
 	return &pipe{pings: true, changed: make(chan struct{}), onClientWrite: arrived}
 }
 
-// broadcast makes every Read that waits look again. The caller holds the lock.
+// broadcast wakes every waiting Read. The caller holds the lock.
 func (p *pipe) broadcast() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// push hands bytes to the client.
+// push sends bytes to the client.
 func (p *pipe) push(bytes []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,7 @@ func (p *pipe) push(bytes []byte) {
 	p.broadcast()
 }
 
-// end ends the connection from the server's side. What was pushed before can still be read.
+// end closes the connection from the server's side. Bytes pushed before can still be read.
 func (p *pipe) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +59,8 @@ func (p *pipe) end() {
 	}
 }
 
-// take returns the frames that the client has sent since the last call, without their lengths, and
-// whether it has closed the connection.
+// take returns the frames that the client has sent since the last call, without their length
+// prefixes, and whether the client has closed the connection.
 func (p *pipe) take() (frames [][]byte, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *pipe) take() (frames [][]byte, closed bool) {
 	return frames, p.closed
 }
 
-// failWrites makes every Write fail.
+// failWrites makes every later Write fail.
 func (p *pipe) failWrites() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,8 +123,8 @@ func (p *pipe) Read(b []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. A ping is answered here: it is no step of a schedule, and neither is
-// its reply.
+// Write implements net.Conn. It answers pings itself: neither a ping nor its reply is a step of a
+// schedule.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	if p.ended || p.writesFail {
@@ -148,7 +148,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ping answers a ping, now or as soon as pings are answered. The caller holds the lock.
+// ping answers a ping, now or when pings are next answered. The caller holds the lock.
 func (p *pipe) ping() {
 	if p.pingsHeld {
 		p.heldPings++
@@ -158,7 +158,7 @@ func (p *pipe) ping() {
 	p.broadcast()
 }
 
-// answerPings says whether pings are answered from now on. Those that have waited are.
+// answerPings sets whether pings are answered from now on. If so, it answers the held ones.
 func (p *pipe) answerPings(answer bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,12 +168,12 @@ func (p *pipe) answerPings(answer bool) {
 	}
 }
 
-// isPing tells whether b is the frame of a ping. The client writes frame by frame.
+// isPing reports whether b is the frame of a ping. The client writes frame by frame.
 func isPing(b []byte) bool {
 	return len(b) == 12 && int32(binary.BigEndian.Uint32(b[4:])) == wire.XidPing
 }
 
-// pingReply is the frame of the reply to a ping. The client looks at nothing but its xid.
+// pingReply is the frame of the reply to a ping. The client reads only its xid.
 var pingReply = func() []byte {
 	frame, at := wire.BeginFrame(nil)
 	return wire.EndFrame(wire.AppendReply(frame, wire.OpPing, &wire.Reply{Xid: wire.XidPing}), at)
@@ -203,7 +203,7 @@ func (p *pipe) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline implements net.Conn. A Write never waits.
+// SetWriteDeadline implements net.Conn. It has no effect, as Write never blocks.
 func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
 
 // SetDeadline implements net.Conn.

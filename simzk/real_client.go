@@ -18,41 +18,40 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A RealConn is go-zookeeper/zk's own client, unmodified, over connections in memory. Its
-// goroutines, timers and buffers are its own; what is decided is when a frame that it has sent is
-// served, when one for it is delivered, and whether it can connect.
+// A RealConn is go-zookeeper/zk's own client, unmodified, over in-memory connections. It runs its
+// own goroutines, timers and buffers. The cluster decides when a frame from the client is served,
+// when a frame for it is delivered, and whether it can connect.
 //
 // The client must run in a bubble of virtual time, and the program on one processor
-// ([runtime.GOMAXPROCS]): after a connection is lost, the client wakes whoever waits for an answer
-// and then fails what is queued, and with a second processor it is a matter of luck which call
-// counts as queued.
+// ([runtime.GOMAXPROCS]): after a lost connection, the client wakes the waiting callers and then
+// fails the queued calls, so with a second processor a race decides which calls are queued.
 type RealConn struct {
 	link   Link
 	zk     *zk.Conn
 	events <-chan zk.Event
 
-	isTornDown atomic.Bool // the run is torn down
-	// the run is over, and the process needs the client no more; see [Link.ShutDown]
+	isTornDown atomic.Bool
+	// The run is over and the process done; see [Link.ShutDown].
 	isShutDown  atomic.Bool
-	activeCalls atomic.Int32 // how many calls the client has not returned from
+	activeCalls atomic.Int32 // calls that have not returned
 
 	mu            sync.Mutex
 	dials         []dialRequest // of the client's goroutine that wants a connection
-	sessionEvents []zk.Event    // that the client has told and the history not yet
-	closeDone     chan struct{} // closed when the first Close returns; nil until Close is called
+	sessionEvents []zk.Event    // not yet recorded in the history
+	closeDone     chan struct{} // closed when the first Close returns; nil before Close
 
 	// All below is for the cluster's caller alone.
 
-	pipe            *pipe // nil while there is no connection
+	pipe            *pipe // nil without a connection
 	phase           phase
-	state           zk.State      // as the client has last told it
-	dialAt          time.Duration // when the client tries to connect; only while phase is dialing
-	credentials     int           // how many the client has that it tells every new connection
-	credentialsSent int           // how many of them it has told this one; only while phase is proving
-	lastAuth        *request      // with which it has told the last one
+	state           zk.State      // of the last session event
+	dialAt          time.Duration // time of the next connection attempt; only while dialing
+	credentials     int           // accepted by the server; the client resends them on every connection
+	credentialsSent int           // on this connection; only while authenticating
+	lastAuth        *request      // last resent credential
 	hosts           *hostList
-	queueLengths    []int // how many calls were in the client's queue each time that somebody looked
-	flushedRounds   int   // how often the client had emptied its queue by then
+	queueLengths    []int // increasing lengths of the client's queue; see recordQueueLength
+	flushedRounds   int   // value of hosts.rounds at the last recordQueueLength
 	inFlight        []*request
 	receivedHash    uint64
 	sentHash        uint64
@@ -85,11 +84,11 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 	return r, nil
 }
 
-// clientBuffer is the size of the client's buffers. Its default of 1.5 MB, three times for each
+// clientBuffer is the size of the client's buffers. The default, three buffers of 1.5 MB for each
 // connection, would cost more than the rest of a run.
 const clientBuffer = 64 << 10
 
-// open lets the client connect and open its session, as if it had happened before the run.
+// open lets the client connect and open its session, as if that had happened before the run.
 func (r *RealConn) open() {
 	c := r.link.cluster
 	log := c.history
@@ -111,20 +110,20 @@ func (r *RealConn) open() {
 // Link returns the client's link.
 func (r *RealConn) Link() *Link { return &r.link }
 
-// Conn returns the client itself, for code that asks for a *zk.Conn. A goroutine that uses it does
-// not end by itself when its process crashes or the run is over: its calls wait for good, or fail
-// with zk.ErrConnectionClosed.
+// Conn returns the client itself, for code that needs a *zk.Conn. A goroutine that uses it does not
+// exit when its process crashes or the run ends: its calls block forever, or fail with
+// zk.ErrConnectionClosed.
 func (r *RealConn) Conn() *zk.Conn { return r.zk }
 
-// Events returns the channel that zk.Connect has returned.
+// Events returns the channel that zk.Connect returned.
 func (r *RealConn) Events() <-chan zk.Event { return r.events }
 
-// hostList is the client's list of servers. It goes round the list as the library's own does, but
-// neither shuffles it nor looks up names.
+// hostList is the client's list of servers. It iterates like the library's own, without shuffling
+// or name resolution.
 type hostList struct {
 	count, next int
-	last        int // with which there was last a connection; none at first
-	rounds      int // how often the client has come round. It empties its queue each time.
+	last        int // of the last connection; -1 at first
+	rounds      int // completed rounds; the client empties its queue after each
 }
 
 func newHosts(count, first int) *hostList { return &hostList{count: count, next: first, last: -1} }
@@ -142,13 +141,13 @@ func (h *hostList) Next() (server string, retryStart bool) {
 	return hostName(host), retryStart
 }
 
-// firstHost satisfies zk.Connect, which wants a list although the hosts are given otherwise.
+// firstHost satisfies zk.Connect, which requires a list even with a host provider.
 var firstHost = hostName(0)
 
-// hostName is the address under which the client knows a server.
+// hostName returns the client's address of a server.
 func hostName(server int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(2181+server)) }
 
-// A dialRequest is the client's wish for a connection to a server.
+// A dialRequest is the client's attempt to connect to a server.
 type dialRequest struct {
 	host   int
 	answer chan *pipe
@@ -158,8 +157,8 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-// dial is called by a goroutine of the client. It waits for the cluster to say whether the server
-// can be reached.
+// dial runs on a goroutine of the client. It waits until the cluster decides whether the server is
+// reachable.
 func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	answer := make(chan *pipe, 1)
 	host := 0
@@ -180,8 +179,8 @@ func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	return nil, errors.New("simzk: the link is down")
 }
 
-// notifyCluster is called by the client's goroutines when they want something. Nobody looks at what a
-// crashed process does: it waits for the end of the run.
+// notifyCluster is called by the client's goroutines when they act. It ignores a crashed process,
+// which waits for the end of the run.
 func (r *RealConn) notifyCluster() {
 	if !r.link.Crashed() {
 		r.link.Notify()
@@ -191,14 +190,14 @@ func (r *RealConn) notifyCluster() {
 // onEvent is called by the client's goroutines.
 func (r *RealConn) onEvent(e zk.Event) {
 	if e.Type != zk.EventSession && e.Type != zk.EventNotWatching {
-		return // The history knows of watch events from their delivery.
+		return // The history records watch events at their delivery.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessionEvents = append(r.sessionEvents, e)
 }
 
-// answerDial answers the client's wish for a connection, and reports whether there was one.
+// answerDial answers the client's next dial request, and reports whether there was one.
 func (r *RealConn) answerDial() bool {
 	r.mu.Lock()
 	if len(r.dials) == 0 {
@@ -210,7 +209,7 @@ func (r *RealConn) answerDial() bool {
 	r.mu.Unlock()
 	c := r.link.cluster
 	if !r.link.canReach(dial.host) {
-		// Such a try takes time, in which the process calls, and its calls wait with the others.
+		// An attempt takes time. Calls that the process makes meanwhile join the queue.
 		r.recordQueueLength()
 		r.phase, r.dialAt = dialing, c.now+reconnectDelay
 		dial.answer <- nil
@@ -228,13 +227,13 @@ func (r *RealConn) advance() {
 		return
 	}
 	if r.pipe != nil && r.pipe.closedByClient() {
-		// It gave up waiting, and may want another connection already.
+		// The client timed out, and may be dialing again already.
 		r.link.cluster.closeConnection(&r.link)
 	}
 	r.redial()
 }
 
-// redial lets the client go on along its list for as long as it does not pause.
+// redial answers the client's dial requests until it pauses.
 func (r *RealConn) redial() {
 	for r.answerDial() {
 		r.settle()
@@ -242,19 +241,19 @@ func (r *RealConn) redial() {
 	}
 }
 
-// settle lets the client come to rest and notes what it has told.
+// settle lets the client settle and records its session events.
 func (r *RealConn) settle() {
 	r.link.cluster.config.Settle()
 	r.recordEvents()
 }
 
-// recordEvents puts into the history what the client has told.
+// recordEvents appends the client's new session events to the history.
 func (r *RealConn) recordEvents() {
 	r.mu.Lock()
 	happens := r.sessionEvents
 	r.sessionEvents = nil
 	r.mu.Unlock()
-	// The watches that an expiry ends are told in the order of a map.
+	// On expiry, the client iterates over a map of watches.
 	for i := 0; i < len(happens); i++ {
 		j := i
 		for j < len(happens) && happens[j].Type == zk.EventNotWatching {
@@ -269,7 +268,7 @@ func (r *RealConn) recordEvents() {
 	}
 }
 
-// recordEvent puts into the history what the client has told.
+// recordEvent appends a session event to the history.
 func (r *RealConn) recordEvent(e zk.Event) {
 	c := r.link.cluster
 	if e.Type == zk.EventNotWatching {
@@ -286,20 +285,20 @@ func (r *RealConn) recordEvent(e zk.Event) {
 	})
 	r.receivedHash = mix(r.receivedHash, uint64(e.State))
 	if e.State == zk.StateDisconnected {
-		r.receivedHash = mix(r.receivedHash, uint64(c.now)) // As the modelled client does.
+		r.receivedHash = mix(r.receivedHash, uint64(c.now)) // As [Conn] does.
 		r.failInFlight()
 	}
 	r.state = e.State
 }
 
-// stateNames are the names of the session's states, as a history shows them.
+// stateNames are the names of session states in histories.
 var stateNames = map[zk.State]string{
 	zk.StateDisconnected: "disconnected", zk.StateConnecting: "connecting",
 	zk.StateConnected:  "connected",
 	zk.StateHasSession: "has-session", zk.StateExpired: "expired",
 }
 
-// failInFlight notes that what was in flight has an unknown outcome: so the client has told its
+// failInFlight records that the requests in flight have an unknown outcome, as the client tells its
 // callers.
 func (r *RealConn) failInFlight() {
 	c := r.link.cluster
@@ -314,11 +313,12 @@ func (r *RealConn) failInFlight() {
 	r.inFlight = nil
 }
 
-// collect puts the frames that the client has written on their way to the server.
+// collect transmits the frames that the client has written.
 func (r *RealConn) collect() { r.collectFrames(false) }
 
-// collectFrames puts the frames that the client has written on their way to the server, in an order that
-// does not depend on which goroutine came first. What was queued keeps its place otherwise.
+// collectFrames transmits the frames that the client has written, in an order that does not depend
+// on the scheduling of goroutines. If queued is set, they come from the client's queue and keep its
+// order.
 func (r *RealConn) collectFrames(queued bool) {
 	if r.link.crashed.Load() {
 		return
@@ -340,7 +340,7 @@ func (r *RealConn) collectFrames(queued bool) {
 	for _, frame := range frames {
 		q, err := parseFrame(frame, r.phase != connecting)
 		if err != nil {
-			panic(err) // The real client sends nothing that cannot be read.
+			panic(err) // The real client sends only well-formed frames.
 		}
 		if q.Watches != nil {
 			sortWatches(q.Watches)
@@ -363,8 +363,8 @@ func (r *RealConn) collectFrames(queued bool) {
 	}
 }
 
-// recordQueueLength notes how many calls are in the client's queue. Each of those that it has not returned from
-// has one there while there is no connection, and while the client sends its credentials again.
+// recordQueueLength records the length of the client's queue. Without a connection, and while the
+// client resends its credentials, every active call has one entry there.
 func (r *RealConn) recordQueueLength() {
 	if rounds := r.hosts.rounds; r.flushedRounds != rounds {
 		r.flushedRounds, r.queueLengths = rounds, r.queueLengths[:0]
@@ -378,8 +378,8 @@ func (r *RealConn) recordQueueLength() {
 	}
 }
 
-// sortQueued sorts those of the requests from the client's queue that came into it at the same
-// time. The client's own wish for its watches keeps its place.
+// sortQueued sorts those of the queued requests that were queued at the same time. The client's own
+// SetWatches keeps its place.
 func (r *RealConn) sortQueued(batch []*request) {
 	calls := slices.DeleteFunc(slices.Clone(batch), isSetWatches)
 	begin := 0
@@ -399,9 +399,8 @@ func (r *RealConn) sortQueued(batch []*request) {
 
 func isSetWatches(q *request) bool { return q.Op == wire.OpSetWatches }
 
-// observeAuth follows the client through what it does first with a new session: it sends each of its
-// credentials again and waits for the answer. Anything else it sends is what has waited meanwhile,
-// from a client that closes.
+// observeAuth follows the first frames of a session: the client resends each credential and waits
+// for the reply. If it sends anything else, it is closing, and the frames are those that waited.
 func (r *RealConn) observeAuth(batch []*request) {
 	if r.lastAuth == nil && len(batch) == 1 && batch[0].Op == wire.OpAuth {
 		r.lastAuth = batch[0]
@@ -410,7 +409,7 @@ func (r *RealConn) observeAuth(batch []*request) {
 	r.authDone()
 }
 
-// authDone notes that the client has done with its credentials. Its pings begin.
+// authDone notes that the client has resent its credentials. Its pings begin.
 func (r *RealConn) authDone() {
 	r.phase = connected
 	r.startPings(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
@@ -442,7 +441,7 @@ func (r *RealConn) deliver(m message) {
 	}
 }
 
-// forward hands the client what the server has sent.
+// forward writes a message from the server to the client's pipe.
 func (r *RealConn) forward(m message) {
 	c := r.link.cluster
 	r.buffer = c.encode(r.buffer[:0], m)
@@ -477,11 +476,10 @@ func (r *RealConn) forward(m message) {
 	}
 }
 
-// handshakeDone follows the client through the server's answer to its wish for its session.
+// handshakeDone follows the client through the server's reply to the handshake.
 func (r *RealConn) handshakeDone(q *request) {
 	if q.session == 0 {
-		// The client leaves the connection as it is and dials anew; the server has closed it by
-		// then.
+		// The client abandons the connection and dials again; the server has closed it.
 		r.dropConnection()
 		r.redial()
 		return
@@ -490,7 +488,8 @@ func (r *RealConn) handshakeDone(q *request) {
 	r.nextCredential()
 }
 
-// nextCredential lets the client send the next of its credentials, or what has waited for that.
+// nextCredential lets the client send its next credential, or after the last one the requests that
+// waited.
 func (r *RealConn) nextCredential() {
 	r.lastAuth = nil
 	if r.credentialsSent < r.credentials {
@@ -513,7 +512,7 @@ func (r *RealConn) disconnected() {
 	r.redial()
 }
 
-// dropConnection ends the connection and lets the client find out.
+// dropConnection closes the connection and lets the client notice.
 func (r *RealConn) dropConnection() {
 	r.pipe.end()
 	r.pingsStopped = false
@@ -522,8 +521,8 @@ func (r *RealConn) dropConnection() {
 	r.checkTerminated()
 }
 
-// checkTerminated notes whether the client, which has no connection, has come to its end: one that tries again
-// says so at once.
+// checkTerminated notes whether the client, which has no connection, has terminated: a client that
+// reconnects changes its state at once.
 func (r *RealConn) checkTerminated() {
 	if r.state == zk.StateDisconnected {
 		r.phase = terminated
@@ -576,8 +575,8 @@ func (r *RealConn) key() uint64 {
 	return key
 }
 
-// tearDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed, and
-// ends if it was asked for by a method of RealConn.
+// tearDown closes the client. Waiting calls get zk.ErrConnectionClosed, and the methods of RealConn
+// end their goroutine.
 func (r *RealConn) tearDown() {
 	r.mu.Lock()
 	r.isTornDown.Store(true)
@@ -594,14 +593,14 @@ func (r *RealConn) tearDown() {
 	go r.closeOnce()
 }
 
-// shutDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed.
+// shutDown closes the client. Waiting calls get zk.ErrConnectionClosed.
 func (r *RealConn) shutDown() {
 	r.isShutDown.Store(true)
 	r.tearDown()
 }
 
-// closeOnce closes the client, or waits until somebody else has. The client itself would let a second
-// Close wait for a mutex, which no bubble takes for a reason to let time pass.
+// closeOnce closes the client, or waits until another goroutine has. In the client itself a second
+// Close would block on a mutex, which does not count as durably blocked in a bubble.
 func (r *RealConn) closeOnce() {
 	r.mu.Lock()
 	quits, first := r.closeDone, r.closeDone == nil
@@ -618,8 +617,8 @@ func (r *RealConn) closeOnce() {
 	r.zk.Close()
 }
 
-// beginCall begins a call. What the client queues shows on no wire, so the call itself is what a
-// caller that lets time pass gets to know of.
+// beginCall begins a call. It notifies the cluster itself, as a call that the client queues writes
+// nothing to a connection.
 func (r *RealConn) beginCall() {
 	if r.exitIfDone(); r.isShutDown.Load() {
 		r.link.countCallAfterShutDown()
@@ -634,7 +633,7 @@ func (r *RealConn) endCall() {
 	r.exitIfDone()
 }
 
-// exitIfDone ends the goroutine if its process has crashed or the run is over.
+// exitIfDone ends the goroutine if its process has crashed or the run is torn down.
 func (r *RealConn) exitIfDone() {
 	switch {
 	case r.isShutDown.Load():

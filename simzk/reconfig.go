@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// writeConfig writes the configuration of the ensemble into the tree of a new leader, unless it is
-// there already.
+// writeConfig writes the configuration of the ensemble into the tree of a new leader, unless the
+// tree has one.
 func (c *Cluster) writeConfig() {
 	if c.configVersion != 0 || len(c.config.Members) == 0 {
 		return
@@ -24,7 +24,7 @@ func (c *Cluster) writeConfig() {
 	})
 }
 
-// members returns the members of the ensemble as they are configured, by id.
+// members returns the configured members of the ensemble, by id.
 func (c *Cluster) members() []Member {
 	var members []Member
 	for _, s := range c.servers {
@@ -40,7 +40,7 @@ func sortMembers(members []Member) {
 	slices.SortFunc(members, func(a, b Member) int { return a.ID - b.ID })
 }
 
-// configText returns a configuration as the node /zookeeper/config holds it.
+// configText returns the content of the node /zookeeper/config.
 func (c *Cluster) configText(members []Member) []byte {
 	var text strings.Builder
 	for _, m := range members {
@@ -50,16 +50,15 @@ func (c *Cluster) configText(members []Member) []byte {
 	return []byte(text.String())
 }
 
-// errNoMembers and errLeaving are mistakes in a reconfig on which ZooKeeper fails, where it refuses
-// others.
+// errNoMembers and errLeavingID are errors in a reconfig that ZooKeeper does not handle: it fails to
+// decode the request instead of rejecting it.
 var (
 	errNoMembers = errors.New("the list of members is empty")
 	errLeavingID = errors.New("a server that is to leave has no number")
 )
 
-// reconfigure carries out a request for other members of the ensemble. The order of the checks is
-// ZooKeeper's (PrepRequestProcessor): who asks is looked at last. A leader that has no vote any
-// more steps down, and all clients have to find the new one.
+// reconfigure executes a reconfig. The order of the checks is ZooKeeper's (PrepRequestProcessor):
+// permissions come last. A leader that loses its vote steps down, and all clients are disconnected.
 func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, connAction) {
 	switch {
 	case !c.config.Reconfig:
@@ -98,10 +97,10 @@ func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, connAction) {
 	return result, replyAndClose
 }
 
-// anyVersion is the version of a configuration that a reconfig names to replace any.
+// anyVersion makes a reconfig unconditional.
 const anyVersion = -1
 
-// nextMembers returns the members that a reconfig asks for, by id.
+// nextMembers returns the members that a reconfig requests, by id.
 func (c *Cluster) nextMembers(r *wire.Reconfig) ([]Member, error) {
 	next := joinAndLeave
 	if r.NewMembers != wire.Null {
@@ -124,7 +123,7 @@ func (c *Cluster) nextMembers(r *wire.Reconfig) ([]Member, error) {
 	return members, nil
 }
 
-// parseNewMembers returns the members of a list of all.
+// parseNewMembers returns the members of a non-incremental reconfig.
 func parseNewMembers(r *wire.Reconfig, _ []Member) ([]Member, error) {
 	var members []Member
 	for line := range strings.FieldsFuncSeq(r.NewMembers, func(r rune) bool {
@@ -147,7 +146,7 @@ func parseNewMembers(r *wire.Reconfig, _ []Member) ([]Member, error) {
 	return members, nil
 }
 
-// joinAndLeave returns the members after some have left and others have joinAndLeave.
+// joinAndLeave returns the members after an incremental reconfig.
 func joinAndLeave(r *wire.Reconfig, members []Member) ([]Member, error) {
 	for leaving := range strings.SplitSeq(r.Leaving, ",") {
 		if leaving = strings.TrimSpace(leaving); leaving == "" || leaving == wire.Null {
@@ -164,7 +163,7 @@ func joinAndLeave(r *wire.Reconfig, members []Member) ([]Member, error) {
 			continue
 		}
 		key, addresses, _ := strings.Cut(joining, "=")
-		number := key[strings.LastIndexByte(key, '.')+1:] // ZooKeeper looks at nothing before it.
+		number := key[strings.LastIndexByte(key, '.')+1:] // ZooKeeper ignores the part before it.
 		m, err := ParseMember("server." + number + "=" + addresses)
 		if err != nil {
 			return nil, err
@@ -185,7 +184,8 @@ func remove(members []Member, id int) []Member {
 	return slices.DeleteFunc(members, func(m Member) bool { return m.ID == id })
 }
 
-// quorumSynced tells whether of the voters among the members a quorumSynced runs and follows the leader.
+// quorumSynced reports whether a majority of the voters among the members runs and follows the
+// leader.
 func (c *Cluster) quorumSynced(members []Member) bool {
 	voters, synced := 0, 0
 	for _, m := range members {
@@ -205,8 +205,8 @@ func (c *Cluster) server(id int) int {
 	return slices.IndexFunc(c.servers, func(s server) bool { return s.id == id })
 }
 
-// assignRoles gives every server the role that a configuration has for it. One that it does not name
-// goes on as long as its process runs. One that is new has yet to be started.
+// assignRoles gives every server its role in a configuration. An omitted server continues until its
+// process ends. A new server has yet to be started.
 func (c *Cluster) assignRoles(members []Member) {
 	for i := range c.servers {
 		c.servers[i].role = nonMember
@@ -220,7 +220,8 @@ func (c *Cluster) assignRoles(members []Member) {
 	}
 }
 
-// stepDown lets another server lead. The client that has asked for it is answered first.
+// stepDown makes another server the leader. The client that requested the change gets its reply
+// first.
 func (c *Cluster) stepDown(asking *Link) {
 	for _, l := range c.links {
 		if l != asking && l.Connected() {

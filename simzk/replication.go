@@ -10,48 +10,48 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A proposal is a transaction that a leader has put before the other servers. It is committed as
-// soon as a majority has logged it, and then applied by each server in the order of the proposals.
+// A proposal is a transaction that a leader has proposed to the other servers. It is committed once
+// a majority has logged it, and each server then applies it in the order of the proposals.
 type proposal struct {
 	zxid       int64
 	age        uint64
 	process    int32
-	write      *tree.Write // nil of one that changes no znode
-	opened     *session    // the session that it begins, if any
-	ended      *session    // the session that it ends, if any
-	endKind    history.Kind
-	cachedHash uint64 // hash of what it writes, once that has been asked for
+	write      *tree.Write  // nil if it changes no znode
+	opened     *session     // session that it opens, or nil
+	ended      *session     // session that it ends, or nil
+	endKind    history.Kind // how the session ended
+	cachedHash uint64       // of the write; 0 if not computed yet
 }
 
-// log is what the servers have agreed on, or are about to: the leader's.
+// A log is the leader's sequence of proposals.
 type log struct {
-	prepared  []func(*tree.Tree) // what there was before
+	prepared  []func(*tree.Tree) // applied before the first proposal
 	proposals []proposal
-	committed int    // how many
+	committed int    // number of committed proposals
 	hash      uint64 // of all proposals
 }
 
-// A replica is what a server of an ensemble with lag has by itself.
+// A replica is the state of one server of an ensemble with lag.
 type replica struct {
 	tree         *tree.Tree
 	zxid         int64 // of the last transaction that it has applied
-	logged       int   // how many proposals it has logged
-	acknowledged int   // how many of them the leader knows of
+	logged       int   // number of logged proposals
+	acknowledged int   // number of logged proposals that the leader knows of
 	applied      int   // how many it has applied
 	answers      []delayedReply
 }
 
-// A delayedReply answer waits until its server has applied so many transactions.
+// A delayedReply waits until its server has applied a number of transactions.
 type delayedReply struct {
 	link    *Link
 	request *request
 	applied int
 }
 
-// lagging tells whether what the leader proposes is applied by the server later.
+// lagging reports whether the server applies transactions later than the leader.
 func (c *Cluster) lagging(server int) bool { return c.config.Lag && server != c.leader }
 
-// treeOf returns the znodes as the link's server knows them.
+// treeOf returns the znodes at the link's server.
 func (c *Cluster) treeOf(l *Link) *tree.Tree {
 	if c.config.Lag {
 		return c.servers[l.server].tree
@@ -59,7 +59,7 @@ func (c *Cluster) treeOf(l *Link) *tree.Tree {
 	return c.tree
 }
 
-// zxidOf returns the last transaction that a server has applied.
+// zxidOf returns the last zxid that a server has applied.
 func (c *Cluster) zxidOf(server int) int64 {
 	if c.config.Lag {
 		return c.servers[server].zxid
@@ -67,7 +67,7 @@ func (c *Cluster) zxidOf(server int) int64 {
 	return c.zxid
 }
 
-// serverNumber returns a server's number as a history has it: none where there is but one.
+// serverNumber returns a server's number in histories: 0 in an ensemble without lag.
 func (c *Cluster) serverNumber(server int) int32 {
 	if !c.config.Lag {
 		return 0
@@ -75,7 +75,7 @@ func (c *Cluster) serverNumber(server int) int32 {
 	return int32(server + 1)
 }
 
-// proposeWrite puts a write before the servers, which the leader has found to be right.
+// proposeWrite proposes a write that the leader has validated.
 func (c *Cluster) proposeWrite(w *tree.Write, process int32) {
 	if !c.config.Lag {
 		c.publish(c.tree.Changes(), process, c.zxid, everywhere)
@@ -85,8 +85,8 @@ func (c *Cluster) proposeWrite(w *tree.Write, process int32) {
 	c.propose(proposal{process: process, write: &kept})
 }
 
-// propose lets the servers propose on a transaction: at once, or in an ensemble with lag when a
-// majority has logged it.
+// propose replicates a transaction: at once, or in an ensemble with lag once a majority has logged
+// it.
 func (c *Cluster) propose(p proposal) {
 	p.zxid = c.zxid
 	if !c.config.Lag {
@@ -107,7 +107,7 @@ func (c *Cluster) propose(p proposal) {
 	c.commitAcknowledged()
 }
 
-// recordSession records what a transaction means for a session.
+// recordSession records the beginning or the end of a session by a transaction.
 func (c *Cluster) recordSession(p *proposal) {
 	e := history.Event{At: c.now, Process: p.process, Zxid: p.zxid}
 	switch {
@@ -121,8 +121,8 @@ func (c *Cluster) recordSession(p *proposal) {
 	c.record(e)
 }
 
-// Loggable returns the age of the oldest proposal that a server has not logged and that is not
-// committed, or false if there is none or if the server cannot hear of it.
+// Loggable returns the age of the oldest uncommitted proposal that a server can log, or false if
+// there is none or the leader's messages do not reach the server.
 func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
 	next := c.loggable(server)
 	if !c.lagging(server) || !c.hearsLeader(server) || next == len(c.proposals) {
@@ -131,13 +131,13 @@ func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
 	return c.proposals[next].age, true
 }
 
-// loggable returns which proposal a server would log next. To log one that is committed is no step
-// of its own.
+// loggable returns the index of the proposal that a server would log next. Logging a committed
+// proposal is not a step of its own.
 func (c *Cluster) loggable(server int) int { return max(c.servers[server].logged, c.committed) }
 
-// Log lets a server log the oldest proposal that it has not logged and that is not committed, with
-// all before it, and tell the leader, who commits what a majority has logged. It panics if there is
-// none; see [Cluster.Loggable].
+// Log makes a server log its oldest unlogged and uncommitted proposal, with all before it, and
+// acknowledge it to the leader, which commits a proposal once a majority has logged it. It panics
+// if there is none; see [Cluster.Loggable].
 func (c *Cluster) Log(server int) {
 	s := &c.servers[server]
 	next := c.loggable(server)
@@ -153,8 +153,8 @@ func (c *Cluster) Log(server int) {
 	}
 }
 
-// commitAcknowledged commits every proposal that the leader knows a majority to have logged. A
-// server that has died since counts: the leader keeps what has been acknowledged (Proposal.ackSet).
+// commitAcknowledged commits every proposal that a majority has acknowledged. A server that has
+// died since still counts: the leader keeps acknowledgements (Proposal.ackSet).
 func (c *Cluster) commitAcknowledged() {
 	if !c.config.Lag || c.leader == noLeader {
 		return
@@ -168,7 +168,7 @@ func (c *Cluster) commitAcknowledged() {
 	}
 }
 
-// commitNext commits the oldest proposal that is not committed. The leader applies it at once.
+// commitNext commits the oldest uncommitted proposal. The leader applies it at once.
 func (c *Cluster) commitNext() {
 	p := &c.proposals[c.committed]
 	c.committed++
@@ -185,7 +185,8 @@ func (c *Cluster) commitNext() {
 	c.afterApply(c.leader, p)
 }
 
-// afterApply does what follows when a server has afterApply a transaction.
+// afterApply sends the replies and closes the connections that waited for a server to apply a
+// transaction.
 func (c *Cluster) afterApply(server int, p *proposal) {
 	c.sendDelayedReplies(server)
 	if p.ended != nil {
@@ -193,11 +194,11 @@ func (c *Cluster) afterApply(server int, p *proposal) {
 	}
 }
 
-// Converged tells whether every proposal is committed.
+// Converged reports whether every proposal is committed.
 func (c *Cluster) Converged() bool { return c.committed == len(c.proposals) }
 
 // Applicable returns the age of the oldest committed transaction that a server has not applied, or
-// false if there is none or the server cannot hear of it.
+// false if there is none or the leader's messages do not reach the server.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
 	if !c.lagging(server) || !c.hearsLeader(server) || s.applied >= c.committed &&
@@ -207,9 +208,9 @@ func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	return c.proposals[s.applied].age, true
 }
 
-// Apply lets a server apply the oldest transaction that it has not applied: watches fire at it,
-// sessions that have ended lose their connections, and answers that have waited for it are sent. It
-// panics if there is none; see [Cluster.Applicable].
+// Apply makes a server apply its oldest unapplied transaction: its watches fire, ended sessions
+// lose their connections, and delayed replies are sent. It panics if there is none; see
+// [Cluster.Applicable].
 func (c *Cluster) Apply(server int) {
 	s := &c.servers[server]
 	p := &c.proposals[s.applied]
@@ -232,8 +233,8 @@ func (c *Cluster) Apply(server int) {
 	c.afterApply(server, p)
 }
 
-// sendDelayedReplies sends the answers that have waited for the server to come so far, and to hear of
-// the leader.
+// sendDelayedReplies sends the delayed replies for which the server has applied enough, if the
+// leader's messages reach it.
 func (c *Cluster) sendDelayedReplies(server int) {
 	s := &c.servers[server]
 	for c.hearsLeader(server) && len(s.answers) > 0 && s.answers[0].applied <= s.applied {
@@ -245,7 +246,7 @@ func (c *Cluster) sendDelayedReplies(server int) {
 	}
 }
 
-// closeSessionConnections closes the connections at a server that still carry a session that has ended.
+// closeSessionConnections closes the connections of an ended session at a server.
 func (c *Cluster) closeSessionConnections(server int, session int64) {
 	for _, l := range c.links {
 		if l.server == server && l.session != nil && l.session.id == session {
@@ -255,7 +256,8 @@ func (c *Cluster) closeSessionConnections(server int, session int64) {
 	}
 }
 
-// respond answers a request, as soon as the link's server has applied what the answer tells of.
+// respond replies to a request once the link's server has applied the transaction that the reply
+// reports.
 func (c *Cluster) respond(l *Link, r *request) {
 	s := &c.servers[l.server]
 	if !c.config.Lag || !c.mustAwaitApply(l, r) || s.applied == len(c.proposals) && c.hearsLeader(l.server) {
@@ -267,10 +269,10 @@ func (c *Cluster) respond(l *Link, r *request) {
 	s.answers = append(s.answers, delayedReply{link: l, request: r, applied: len(c.proposals)})
 }
 
-// mustAwaitApply tells whether the answer to a request has to wait until the server has applied all that is
-// proposed by now: that of a write, of a session's beginning and end, and of a sync. A leader,
-// though, answers a sync at once (ProposalRequestProcessor), even one that has been deposed and
-// does not know it.
+// mustAwaitApply reports whether the reply to a request must wait until the server has applied
+// every present proposal: the reply to a write, to the opening or closing of a session, and to a
+// sync. A leader answers a sync at once (ProposalRequestProcessor), even a deposed leader that does
+// not know it.
 func (c *Cluster) mustAwaitApply(l *Link, r *request) bool {
 	switch r.Op {
 	case wire.OpSync:
@@ -281,9 +283,9 @@ func (c *Cluster) mustAwaitApply(l *Link, r *request) bool {
 	return writes(r.Op) || r.Op == wire.OpCloseSession
 }
 
-// writePending tells whether a write of a session is proposed and not committed. At the leader,
-// whatever else the session asks for waits for that, also if it has come by another server before
-// (CommitProcessor keeps what is pending by session).
+// writePending reports whether a write of a session is proposed and uncommitted. At the leader, all
+// later requests of the session wait for it, even if it came through another server
+// (CommitProcessor tracks pending writes by session).
 func (c *Cluster) writePending(session int64) bool {
 	for i := c.committed; i < len(c.proposals); i++ {
 		if w := c.proposals[i].write; w != nil && w.Session == session {
@@ -293,8 +295,8 @@ func (c *Cluster) writePending(session int64) bool {
 	return false
 }
 
-// canHandle tells whether a server can do with a request what it has to: only the leader can decide
-// on a write, on a session, and for a follower on a sync.
+// canHandle reports whether a server can handle a request now: only the leader can decide on a
+// write, on a session, and for a follower on a sync.
 func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	switch {
 	case !c.config.Lag:
@@ -304,7 +306,7 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpSync && c.servers[server].leading:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):
-		return r.session != 0 // It decides by itself; see [Cluster.resumeAtDeposed].
+		return r.session != 0 // It decides alone; see [Cluster.resumeAtDeposed].
 	case r.Op == wire.OpCreateSession && r.session != 0:
 		// The follower asks the leader whether the session lives (Learner.validateSession).
 		return c.leaderConnected(server)
@@ -315,10 +317,10 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	return true
 }
 
-// deposed tells whether a server leads, as far as it knows, and another one does, or none.
+// deposed reports whether a server believes that it leads but is not the leader.
 func (c *Cluster) deposed(server int) bool { return c.servers[server].leading && server != c.leader }
 
-// catchUp brings a server to where the leader is, as happens before a server serves.
+// catchUp copies the leader's log and state to a server, before it serves.
 func (c *Cluster) catchUp(server int) {
 	if !c.config.Lag {
 		return
@@ -333,8 +335,8 @@ func (c *Cluster) catchUp(server int) {
 	s.logged, s.acknowledged = len(c.proposals), len(c.proposals)
 }
 
-// replicateNow commits all that is proposed and lets every server apply it, as if it had happened
-// before the run.
+// replicateNow commits every proposal and applies it everywhere, as if that had happened before the
+// run.
 func (c *Cluster) replicateNow() {
 	if !c.config.Lag {
 		return
@@ -348,7 +350,7 @@ func (c *Cluster) replicateNow() {
 	}
 }
 
-// rebuild returns the znodes as they are once all proposals are applied.
+// rebuild returns the znodes after all proposals.
 func (c *Cluster) rebuild() *tree.Tree {
 	t := tree.New(c.rules())
 	for _, change := range c.prepared {
@@ -362,7 +364,7 @@ func (c *Cluster) rebuild() *tree.Tree {
 	return t
 }
 
-// dropDelayedReply drops the answer that a connection that is no more has waited for.
+// dropDelayedReply drops the delayed reply of a closed connection.
 func (c *Cluster) dropDelayedReply(l *Link) {
 	if !l.replyDelayed {
 		return
@@ -372,7 +374,7 @@ func (c *Cluster) dropDelayedReply(l *Link) {
 	s.answers = slices.DeleteFunc(s.answers, func(d delayedReply) bool { return d.link == l })
 }
 
-// ensembleKey folds into a key all in which servers differ.
+// ensembleKey folds into a key the state in which servers differ.
 func (c *Cluster) ensembleKey(key uint64) uint64 {
 	key = mix(mix(key, c.hash), uint64(c.committed)<<16|uint64(c.leader&0xff)<<8|uint64(c.epoch))
 	for i := range c.servers {
