@@ -19,7 +19,8 @@ func validClientPath(path string, sequential bool) bool {
 	for i, r := range path[1:] {
 		before := path[:i+1]
 		switch {
-		case r == '/' && before[i] == '/', r == '.' && completesDotName(before, path[i+2:]), forbiddenRune(r):
+		case r == '/' && before[i] == '/', r == '.' && completesDotName(before, path[i+2:]),
+			forbiddenRune(r):
 			return false
 		}
 	}

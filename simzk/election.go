@@ -13,7 +13,8 @@ func (s *server) peersReachable() bool { return s.up && !s.inboundCut && !s.outb
 // canConnect reports whether two servers can connect to each other: both exchange messages with the
 // ensemble, and neither direction of their link is partitioned.
 func (c *Cluster) canConnect(a, b int) bool {
-	return c.servers[a].peersReachable() && c.servers[b].peersReachable() && !c.LinkPartitioned(a, b) &&
+	return c.servers[a].peersReachable() && c.servers[b].peersReachable() &&
+		!c.LinkPartitioned(a, b) &&
 		!c.LinkPartitioned(b, a)
 }
 
@@ -52,7 +53,8 @@ func (c *Cluster) elect(stopped ...int) {
 // leaderHasQuorum reports whether there is a leader with a majority of the voters.
 func (c *Cluster) leaderHasQuorum() bool {
 	follows := func(s *server) bool { return s.serving && s.epoch == c.epoch }
-	return c.leader != noLeader && c.servers[c.leader].serving && c.countVoters(follows) > c.Voters()/2
+	return c.leader != noLeader && c.servers[c.leader].serving &&
+		c.countVoters(follows) > c.Voters()/2
 }
 
 // believesQuorum reports whether a leading server still counts a majority of voters. It counts
@@ -150,7 +152,8 @@ func (c *Cluster) follow(server int) {
 func (c *Cluster) candidate() int {
 	best := noLeader
 	for i := range c.servers {
-		if c.servers[i].role == voter && c.electable(i) && (best == noLeader || c.voteLess(best, i)) {
+		if c.servers[i].role == voter && c.electable(i) &&
+			(best == noLeader || c.voteLess(best, i)) {
 			best = i
 		}
 	}

@@ -140,8 +140,9 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 
 // Servable returns the age of the oldest request that can be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.replyDelayed || l.stallRequests || !l.cluster.canHandle(l.server, l.session,
-		l.toServer[0]) {
+	if len(l.toServer) == 0 || l.replyDelayed || l.stallRequests ||
+		!l.cluster.canHandle(l.server, l.session,
+			l.toServer[0]) {
 		return 0, false
 	}
 	return l.toServer[0].age, true

@@ -154,8 +154,8 @@ func (c *Conn) completeCall(r *call) {
 // wake unblocks the goroutine that waits for a call.
 func (c *Conn) wake(r *call) {
 	c.cluster.woken = true
-	if d := c.stub; d != nil {
-		d.completeCall(r)
+	if stub := c.stub; stub != nil {
+		stub.completeCall(r)
 		return
 	}
 	r.done <- struct{}{}
@@ -202,8 +202,8 @@ func (c *Conn) addWatcher(r *call) {
 	}
 	c.keyCache.valid = false
 	var events watchChannel
-	if d := c.stub; d != nil {
-		events.number = d.newChannel()
+	if stub := c.stub; stub != nil {
+		events.number = stub.newChannel()
 		r.watch = events.number
 	} else {
 		events.channel = make(chan zk.Event, 1)
@@ -276,8 +276,8 @@ func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
 // fireChannel sends the single event of a watch.
 func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
 	c.cluster.woken = true
-	if d := c.stub; d != nil {
-		d.fireChannel(events.number, event)
+	if stub := c.stub; stub != nil {
+		stub.fireChannel(events.number, event)
 		return
 	}
 	events.channel <- event
@@ -286,8 +286,8 @@ func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
 
 // emit sends an event to the client's event channel, or drops it if the channel is full.
 func (c *Conn) emit(event zk.Event) {
-	if d := c.stub; d != nil {
-		d.addInput(Input{Kind: Emitted, Event: event})
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: Emitted, Event: event})
 		return
 	}
 	c.mu.Lock()
@@ -304,8 +304,8 @@ func (c *Conn) emit(event zk.Event) {
 
 func (c *Conn) setState(state zk.State, name string) {
 	c.status.Store(int32(state))
-	if d := c.stub; d != nil {
-		d.addInput(Input{Kind: StateSet, State: state})
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: StateSet, State: state})
 	}
 	c.cluster.record(history.Event{
 		At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
@@ -318,8 +318,8 @@ func (c *Conn) setState(state zk.State, name string) {
 
 func (c *Conn) setSession(id int64) {
 	c.sessionID.Store(id)
-	if d := c.stub; d != nil {
-		d.addInput(Input{Kind: SessionSet, Session: id})
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: SessionSet, Session: id})
 	}
 }
 
@@ -532,8 +532,8 @@ func (c *Conn) terminate() {
 
 // closeEvents closes the event channel.
 func (c *Conn) closeEvents() {
-	if d := c.stub; d != nil {
-		d.addInput(Input{Kind: EventsEnded})
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: EventsEnded})
 		return
 	}
 	c.mu.Lock()

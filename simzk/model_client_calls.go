@@ -18,7 +18,8 @@ func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (stri
 		return "", c.failLocally(err)
 	}
 	if hasTTL(flags) {
-		return "", c.failLocally(fmt.Errorf("Create with TTL flag disallowed: %w", zk.ErrInvalidFlags))
+		return "", c.failLocally(fmt.Errorf("Create with TTL flag disallowed: %w",
+			zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
 		Op: wire.OpCreate, Path: path, Data: data, Flags: flags,

@@ -26,7 +26,7 @@ func (c *Cluster) Serve(l *Link) {
 	case l.session == nil:
 		// An earlier request closed the session, or it has expired: the server does not reply.
 	case r.Op == wire.OpCreateSession:
-		c.serveAgain(l, r)
+		c.serveReopen(l, r)
 	case r.Op == wire.OpCloseSession:
 		c.serveClose(l, r)
 	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
@@ -337,7 +337,8 @@ func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
 			append(c.watches.trigger(dataWatch, path, wire.EventDeleted, at),
 				c.watches.trigger(childWatch, path, wire.EventDeleted, at)...))
 	case wire.OpSetData:
-		c.queueEvents(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
+		c.queueEvents(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch,
+			path,
 			wire.EventDataChanged, at))
 		return
 	}

@@ -20,9 +20,9 @@ type peerState struct {
 	wallOffset time.Duration // error of its wall clock
 }
 
-// A follower gives up after syncLimit ticks without a message from its leader (Learner.readPacket; 5
-// ticks in the default configuration), or if the leader closes the connection because it has heard
-// nothing for as long. A leader checks once per tick whether it has heard a majority within
+// A follower gives up after syncLimit ticks without a message from its leader (Learner.readPacket;
+// 5 ticks in the default configuration), or if the leader closes the connection because it has
+// heard nothing for as long. A leader checks once per tick whether it has heard a majority within
 // syncLimit ticks (Leader.lead), so it continues for up to one tick longer.
 const (
 	followerTimeoutTicks = 5

@@ -20,7 +20,7 @@ type pipe struct {
 	mu            sync.Mutex
 	toClient      []byte
 	toServer      []byte
-	pings         bool // are answered at once, those of a real client
+	pings         bool // pings are answered at once; for a real client
 	pingsHeld     bool // pings are not answered for now
 	heldPings     int  // number of pings to be answered later
 	writesFail    bool // every Write fails

@@ -36,19 +36,20 @@ type RealConn struct {
 	activeCalls atomic.Int32 // calls that have not returned
 
 	mu            sync.Mutex
-	dials         []dialRequest // of the client's goroutine that wants a connection
+	dials         []dialRequest // by the client's goroutine
 	sessionEvents []zk.Event    // not yet recorded in the history
 	closeDone     chan struct{} // closed when the first Close returns; nil before Close
 
-	// All below is for the cluster's caller alone.
+	// Only the cluster's caller uses the fields below.
 
-	pipe            *pipe // nil without a connection
-	phase           phase
-	state           zk.State      // of the last session event
-	dialAt          time.Duration // time of the next connection attempt; only while dialing
-	credentials     int           // accepted by the server; the client resends them on every connection
-	credentialsSent int           // on this connection; only while authenticating
-	lastAuth        *request      // last resent credential
+	pipe   *pipe // nil without a connection
+	phase  phase
+	state  zk.State      // of the last session event
+	dialAt time.Duration // time of the next connection attempt; only while dialing
+	// accepted by the server; the client resends them on every connection
+	credentials     int
+	credentialsSent int      // on this connection; only while authenticating
+	lastAuth        *request // last resent credential
 	hosts           *hostList
 	queueLengths    []int // increasing lengths of the client's queue; see recordQueueLength
 	flushedRounds   int   // value of hosts.rounds at the last recordQueueLength

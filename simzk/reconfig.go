@@ -50,8 +50,8 @@ func (c *Cluster) configText(members []Member) []byte {
 	return []byte(text.String())
 }
 
-// errNoMembers and errLeavingID are errors in a reconfig that ZooKeeper does not handle: it fails to
-// decode the request instead of rejecting it.
+// errNoMembers and errLeavingID are errors in a reconfig that ZooKeeper does not handle: it fails
+// to decode the request instead of rejecting it.
 var (
 	errNoMembers = errors.New("the list of members is empty")
 	errLeavingID = errors.New("a server that is to leave has no number")

@@ -34,10 +34,10 @@ type log struct {
 // A replica is the state of one server of an ensemble with lag.
 type replica struct {
 	tree         *tree.Tree
-	zxid         int64 // of the last transaction that it has applied
+	zxid         int64 // of the last applied transaction
 	logged       int   // number of logged proposals
 	acknowledged int   // number of logged proposals that the leader knows of
-	applied      int   // how many it has applied
+	applied      int   // number of applied proposals
 	answers      []delayedReply
 }
 
@@ -260,7 +260,8 @@ func (c *Cluster) closeSessionConnections(server int, session int64) {
 // reports.
 func (c *Cluster) respond(l *Link, r *request) {
 	s := &c.servers[l.server]
-	if !c.config.Lag || !c.mustAwaitApply(l, r) || s.applied == len(c.proposals) && c.hearsLeader(l.server) {
+	if !c.config.Lag || !c.mustAwaitApply(l, r) || s.applied == len(c.proposals) &&
+		c.hearsLeader(l.server) {
 		r.zxid = c.zxidOf(l.server)
 		c.postReply(l, r)
 		return
@@ -318,7 +319,10 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 }
 
 // deposed reports whether a server believes that it leads but is not the leader.
-func (c *Cluster) deposed(server int) bool { return c.servers[server].leading && server != c.leader }
+func (c *Cluster) deposed(server int) bool {
+	return c.servers[server].leading &&
+		server != c.leader
+}
 
 // catchUp copies the leader's log and state to a server, before it serves.
 func (c *Cluster) catchUp(server int) {

@@ -17,7 +17,7 @@ import (
 type request struct {
 	wire.Request
 	number     int32  // of the process, in order of transmission
-	age        uint64 // set when it is sent
+	age        uint64 // set at transmission
 	malformed  bool   // the body could not be decoded
 	cachedHash uint64 // result of stateHash; 0 if not computed yet
 

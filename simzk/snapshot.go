@@ -6,17 +6,17 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tree"
 )
 
-// A Snapshot is what a cluster was at one moment, if all its clients have a [StubClient] each in
-// the place of their processes. No object is copied whole to another place: what a snapshot holds
-// is what stood in each, so that all pointers stay good when it is put back. Its memory is used
-// again by the next [Cluster.Save].
+// A Snapshot is the state of a cluster at one moment, if every client has a [StubClient] in the
+// place of its process. A snapshot holds copies of the objects' values, and restoring writes them
+// back into the same objects, so that all pointers stay valid. The next [Cluster.Save] reuses its
+// memory.
 type Snapshot struct {
 	cluster   Cluster
 	sessions  sliceCopy[*session]
 	links     sliceCopy[*Link]
 	servers   sliceCopy[server]
 	proposals sliceCopy[proposal]
-	answers   []sliceCopy[delayedReply] // of each server
+	answers   []sliceCopy[delayedReply] // by server
 	trees     []savedTree
 	opened    objectCopies[session]
 	clients   []savedClient
@@ -27,13 +27,16 @@ type Snapshot struct {
 	watches   objectCopies[watch]
 }
 
-// sliceCopy is what a slice held.
+// A sliceCopy is a slice and a copy of its elements.
 type sliceCopy[T any] struct{ slice, elements []T }
 
-func (k *sliceCopy[T]) save(slice []T) { k.slice, k.elements = slice, append(k.elements[:0], slice...) }
-func (k *sliceCopy[T]) restore()       { copy(k.slice, k.elements) }
+func (k *sliceCopy[T]) save(slice []T) {
+	k.slice, k.elements = slice,
+		append(k.elements[:0], slice...)
+}
+func (k *sliceCopy[T]) restore() { copy(k.slice, k.elements) }
 
-// objectCopies is what stood in some objects.
+// objectCopies are pointers to objects and copies of their values.
 type objectCopies[T any] struct {
 	objects []*T
 	values  []T
@@ -53,8 +56,8 @@ func (c *objectCopies[T]) restore() {
 	}
 }
 
-// extend returns the slice with one element more, in whose memory the next thing of its sort can be
-// saved.
+// extend returns the slice with one more element, and a pointer to that. It reuses the memory of an
+// earlier element there.
 func extend[T any](s []T) ([]T, *T) {
 	if len(s) < cap(s) {
 		s = s[:len(s)+1]
@@ -70,7 +73,7 @@ type savedTree struct {
 	snapshot tree.Snapshot
 }
 
-// A savedClient is what a client and its link were.
+// A savedClient is a saved client with its link.
 type savedClient struct {
 	conn *Conn
 
@@ -91,21 +94,21 @@ type savedClient struct {
 	unsent       sliceCopy[*call]
 	inFlight     sliceCopy[*call]
 	watchers     sliceCopy[watcher]
-	channels     []sliceCopy[watchChannel] // of each watcher
+	channels     []sliceCopy[watchChannel] // by watcher
 
 	stub    StubClient
 	calls   sliceCopy[*call]
 	watches sliceCopy[int32]
 }
 
-// savedWatches is what one table of watches held.
+// savedWatches is a saved table of watches.
 type savedWatches []struct {
 	path    string
 	watches sliceCopy[*watch]
 }
 
-// CanSave tells whether snapshots can be taken of the cluster: every client has a double, and
-// nothing is sabotaged.
+// CanSave reports whether [Cluster.Save] applies to the cluster: every client has a stub, and there
+// is no mutation.
 func (c *Cluster) CanSave() bool {
 	return c.mutation == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
 		conn, ok := l.end.(*Conn)
@@ -113,7 +116,7 @@ func (c *Cluster) CanSave() bool {
 	})
 }
 
-// Save makes the snapshot one of the cluster as it is now, between two steps; see
+// Save stores the cluster's present state, between two steps, in the snapshot; see
 // [Cluster.CanSave]. It takes time linear in the size of the state.
 func (c *Cluster) Save(s *Snapshot) {
 	s.cluster = *c
@@ -168,7 +171,7 @@ func (w *savedWatches) save(table map[string][]*watch, all *objectCopies[watch])
 }
 
 func (s *savedClient) save(c *Conn, all *Snapshot) {
-	l, d := c.Link, c.stub
+	l, stub := c.Link, c.stub
 	s.conn, s.link, s.crashed, s.guids = c, l.linkState, l.crashed.Load(), l.guidCount.Load()
 	s.toServer.save(l.toServer)
 	all.requests.save(l.toServer...)
@@ -192,16 +195,15 @@ func (s *savedClient) save(c *Conn, all *Snapshot) {
 		s.channels, channels = extend(s.channels)
 		channels.save(c.watchers[i].channels)
 	}
-	s.stub = *d
-	s.calls.save(d.calls)
-	s.watches.save(d.watches)
-	for _, calls := range [...][]*call{c.submitted, c.waiting, c.unsent, c.inFlight, d.calls} {
+	s.stub = *stub
+	s.calls.save(stub.calls)
+	s.watches.save(stub.watches)
+	for _, calls := range [...][]*call{c.submitted, c.waiting, c.unsent, c.inFlight, stub.calls} {
 		all.calls.save(calls...)
 	}
 }
 
-// Restore makes the cluster what it was when the snapshot was taken of it. Snapshots that were
-// taken later are void then.
+// Restore resets the cluster to a snapshot of it. Later snapshots become invalid.
 func (c *Cluster) Restore(s *Snapshot) {
 	*c = s.cluster
 	s.sessions.restore()

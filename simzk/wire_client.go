@@ -10,18 +10,17 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Socket is the way to a client that speaks ZooKeeper's protocol.
+// A Socket is the connection to a client that speaks ZooKeeper's protocol.
 type Socket interface {
-	// Send puts a frame on its way to the client, its length before it. It must not block, nor keep
-	// the slice.
+	// Send sends a frame, including its length prefix. It must not block or retain the slice.
 	Send(frame []byte)
-	// Close ends the connection once all that was sent before has left. It may be called more than
+	// Close closes the connection once everything sent before has left. It may be called more than
 	// once.
 	Close()
 }
 
 // Accept adds a client that has connected to a server over a socket. The address is the client's,
-// without a port.
+// without the port.
 func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 	l := new(Link)
 	c.addLink(l, 0, server, address)
@@ -29,9 +28,9 @@ func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 	return l
 }
 
-// Receive takes a frame that the client of an accepted link has sent, without its length, and puts
-// it before the server: see [Cluster.Serve]. It returns an error if no server could make sense of
-// it; the caller then has to [Cluster.Leave].
+// Receive queues a frame from the client of an accepted link, without its length prefix, for
+// [Cluster.Serve]. It returns an error if no server could decode the frame; the caller must then
+// call [Cluster.Leave].
 func (c *Cluster) Receive(l *Link, frame []byte) error {
 	w := l.end.(*wireClient)
 	r, err := parseFrame(frame, w.handshake != nil)
@@ -48,8 +47,8 @@ func (c *Cluster) Receive(l *Link, frame []byte) error {
 	return nil
 }
 
-// Leave forgets a client of an accepted link whose connection is gone. Its session goes on until it
-// expires.
+// Leave removes the client of an accepted link whose connection is closed. Its session continues
+// until it expires.
 func (c *Cluster) Leave(l *Link) {
 	c.closeConnection(l)
 	at, found := slices.BinarySearchFunc(c.links, l.number,
@@ -59,7 +58,7 @@ func (c *Cluster) Leave(l *Link) {
 	}
 }
 
-// parseFrame reads a client's frame: a handshake first, and requests after it.
+// parseFrame decodes a client's frame: the handshake first, then requests.
 func parseFrame(frame []byte, greeted bool) (*request, error) {
 	if !greeted {
 		ask := new(wire.ConnectRequest)
@@ -83,10 +82,9 @@ func parseFrame(frame []byte, greeted bool) (*request, error) {
 	return r, nil
 }
 
-// serveAgain answers a client that asks for a session with a request, of type createSession, where
-// it has a session already. A server takes that for a transaction, and tells the client of its
-// session once more.
-func (c *Cluster) serveAgain(l *Link, r *request) {
+// serveReopen answers a createSession request on a connection that already has a session. A server
+// treats it as a transaction, and sends the client its session again.
+func (c *Cluster) serveReopen(l *Link, r *request) {
 	c.zxid++
 	c.propose(proposal{process: l.process})
 	r.session, r.timeout = l.session.id, l.session.timeout
@@ -96,13 +94,12 @@ func (c *Cluster) serveAgain(l *Link, r *request) {
 	c.respond(l, r)
 }
 
-// A wireClient is the end of a client beyond a [Socket]. It knows nothing of the client but what it
-// has sent.
+// A wireClient is the server's view of a client beyond a [Socket].
 type wireClient struct {
 	link      *Link
 	socket    Socket
 	open      bool
-	handshake *wire.ConnectRequest // nil until the handshake has arrived
+	handshake *wire.ConnectRequest // nil until it has arrived
 	buffer    []byte
 }
 
@@ -117,9 +114,10 @@ func (w *wireClient) deliver(m message) {
 	}
 }
 
-// closesConnection tells whether the server closes the connection once it has sent a reply.
+// closesConnection reports whether the server closes the connection after a reply.
 func closesConnection(r *request) bool {
-	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0 && !r.reopens
+	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0 &&
+		!r.reopens
 }
 
 func (w *wireClient) disconnected() {
