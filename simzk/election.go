@@ -131,7 +131,7 @@ func (c *Cluster) looking(server int) bool {
 }
 
 // stop ends service. The caller must disconnect the server's clients.
-func (w *peerState) stop() { w.serving, w.leading, w.giveUpAt = false, false, 0 }
+func (p *peerState) stop() { p.serving, p.leading, p.giveUpAt = false, false, 0 }
 
 func (c *Cluster) dropClientsOf(servers []int) {
 	if len(servers) > 0 {

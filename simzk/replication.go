@@ -384,7 +384,9 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 	for i := range c.servers {
 		s := &c.servers[i]
 		key = mix(key, uint64(s.logged)<<40|uint64(s.acknowledged)<<20|uint64(s.applied))
-		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.inboundCut)<<3|btoi(s.outboundCut)<<2|btoi(s.serving)<<1|btoi(s.leading)))
+		key = mix(key, uint64(s.epoch)<<8|
+			uint64(btoi(s.up)<<4|btoi(s.inboundCut)<<3|btoi(s.outboundCut)<<2|
+				btoi(s.serving)<<1|btoi(s.leading)))
 		if s.giveUpAt > 0 {
 			key = mix(key, uint64(s.giveUpAt-c.now))
 		}

@@ -130,17 +130,17 @@ func (s *stage) serverCommand(name string, server int) error {
 			return fmt.Errorf("nothing to log")
 		}
 		s.cluster.Log(server)
-	case "part":
+	case "partition-server":
 		s.cluster.PartitionServer(server, true, true)
-	case "deafen":
+	case "partition-inbound":
 		s.cluster.PartitionServer(server, true, false)
-	case "mute":
+	case "partition-outbound":
 		s.cluster.PartitionServer(server, false, true)
 	case "fast":
 		s.cluster.SetClockRate(server, 200)
 	case "slow":
 		s.cluster.SetClockRate(server, 50)
-	case "rejoin":
+	case "heal-server":
 		s.cluster.HealServer(server)
 	case "leader":
 		s.printf("s%d leads: %t, serves: %t", server+1, s.cluster.Leader(server),
@@ -161,12 +161,12 @@ func linkOf(word string) (from, to int, ok bool) {
 // linkCommand runs a command whose first word is a link between two servers.
 func (s *stage) linkCommand(name string, from, to int) error {
 	switch name {
-	case "sever":
+	case "partition-link-oneway":
 		s.cluster.PartitionLink(from, to)
 	case "partition-link":
 		s.cluster.PartitionLink(from, to)
 		s.cluster.PartitionLink(to, from)
-	case "restore":
+	case "heal-link":
 		s.cluster.HealLink(from, to)
 	default:
 		return fmt.Errorf("unknown command")
@@ -191,7 +191,7 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 		s.cluster.Isolate(conn.Link)
 	case "heal":
 		s.cluster.Heal(conn.Link)
-	case "bar", "unbar":
+	case "block", "unblock":
 		if len(words) != 1 {
 			return fmt.Errorf("want a server")
 		}
@@ -199,7 +199,7 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 		if err != nil {
 			return err
 		}
-		if name == "unbar" {
+		if name == "unblock" {
 			s.cluster.UnblockClient(conn.Link, server-1)
 		} else {
 			s.cluster.BlockClient(conn.Link, server-1)

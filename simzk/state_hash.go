@@ -38,7 +38,8 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 		key = mix(key, c.ensembleHash(steady))
 		for i := range c.servers {
 			for _, d := range c.servers[i].answers {
-				key = mix(key, uint64(uint32(d.link.process))<<32|uint64(len(c.proposals)-d.applied))
+				missing := uint64(len(c.proposals) - d.applied)
+				key = mix(key, uint64(uint32(d.link.process))<<32|missing)
 				key = mix(key, d.request.stateHash())
 			}
 		}
@@ -80,12 +81,13 @@ func (c *Cluster) ensembleHash(steady bool) uint64 {
 	return key
 }
 
-func (w *peerState) key(now time.Duration) uint64 {
-	key := uint64(w.epoch)<<16 | uint64(w.following&0xff)<<8 | uint64(btoi(w.inboundCut)<<3|btoi(w.outboundCut)<<2|btoi(w.serving)<<1|btoi(w.leading))
-	if w.giveUpAt > 0 {
-		key = mix(key, uint64(w.giveUpAt-now))
+func (p *peerState) key(now time.Duration) uint64 {
+	key := uint64(p.epoch)<<16 | uint64(p.following&0xff)<<8 | uint64(btoi(p.inboundCut)<<3|
+		btoi(p.outboundCut)<<2|btoi(p.serving)<<1|btoi(p.leading))
+	if p.giveUpAt > 0 {
+		key = mix(key, uint64(p.giveUpAt-now))
 	}
-	return mix(key, w.inboundCutFrom)
+	return mix(key, p.inboundCutFrom)
 }
 
 // stateHash returns 64 bits over the effect of a proposal, or of its loss.
@@ -138,7 +140,8 @@ func (t *watchTable) stateHash() uint64 {
 
 // stateHash of a crashed process's link covers what the server still has to do for it.
 func (l *Link) stateHash() uint64 {
-	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.replyDelayed))<<1 | uint64(btoi(l.crashed.Load()))
+	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.replyDelayed))<<1 |
+		uint64(btoi(l.crashed.Load()))
 	if l.session != nil {
 		h = mix(h, uint64(l.session.id))
 	}
@@ -199,7 +202,8 @@ func (r *request) stateHash() uint64 {
 
 func (c *Conn) stateHash() uint64 {
 	now := c.cluster.now
-	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.lastHost)<<16 | uint64(c.credentialsSent)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearmTiming)<<40
+	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.lastHost)<<16 |
+		uint64(c.credentialsSent)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearmTiming)<<40
 	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
 	switch {
 	case c.phase == dialing:

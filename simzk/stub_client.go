@@ -272,5 +272,6 @@ func (s *IsolatedClient) OpenCalls() uint64 {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.eventsClosed))<<1|uint64(btoi(c.events != nil)))
+	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.eventsClosed))<<1|
+		uint64(btoi(c.events != nil)))
 }
