@@ -25,7 +25,7 @@ import (
 // A Version is a release of ZooKeeper. Only differences that clients can observe are simulated.
 type Version uint8
 
-// The releases that are simulated.
+// The simulated releases.
 const (
 	V38 Version = iota // 3.8.0
 	V39                // 3.9.4

@@ -244,7 +244,7 @@ func (c *Cluster) recoverLog() {
 	}
 	lost := len(c.proposals) > kept
 	c.proposals = c.proposals[:kept]
-	// without effect, unless commits are made without a majority
+	// has no effect except under the mutation commitsAlone
 	c.committed = min(c.committed, kept)
 	for i := range c.servers {
 		s := &c.servers[i]

@@ -28,7 +28,7 @@ type request struct {
 	opened   bool                 // of a handshake: the session is new
 	reopens  bool                 // createSession on a connection that has a session
 
-	// The answer.
+	// The reply.
 	result     tree.Result
 	zxid       int64
 	count      int32
