@@ -49,9 +49,9 @@ type Conn struct {
 
 	// Initial backing arrays of the slices above, which rarely grow.
 	inline struct {
-		submitted, taken, waiting, inFlight [2]*call
-		watchers                            [2]watcher
-		idle                                [2]chan struct{}
+		submitted, recycled, waiting, inFlight [2]*call
+		watchers                               [2]watcher
+		idle                                   [2]chan struct{}
 	}
 }
 
@@ -208,7 +208,8 @@ func (c *Cluster) newConn() *Conn {
 	conn.host, conn.lastHost = conn.firstHost, conn.firstHost
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
 	conn.end, conn.pings = conn, true
-	conn.submitted, conn.recycled, conn.waiting = conn.inline.submitted[:0], conn.inline.taken[:0],
+	conn.submitted, conn.recycled, conn.waiting = conn.inline.submitted[:0],
+		conn.inline.recycled[:0],
 		conn.inline.waiting[:0]
 	conn.inFlight = conn.inline.inFlight[:0]
 	conn.watchers, conn.freeDone = conn.inline.watchers[:0], conn.inline.idle[:0]
@@ -244,10 +245,10 @@ func (c *Conn) SessionID() int64 { return c.sessionID.Load() }
 func (c *Conn) State() zk.State { return zk.State(c.status.Load()) }
 
 // submit hands over a request and waits for the reply.
-func (c *Conn) submit(ask wire.Request) *call {
+func (c *Conn) submit(req wire.Request) *call {
 	c.lockOrExit()
 	r := c.calls.next(callArenaSize)
-	r.Request = ask
+	r.Request = req
 	if c.closed.Load() {
 		c.mu.Unlock()
 		c.Notify()

@@ -60,15 +60,15 @@ func (c *Cluster) leaderHasQuorum() bool {
 // believesQuorum reports whether a leading server still counts a majority of voters. It counts
 // every voter that it cannot hear, as it notices the loss of one only after leaderTimeoutTicks.
 func (c *Cluster) believesQuorum(leader int) bool {
-	l, behind := &c.servers[leader], 0
+	l, supporters := &c.servers[leader], 0
 	for i := range c.servers {
 		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch ||
 			l.inboundCut ||
 			c.LinkPartitioned(i, leader)) {
-			behind++
+			supporters++
 		}
 	}
-	return behind > c.Voters()/2
+	return supporters > c.Voters()/2
 }
 
 // stopFollowers stops every follower whose leader has stopped leading, if the follower hears of it.
@@ -165,14 +165,14 @@ func (c *Cluster) candidate() int {
 // log connects (Leader.waitForEpochAck). The winner therefore has every committed transaction,
 // whatever voters that cannot connect have logged.
 func (c *Cluster) electable(candidate int) bool {
-	behind := 0
+	supporters := 0
 	for i := range c.servers {
 		if c.servers[i].role == voter && c.looking(i) && c.canConnect(candidate, i) &&
 			!c.logLess(candidate, i) {
-			behind++
+			supporters++
 		}
 	}
-	return c.looking(candidate) && behind > c.Voters()/2
+	return c.looking(candidate) && supporters > c.Voters()/2
 }
 
 // lead makes a server the leader of all servers that can connect to it. A new epoch begins, and the
@@ -237,23 +237,23 @@ func (c *Cluster) recoverLog() {
 	if !c.config.Lag {
 		return
 	}
-	kept := c.servers[c.leader].logged
+	logLen := c.servers[c.leader].logged
 	c.catchUp(c.leader)
-	for i := len(c.proposals) - 1; i >= kept; i-- {
+	for i := len(c.proposals) - 1; i >= logLen; i-- {
 		c.undoSession(&c.proposals[i])
 	}
-	lost := len(c.proposals) > kept
-	c.proposals = c.proposals[:kept]
+	lost := len(c.proposals) > logLen
+	c.proposals = c.proposals[:logLen]
 	// has no effect except under the mutation commitsAlone
-	c.committed = min(c.committed, kept)
+	c.committed = min(c.committed, logLen)
 	for i := range c.servers {
 		s := &c.servers[i]
-		s.logged, s.acknowledged = min(s.logged, kept), min(s.acknowledged, kept)
+		s.logged, s.acknowledged = min(s.logged, logLen), min(s.acknowledged, logLen)
 	}
 	if lost {
 		c.tree = c.rebuild()
 	}
-	for c.committed < kept {
+	for c.committed < logLen {
 		c.commitNext()
 	}
 }

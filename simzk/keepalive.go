@@ -67,11 +67,11 @@ func (h *keepalive) stopPings(pings bool, now, session time.Duration) {
 
 // resumePings notes that pings are answered again. A ping that waits is answered at once.
 func (h *keepalive) resumePings(pings bool, now, session time.Duration) {
-	waits := h.pingUnanswered(now, session)
+	unanswered := h.pingUnanswered(now, session)
 	h.pingsStopped = false
 	switch {
 	case !pings:
-	case waits:
+	case unanswered:
 		h.received(now)
 	default:
 		h.relyOnPings(lastPing(h.pingStart, now, session) + pingInterval(session))

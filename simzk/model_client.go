@@ -44,15 +44,15 @@ func (c *Conn) takeSubmitted() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hasSubmitted.Store(false)
-	taken := c.submitted
-	c.submitted, c.recycled = c.recycled[:0], taken
-	if len(taken) > 1 {
-		slices.SortStableFunc(taken, func(a, b *call) int {
+	requests := c.submitted
+	c.submitted, c.recycled = c.recycled[:0], requests
+	if len(requests) > 1 {
+		slices.SortStableFunc(requests, func(a, b *call) int {
 			return compareSimultaneous(&a.request,
 				&b.request)
 		})
 	}
-	return taken
+	return requests
 }
 
 // compareSimultaneous orders requests that a process sent at the same time, by their whole content.

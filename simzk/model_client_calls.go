@@ -79,9 +79,9 @@ func hasTTL(flags int32) bool {
 	return flags == zk.FlagTTL || flags == zk.FlagPersistentSequentialWithTTL
 }
 
-func (c *Conn) create(ask wire.Request) (string, error) {
-	ask.Data = slices.Clone(ask.Data)
-	r := c.submit(ask)
+func (c *Conn) create(req wire.Request) (string, error) {
+	req.Data = slices.Clone(req.Data)
+	r := c.submit(req)
 	return r.answer.Path, r.err
 }
 
@@ -268,28 +268,28 @@ func (c *Conn) AddAuth(scheme string, auth []byte) error {
 // *zk.DeleteRequest, *zk.SetDataRequest or *zk.CheckVersionRequest. The client does not validate
 // them further.
 func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
-	asked := c.allocOps(len(ops))
+	requests := c.allocOps(len(ops))
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *zk.CreateRequest:
-			asked[i] = wire.Request{
+			requests[i] = wire.Request{
 				Op: wire.OpCreate, Path: op.Path, Data: slices.Clone(op.Data),
 				ACL: wireACL(op.Acl), Flags: op.Flags,
 			}
 		case *zk.DeleteRequest:
-			asked[i] = wire.Request{Op: wire.OpDelete, Path: op.Path, Version: op.Version}
+			requests[i] = wire.Request{Op: wire.OpDelete, Path: op.Path, Version: op.Version}
 		case *zk.SetDataRequest:
-			asked[i] = wire.Request{
+			requests[i] = wire.Request{
 				Op: wire.OpSetData, Path: op.Path, Data: slices.Clone(op.Data),
 				Version: op.Version,
 			}
 		case *zk.CheckVersionRequest:
-			asked[i] = wire.Request{Op: wire.OpCheck, Path: op.Path, Version: op.Version}
+			requests[i] = wire.Request{Op: wire.OpCheck, Path: op.Path, Version: op.Version}
 		default:
 			return nil, c.failLocally(fmt.Errorf("unknown operation type %T", op))
 		}
 	}
-	r := c.submit(wire.Request{Op: wire.OpMulti, Ops: asked})
+	r := c.submit(wire.Request{Op: wire.OpMulti, Ops: requests})
 	if r.err == zk.ErrConnectionClosed {
 		return nil, r.err
 	}

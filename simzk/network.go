@@ -129,11 +129,11 @@ func (c *Cluster) drop(l *Link) {
 
 // dropWatches removes the watches and undelivered events of a closed connection.
 func (c *Cluster) dropWatches(l *Link) {
-	gone := c.watches.drop(l)
+	dropped := c.watches.drop(l)
 	for _, m := range l.toClient {
-		gone = append(gone, m.watches...)
+		dropped = append(dropped, m.watches...)
 	}
-	c.recordWatchesGone(l, gone)
+	c.recordWatchesGone(l, dropped)
 }
 
 func (c *Cluster) recordWatchesGone(l *Link, watches []*watch) {

@@ -354,30 +354,30 @@ func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL,
 	watches []*watch,
 ) {
 	for i, w := range watches {
-		hears := tree.Readable(acl, w.link.identities)
-		told := watches[i : i+1 : i+1]
+		readable := tree.Readable(acl, w.link.identities)
+		fired := watches[i : i+1 : i+1]
 		switch {
 		case w.mode != oneShot:
-			told = nil // Histories contain one-shot watches only.
-		case hears:
+			fired = nil // Histories contain one-shot watches only.
+		case readable:
 			c.record(history.Event{
 				At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
 				Path: path, Zxid: zxid, Name: eventName(event),
 			})
 		default:
-			c.recordWatchesGone(w.link, told)
+			c.recordWatchesGone(w.link, fired)
 		}
 		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
-		if !hears || w.link.crashed.Load() {
+		if !readable || w.link.crashed.Load() {
 			// A request served after the process's crash has set the watch.
 			continue
 		}
 		if first < i {
 			last := &w.link.toClient[len(w.link.toClient)-1]
-			last.watches = append(last.watches, told...)
+			last.watches = append(last.watches, fired...)
 			continue
 		}
-		c.postEvent(w, message{event: event, path: path, zxid: zxid, watches: told})
+		c.postEvent(w, message{event: event, path: path, zxid: zxid, watches: fired})
 	}
 }
 

@@ -99,7 +99,7 @@ func (c *Cluster) leaderConnected(server int) bool {
 // connected to their leader, when the others give up, and whose clients' sessions the leader
 // extends.
 func (c *Cluster) refreshConnectivity() {
-	heard := 0
+	connected := 0
 	for i := range c.servers {
 		s := &c.servers[i]
 		switch {
@@ -108,7 +108,7 @@ func (c *Cluster) refreshConnectivity() {
 			s.acknowledged = s.logged
 			c.sendDelayedReplies(i)
 			if s.role == voter {
-				heard++
+				connected++
 			}
 			if i != c.leader {
 				s.giveUpAt = 0
@@ -119,7 +119,7 @@ func (c *Cluster) refreshConnectivity() {
 	}
 	if c.leader != noLeader {
 		switch leader := &c.servers[c.leader]; {
-		case heard > c.Voters()/2:
+		case connected > c.Voters()/2:
 			leader.giveUpAt = 0
 		case leader.giveUpAt == 0:
 			leader.giveUpAt = c.now + leaderTimeoutTicks*c.config.TickTime
@@ -145,14 +145,14 @@ func (c *Cluster) PartitionNoticed() bool {
 
 // expirePeerTimeouts makes servers notice that they have been cut off for too long.
 func (c *Cluster) expirePeerTimeouts() {
-	var found []int
+	var expired []int
 	for i := range c.servers {
 		if s := &c.servers[i]; s.giveUpAt > 0 && s.giveUpAt <= c.now {
-			found = append(found, i)
+			expired = append(expired, i)
 		}
 	}
-	if found != nil {
-		c.elect(found...)
+	if expired != nil {
+		c.elect(expired...)
 		c.refreshConnectivity()
 	}
 }

@@ -182,13 +182,13 @@ var pingReply = func() []byte {
 // Close implements net.Conn.
 func (p *pipe) Close() error {
 	p.mu.Lock()
-	tell := !p.ended
-	if tell {
+	closing := !p.ended
+	if closing {
 		p.ended, p.closed = true, true
 		p.broadcast()
 	}
 	p.mu.Unlock()
-	if tell {
+	if closing {
 		p.onClientWrite()
 	}
 	return nil

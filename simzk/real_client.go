@@ -69,7 +69,7 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 	r := &RealConn{phase: dialing, hosts: newHosts(c.Servers(), host)}
 	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)
 	r.link.end, r.link.pings = r, true
-	conn, told, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout,
+	conn, events, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout,
 		zk.WithDialer(r.dial),
 		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false),
 		zk.WithEventCallback(r.onEvent),
@@ -77,7 +77,7 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.zk, r.events = conn, told
+	r.zk, r.events = conn, events
 	r.open()
 	if conn.State() != zk.StateHasSession {
 		return nil, errors.New("simzk: the client did not open its session")
@@ -251,20 +251,20 @@ func (r *RealConn) settle() {
 // recordEvents appends the client's new session events to the history.
 func (r *RealConn) recordEvents() {
 	r.mu.Lock()
-	happens := r.sessionEvents
+	events := r.sessionEvents
 	r.sessionEvents = nil
 	r.mu.Unlock()
 	// On expiry, the client iterates over a map of watches.
-	for i := 0; i < len(happens); i++ {
+	for i := 0; i < len(events); i++ {
 		j := i
-		for j < len(happens) && happens[j].Type == zk.EventNotWatching {
+		for j < len(events) && events[j].Type == zk.EventNotWatching {
 			j++
 		}
-		slices.SortFunc(happens[i:j],
+		slices.SortFunc(events[i:j],
 			func(a, b zk.Event) int { return cmp.Compare(a.Path, b.Path) })
 		i = max(i, j-1)
 	}
-	for _, e := range happens {
+	for _, e := range events {
 		r.recordEvent(e)
 	}
 }
@@ -383,11 +383,11 @@ func (r *RealConn) recordQueueLength() {
 // SetWatches keeps its place.
 func (r *RealConn) sortQueued(batch []*request) {
 	calls := slices.DeleteFunc(slices.Clone(batch), isSetWatches)
-	begin := 0
+	start := 0
 	for _, end := range append(r.queueLengths, len(calls)) {
-		if end = min(end, len(calls)); end > begin {
-			slices.SortStableFunc(calls[begin:end], compareSimultaneous)
-			begin = end
+		if end = min(end, len(calls)); end > start {
+			slices.SortStableFunc(calls[start:end], compareSimultaneous)
+			start = end
 		}
 	}
 	r.queueLengths = r.queueLengths[:0]

@@ -81,8 +81,8 @@ func (c *Cluster) proposeWrite(w *tree.Write, process int32) {
 		c.publish(c.tree.Changes(), process, c.zxid, everywhere)
 		return
 	}
-	kept := *w
-	c.propose(proposal{process: process, write: &kept})
+	copied := *w
+	c.propose(proposal{process: process, write: &copied})
 }
 
 // propose replicates a transaction: at once, or in an ensemble with lag once a majority has logged
@@ -160,8 +160,10 @@ func (c *Cluster) commitAcknowledged() {
 		return
 	}
 	for c.committed < len(c.proposals) {
-		known := func(s *server) bool { return s.epoch == c.epoch && s.acknowledged > c.committed }
-		if c.countVoters(known) <= c.Voters()/2 && c.mutation != commitsAlone {
+		acknowledged := func(s *server) bool {
+			return s.epoch == c.epoch && s.acknowledged > c.committed
+		}
+		if c.countVoters(acknowledged) <= c.Voters()/2 && c.mutation != commitsAlone {
 			return
 		}
 		c.commitNext()

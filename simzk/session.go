@@ -44,11 +44,11 @@ func (c *Cluster) touchSession(s *session, l *Link) {
 		s.relayedAt = s.contactAt
 	}
 	s.contactAt = c.now
-	heard := c.now
+	contact := c.now
 	if c.lagging(l.server) {
-		heard = c.relayTime(c.now)
+		contact = c.relayTime(c.now)
 	}
-	s.expires = c.expiry(s, heard)
+	s.expires = c.expiry(s, contact)
 }
 
 // detach removes the connection.
@@ -82,12 +82,12 @@ func (c *Cluster) lastContact(s *session) time.Duration {
 	case c.leaderConnected(server):
 		return c.relayTime(last)
 	}
-	told := c.relayedUpTo(c.now)
+	relayed := c.relayedUpTo(c.now)
 	last = s.relayedAt
-	if s.contactAt <= told {
+	if s.contactAt <= relayed {
 		last = s.contactAt
 	}
-	return c.relayTime(max(last, s.lastPing(told)))
+	return c.relayTime(max(last, s.lastPing(relayed)))
 }
 
 // lastPing returns when the client last pinged, up to a time, or 0 if it has not.
@@ -119,19 +119,19 @@ func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.
 // expiry returns when a session expires after the leader last heard from it, by the leader's clock.
 // As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick strictly later than the
 // timeout. For a client with a slow clock the timeout is shorter.
-func (c *Cluster) expiry(s *session, heard time.Duration) time.Duration {
+func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
 	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
 	if c.mutation == expiresEarly {
 		timeout = 0
 	}
-	end := c.leaderClock().read(heard) + timeout
+	end := c.leaderClock().read(contact) + timeout
 	return (end/tick + 1) * tick
 }
 
 // serveConnect opens a session for a link, or resumes the requested one.
 func (c *Cluster) serveConnect(l *Link, r *request) {
-	if ask := r.connect; ask != nil && !c.admitHandshake(l, r, ask) {
+	if handshake := r.connect; handshake != nil && !c.admitHandshake(l, r, handshake) {
 		return
 	}
 	if r.lastZxid > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
@@ -214,14 +214,14 @@ func (c *Cluster) revive(id int64) (index int, found bool) {
 // reports whether to continue. The order is that of ZooKeeperServer.processConnectRequest: the
 // server rejects a client that has seen a later zxid; a request for a session closes the connection
 // that carries it, even if the password is wrong.
-func (c *Cluster) admitHandshake(l *Link, r *request, ask *wire.ConnectRequest) bool {
-	if ask.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
+func (c *Cluster) admitHandshake(l *Link, r *request, handshake *wire.ConnectRequest) bool {
+	if handshake.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
 		c.closeConnection(l)
 		return false
 	}
-	timeout := time.Duration(ask.TimeoutMillis) * time.Millisecond
+	timeout := time.Duration(handshake.TimeoutMillis) * time.Millisecond
 	r.timeout = min(max(timeout, c.config.MinSessionTimeout), c.config.MaxSessionTimeout)
-	r.session = ask.SessionID
+	r.session = handshake.SessionID
 	if r.session == 0 {
 		return true
 	}
@@ -230,7 +230,7 @@ func (c *Cluster) admitHandshake(l *Link, r *request, ask *wire.ConnectRequest) 
 			c.closeConnection(holder)
 		}
 	}
-	if !bytes.Equal(ask.Password, password(r.session)) {
+	if !bytes.Equal(handshake.Password, password(r.session)) {
 		r.session = noSession
 	}
 	return true

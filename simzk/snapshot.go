@@ -62,8 +62,8 @@ func extend[T any](s []T) ([]T, *T) {
 	if len(s) < cap(s) {
 		s = s[:len(s)+1]
 	} else {
-		var fresh T
-		s = append(s, fresh)
+		var zero T
+		s = append(s, zero)
 	}
 	return s, &s[len(s)-1]
 }
@@ -162,10 +162,10 @@ func (s *Snapshot) saveTree(t *tree.Tree) {
 func (w *savedWatches) save(table map[string][]*watch, all *objectCopies[watch]) {
 	*w = (*w)[:0]
 	for path, watches := range table {
-		grownW, one := extend(*w)
-		*w = grownW
-		one.path = path
-		one.watches.save(watches)
+		entries, entry := extend(*w)
+		*w = entries
+		entry.path = path
+		entry.watches.save(watches)
 		all.save(watches...)
 	}
 }

@@ -78,11 +78,11 @@ func (l *Link) IsModel() bool {
 func (l *Link) CanPause() bool { return l.IsModel() && !l.paused && !l.crashed.Load() }
 
 // Pause stops the client's process, as a long garbage collection does, until [Cluster.Resume],
-// which happens by itself after the given time at the latest. A paused process receives and sends
-// nothing, not even pings, and does not notice that its connection breaks. Actions of its
-// goroutines on a timer take effect only when it resumes.
-func (c *Cluster) Pause(l *Link, most time.Duration) {
-	l.paused, l.resumeAt = true, c.now+most
+// which happens by itself once the limit has passed. A paused process receives and sends nothing,
+// not even pings, and does not notice that its connection breaks. Actions of its goroutines on a
+// timer take effect only when it resumes.
+func (c *Cluster) Pause(l *Link, limit time.Duration) {
+	l.paused, l.resumeAt = true, c.now+limit
 	if l.session != nil && l.session.link == l {
 		c.markUnreachable(l.session)
 	}

@@ -72,10 +72,10 @@ func hashResult(r *tree.Result) uint64 {
 		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
 	for i := range r.Results {
-		one := &r.Results[i]
-		h = mix(mix(h, uint64(uint32(one.Op))<<32|uint64(uint32(one.Code))),
-			xxhash.Sum64String(one.Path))
-		h = mix(h, hashStat(&one.Stat))
+		result := &r.Results[i]
+		h = mix(mix(h, uint64(uint32(result.Op))<<32|uint64(uint32(result.Code))),
+			xxhash.Sum64String(result.Path))
+		h = mix(h, hashStat(&result.Stat))
 	}
 	return h
 }
@@ -154,14 +154,14 @@ func dropsStat(op wire.Op) bool {
 var stubDone = make(chan struct{})
 
 // Perform applies a reaction of the process: the process has made the calls, in canonical order; it
-// has given up all waiting calls but the kept ones, unless kept is nil; and it has closed the
-// client, if closed is set.
-func (s *StubClient) Perform(calls []wire.Request, kept []int32, closed bool) {
+// has given up all waiting calls but the remaining ones, unless remaining is nil; and it has closed
+// the client, if closed is set.
+func (s *StubClient) Perform(calls []wire.Request, remaining []int32, closed bool) {
 	c := s.conn
-	if kept != nil {
+	if remaining != nil {
 		old := s.calls
-		s.calls = make([]*call, len(kept))
-		for i, which := range kept {
+		s.calls = make([]*call, len(remaining))
+		for i, which := range remaining {
 			s.calls[i] = old[which]
 		}
 		c.waiting = slices.DeleteFunc(c.waiting,
@@ -233,9 +233,9 @@ func (s *IsolatedClient) answer(which int, what *Input) {
 
 // Reaction returns the process's actions since the last call, as [StubClient.Perform] takes them.
 // The process must be blocked.
-func (s *IsolatedClient) Reaction() (calls []wire.Request, kept []int32, closed bool) {
+func (s *IsolatedClient) Reaction() (calls []wire.Request, remaining []int32, closed bool) {
 	c := s.conn
-	fresh := c.takeSubmitted()
+	submitted := c.takeSubmitted()
 	old := s.calls
 	// The lock orders this before the next action of a goroutine whose timer fires.
 	c.mu.Lock()
@@ -243,18 +243,18 @@ func (s *IsolatedClient) Reaction() (calls []wire.Request, kept []int32, closed 
 		func(r *call) bool { return !slices.Contains(c.waiting, r) })
 	c.mu.Unlock()
 	if len(s.calls) < len(old) {
-		kept = make([]int32, len(s.calls))
+		remaining = make([]int32, len(s.calls))
 		for i, r := range s.calls {
-			kept[i] = int32(slices.Index(old, r))
+			remaining[i] = int32(slices.Index(old, r))
 		}
 	}
-	for _, r := range fresh {
-		ask := r.Request
+	for _, r := range submitted {
+		req := r.Request
 		// The caller keeps the request, and the client reuses its memory.
-		ask.Ops = slices.Clone(ask.Ops)
-		calls, s.calls = append(calls, ask), append(s.calls, r)
+		req.Ops = slices.Clone(req.Ops)
+		calls, s.calls = append(calls, req), append(s.calls, r)
 	}
-	return calls, kept, c.closed.Load()
+	return calls, remaining, c.closed.Load()
 }
 
 // Awaits returns the numbers of waiting calls and of pending watches. The process must be blocked.

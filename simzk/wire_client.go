@@ -61,13 +61,13 @@ func (c *Cluster) Leave(l *Link) {
 // parseFrame decodes a client's frame: the handshake first, then requests.
 func parseFrame(frame []byte, greeted bool) (*request, error) {
 	if !greeted {
-		ask := new(wire.ConnectRequest)
-		if err := wire.DecodeConnectRequest(frame, ask); err != nil {
+		handshake := new(wire.ConnectRequest)
+		if err := wire.DecodeConnectRequest(frame, handshake); err != nil {
 			return nil, fmt.Errorf("simzk: handshake: %w", err)
 		}
 		return &request{
-			Request: wire.Request{Op: wire.OpCreateSession}, connect: ask,
-			session: ask.SessionID,
+			Request: wire.Request{Op: wire.OpCreateSession}, connect: handshake,
+			session: handshake.SessionID,
 		}, nil
 	}
 	r := new(request)
