@@ -101,7 +101,7 @@ func (c *Cluster) Serving(server int) bool { return c.servers[server].serving }
 // Leader reports whether the server is the leader. For a single server see [Cluster.Standalone].
 func (c *Cluster) Leader(server int) bool { return c.leader == server }
 
-// HasLeader reports whether there is a leader that no partition separates from the other servers.
+// HasLeader reports whether there is a leader that [Cluster.PartitionServer] does not cut off.
 func (c *Cluster) HasLeader() bool { return c.leader != noLeader && !c.Partitioned(c.leader) }
 
 // FullyConnected reports whether all servers run, follow the leader and can reach each other. Then
