@@ -1,42 +1,40 @@
 package simzk
 
-// A arena is where the first values of a run are made, in memory that is used again for the next
-// one.
+// An arena allocates the first values of a run from memory that the next run reuses.
 type arena[T any] []T
 
-// next returns a value that is empty. There is room for as many as are kept; those beyond are made
-// by themselves.
-func (s *arena[T]) next(kept int) *T {
-	if *s == nil {
-		*s = make(arena[T], 0, kept)
+// next returns a zero value. The arena has room for size values; next allocates any beyond those.
+func (a *arena[T]) next(size int) *T {
+	if *a == nil {
+		*a = make(arena[T], 0, size)
 	}
-	n := len(*s)
-	if n == cap(*s) {
+	n := len(*a)
+	if n == cap(*a) {
 		return new(T)
 	}
-	*s = (*s)[:n+1]
-	next := &(*s)[n]
-	clear((*s)[n:]) // What was there after a [Snapshot] is void.
+	*a = (*a)[:n+1]
+	next := &(*a)[n]
+	clear((*a)[n:]) // A restored [Snapshot] leaves stale values behind.
 	return next
 }
 
-// row returns so many values, each of them empty and one behind the other.
-func (s *arena[T]) row(count, kept int) []T {
-	if *s == nil {
-		*s = make(arena[T], 0, kept)
+// nextSlice returns a slice of count zero values.
+func (a *arena[T]) nextSlice(count, size int) []T {
+	if *a == nil {
+		*a = make(arena[T], 0, size)
 	}
-	n := len(*s)
-	if n+count > cap(*s) {
+	n := len(*a)
+	if n+count > cap(*a) {
 		return make([]T, count)
 	}
-	*s = (*s)[:n+count]
-	row := (*s)[n : n+count : n+count]
-	clear(row)
-	return row
+	*a = (*a)[:n+count]
+	values := (*a)[n : n+count : n+count]
+	clear(values)
+	return values
 }
 
-// reset returns the space for another run.
-func (s arena[T]) reset() arena[T] {
-	clear(s)
-	return s[:0]
+// reset returns the empty arena, for another run.
+func (a arena[T]) reset() arena[T] {
+	clear(a)
+	return a[:0]
 }

@@ -41,43 +41,43 @@ func BenchmarkServeDeliver(b *testing.B) {
 	conn.TearDown()
 }
 
-// One iteration is a client that comes, watches a node of its own and goes, while ten thousand
-// others watch theirs.
+// One iteration is a client that connects, watches a node and leaves, while ten thousand other
+// clients watch their nodes.
 func BenchmarkLeave(b *testing.B) {
 	const others = 10_000
 	cluster := simzk.New(simzk.Config{}, nil)
-	ask := func(link *simzk.Link, frame []byte) {
+	exchange := func(link *simzk.Link, frame []byte) {
 		if err := cluster.Receive(link, frame); err != nil {
 			b.Fatal(err)
 		}
 		cluster.Serve(link)
 		cluster.Deliver(link)
 	}
-	come := func(n int) *simzk.Link {
-		link := cluster.Accept(0, "127.0.0.1", deafSocket{})
-		ask(link, wire.AppendConnectRequest(nil, &wire.ConnectRequest{
+	connect := func(n int) *simzk.Link {
+		link := cluster.Accept(0, "127.0.0.1", discardSocket{})
+		exchange(link, wire.AppendConnectRequest(nil, &wire.ConnectRequest{
 			TimeoutMillis: 10_000,
 			Password:      make([]byte, 16),
 		}))
-		ask(link, wire.AppendRequest(nil, &wire.Request{
+		exchange(link, wire.AppendRequest(nil, &wire.Request{
 			Xid: 1, Op: wire.OpExists,
 			Path: "/" + strconv.Itoa(n), Watch: true,
 		}))
 		return link
 	}
 	for i := range others {
-		come(i)
+		connect(i)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		link := come(others)
-		ask(link, wire.AppendRequest(nil, &wire.Request{Xid: 2, Op: wire.OpCloseSession}))
+		link := connect(others)
+		exchange(link, wire.AppendRequest(nil, &wire.Request{Xid: 2, Op: wire.OpCloseSession}))
 		cluster.Leave(link)
 	}
 }
 
-// A deafSocket is the way to a client that takes no interest in what it is sent.
-type deafSocket struct{}
+// A discardSocket discards its frames.
+type discardSocket struct{}
 
-func (deafSocket) Send([]byte) {}
-func (deafSocket) Close()      {}
+func (discardSocket) Send([]byte) {}
+func (discardSocket) Close()      {}

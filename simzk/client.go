@@ -6,10 +6,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Client is what lock code under test can do with its connection, whether modelled or real:
-// methods of *zk.Conn, and the channel that zk.Connect returns beside it. They may be called by any
-// goroutine of the client's process. A goroutine that calls one after its process has crashed, or
-// after the run is over, ends there.
+// A Client is the connection of the lock code under test, model or real: methods of *zk.Conn, and
+// the channel that zk.Connect returns beside it. Any goroutine of the client's process may call
+// them. A goroutine that calls one after its process has crashed, or after the run has ended,
+// exits.
 type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string, error)
@@ -33,6 +33,6 @@ type Client interface {
 	SessionID() int64
 	Close()
 
-	// Events returns the channel on which the client tells its state and all watch events.
+	// Events returns the channel of session states and watch events.
 	Events() <-chan zk.Event
 }

@@ -2,10 +2,10 @@ package simzk
 
 import "github.com/interlock-sim/interlock/simzk/tree"
 
-// clientTakes tells whether go-zookeeper/zk lets a path through to the server (validatePath). It is
-// not as strict as the server: it takes characters beyond 16 bits, and a dot as the first name of
-// several.
-func clientTakes(path string, sequential bool) bool {
+// validClientPath reports whether go-zookeeper/zk sends a path to the server (validatePath). The
+// client is less strict than the server: it accepts characters beyond 16 bits, and a dot as the
+// first of several names.
+func validClientPath(path string, sequential bool) bool {
 	switch {
 	case tree.Ordinary(path):
 		return true
@@ -19,16 +19,18 @@ func clientTakes(path string, sequential bool) bool {
 	for i, r := range path[1:] {
 		before := path[:i+1]
 		switch {
-		case r == '/' && before[i] == '/', r == '.' && endsDots(before, path[i+2:]), forbidden(r):
+		case r == '/' && before[i] == '/', r == '.' && completesDotName(before, path[i+2:]),
+			forbiddenRune(r):
 			return false
 		}
 	}
 	return true
 }
 
-// endsDots tells whether a dot between two parts of a path completes a name that is "." or "..".
-// Where the dot is the first character after the root, the client overlooks the slash behind it.
-func endsDots(before, after string) bool {
+// completesDotName reports whether a dot between two parts of a path completes a name that is "."
+// or "..". If the dot is the first character after the root, the client misses the slash that
+// follows.
+func completesDotName(before, after string) bool {
 	last := len(before) - 1
 	if before[last] == '.' {
 		last--
@@ -36,7 +38,7 @@ func endsDots(before, after string) bool {
 	return before[last] == '/' && (after == "" || after[0] == '/' && len(before) > 1)
 }
 
-func forbidden(r rune) bool {
+func forbiddenRune(r rune) bool {
 	return r <= 0x1f || 0x7f <= r && r <= 0x9f || 0xf000 <= r && r <= 0xf8ff || 0xfff0 <= r &&
 		r < 0xffff
 }

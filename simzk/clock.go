@@ -2,55 +2,55 @@ package simzk
 
 import "time"
 
-// A clock is that of a server. It may go faster or slower than the virtual time, which is that of
-// the processes.
+// A clock is the clock of a server. It may run faster or slower than virtual time, which is the
+// clock of the processes.
 type clock struct {
-	reading time.Duration // what it showed
-	at      time.Duration // when it showed that
-	percent int64         // of the speed of the virtual time, from then on
-	before  int64         // the same until then
+	reading         time.Duration // reading at the virtual time at
+	at              time.Duration
+	percent         int64 // rate after at, relative to virtual time
+	previousPercent int64 // rate before at
 }
 
-// trueClock shows the virtual time.
-var trueClock = clock{percent: 100, before: 100}
+// trueClock shows virtual time.
+var trueClock = clock{percent: 100, previousPercent: 100}
 
-// read returns what the clock shows.
+// read returns the reading of the clock.
 func (k clock) read(now time.Duration) time.Duration {
 	percent := k.percent
 	if now < k.at {
-		percent = k.before
+		percent = k.previousPercent
 	}
 	return k.reading + (now-k.at)*time.Duration(percent)/100
 }
 
-// when returns the earliest time at which the clock shows no less than the reading.
-func (k clock) when(reading time.Duration) time.Duration {
+// timeOf returns the earliest virtual time at which the clock shows at least the reading.
+func (k clock) timeOf(reading time.Duration) time.Duration {
 	percent := time.Duration(k.percent)
 	return k.at + ((reading-k.reading)*100+percent-1)/percent
 }
 
-// SetClockRate makes a server's clock go at so many percent of the speed of the processes' clocks,
-// from now on. A leader times sessions by its clock.
+// SetClockRate makes a server's clock run at a percentage of the processes' clock rate from now on.
+// A leader times sessions by its clock.
 func (c *Cluster) SetClockRate(server, percent int) {
 	s := &c.servers[server]
 	s.clock = clock{
 		reading: s.clock.read(c.now), at: c.now, percent: int64(percent),
-		before: s.clock.percent,
+		previousPercent: s.clock.percent,
 	}
 }
 
-// ClockRate returns at how many percent of the processes' speed a server's clock goes.
+// ClockRate returns the rate of a server's clock as a percentage of the processes' clock rate.
 func (c *Cluster) ClockRate(server int) int { return int(c.servers[server].clock.percent) }
 
-// JumpClock sets the wall clock of a server ahead, or back. Sessions are not timed by wall clocks;
-// the times of creation and modification that nodes have are the leader's.
-func (c *Cluster) JumpClock(server int, by time.Duration) { c.servers[server].ahead += by }
+// JumpClock moves the wall clock of a server forward, or back. The leader's wall clock gives nodes
+// their creation and modification times; no wall clock times sessions.
+func (c *Cluster) JumpClock(server int, by time.Duration) { c.servers[server].wallOffset += by }
 
 // ClockAhead returns how far a server's wall clock is ahead.
-func (c *Cluster) ClockAhead(server int) time.Duration { return c.servers[server].ahead }
+func (c *Cluster) ClockAhead(server int) time.Duration { return c.servers[server].wallOffset }
 
-// leaderClock is by which sessions are timed: that of the leader, or of whoever led last while
-// there is none.
+// leaderClock returns the clock that times sessions: the leader's, or [trueClock] if there is no
+// leader.
 func (c *Cluster) leaderClock() clock {
 	if c.leader == noLeader {
 		return trueClock
@@ -62,7 +62,7 @@ func (c *Cluster) leaderClock() clock {
 func (c *Cluster) millis() int64 {
 	at := c.now
 	if c.leader != noLeader {
-		at += c.servers[c.leader].ahead
+		at += c.servers[c.leader].wallOffset
 	}
 	return c.config.EpochMillis + at.Milliseconds()
 }

@@ -1,13 +1,16 @@
-// Package simzk is a simulated ZooKeeper whose every move is a decision of the caller.
+// Package simzk is a simulated ZooKeeper in which the caller decides every step.
 //
 // A [Cluster] holds the ensemble and the links to its clients. It does nothing by itself: requests
-// wait until [Cluster.Serve], replies and watch events until [Cluster.Deliver], time stands still
-// until [Cluster.Advance]. Each link is FIFO in both directions, as TCP is; between links any order
-// can be chosen.
+// wait until [Cluster.Serve], replies and watch events until [Cluster.Deliver], and time stops
+// until [Cluster.Advance]. Each link is FIFO in both directions, as TCP is; the caller chooses the
+// order between links.
 //
-// Lock code meets the cluster through a modelled client, [Conn], which has the methods and the
-// errors of *zk.Conn of github.com/go-zookeeper/zk v1.0.4, or through that client itself, over
-// connections in memory: [RealConn]. Other programs meet it through a [Socket].
+// Lock code connects to the cluster in one of two ways:
+//   - [Conn], a model client with the methods and the errors of *zk.Conn of
+//     github.com/go-zookeeper/zk v1.0.4
+//   - [RealConn], that client itself, over connections in memory
+//
+// Other programs connect through a [Socket].
 package simzk
 
 import (
@@ -19,51 +22,52 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Version is a release of ZooKeeper, as far as releases differ for clients.
+// A Version is a release of ZooKeeper. Only differences that clients can observe are simulated.
 type Version uint8
 
-// The releases that are simulated.
+// The simulated releases.
 const (
 	V38 Version = iota // 3.8.0
 	V39                // 3.9.4
 )
 
-// Config is what a cluster is made with.
+// Config configures a cluster.
 type Config struct {
-	SessionTimeout time.Duration // granted to every modelled client; 4 s unless set
-	TickTime       time.Duration // to which the ends of sessions are rounded; 2 s unless set
+	SessionTimeout time.Duration // granted to every model client; 4 s by default
+	TickTime       time.Duration // session expiry is rounded to it; 2 s by default
 
-	// The bounds within which a client over the wire gets the timeout that it asks for; 2 and 20
-	// ticks unless set.
+	// MinSessionTimeout and MaxSessionTimeout bound the timeout that a client over the wire
+	// negotiates; 2 and 20 ticks by default.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 
 	Version Version
-	Servers int // how many; 1 unless set
-	// the servers, where the ensemble is to have a configuration; Servers does not count then
+	Servers int // number of servers; 1 by default
+	// Members is the configuration of the ensemble, if it has one. It replaces Servers.
 	Members       []Member
-	Reconfig      bool   // reconfigs are allowed
-	LoneVoter     bool   // a reconfig may leave a single voter (standaloneEnabled=false)
-	SuperDigest   string // user:digest of the superuser; nobody is unless set
-	ExtendedTypes bool   // TTL nodes are allowed
+	Reconfig      bool   // allow reconfigurations
+	LoneVoter     bool   // let a reconfig leave a single voter (standaloneEnabled=false)
+	SuperDigest   string // user:digest of the superuser; none by default
+	ExtendedTypes bool   // allow TTL nodes
 	SequenceWraps bool   // see [tree.Rules]
-	// added to the ids of sessions, so that those of an earlier cluster are not taken for its own
+	// FirstSession is added to session ids, to distinguish them from those of an earlier cluster.
 	FirstSession int64
-	Lag          bool  // servers other than the leader apply transactions only by [Cluster.Apply]
-	EpochMillis  int64 // the time at which the cluster begins, in milliseconds since 1970
-	Down         bool  // no server runs until [Cluster.StartServer]
+	// Lag makes servers other than the leader apply transactions only by [Cluster.Apply].
+	Lag         bool
+	EpochMillis int64 // start time of the cluster, in milliseconds since 1970
+	Down        bool  // no server runs until [Cluster.StartServer]
 
-	// Posted, unless nil, is called when a message waits for a client that none has waited for, so
-	// that a caller with many clients need not look at all of them; see [Link.Deliverable].
+	// Posted, unless nil, is called when a client's queue of messages becomes non-empty, so that a
+	// caller with many clients need not poll them all; see [Link.Deliverable].
 	Posted func(*Link)
 
-	// Settle is called between two wake-ups of one step, to let the process that was woken come to
-	// rest. Without it the Go scheduler would have something to decide. Nil means that nothing
-	// needs to settle.
+	// Settle is called between two wake-ups of one step, and waits until the woken process is
+	// blocked. Without it the result depends on the Go scheduler. Nil means that no process needs
+	// to settle.
 	Settle func()
 }
 
-// A Cluster is a simulated ensemble with its clients. Its methods must be called by one goroutine
-// at a time, and only while every process is blocked; the methods of the clients are the exception.
+// A Cluster is a simulated ensemble with its clients. One goroutine at a time may call its methods,
+// and only while every process is blocked; the methods of the clients are the exception.
 type Cluster struct {
 	config   Config
 	history  *history.Log
@@ -71,58 +75,58 @@ type Cluster struct {
 
 	tree     *tree.Tree
 	watches  watchTable
-	sessions []*session // that live, by id
-	opened   []*session // that there have been, in the order in which they began
+	sessions []*session // live sessions, by id
+	opened   []*session // all sessions so far, in order of creation
 	links    []*Link
 	servers  []server
-	leader   int // index of a server; of the only one, if there is but one
-	epoch    int // how many leaders there have been
+	leader   int // index into servers, or noLeader
+	epoch    int // number of leaders so far
 
 	log // of an ensemble with lag
 
 	now           time.Duration
 	zxid          int64
 	configVersion int64  // the zxid of the ensemble's configuration, 0 without one
-	age           uint64 // grows with every message, so that messages can be compared by age
+	age           uint64 // age of the newest message; messages are compared by age
 	lastWatch     int32
 	lastLink      int64
 	lastSession   int64
-	timeout       string // of modelled clients' sessions, as a history has it
+	timeout       string // SessionTimeout as it appears in histories
 
-	woken  bool // see Stirred
-	opaque bool // it has a client whose goroutines are its own
+	woken         bool // see [Cluster.Woken]
+	hasRealClient bool // some client runs goroutines of its own
 
-	mutation mutation
-	revived  []*session // that have ended; only where sabotage brings them back
+	mutation      mutation
+	endedSessions []*session // only under the mutation revivesSessions
 
-	memory
+	pool
 }
 
-// A memory is what a cluster that is made anew takes over from what it was before.
-type memory struct {
-	conns []*Conn // modelled clients, of which the first are in use
-	used  int     // how many
+// A pool is the memory that [Cluster.Reset] reuses.
+type pool struct {
+	conns []*Conn // model clients, of which the first used are in use
+	used  int
 
-	watchSpace   arena[watch]
-	sessionSpace arena[session]
+	watchArena   arena[watch]
+	sessionArena arena[session]
 }
 
-// How many of these most runs make at most.
+// Arena sizes that suffice for most runs.
 const (
-	watchesKept  = 16
-	sessionsKept = 8
+	watchArenaSize   = 16
+	sessionArenaSize = 8
 )
 
-// New returns a cluster that writes what happens to the log, unless that is nil.
+// New returns a cluster that writes its history to the log, unless that is nil.
 func New(config Config, log *history.Log) *Cluster {
 	c := new(Cluster)
 	c.Reset(config, log)
 	return c
 }
 
-// Reset makes the cluster what [New] returns, in the memory that it has: whoever makes many
-// clusters one after the other saves most of what one costs. Everything that belonged to it is
-// void, above all its modelled clients, so no goroutine may be left that uses one.
+// Reset turns the cluster into a new one, as [New] returns it, and reuses its memory, which saves
+// most of the cost of a cluster. Everything that belonged to the cluster becomes invalid, above all
+// its model clients: no goroutine that uses one may remain.
 func (c *Cluster) Reset(config Config, log *history.Log) {
 	if config.SessionTimeout == 0 {
 		config.SessionTimeout = 4 * time.Second
@@ -142,13 +146,13 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 	old := *c
 	*c = Cluster{
 		config: config, history: log, activity: make(chan struct{}, 1),
-		watches: old.watches.renewed(),
+		watches: old.watches.reset(),
 		leader:  noLeader,
-		servers: newServers(&config), mutation: mutated, timeout: old.timeout,
+		servers: newServers(&config), mutation: currentMutation, timeout: old.timeout,
 		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
-		memory: memory{
-			conns: old.conns, watchSpace: old.watchSpace.reset(),
-			sessionSpace: old.sessionSpace.reset(),
+		pool: pool{
+			conns: old.conns, watchArena: old.watchArena.reset(),
+			sessionArena: old.sessionArena.reset(),
 		},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {
@@ -166,7 +170,7 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 	}
 	if !config.Down {
 		c.lead(c.candidate())
-		c.watchWays()
+		c.refreshConnectivity()
 	}
 }
 
@@ -184,26 +188,26 @@ func (c *Cluster) record(e history.Event) {
 }
 
 // Activity receives a value when a process has sent something since the last receive. A caller that
-// lets time pass can thereby stop at the instant at which a process's own timer made it act, if it
-// first receives what is old.
+// lets time pass can thereby stop when a timer of a process made it act, provided that it first
+// drains the channel.
 func (c *Cluster) Activity() <-chan struct{} { return c.activity }
 
-// Woken tells whether what was done since it was last asked may have woken a goroutine of a
-// process. Where it has not, there is nothing that has to come to rest.
+// Woken reports whether the steps since the last call may have woken a goroutine of a process. If
+// not, there is nothing to settle.
 func (c *Cluster) Woken() bool {
-	stirred := c.woken || c.opaque
+	woken := c.woken || c.hasRealClient
 	c.woken = false
-	return stirred
+	return woken
 }
 
-// NextAge returns an age for something that, like a message, waits for its turn from now on.
+// NextAge returns the age of an item that is queued now, such as a message.
 func (c *Cluster) NextAge() uint64 {
 	c.age++
 	return c.age
 }
 
-// RenumberAges gives all that is under way new ages, in canonical order: by link, requests before
-// replies, and the proposals last. A policy that goes by ages then depends on nothing that
+// RenumberAges gives every queued item a new age, in canonical order: by link, requests before
+// replies, proposals last. A policy that goes by ages then depends on nothing that
 // [Cluster.StateHash] leaves out.
 func (c *Cluster) RenumberAges() {
 	for _, l := range c.links {
@@ -219,16 +223,16 @@ func (c *Cluster) RenumberAges() {
 	}
 }
 
-// Tree returns the znodes, of several servers as the leader will have them once all that is
-// proposed is committed.
+// Tree returns the znodes. In an ensemble with lag, these are the leader's once every proposal is
+// committed.
 func (c *Cluster) Tree() *tree.Tree { return c.tree }
 
-// Prepare carries out a write at all servers, before any client is connected.
+// Prepare applies a write at all servers. It must be called before any client connects.
 func (c *Cluster) Prepare(w *tree.Write) { c.prepare(func(t *tree.Tree) { t.Apply(w) }) }
 
-// PrepareSequence makes n the number that the next sequential child of a node gets, before any
-// client is connected. It stands in for n creations by a transaction each, so that a run can come
-// to the end of the numbers.
+// PrepareSequence sets the number of a node's next sequential child to n. It must be called before
+// any client connects. It replaces n create transactions, so that a run can reach the end of the
+// numbers.
 func (c *Cluster) PrepareSequence(path string, n int32) {
 	c.prepare(func(t *tree.Tree) { t.SetSequence(path, n) })
 	c.zxid += int64(n)
@@ -247,24 +251,23 @@ func (c *Cluster) prepare(change func(*tree.Tree)) {
 	c.prepared = append(c.prepared, change)
 }
 
-// Now returns the virtual time since the cluster began.
+// Now returns the virtual time since the cluster's start.
 func (c *Cluster) Now() time.Duration { return c.now }
 
-// Zxid returns the number of the last transaction.
+// Zxid returns the id of the last transaction.
 func (c *Cluster) Zxid() int64 { return c.zxid }
 
-// SessionTimeout returns the timeout that the ensemble grants every modelled client.
+// SessionTimeout returns the timeout that the ensemble grants every model client.
 func (c *Cluster) SessionTimeout() time.Duration { return c.config.SessionTimeout }
 
-// Links returns the clients' links in the order in which they were made.
+// Links returns the clients' links in order of creation.
 func (c *Cluster) Links() []*Link { return c.links }
 
-// Sessions returns how many sessions live.
+// Sessions returns the number of live sessions.
 func (c *Cluster) Sessions() int { return len(c.sessions) }
 
-// Collect takes the requests that processes have sent since the last call and puts them on their
-// way. The order in which goroutines happened to send them has no influence: they are taken by
-// process and then by content.
+// Collect transmits the requests that processes have submitted since the last call. It orders them
+// by process and then by content, so that the Go scheduler has no influence.
 func (c *Cluster) Collect() {
 	for _, l := range c.links {
 		if !l.paused {
@@ -273,33 +276,33 @@ func (c *Cluster) Collect() {
 	}
 }
 
-// Deliver hands the client the oldest message that the server has sent it. It panics if there is
-// none; see [Link.Deliverable].
+// Deliver delivers to the client the oldest message that the server has sent it. It panics if there
+// is none; see [Link.Deliverable].
 func (c *Cluster) Deliver(l *Link) {
 	next := 0
-	if c.mutation == reordersAnswers {
+	if c.mutation == reordersReplies {
 		next = len(l.toClient) - 1
 	}
 	m := l.toClient[next]
 	l.toClient = slices.Delete(l.toClient, next, next+1)
 	if m.reply == nil && m.event == 0 {
-		c.hangUp(l)
+		c.closeConnection(l)
 		return
 	}
 	l.end.deliver(m)
 }
 
-// Deadline returns the earliest time at which something happens by itself, a session's end or a
-// client's next try to connect, and false if there is none.
+// Deadline returns the time of the next timed event, such as a session's expiry or a client's
+// reconnect, and false if there is none.
 func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	for _, s := range c.sessions {
-		if s.counting() && c.leader != noLeader {
-			at, ok = earlier(at, ok, c.leaderClock().when(s.expires))
+		if s.timingOut() && c.leader != noLeader {
+			at, ok = earlier(at, ok, c.leaderClock().timeOf(s.expires))
 		}
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.notices > 0 {
-			at, ok = earlier(at, ok, s.notices)
+		if s := &c.servers[i]; s.giveUpAt > 0 {
+			at, ok = earlier(at, ok, s.giveUpAt)
 		}
 	}
 	for _, l := range c.links {
@@ -317,14 +320,14 @@ func earlier(at time.Duration, ok bool, other time.Duration) (time.Duration, boo
 	return other, true
 }
 
-// Advance sets the time. What was due by then happens: sessions end first, then clients dial. The
-// caller must not pass over a [Cluster.Deadline].
+// Advance sets the time and processes the events due by then: sessions expire first, then clients
+// dial. The caller must not skip a [Cluster.Deadline].
 func (c *Cluster) Advance(now time.Duration) {
 	c.now = now
-	c.noticePartitions()
+	c.expirePeerTimeouts()
 	for i := 0; i < len(c.sessions) && c.leader != noLeader; {
 		s := c.sessions[i]
-		if !s.counting() || c.leaderClock().when(s.expires) > now {
+		if !s.timingOut() || c.leaderClock().timeOf(s.expires) > now {
 			i++
 			continue
 		}
@@ -335,9 +338,9 @@ func (c *Cluster) Advance(now time.Duration) {
 	}
 }
 
-// Keep sets the time and does nothing of what is due. Sessions end at multiples of the tick only,
-// so a caller none of whose clients dials by itself needs [Cluster.Advance] but once a tick, and
-// this in between.
+// Keep sets the time and processes no event. Sessions expire at multiples of the tick only, so a
+// caller whose clients never dial by themselves needs [Cluster.Advance] once a tick, and Keep in
+// between.
 func (c *Cluster) Keep(now time.Duration) { c.now = now }
 
 // Dispose deletes the containers and TTL nodes that are due, as a leader does once a minute.
@@ -349,24 +352,24 @@ func (c *Cluster) Dispose() {
 		c.zxid++
 		w := &tree.Write{Op: wire.OpDeleteContainer, Zxid: c.zxid, Path: path}
 		c.tree.Apply(w)
-		c.agree(proposal{write: w})
+		c.propose(proposal{write: w})
 	}
 }
 
-// Key returns 64 bits over all that decides what the ensemble and the clients will do: equal keys,
-// equal futures given equal decisions, except that the time is counted only as far as sessions and
-// reconnects depend on it.
+// Key returns 64 bits over the state of the ensemble and the clients. Given equal decisions, equal
+// keys have equal futures, except that Key counts time only as far as sessions and reconnects
+// depend on it.
 func (c *Cluster) Key() uint64 {
 	key := fold(c.tree.Hash(), uint64(c.zxid))
 	for _, s := range c.sessions {
 		key = fold(key, uint64(s.id))
-		if s.counting() && c.leader != noLeader {
-			key = fold(key, uint64(c.leaderClock().when(s.expires)-c.now))
+		if s.timingOut() && c.leader != noLeader {
+			key = fold(key, uint64(c.leaderClock().timeOf(s.expires)-c.now))
 		}
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
-			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.ahead)),
+		if s := &c.servers[i]; s.clock != trueClock || s.wallOffset != 0 {
+			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.wallOffset)),
 				uint64(s.clock.read(c.now)-c.now))
 		}
 	}

@@ -13,165 +13,166 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Conn is a modelled client: it has the methods of *zk.Conn and does what go-zookeeper/zk v1.0.4
-// does, without sockets or goroutines of its own. These methods may be called by any goroutine of
-// the client's process; they block until the cluster's caller has let the request through. A
-// goroutine that calls one after its process has crashed ends there, by [runtime.Goexit].
+// A Conn is a model client: it has the methods of *zk.Conn and the behaviour of go-zookeeper/zk
+// v1.0.4, without sockets or goroutines of its own. Any goroutine of the client's process may call
+// these methods. They block until the cluster's caller has delivered the reply. A goroutine that
+// calls one after its process has crashed exits by [runtime.Goexit].
 //
-// Where the client leaves something to chance, by a select among several channels or the order of a
-// map, the model always does the same of what the client may do.
+// Where the client is nondeterministic, by a select among several channels or the order of a map,
+// the model always makes the same choice among the possible ones.
 type Conn struct {
 	*Link
-	link Link // to which the pointer above points
+	link Link // storage of the embedded Link
 
-	stub      *StubClient // in the place of the process; mostly nil
-	first     int         // the server with which the client begins
+	stub      *StubClient // replaces the process; usually nil
+	firstHost int         // the first server on the client's list
 	sessionID atomic.Int64
 	status    atomic.Int32 // a zk.State
 	closed    atomic.Bool
 
-	fresh atomic.Bool // something was submitted since the last collection
+	hasSubmitted atomic.Bool // submitted is not empty
 
-	mu        sync.Mutex
-	calls     arena[call]
-	ops       arena[wire.Request] // of the calls that are multis
-	submitted []*call             // by the process, not yet collected
-	taken     []*call             // has the memory of what was collected last
-	waiting   []*call             // for whose answers a goroutine of the process waits
-	idle      []chan struct{}     // on which nobody waits for an answer any more
-	quits     chan struct{}       // closed when the first Close returns; nil until Close is called
-	events    chan zk.Event       // nil until somebody asks for it
-	told      bool                // all that there will be of events
-	tornDown  bool
-	unused    bool // the run is over, and the process needs the client no more; see [Link.ShutDown]
+	mu           sync.Mutex
+	calls        arena[call]
+	ops          arena[wire.Request] // operations of multis
+	submitted    []*call             // by the process, not yet collected
+	recycled     []*call             // the backing array of the last collection
+	waiting      []*call             // calls in which a goroutine of the process is blocked
+	freeDone     []chan struct{}     // done channels for reuse
+	closeDone    chan struct{}       // closed when the first Close returns; nil before Close
+	events       chan zk.Event       // nil before the first call of Events
+	eventsClosed bool                // no further event will be sent
+	tornDown     bool
+	isShutDown   bool // the run is over and the process done; see [Link.ShutDown]
 
 	connState
 
-	// The slices above begin here, and mostly need no more.
-	space struct {
-		submitted, taken, waiting, inFlight [2]*call
-		watchers                            [2]watcher
-		idle                                [2]chan struct{}
+	// Initial backing arrays of the slices above, which rarely grow.
+	inline struct {
+		submitted, recycled, waiting, inFlight [2]*call
+		watchers                               [2]watcher
+		idle                                   [2]chan struct{}
 	}
 }
 
-// A connState is all of a modelled client that is for the cluster's caller alone; see [Snapshot].
+// A connState is the part of a model client that only the cluster's caller uses; see [Snapshot].
 type connState struct {
-	phase    phase
-	host     int           // the server that the client has come to on its list
-	last     int           // the server with which it has last had a session
-	dialAt   time.Duration // when the client tries to connect; only while phase is dialing
-	lastZxid int64
-	rearming rearming
+	phase       phase
+	host        int           // current server on the client's list
+	lastHost    int           // server of the last session
+	dialAt      time.Duration // time of the next connection attempt; only while dialing
+	lastZxid    int64
+	rearmTiming rearmTiming
 
 	keepalive
 
-	// that the server has accepted, which every new connection has to be told again
+	// Accepted by the server; sent again on every new connection.
 	credentials []credential
-	// how many of them this connection has been told; only while phase is proving
-	proved int
+	// Number of credentials sent on this connection; only while authenticating.
+	credentialsSent int
 
-	closing  bool    // Close has been called; the client does not connect again
-	unsent   []*call // wait for a connection
+	closing  bool    // Close was called; the client does not reconnect
+	unsent   []*call // waiting for a connection
 	inFlight []*call // sent, not yet answered
 	watchers []watcher
-	watched  watchersKey
+	keyCache watchersKeyCache
 
-	observed uint64 // hash of all that has been delivered
-	sent     uint64 // hash of all that the process has asked for
+	receivedHash uint64 // hash of all deliveries
+	sentHash     uint64 // hash of all requests of the process
 
-	channels arena[[1]watchChannel] // of watchers that have but one
+	channels arena[[1]watchChannel] // of watchers with a single channel
 }
 
-// A call is a request of a modelled client and whoever waits for its answer.
+// A call is a request of a model client together with its waiting caller.
 type call struct {
 	request
-	// as the caller gets to know it: without anything in it if the call has failed by itself
+	// What the caller sees: a zero value if the call failed locally.
 	answer *tree.Result
-	err    error           // what the caller gets to know
-	events <-chan zk.Event // where the watch that the call has set will tell
-	// the number of the channel that the watch tells on, where a [StubClient] has made the call
+	err    error           // what the caller sees
+	events <-chan zk.Event // channel of the watch that the call has set
+	// Number of the watch's channel, if a [StubClient] made the call.
 	watch int32
-	// receives once; closed without a value when the run is torn down. Nil for the client's own
+	// Receives once; closed without a value when the run is torn down. Nil for the client's own
 	// requests.
 	done chan struct{}
 }
 
-// How many of these a client has in most runs.
+// Arena sizes that suffice for most runs.
 const (
-	callsKept    = 24
-	opsKept      = 8
-	watchersKept = 8
+	callArenaSize    = 24
+	opArenaSize      = 8
+	watcherArenaSize = 8
 )
 
-// A credential is what a process has proved its identity with.
+// A credential is an argument of AddAuth.
 type credential struct {
 	scheme string
-	// the caller's own slice, as go-zookeeper/zk keeps it: who overwrites a password sends the rest
-	// again
+	// The caller's own slice, as in go-zookeeper/zk: if the caller overwrites it, the client
+	// resends the new content.
 	data []byte
 }
 
-// phase says how far the client is in having a connection.
+// phase is the state of the client's connection.
 type phase uint8
 
 const (
-	connected  phase = iota // with a session
-	dialing                 // waiting to try again
-	connecting              // has asked for its session
-	proving                 // with a session, and before anything else the credentials once more
-	shut                    // closed by the process
+	connected      phase = iota // with a session
+	dialing                     // waiting to try again
+	connecting                  // handshake sent
+	authenticating              // with a session, resending credentials before anything else
+	terminated                  // closed by the process
 )
 
-// rearming says when the client sets its watches again; see [Cluster.DelayWatches].
-type rearming uint8
+// rearmTiming says when the client sends SetWatches after a reconnect; see [Cluster.DelayWatches].
+type rearmTiming uint8
 
 const (
-	inTime     rearming = iota // as soon as it has its session
-	willBeLate                 // not that soon, the next time it has its session
-	late                       // when the next call is answered
+	rearmOnSession  rearmTiming = iota // as soon as it has its session
+	rearmNextLate                      // late at the next reconnect
+	rearmAfterReply                    // after the next reply
 )
 
-// dialPause is how long the client waits once it has tried all servers, and with a single one that
-// is always.
-const dialPause = time.Second
+// reconnectDelay is the pause after the client has tried every server on its list: with a single
+// server, after every attempt.
+const reconnectDelay = time.Second
 
-// closePause is how long Close waits for its answer.
-const closePause = time.Second
+// closeTimeout is the maximum time that Close waits for its reply.
+const closeTimeout = time.Second
 
-// eventSlots is the capacity of the client's channel of events; what finds it full is dropped.
-const eventSlots = 6
+// eventBufferSize is the capacity of the client's event channel. The client drops events while it
+// is full.
+const eventBufferSize = 6
 
-// watching is what a client-side watch waits for.
-type watching struct {
+// A watchKey identifies a client-side watch.
+type watchKey struct {
 	path string
 	kind watchKind
 }
 
-// A watcher is the channels that wait for the same.
+// A watcher is the set of channels that wait for the same watch.
 type watcher struct {
-	watching
+	watchKey
 	hash     uint64 // of the path
 	channels []watchChannel
 }
 
-// A watchersKey is what the watchers of a client add to its key: it is the same until one comes or
-// goes, or the tree changes, or what the client knows of it.
-type watchersKey struct {
-	key   uint64
-	tree  uint64 // by its hash
-	seen  int64  // the last transaction that the client knew of
-	known bool
+// A watchersKeyCache caches the result of [Conn.watchersKey]. It is valid until a watcher comes or
+// goes, the tree changes, or the client's last zxid does.
+type watchersKeyCache struct {
+	key      uint64
+	tree     uint64 // hash of the tree
+	lastZxid int64  // the last transaction that the client knew of
+	valid    bool
 }
 
-// A watchChannel is what a call that has set a watch gives its caller, or the number of that where
-// a [StubClient] is the caller.
+// A watchChannel is the channel that a call with a watch returns, or its number if a [StubClient]
+// made the call.
 type watchChannel struct {
 	channel chan zk.Event
 	number  int32
 }
 
-// Connect adds a modelled client that already has a session. Processes are numbered from 1 in the
+// Connect adds a model client that already has a session. Processes are numbered from 1 in the
 // order of the calls.
 func (c *Cluster) Connect() *Conn {
 	conn := c.newConn()
@@ -179,16 +180,16 @@ func (c *Cluster) Connect() *Conn {
 	c.attach(conn.session, conn.Link)
 	conn.sessionID.Store(conn.session.id)
 	conn.status.Store(int32(zk.StateHasSession))
-	c.agreeAtOnce()
+	c.replicateNow()
 	return conn
 }
 
-// Join adds a modelled client in the middle of a run. It connects, and opens its session, like any
-// that has lost both.
+// Join adds a model client during a run. The client connects and opens its session like one that
+// has lost both.
 func (c *Cluster) Join() *Conn {
 	conn := c.newConn()
-	conn.host = (conn.first + c.Servers() - 1) % c.Servers()
-	conn.last = conn.host
+	conn.host = (conn.firstHost + c.Servers() - 1) % c.Servers()
+	conn.lastHost = conn.host
 	conn.redial()
 	return conn
 }
@@ -203,58 +204,60 @@ func (c *Cluster) newConn() *Conn {
 		calls: conn.calls.reset(), ops: conn.ops.reset(),
 		connState: connState{channels: conn.channels.reset()},
 	}
-	conn.first = len(c.links) % c.Servers()
-	conn.host, conn.last = conn.first, conn.first
+	conn.firstHost = len(c.links) % c.Servers()
+	conn.host, conn.lastHost = conn.firstHost, conn.firstHost
 	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
 	conn.end, conn.pings = conn, true
-	conn.submitted, conn.taken, conn.waiting = conn.space.submitted[:0], conn.space.taken[:0],
-		conn.space.waiting[:0]
-	conn.inFlight = conn.space.inFlight[:0]
-	conn.watchers, conn.idle = conn.space.watchers[:0], conn.space.idle[:0]
+	conn.submitted, conn.recycled, conn.waiting = conn.inline.submitted[:0],
+		conn.inline.recycled[:0],
+		conn.inline.waiting[:0]
+	conn.inFlight = conn.inline.inFlight[:0]
+	conn.watchers, conn.freeDone = conn.inline.watchers[:0], conn.inline.idle[:0]
 	return conn
 }
 
-// Events returns the channel on which the client tells its state and all watch events. It holds 6
-// events and drops what finds it full, as go-zookeeper/zk does. Of what happened before the first
-// call it holds the making of the first session; call it before the client is used.
+// Events returns the channel of session states and watch events. It has capacity 6, and the client
+// drops events while it is full, as go-zookeeper/zk does. The channel misses events before the
+// first call, except those of the first session's establishment; call Events before using the
+// client.
 func (c *Conn) Events() <-chan zk.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.events == nil {
-		c.events = make(chan zk.Event, eventSlots)
+		c.events = make(chan zk.Event, eventBufferSize)
 		for _, state := range [...]zk.State{
 			zk.StateConnecting, zk.StateConnected,
 			zk.StateHasSession,
 		} {
-			c.events <- zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.first)}
+			c.events <- zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.firstHost)}
 		}
-		if c.told {
+		if c.eventsClosed {
 			close(c.events)
 		}
 	}
 	return c.events
 }
 
-// SessionID returns the session's id, 0 while there is none.
+// SessionID returns the session's id, 0 if there is none.
 func (c *Conn) SessionID() int64 { return c.sessionID.Load() }
 
 // State returns the state of the connection.
 func (c *Conn) State() zk.State { return zk.State(c.status.Load()) }
 
-// submit hands a request over and waits for the answer.
-func (c *Conn) submit(ask wire.Request) *call {
-	c.enter()
-	r := c.calls.next(callsKept)
-	r.Request = ask
+// submit hands over a request and waits for the reply.
+func (c *Conn) submit(req wire.Request) *call {
+	c.lockOrExit()
+	r := c.calls.next(callArenaSize)
+	r.Request = req
 	if c.closed.Load() {
 		c.mu.Unlock()
 		c.Notify()
 		r.answer, r.err = new(tree.Result), zk.ErrConnectionClosed
 		return r
 	}
-	if last := len(c.idle) - 1; last >= 0 {
-		r.done = c.idle[last]
-		c.idle = c.idle[:last]
+	if last := len(c.freeDone) - 1; last >= 0 {
+		r.done = c.freeDone[last]
+		c.freeDone = c.freeDone[:last]
 	} else {
 		r.done = make(chan struct{}, 1)
 	}
@@ -263,47 +266,46 @@ func (c *Conn) submit(ask wire.Request) *call {
 		runtime.Goexit()
 	}
 	c.mu.Lock()
-	c.idle = append(c.idle, r.done)
+	c.freeDone = append(c.freeDone, r.done)
 	c.mu.Unlock()
 	return r
 }
 
-// enter takes the lock, or ends the goroutine if its process has crashed or the run is over.
-func (c *Conn) enter() {
+// lockOrExit takes the lock, or ends the goroutine if its process has crashed or the run is over.
+func (c *Conn) lockOrExit() {
 	c.mu.Lock()
 	if c.tornDown || c.crashed.Load() {
 		c.mu.Unlock()
 		runtime.Goexit()
 	}
-	if c.unused {
+	if c.isShutDown {
 		c.mu.Unlock()
-		c.callOverdue()
+		c.countCallAfterShutDown()
 		c.mu.Lock()
 	}
 }
 
-// enqueue puts a call before the cluster's caller. It gives the lock back, which its caller has
-// taken.
+// enqueue queues a call for the cluster's caller. Its caller holds the lock; enqueue releases it.
 func (c *Conn) enqueue(r *call) {
 	c.submitted = append(c.submitted, r)
 	c.waiting = append(c.waiting, r)
-	c.fresh.Store(true)
+	c.hasSubmitted.Store(true)
 	c.mu.Unlock()
 	c.Notify()
 }
 
-// refuse returns the error of a call that is not worth a request. It is a sign of life all the
-// same.
-func (c *Conn) refuse(err error) error {
-	c.enter()
+// failLocally returns the error of a call that sends no request. The call counts as activity all
+// the same.
+func (c *Conn) failLocally(err error) error {
+	c.lockOrExit()
 	c.mu.Unlock()
 	c.Notify()
 	return err
 }
 
-// release takes a call out of those that wait, and tells whether it was one of them. The caller
-// holds the lock.
-func (c *Conn) release(r *call) bool {
+// removeWaiting removes a call from the waiting ones, and reports whether it was one of them. The
+// caller holds the lock.
+func (c *Conn) removeWaiting(r *call) bool {
 	i := slices.Index(c.waiting, r)
 	if i >= 0 {
 		c.waiting = slices.Delete(c.waiting, i, i+1)
@@ -311,22 +313,22 @@ func (c *Conn) release(r *call) bool {
 	return i >= 0
 }
 
-// Close ends the session. All calls that wait return zk.ErrConnectionClosed at once, though their
-// requests may still be carried out, and so do all calls after it. Close itself returns when the
-// server has answered, when the client can do nothing for an answer any more, and at the latest
-// after a second. A second Close waits for the first.
+// Close ends the session. Waiting calls return zk.ErrConnectionClosed at once, though the server
+// may still execute their requests, and so do all later calls. Close itself returns when the server
+// has replied, when the client can no longer obtain a reply, and after one second at the latest. A
+// second Close waits for the first.
 func (c *Conn) Close() {
-	c.enter()
-	if quits := c.quits; quits != nil {
+	c.lockOrExit()
+	if quits := c.closeDone; quits != nil {
 		c.mu.Unlock()
 		c.Notify()
 		<-quits
-		c.enter()
+		c.lockOrExit()
 		c.mu.Unlock()
 		return
 	}
-	c.quits = make(chan struct{})
-	defer close(c.quits)
+	c.closeDone = make(chan struct{})
+	defer close(c.closeDone)
 	c.closed.Store(true)
 	for _, r := range c.waiting {
 		r.answer, r.err = new(tree.Result), zk.ErrConnectionClosed
@@ -338,13 +340,13 @@ func (c *Conn) Close() {
 		done:    make(chan struct{}, 1),
 	}
 	c.enqueue(r)
-	timeout := time.NewTimer(closePause)
+	timeout := time.NewTimer(closeTimeout)
 	defer timeout.Stop()
 	select {
 	case <-r.done:
 	case <-timeout.C:
 	}
-	c.enter()
-	c.release(r)
+	c.lockOrExit()
+	c.removeWaiting(r)
 	c.mu.Unlock()
 }

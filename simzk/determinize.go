@@ -6,38 +6,38 @@ import (
 	"sync"
 )
 
-// tamed is where the real client's GUIDs come from while it is tamed.
-var determinized guidSource
+// guids is the source of the real client's GUIDs between [Determinize] and its end.
+var guids guidSource
 
-// alone is held while the real client is tamed.
-var alone sync.Mutex
+// determinizeMu is held between [Determinize] and its end.
+var determinizeMu sync.Mutex
 
-// Determinize makes the real client do the same in every run until the function that it returns is
-// called. What the client draws on belongs to the whole program, so only one run can be tame at a
-// time: the program is left one processor, and crypto/rand.Reader, from which the client takes
-// GUIDs, is put in a reader's place that gives the same bytes each time.
-func Determinize() (untame func()) {
-	alone.Lock()
+// Determinize makes the real client deterministic until the returned function is called: it limits
+// the program to one processor, and replaces crypto/rand.Reader, from which the client takes GUIDs,
+// by a reader with the same bytes in every run. Both are global to the program, so a second call
+// blocks until the first one's function is called.
+func Determinize() (restore func()) {
+	determinizeMu.Lock()
 	processors := runtime.GOMAXPROCS(1)
 	reader := rand.Reader
-	determinized.restart()
-	rand.Reader = &determinized
+	guids.restart()
+	rand.Reader = &guids
 	return func() {
-		determinized.stop()
+		guids.stop()
 		rand.Reader = reader
 		runtime.GOMAXPROCS(processors)
-		alone.Unlock()
+		determinizeMu.Unlock()
 	}
 }
 
-// A guidSource is a reader that gives what it was offered, and what only depends on how often it
-// was read where it was offered nothing.
+// A guidSource is a reader that returns the offered bytes. Without an offer, its bytes depend only
+// on the number of reads.
 type guidSource struct {
-	// held from an offer until it is read, lest another goroutine get it that runs in between
-	taken sync.Mutex
+	// Held from an offer until its read, so that no other goroutine reads it.
+	offerMu sync.Mutex
 
 	mu      sync.Mutex
-	reads   bool // somebody will read what is offered
+	active  bool // between restart and stop
 	offered []byte
 	state   uint64
 }
@@ -45,24 +45,24 @@ type guidSource struct {
 func (g *guidSource) restart() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.reads, g.state = true, 0
+	g.active, g.state = true, 0
 }
 
 func (g *guidSource) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.reads = false
+	g.active = false
 }
 
-// offer is what the goroutine reads next that calls it. It must do so.
+// offer sets the bytes that the calling goroutine reads next. The goroutine must read them.
 func (g *guidSource) offer(guid []byte) {
 	g.mu.Lock()
-	reads := g.reads
+	reads := g.active
 	g.mu.Unlock()
 	if !reads {
 		return
 	}
-	g.taken.Lock()
+	g.offerMu.Lock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.offered = guid
@@ -75,7 +75,7 @@ func (g *guidSource) Read(p []byte) (int, error) {
 	n := copy(p, g.offered)
 	if g.offered != nil {
 		g.offered = nil
-		g.taken.Unlock()
+		g.offerMu.Unlock()
 	}
 	for ; n < len(p); n++ {
 		g.state++

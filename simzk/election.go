@@ -6,79 +6,80 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// linked tells whether the server runs and can talk with the others, both ways.
-func (s *server) linked() bool { return s.up && !s.inboundCut && !s.outboundCut }
+// peersReachable reports whether the server runs and exchanges messages with the others in both
+// directions.
+func (s *server) peersReachable() bool { return s.up && !s.inboundCut && !s.outboundCut }
 
-// meet tells whether two servers can connect to each other: both are linked, and their link is
-// severed in neither direction.
-func (c *Cluster) meet(a, b int) bool {
-	return c.servers[a].linked() && c.servers[b].linked() && !c.LinkPartitioned(a, b) &&
+// canConnect reports whether two servers can connect to each other: both exchange messages with the
+// ensemble, and neither direction of their link is partitioned.
+func (c *Cluster) canConnect(a, b int) bool {
+	return c.servers[a].peersReachable() && c.servers[b].peersReachable() &&
+		!c.LinkPartitioned(a, b) &&
 		!c.LinkPartitioned(b, a)
 }
 
-// elect finds a new leader, unless the present one still has a majority of the voters behind it, as
-// far as it knows, now that some servers serve no longer. The clients of servers that follow
-// another leader from now on, or none, lose their connections, because such a server starts anew.
-// An old leader that cannot be told goes on for a while, and so does a server that follows it and
-// hears of nothing else.
+// elect stops the given servers and finds a new leader, unless a majority of the voters still
+// follows the present one. Servers whose leader changes or vanishes restart, so their clients lose
+// their connections. An old leader that is cut off continues for some ticks, and so does a follower
+// that hears only that leader.
 func (c *Cluster) elect(stopped ...int) {
 	for _, i := range stopped {
 		c.servers[i].stop()
 	}
-	followed := c.followed()
+	followed := c.leaderHasQuorum()
 	for i := range c.servers {
 		s := &c.servers[i]
 		switch {
-		case !s.leads || followed && i == c.leader:
-		case !c.deceived(i):
+		case !s.leading || followed && i == c.leader:
+		case !c.believesQuorum(i):
 			s.stop()
 			stopped = append(stopped, i)
-		case s.notices == 0:
-			s.notices = c.now + (leaderPatience-followerPatience)*c.config.TickTime
+		case s.giveUpAt == 0:
+			s.giveUpAt = c.now + (leaderTimeoutTicks-followerTimeoutTicks)*c.config.TickTime
 		}
 	}
-	stopped = c.orphan(stopped)
+	stopped = c.stopFollowers(stopped)
 	if !followed {
 		c.leader = noLeader
 	}
 	c.dropClientsOf(stopped)
 	if followed {
-		c.gather()
+		c.rejoinLooking()
 	} else if best := c.candidate(); best != noLeader {
 		c.lead(best)
 	}
 }
 
-// followed tells whether there is a leader that has a majority of the voters behind it.
-func (c *Cluster) followed() bool {
+// leaderHasQuorum reports whether there is a leader with a majority of the voters.
+func (c *Cluster) leaderHasQuorum() bool {
 	follows := func(s *server) bool { return s.serving && s.epoch == c.epoch }
-	return c.leader != noLeader && c.servers[c.leader].serving && c.count(follows) > c.Voters()/2
+	return c.leader != noLeader && c.servers[c.leader].serving &&
+		c.countVoters(follows) > c.Voters()/2
 }
 
-// deceived tells whether a server that leads takes a majority for being behind it still: of a voter
-// that it does not hear it cannot know that it has gone, for as long as the leader's patience
-// lasts.
-func (c *Cluster) deceived(leader int) bool {
-	l, behind := &c.servers[leader], 0
+// believesQuorum reports whether a leading server still counts a majority of voters. It counts
+// every voter that it cannot hear, as it notices the loss of one only after leaderTimeoutTicks.
+func (c *Cluster) believesQuorum(leader int) bool {
+	l, supporters := &c.servers[leader], 0
 	for i := range c.servers {
 		if s := &c.servers[i]; s.role == voter && (s.serving && s.epoch == l.epoch ||
 			l.inboundCut ||
 			c.LinkPartitioned(i, leader)) {
-			behind++
+			supporters++
 		}
 	}
-	return behind > c.Voters()/2
+	return supporters > c.Voters()/2
 }
 
-// orphan lets all servers stop that follow one which leads no more, and hear of that. It returns
-// those that had stopped before with them.
-func (c *Cluster) orphan(stopped []int) []int {
+// stopFollowers stops every follower whose leader has stopped leading, if the follower hears of it.
+// It returns the stopped servers, appended to the given ones.
+func (c *Cluster) stopFollowers(stopped []int) []int {
 	for i := range c.servers {
 		s := &c.servers[i]
-		if !s.serving || s.leads || s.inboundCut || c.LinkPartitioned(s.under, i) {
+		if !s.serving || s.leading || s.inboundCut || c.LinkPartitioned(s.following, i) {
 			continue
 		}
-		if l := &c.servers[s.under]; !l.leads || l.epoch != s.epoch {
+		if l := &c.servers[s.following]; !l.leading || l.epoch != s.epoch {
 			s.stop()
 			stopped = append(stopped, i)
 		}
@@ -86,8 +87,8 @@ func (c *Cluster) orphan(stopped []int) []int {
 	return stopped
 }
 
-// count returns how many of the voters are as asked.
-func (c *Cluster) count(are func(*server) bool) int {
+// countVoters returns the number of voters that match.
+func (c *Cluster) countVoters(are func(*server) bool) int {
 	voters := 0
 	for i := range c.servers {
 		if s := &c.servers[i]; s.role == voter && are(s) {
@@ -97,15 +98,15 @@ func (c *Cluster) count(are func(*server) bool) int {
 	return voters
 }
 
-// enter lets a server that has been started, or connected with the others again, follow the leader
-// if there is one, or else take part in an election.
-func (c *Cluster) enter(server int) {
+// rejoin lets a server that has been started or reconnected follow the leader, or, if there is
+// none, take part in an election.
+func (c *Cluster) rejoin(server int) {
 	switch s := &c.servers[server]; {
-	case !s.linked() || s.serving:
-	case c.leader == noLeader || !c.servers[c.leader].linked():
+	case !s.peersReachable() || s.serving:
+	case c.leader == noLeader || !c.servers[c.leader].peersReachable():
 		c.elect()
-	case c.meet(server, c.leader):
-		c.join(server)
+	case c.canConnect(server, c.leader):
+		c.follow(server)
 		if last := len(c.proposals) - 1; last >= 0 {
 			c.record(history.Event{
 				At: c.now, Kind: history.Logged, Server: c.serverNumber(server),
@@ -115,22 +116,22 @@ func (c *Cluster) enter(server int) {
 	}
 }
 
-// gather lets every server that looks for a leader, and can connect to the present one, follow it.
-func (c *Cluster) gather() {
+// rejoinLooking makes every looking server that can connect to the leader follow it.
+func (c *Cluster) rejoinLooking() {
 	for i := range c.servers {
-		if c.observes(i) && c.meet(i, c.leader) {
-			c.enter(i)
+		if c.looking(i) && c.canConnect(i, c.leader) {
+			c.rejoin(i)
 		}
 	}
 }
 
-// observes tells whether a server observes for a leader.
-func (c *Cluster) observes(server int) bool {
-	return c.servers[server].linked() && !c.servers[server].serving
+// looking reports whether a server looks for a leader (ZooKeeper's state LOOKING).
+func (c *Cluster) looking(server int) bool {
+	return c.servers[server].peersReachable() && !c.servers[server].serving
 }
 
-// stop lets a server serve no longer. Its clients have to lose their connections then.
-func (w *peerState) stop() { w.serving, w.leads, w.notices = false, false, 0 }
+// stop ends service. The caller must disconnect the server's clients.
+func (p *peerState) stop() { p.serving, p.leading, p.giveUpAt = false, false, 0 }
 
 func (c *Cluster) dropClientsOf(servers []int) {
 	if len(servers) > 0 {
@@ -138,44 +139,45 @@ func (c *Cluster) dropClientsOf(servers []int) {
 	}
 }
 
-// join lets a server follow the leader. It takes over what the leader has before it serves.
-func (c *Cluster) join(server int) {
+// follow makes a server a follower of the leader. The server first copies the leader's log.
+func (c *Cluster) follow(server int) {
 	s := &c.servers[server]
-	s.serving, s.leads, s.notices = true, false, 0
-	s.blank, s.epoch, s.under = false, c.epoch, c.leader
+	s.serving, s.leading, s.giveUpAt = true, false, 0
+	s.dataLost, s.epoch, s.following = false, c.epoch, c.leader
 	c.catchUp(server)
 }
 
-// candidate returns who is going to lead, or noLeader: of the voters that can, the one that has
-// logged most, and of several the one with the highest id (FastLeaderElection).
+// candidate returns the winner of an election, or noLeader: among the electable voters, the one
+// with the longest log, and then the highest id (FastLeaderElection).
 func (c *Cluster) candidate() int {
 	best := noLeader
 	for i := range c.servers {
-		if c.servers[i].role == voter && c.backed(i) && (best == noLeader || c.precedes(best, i)) {
+		if c.servers[i].role == voter && c.electable(i) &&
+			(best == noLeader || c.voteLess(best, i)) {
 			best = i
 		}
 	}
 	return best
 }
 
-// backed tells whether a server can lead: of the voters that look for a leader, a majority can
-// connect to it and has logged no more than it has (a leader gives up where a follower comes that
-// has logged more: Leader.waitForEpochAck). So it has all that is committed, whatever those have
-// logged that cannot connect.
-func (c *Cluster) backed(candidate int) bool {
-	behind := 0
+// electable reports whether a server can win an election: a majority of the voters is looking, can
+// connect to it, and has no longer log than it has. A leader gives up if a follower with a longer
+// log connects (Leader.waitForEpochAck). The winner therefore has every committed transaction,
+// whatever voters that cannot connect have logged.
+func (c *Cluster) electable(candidate int) bool {
+	supporters := 0
 	for i := range c.servers {
-		if c.servers[i].role == voter && c.observes(i) && c.meet(candidate, i) &&
-			!c.ahead(candidate, i) {
-			behind++
+		if c.servers[i].role == voter && c.looking(i) && c.canConnect(candidate, i) &&
+			!c.logLess(candidate, i) {
+			supporters++
 		}
 	}
-	return c.observes(candidate) && behind > c.Voters()/2
+	return c.looking(candidate) && supporters > c.Voters()/2
 }
 
-// lead makes a server the leader of all that can connect to it: a new epoch begins, and with it the
-// time of every session (the constructor of SessionTrackerImpl). What the leader has logged is
-// committed by that, what it has not is lost.
+// lead makes a server the leader of all servers that can connect to it. A new epoch begins, and the
+// expiry of every session restarts (constructor of SessionTrackerImpl). Every proposal in the
+// leader's log is committed; the others are lost.
 func (c *Cluster) lead(leader int) {
 	c.leader = leader
 	c.epoch++
@@ -186,15 +188,15 @@ func (c *Cluster) lead(leader int) {
 		})
 	}
 	if !hasData(c.servers[c.leader]) {
-		c.reset()
+		c.wipeAll()
 	}
-	c.recover()
+	c.recoverLog()
 	for i := range c.servers {
-		if c.observes(i) && c.meet(i, leader) {
-			c.join(i)
+		if c.looking(i) && c.canConnect(i, leader) {
+			c.follow(i)
 		}
 	}
-	c.servers[leader].leads = true
+	c.servers[leader].leading = true
 	if !c.Standalone() {
 		c.zxid = c.nextEpoch()
 		for i := range c.servers {
@@ -202,61 +204,61 @@ func (c *Cluster) lead(leader int) {
 				s.zxid = c.zxid
 			}
 		}
-		c.configure()
+		c.writeConfig()
 	}
 	for _, s := range c.sessions {
-		c.retime(s)
+		c.restartTimer(s)
 	}
 }
 
-// nextEpoch returns the number from which on the next leader counts transactions.
+// nextEpoch returns the zxid at which the next epoch starts.
 func (c *Cluster) nextEpoch() int64 { return (c.zxid>>32 + 1) << 32 }
 
-// precedes tells whether the second of two candidates has the better claim to lead.
-func (c *Cluster) precedes(first, second int) bool {
-	return c.ahead(first, second) || !c.ahead(second, first) &&
+// voteLess reports whether the first of two candidates ranks below the second: by log, then by id.
+func (c *Cluster) voteLess(first, second int) bool {
+	return c.logLess(first, second) || !c.logLess(second, first) &&
 		c.servers[first].id < c.servers[second].id
 }
 
-// ahead tells whether the second of two servers has logged more than the first.
-func (c *Cluster) ahead(first, second int) bool {
+// logLess reports whether the first of two servers has the shorter log.
+func (c *Cluster) logLess(first, second int) bool {
 	a, b := &c.servers[first], &c.servers[second]
-	if c.mutation == electsBehind {
+	if c.mutation == electsShortestLog {
 		a, b = b, a
 	}
-	if a.blank != b.blank {
-		return a.blank
+	if a.dataLost != b.dataLost {
+		return a.dataLost
 	}
 	return a.logged < b.logged
 }
 
-// recover makes what the new leader has logged all that there is, and commits it.
-func (c *Cluster) recover() {
+// recoverLog truncates the proposals to the new leader's log and commits them all.
+func (c *Cluster) recoverLog() {
 	if !c.config.Lag {
 		return
 	}
-	kept := c.servers[c.leader].logged
+	logLen := c.servers[c.leader].logged
 	c.catchUp(c.leader)
-	for i := len(c.proposals) - 1; i >= kept; i-- {
+	for i := len(c.proposals) - 1; i >= logLen; i-- {
 		c.undoSession(&c.proposals[i])
 	}
-	lost := len(c.proposals) > kept
-	c.proposals = c.proposals[:kept]
-	// without effect, unless commits are made without a majority
-	c.committed = min(c.committed, kept)
+	lost := len(c.proposals) > logLen
+	c.proposals = c.proposals[:logLen]
+	// has no effect except under the mutation commitsAlone
+	c.committed = min(c.committed, logLen)
 	for i := range c.servers {
 		s := &c.servers[i]
-		s.logged, s.acknowledged = min(s.logged, kept), min(s.acknowledged, kept)
+		s.logged, s.acknowledged = min(s.logged, logLen), min(s.acknowledged, logLen)
 	}
 	if lost {
 		c.tree = c.rebuild()
 	}
-	for c.committed < kept {
+	for c.committed < logLen {
 		c.commitNext()
 	}
 }
 
-// undoSession takes back what a proposal that is lost has done to the leader's list of sessions.
+// undoSession reverts the effect of a lost proposal on the leader's list of sessions.
 func (c *Cluster) undoSession(p *proposal) {
 	switch {
 	case p.opened != nil:
@@ -266,6 +268,6 @@ func (c *Cluster) undoSession(p *proposal) {
 	case p.ended != nil:
 		i, _ := c.findSession(p.ended.id)
 		c.sessions = slices.Insert(c.sessions, i, p.ended)
-		p.ended.undone = c.epoch - 1
+		p.ended.lostEndEpoch = c.epoch - 1
 	}
 }

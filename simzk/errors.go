@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// clientError returns the error with which go-zookeeper/zk reports a code, or nil for OK.
+// clientError returns go-zookeeper/zk's error for a code, or nil for OK.
 func clientError(code wire.Code) error {
 	switch code {
 	case wire.OK:

@@ -1,30 +1,29 @@
 package simzk
 
-// Sabotage makes all clusters that are made from now on break the promise of that number, until the
-// function that it returns is called.
-func Sabotage(which int) (restore func()) {
-	mutated = mutation(which)
-	return func() { mutated = unmutated }
+// Mutate applies a mutation to all new clusters, until the returned function is called.
+func Mutate(which int) (restore func()) {
+	currentMutation = mutation(which)
+	return func() { currentMutation = faithful }
 }
 
-// SabotageCount is how many things [Sabotage] can do.
-const SabotageCount = int(mutations) - 1
+// MutationCount is the number of mutations.
+const MutationCount = int(mutationCount) - 1
 
-// Sabotages are the numbers of what [Sabotage] can do, by name.
-var Sabotages = map[string]int{
-	"a server takes a client that has seen more": int(acceptsStaleServer),
-	"a watch is lost on a new connection":        int(losesRearmed),
-	"an event comes after the data":              int(eventAfterData),
-	"a session expires early":                    int(expiresEarly),
-	"ephemeral nodes stay behind":                int(leavesEphemerals),
-	"a commit without a majority":                int(commitsAlone),
-	"a one-shot watch fires twice":               int(firesTwice),
-	"an event is lost":                           int(losesEvents),
-	"answers out of order":                       int(reordersAnswers),
-	"an acknowledged write is lost":              int(losesWrites),
-	"a write is carried out twice":               int(repeatsWrites),
-	"a sync does not wait":                       int(syncsAtOnce),
-	"a transaction is applied before its commit": int(appliesEarly),
-	"an expired session lives again":             int(revivesSessions),
-	"who has logged least leads":                 int(electsBehind),
+// Mutations are the arguments of [Mutate], by name.
+var Mutations = map[string]int{
+	"a server accepts a client that has seen more": int(acceptsStaleServer),
+	"missed events are lost on a new connection":   int(losesMissedEvents),
+	"an event comes after the next reply":          int(delaysEvents),
+	"a session expires early":                      int(expiresEarly),
+	"ephemeral nodes remain":                       int(leavesEphemerals),
+	"a commit without a majority":                  int(commitsAlone),
+	"a one-shot watch fires twice":                 int(firesTwice),
+	"an event is lost":                             int(losesEvents),
+	"replies out of order":                         int(reordersReplies),
+	"an acknowledged write is lost":                int(losesWrites),
+	"a write is executed twice":                    int(repeatsWrites),
+	"a sync does not wait":                         int(answersSyncEarly),
+	"a transaction is applied before its commit":   int(appliesEarly),
+	"an expired session is resumed":                int(revivesSessions),
+	"the server with the shortest log leads":       int(electsShortestLog),
 }

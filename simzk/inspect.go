@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// A WatchInfo is what [Cluster.WatchList] tells of a watch.
+// A WatchInfo describes a watch.
 type WatchInfo struct {
-	Server   int   // that keeps it
+	Server   int   // the server that keeps it
 	Session  int64 // of the client that set it
 	Path     string
-	Children bool // it is one for children, not for data or existence
+	Children bool // on children, not on data or existence
 }
 
-// WatchList tells of every watch, by path and in the order in which they were set.
+// WatchList returns all watches, by path and then in order of registration.
 func (c *Cluster) WatchList() []WatchInfo {
 	var list []*watch
 	for _, table := range [...]map[string][]*watch{c.watches.data, c.watches.child} {

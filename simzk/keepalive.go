@@ -2,29 +2,30 @@ package simzk
 
 import "time"
 
-// A keepalive is what a client knows of how long it has not heard of its server. Its pings are no
-// steps: as a rule they are answered at once.
+// A keepalive tracks when a client last received anything from its server. Pings are not steps, as
+// usually they are answered at once.
 type keepalive struct {
-	heardAt    time.Duration // when the server was last heard of
-	pingsSince time.Duration // when the client began to ping on this connection
-	// when it gives the connection up unless it hears of the server; 0 while its pings see to that
-	silentUntil time.Duration
-	mute        bool // pings are not answered
-	muteSince   time.Duration
+	receivedAt time.Duration // time of the last message
+	pingStart  time.Duration // time of the first ping on this connection
+	// When the client gives the connection up unless it receives something; 0 while pings prevent
+	// that.
+	readDeadline time.Duration
+	pingsStopped bool // pings are not answered
+	stoppedAt    time.Duration
 }
 
-// readTimeout is how long the client waits until it has heard anything of the server.
+// readTimeout returns the client's read timeout.
 func readTimeout(session time.Duration) time.Duration { return session * 2 / 3 }
 
-// pingPause is how long the client waits between two pings.
-func pingPause(session time.Duration) time.Duration { return readTimeout(session) / 2 }
+// pingInterval returns the interval of the client's pings.
+func pingInterval(session time.Duration) time.Duration { return readTimeout(session) / 2 }
 
-// handshakeTimeout is how long the client waits for the answer to its handshake.
+// handshakeTimeout returns the time that the client waits for the reply to its handshake.
 func handshakeTimeout(session time.Duration) time.Duration { return readTimeout(session) * 10 }
 
-// pingBefore returns when a client that has begun to ping at a time last did so, up to another
-// time. The beginning counts as a ping.
-func pingBefore(since, upTo, sessionTimeout time.Duration) time.Duration {
+// lastPing returns the time of the last ping, up to upTo, of a client that began to ping at since.
+// The beginning counts as a ping.
+func lastPing(since, upTo, sessionTimeout time.Duration) time.Duration {
 	every := sessionTimeout / 3
 	if every == 0 {
 		return since
@@ -32,51 +33,52 @@ func pingBefore(since, upTo, sessionTimeout time.Duration) time.Duration {
 	return since + (upTo-since)/every*every
 }
 
-// ping notes that the client's pings begin. Until the answer to the first it may give the
-// connection up all the same.
-func (h *keepalive) ping(now, session time.Duration) {
-	h.pingsSince = now
-	h.rest(now + pingPause(session))
+// startPings notes that the client begins to ping. Until the first reply its deadline may still
+// expire.
+func (h *keepalive) startPings(now, session time.Duration) {
+	h.pingStart = now
+	h.relyOnPings(now + pingInterval(session))
 }
 
-// rest leaves it to the pings to keep the connection, if the next one is answered and comes soon
-// enough.
-func (h *keepalive) rest(next time.Duration) {
-	if !h.mute && h.silentUntil >= next {
-		h.silentUntil = 0
+// relyOnPings clears the deadline if pings are answered and the next one comes in time.
+func (h *keepalive) relyOnPings(next time.Duration) {
+	if !h.pingsStopped && h.readDeadline >= next {
+		h.readDeadline = 0
 	}
 }
 
-// heard notes that something of the server has arrived.
-func (h *keepalive) heard(now time.Duration) { h.heardAt, h.silentUntil = now, 0 }
+// received notes that a message from the server has arrived.
+func (h *keepalive) received(now time.Duration) { h.receivedAt, h.readDeadline = now, 0 }
 
-// wait notes that the client has nothing but a while of patience from now on.
-func (h *keepalive) wait(now, session time.Duration) { h.silentUntil = now + readTimeout(session) }
+// armReadDeadline starts the read timeout.
+func (h *keepalive) armReadDeadline(now, session time.Duration) {
+	h.readDeadline = now + readTimeout(session)
+}
 
-// fallSilent notes that pings are not answered from now on. A client that does not ping yet has
-// another reason to give up.
-func (h *keepalive) fallSilent(pings bool, now, session time.Duration) {
-	h.mute, h.muteSince = true, now
-	if pings && h.silentUntil == 0 {
-		h.silentUntil = max(h.heardAt, pingBefore(h.pingsSince, now, session)) +
+// stopPings notes that pings are not answered from now on. A client that does not ping yet already
+// has a deadline.
+func (h *keepalive) stopPings(pings bool, now, session time.Duration) {
+	h.pingsStopped, h.stoppedAt = true, now
+	if pings && h.readDeadline == 0 {
+		h.readDeadline = max(h.receivedAt, lastPing(h.pingStart, now, session)) +
 			readTimeout(session)
 	}
 }
 
-// speak notes that pings are answered again, and at once those that have waited.
-func (h *keepalive) speak(pings bool, now, session time.Duration) {
-	waits := h.pingWaits(now, session)
-	h.mute = false
+// resumePings notes that pings are answered again. A ping that waits is answered at once.
+func (h *keepalive) resumePings(pings bool, now, session time.Duration) {
+	unanswered := h.pingUnanswered(now, session)
+	h.pingsStopped = false
 	switch {
 	case !pings:
-	case waits:
-		h.heard(now)
+	case unanswered:
+		h.received(now)
 	default:
-		h.rest(pingBefore(h.pingsSince, now, session) + pingPause(session))
+		h.relyOnPings(lastPing(h.pingStart, now, session) + pingInterval(session))
 	}
 }
 
-// pingWaits tells whether a ping of a client that pings waits for its answer.
-func (h *keepalive) pingWaits(now, session time.Duration) bool {
-	return h.mute && pingBefore(h.pingsSince, now, session) > max(h.muteSince, h.pingsSince)
+// pingUnanswered reports whether a ping waits for its reply. The client must be pinging.
+func (h *keepalive) pingUnanswered(now, session time.Duration) bool {
+	return h.pingsStopped && lastPing(h.pingStart, now, session) > max(h.stoppedAt, h.pingStart)
 }

@@ -9,83 +9,83 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Link is a client and its way to the ensemble: the requests that are under way to the server,
-// the replies and events that are under way to the client, and what the server knows of the
-// connection. Its methods must be called by the cluster's caller alone, except Notify.
+// A Link is a client and its connection to the ensemble: the requests and the messages in transit,
+// and the server's state of the connection. Only the cluster's caller may call its methods, except
+// Notify.
 type Link struct {
-	cluster *Cluster
-	number  int64 // in the order in which links were made
-	process int32 // from 1; 0 of a client that is none of a run's processes
-	end     frontEnd
-	crashed atomic.Bool
-	guids   atomic.Uint64
-	overdue atomic.Int32 // calls since [Link.ShutDown]
+	cluster            *Cluster
+	number             int64 // in order of creation
+	process            int32 // from 1; 0 if the client is not a process of the run
+	end                clientEnd
+	crashed            atomic.Bool
+	guidCount          atomic.Uint64
+	callsAfterShutDown atomic.Int32 // since [Link.ShutDown]
 
 	linkState
 
-	// The slices of the state begin here, and mostly need no more.
-	space struct {
+	// Initial backing arrays of the queues, which rarely grow.
+	inline struct {
 		toServer [2]*request
 		toClient [2]message
 	}
 }
 
-// A linkState is all of a link that changes in a run, and that the cluster's caller alone uses; see
-// [Snapshot].
+// A linkState is the mutable part of a link, which only the cluster's caller uses; see [Snapshot].
 type linkState struct {
 	server int
-	state  reach
-	// the client keeps its session alive while it is connected, by pings that are no steps
-	pings   bool
-	blocked uint64 // the servers that it cannot reach, one bit for each; see [Cluster.BlockClient]
-	percent int    // at which its clock goes; see [Cluster.SetClientClock]
-	stall          // what keeps the client, or its messages, from going on
+	state  linkStatus
+	// The client pings its server while it is connected. Pings are not steps.
+	pings bool
+	// Bit i is set if the client cannot reach server i; see [Cluster.BlockClient].
+	blocked uint64
+	percent int // the client's clock rate; see [Cluster.SetClientClock]
+	stall
 
-	// What the server knows of the connection.
+	// The server's state of the connection.
 	session *session
-	// an answer waits for the server to apply more, and all requests behind it wait too
-	delayed    bool
-	identities []wire.Identity
-	watches    watchList
+	// A reply waits until the server has applied more, and all later requests wait too.
+	replyDelayed bool
+	identities   []wire.Identity
+	watches      watchList
 
 	toServer    []*request
 	toClient    []message
 	lastRequest int32
-	posted      uint64    // hash of all that the server has sent
-	late        []message // events that sabotage keeps back
+	postedHash  uint64    // hash of all messages from the server
+	heldEvents  []message // events that the mutation delaysEvents holds back
 }
 
-// A frontEnd is the client's end of a link.
-type frontEnd interface {
-	// collect puts what the process has asked for since the last call on its way.
+// A clientEnd is the client's end of a link.
+type clientEnd interface {
+	// collect transmits the requests that the process has submitted since the last call.
 	collect()
-	// deliver hands the client what the server has sent.
+	// deliver delivers a message from the server.
 	deliver(message)
-	// broken tells the client that its connection is no more.
-	broken()
-	// connected tells whether there is a connection, with a session or on the way to one.
+	// disconnected tells the client that its connection is closed.
+	disconnected()
+	// connected reports whether there is a connection, with a session or during the handshake.
 	connected() bool
-	// believes returns the session that the client believes to have, 0 if none.
-	believes() int64
-	// pending returns the oldest request that has been sent and not been answered, or nil.
+	// knownSession returns the session that the client believes it has, or 0.
+	knownSession() int64
+	// pending returns the oldest request that is in flight, or nil.
 	pending() *wire.Request
-	// deadline returns when the client will do something by itself, and false if it will not.
+	// deadline returns the time of the client's next timed action, and false if there is none.
 	deadline() (time.Duration, bool)
-	// advance does what was due by now.
+	// advance performs the timed actions that are due.
 	advance()
-	// unanswered tells the client that its pings are not answered any more.
-	unanswered()
-	// answered tells it that they are again.
-	answered()
-	// key returns 64 bits over all that decides what the client will do.
+	// pingsStalled tells the client that its pings are no longer answered.
+	pingsStalled()
+	// pingsResumed tells the client that its pings are answered again.
+	pingsResumed()
+	// key returns 64 bits over the state of the client.
 	key() uint64
-	// tearDown ends the client at the end of a run.
+	// tearDown destroys the client at the end of a run.
 	tearDown()
-	// shutDown closes it at the end of a run.
+	// shutDown closes the client at the end of a run.
 	shutDown()
 }
 
-// addLink makes l a link to a server. The address is the client's.
+// addLink initializes l as a link to a server. The address is the client's.
 func (c *Cluster) addLink(l *Link, process int32, server int, address string) *Link {
 	c.lastLink++
 	l.cluster, l.number, l.process, l.server, l.identities = c, c.lastLink, process, server,
@@ -93,115 +93,114 @@ func (c *Cluster) addLink(l *Link, process int32, server int, address string) *L
 	if address != loopback[0].ID {
 		l.identities = []wire.Identity{{Scheme: "ip", ID: address}}
 	}
-	l.toServer, l.toClient = l.space.toServer[:0], l.space.toClient[:0]
+	l.toServer, l.toClient = l.inline.toServer[:0], l.inline.toClient[:0]
 	c.links = append(c.links, l)
 	return l
 }
 
-// loopback is the identity of every simulated client. It must not be changed.
+// loopback is the identity of every simulated client. It must not be modified.
 var loopback = []wire.Identity{{Scheme: "ip", ID: "127.0.0.1"}}
 
-// ServerIndex returns the server, counted from 0, to which the client is connected, or was last.
+// ServerIndex returns the index of the client's current or last server.
 func (l *Link) ServerIndex() int { return l.server }
 
 // Process returns the number of the client's process.
 func (l *Link) Process() int { return int(l.process) }
 
-// Connected tells whether the client has a connection to a server, with a session or on the way to
-// one.
+// Connected reports whether the client has a connection, with a session or during the handshake.
 func (l *Link) Connected() bool { return l.end.connected() && !l.crashed.Load() }
 
-// Down tells whether the link is cut, or messages are held, and waits for [Cluster.Heal].
+// Down reports whether the link is cut or stalled until [Cluster.Heal].
 func (l *Link) Down() bool { return (l.state == down || l.stalled()) && !l.crashed.Load() }
 
-// Isolated tells whether the client is cut off until its session has expired.
+// Isolated reports whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
 
-// Impatient tells whether the client will give its connection up unless it hears of the server in
-// time. As a rule its pings see to that; not while messages are held, nor before it has its
-// session.
+// Impatient reports whether the client will close its connection unless it receives a message in
+// time. Pings usually prevent that, but not while messages are stalled, nor before the client has
+// its session.
 func (l *Link) Impatient() bool {
 	_, waits := l.end.deadline()
 	return waits && l.Connected()
 }
 
-// Crashed tells whether the client's process has crashed. It may be called by any goroutine.
+// Crashed reports whether the client's process has crashed. Any goroutine may call it.
 func (l *Link) Crashed() bool { return l.crashed.Load() }
 
-// HasSession tells whether the client has a session that it knows and that lives.
+// HasSession reports whether the session that the client believes it has is alive.
 func (l *Link) HasSession() bool {
-	return l.cluster.lives(l.end.believes()) && !l.crashed.Load()
+	return l.cluster.sessionLives(l.end.knownSession()) && !l.crashed.Load()
 }
 
-// Unserved returns how many requests have been sent and not yet served.
+// Unserved returns the number of requests that are sent and not yet served.
 func (l *Link) Unserved() int { return len(l.toServer) }
 
-// Undelivered returns how many messages from the server have not yet reached the client.
+// Undelivered returns the number of messages from the server that are not yet delivered.
 func (l *Link) Undelivered() int { return len(l.toClient) }
 
-// Servable returns the age of the oldest request that waits to be served, or false if there is
-// none.
+// Servable returns the age of the oldest request that can be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.delayed || l.requests || !l.cluster.canHandle(l.server, l.session,
-		l.toServer[0]) {
+	if len(l.toServer) == 0 || l.replyDelayed || l.stallRequests ||
+		!l.cluster.canHandle(l.server, l.session,
+			l.toServer[0]) {
 		return 0, false
 	}
 	return l.toServer[0].age, true
 }
 
-// Deliverable returns the age of the oldest message that waits to be delivered, or false if there
-// is none.
+// Deliverable returns the age of the oldest message that can be delivered, or false if there is
+// none.
 func (l *Link) Deliverable() (age uint64, ok bool) {
-	if len(l.toClient) == 0 || l.replies || l.paused {
+	if len(l.toClient) == 0 || l.stallReplies || l.paused {
 		return 0, false
 	}
 	return l.toClient[0].age, true
 }
 
-// Attached tells whether the client's server knows it with its session.
+// Attached reports whether the client's server associates the connection with a session.
 func (l *Link) Attached() bool { return l.session != nil }
 
-// Ended tells whether the client's server knows it with a session that has ended.
-func (l *Link) Ended() bool { return l.session != nil && !l.cluster.lives(l.session.id) }
+// Ended reports whether the client's server associates the connection with a session that has
+// ended.
+func (l *Link) Ended() bool { return l.session != nil && !l.cluster.sessionLives(l.session.id) }
 
-// Stays tells whether the client's connection has a session that lives, or will get one from the
-// server as that is now.
+// Stays reports whether the client's connection has a live session, or will get one from the server
+// in its present state.
 func (l *Link) Stays() bool {
-	return l.session != nil && !l.Ended() || l.shakesHands() && (l.toServer[0].session == 0 ||
-		l.cluster.lives(l.toServer[0].session))
+	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].session == 0 ||
+		l.cluster.sessionLives(l.toServer[0].session))
 }
 
-// shakesHands tells whether the next request of the client is a handshake that the server will not
-// turn down.
-func (l *Link) shakesHands() bool {
+// handshakeNext reports whether the client's next request is a handshake that the server will
+// accept.
+func (l *Link) handshakeNext() bool {
 	if len(l.toServer) == 0 {
 		return false
 	}
 	r := l.toServer[0]
-	return r.Op == wire.OpCreateSession && !r.again && r.seen <= l.cluster.zxidOf(l.server)
+	return r.Op == wire.OpCreateSession && !r.reopens && r.lastZxid <= l.cluster.zxidOf(l.server)
 }
 
-// Waits tells whether the client's server will answer nothing that the client asks for before it
-// has applied all that is proposed by now. That is so if its first request that is not answered is
-// one whose answer tells of a transaction, or of a sync.
+// Waits reports whether the client's server will send no further reply before it has applied every
+// present proposal. That holds if the reply to the first open request depends on a transaction or a
+// sync.
 func (l *Link) Waits() bool {
-	return l.delayed || len(l.toServer) > 0 && l.cluster.waits(l, l.toServer[0]) ||
-		l.shakesHands() &&
+	return l.replyDelayed || len(l.toServer) > 0 && l.cluster.mustAwaitApply(l, l.toServer[0]) ||
+		l.handshakeNext() &&
 			l.toServer[0].session == 0
 }
 
-// Delayed reports whether the answer to a request that the client's server has handled waits until
+// Delayed reports whether the reply to a request that the client's server has handled waits until
 // the server has applied more.
-func (l *Link) Delayed() bool { return l.delayed }
+func (l *Link) Delayed() bool { return l.replyDelayed }
 
-// EventNext tells whether the message that the client gets next is a watch event.
+// EventNext reports whether the client's next message is a watch event.
 func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].event != 0 }
 
-// Pending returns the oldest request of the process that has been sent and not been answered, or
-// nil. It is good until the next step.
+// Pending returns the process's oldest request in flight, or nil. It is valid until the next step.
 func (l *Link) Pending() *wire.Request { return l.end.pending() }
 
-// OwnsNodes tells whether a session of the client lives that has ephemeral nodes.
+// OwnsNodes reports whether a live session of the client has ephemeral nodes.
 func (l *Link) OwnsNodes() bool {
 	for _, s := range l.cluster.sessions {
 		if s.owner == l && l.cluster.tree.OwnsNodes(s.id) {
@@ -211,35 +210,35 @@ func (l *Link) OwnsNodes() bool {
 	return false
 }
 
-// TearDown ends the client at the end of a run: every goroutine that waits for it, and every one
-// that asks it for something later, ends.
+// TearDown destroys the client at the end of a run. Every goroutine that waits for the client
+// exits, and so does every goroutine that calls it later.
 func (l *Link) TearDown() {
 	l.toServer, l.toClient = nil, nil
 	l.end.tearDown()
 }
 
-// ShutDown closes the client at the end of a run, of a process whose calls have all returned. Calls
-// to the client return zk.ErrConnectionClosed, those under way and all later ones, so that a
-// goroutine of the process can find out that it is no longer needed. A goroutine that calls the
-// client again and again blocks for good after overdueMax calls.
+// ShutDown closes the client at the end of a run, after all calls of the process have returned.
+// Present and later calls to the client return zk.ErrConnectionClosed, so that a goroutine of the
+// process can find out that it should exit. A goroutine that keeps calling the client blocks
+// forever after maxCallsAfterShutDown calls.
 func (l *Link) ShutDown() {
 	l.toServer, l.toClient = nil, nil
 	l.end.shutDown()
 }
 
-// overdueMax is the number of calls that a process may make after [Link.ShutDown]. A loop without a
-// pause would otherwise keep virtual time from passing.
-const overdueMax = 1000
+// maxCallsAfterShutDown is the number of calls that a process may make after [Link.ShutDown].
+// Otherwise a busy loop would keep virtual time from advancing.
+const maxCallsAfterShutDown = 1000
 
-// callOverdue counts a call after [Link.ShutDown].
-func (l *Link) callOverdue() {
-	if l.overdue.Add(1) > overdueMax {
+// countCallAfterShutDown counts a call, and blocks forever beyond the limit.
+func (l *Link) countCallAfterShutDown() {
+	if l.callsAfterShutDown.Add(1) > maxCallsAfterShutDown {
 		select {}
 	}
 }
 
-// Notify makes [Cluster.Activity] receive, for a process that does something by itself other than
-// calling the client. It may be called by any goroutine.
+// Notify makes [Cluster.Activity] receive a value, for a process that acts other than by calling
+// the client. Any goroutine may call it.
 func (l *Link) Notify() {
 	if len(l.cluster.activity) > 0 {
 		return
@@ -250,49 +249,47 @@ func (l *Link) Notify() {
 	}
 }
 
-// nextGUID returns what the client's next protected node is to be known by. It may be called by any
-// goroutine.
+// nextGUID returns the GUID of the client's next protected node. Any goroutine may call it.
 func (l *Link) nextGUID() []byte {
-	half := mix(uint64(l.process), l.guids.Add(1))
+	half := mix(uint64(l.process), l.guidCount.Add(1))
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, half), mix(half, half))
 }
 
-// transmit puts a request on its way to the server.
+// transmit sends a request to the server.
 func (l *Link) transmit(r *request) {
 	r.age = l.cluster.NextAge()
 	l.toServer = append(l.toServer, r)
 }
 
-// post puts a message on its way to the client.
+// post sends a message to the client.
 func (l *Link) post(m message) {
 	if l.crashed.Load() {
 		return
 	}
 	m.age = l.cluster.NextAge()
 	l.toClient = append(l.toClient, m)
-	l.posted = mix(l.posted, m.hash())
+	l.postedHash = mix(l.postedHash, m.hash())
 	if posted := l.cluster.config.Posted; posted != nil && len(l.toClient) == 1 {
 		posted(l)
 	}
 }
 
-// authenticate adds an identity to those of the connection.
+// authenticate adds an identity to the connection.
 func (l *Link) authenticate(id wire.Identity) {
 	if !slices.Contains(l.identities, id) {
 		l.identities = append(slices.Clip(l.identities), id)
 	}
 }
 
-// sessionEnded is what changes for the client's link, not what the client notices, when its session
-// ends.
+// sessionEnded updates the link when a session of its client ends. The client does not notice.
 func (l *Link) sessionEnded(s *session) {
-	if l.state == isolated && l.end.believes() == s.id {
+	if l.state == isolated && l.end.knownSession() == s.id {
 		l.state = up
 	}
 }
 
 func (l *Link) key() uint64 {
-	key := fold(l.end.key(), l.posted)
+	key := fold(l.end.key(), l.postedHash)
 	key = fold(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
 	if l.stall != (stall{}) || l.percent != 0 {
 		key = fold(key, l.stall.key(l.cluster.now)<<8|uint64(l.percent))
@@ -300,8 +297,7 @@ func (l *Link) key() uint64 {
 	if l.blocked != 0 {
 		key = mix(key, l.blocked)
 	}
-	// From which transaction on a client asks what it has missed, which is all that these numbers
-	// decide.
+	// The zxid from which a client asks for missed events: the only effect of these numbers.
 	for _, r := range l.toServer {
 		if r.Watches != nil {
 			key = fold(key, uint64(r.Watches.RelativeZxid))

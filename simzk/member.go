@@ -9,27 +9,26 @@ import (
 	"strings"
 )
 
-// A Member is a server as the configuration of an ensemble names it.
+// A Member is a server in the configuration of an ensemble.
 type Member struct {
 	ID       int
-	Observer bool // it follows, but has no vote
+	Observer bool // follows without a vote
 	Servers  []Endpoint
-	// host:port for clients; empty where the configuration leaves it to the server itself
+	// The host:port for clients; empty if the configuration does not specify it.
 	Client string
 }
 
-// An Endpoint is where the other servers reach a member. Simulated servers do not; the names are
-// the configuration's.
+// An Endpoint is the address of a member for the other servers. Simulated servers do not use it.
 type Endpoint struct {
 	Host             string
 	Quorum, Election int // ports
 }
 
-// maxServerID is the highest id of a server.
+// maxServerID is the highest server id.
 const maxServerID = 255
 
-// ParseMember parses "server.ID=host:port:port[:role][;[host:]port]", as configuration files and
-// reconfigs have it.
+// ParseMember parses "server.ID=host:port:port[:role][;[host:]port]", the syntax of configuration
+// files and reconfigs.
 func ParseMember(line string) (Member, error) {
 	key, value, found := strings.Cut(line, "=")
 	number, named := strings.CutPrefix(strings.TrimSpace(key), "server.")
@@ -47,7 +46,7 @@ func ParseMember(line string) (Member, error) {
 	return m, nil
 }
 
-// parseAddresses parses what follows the equals sign.
+// parseAddresses parses the part after the equals sign.
 func parseAddresses(text string) (m Member, err error) {
 	servers, client, found := strings.Cut(text, ";")
 	if found {
@@ -115,12 +114,12 @@ func splitColons(text string) []string {
 func parsePort(text string) (int, error) {
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no port", text)
+		return 0, fmt.Errorf("%q is not a port", text)
 	}
 	return int(port), nil
 }
 
-// String returns the member as the node /zookeeper/config has it.
+// String returns the member in the syntax of the node /zookeeper/config.
 func (m Member) String() string {
 	role := "participant"
 	if m.Observer {
@@ -138,8 +137,8 @@ func (m Member) String() string {
 	return text
 }
 
-// addresses returns all that must not be another member's too. ZooKeeper leaves out those of the
-// loopback interface.
+// addresses returns the addresses that no other member may have. As in ZooKeeper, loopback
+// addresses are exempt.
 func (m Member) addresses() []string {
 	all := []string{m.Client}
 	for _, e := range m.Servers {
@@ -156,7 +155,7 @@ func (m Member) addresses() []string {
 	})
 }
 
-// conflicts tells whether two members have an address in common.
+// conflicts reports whether two members share an address.
 func (m Member) conflicts(other Member) bool {
 	theirs := other.addresses()
 	return slices.ContainsFunc(m.addresses(),

@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// collect puts the requests that the process has submitted on their way.
+// collect transmits the requests that the process has submitted.
 func (c *Conn) collect() {
-	if !c.fresh.Load() {
+	if !c.hasSubmitted.Load() {
 		return
 	}
 	c.sendSubmitted()
@@ -25,9 +25,9 @@ func (c *Conn) collect() {
 	}
 	switch c.phase {
 	case dialing:
-		c.ended()
-	case proving: // The client waits for the server's answer no longer.
-		c.prove()
+		c.terminate()
+	case authenticating: // The client stops waiting for the server's reply.
+		c.sendCredentials()
 	}
 }
 
@@ -37,25 +37,25 @@ func (c *Conn) sendSubmitted() {
 	}
 }
 
-// takeSubmitted returns the requests that the process has submitted since the last time, in an
-// order that does not depend on which goroutine came first. The slice is good until the next time.
+// takeSubmitted returns the requests that the process has submitted since the last call, in an
+// order that does not depend on the scheduling of goroutines. The slice is valid until the next
+// call.
 func (c *Conn) takeSubmitted() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fresh.Store(false)
-	taken := c.submitted
-	c.submitted, c.taken = c.taken[:0], taken
-	if len(taken) > 1 {
-		slices.SortStableFunc(taken, func(a, b *call) int {
+	c.hasSubmitted.Store(false)
+	requests := c.submitted
+	c.submitted, c.recycled = c.recycled[:0], requests
+	if len(requests) > 1 {
+		slices.SortStableFunc(requests, func(a, b *call) int {
 			return compareSimultaneous(&a.request,
 				&b.request)
 		})
 	}
-	return taken
+	return requests
 }
 
-// compareSimultaneous orders requests of one process that were sent at the same time, by all that
-// there is to them.
+// compareSimultaneous orders requests that a process sent at the same time, by their whole content.
 func compareSimultaneous(a, b *request) int {
 	if order := compareRequests(a, b); order != 0 {
 		return order
@@ -63,14 +63,14 @@ func compareSimultaneous(a, b *request) int {
 	return bytes.Compare(encoded(a), encoded(b))
 }
 
-// encoded returns a request as it goes over the wire, but for its number.
+// encoded returns a request's encoding without its xid.
 func encoded(r *request) []byte {
 	unnumbered := r.Request
 	unnumbered.Xid = 0
 	return wire.AppendRequest(nil, &unnumbered)
 }
 
-// send sends a request, or keeps it until there is a connection.
+// send transmits a request, or queues it until there is a connection.
 func (c *Conn) send(r *call) {
 	c.closing = c.closing || r.Op == wire.OpCloseSession
 	if c.phase == connected && !c.crashed.Load() || r.Op == wire.OpCreateSession {
@@ -83,7 +83,7 @@ func (c *Conn) send(r *call) {
 func (c *Conn) transmit(r *call) {
 	c.lastRequest++
 	r.number = c.lastRequest
-	c.sent = mix(c.sent, xxhash.Sum64String(r.Path)+uint64(rank(&r.request)))
+	c.sentHash = mix(c.sentHash, xxhash.Sum64String(r.Path)+uint64(rank(&r.request)))
 	c.cluster.record(history.Event{
 		At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
 		Op: r.verb(), Path: r.Path,
@@ -92,26 +92,26 @@ func (c *Conn) transmit(r *call) {
 	c.inFlight = append(c.inFlight, r)
 }
 
-// deliver handles what the server has sent.
+// deliver handles a message from the server.
 func (c *Conn) deliver(m message) {
-	c.observed = mix(c.observed, m.hash())
-	c.heard(c.cluster.now)
+	c.receivedHash = mix(c.receivedHash, m.hash())
+	c.received(c.cluster.now)
 	if m.reply == nil {
-		c.notify(m)
+		c.handleEvent(m)
 	} else {
-		c.take(m)
+		c.handleReply(m)
 	}
-	if c.mute && c.phase == connected {
-		c.wait(c.cluster.now, c.cluster.config.SessionTimeout)
+	if c.pingsStopped && c.phase == connected {
+		c.armReadDeadline(c.cluster.now, c.cluster.config.SessionTimeout)
 	}
 }
 
-// take handles a reply.
-func (c *Conn) take(m message) {
+// handleReply handles a reply.
+func (c *Conn) handleReply(m message) {
 	i := slices.IndexFunc(c.inFlight, func(r *call) bool { return &r.request == m.reply })
 	r := c.inFlight[i]
 	c.inFlight = slices.Delete(c.inFlight, i, i+1)
-	// The answers to these carry no transaction id.
+	// The replies to these carry no zxid.
 	if r.Op != wire.OpCreateSession && r.Op != wire.OpAuth {
 		c.lastZxid = m.zxid
 	}
@@ -121,29 +121,29 @@ func (c *Conn) take(m message) {
 	})
 	switch {
 	case r.Op == wire.OpCreateSession:
-		c.authenticated(r)
+		c.handshakeDone(r)
 		return
 	case r.Op == wire.OpCloseSession:
-		c.ended()
-	case c.phase == proving:
-		c.proved++
-		c.prove()
+		c.terminate()
+	case c.phase == authenticating:
+		c.credentialsSent++
+		c.sendCredentials()
 	case r.Op == wire.OpAuth && r.result.Code == wire.OK:
 		c.credentials = append(c.credentials, credential{r.Scheme, r.Data})
 	case r.Watch:
-		c.watch(r)
+		c.addWatcher(r)
 	}
-	c.answer(r)
-	if c.rearming == late && r.Op != wire.OpAuth {
-		c.rearming = inTime
+	c.completeCall(r)
+	if c.rearmTiming == rearmAfterReply && r.Op != wire.OpAuth {
+		c.rearmTiming = rearmOnSession
 		c.rearm()
 	}
 }
 
-// answer hands the server's answer to the goroutine that waits for it, if one does.
-func (c *Conn) answer(r *call) {
+// completeCall returns the server's reply to the goroutine that waits for it, if any.
+func (c *Conn) completeCall(r *call) {
 	c.mu.Lock()
-	waits := c.release(r)
+	waits := c.removeWaiting(r)
 	c.mu.Unlock()
 	if waits {
 		r.answer, r.err = &r.result, clientError(r.result.Code)
@@ -151,36 +151,36 @@ func (c *Conn) answer(r *call) {
 	}
 }
 
-// wake lets the goroutine go on that waits for an answer.
+// wake unblocks the goroutine that waits for a call.
 func (c *Conn) wake(r *call) {
 	c.cluster.woken = true
-	if d := c.stub; d != nil {
-		d.wake(r)
+	if stub := c.stub; stub != nil {
+		stub.completeCall(r)
 		return
 	}
 	r.done <- struct{}{}
 }
 
-// fail answers calls with an error. All of them have failed before the first is woken, but what
-// each wakes comes to rest before the next.
-func (c *Conn) fail(calls []*call, err error) {
+// failCalls fails calls with an error. It marks all of them as failed before it wakes the first
+// caller, and lets each caller settle before it wakes the next.
+func (c *Conn) failCalls(calls []*call, err error) {
 	var woken []*call
 	c.mu.Lock()
 	for _, r := range calls {
-		if c.release(r) {
+		if c.removeWaiting(r) {
 			r.answer, r.err = new(tree.Result), err
 			woken = append(woken, r)
 		}
 	}
 	c.mu.Unlock()
 	for _, r := range calls {
-		if r.number != 0 { // What was never sent is nothing to the history.
+		if r.number != 0 { // The history omits requests that were never sent.
 			c.cluster.record(history.Event{
 				At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
 				Op: r.verb(), Path: r.Path, Err: err.Error(),
 			})
 		}
-		c.observed = mix(c.observed, uint64(r.number))
+		c.receivedHash = mix(c.receivedHash, uint64(r.number))
 		if len(woken) > 0 && woken[0] == r {
 			woken = woken[1:]
 			c.wake(r)
@@ -189,9 +189,9 @@ func (c *Conn) fail(calls []*call, err error) {
 	}
 }
 
-// watch notes on the client's side the watch that a request has set on the server's.
-func (c *Conn) watch(r *call) {
-	w := watching{path: r.Path, kind: dataWatch}
+// addWatcher registers at the client the watch that a request has set at the server.
+func (c *Conn) addWatcher(r *call) {
+	w := watchKey{path: r.Path, kind: dataWatch}
 	switch {
 	case r.Op == wire.OpExists && r.result.Code == wire.NoNode:
 		w.kind = existWatch
@@ -200,29 +200,29 @@ func (c *Conn) watch(r *call) {
 	case r.Op == wire.OpGetChildren2:
 		w.kind = childWatch
 	}
-	c.watched.known = false
+	c.keyCache.valid = false
 	var events watchChannel
-	if d := c.stub; d != nil {
-		events.number = d.newChannel()
+	if stub := c.stub; stub != nil {
+		events.number = stub.newChannel()
 		r.watch = events.number
 	} else {
 		events.channel = make(chan zk.Event, 1)
 		r.events = events.channel
 	}
 	for i := range c.watchers {
-		if c.watchers[i].watching == w {
+		if c.watchers[i].watchKey == w {
 			c.watchers[i].channels = append(c.watchers[i].channels, events)
 			return
 		}
 	}
 	c.watchers = append(c.watchers, watcher{
-		watching: w, hash: xxhash.Sum64String(w.path),
-		channels: append(c.channels.next(watchersKept)[:0], events),
+		watchKey: w, hash: xxhash.Sum64String(w.path),
+		channels: append(c.channels.next(watcherArenaSize)[:0], events),
 	})
 }
 
-// notify hands a watch event to all that wait for it.
-func (c *Conn) notify(m message) {
+// handleEvent delivers a watch event to all its watchers.
+func (c *Conn) handleEvent(m message) {
 	for _, w := range m.watches {
 		c.cluster.record(history.Event{
 			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
@@ -231,7 +231,7 @@ func (c *Conn) notify(m message) {
 	}
 	event := zk.Event{Type: zk.EventType(m.event), State: zk.StateSyncConnected, Path: m.path}
 	c.emit(event)
-	c.tell(event, func(w watching) bool {
+	c.fireWatchers(event, func(w watchKey) bool {
 		if w.path != m.path {
 			return false
 		}
@@ -247,52 +247,52 @@ func (c *Conn) notify(m message) {
 	})
 }
 
-// tell sends the event to the channels of the watchers that match, closes them and forgets the
-// watchers.
-func (c *Conn) tell(event zk.Event, matches func(watching) bool) {
-	var space [4]watcher
-	told := space[:0]
-	c.watched.known = false
+// fireWatchers sends the event to the channels of the matching watchers, closes the channels and
+// removes the watchers.
+func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
+	var buf [4]watcher
+	fired := buf[:0]
+	c.keyCache.valid = false
 	c.watchers = slices.DeleteFunc(c.watchers, func(w watcher) bool {
-		if matches(w.watching) {
-			told = append(told, w)
+		if matches(w.watchKey) {
+			fired = append(fired, w)
 			return true
 		}
 		return false
 	})
 	first := true
-	for _, w := range told {
+	for _, w := range fired {
 		event.Path = w.path
 		for _, events := range w.channels {
 			if !first {
 				c.cluster.config.Settle()
 			}
 			first = false
-			c.sound(events, event)
+			c.fireChannel(events, event)
 		}
 	}
 }
 
-// sound sends the one event that a watch tells.
-func (c *Conn) sound(events watchChannel, event zk.Event) {
+// fireChannel sends the single event of a watch.
+func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
 	c.cluster.woken = true
-	if d := c.stub; d != nil {
-		d.sound(events.number, event)
+	if stub := c.stub; stub != nil {
+		stub.fireChannel(events.number, event)
 		return
 	}
 	events.channel <- event
 	close(events.channel)
 }
 
-// emit puts an event into the client's channel of events, or drops it if that is full.
+// emit sends an event to the client's event channel, or drops it if the channel is full.
 func (c *Conn) emit(event zk.Event) {
-	if d := c.stub; d != nil {
-		d.note(Input{Kind: Emitted, Event: event})
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: Emitted, Event: event})
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.events == nil || c.told {
+	if c.events == nil || c.eventsClosed {
 		return
 	}
 	c.cluster.woken = true
@@ -304,53 +304,51 @@ func (c *Conn) emit(event zk.Event) {
 
 func (c *Conn) setState(state zk.State, name string) {
 	c.status.Store(int32(state))
-	if d := c.stub; d != nil {
-		d.note(Input{Kind: StateSet, State: state})
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: StateSet, State: state})
 	}
 	c.cluster.record(history.Event{
 		At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
 		Session: c.SessionID(),
 	})
-	c.observed = mix(c.observed, uint64(state))
+	c.receivedHash = mix(c.receivedHash, uint64(state))
 	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.host)})
 	c.cluster.config.Settle()
 }
 
 func (c *Conn) setSession(id int64) {
 	c.sessionID.Store(id)
-	if d := c.stub; d != nil {
-		d.note(Input{Kind: SessionSet, Session: id})
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: SessionSet, Session: id})
 	}
 }
 
-// broken is what the client does when its connection breaks: all that was in flight has an unknown
-// outcome.
-func (c *Conn) broken() {
+// disconnected handles the loss of the connection: every call in flight has an unknown outcome.
+func (c *Conn) disconnected() {
 	if !c.connected() {
 		return
 	}
-	c.lose()
-	c.silentUntil, c.mute = 0, false
-	if c.rearming == late {
-		c.rearming = inTime
+	c.collectAtDisconnect()
+	c.readDeadline, c.pingsStopped = 0, false
+	if c.rearmTiming == rearmAfterReply {
+		c.rearmTiming = rearmOnSession
 	}
 	if c.closing {
-		c.ended()
+		c.terminate()
 		return
 	}
-	// What has broken it may be no step of the process's own, and the process may look at the
-	// clock.
-	c.observed = mix(c.observed, uint64(c.cluster.now))
+	// The cause may be no step of the process itself, and the process may read the clock.
+	c.receivedHash = mix(c.receivedHash, uint64(c.cluster.now))
 	c.setState(zk.StateDisconnected, "disconnected")
 	inFlight := c.inFlight
 	c.inFlight = nil
-	c.fail(inFlight, zk.ErrConnectionClosed)
+	c.failCalls(inFlight, zk.ErrConnectionClosed)
 	c.redial()
 }
 
-// lose takes what the process has asked for until the connection broke. The client has written it
-// to the connection, or keeps it for the next one.
-func (c *Conn) lose() {
+// collectAtDisconnect takes the requests submitted before the connection broke. The client has
+// written them to the connection, or queued them for the next one.
+func (c *Conn) collectAtDisconnect() {
 	for _, r := range c.takeSubmitted() {
 		c.closing = c.closing || r.Op == wire.OpCloseSession
 		if c.phase == connected {
@@ -361,20 +359,20 @@ func (c *Conn) lose() {
 	}
 }
 
-// redial turns to the next server on the client's list. Once it has tried them all, and with a
-// single one that is always, it fails what is unsent and waits before it goes on.
+// redial turns to the next server on the client's list. Once it has tried all of them (with a
+// single server, always), it fails the unsent calls and pauses.
 func (c *Conn) redial() {
 	c.phase = dialing
 	for {
 		c.host = (c.host + 1) % c.cluster.Servers()
 		c.setState(zk.StateConnecting, "connecting")
-		if c.host == c.last {
-			c.dialAt = c.cluster.now + dialPause
+		if c.host == c.lastHost {
+			c.dialAt = c.cluster.now + reconnectDelay
 			unsent := c.unsent
 			c.unsent = nil
-			c.fail(unsent, zk.ErrNoServer)
+			c.failCalls(unsent, zk.ErrNoServer)
 			if c.closing {
-				c.ended()
+				c.terminate()
 			}
 			return
 		}
@@ -384,86 +382,84 @@ func (c *Conn) redial() {
 	}
 }
 
-// dial tries to connect to the server that the client has come to on its list, and reports whether
-// it could.
+// dial tries to connect to the current server, and reports whether it succeeded.
 func (c *Conn) dial() bool {
-	if !c.Link.reaches(c.host) {
-		// Such a try takes time, in which the process calls, and its calls wait with the others.
+	if !c.Link.canReach(c.host) {
+		// An attempt takes time. Calls that the process makes meanwhile join the unsent ones.
 		c.sendSubmitted()
 		return false
 	}
 	c.server = c.host
-	c.phase, c.silentUntil = connecting, c.cluster.now+
+	c.phase, c.readDeadline = connecting, c.cluster.now+
 		handshakeTimeout(c.cluster.config.SessionTimeout)
 	c.setState(zk.StateConnected, "connected")
 	c.send(&call{request: request{
 		Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
-		seen: c.lastZxid, timeout: c.cluster.config.SessionTimeout,
+		lastZxid: c.lastZxid, timeout: c.cluster.config.SessionTimeout,
 	}})
 	return true
 }
 
-// authenticated handles the server's answer to the client's wish for its session.
-func (c *Conn) authenticated(r *call) {
+// handshakeDone handles the server's reply to the handshake.
+func (c *Conn) handshakeDone(r *call) {
 	if r.session == 0 {
 		c.setSession(0)
 		c.lastZxid = 0
 		c.setState(zk.StateExpired, "expired")
-		c.invalidate(zk.ErrSessionExpired)
+		c.invalidateWatches(zk.ErrSessionExpired)
 		if c.closing {
-			c.ended()
+			c.terminate()
 			return
 		}
 		c.setState(zk.StateDisconnected, "disconnected")
 		c.redial()
 		return
 	}
-	c.last = c.host
+	c.lastHost = c.host
 	c.setSession(r.session)
 	c.setState(zk.StateHasSession, "has-session")
 	c.rearm()
-	c.proved = 0
-	c.prove()
+	c.credentialsSent = 0
+	c.sendCredentials()
 }
 
-// rearm asks the server for the watches that the client still waits for. The request waits its turn
-// behind those of the process, so a read can show a change before the watch event that tells of it;
-// see docs/fidelity.md. A client that closes may send it or not; this one does not.
+// rearm sends SetWatches for the watches that are still pending. The request queues behind those of
+// the process, so a read can return a change before the change's watch event arrives; see
+// docs/fidelity.md. A client that is closing may or may not send it; this one does not.
 func (c *Conn) rearm() {
 	switch {
 	case len(c.watchers) == 0 || c.closed.Load():
-		c.rearming = inTime
-	case c.rearming == willBeLate && c.asks():
-		c.rearming = late
+		c.rearmTiming = rearmOnSession
+	case c.rearmTiming == rearmNextLate && c.hasUnsentCall():
+		c.rearmTiming = rearmAfterReply
 	default:
-		c.rearming = inTime
+		c.rearmTiming = rearmOnSession
 		c.send(&call{request: request{Request: wire.Request{
 			Op:      wire.OpSetWatches,
-			Watches: c.standing(),
+			Watches: c.pendingWatches(),
 		}}})
 	}
 }
 
 func (c *Conn) canDelayWatches() bool {
-	return (c.phase == dialing || c.phase == connecting) && c.rearming == inTime &&
+	return (c.phase == dialing || c.phase == connecting) && c.rearmTiming == rearmOnSession &&
 		c.SessionID() != 0 &&
-		len(c.watchers) > 0 && c.asks() && !c.closing
+		len(c.watchers) > 0 && c.hasUnsentCall() && !c.closing
 }
 
-// asks tells whether a call waits whose answer will raise the last transaction that the client
-// knows of.
-func (c *Conn) asks() bool {
+// hasUnsentCall reports whether a call is unsent whose reply will raise the client's last zxid.
+func (c *Conn) hasUnsentCall() bool {
 	return slices.ContainsFunc(c.unsent, func(r *call) bool { return r.Op != wire.OpAuth })
 }
 
-// prove sends the next of the credentials that this connection does not know, or after the last
-// one, and at once in a client that closes, all that has waited for that. The client does not ping
-// before, so that a server that takes long loses it.
-func (c *Conn) prove() {
-	if c.proved < len(c.credentials) && !c.closed.Load() {
-		c.phase = proving
-		c.wait(c.cluster.now, c.cluster.config.SessionTimeout)
-		next := &c.credentials[c.proved]
+// sendCredentials sends the next credential that this connection lacks. After the last one, or at
+// once if the client is closing, it sends all unsent calls. The client does not ping before that,
+// so a slow server loses it.
+func (c *Conn) sendCredentials() {
+	if c.credentialsSent < len(c.credentials) && !c.closed.Load() {
+		c.phase = authenticating
+		c.armReadDeadline(c.cluster.now, c.cluster.config.SessionTimeout)
+		next := &c.credentials[c.credentialsSent]
 		c.transmit(&call{request: request{Request: wire.Request{
 			Op: wire.OpAuth, Scheme: next.scheme,
 			Data: next.data,
@@ -471,9 +467,9 @@ func (c *Conn) prove() {
 		return
 	}
 	c.phase = connected
-	c.ping(c.cluster.now, c.cluster.config.SessionTimeout)
+	c.startPings(c.cluster.now, c.cluster.config.SessionTimeout)
 	if c.session != nil {
-		c.session.since = c.cluster.now
+		c.session.pingStart = c.cluster.now
 	}
 	unsent := c.unsent
 	c.unsent = nil
@@ -482,8 +478,8 @@ func (c *Conn) prove() {
 	}
 }
 
-// standing returns the watches that the client waits for, in canonical order.
-func (c *Conn) standing() *wire.Watches {
+// pendingWatches returns the watches that the client waits for, in canonical order.
+func (c *Conn) pendingWatches() *wire.Watches {
 	all := &wire.Watches{RelativeZxid: c.lastZxid}
 	for _, w := range c.watchers {
 		switch w.kind {
@@ -499,9 +495,9 @@ func (c *Conn) standing() *wire.Watches {
 	return all
 }
 
-// invalidate tells all who wait for a watch that it will not fire, in the order of the paths; the
-// client library keeps them in a map.
-func (c *Conn) invalidate(err error) {
+// invalidateWatches tells all watchers that their watch will not fire, in order of path. The real
+// client iterates over a map.
+func (c *Conn) invalidateWatches(err error) {
 	slices.SortStableFunc(c.watchers,
 		func(a, b watcher) int { return strings.Compare(a.path, b.path) })
 	for _, w := range c.watchers {
@@ -514,43 +510,43 @@ func (c *Conn) invalidate(err error) {
 			Err: err,
 		})
 	}
-	c.tell(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
-		func(watching) bool { return true })
+	c.fireWatchers(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
+		func(watchKey) bool { return true })
 	c.cluster.config.Settle()
 }
 
-// ended is what the client does at its end after Close. If it was waiting to try again, it tells
-// those whose requests are not sent; at any other time it forgets them.
-func (c *Conn) ended() {
+// terminate ends the client after Close. A client that was dialing fails its unsent calls;
+// otherwise it fails the calls in flight and drops the unsent ones.
+func (c *Conn) terminate() {
 	failing := c.inFlight
 	if c.phase == dialing {
 		failing = c.unsent
 	}
 	c.inFlight, c.unsent = nil, nil
-	c.phase = shut
+	c.phase = terminated
 	c.setState(zk.StateDisconnected, "disconnected")
-	c.fail(failing, zk.ErrConnectionClosed)
-	c.invalidate(zk.ErrClosing)
-	c.endEvents()
+	c.failCalls(failing, zk.ErrConnectionClosed)
+	c.invalidateWatches(zk.ErrClosing)
+	c.closeEvents()
 }
 
-// endEvents closes the channel of events.
-func (c *Conn) endEvents() {
-	if d := c.stub; d != nil {
-		d.note(Input{Kind: EventsEnded})
+// closeEvents closes the event channel.
+func (c *Conn) closeEvents() {
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: EventsEnded})
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.events != nil && !c.told {
+	if c.events != nil && !c.eventsClosed {
 		c.cluster.woken = true
 		close(c.events)
 	}
-	c.told = true
+	c.eventsClosed = true
 }
 
-// tearDown ends every goroutine that waits for an answer, and every one that asks later, by
-// [runtime.Goexit]; every watch channel is closed.
+// tearDown makes every goroutine that waits for a reply, and every later caller, exit by
+// [runtime.Goexit]. It closes every watch channel.
 func (c *Conn) tearDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
@@ -563,17 +559,17 @@ func (c *Conn) tearDown() {
 	for _, r := range waiting {
 		close(r.done)
 	}
-	c.forget()
+	c.discard()
 }
 
-// shutDown does at the end of a run what Close does, and does not wait for an answer; every watch
-// channel is closed.
+// shutDown closes the client at the end of a run, without waiting for a reply. It closes every
+// watch channel.
 func (c *Conn) shutDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
 	}
 	c.mu.Lock()
-	c.unused = true
+	c.isShutDown = true
 	c.closed.Store(true)
 	c.status.Store(int32(zk.StateDisconnected))
 	waiting := c.waiting
@@ -583,18 +579,18 @@ func (c *Conn) shutDown() {
 		r.done <- struct{}{}
 	}
 	c.mu.Unlock()
-	c.forget()
+	c.discard()
 }
 
-// forget closes every channel of the client and drops what it has sent.
-func (c *Conn) forget() {
-	c.endEvents()
+// discard closes every channel of the client and drops its requests.
+func (c *Conn) discard() {
+	c.closeEvents()
 	c.unsent, c.inFlight = nil, nil
 	watchers := c.watchers
 	c.watchers = nil
 	for _, w := range watchers {
 		for _, events := range w.channels {
-			c.sound(events, zk.Event{
+			c.fireChannel(events, zk.Event{
 				Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path,
 				Err: zk.ErrClosing,
 			})
@@ -602,9 +598,9 @@ func (c *Conn) forget() {
 	}
 }
 
-func (c *Conn) connected() bool { return c.phase != dialing && c.phase != shut }
+func (c *Conn) connected() bool { return c.phase != dialing && c.phase != terminated }
 
-func (c *Conn) believes() int64 { return c.SessionID() }
+func (c *Conn) knownSession() int64 { return c.SessionID() }
 
 func (c *Conn) pending() *wire.Request {
 	for _, r := range c.inFlight {
@@ -619,35 +615,35 @@ func (c *Conn) deadline() (time.Duration, bool) {
 	if c.phase == dialing {
 		return c.dialAt, true
 	}
-	return c.silentUntil, c.silentUntil > 0
+	return c.readDeadline, c.readDeadline > 0
 }
 
-func (c *Conn) unanswered() {
-	c.fallSilent(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
+func (c *Conn) pingsStalled() {
+	c.stopPings(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
 }
 
-func (c *Conn) answered() {
-	c.speak(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
+func (c *Conn) pingsResumed() {
+	c.resumePings(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
 }
 
 func (c *Conn) advance() {
 	switch at, waits := c.deadline(); {
 	case !waits || at > c.cluster.now:
 	case c.phase != dialing:
-		c.cluster.hangUp(c.Link)
+		c.cluster.closeConnection(c.Link)
 	case !c.dial():
 		c.redial()
 	}
 }
 
 func (c *Conn) key() uint64 {
-	key := fold(fold(c.observed, c.sent),
-		uint64(c.rearming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
+	key := fold(fold(c.receivedHash, c.sentHash),
+		uint64(c.rearmTiming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {
 	case c.phase == dialing:
 		key = fold(key, uint64(c.dialAt-c.cluster.now))
-	case c.phase != connecting && c.silentUntil > 0:
-		key = fold(key, uint64(c.silentUntil-c.cluster.now))
+	case c.phase != connecting && c.readDeadline > 0:
+		key = fold(key, uint64(c.readDeadline-c.cluster.now))
 	}
 	if len(c.watchers) > 0 {
 		key = fold(key, c.watchersKey())
@@ -655,12 +651,11 @@ func (c *Conn) key() uint64 {
 	return key
 }
 
-// watchersKey returns 64 bits over what the client waits for. The last transaction that it knows of
-// matters only if it has to set its watches again, and then only as far as what they watch has
-// changed since.
+// watchersKey returns 64 bits over the pending watches. The client's last zxid matters only if it
+// has to set its watches again, and then only as far as the watched nodes have changed since.
 func (c *Conn) watchersKey() uint64 {
 	tree := c.cluster.tree.Hash()
-	if k := &c.watched; k.known && k.tree == tree && k.seen == c.lastZxid {
+	if k := &c.keyCache; k.valid && k.tree == tree && k.lastZxid == c.lastZxid {
 		return k.key
 	}
 	key := uint64(0)
@@ -672,7 +667,7 @@ func (c *Conn) watchersKey() uint64 {
 		}
 		key = fold(key, w.hash+uint64(w.kind)<<3+changed)
 	}
-	c.watched = watchersKey{key: key, tree: tree, seen: c.lastZxid, known: true}
+	c.keyCache = watchersKeyCache{key: key, tree: tree, lastZxid: c.lastZxid, valid: true}
 	return key
 }
 

@@ -15,10 +15,11 @@ import (
 // Create creates a node and returns its path, which for a sequential node ends in its number.
 func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
 	if err := checkCreate(path, flags); err != nil {
-		return "", c.refuse(err)
+		return "", c.failLocally(err)
 	}
-	if timed(flags) {
-		return "", c.refuse(fmt.Errorf("Create with TTL flag disallowed: %w", zk.ErrInvalidFlags))
+	if hasTTL(flags) {
+		return "", c.failLocally(fmt.Errorf("Create with TTL flag disallowed: %w",
+			zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
 		Op: wire.OpCreate, Path: path, Data: data, Flags: flags,
@@ -26,16 +27,16 @@ func (c *Conn) Create(path string, data []byte, flags int32, acl []zk.ACL) (stri
 	})
 }
 
-// CreateContainer creates a node that the server deletes some time after its last child. The flags
-// must be those of a container.
+// CreateContainer creates a container, which the server deletes some time after its last child. The
+// flags must be those of a container.
 func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string,
 	error,
 ) {
 	if err := checkCreate(path, flags); err != nil {
-		return "", c.refuse(err)
+		return "", c.failLocally(err)
 	}
 	if flags != zk.FlagContainer {
-		return "", c.refuse(fmt.Errorf("CreateContainer requires container flag: %w",
+		return "", c.failLocally(fmt.Errorf("CreateContainer requires container flag: %w",
 			zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
@@ -44,16 +45,16 @@ func (c *Conn) CreateContainer(path string, data []byte, flags int32, acl []zk.A
 	})
 }
 
-// CreateTTL creates a node that the server deletes when it has been without change and children for
-// so long. The flags must be those of such a node.
+// CreateTTL creates a node that the server deletes once it has had no change and no children for
+// the TTL. The flags must be those of a TTL node.
 func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL,
 	ttl time.Duration,
 ) (string, error) {
 	if err := checkCreate(path, flags); err != nil {
-		return "", c.refuse(err)
+		return "", c.failLocally(err)
 	}
-	if !timed(flags) {
-		return "", c.refuse(fmt.Errorf("CreateTTL requires TTL flag: %w", zk.ErrInvalidFlags))
+	if !hasTTL(flags) {
+		return "", c.failLocally(fmt.Errorf("CreateTTL requires TTL flag: %w", zk.ErrInvalidFlags))
 	}
 	return c.create(wire.Request{
 		Op: wire.OpCreateTTL, Path: path, Data: data, Flags: flags,
@@ -61,41 +62,41 @@ func (c *Conn) CreateTTL(path string, data []byte, flags int32, acl []zk.ACL,
 	})
 }
 
-// checkCreate checks what all that create nodes have in common.
+// checkCreate validates the arguments that all creates share.
 func checkCreate(path string, flags int32) error {
 	if flags < zk.FlagPersistent || flags > zk.FlagPersistentSequentialWithTTL {
 		return fmt.Errorf("invalid flag value: [%v]", flags)
 	}
 	sequential := flags == zk.FlagSequence || flags == zk.FlagEphemeralSequential ||
 		flags == zk.FlagPersistentSequentialWithTTL
-	if !clientTakes(path, sequential) {
+	if !validClientPath(path, sequential) {
 		return zk.ErrInvalidPath
 	}
 	return nil
 }
 
-func timed(flags int32) bool {
+func hasTTL(flags int32) bool {
 	return flags == zk.FlagTTL || flags == zk.FlagPersistentSequentialWithTTL
 }
 
-func (c *Conn) create(ask wire.Request) (string, error) {
-	ask.Data = slices.Clone(ask.Data)
-	r := c.submit(ask)
+func (c *Conn) create(req wire.Request) (string, error) {
+	req.Data = slices.Clone(req.Data)
+	r := c.submit(req)
 	return r.answer.Path, r.err
 }
 
-// protectedPrefix begins the name of a protected node, and its GUID follows.
+// protectedPrefix is the prefix of a protected node's name. The GUID follows it.
 const protectedPrefix = "_c_"
 
-// CreateProtectedEphemeralSequential creates a node whose name holds a GUID, by which a lost
-// reply's node is found again. It gives up where go-zookeeper/zk gives up: when the search fails,
-// and after three tries. It also panics where that panics: over a child whose name begins like that
-// of a protected node and ends before its GUID does.
+// CreateProtectedEphemeralSequential creates a node whose name contains a GUID, by which the client
+// finds the node again after a lost reply. Like go-zookeeper/zk, it gives up if the search fails,
+// and after three attempts, and it panics on a child whose name has the prefix of a protected node
+// but is shorter than a GUID.
 func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []zk.ACL) (string,
 	error,
 ) {
-	if !clientTakes(path, true) {
-		return "", c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, true) {
+		return "", c.failLocally(zk.ErrInvalidPath)
 	}
 	i := strings.LastIndexByte(path, '/')
 	directory := path[:i]
@@ -127,18 +128,18 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 	return "", err
 }
 
-// Delete deletes a node that has the version, or any version if that is -1.
+// Delete deletes a node with the version, or with any version if that is -1.
 func (c *Conn) Delete(path string, version int32) error {
-	if !clientTakes(path, false) {
-		return c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return c.failLocally(zk.ErrInvalidPath)
 	}
 	return c.submit(wire.Request{Op: wire.OpDelete, Path: path, Version: version}).err
 }
 
-// Set sets the data of a node that has the version, or any version if that is -1.
+// Set sets the data of a node with the version, or with any version if that is -1.
 func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	return stat(c.submit(wire.Request{
 		Op: wire.OpSetData, Path: path, Data: slices.Clone(data),
@@ -148,18 +149,18 @@ func (c *Conn) Set(path string, data []byte, version int32) (*zk.Stat, error) {
 
 // Get returns the data of a node.
 func (c *Conn) Get(path string) ([]byte, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path})
 	s, err := stat(r)
 	return slices.Clone(r.answer.Data), s, err
 }
 
-// GetW returns the data of a node and sets a watch on it. There is no watch if it returns an error.
+// GetW returns the data of a node and sets a watch on it. If it returns an error, it sets no watch.
 func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetData, Path: path, Watch: true})
 	if r.err != nil {
@@ -168,10 +169,10 @@ func (c *Conn) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	return slices.Clone(r.answer.Data), (*zk.Stat)(&r.answer.Stat), r.events, nil
 }
 
-// Exists tells whether there is a node.
+// Exists reports whether a node exists.
 func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return false, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return false, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpExists, Path: path})
 	if r.err == zk.ErrNoNode {
@@ -181,10 +182,11 @@ func (c *Conn) Exists(path string) (bool, *zk.Stat, error) {
 	return err != zk.ErrConnectionClosed, s, err
 }
 
-// ExistsW tells whether there is a node, and sets a watch for its creation or its end.
+// ExistsW reports whether a node exists, and sets a watch on its creation or its change and
+// deletion.
 func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
-	if !clientTakes(path, false) {
-		return false, nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return false, nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpExists, Path: path, Watch: true})
 	if r.err != nil && r.err != zk.ErrNoNode {
@@ -193,20 +195,20 @@ func (c *Conn) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
 	return r.err == nil, (*zk.Stat)(&r.answer.Stat), r.events, nil
 }
 
-// Children returns the names of a node's children, in no order.
+// Children returns the names of a node's children, unordered.
 func (c *Conn) Children(path string) ([]string, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path})
 	s, err := stat(r)
 	return names(r), s, err
 }
 
-// ChildrenW returns the names of a node's children, in no order, and sets a watch on them.
+// ChildrenW returns the names of a node's children, unordered, and sets a watch on them.
 func (c *Conn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetChildren2, Path: path, Watch: true})
 	if r.err != nil {
@@ -215,7 +217,7 @@ func (c *Conn) ChildrenW(path string) ([]string, *zk.Stat, <-chan zk.Event, erro
 	return names(r), (*zk.Stat)(&r.answer.Stat), r.events, nil
 }
 
-// names returns a listing, which is nil only if there is none.
+// names returns the children in a reply, nil only if the call failed.
 func names(r *call) []string {
 	if r.err == nil && r.answer.Children == nil {
 		return []string{}
@@ -225,8 +227,8 @@ func names(r *call) []string {
 
 // GetACL returns the ACL of a node.
 func (c *Conn) GetACL(path string) ([]zk.ACL, *zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpGetACL, Path: path})
 	s, err := stat(r)
@@ -236,10 +238,10 @@ func (c *Conn) GetACL(path string) ([]zk.ACL, *zk.Stat, error) {
 	return clientACL(r.answer.ACL), s, nil
 }
 
-// SetACL sets the ACL of a node whose ACL has the version, or any version if that is -1.
+// SetACL sets the ACL of a node with the ACL version, or with any version if that is -1.
 func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error) {
-	if !clientTakes(path, false) {
-		return nil, c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return nil, c.failLocally(zk.ErrInvalidPath)
 	}
 	return stat(c.submit(wire.Request{
 		Op: wire.OpSetACL, Path: path, ACL: wireACL(acl),
@@ -247,61 +249,61 @@ func (c *Conn) SetACL(path string, acl []zk.ACL, version int32) (*zk.Stat, error
 	}))
 }
 
-// Sync returns once the server has seen all that was committed before.
+// Sync returns once the server has applied every transaction committed before.
 func (c *Conn) Sync(path string) (string, error) {
-	if !clientTakes(path, false) {
-		return "", c.refuse(zk.ErrInvalidPath)
+	if !validClientPath(path, false) {
+		return "", c.failLocally(zk.ErrInvalidPath)
 	}
 	r := c.submit(wire.Request{Op: wire.OpSync, Path: path})
 	return wire.Sent(r.answer.Path), r.err
 }
 
-// AddAuth gives the connection another identity. What the server has accepted the client sends
-// again on every new connection, before anything else.
+// AddAuth adds an identity to the connection. The client resends credentials that the server has
+// accepted on every new connection, before anything else.
 func (c *Conn) AddAuth(scheme string, auth []byte) error {
 	return c.submit(wire.Request{Op: wire.OpAuth, Scheme: scheme, Data: auth}).err
 }
 
-// Multi carries out all of the operations or none. They must be of the types *zk.CreateRequest,
-// *zk.DeleteRequest, *zk.SetDataRequest and *zk.CheckVersionRequest, and nothing about them is
-// checked before the server sees them.
+// Multi executes all of the operations or none. Their types must be *zk.CreateRequest,
+// *zk.DeleteRequest, *zk.SetDataRequest or *zk.CheckVersionRequest. The client does not validate
+// them further.
 func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
-	asked := c.spaceFor(len(ops))
+	requests := c.allocOps(len(ops))
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *zk.CreateRequest:
-			asked[i] = wire.Request{
+			requests[i] = wire.Request{
 				Op: wire.OpCreate, Path: op.Path, Data: slices.Clone(op.Data),
 				ACL: wireACL(op.Acl), Flags: op.Flags,
 			}
 		case *zk.DeleteRequest:
-			asked[i] = wire.Request{Op: wire.OpDelete, Path: op.Path, Version: op.Version}
+			requests[i] = wire.Request{Op: wire.OpDelete, Path: op.Path, Version: op.Version}
 		case *zk.SetDataRequest:
-			asked[i] = wire.Request{
+			requests[i] = wire.Request{
 				Op: wire.OpSetData, Path: op.Path, Data: slices.Clone(op.Data),
 				Version: op.Version,
 			}
 		case *zk.CheckVersionRequest:
-			asked[i] = wire.Request{Op: wire.OpCheck, Path: op.Path, Version: op.Version}
+			requests[i] = wire.Request{Op: wire.OpCheck, Path: op.Path, Version: op.Version}
 		default:
-			return nil, c.refuse(fmt.Errorf("unknown operation type %T", op))
+			return nil, c.failLocally(fmt.Errorf("unknown operation type %T", op))
 		}
 	}
-	r := c.submit(wire.Request{Op: wire.OpMulti, Ops: asked})
+	r := c.submit(wire.Request{Op: wire.OpMulti, Ops: requests})
 	if r.err == zk.ErrConnectionClosed {
 		return nil, r.err
 	}
 	return multiResponses(r.answer.Results, r.err)
 }
 
-// spaceFor returns memory for the operations of a multi.
-func (c *Conn) spaceFor(ops int) []wire.Request {
+// allocOps returns memory for the operations of a multi.
+func (c *Conn) allocOps(ops int) []wire.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ops.row(ops, opsKept)
+	return c.ops.nextSlice(ops, opArenaSize)
 }
 
-// multiResponses returns what a multi has given, and the first error of an operation if the multi
+// multiResponses returns the results of a multi, and the first error of an operation if the multi
 // itself has none.
 func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error) {
 	responses := make([]zk.MultiResponse, 0, len(results))
@@ -318,8 +320,7 @@ func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error
 		case wire.OpError:
 			response.Error = clientError(result.Code)
 		default:
-			// The client cannot read the answer to the creation of a container, and gives up the
-			// rest.
+			// The client cannot decode the result of a container's creation, and drops the rest.
 			return responses, zk.ErrAPIError
 		}
 		responses = append(responses, response)
@@ -330,7 +331,7 @@ func multiResponses(results []wire.Result, err error) ([]zk.MultiResponse, error
 	return responses, err
 }
 
-// stat returns what *zk.Conn does: a nil stat after a lost connection, a stat beside every other
+// stat returns what *zk.Conn returns: a nil stat after a lost connection, a stat beside every other
 // error.
 func stat(r *call) (*zk.Stat, error) {
 	if r.err == zk.ErrConnectionClosed {
@@ -339,7 +340,7 @@ func stat(r *call) (*zk.Stat, error) {
 	return (*zk.Stat)(&r.answer.Stat), r.err
 }
 
-// wireACL returns the ACL as it goes over the wire. That which is all but universal costs nothing.
+// wireACL converts an ACL for the wire. It does not allocate for the usual, fully open ACL.
 func wireACL(acl []zk.ACL) []wire.ACL {
 	if len(acl) == 1 && wire.ACL(acl[0]) == tree.Open[0] {
 		return tree.Open
@@ -354,7 +355,7 @@ func wireACL(acl []zk.ACL) []wire.ACL {
 	return converted
 }
 
-// clientACL returns an ACL as the client library shows it.
+// clientACL converts an ACL for the caller, as the client library does.
 func clientACL(acl []wire.ACL) []zk.ACL {
 	converted := make([]zk.ACL, len(acl))
 	for i, a := range acl {

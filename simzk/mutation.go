@@ -1,29 +1,29 @@
 package simzk
 
-// mutation breaks one of ZooKeeper's promises inside the simulator, so that tests can see the
-// checkers notice. It is none in every program: only this package's own tests can set it.
+// A mutation breaks one of ZooKeeper's guarantees in the simulator, to test that the checkers
+// notice. Only this package's tests can set one.
 type mutation uint8
 
 const (
-	unmutated          mutation = iota
-	acceptsStaleServer          // a server takes a client that has seen more than it has
-	// of a watch that is handed over on a new connection, what was triggered meanwhile is not told
-	losesRearmed
-	eventAfterData   // a watch event is sent after the next answer
-	expiresEarly     // a session ends when half its time is over
-	leavesEphemerals // the end of a session deletes no node
-	commitsAlone     // the leader commits what nobody else has logged
-	firesTwice       // a one-shot watch stays when it has fired
-	losesEvents      // every other watch event is not sent
-	reordersAnswers  // answers overtake each other
-	losesWrites      // a create is answered with success and not carried out
-	repeatsWrites    // a create is carried out twice
-	syncsAtOnce      // a follower answers a sync from what it has
-	appliesEarly     // a follower applies what is not committed
-	revivesSessions  // a session that has expired can be taken up again
-	electsBehind     // who has logged least leads
-	mutations        // how many there are, with faithful
+	faithful           mutation = iota
+	acceptsStaleServer          // a server accepts a client that has seen more than it has
+	// Events that a client missed while it was away are not sent after SetWatches.
+	losesMissedEvents
+	delaysEvents      // a watch event is sent after the next reply
+	expiresEarly      // a session expires without its timeout
+	leavesEphemerals  // the end of a session deletes no node
+	commitsAlone      // the leader commits without a majority
+	firesTwice        // a one-shot watch remains after it has fired
+	losesEvents       // every other watch event is lost
+	reordersReplies   // replies overtake one another
+	losesWrites       // a create is acknowledged and not executed
+	repeatsWrites     // a create is executed twice
+	answersSyncEarly  // a follower answers a sync without waiting
+	appliesEarly      // a follower applies uncommitted transactions
+	revivesSessions   // an expired session can be resumed
+	electsShortestLog // the server with the shortest log leads
+	mutationCount
 )
 
-// sabotaged is what new clusters do.
-var mutated = unmutated
+// currentMutation is the mutation of new clusters.
+var currentMutation = faithful

@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// An ordinary search notices when the simulator breaks a promise of ZooKeeper's. So a search that
-// finds nothing says something about the simulator too.
+// An ordinary search notices when the simulator breaks one of ZooKeeper's guarantees. A search that
+// finds nothing is therefore also evidence for the simulator.
 func TestSabotageIsNoticed(t *testing.T) {
-	if len(simzk.Sabotages) != simzk.SabotageCount {
-		t.Errorf("%d of %d kinds of sabotage are tried", len(simzk.Sabotages), simzk.SabotageCount)
+	if len(simzk.Mutations) != simzk.MutationCount {
+		t.Errorf("%d of %d mutations are tested", len(simzk.Mutations), simzk.MutationCount)
 	}
-	for name, which := range simzk.Sabotages {
+	for name, which := range simzk.Mutations {
 		t.Run(name, func(t *testing.T) {
-			defer simzk.Sabotage(which)()
+			defer simzk.Mutate(which)()
 			for _, servers := range []int{1, 3} {
 				for _, subject := range []scenarios.Subject{
 					subjects.Mutex(), subjects.RWMutex(),
@@ -39,14 +39,14 @@ func TestSabotageIsNoticed(t *testing.T) {
 					}
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("no checker noticed")
 		})
 	}
 }
 
-// A commit that no majority has logged is lost with its leader, and a run goes on.
+// A commit without a majority is lost with its leader, and the run continues.
 func TestLostCommits(t *testing.T) {
-	defer simzk.Sabotage(simzk.Sabotages["a commit without a majority"])()
+	defer simzk.Mutate(simzk.Mutations["a commit without a majority"])()
 	runner := scenarios.NewRunner(t)
 	scenario := scenarios.Scenario{
 		Subject: subjects.Herd(), Clients: 3, Cycles: 2, Servers: 3,

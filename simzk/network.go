@@ -6,33 +6,33 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// reach says whether a client can reach the server.
-type reach uint8
+// linkStatus says whether a client can reach the servers.
+type linkStatus uint8
 
 const (
-	up       reach = iota
-	down           // until Heal
-	isolated       // until the client's session has expired
+	up       linkStatus = iota
+	down                // until [Cluster.Heal]
+	isolated            // until the client's session has expired
 )
 
-// Cut breaks the connection and keeps the link down until [Cluster.Heal]. What was on its way in
-// either direction is lost: a request that was not served never will be, and the client cannot tell
-// that from a lost reply.
+// Cut closes the connection and keeps the link down until [Cluster.Heal]. All messages in transit
+// are lost: a request that was not served never will be, and the client cannot distinguish that
+// from a lost reply.
 func (c *Cluster) Cut(l *Link) {
 	l.state = down
-	c.hangUp(l)
+	c.closeConnection(l)
 }
 
-// Reset breaks the connection, and leaves the link as it is: the client goes on to the next server
-// on its list. What was on its way in either direction is lost.
-func (c *Cluster) ResetConnection(l *Link) { c.hangUp(l) }
+// ResetConnection closes the connection and leaves the link up, so that the client connects to the
+// next server on its list. All messages in transit are lost.
+func (c *Cluster) ResetConnection(l *Link) { c.closeConnection(l) }
 
-// Several tells whether the client's ensemble has more than one server.
+// Several reports whether the client's ensemble has more than one server.
 func (l *Link) Several() bool { return l.cluster.Servers() > 1 }
 
-// LoseReply lets the server handle every request that has reached it and that it can handle now,
-// then cuts the connection before a reply gets through. In an ensemble with lag, a write goes on to
-// be committed, or not, without its client.
+// LoseReply lets the server handle every request from the client that it can handle now, then cuts
+// the connection before any reply is delivered. In an ensemble with lag, the fate of a write is
+// then independent of its client.
 func (c *Cluster) LoseReply(l *Link) {
 	for connection := l.server; l.server == connection; {
 		if _, ok := l.Servable(); !ok {
@@ -43,28 +43,28 @@ func (c *Cluster) LoseReply(l *Link) {
 	c.Cut(l)
 }
 
-// Isolate cuts the client off until its session has expired. The time for that has to pass: see
+// Isolate cuts the client off until its session has expired, which takes time: see
 // [Cluster.Deadline].
 func (c *Cluster) Isolate(l *Link) {
 	l.state = isolated
 	if l.Connected() {
-		c.hangUp(l)
+		c.closeConnection(l)
 	}
 }
 
-// Heal mends a link that was cut, and lets pass what was held. The client notices the former when
-// it dials the next time.
+// Heal restores a link that was cut, which the client notices at its next dial, and releases
+// stalled messages.
 func (c *Cluster) Heal(l *Link) {
 	if l.state == down {
 		l.state = up
 	}
-	c.release(l)
+	c.releaseStalled(l)
 	c.record(history.Event{At: c.now, Kind: history.Healed, Process: l.process})
 }
 
-// Crash ends the client's process. Its goroutines end at their next contact with the client
-// library; until then they see nothing more of the ensemble. Requests that have already been sent
-// may still be served.
+// Crash kills the client's process. Its goroutines exit at their next call of the client; until
+// then they observe nothing more of the ensemble. Requests that are already sent may still be
+// served.
 func (c *Cluster) Crash(l *Link) {
 	l.crashed.Store(true)
 	c.dropWatches(l)
@@ -75,46 +75,44 @@ func (c *Cluster) Crash(l *Link) {
 	c.record(history.Event{At: c.now, Kind: history.Crashed, Process: l.process})
 }
 
-// CanFailWrite tells whether [Cluster.FailWrite] can be done to the client: the real client while
-// it has a connection.
+// CanFailWrite reports whether [Cluster.FailWrite] applies to the client: it is a real client with
+// a connection.
 func (l *Link) CanFailWrite() bool {
 	conn, ok := l.end.(*RealConn)
 	return ok && conn.pipe != nil && !conn.pipe.failing() && !l.crashed.Load()
 }
 
-// FailWrite makes the client's next write to its connection fail, be it a ping, as that of a host
-// does that has lost its route. The client then closes the connection.
+// FailWrite makes the client's next write to its connection fail, even that of a ping, as on a host
+// that has lost its route. The client then closes the connection.
 func (c *Cluster) FailWrite(l *Link) { l.end.(*RealConn).pipe.failWrites() }
 
-// CanDelayWatches tells whether [Cluster.DelayWatches] can be done to the client and would make a
-// difference: it is a modelled one that has a session but no connection to use it on, watches, and
-// calls that wait.
+// CanDelayWatches reports whether [Cluster.DelayWatches] applies to the client and has an effect:
+// it is a model client that is reconnecting to its session and has both watches and waiting calls.
 func (l *Link) CanDelayWatches() bool {
 	conn, ok := l.end.(*Conn)
 	return ok && !l.crashed.Load() && conn.canDelayWatches()
 }
 
-// DelayWatches lets the client set its watches again too late the next time it comes back to the
-// ensemble. go-zookeeper/zk does so on a goroutine that nothing keeps from reading the last
-// transaction that the client has seen only after the answer to a call that waited for the
-// connection has raised it (https://github.com/go-zookeeper/zk/pull/35). The server then takes what
-// has changed before that answer for known, and tells nobody.
-func (c *Cluster) DelayWatches(l *Link) { l.end.(*Conn).rearming = willBeLate }
+// DelayWatches makes the client send SetWatches too late at its next reconnect. go-zookeeper/zk
+// sends it from a goroutine that reads the client's last zxid, possibly after the reply to a call
+// that waited for the connection has raised it (https://github.com/go-zookeeper/zk/pull/35). The
+// server then treats earlier changes as known to the client, and sends no event for them.
+func (c *Cluster) DelayWatches(l *Link) { l.end.(*Conn).rearmTiming = rearmNextLate }
 
-// hangUp ends the connection on both sides, if there is one. A process that has crashed does not
+// closeConnection closes the connection on both sides, if there is one. A crashed process does not
 // notice.
-func (c *Cluster) hangUp(l *Link) {
+func (c *Cluster) closeConnection(l *Link) {
 	c.drop(l)
 	switch {
 	case l.crashed.Load() || !l.end.connected():
 	case l.paused:
-		l.hungUp = true
+		l.disconnected = true
 	default:
-		l.end.broken()
+		l.end.disconnected()
 	}
 }
 
-// drop ends the connection at the server's side.
+// drop closes the connection on the server's side.
 func (c *Cluster) drop(l *Link) {
 	c.dropWatches(l)
 	if l.session != nil {
@@ -124,21 +122,21 @@ func (c *Cluster) drop(l *Link) {
 		l.session = nil
 	}
 	l.identities = l.identities[:1]
-	c.forgetDelayed(l)
+	c.dropDelayedReply(l)
 	l.toServer = slices.Delete(l.toServer, 0, len(l.toServer))
 	l.toClient = slices.Delete(l.toClient, 0, len(l.toClient))
 }
 
-// dropWatches forgets what the server would have told a connection that is no more.
+// dropWatches removes the watches and undelivered events of a closed connection.
 func (c *Cluster) dropWatches(l *Link) {
-	gone := c.watches.drop(l)
+	dropped := c.watches.drop(l)
 	for _, m := range l.toClient {
-		gone = append(gone, m.watches...)
+		dropped = append(dropped, m.watches...)
 	}
-	c.logGone(l, gone)
+	c.recordWatchesGone(l, dropped)
 }
 
-func (c *Cluster) logGone(l *Link, watches []*watch) {
+func (c *Cluster) recordWatchesGone(l *Link, watches []*watch) {
 	for _, w := range watches {
 		if w.mode == oneShot {
 			c.record(history.Event{

@@ -2,7 +2,7 @@
 
 package simzk
 
-// RaceDetector tells whether the program was built with the race detector. It shuffles the
-// scheduler's queues on purpose, so that the real client, whose goroutines are its own, does not do
-// the same in every run, whatever [Determinize] does.
+// RaceDetector reports whether the program was built with the race detector. The detector shuffles
+// the scheduler's queues, so the real client, which runs goroutines of its own, is not
+// deterministic even under [Determinize].
 const RaceDetector = false

@@ -11,76 +11,74 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// Serve lets the server handle the oldest request that has reached it from the client: the change
-// is committed, the watches that it triggers are queued, then the reply. It panics if there is no
-// request; see [Link.Servable].
+// Serve makes the server handle the oldest request from the client: it commits the change, queues
+// the watch events that the change triggers, and then the reply. It panics if there is no request;
+// see [Link.Servable].
 func (c *Cluster) Serve(l *Link) {
 	r := l.toServer[0]
 	l.toServer = slices.Delete(l.toServer, 0, 1)
 	if s := l.session; s != nil && (s.link == l || l.crashed.Load()) {
-		c.heard(s, l)
+		c.touchSession(s, l)
 	}
 	switch {
-	case r.Op == wire.OpCreateSession && !r.again:
+	case r.Op == wire.OpCreateSession && !r.reopens:
 		c.serveConnect(l, r)
 	case l.session == nil:
-		// The session was closed by an earlier request, or has expired: the server does not answer
-		// any more.
+		// An earlier request closed the session, or it has expired: the server does not reply.
 	case r.Op == wire.OpCreateSession:
-		c.serveAgain(l, r)
+		c.serveReopen(l, r)
 	case r.Op == wire.OpCloseSession:
 		c.serveClose(l, r)
 	case writes(r.Op) && l.session.link != l && !l.crashed.Load():
-		// The session has moved to another connection: the leader refuses, and the server that
-		// asked it closes the connection without a reply (ZOOKEEPER-710).
+		// The session has moved to another connection: the leader rejects the write, and the
+		// client's server closes the connection without a reply (ZOOKEEPER-710).
 		c.zxid++
-		c.hangUp(l)
+		c.closeConnection(l)
 	default:
-		c.answer(l, r)
+		c.handle(l, r)
 	}
 }
 
-// answer executes a request and replies, unless the server would not.
-func (c *Cluster) answer(l *Link, r *request) {
+// handle executes a request and replies, unless the server would not.
+func (c *Cluster) handle(l *Link, r *request) {
 	result, after := c.execute(l, r)
 	r.result = result
-	if after == reply || after == hangUp {
+	if after == sendReply || after == replyAndClose {
 		c.respond(l, r)
 	}
-	if after == hangUp || after == cutOff {
+	if after == replyAndClose || after == closeOnly {
 		l.post(message{})
 	}
 }
 
-// aftermath says what the server does once it has executed a request.
-type aftermath uint8
+// A connAction says how the server finishes a request.
+type connAction uint8
 
 const (
-	reply   aftermath = iota
-	hangUp            // reply, then close the connection
-	cutOff            // close the connection
-	silence           // neither
+	sendReply connAction = iota
+	replyAndClose
+	closeOnly
+	noReply // the connection stays open
 )
 
-// served answers a request. With the answer to its last one a connection loses its session and its
-// watches.
-func (c *Cluster) served(l *Link, r *request) {
+// postReply sends a reply. The reply to CloseSession ends the connection's session and its watches.
+func (c *Cluster) postReply(l *Link, r *request) {
 	if r.Op == wire.OpCloseSession {
 		l.session = nil
-		c.logGone(l, c.watches.drop(l))
+		c.recordWatchesGone(l, c.watches.drop(l))
 	}
 	c.record(history.Event{
 		At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
 		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String(),
 	})
 	l.post(message{reply: r, zxid: r.zxid})
-	for _, m := range l.late {
+	for _, m := range l.heldEvents {
 		l.post(m)
 	}
-	l.late = l.late[:0]
+	l.heldEvents = l.heldEvents[:0]
 }
 
-// writes tells whether an operation is put before the whole ensemble.
+// writes reports whether an operation is a write, which the leader proposes to the ensemble.
 func writes(op wire.Op) bool {
 	switch op {
 	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
@@ -91,15 +89,15 @@ func writes(op wire.Op) bool {
 	return false
 }
 
-func failure(code wire.Code) (tree.Result, aftermath) { return tree.Result{Code: code}, reply }
+func failure(code wire.Code) (tree.Result, connAction) { return tree.Result{Code: code}, sendReply }
 
-func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
+func (c *Cluster) execute(l *Link, r *request) (tree.Result, connAction) {
 	switch {
 	case r.Op == wire.OpCheck && c.config.Version >= V39, !implemented(r.Op):
-		return tree.Result{Code: wire.Unimplemented}, hangUp
+		return tree.Result{Code: wire.Unimplemented}, replyAndClose
 	case r.Op == wire.OpSASL && (r.malformed || r.Data == nil), r.Op == wire.OpAuth && r.malformed:
-		// The server reads these as they arrive, and fails with the connection.
-		return tree.Result{}, cutOff
+		// The server decodes these on arrival, and closes the connection on an error.
+		return tree.Result{}, closeOnly
 	case r.malformed && (r.Op == wire.OpReconfig || !writes(r.Op)):
 		return failure(wire.MarshallingError)
 	case writes(r.Op):
@@ -107,18 +105,18 @@ func (c *Cluster) execute(l *Link, r *request) (tree.Result, aftermath) {
 	}
 	switch r.Op {
 	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
-		return c.read(l, r), reply
+		return c.read(l, r), sendReply
 	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpAddWatch, wire.OpRemoveWatches,
 		wire.OpCheckWatches:
-		return tree.Result{Code: c.manageWatches(l, r)}, reply
+		return tree.Result{Code: c.manageWatches(l, r)}, sendReply
 	case wire.OpAuth:
 		return c.authenticate(l, r)
 	}
-	return c.inquire(l, r), reply
+	return c.readOther(l, r), sendReply
 }
 
-// implemented tells whether a server knows the type of a request. One without SASL answers its
-// requests with no token.
+// implemented reports whether the server implements a request type. A server without SASL answers
+// SASL requests without a token.
 func implemented(op wire.Op) bool {
 	switch op {
 	case wire.OpPing, wire.OpSync, wire.OpGetData, wire.OpExists, wire.OpGetChildren,
@@ -132,13 +130,13 @@ func implemented(op wire.Op) bool {
 	return writes(op)
 }
 
-// read answers a question about one node and sets the watch that was asked for.
+// read answers a read of one node and sets the requested watch.
 func (c *Cluster) read(l *Link, r *request) tree.Result {
 	switch r.Op {
 	case wire.OpGetData:
 		result := c.treeOf(l).Get(r.Path, l.identities)
 		if r.Watch && result.Code == wire.OK {
-			c.arm(l, r.number, dataWatch, r.Path)
+			c.armWatch(l, r.number, dataWatch, r.Path)
 		}
 		return result
 	case wire.OpExists:
@@ -146,7 +144,7 @@ func (c *Cluster) read(l *Link, r *request) tree.Result {
 	}
 	result := c.treeOf(l).Children(r.Path, l.identities)
 	if r.Watch && result.Code == wire.OK {
-		c.arm(l, r.number, childWatch, r.Path)
+		c.armWatch(l, r.number, childWatch, r.Path)
 	}
 	return result
 }
@@ -159,18 +157,18 @@ func (c *Cluster) exists(l *Link, r *request) tree.Result {
 	switch {
 	case !r.Watch:
 	case result.Code == wire.OK:
-		c.arm(l, r.number, dataWatch, r.Path)
+		c.armWatch(l, r.number, dataWatch, r.Path)
 	case result.Code == wire.NoNode:
-		c.arm(l, r.number, existWatch, r.Path)
+		c.armWatch(l, r.number, existWatch, r.Path)
 	}
 	return result
 }
 
-// inquire answers all other requests that change nothing.
-func (c *Cluster) inquire(l *Link, r *request) (result tree.Result) {
+// readOther answers all other requests that change nothing.
+func (c *Cluster) readOther(l *Link, r *request) (result tree.Result) {
 	switch r.Op {
 	case wire.OpSync:
-		// What there is to wait for, [Cluster.respond] waits for.
+		// [Cluster.respond] does the waiting.
 		result.Path = r.Path
 	case wire.OpGetACL:
 		result = c.treeOf(l).ACL(r.Path, l.identities)
@@ -217,9 +215,9 @@ func (c *Cluster) multiRead(l *Link, r *request) tree.Result {
 	return tree.Result{Results: results}
 }
 
-// authenticate notes who a client says it is. Only digests have to be proved, and the proof is the
+// authenticate adds the client's claimed identity. Only digests need proof, and the proof is the
 // digest itself.
-func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
+func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, connAction) {
 	switch {
 	case r.Scheme == "digest" && r.Data != nil:
 		credentials := wire.Text(r.Data)
@@ -232,13 +230,13 @@ func (c *Cluster) authenticate(l *Link, r *request) (tree.Result, aftermath) {
 		l.authenticate(wire.Identity{Scheme: "digest", ID: id})
 	case r.Scheme == "ip":
 	default:
-		return tree.Result{Code: wire.AuthFailed}, hangUp
+		return tree.Result{Code: wire.AuthFailed}, replyAndClose
 	}
-	return tree.Result{}, reply
+	return tree.Result{}, sendReply
 }
 
-// commit carries out a write. A write that fails takes a transaction number too, as in ZooKeeper.
-func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
+// commit executes a write. As in ZooKeeper, a failed write consumes a zxid too.
+func (c *Cluster) commit(l *Link, r *request) (tree.Result, connAction) {
 	c.zxid++
 	switch {
 	case r.malformed:
@@ -246,8 +244,7 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 	case r.Op == wire.OpReconfig:
 		return c.reconfigure(l, r)
 	case r.Op == wire.OpDeleteContainer:
-		// The server takes all of the frame for the path, which thus has characters that no path
-		// may have.
+		// The server decodes the whole frame as the path, which is therefore invalid.
 		return failure(wire.BadArguments)
 	}
 	w := tree.Write{
@@ -257,30 +254,30 @@ func (c *Cluster) commit(l *Link, r *request) (tree.Result, aftermath) {
 		TTLMillis: r.TTLMillis, Ops: r.Ops,
 	}
 	if _, lives := c.findSession(l.session.id); !lives {
-		return failure(wire.SessionExpired) // The leader knows, the client's server does not yet.
+		return failure(wire.SessionExpired) // The client's server does not know that yet.
 	}
 	if c.mutation == losesWrites && r.Op == wire.OpCreate && c.zxid%4 == 0 {
-		return tree.Result{Path: r.Path}, reply
+		return tree.Result{Path: r.Path}, sendReply
 	}
 	result := c.tree.Apply(&w)
-	c.agreeOn(&w, l.process)
+	c.proposeWrite(&w, l.process)
 	if c.mutation == repeatsWrites && r.Op == wire.OpCreate {
 		c.zxid++
 		w.Zxid = c.zxid
 		result = c.tree.Apply(&w)
-		c.agreeOn(&w, l.process)
+		c.proposeWrite(&w, l.process)
 	}
 	switch {
 	case r.Op == wire.OpMulti:
 		c.finishMulti(&result)
 	case r.Op == wire.OpCheck && result.Code == wire.OK:
-		return result, silence // A server of release 3.8 fails on the reply to a check that holds.
+		return result, noReply // A 3.8 server fails to encode the reply to a successful check.
 	}
-	return result, reply
+	return result, sendReply
 }
 
-// finishMulti makes the results those of the reply. What failed is in the results, and the reply
-// itself is an error only if there are none.
+// finishMulti converts the results of a multi for the reply. Errors are in the results; the reply
+// itself has an error code only if there are no results.
 func (c *Cluster) finishMulti(result *tree.Result) {
 	if len(result.Results) > 0 {
 		result.Code = wire.OK
@@ -297,9 +294,9 @@ func (c *Cluster) finishMulti(result *tree.Result) {
 	}
 }
 
-// show records what a write has changed, and fires the watches that it triggers at a server, or
+// publish records the changes of a write, and fires the watches that they trigger at one server, or
 // everywhere.
-func (c *Cluster) show(changes []tree.Change, process int32, zxid int64, at int) {
+func (c *Cluster) publish(changes []tree.Change, process int32, zxid int64, at int) {
 	for i := range changes {
 		change := &changes[i]
 		c.record(history.Event{
@@ -310,7 +307,7 @@ func (c *Cluster) show(changes []tree.Change, process int32, zxid int64, at int)
 	}
 }
 
-// kindOf returns the kind of event that records a change.
+// kindOf returns the kind of event for a change.
 func kindOf(op wire.Op) history.Kind {
 	switch op {
 	case wire.OpCreate:
@@ -328,67 +325,68 @@ func (c *Cluster) fireChanges(changes []tree.Change, at int, zxid int64) {
 	}
 }
 
-// fireChange fires first the watches of the node, then its parent's.
+// fireChange fires the watches of the node first, then its parent's.
 func (c *Cluster) fireChange(change *tree.Change, at int, zxid int64) {
 	path := change.Path
 	switch change.Op {
 	case wire.OpCreate:
-		c.fire(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
+		c.queueEvents(wire.EventCreated, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
 			wire.EventCreated, at))
 	case wire.OpDelete:
-		c.fire(wire.EventDeleted, path, change.ACL, zxid,
+		c.queueEvents(wire.EventDeleted, path, change.ACL, zxid,
 			append(c.watches.trigger(dataWatch, path, wire.EventDeleted, at),
 				c.watches.trigger(childWatch, path, wire.EventDeleted, at)...))
 	case wire.OpSetData:
-		c.fire(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch, path,
+		c.queueEvents(wire.EventDataChanged, path, change.ACL, zxid, c.watches.trigger(dataWatch,
+			path,
 			wire.EventDataChanged, at))
 		return
 	}
 	parent := tree.Parent(path)
-	c.fire(wire.EventChildrenChanged, parent, change.ParentACL, zxid,
+	c.queueEvents(wire.EventChildrenChanged, parent, change.ParentACL, zxid,
 		c.watches.trigger(childWatch, parent, wire.EventChildrenChanged, at))
 }
 
-// fire queues one event for each connection among the watches: a connection with a data and a child
-// watch on a node hears only once that the node is gone. One that may not read the node hears
-// nothing, and its watch is used up all the same (CVE-2024-23944).
-func (c *Cluster) fire(event wire.EventType, path string, acl []wire.ACL, zxid int64,
+// queueEvents queues one event for each connection among the watches: a connection with both a data
+// and a child watch on a deleted node receives one event. A connection without read permission
+// receives none, and its watch is removed all the same (CVE-2024-23944).
+func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL, zxid int64,
 	watches []*watch,
 ) {
 	for i, w := range watches {
-		hears := tree.Readable(acl, w.link.identities)
-		told := watches[i : i+1 : i+1]
+		readable := tree.Readable(acl, w.link.identities)
+		fired := watches[i : i+1 : i+1]
 		switch {
 		case w.mode != oneShot:
-			told = nil // Histories know one-shot watches only.
-		case hears:
+			fired = nil // Histories contain one-shot watches only.
+		case readable:
 			c.record(history.Event{
 				At: c.now, Kind: history.WatchFired, Process: w.link.process, Watch: w.number,
 				Path: path, Zxid: zxid, Name: eventName(event),
 			})
 		default:
-			c.logGone(w.link, told)
+			c.recordWatchesGone(w.link, fired)
 		}
 		first := slices.IndexFunc(watches, func(other *watch) bool { return other.link == w.link })
-		if !hears || w.link.crashed.Load() {
-			// Of a crashed process, a request that was served after the crash has set the watch.
+		if !readable || w.link.crashed.Load() {
+			// A request served after the process's crash has set the watch.
 			continue
 		}
 		if first < i {
 			last := &w.link.toClient[len(w.link.toClient)-1]
-			last.watches = append(last.watches, told...)
+			last.watches = append(last.watches, fired...)
 			continue
 		}
-		c.notify(w, message{event: event, path: path, zxid: zxid, watches: told})
+		c.postEvent(w, message{event: event, path: path, zxid: zxid, watches: fired})
 	}
 }
 
-// notify sends a watch's event, unless sabotage has it otherwise.
-func (c *Cluster) notify(w *watch, m message) {
+// postEvent sends a watch's event, subject to the cluster's mutation.
+func (c *Cluster) postEvent(w *watch, m message) {
 	switch {
 	case c.mutation == losesEvents && w.number%2 == 0:
-	case c.mutation == eventAfterData:
-		w.link.late = append(w.link.late, m)
+	case c.mutation == delaysEvents:
+		w.link.heldEvents = append(w.link.heldEvents, m)
 	default:
 		w.link.post(m)
 	}
@@ -397,20 +395,20 @@ func (c *Cluster) notify(w *watch, m message) {
 	}
 }
 
-// arm sets a one-shot watch. Where the connection has one on the path already that stays, servers
-// before 3.9 make it one-shot (ZOOKEEPER-4466).
-func (c *Cluster) arm(l *Link, request int32, kind watchKind, path string) {
+// armWatch sets a one-shot watch. If the connection already has a persistent watch on the path,
+// servers before 3.9 turn that into a one-shot watch (ZOOKEEPER-4466).
+func (c *Cluster) armWatch(l *Link, request int32, kind watchKind, path string) {
 	old := c.watches.find(l, kind, path)
 	if old == nil {
-		c.watches.arm(c.register(l, request, kind, path))
-	} else if old.stays() && c.config.Version < V39 {
+		c.watches.arm(c.registerWatch(l, request, kind, path))
+	} else if old.persists() && c.config.Version < V39 {
 		c.watches.setMode(old, oneShot)
 	}
 }
 
-// register numbers a one-shot watch. The request is that which asked for it, or 0 where the client
-// knows of the watch already.
-func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) *watch {
+// registerWatch numbers a one-shot watch. The request is the one that sets the watch, or 0 for a
+// watch that the client hands over.
+func (c *Cluster) registerWatch(l *Link, request int32, kind watchKind, path string) *watch {
 	c.lastWatch++
 	c.record(history.Event{
 		At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
@@ -418,13 +416,13 @@ func (c *Cluster) register(l *Link, request int32, kind watchKind, path string) 
 		Server: c.serverNumber(l.server),
 		Zxid:   c.armedAt(l.server),
 	})
-	w := c.watchSpace.next(watchesKept)
+	w := c.watchArena.next(watchArenaSize)
 	w.number, w.link, w.path, w.kind = c.lastWatch, l, path, kind
 	return w
 }
 
-// armedAt returns what a history notes of the state in which a watch was armed: the last
-// transaction that the server had applied, if there are others that may have applied more.
+// armedAt returns the state in which a watch is armed, as histories record it: the server's last
+// applied zxid, or 0 in an ensemble without lag.
 func (c *Cluster) armedAt(server int) int64 {
 	if !c.config.Lag {
 		return 0
@@ -432,25 +430,25 @@ func (c *Cluster) armedAt(server int) int64 {
 	return c.zxidOf(server)
 }
 
-// manageWatches handles the requests that are about watches alone.
+// manageWatches handles the requests that only manage watches.
 func (c *Cluster) manageWatches(l *Link, r *request) wire.Code {
 	switch r.Op {
 	case wire.OpSetWatches, wire.OpSetWatches2:
-		return c.rearm(l, r)
+		return c.setWatches(l, r)
 	case wire.OpAddWatch:
 		if r.Mode != wire.PersistentWatch && r.Mode != wire.RecursiveWatch {
 			return wire.MarshallingError
 		}
-		return c.armLasting(l, r.Path, persistent+watchMode(r.Mode))
+		return c.armPersistent(l, r.Path, persistent+watchMode(r.Mode))
 	case wire.OpRemoveWatches, wire.OpCheckWatches:
 		return c.removeWatches(l, r)
 	}
 	return wire.OK
 }
 
-// armLasting sets a watch that stays, on data and on children. On a null path it does so once: the
-// server fails where it finds such a watch.
-func (c *Cluster) armLasting(l *Link, path string, mode watchMode) wire.Code {
+// armPersistent sets a persistent watch on data and children. On a null path that works once: the
+// server fails if it finds such a watch.
+func (c *Cluster) armPersistent(l *Link, path string, mode watchMode) wire.Code {
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
 		old := c.watches.find(l, kind, path)
 		switch {
@@ -473,7 +471,7 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	found := false
 	for _, kind := range [...]watchKind{childWatch, dataWatch} {
 		if r.Path == wire.Null && c.watches.find(l, kind, r.Path) != nil {
-			// The server fails on the watch that it has found, and keeps it.
+			// The server fails on the watch that it finds, and keeps it.
 			return wire.MarshallingError
 		}
 		if r.Mode == wire.ChildrenWatcher && kind != childWatch || r.Mode == wire.DataWatcher &&
@@ -481,12 +479,12 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 			continue
 		}
 		if r.Op == wire.OpCheckWatches && r.Path != "" && !strings.Contains(r.Path, "/") {
-			return wire.MarshallingError // The server fails where it looks for the path's parent.
+			return wire.MarshallingError // The server fails to find the path's parent.
 		}
 		if r.Op == wire.OpCheckWatches {
 			found = found || c.watches.watched(kind, r.Path)
 		} else if w := c.watches.remove(l, kind, r.Path); w != nil {
-			c.logGone(l, []*watch{w})
+			c.recordWatchesGone(l, []*watch{w})
 			found = true
 		}
 	}
@@ -496,14 +494,14 @@ func (c *Cluster) removeWatches(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// rearm handles SetWatches, with which a client that has reconnected hands over the watches that it
-// still waits for. What was triggered while it was away is told now, as far as the tree shows it: a
-// node that was created and deleted again leaves no trace (ZooKeeper programmer's guide,
-// "Watches"). A watch that a request ahead of this one has armed does not keep the server from
-// telling. On a null path it fails, unless the watch is one that stays.
-func (c *Cluster) rearm(l *Link, r *request) wire.Code {
+// setWatches handles SetWatches, by which a reconnected client hands over its pending watches.
+// Events that it missed are sent now, as far as the tree shows them: a node that was created and
+// deleted again leaves no trace (ZooKeeper programmer's guide, "Watches"). A watch that an earlier
+// request of the connection has armed does not suppress these events. On a null path the request
+// fails, unless the watch is persistent.
+func (c *Cluster) setWatches(l *Link, r *request) wire.Code {
 	relative := r.Watches.RelativeZxid
-	if c.mutation == losesRearmed {
+	if c.mutation == losesMissedEvents {
 		relative = c.zxid
 	}
 	for kind, paths := range [...][]string{
@@ -514,7 +512,7 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 			if path == wire.Null {
 				return wire.MarshallingError
 			}
-			c.rearmOne(l, watchKind(kind), path, relative)
+			c.setOrReplay(l, watchKind(kind), path, relative)
 		}
 	}
 	for mode, paths := range [...][]string{
@@ -522,7 +520,7 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 		recursive:  r.Watches.Recursive,
 	} {
 		for _, path := range paths {
-			if code := c.armLasting(l, path, watchMode(mode)); code != wire.OK {
+			if code := c.armPersistent(l, path, watchMode(mode)); code != wire.OK {
 				return code
 			}
 		}
@@ -530,25 +528,25 @@ func (c *Cluster) rearm(l *Link, r *request) wire.Code {
 	return wire.OK
 }
 
-// rearmOne sets a one-shot watch, or tells the client what it has missed since a transaction.
-func (c *Cluster) rearmOne(l *Link, kind watchKind, path string, since int64) {
+// setOrReplay sets a one-shot watch, or sends the event that the client has missed since a zxid.
+func (c *Cluster) setOrReplay(l *Link, kind watchKind, path string, since int64) {
 	stat, exists := c.treeOf(l).Stat(path)
 	switch {
-	case !exists && kind != existWatch && c.mutation == losesRearmed:
+	case !exists && kind != existWatch && c.mutation == losesMissedEvents:
 	case !exists && kind != existWatch:
-		c.replay(l, kind, path, wire.EventDeleted)
+		c.replayEvent(l, kind, path, wire.EventDeleted)
 	case exists && kind == existWatch:
-		c.replay(l, kind, path, wire.EventCreated)
+		c.replayEvent(l, kind, path, wire.EventCreated)
 	case kind == dataWatch && stat.Mzxid > since:
-		c.replay(l, kind, path, wire.EventDataChanged)
+		c.replayEvent(l, kind, path, wire.EventDataChanged)
 	case kind == childWatch && stat.Pzxid > since:
-		c.replay(l, kind, path, wire.EventChildrenChanged)
+		c.replayEvent(l, kind, path, wire.EventChildrenChanged)
 	default:
-		c.arm(l, 0, kind, path)
+		c.armWatch(l, 0, kind, path)
 	}
 }
 
-// replay tells a client now of what happened while it was away.
-func (c *Cluster) replay(l *Link, kind watchKind, path string, event wire.EventType) {
-	c.fire(event, path, nil, c.zxidOf(l.server), []*watch{c.register(l, 0, kind, path)})
+// replayEvent sends a client an event that it missed.
+func (c *Cluster) replayEvent(l *Link, kind watchKind, path string, event wire.EventType) {
+	c.queueEvents(event, path, nil, c.zxidOf(l.server), []*watch{c.registerWatch(l, 0, kind, path)})
 }

@@ -5,48 +5,47 @@ import (
 	"time"
 )
 
-// A peerState is what a server knows of the others, and whether messages pass between them.
+// A peerState is a server's view of the others, and the partitions between them.
 type peerState struct {
-	// it hears nothing of the other servers; they hear nothing of it
+	// Messages from, or to, all other servers are dropped.
 	inboundCut, outboundCut bool
-	// those of which it hears nothing, one bit for each; see [Cluster.PartitionLink]
+	// Bit i is set if messages from server i are dropped; see [Cluster.PartitionLink].
 	inboundCutFrom uint64
-	// as far as it knows, it is one of a majority that has a leader
-	serving bool
-	leads   bool          // as far as it knows
-	epoch   int           // of the leader that it follows
-	under   int           // that leader
-	notices time.Duration // when it gives up; 0 while all is well
-	ahead   time.Duration // by how much its wall clock is wrong
+	// As far as the server knows, it belongs to a majority with a leader.
+	serving    bool
+	leading    bool          // as far as the server knows
+	epoch      int           // of its leader
+	following  int           // index of its leader
+	giveUpAt   time.Duration // when it stops serving; 0 while it is in contact
+	wallOffset time.Duration // error of its wall clock
 }
 
-// A follower that hears nothing of its leader for syncLimit ticks gives up (Learner.readPacket; 5
-// ticks in the configuration that is shipped), and so does one whose leader has heard nothing of it
-// and therefore closes the connection. A leader looks once in a tick whether it has heard of a
-// majority within syncLimit ticks (Leader.lead), and so goes on for up to one tick longer.
+// A follower gives up after syncLimit ticks without a message from its leader (Learner.readPacket;
+// 5 ticks in the default configuration), or if the leader closes the connection because it has
+// heard nothing for as long. A leader checks once per tick whether it has heard a majority within
+// syncLimit ticks (Leader.lead), so it continues for up to one tick longer.
 const (
-	followerPatience = 5
-	leaderPatience   = 6
+	followerTimeoutTicks = 5
+	leaderTimeoutTicks   = 6
 )
 
-// PartitionServer stops all messages that other servers send to a server (deaf), that it sends to
-// them (mute), or both, until [Cluster.HealServer]. Nobody notices for some ticks. Until then the
-// server goes on answering what it can answer alone; what its clients say does not count for their
-// sessions, unless it leads.
-func (c *Cluster) PartitionServer(server int, deaf, mute bool) {
+// PartitionServer drops all messages from other servers to a server (inbound), all messages from it
+// to them (outbound), or both, until [Cluster.HealServer]. Nobody notices for some ticks. Until
+// then the server keeps answering what it can answer alone. Unless it leads, its clients' requests
+// and pings do not extend their sessions.
+func (c *Cluster) PartitionServer(server int, inbound, outbound bool) {
 	s := &c.servers[server]
-	s.inboundCut, s.outboundCut = s.inboundCut || deaf, s.outboundCut || mute
-	c.watchWays()
+	s.inboundCut, s.outboundCut = s.inboundCut || inbound, s.outboundCut || outbound
+	c.refreshConnectivity()
 }
 
-// Partitioned tells whether messages between a server and the others are stopped, whether they know
-// it or not.
+// Partitioned reports whether all messages to or from a server are dropped, noticed or not.
 func (c *Cluster) Partitioned(server int) bool {
 	return c.servers[server].inboundCut || c.servers[server].outboundCut
 }
 
-// CutServerOff cuts a server off from the others, which notice at once. It cannot serve unless it
-// is alone.
+// CutServerOff cuts a server off from the others, which notice at once. It stops serving unless it
+// is standalone.
 func (c *Cluster) CutServerOff(server int) {
 	if c.Standalone() {
 		return
@@ -56,8 +55,8 @@ func (c *Cluster) CutServerOff(server int) {
 	c.elect(server)
 }
 
-// HealServer connects a server with the others again. If nobody has noticed that it was cut off,
-// all goes on as before.
+// HealServer reconnects a server with the others. If no server has noticed the partition, nothing
+// changes.
 func (c *Cluster) HealServer(server int) {
 	s := &c.servers[server]
 	s.inboundCut, s.outboundCut = false, false
@@ -66,13 +65,13 @@ func (c *Cluster) HealServer(server int) {
 		c.dropClientsOf([]int{server})
 	}
 	for i := range c.servers {
-		c.enter(i) // If the leader is back, others may have waited for it.
+		c.rejoin(i) // Others may have waited for the leader.
 	}
-	c.watchWays()
+	c.refreshConnectivity()
 }
 
-// toLeader tells whether what a server says reaches the leader that it follows.
-func (c *Cluster) toLeader(server int) bool {
+// reachesLeader reports whether a server's messages reach the leader that it follows.
+func (c *Cluster) reachesLeader(server int) bool {
 	s := &c.servers[server]
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
@@ -81,8 +80,8 @@ func (c *Cluster) toLeader(server int) bool {
 		!c.LinkPartitioned(server, c.leader)
 }
 
-// fromLeader tells whether what the leader says reaches a server that follows it.
-func (c *Cluster) fromLeader(server int) bool {
+// hearsLeader reports whether the leader's messages reach a server that follows it.
+func (c *Cluster) hearsLeader(server int) bool {
 	s := &c.servers[server]
 	if c.leader == noLeader || !s.serving || s.epoch != c.epoch {
 		return false
@@ -91,66 +90,69 @@ func (c *Cluster) fromLeader(server int) bool {
 		!c.LinkPartitioned(c.leader, server)
 }
 
-// inTouch tells whether a server and the leader hear of each other.
-func (c *Cluster) inTouch(server int) bool { return c.toLeader(server) && c.fromLeader(server) }
+// leaderConnected reports whether messages pass between a server and its leader in both directions.
+func (c *Cluster) leaderConnected(server int) bool {
+	return c.reachesLeader(server) && c.hearsLeader(server)
+}
 
-// watchWays takes note of which servers are in touch with their leader now, when the others will
-// give up, and whose clients the leader hears of.
-func (c *Cluster) watchWays() {
-	heard := 0
+// refreshConnectivity updates the servers' state after a change of connectivity: which servers are
+// connected to their leader, when the others give up, and whose clients' sessions the leader
+// extends.
+func (c *Cluster) refreshConnectivity() {
+	connected := 0
 	for i := range c.servers {
 		s := &c.servers[i]
 		switch {
 		case !s.serving:
-		case c.inTouch(i):
+		case c.leaderConnected(i):
 			s.acknowledged = s.logged
-			c.answerDelayed(i)
+			c.sendDelayedReplies(i)
 			if s.role == voter {
-				heard++
+				connected++
 			}
 			if i != c.leader {
-				s.notices = 0
+				s.giveUpAt = 0
 			}
-		case s.notices == 0:
-			s.notices = c.now + followerPatience*c.config.TickTime
+		case s.giveUpAt == 0:
+			s.giveUpAt = c.now + followerTimeoutTicks*c.config.TickTime
 		}
 	}
 	if c.leader != noLeader {
 		switch leader := &c.servers[c.leader]; {
-		case heard > c.Voters()/2:
-			leader.notices = 0
-		case leader.notices == 0:
-			leader.notices = c.now + leaderPatience*c.config.TickTime
+		case connected > c.Voters()/2:
+			leader.giveUpAt = 0
+		case leader.giveUpAt == 0:
+			leader.giveUpAt = c.now + leaderTimeoutTicks*c.config.TickTime
 		}
 	}
 	for _, s := range c.sessions {
 		switch l := s.link; {
 		case l == nil:
-		case !c.inTouch(l.server):
-			c.silent(s)
-		case s.unheard && !l.silent():
+		case !c.leaderConnected(l.server):
+			c.markUnreachable(s)
+		case s.unreachable && !l.pingsBlocked():
 			c.attach(s, l)
 		}
 	}
 	c.commitAcknowledged()
 }
 
-// PartitionNoticed tells whether time alone will let a server find out that it has been cut off
-// from its leader, or from a majority.
+// PartitionNoticed reports whether time alone will make a server notice that it is cut off from its
+// leader, or from a majority.
 func (c *Cluster) PartitionNoticed() bool {
-	return slices.ContainsFunc(c.servers, func(s server) bool { return s.notices > 0 })
+	return slices.ContainsFunc(c.servers, func(s server) bool { return s.giveUpAt > 0 })
 }
 
-// noticePartitions lets servers find out that they have been cut off for too long.
-func (c *Cluster) noticePartitions() {
-	var found []int
+// expirePeerTimeouts makes servers notice that they have been cut off for too long.
+func (c *Cluster) expirePeerTimeouts() {
+	var expired []int
 	for i := range c.servers {
-		if s := &c.servers[i]; s.notices > 0 && s.notices <= c.now {
-			found = append(found, i)
+		if s := &c.servers[i]; s.giveUpAt > 0 && s.giveUpAt <= c.now {
+			expired = append(expired, i)
 		}
 	}
-	if found != nil {
-		c.elect(found...)
-		c.watchWays()
+	if expired != nil {
+		c.elect(expired...)
+		c.refreshConnectivity()
 	}
 }

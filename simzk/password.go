@@ -1,8 +1,8 @@
 package simzk
 
-// password returns the password of a session: the first 16 bytes of java.util.Random with a seed
-// made from the session's id, so that every server knows it (ZooKeeperServer.generatePasswd). The
-// generator is the linear congruential one that the documentation of java.util.Random specifies.
+// password returns the password of a session: the first 16 bytes of java.util.Random, seeded from
+// the session id, so that every server can compute it (ZooKeeperServer.generatePasswd). The
+// generator is the linear congruential one documented for java.util.Random.
 func password(session int64) []byte {
 	const (
 		secret     = 0xB3415C00

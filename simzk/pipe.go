@@ -12,55 +12,55 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A pipe is a connection in memory, as its client sees it: a net.Conn whose Read blocks until there
-// is something, its deadline or the end, and whose Write never blocks, as TCP's does not while
-// there is room. It works in a bubble of virtual time: who waits for it waits on a channel and a
-// timer.
+// A pipe is the client's end of an in-memory connection. It is a net.Conn whose Read blocks until
+// there is data, until its deadline or until the end, and whose Write never blocks, like TCP with
+// free buffer space. It works in a bubble of virtual time, as it blocks only on channels and
+// timers.
 type pipe struct {
-	mu       sync.Mutex
-	toClient []byte
-	toServer []byte
-	pings    bool // are answered at once, those of a real client
-	held     bool // pings are not answered for now
-	unheard  int  // how many wait for that
-	fails    bool // of Write, from now on
-	ended    bool // by either side
-	closed   bool // by the client
-	deadline time.Time
-	changed  chan struct{} // closed and replaced when any of the above has changed
-	arrived  func()        // called when the client has sent something, or has closed
+	mu            sync.Mutex
+	toClient      []byte
+	toServer      []byte
+	pings         bool // pings are answered at once; for a real client
+	pingsHeld     bool // pings are not answered for now
+	heldPings     int  // number of pings to be answered later
+	writesFail    bool // every Write fails
+	ended         bool // closed by either side
+	closed        bool // closed by the client
+	deadline      time.Time
+	changed       chan struct{} // closed and replaced at every change of the above
+	onClientWrite func()        // called when the client has written or closed
 }
 
 func newPipe(arrived func()) *pipe {
-	return &pipe{pings: true, changed: make(chan struct{}), arrived: arrived}
+	return &pipe{pings: true, changed: make(chan struct{}), onClientWrite: arrived}
 }
 
-// change makes every Read that waits look again. The caller holds the lock.
-func (p *pipe) change() {
+// broadcast wakes every waiting Read. The caller holds the lock.
+func (p *pipe) broadcast() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// push hands bytes to the client.
+// push sends bytes to the client.
 func (p *pipe) push(bytes []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.toClient = append(p.toClient, bytes...)
-	p.change()
+	p.broadcast()
 }
 
-// end ends the connection from the server's side. What was pushed before can still be read.
+// end closes the connection from the server's side. Bytes pushed before can still be read.
 func (p *pipe) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended {
 		p.ended = true
-		p.change()
+		p.broadcast()
 	}
 }
 
-// take returns the frames that the client has sent since the last call, without their lengths, and
-// whether it has closed the connection.
+// take returns the frames that the client has sent since the last call, without their length
+// prefixes, and whether the client has closed the connection.
 func (p *pipe) take() (frames [][]byte, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,11 +75,11 @@ func (p *pipe) take() (frames [][]byte, closed bool) {
 	return frames, p.closed
 }
 
-// failWrites makes every Write fail.
+// failWrites makes every later Write fail.
 func (p *pipe) failWrites() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fails = true
+	p.writesFail = true
 }
 
 func (p *pipe) closedByClient() bool {
@@ -91,7 +91,7 @@ func (p *pipe) closedByClient() bool {
 func (p *pipe) failing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fails
+	return p.writesFail
 }
 
 // Read implements net.Conn.
@@ -123,13 +123,13 @@ func (p *pipe) Read(b []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. A ping is answered here: it is no step of a schedule, and neither is
-// its reply.
+// Write implements net.Conn. It answers pings itself: neither a ping nor its reply is a step of a
+// schedule.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
-	if p.ended || p.fails {
+	if p.ended || p.writesFail {
 		defer p.mu.Unlock()
-		if p.fails {
+		if p.writesFail {
 			return 0, &net.OpError{
 				Op: "write", Net: "memory", Addr: pipeAddress{},
 				Err: syscall.EHOSTUNREACH,
@@ -144,36 +144,36 @@ func (p *pipe) Write(b []byte) (int, error) {
 	}
 	p.toServer = append(p.toServer, b...)
 	p.mu.Unlock()
-	p.arrived()
+	p.onClientWrite()
 	return len(b), nil
 }
 
-// ping answers a ping, now or as soon as pings are answered. The caller holds the lock.
+// ping answers a ping, now or when pings are next answered. The caller holds the lock.
 func (p *pipe) ping() {
-	if p.held {
-		p.unheard++
+	if p.pingsHeld {
+		p.heldPings++
 		return
 	}
 	p.toClient = append(p.toClient, pingReply...)
-	p.change()
+	p.broadcast()
 }
 
-// answerPings says whether pings are answered from now on. Those that have waited are.
+// answerPings sets whether pings are answered from now on. If so, it answers the held ones.
 func (p *pipe) answerPings(answer bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held = !answer
-	for ; answer && p.unheard > 0; p.unheard-- {
+	p.pingsHeld = !answer
+	for ; answer && p.heldPings > 0; p.heldPings-- {
 		p.ping()
 	}
 }
 
-// isPing tells whether b is the frame of a ping. The client writes frame by frame.
+// isPing reports whether b is the frame of a ping. The client writes frame by frame.
 func isPing(b []byte) bool {
 	return len(b) == 12 && int32(binary.BigEndian.Uint32(b[4:])) == wire.XidPing
 }
 
-// pingReply is the frame of the reply to a ping. The client looks at nothing but its xid.
+// pingReply is the frame of the reply to a ping. The client reads only its xid.
 var pingReply = func() []byte {
 	frame, at := wire.BeginFrame(nil)
 	return wire.EndFrame(wire.AppendReply(frame, wire.OpPing, &wire.Reply{Xid: wire.XidPing}), at)
@@ -182,14 +182,14 @@ var pingReply = func() []byte {
 // Close implements net.Conn.
 func (p *pipe) Close() error {
 	p.mu.Lock()
-	tell := !p.ended
-	if tell {
+	closing := !p.ended
+	if closing {
 		p.ended, p.closed = true, true
-		p.change()
+		p.broadcast()
 	}
 	p.mu.Unlock()
-	if tell {
-		p.arrived()
+	if closing {
+		p.onClientWrite()
 	}
 	return nil
 }
@@ -199,11 +199,11 @@ func (p *pipe) SetReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deadline = t
-	p.change()
+	p.broadcast()
 	return nil
 }
 
-// SetWriteDeadline implements net.Conn. A Write never waits.
+// SetWriteDeadline implements net.Conn. It has no effect, as Write never blocks.
 func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
 
 // SetDeadline implements net.Conn.

@@ -19,25 +19,25 @@ import (
 
 var _ net.Conn = (*pipe)(nil)
 
-// A testPipe is a pipe and how often it has told that the client has done something.
+// A testPipe is a pipe that counts its notifications.
 type testPipe struct {
 	*pipe
-	arrivals int
+	notifications int
 }
 
 func newTestPipe() *testPipe {
 	p := new(testPipe)
-	p.pipe = newPipe(func() { p.arrivals++ })
+	p.pipe = newPipe(func() { p.notifications++ })
 	return p
 }
 
-// frame returns bytes with their length before them.
+// frame returns a body with its length prefix.
 func frame(body string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
-// A reading is what a Read in a goroutine of its own has returned, and when.
-type reading struct {
+// A readResult is the result of a Read in a separate goroutine, and its duration.
+type readResult struct {
 	text  string
 	err   error
 	after time.Duration
@@ -45,18 +45,18 @@ type reading struct {
 }
 
 // read starts a Read and waits until it has returned or is blocked.
-func (p *testPipe) read() *reading {
-	r, began := new(reading), time.Now()
+func (p *testPipe) read() *readResult {
+	r, began := new(readResult), time.Now()
 	go func() {
 		buffer := make([]byte, 16)
 		n, err := p.Read(buffer)
-		*r = reading{string(buffer[:n]), err, time.Since(began), true}
+		*r = readResult{string(buffer[:n]), err, time.Since(began), true}
 	}()
 	synctest.Wait()
 	return r
 }
 
-func (r *reading) check(t *testing.T, want reading) {
+func (r *readResult) check(t *testing.T, want readResult) {
 	t.Helper()
 	synctest.Wait()
 	if want.done = true; *r != want {
@@ -73,21 +73,21 @@ func TestPipeReadWaitsForBytes(t *testing.T) {
 			t.Fatalf("Read of nothing: %+v", r)
 		}
 		p.push([]byte("one"))
-		r.check(t, reading{text: "one", after: time.Hour})
+		r.check(t, readResult{text: "one", after: time.Hour})
 		p.push([]byte("two"))
 		p.push([]byte("three"))
-		p.read().check(t, reading{text: "twothree"})
+		p.read().check(t, readResult{text: "twothree"})
 	})
 }
 
-// A Read that waits for nothing returns at once, even if there is nothing to read.
+// A Read into an empty buffer returns at once, even if there is nothing to read.
 func TestPipeReadsOfNothing(t *testing.T) {
 	if n, err := newTestPipe().Read(nil); n != 0 || err != nil {
 		t.Errorf("%d bytes, error %v", n, err)
 	}
 }
 
-// A deadline ends a Read at its time, and every later one until it is set anew.
+// A deadline ends a Read at its time, and every later one until the deadline is set again.
 func TestPipeDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPipe()
@@ -96,11 +96,11 @@ func TestPipeDeadline(t *testing.T) {
 		}
 		r := p.read()
 		time.Sleep(time.Second)
-		r.check(t, reading{err: os.ErrDeadlineExceeded, after: time.Second})
-		p.read().check(t, reading{err: os.ErrDeadlineExceeded})
+		r.check(t, readResult{err: os.ErrDeadlineExceeded, after: time.Second})
+		p.read().check(t, readResult{err: os.ErrDeadlineExceeded})
 		var timeout net.Error
 		if !errors.As(r.err, &timeout) || !timeout.Timeout() {
-			t.Errorf("error %v is no timeout", r.err)
+			t.Errorf("error %v is not a timeout", r.err)
 		}
 		if err := p.SetDeadline(time.Time{}); err != nil {
 			t.Fatal(err)
@@ -108,15 +108,15 @@ func TestPipeDeadline(t *testing.T) {
 		r = p.read()
 		time.Sleep(time.Hour)
 		p.push([]byte("late"))
-		r.check(t, reading{text: "late", after: time.Hour})
+		r.check(t, readResult{text: "late", after: time.Hour})
 	})
 }
 
-// A deadline that is moved while a Read waits moves the end of that Read.
+// Changing the deadline while a Read waits changes the end of that Read.
 func TestPipeDeadlineMoves(t *testing.T) {
 	tests := []struct {
 		name          string
-		before, after time.Duration // of the Read's begin; 0 for none
+		before, after time.Duration // relative to the start of the Read; 0 for none
 		want          time.Duration
 	}{
 		{"set", 0, 3 * time.Second, 3 * time.Second},
@@ -135,13 +135,13 @@ func TestPipeDeadlineMoves(t *testing.T) {
 				time.Sleep(time.Second)
 				p.SetReadDeadline(began.Add(tc.after))
 				time.Sleep(10 * time.Second)
-				r.check(t, reading{err: os.ErrDeadlineExceeded, after: tc.want})
+				r.check(t, readResult{err: os.ErrDeadlineExceeded, after: tc.want})
 			})
 		})
 	}
 }
 
-// Bytes that arrive before the deadline make it meaningless for the Read that gets them.
+// A Read that gets bytes before its deadline succeeds.
 func TestPipeReadBeforeDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPipe()
@@ -149,11 +149,11 @@ func TestPipeReadBeforeDeadline(t *testing.T) {
 		r := p.read()
 		time.Sleep(time.Second)
 		p.push([]byte("x"))
-		r.check(t, reading{text: "x", after: time.Second})
+		r.check(t, readResult{text: "x", after: time.Second})
 	})
 }
 
-// A Write does not wait for anybody to take what it writes, whatever its deadline says.
+// A Write does not wait for a reader, whatever its deadline.
 func TestPipeWriteIsBuffered(t *testing.T) {
 	p := newTestPipe()
 	p.SetWriteDeadline(time.Now().Add(-time.Second))
@@ -163,8 +163,8 @@ func TestPipeWriteIsBuffered(t *testing.T) {
 			t.Fatalf("Write(%q): %d bytes, error %v", b, n, err)
 		}
 	}
-	if p.arrivals != 3 {
-		t.Errorf("told of %d writes, want 3", p.arrivals)
+	if p.notifications != 3 {
+		t.Errorf("%d notifications of writes, want 3", p.notifications)
 	}
 	frames, closed := p.take()
 	if !slices.EqualFunc(frames, []string{"first", "second"},
@@ -180,7 +180,7 @@ func TestPipeWriteIsBuffered(t *testing.T) {
 	}
 }
 
-// However bytes are cut up on their way, they come out as they went in.
+// However the bytes are cut in transit, they arrive unchanged.
 func TestPipeKeepsBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newTestPipe()
@@ -202,7 +202,7 @@ func TestPipeKeepsBytes(t *testing.T) {
 				}
 			}
 			if rapid.Bool().Draw(t, "take") {
-				taken = append(taken, framesTaken(p)...)
+				taken = append(taken, takeFramed(p)...)
 			}
 		}
 		p.end()
@@ -210,14 +210,14 @@ func TestPipeKeepsBytes(t *testing.T) {
 		if read = append(read, rest...); !bytes.Equal(read, pushed) || err != nil {
 			t.Fatalf("read %q, error %v, want %q", read, err, pushed)
 		}
-		if taken = append(taken, framesTaken(p)...); !bytes.Equal(taken, written) {
+		if taken = append(taken, takeFramed(p)...); !bytes.Equal(taken, written) {
 			t.Fatalf("taken %q, want %q", taken, written)
 		}
 	})
 }
 
-// framesTaken takes frames and puts their lengths before them again.
-func framesTaken(p *testPipe) []byte {
+// takeFramed takes frames and restores their length prefixes.
+func takeFramed(p *testPipe) []byte {
 	var all []byte
 	frames, _ := p.take()
 	for _, body := range frames {
@@ -226,8 +226,8 @@ func framesTaken(p *testPipe) []byte {
 	return all
 }
 
-// When the server ends the connection, the client can still read what was sent before. It closes
-// its own end in vain.
+// After the server has closed the connection, the client can still read what was sent before. Its
+// own Close has no effect.
 func TestPipeEndedByServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPipe()
@@ -235,8 +235,8 @@ func TestPipeEndedByServer(t *testing.T) {
 		p.push([]byte("last words"))
 		p.end()
 		p.end()
-		p.read().check(t, reading{text: "last words"})
-		p.read().check(t, reading{err: io.EOF})
+		p.read().check(t, readResult{text: "last words"})
+		p.read().check(t, readResult{err: io.EOF})
 		if n, err := p.Write(frame("x")); n != 0 || err != io.ErrClosedPipe {
 			t.Errorf("Write: %d bytes, error %v, want %v", n, err, io.ErrClosedPipe)
 		}
@@ -244,13 +244,14 @@ func TestPipeEndedByServer(t *testing.T) {
 			t.Error(err)
 		}
 		if frames, closed := p.take(); len(frames) > 0 || closed || p.closedByClient() ||
-			p.arrivals > 0 {
-			t.Errorf("frames %q, closed by the client %t, told of %d", frames, closed, p.arrivals)
+			p.notifications > 0 {
+			t.Errorf("frames %q, closed by the client %t, told of %d", frames, closed,
+				p.notifications)
 		}
 	})
 }
 
-// The end wakes a Read that waits, whoever brings it about, with a deadline or without.
+// Closing the connection from either side wakes a waiting Read, with or without a deadline.
 func TestPipeEndWakesRead(t *testing.T) {
 	for name, end := range map[string]func(*testPipe){
 		"server": func(p *testPipe) { p.end() },
@@ -266,14 +267,14 @@ func TestPipeEndWakesRead(t *testing.T) {
 					r := p.read()
 					time.Sleep(time.Second)
 					end(p)
-					r.check(t, reading{err: io.EOF, after: time.Second})
+					r.check(t, readResult{err: io.EOF, after: time.Second})
 				})
 			})
 		}
 	}
 }
 
-// When the client closes the connection, the cluster gets to know of it once, and of all that was
+// If the client closes the connection, the cluster is notified once, and gets everything that was
 // written before.
 func TestPipeClosedByClient(t *testing.T) {
 	p := newTestPipe()
@@ -288,12 +289,12 @@ func TestPipeClosedByClient(t *testing.T) {
 	}
 	frames, closed := p.take()
 	if len(frames) != 1 || string(frames[0]) != "x" || !closed || !p.closedByClient() ||
-		p.arrivals != 2 {
-		t.Errorf("frames %q, closed %t, told %d times, want 2", frames, closed, p.arrivals)
+		p.notifications != 2 {
+		t.Errorf("frames %q, closed %t, told %d times, want 2", frames, closed, p.notifications)
 	}
 	p.end()
 	if _, closed = p.take(); !closed {
-		t.Error("the end at the server's side makes the client's Close forgotten")
+		t.Error("closing at the server's side hides the client's Close")
 	}
 }
 
@@ -303,7 +304,7 @@ func ping() []byte {
 		at)
 }
 
-// A ping is answered at once, and nobody hears of it.
+// A ping is answered at once, without a notification.
 func TestPipeAnswersPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPipe()
@@ -323,14 +324,14 @@ func TestPipeAnswersPings(t *testing.T) {
 			xid != wire.XidPing || code != wire.OK || err != nil {
 			t.Errorf("answer %x", answer)
 		}
-		if frames, _ := p.take(); len(frames) > 0 || p.arrivals > 0 {
-			t.Errorf("frames %q, told %d times", frames, p.arrivals)
+		if frames, _ := p.take(); len(frames) > 0 || p.notifications > 0 {
+			t.Errorf("frames %q, told %d times", frames, p.notifications)
 		}
 	})
 }
 
-// The answer to a ping comes behind what was pushed before it, and pings that are not to be
-// answered arrive like anything else.
+// The reply to a ping follows the bytes that were pushed before. Pings that the pipe does not
+// answer are sent like other frames.
 func TestPipePingsKeepTheirPlace(t *testing.T) {
 	p := newTestPipe()
 	p.push([]byte("before"))
@@ -345,8 +346,8 @@ func TestPipePingsKeepTheirPlace(t *testing.T) {
 		err != nil {
 		t.Errorf("read %q, error %v, want %q", all, err, want)
 	}
-	if frames, _ := p.take(); len(frames) != 1 || p.arrivals != 1 {
-		t.Errorf("frames %q, told %d times, want one ping", frames, p.arrivals)
+	if frames, _ := p.take(); len(frames) != 1 || p.notifications != 1 {
+		t.Errorf("frames %q, told %d times, want one ping", frames, p.notifications)
 	}
 }
 

@@ -18,45 +18,45 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A RealConn is go-zookeeper/zk's own client, unmodified, over connections in memory. Its
-// goroutines, timers and buffers are its own; what is decided is when a frame that it has sent is
-// served, when one for it is delivered, and whether it can connect.
+// A RealConn is go-zookeeper/zk's own client, unmodified, over in-memory connections. It runs its
+// own goroutines, timers and buffers. The cluster decides when a frame from the client is served,
+// when a frame for it is delivered, and whether it can connect.
 //
 // The client must run in a bubble of virtual time, and the program on one processor
-// ([runtime.GOMAXPROCS]): after a connection is lost, the client wakes whoever waits for an answer
-// and then fails what is queued, and with a second processor it is a matter of luck which call
-// counts as queued.
+// ([runtime.GOMAXPROCS]): after a lost connection, the client wakes the waiting callers and then
+// fails the queued calls, so with a second processor a race decides which calls are queued.
 type RealConn struct {
-	link Link
-	zk   *zk.Conn
-	told <-chan zk.Event
+	link   Link
+	zk     *zk.Conn
+	events <-chan zk.Event
 
-	over atomic.Bool // the run is torn down
-	// the run is over, and the process needs the client no more; see [Link.ShutDown]
-	unused atomic.Bool
-	inside atomic.Int32 // how many calls the client has not returned from
+	isTornDown atomic.Bool
+	// The run is over and the process done; see [Link.ShutDown].
+	isShutDown  atomic.Bool
+	activeCalls atomic.Int32 // calls that have not returned
 
-	mu      sync.Mutex
-	dials   []dialRequest // of the client's goroutine that wants a connection
-	happens []zk.Event    // that the client has told and the history not yet
-	quits   chan struct{} // closed when the first Close returns; nil until Close is called
+	mu            sync.Mutex
+	dials         []dialRequest // by the client's goroutine
+	sessionEvents []zk.Event    // not yet recorded in the history
+	closeDone     chan struct{} // closed when the first Close returns; nil before Close
 
-	// All below is for the cluster's caller alone.
+	// Only the cluster's caller uses the fields below.
 
-	pipe        *pipe // nil while there is no connection
-	phase       phase
-	state       zk.State      // as the client has last told it
-	dialAt      time.Duration // when the client tries to connect; only while phase is dialing
-	credentials int           // how many the client has that it tells every new connection
-	proved      int           // how many of them it has told this one; only while phase is proving
-	proof       *request      // with which it has told the last one
-	hosts       *hosts
-	queued      []int // how many calls were in the client's queue each time that somebody looked
-	flushed     int   // how often the client had emptied its queue by then
-	inFlight    []*request
-	observed    uint64
-	sent        uint64
-	buffer      []byte
+	pipe   *pipe // nil without a connection
+	phase  phase
+	state  zk.State      // of the last session event
+	dialAt time.Duration // time of the next connection attempt; only while dialing
+	// accepted by the server; the client resends them on every connection
+	credentials     int
+	credentialsSent int      // on this connection; only while authenticating
+	lastAuth        *request // last resent credential
+	hosts           *hostList
+	queueLengths    []int // increasing lengths of the client's queue; see recordQueueLength
+	flushedRounds   int   // value of hosts.rounds at the last recordQueueLength
+	inFlight        []*request
+	receivedHash    uint64
+	sentHash        uint64
+	buffer          []byte
 
 	keepalive
 }
@@ -64,20 +64,20 @@ type RealConn struct {
 // ConnectReal adds a client that runs the real client library, and lets it open its session.
 // Processes are numbered from 1 in the order of the calls. The cluster must have a Settle function.
 func (c *Cluster) ConnectReal() (*RealConn, error) {
-	c.opaque = true
+	c.hasRealClient = true
 	host := len(c.links) % c.Servers()
 	r := &RealConn{phase: dialing, hosts: newHosts(c.Servers(), host)}
 	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)
 	r.link.end, r.link.pings = r, true
-	conn, told, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout,
+	conn, events, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout,
 		zk.WithDialer(r.dial),
 		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false),
-		zk.WithEventCallback(r.happened),
+		zk.WithEventCallback(r.onEvent),
 		zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
 	if err != nil {
 		return nil, err
 	}
-	r.zk, r.told = conn, told
+	r.zk, r.events = conn, events
 	r.open()
 	if conn.State() != zk.StateHasSession {
 		return nil, errors.New("simzk: the client did not open its session")
@@ -85,11 +85,11 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 	return r, nil
 }
 
-// clientBuffer is the size of the client's buffers. Its default of 1.5 MB, three times for each
+// clientBuffer is the size of the client's buffers. The default, three buffers of 1.5 MB for each
 // connection, would cost more than the rest of a run.
 const clientBuffer = 64 << 10
 
-// open lets the client connect and open its session, as if it had happened before the run.
+// open lets the client connect and open its session, as if that had happened before the run.
 func (r *RealConn) open() {
 	c := r.link.cluster
 	log := c.history
@@ -98,10 +98,10 @@ func (r *RealConn) open() {
 	r.advance()
 	r.collect()
 	c.Serve(&r.link)
-	c.agreeAtOnce()
+	c.replicateNow()
 	c.Deliver(&r.link)
 	c.history = log
-	r.link.lastRequest, r.link.posted, r.observed, r.sent = 0, 0, 0, 0
+	r.link.lastRequest, r.link.postedHash, r.receivedHash, r.sentHash = 0, 0, 0, 0
 	c.record(history.Event{
 		At: c.now, Kind: history.SessionOpened, Process: r.link.process,
 		Session: r.zk.SessionID(), Zxid: c.zxid, Name: c.timeout,
@@ -111,29 +111,29 @@ func (r *RealConn) open() {
 // Link returns the client's link.
 func (r *RealConn) Link() *Link { return &r.link }
 
-// Conn returns the client itself, for code that asks for a *zk.Conn. A goroutine that uses it does
-// not end by itself when its process crashes or the run is over: its calls wait for good, or fail
-// with zk.ErrConnectionClosed.
+// Conn returns the client itself, for code that needs a *zk.Conn. A goroutine that uses it does not
+// exit when its process crashes or the run ends: its calls block forever, or fail with
+// zk.ErrConnectionClosed.
 func (r *RealConn) Conn() *zk.Conn { return r.zk }
 
-// Events returns the channel that zk.Connect has returned.
-func (r *RealConn) Events() <-chan zk.Event { return r.told }
+// Events returns the channel that zk.Connect returned.
+func (r *RealConn) Events() <-chan zk.Event { return r.events }
 
-// hosts is the client's list of servers. It goes round the list as the library's own does, but
-// neither shuffles it nor looks up names.
-type hosts struct {
+// hostList is the client's list of servers. It iterates like the library's own, without shuffling
+// or name resolution.
+type hostList struct {
 	count, next int
-	last        int // with which there was last a connection; none at first
-	rounds      int // how often the client has come round. It empties its queue each time.
+	last        int // of the last connection; -1 at first
+	rounds      int // completed rounds; the client empties its queue after each
 }
 
-func newHosts(count, first int) *hosts { return &hosts{count: count, next: first, last: -1} }
+func newHosts(count, first int) *hostList { return &hostList{count: count, next: first, last: -1} }
 
-func (h *hosts) Init([]string) error { return nil }
-func (h *hosts) Len() int            { return h.count }
-func (h *hosts) Connected()          { h.last = (h.next + h.count - 1) % h.count }
+func (h *hostList) Init([]string) error { return nil }
+func (h *hostList) Len() int            { return h.count }
+func (h *hostList) Connected()          { h.last = (h.next + h.count - 1) % h.count }
 
-func (h *hosts) Next() (server string, retryStart bool) {
+func (h *hostList) Next() (server string, retryStart bool) {
 	host := h.next
 	h.next = (h.next + 1) % h.count
 	if retryStart = host == h.last; retryStart {
@@ -142,13 +142,13 @@ func (h *hosts) Next() (server string, retryStart bool) {
 	return hostName(host), retryStart
 }
 
-// firstHost satisfies zk.Connect, which wants a list although the hosts are given otherwise.
+// firstHost satisfies zk.Connect, which requires a list even with a host provider.
 var firstHost = hostName(0)
 
-// hostName is the address under which the client knows a server.
+// hostName returns the client's address of a server.
 func hostName(server int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(2181+server)) }
 
-// A dialRequest is the client's wish for a connection to a server.
+// A dialRequest is the client's attempt to connect to a server.
 type dialRequest struct {
 	host   int
 	answer chan *pipe
@@ -158,8 +158,8 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-// dial is called by a goroutine of the client. It waits for the cluster to say whether the server
-// can be reached.
+// dial runs on a goroutine of the client. It waits until the cluster decides whether the server is
+// reachable.
 func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	answer := make(chan *pipe, 1)
 	host := 0
@@ -167,39 +167,39 @@ func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 		host++
 	}
 	r.mu.Lock()
-	if r.over.Load() {
+	if r.isTornDown.Load() {
 		r.mu.Unlock()
 		return nil, errors.New("simzk: the run is over")
 	}
 	r.dials = append(r.dials, dialRequest{host, answer})
 	r.mu.Unlock()
-	r.acted()
+	r.notifyCluster()
 	if p := <-answer; p != nil {
 		return p, nil
 	}
 	return nil, errors.New("simzk: the link is down")
 }
 
-// acted is called by the client's goroutines when they want something. Nobody looks at what a
-// crashed process does: it waits for the end of the run.
-func (r *RealConn) acted() {
+// notifyCluster is called by the client's goroutines when they act. It ignores a crashed process,
+// which waits for the end of the run.
+func (r *RealConn) notifyCluster() {
 	if !r.link.Crashed() {
 		r.link.Notify()
 	}
 }
 
-// happened is called by the client's goroutines.
-func (r *RealConn) happened(e zk.Event) {
+// onEvent is called by the client's goroutines.
+func (r *RealConn) onEvent(e zk.Event) {
 	if e.Type != zk.EventSession && e.Type != zk.EventNotWatching {
-		return // The history knows of watch events from their delivery.
+		return // The history records watch events at their delivery.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.happens = append(r.happens, e)
+	r.sessionEvents = append(r.sessionEvents, e)
 }
 
-// connects answers the client's wish for a connection, and reports whether there was one.
-func (r *RealConn) connects() bool {
+// answerDial answers the client's next dial request, and reports whether there was one.
+func (r *RealConn) answerDial() bool {
 	r.mu.Lock()
 	if len(r.dials) == 0 {
 		r.mu.Unlock()
@@ -209,68 +209,68 @@ func (r *RealConn) connects() bool {
 	r.dials = r.dials[1:]
 	r.mu.Unlock()
 	c := r.link.cluster
-	if !r.link.reaches(dial.host) {
-		// Such a try takes time, in which the process calls, and its calls wait with the others.
-		r.mark()
-		r.phase, r.dialAt = dialing, c.now+dialPause
+	if !r.link.canReach(dial.host) {
+		// An attempt takes time. Calls that the process makes meanwhile join the queue.
+		r.recordQueueLength()
+		r.phase, r.dialAt = dialing, c.now+reconnectDelay
 		dial.answer <- nil
 		return true
 	}
 	r.link.server = dial.host
-	r.phase, r.silentUntil = connecting, c.now+handshakeTimeout(c.config.SessionTimeout)
-	r.pipe = newPipe(r.acted)
+	r.phase, r.readDeadline = connecting, c.now+handshakeTimeout(c.config.SessionTimeout)
+	r.pipe = newPipe(r.notifyCluster)
 	dial.answer <- r.pipe
 	return true
 }
 
 func (r *RealConn) advance() {
-	if r.phase == shut || r.link.crashed.Load() {
+	if r.phase == terminated || r.link.crashed.Load() {
 		return
 	}
 	if r.pipe != nil && r.pipe.closedByClient() {
-		// It gave up waiting, and may want another connection already.
-		r.link.cluster.hangUp(&r.link)
+		// The client timed out, and may be dialing again already.
+		r.link.cluster.closeConnection(&r.link)
 	}
 	r.redial()
 }
 
-// redial lets the client go on along its list for as long as it does not pause.
+// redial answers the client's dial requests until it pauses.
 func (r *RealConn) redial() {
-	for r.connects() {
+	for r.answerDial() {
 		r.settle()
 		r.collect()
 	}
 }
 
-// settle lets the client come to rest and notes what it has told.
+// settle lets the client settle and records its session events.
 func (r *RealConn) settle() {
 	r.link.cluster.config.Settle()
-	r.note()
+	r.recordEvents()
 }
 
-// note puts into the history what the client has told.
-func (r *RealConn) note() {
+// recordEvents appends the client's new session events to the history.
+func (r *RealConn) recordEvents() {
 	r.mu.Lock()
-	happens := r.happens
-	r.happens = nil
+	events := r.sessionEvents
+	r.sessionEvents = nil
 	r.mu.Unlock()
-	// The watches that an expiry ends are told in the order of a map.
-	for i := 0; i < len(happens); i++ {
+	// On expiry, the client iterates over a map of watches.
+	for i := 0; i < len(events); i++ {
 		j := i
-		for j < len(happens) && happens[j].Type == zk.EventNotWatching {
+		for j < len(events) && events[j].Type == zk.EventNotWatching {
 			j++
 		}
-		slices.SortFunc(happens[i:j],
+		slices.SortFunc(events[i:j],
 			func(a, b zk.Event) int { return cmp.Compare(a.Path, b.Path) })
 		i = max(i, j-1)
 	}
-	for _, e := range happens {
-		r.tell(e)
+	for _, e := range events {
+		r.recordEvent(e)
 	}
 }
 
-// tell puts into the history what the client has told.
-func (r *RealConn) tell(e zk.Event) {
+// recordEvent appends a session event to the history.
+func (r *RealConn) recordEvent(e zk.Event) {
 	c := r.link.cluster
 	if e.Type == zk.EventNotWatching {
 		c.record(history.Event{
@@ -284,22 +284,22 @@ func (r *RealConn) tell(e zk.Event) {
 		At: c.now, Kind: history.SessionState, Process: r.link.process,
 		Name: stateNames[e.State], Session: session,
 	})
-	r.observed = mix(r.observed, uint64(e.State))
+	r.receivedHash = mix(r.receivedHash, uint64(e.State))
 	if e.State == zk.StateDisconnected {
-		r.observed = mix(r.observed, uint64(c.now)) // As the modelled client does.
+		r.receivedHash = mix(r.receivedHash, uint64(c.now)) // As [Conn] does.
 		r.failInFlight()
 	}
 	r.state = e.State
 }
 
-// stateNames are the names of the session's states, as a history shows them.
+// stateNames are the names of session states in histories.
 var stateNames = map[zk.State]string{
 	zk.StateDisconnected: "disconnected", zk.StateConnecting: "connecting",
 	zk.StateConnected:  "connected",
 	zk.StateHasSession: "has-session", zk.StateExpired: "expired",
 }
 
-// failInFlight notes that what was in flight has an unknown outcome: so the client has told its
+// failInFlight records that the requests in flight have an unknown outcome, as the client tells its
 // callers.
 func (r *RealConn) failInFlight() {
 	c := r.link.cluster
@@ -309,50 +309,51 @@ func (r *RealConn) failInFlight() {
 			Op:   q.verb(),
 			Path: q.Path, Err: zk.ErrConnectionClosed.Error(),
 		})
-		r.observed = mix(r.observed, uint64(q.number))
+		r.receivedHash = mix(r.receivedHash, uint64(q.number))
 	}
 	r.inFlight = nil
 }
 
-// collect puts the frames that the client has written on their way to the server.
-func (r *RealConn) collect() { r.take(false) }
+// collect transmits the frames that the client has written.
+func (r *RealConn) collect() { r.collectFrames(false) }
 
-// take puts the frames that the client has written on their way to the server, in an order that
-// does not depend on which goroutine came first. What was queued keeps its place otherwise.
-func (r *RealConn) take(queued bool) {
+// collectFrames transmits the frames that the client has written, in an order that does not depend
+// on the scheduling of goroutines. If queued is set, they come from the client's queue and keep its
+// order.
+func (r *RealConn) collectFrames(queued bool) {
 	if r.link.crashed.Load() {
 		return
 	}
 	if r.phase != connected {
-		r.mark()
+		r.recordQueueLength()
 	}
 	if r.pipe == nil {
-		r.note()
-		r.ends()
+		r.recordEvents()
+		r.checkTerminated()
 		return
 	}
 	frames, closed := r.pipe.take()
 	if closed {
-		r.link.cluster.hangUp(&r.link)
+		r.link.cluster.closeConnection(&r.link)
 		return
 	}
 	batch := make([]*request, 0, len(frames))
 	for _, frame := range frames {
-		q, err := parse(frame, r.phase != connecting)
+		q, err := parseFrame(frame, r.phase != connecting)
 		if err != nil {
-			panic(err) // The real client sends nothing that cannot be read.
+			panic(err) // The real client sends only well-formed frames.
 		}
 		if q.Watches != nil {
 			sortWatches(q.Watches)
 		}
 		batch = append(batch, q)
 	}
-	if r.phase == proving && len(batch) > 0 {
+	if r.phase == authenticating && len(batch) > 0 {
 		queued = true
-		r.prove(batch)
+		r.observeAuth(batch)
 	}
 	switch {
-	case r.phase == proving:
+	case r.phase == authenticating:
 	case queued:
 		r.sortQueued(batch)
 	case len(batch) > 1:
@@ -363,59 +364,58 @@ func (r *RealConn) take(queued bool) {
 	}
 }
 
-// mark notes how many calls are in the client's queue. Each of those that it has not returned from
-// has one there while there is no connection, and while the client sends its credentials again.
-func (r *RealConn) mark() {
-	if rounds := r.hosts.rounds; r.flushed != rounds {
-		r.flushed, r.queued = rounds, r.queued[:0]
+// recordQueueLength records the length of the client's queue. Without a connection, and while the
+// client resends its credentials, every active call has one entry there.
+func (r *RealConn) recordQueueLength() {
+	if rounds := r.hosts.rounds; r.flushedRounds != rounds {
+		r.flushedRounds, r.queueLengths = rounds, r.queueLengths[:0]
 	}
-	n, last := int(r.inside.Load()), 0
-	if len(r.queued) > 0 {
-		last = r.queued[len(r.queued)-1]
+	n, last := int(r.activeCalls.Load()), 0
+	if len(r.queueLengths) > 0 {
+		last = r.queueLengths[len(r.queueLengths)-1]
 	}
 	if n > last {
-		r.queued = append(r.queued, n)
+		r.queueLengths = append(r.queueLengths, n)
 	}
 }
 
-// sortQueued sorts those of the requests from the client's queue that came into it at the same
-// time. The client's own wish for its watches keeps its place.
+// sortQueued sorts those of the queued requests that were queued at the same time. The client's own
+// SetWatches keeps its place.
 func (r *RealConn) sortQueued(batch []*request) {
-	calls := slices.DeleteFunc(slices.Clone(batch), isOwn)
-	begin := 0
-	for _, end := range append(r.queued, len(calls)) {
-		if end = min(end, len(calls)); end > begin {
-			slices.SortStableFunc(calls[begin:end], compareSimultaneous)
-			begin = end
+	calls := slices.DeleteFunc(slices.Clone(batch), isSetWatches)
+	start := 0
+	for _, end := range append(r.queueLengths, len(calls)) {
+		if end = min(end, len(calls)); end > start {
+			slices.SortStableFunc(calls[start:end], compareSimultaneous)
+			start = end
 		}
 	}
-	r.queued = r.queued[:0]
+	r.queueLengths = r.queueLengths[:0]
 	for i := range batch {
-		if !isOwn(batch[i]) {
+		if !isSetWatches(batch[i]) {
 			batch[i], calls = calls[0], calls[1:]
 		}
 	}
 }
 
-func isOwn(q *request) bool { return q.Op == wire.OpSetWatches }
+func isSetWatches(q *request) bool { return q.Op == wire.OpSetWatches }
 
-// prove follows the client through what it does first with a new session: it sends each of its
-// credentials again and waits for the answer. Anything else it sends is what has waited meanwhile,
-// from a client that closes.
-func (r *RealConn) prove(batch []*request) {
-	if r.proof == nil && len(batch) == 1 && batch[0].Op == wire.OpAuth {
-		r.proof = batch[0]
+// observeAuth follows the first frames of a session: the client resends each credential and waits
+// for the reply. If it sends anything else, it is closing, and the frames are those that waited.
+func (r *RealConn) observeAuth(batch []*request) {
+	if r.lastAuth == nil && len(batch) == 1 && batch[0].Op == wire.OpAuth {
+		r.lastAuth = batch[0]
 		return
 	}
-	r.proven()
+	r.authDone()
 }
 
-// proven notes that the client has done with its credentials. Its pings begin.
-func (r *RealConn) proven() {
+// authDone notes that the client has resent its credentials. Its pings begin.
+func (r *RealConn) authDone() {
 	r.phase = connected
-	r.ping(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+	r.startPings(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 	if r.link.session != nil {
-		r.link.session.since = r.link.cluster.now
+		r.link.session.pingStart = r.link.cluster.now
 	}
 }
 
@@ -423,7 +423,7 @@ func (r *RealConn) send(q *request) {
 	c := r.link.cluster
 	r.link.lastRequest++
 	q.number = r.link.lastRequest
-	r.sent = mix(r.sent, xxhash.Sum64String(q.Path)+uint64(rank(q)))
+	r.sentHash = mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(rank(q)))
 	c.record(history.Event{
 		At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number,
 		Op: q.verb(), Path: q.Path,
@@ -434,16 +434,16 @@ func (r *RealConn) send(q *request) {
 
 func (r *RealConn) deliver(m message) {
 	c := r.link.cluster
-	r.observed = mix(r.observed, m.hash())
-	r.heard(c.now)
-	r.hand(m)
-	if r.mute && r.phase == connected {
-		r.wait(c.now, c.config.SessionTimeout)
+	r.receivedHash = mix(r.receivedHash, m.hash())
+	r.received(c.now)
+	r.forward(m)
+	if r.pingsStopped && r.phase == connected {
+		r.armReadDeadline(c.now, c.config.SessionTimeout)
 	}
 }
 
-// hand hands the client what the server has sent.
-func (r *RealConn) hand(m message) {
+// forward writes a message from the server to the client's pipe.
+func (r *RealConn) forward(m message) {
 	c := r.link.cluster
 	r.buffer = c.encode(r.buffer[:0], m)
 	if m.reply == nil {
@@ -466,77 +466,77 @@ func (r *RealConn) hand(m message) {
 	r.pipe.push(r.buffer)
 	switch {
 	case q.Op == wire.OpCreateSession:
-		r.authenticated(q)
+		r.handshakeDone(q)
 	case q.Op == wire.OpCloseSession:
-		r.broken()
-	case r.phase == proving:
-		r.proved++
-		r.authenticating()
-	case q.Op == wire.OpAuth && q != r.proof && q.result.Code == wire.OK:
+		r.disconnected()
+	case r.phase == authenticating:
+		r.credentialsSent++
+		r.nextCredential()
+	case q.Op == wire.OpAuth && q != r.lastAuth && q.result.Code == wire.OK:
 		r.credentials++
 	}
 }
 
-// authenticated follows the client through the server's answer to its wish for its session.
-func (r *RealConn) authenticated(q *request) {
+// handshakeDone follows the client through the server's reply to the handshake.
+func (r *RealConn) handshakeDone(q *request) {
 	if q.session == 0 {
-		// The client leaves the connection as it is and dials anew; the server has closed it by
-		// then.
-		r.unplug()
+		// The client abandons the connection and dials again; the server has closed it.
+		r.dropConnection()
 		r.redial()
 		return
 	}
-	r.proved = 0
-	r.authenticating()
+	r.credentialsSent = 0
+	r.nextCredential()
 }
 
-// authenticating lets the client send the next of its credentials, or what has waited for that.
-func (r *RealConn) authenticating() {
-	r.proof = nil
-	if r.proved < r.credentials {
-		r.phase = proving
-		r.wait(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+// nextCredential lets the client send its next credential, or after the last one the requests that
+// waited.
+func (r *RealConn) nextCredential() {
+	r.lastAuth = nil
+	if r.credentialsSent < r.credentials {
+		r.phase = authenticating
+		r.armReadDeadline(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 	} else {
-		r.proven()
+		r.authDone()
 	}
 	r.settle()
-	r.take(true)
+	r.collectFrames(true)
 }
 
-// broken follows the client through the loss of its connection.
-func (r *RealConn) broken() {
+// disconnected follows the client through the loss of its connection.
+func (r *RealConn) disconnected() {
 	if r.pipe == nil {
 		return
 	}
-	r.unplug()
+	r.dropConnection()
 	r.failInFlight()
 	r.redial()
 }
 
-// unplug ends the connection and lets the client find out.
-func (r *RealConn) unplug() {
+// dropConnection closes the connection and lets the client notice.
+func (r *RealConn) dropConnection() {
 	r.pipe.end()
-	r.mute = false
-	r.pipe, r.phase, r.dialAt, r.silentUntil = nil, dialing, r.link.cluster.now+dialPause, 0
+	r.pingsStopped = false
+	r.pipe, r.phase, r.dialAt, r.readDeadline = nil, dialing, r.link.cluster.now+reconnectDelay, 0
 	r.settle()
-	r.ends()
+	r.checkTerminated()
 }
 
-// ends notes whether the client, which has no connection, has come to its end: one that tries again
-// says so at once.
-func (r *RealConn) ends() {
+// checkTerminated notes whether the client, which has no connection, has terminated: a client that
+// reconnects changes its state at once.
+func (r *RealConn) checkTerminated() {
 	if r.state == zk.StateDisconnected {
-		r.phase = shut
+		r.phase = terminated
 	}
 }
 
-func (r *RealConn) connected() bool { return r.phase != dialing && r.phase != shut }
+func (r *RealConn) connected() bool { return r.phase != dialing && r.phase != terminated }
 
-func (r *RealConn) believes() int64 { return r.zk.SessionID() }
+func (r *RealConn) knownSession() int64 { return r.zk.SessionID() }
 
 func (r *RealConn) pending() *wire.Request {
 	for _, q := range r.inFlight {
-		if q.Op != wire.OpCreateSession && q.Op != wire.OpSetWatches && q != r.proof {
+		if q.Op != wire.OpCreateSession && q.Op != wire.OpSetWatches && q != r.lastAuth {
 			return &q.Request
 		}
 	}
@@ -547,40 +547,40 @@ func (r *RealConn) deadline() (time.Duration, bool) {
 	if r.phase == dialing {
 		return r.dialAt, true
 	}
-	return r.silentUntil, r.silentUntil > 0
+	return r.readDeadline, r.readDeadline > 0
 }
 
-func (r *RealConn) unanswered() {
+func (r *RealConn) pingsStalled() {
 	if r.pipe != nil {
 		r.pipe.answerPings(false)
 	}
-	r.fallSilent(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+	r.stopPings(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 }
 
-func (r *RealConn) answered() {
+func (r *RealConn) pingsResumed() {
 	if r.pipe != nil {
 		r.pipe.answerPings(true)
 		r.settle()
 	}
-	r.speak(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+	r.resumePings(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
 }
 
 func (r *RealConn) key() uint64 {
-	key := mix(mix(r.observed, r.sent), uint64(r.phase))
+	key := mix(mix(r.receivedHash, r.sentHash), uint64(r.phase))
 	switch {
 	case r.phase == dialing:
 		key = mix(key, uint64(r.dialAt-r.link.cluster.now))
-	case r.phase != connecting && r.silentUntil > 0:
-		key = mix(key, uint64(r.silentUntil-r.link.cluster.now))
+	case r.phase != connecting && r.readDeadline > 0:
+		key = mix(key, uint64(r.readDeadline-r.link.cluster.now))
 	}
 	return key
 }
 
-// tearDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed, and
-// ends if it was asked for by a method of RealConn.
+// tearDown closes the client. Waiting calls get zk.ErrConnectionClosed, and the methods of RealConn
+// end their goroutine.
 func (r *RealConn) tearDown() {
 	r.mu.Lock()
-	r.over.Store(true)
+	r.isTornDown.Store(true)
 	dials := r.dials
 	r.dials = nil
 	r.mu.Unlock()
@@ -590,24 +590,24 @@ func (r *RealConn) tearDown() {
 	if r.pipe != nil {
 		r.pipe.end()
 	}
-	r.phase = shut
-	go r.quit()
+	r.phase = terminated
+	go r.closeOnce()
 }
 
-// shutDown makes the client close. Whoever waits for an answer gets zk.ErrConnectionClosed.
+// shutDown closes the client. Waiting calls get zk.ErrConnectionClosed.
 func (r *RealConn) shutDown() {
-	r.unused.Store(true)
+	r.isShutDown.Store(true)
 	r.tearDown()
 }
 
-// quit closes the client, or waits until somebody else has. The client itself would let a second
-// Close wait for a mutex, which no bubble takes for a reason to let time pass.
-func (r *RealConn) quit() {
+// closeOnce closes the client, or waits until another goroutine has. In the client itself a second
+// Close would block on a mutex, which does not count as durably blocked in a bubble.
+func (r *RealConn) closeOnce() {
 	r.mu.Lock()
-	quits, first := r.quits, r.quits == nil
+	quits, first := r.closeDone, r.closeDone == nil
 	if first {
 		quits = make(chan struct{})
-		r.quits = quits
+		r.closeDone = quits
 	}
 	r.mu.Unlock()
 	if !first {
@@ -618,27 +618,27 @@ func (r *RealConn) quit() {
 	r.zk.Close()
 }
 
-// contact begins a call. What the client queues shows on no wire, so the call itself is what a
-// caller that lets time pass gets to know of.
-func (r *RealConn) contact() {
-	if r.gone(); r.unused.Load() {
-		r.link.callOverdue()
+// beginCall begins a call. It notifies the cluster itself, as a call that the client queues writes
+// nothing to a connection.
+func (r *RealConn) beginCall() {
+	if r.exitIfDone(); r.isShutDown.Load() {
+		r.link.countCallAfterShutDown()
 	}
-	r.inside.Add(1)
+	r.activeCalls.Add(1)
 	r.link.Notify()
 }
 
-// returned ends a call.
-func (r *RealConn) returned() {
-	r.inside.Add(-1)
-	r.gone()
+// endCall ends a call.
+func (r *RealConn) endCall() {
+	r.activeCalls.Add(-1)
+	r.exitIfDone()
 }
 
-// gone ends the goroutine if its process has crashed or the run is over.
-func (r *RealConn) gone() {
+// exitIfDone ends the goroutine if its process has crashed or the run is torn down.
+func (r *RealConn) exitIfDone() {
 	switch {
-	case r.unused.Load():
-	case r.over.Load() || r.link.crashed.Load():
+	case r.isShutDown.Load():
+	case r.isTornDown.Load() || r.link.crashed.Load():
 		runtime.Goexit()
 	}
 }

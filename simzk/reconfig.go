@@ -11,24 +11,24 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// configure writes the configuration of the ensemble into the tree of a new leader, unless it is
-// there already.
-func (c *Cluster) configure() {
+// writeConfig writes the configuration of the ensemble into the tree of a new leader, unless the
+// tree has one.
+func (c *Cluster) writeConfig() {
 	if c.configVersion != 0 || len(c.config.Members) == 0 {
 		return
 	}
 	c.configVersion = c.zxid
 	c.tree.Configure(&tree.Write{
-		Data: c.describe(c.members()), Zxid: c.zxid, TimeMillis: c.millis(),
+		Data: c.configText(c.members()), Zxid: c.zxid, TimeMillis: c.millis(),
 		Identities: []wire.Identity{tree.Super},
 	})
 }
 
-// members returns the members of the ensemble as they are configured, by id.
+// members returns the configured members of the ensemble, by id.
 func (c *Cluster) members() []Member {
 	var members []Member
 	for _, s := range c.servers {
-		if s.role != outsider {
+		if s.role != nonMember {
 			members = append(members, s.member)
 		}
 	}
@@ -40,8 +40,8 @@ func sortMembers(members []Member) {
 	slices.SortFunc(members, func(a, b Member) int { return a.ID - b.ID })
 }
 
-// describe returns a configuration as the node /zookeeper/config holds it.
-func (c *Cluster) describe(members []Member) []byte {
+// configText returns the content of the node /zookeeper/config.
+func (c *Cluster) configText(members []Member) []byte {
 	var text strings.Builder
 	for _, m := range members {
 		fmt.Fprintln(&text, m)
@@ -50,17 +50,16 @@ func (c *Cluster) describe(members []Member) []byte {
 	return []byte(text.String())
 }
 
-// errNoMembers and errLeaving are mistakes in a reconfig on which ZooKeeper fails, where it refuses
-// others.
+// errNoMembers and errLeavingID are errors in a reconfig that ZooKeeper does not handle: it fails
+// to decode the request instead of rejecting it.
 var (
 	errNoMembers = errors.New("the list of members is empty")
-	errLeaving   = errors.New("a server that is to leave has no number")
+	errLeavingID = errors.New("a server that is to leave has no number")
 )
 
-// reconfigure carries out a request for other members of the ensemble. The order of the checks is
-// ZooKeeper's (PrepRequestProcessor): who asks is looked at last. A leader that has no vote any
-// more steps down, and all clients have to find the new one.
-func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
+// reconfigure executes a reconfig. The order of the checks is ZooKeeper's (PrepRequestProcessor):
+// permissions come last. A leader that loses its vote steps down, and all clients are disconnected.
+func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, connAction) {
 	switch {
 	case !c.config.Reconfig:
 		return failure(wire.ReconfigDisabled)
@@ -71,41 +70,41 @@ func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, aftermath) {
 	}
 	members, err := c.nextMembers(r.Reconfig)
 	switch {
-	case errors.Is(err, errNoMembers), errors.Is(err, errLeaving):
+	case errors.Is(err, errNoMembers), errors.Is(err, errLeavingID):
 		return failure(wire.MarshallingError)
 	case err != nil:
 		return failure(wire.BadArguments)
 	}
-	if !c.majority(members) {
+	if !c.quorumSynced(members) {
 		return failure(wire.NewConfigNoQuorum)
 	}
 	before := c.configVersion
 	c.configVersion = c.zxid
 	result := c.tree.Configure(&tree.Write{
-		Data: c.describe(members), Zxid: c.zxid, TimeMillis: c.millis(),
+		Data: c.configText(members), Zxid: c.zxid, TimeMillis: c.millis(),
 		Identities: l.identities,
 	})
 	if result.Code != wire.OK {
 		c.configVersion = before
-		return result, reply
+		return result, sendReply
 	}
-	c.show(c.tree.Changes(), l.process, c.zxid, everywhere)
-	c.install(members)
+	c.publish(c.tree.Changes(), l.process, c.zxid, everywhere)
+	c.assignRoles(members)
 	if c.servers[c.leader].role == voter {
-		return result, reply
+		return result, sendReply
 	}
 	c.stepDown(l)
-	return result, hangUp
+	return result, replyAndClose
 }
 
-// anyVersion is the version of a configuration that a reconfig names to replace any.
+// anyVersion makes a reconfig unconditional.
 const anyVersion = -1
 
-// nextMembers returns the members that a reconfig asks for, by id.
+// nextMembers returns the members that a reconfig requests, by id.
 func (c *Cluster) nextMembers(r *wire.Reconfig) ([]Member, error) {
-	next := joined
+	next := joinAndLeave
 	if r.NewMembers != wire.Null {
-		next = listed
+		next = parseNewMembers
 	}
 	members, err := next(r, c.members())
 	if err != nil {
@@ -124,8 +123,8 @@ func (c *Cluster) nextMembers(r *wire.Reconfig) ([]Member, error) {
 	return members, nil
 }
 
-// listed returns the members of a list of all.
-func listed(r *wire.Reconfig, _ []Member) ([]Member, error) {
+// parseNewMembers returns the members of a non-incremental reconfig.
+func parseNewMembers(r *wire.Reconfig, _ []Member) ([]Member, error) {
 	var members []Member
 	for line := range strings.FieldsFuncSeq(r.NewMembers, func(r rune) bool {
 		return r == ',' ||
@@ -147,15 +146,15 @@ func listed(r *wire.Reconfig, _ []Member) ([]Member, error) {
 	return members, nil
 }
 
-// joined returns the members after some have left and others have joined.
-func joined(r *wire.Reconfig, members []Member) ([]Member, error) {
+// joinAndLeave returns the members after an incremental reconfig.
+func joinAndLeave(r *wire.Reconfig, members []Member) ([]Member, error) {
 	for leaving := range strings.SplitSeq(r.Leaving, ",") {
 		if leaving = strings.TrimSpace(leaving); leaving == "" || leaving == wire.Null {
 			continue
 		}
 		id, err := strconv.Atoi(leaving)
 		if err != nil {
-			return nil, errLeaving
+			return nil, errLeavingID
 		}
 		members = remove(members, id)
 	}
@@ -164,7 +163,7 @@ func joined(r *wire.Reconfig, members []Member) ([]Member, error) {
 			continue
 		}
 		key, addresses, _ := strings.Cut(joining, "=")
-		number := key[strings.LastIndexByte(key, '.')+1:] // ZooKeeper looks at nothing before it.
+		number := key[strings.LastIndexByte(key, '.')+1:] // ZooKeeper ignores the part before it.
 		m, err := ParseMember("server." + number + "=" + addresses)
 		if err != nil {
 			return nil, err
@@ -185,15 +184,16 @@ func remove(members []Member, id int) []Member {
 	return slices.DeleteFunc(members, func(m Member) bool { return m.ID == id })
 }
 
-// majority tells whether of the voters among the members a majority runs and follows the leader.
-func (c *Cluster) majority(members []Member) bool {
+// quorumSynced reports whether a majority of the voters among the members runs and follows the
+// leader.
+func (c *Cluster) quorumSynced(members []Member) bool {
 	voters, synced := 0, 0
 	for _, m := range members {
 		if m.Observer {
 			continue
 		}
 		voters++
-		if i := c.server(m.ID); i >= 0 && c.servers[i].linked() {
+		if i := c.server(m.ID); i >= 0 && c.servers[i].peersReachable() {
 			synced++
 		}
 	}
@@ -205,11 +205,11 @@ func (c *Cluster) server(id int) int {
 	return slices.IndexFunc(c.servers, func(s server) bool { return s.id == id })
 }
 
-// install gives every server the role that a configuration has for it. One that it does not name
-// goes on as long as its process runs. One that is new has yet to be started.
-func (c *Cluster) install(members []Member) {
+// assignRoles gives every server its role in a configuration. An omitted server continues until its
+// process ends. A new server has yet to be started.
+func (c *Cluster) assignRoles(members []Member) {
 	for i := range c.servers {
-		c.servers[i].role = outsider
+		c.servers[i].role = nonMember
 	}
 	for _, m := range members {
 		i := c.server(m.ID)
@@ -220,7 +220,8 @@ func (c *Cluster) install(members []Member) {
 	}
 }
 
-// stepDown lets another server lead. The client that has asked for it is answered first.
+// stepDown makes another server the leader. The client that requested the change gets its reply
+// first.
 func (c *Cluster) stepDown(asking *Link) {
 	for _, l := range c.links {
 		if l != asking && l.Connected() {
@@ -228,7 +229,7 @@ func (c *Cluster) stepDown(asking *Link) {
 		}
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.linked() {
+		if s := &c.servers[i]; s.peersReachable() {
 			s.stop()
 		}
 	}

@@ -10,48 +10,48 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A proposal is a transaction that a leader has put before the other servers. It is committed as
-// soon as a majority has logged it, and then applied by each server in the order of the proposals.
+// A proposal is a transaction that a leader has proposed to the other servers. It is committed once
+// a majority has logged it, and each server then applies it in the order of the proposals.
 type proposal struct {
-	zxid    int64
-	age     uint64
-	process int32
-	write   *tree.Write // nil of one that changes no znode
-	opened  *session    // the session that it begins, if any
-	ended   *session    // the session that it ends, if any
-	how     history.Kind
-	asked   uint64 // hash of what it writes, once that has been asked for
+	zxid       int64
+	age        uint64
+	process    int32
+	write      *tree.Write  // nil if it changes no znode
+	opened     *session     // session that it opens, or nil
+	ended      *session     // session that it ends, or nil
+	endKind    history.Kind // how the session ended
+	cachedHash uint64       // of the write; 0 if not computed yet
 }
 
-// log is what the servers have agreed on, or are about to: the leader's.
+// A log is the leader's sequence of proposals.
 type log struct {
-	prepared  []func(*tree.Tree) // what there was before
+	prepared  []func(*tree.Tree) // applied before the first proposal
 	proposals []proposal
-	committed int    // how many
+	committed int    // number of committed proposals
 	hash      uint64 // of all proposals
 }
 
-// A replica is what a server of an ensemble with lag has by itself.
+// A replica is the state of one server of an ensemble with lag.
 type replica struct {
 	tree         *tree.Tree
-	zxid         int64 // of the last transaction that it has applied
-	logged       int   // how many proposals it has logged
-	acknowledged int   // how many of them the leader knows of
-	applied      int   // how many it has applied
-	answers      []delayed
+	zxid         int64 // of the last applied transaction
+	logged       int   // number of logged proposals
+	acknowledged int   // number of logged proposals that the leader knows of
+	applied      int   // number of applied proposals
+	answers      []delayedReply
 }
 
-// A delayed answer waits until its server has applied so many transactions.
-type delayed struct {
+// A delayedReply waits until its server has applied a number of transactions.
+type delayedReply struct {
 	link    *Link
 	request *request
 	applied int
 }
 
-// lagging tells whether what the leader proposes is applied by the server later.
+// lagging reports whether the server applies transactions later than the leader.
 func (c *Cluster) lagging(server int) bool { return c.config.Lag && server != c.leader }
 
-// treeOf returns the znodes as the link's server knows them.
+// treeOf returns the znodes at the link's server.
 func (c *Cluster) treeOf(l *Link) *tree.Tree {
 	if c.config.Lag {
 		return c.servers[l.server].tree
@@ -59,7 +59,7 @@ func (c *Cluster) treeOf(l *Link) *tree.Tree {
 	return c.tree
 }
 
-// zxidOf returns the last transaction that a server has applied.
+// zxidOf returns the last zxid that a server has applied.
 func (c *Cluster) zxidOf(server int) int64 {
 	if c.config.Lag {
 		return c.servers[server].zxid
@@ -67,7 +67,7 @@ func (c *Cluster) zxidOf(server int) int64 {
 	return c.zxid
 }
 
-// serverNumber returns a server's number as a history has it: none where there is but one.
+// serverNumber returns a server's number in histories: 0 in an ensemble without lag.
 func (c *Cluster) serverNumber(server int) int32 {
 	if !c.config.Lag {
 		return 0
@@ -75,25 +75,25 @@ func (c *Cluster) serverNumber(server int) int32 {
 	return int32(server + 1)
 }
 
-// agreeOn puts a write before the servers, which the leader has found to be right.
-func (c *Cluster) agreeOn(w *tree.Write, process int32) {
+// proposeWrite proposes a write that the leader has validated.
+func (c *Cluster) proposeWrite(w *tree.Write, process int32) {
 	if !c.config.Lag {
-		c.show(c.tree.Changes(), process, c.zxid, everywhere)
+		c.publish(c.tree.Changes(), process, c.zxid, everywhere)
 		return
 	}
-	kept := *w
-	c.agree(proposal{process: process, write: &kept})
+	copied := *w
+	c.propose(proposal{process: process, write: &copied})
 }
 
-// agree lets the servers agree on a transaction: at once, or in an ensemble with lag when a
-// majority has logged it.
-func (c *Cluster) agree(p proposal) {
+// propose replicates a transaction: at once, or in an ensemble with lag once a majority has logged
+// it.
+func (c *Cluster) propose(p proposal) {
 	p.zxid = c.zxid
 	if !c.config.Lag {
 		if p.write != nil {
-			c.show(c.tree.Changes(), p.process, p.zxid, everywhere)
+			c.publish(c.tree.Changes(), p.process, p.zxid, everywhere)
 		}
-		c.showSession(&p)
+		c.recordSession(&p)
 		return
 	}
 	p.age = c.NextAge()
@@ -107,37 +107,37 @@ func (c *Cluster) agree(p proposal) {
 	c.commitAcknowledged()
 }
 
-// showSession records what a transaction means for a session.
-func (c *Cluster) showSession(p *proposal) {
+// recordSession records the beginning or the end of a session by a transaction.
+func (c *Cluster) recordSession(p *proposal) {
 	e := history.Event{At: c.now, Process: p.process, Zxid: p.zxid}
 	switch {
 	case p.opened != nil:
 		e.Kind, e.Session, e.Name = history.SessionOpened, p.opened.id, c.timeout
 	case p.ended != nil:
-		e.Kind, e.Session = p.how, p.ended.id
+		e.Kind, e.Session = p.endKind, p.ended.id
 	default:
 		return
 	}
 	c.record(e)
 }
 
-// Loggable returns the age of the oldest proposal that a server has not logged and that is not
-// committed, or false if there is none or if the server cannot hear of it.
+// Loggable returns the age of the oldest uncommitted proposal that a server can log, or false if
+// there is none or the leader's messages do not reach the server.
 func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
 	next := c.loggable(server)
-	if !c.lagging(server) || !c.fromLeader(server) || next == len(c.proposals) {
+	if !c.lagging(server) || !c.hearsLeader(server) || next == len(c.proposals) {
 		return 0, false
 	}
 	return c.proposals[next].age, true
 }
 
-// loggable returns which proposal a server would log next. To log one that is committed is no step
-// of its own.
+// loggable returns the index of the proposal that a server would log next. Logging a committed
+// proposal is not a step of its own.
 func (c *Cluster) loggable(server int) int { return max(c.servers[server].logged, c.committed) }
 
-// Log lets a server log the oldest proposal that it has not logged and that is not committed, with
-// all before it, and tell the leader, who commits what a majority has logged. It panics if there is
-// none; see [Cluster.Loggable].
+// Log makes a server log its oldest unlogged and uncommitted proposal, with all before it, and
+// acknowledge it to the leader, which commits a proposal once a majority has logged it. It panics
+// if there is none; see [Cluster.Loggable].
 func (c *Cluster) Log(server int) {
 	s := &c.servers[server]
 	next := c.loggable(server)
@@ -147,28 +147,30 @@ func (c *Cluster) Log(server int) {
 		At: c.now, Kind: history.Logged, Server: c.serverNumber(server),
 		Zxid: p.zxid,
 	})
-	if c.toLeader(server) {
+	if c.reachesLeader(server) {
 		s.acknowledged = s.logged
 		c.commitAcknowledged()
 	}
 }
 
-// commitAcknowledged commits every proposal that the leader knows a majority to have logged. A
-// server that has died since counts: the leader keeps what has been acknowledged (Proposal.ackSet).
+// commitAcknowledged commits every proposal that a majority has acknowledged. A server that has
+// died since still counts: the leader keeps acknowledgements (Proposal.ackSet).
 func (c *Cluster) commitAcknowledged() {
 	if !c.config.Lag || c.leader == noLeader {
 		return
 	}
 	for c.committed < len(c.proposals) {
-		known := func(s *server) bool { return s.epoch == c.epoch && s.acknowledged > c.committed }
-		if c.count(known) <= c.Voters()/2 && c.mutation != commitsAlone {
+		acknowledged := func(s *server) bool {
+			return s.epoch == c.epoch && s.acknowledged > c.committed
+		}
+		if c.countVoters(acknowledged) <= c.Voters()/2 && c.mutation != commitsAlone {
 			return
 		}
 		c.commitNext()
 	}
 }
 
-// commitNext commits the oldest proposal that is not committed. The leader applies it at once.
+// commitNext commits the oldest uncommitted proposal. The leader applies it at once.
 func (c *Cluster) commitNext() {
 	p := &c.proposals[c.committed]
 	c.committed++
@@ -176,40 +178,41 @@ func (c *Cluster) commitNext() {
 	leader.applied, leader.zxid = c.committed, p.zxid
 	if p.write != nil {
 		leader.tree.Apply(p.write)
-		c.show(leader.tree.Changes(), p.process, p.zxid, c.leader)
+		c.publish(leader.tree.Changes(), p.process, p.zxid, c.leader)
 	}
-	c.showSession(p)
+	c.recordSession(p)
 	if p.ended != nil {
 		p.ended.owner.sessionEnded(p.ended)
 	}
-	c.applied(c.leader, p)
+	c.afterApply(c.leader, p)
 }
 
-// applied does what follows when a server has applied a transaction.
-func (c *Cluster) applied(server int, p *proposal) {
-	c.answerDelayed(server)
+// afterApply sends the replies and closes the connections that waited for a server to apply a
+// transaction.
+func (c *Cluster) afterApply(server int, p *proposal) {
+	c.sendDelayedReplies(server)
 	if p.ended != nil {
-		c.endedAt(server, p.ended.id)
+		c.closeSessionConnections(server, p.ended.id)
 	}
 }
 
-// Converged tells whether every proposal is committed.
+// Converged reports whether every proposal is committed.
 func (c *Cluster) Converged() bool { return c.committed == len(c.proposals) }
 
 // Applicable returns the age of the oldest committed transaction that a server has not applied, or
-// false if there is none or the server cannot hear of it.
+// false if there is none or the leader's messages do not reach the server.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
-	if !c.lagging(server) || !c.fromLeader(server) || s.applied >= c.committed &&
+	if !c.lagging(server) || !c.hearsLeader(server) || s.applied >= c.committed &&
 		(c.mutation != appliesEarly || s.applied >= len(c.proposals)) {
 		return 0, false
 	}
 	return c.proposals[s.applied].age, true
 }
 
-// Apply lets a server apply the oldest transaction that it has not applied: watches fire at it,
-// sessions that have ended lose their connections, and answers that have waited for it are sent. It
-// panics if there is none; see [Cluster.Applicable].
+// Apply makes a server apply its oldest unapplied transaction: its watches fire, ended sessions
+// lose their connections, and delayed replies are sent. It panics if there is none; see
+// [Cluster.Applicable].
 func (c *Cluster) Apply(server int) {
 	s := &c.servers[server]
 	p := &c.proposals[s.applied]
@@ -217,7 +220,7 @@ func (c *Cluster) Apply(server int) {
 	s.zxid = p.zxid
 	if s.logged < s.applied {
 		s.logged = s.applied
-		if c.toLeader(server) {
+		if c.reachesLeader(server) {
 			s.acknowledged = s.logged
 		}
 	}
@@ -229,62 +232,64 @@ func (c *Cluster) Apply(server int) {
 		s.tree.Apply(p.write)
 		c.fireChanges(s.tree.Changes(), server, p.zxid)
 	}
-	c.applied(server, p)
+	c.afterApply(server, p)
 }
 
-// answerDelayed sends the answers that have waited for the server to come so far, and to hear of
-// the leader.
-func (c *Cluster) answerDelayed(server int) {
+// sendDelayedReplies sends the delayed replies for which the server has applied enough, if the
+// leader's messages reach it.
+func (c *Cluster) sendDelayedReplies(server int) {
 	s := &c.servers[server]
-	for c.fromLeader(server) && len(s.answers) > 0 && s.answers[0].applied <= s.applied {
+	for c.hearsLeader(server) && len(s.answers) > 0 && s.answers[0].applied <= s.applied {
 		d := s.answers[0]
 		s.answers = slices.Delete(s.answers, 0, 1)
-		d.link.delayed = false
+		d.link.replyDelayed = false
 		d.request.zxid = s.zxid
-		c.served(d.link, d.request)
+		c.postReply(d.link, d.request)
 	}
 }
 
-// endedAt closes the connections at a server that still carry a session that has ended.
-func (c *Cluster) endedAt(server int, session int64) {
+// closeSessionConnections closes the connections of an ended session at a server.
+func (c *Cluster) closeSessionConnections(server int, session int64) {
 	for _, l := range c.links {
 		if l.server == server && l.session != nil && l.session.id == session {
 			l.session = nil
-			c.hangUp(l)
+			c.closeConnection(l)
 		}
 	}
 }
 
-// respond answers a request, as soon as the link's server has applied what the answer tells of.
+// respond replies to a request once the link's server has applied the transaction that the reply
+// reports.
 func (c *Cluster) respond(l *Link, r *request) {
 	s := &c.servers[l.server]
-	if !c.config.Lag || !c.waits(l, r) || s.applied == len(c.proposals) && c.fromLeader(l.server) {
+	if !c.config.Lag || !c.mustAwaitApply(l, r) || s.applied == len(c.proposals) &&
+		c.hearsLeader(l.server) {
 		r.zxid = c.zxidOf(l.server)
-		c.served(l, r)
+		c.postReply(l, r)
 		return
 	}
-	l.delayed = true
-	s.answers = append(s.answers, delayed{link: l, request: r, applied: len(c.proposals)})
+	l.replyDelayed = true
+	s.answers = append(s.answers, delayedReply{link: l, request: r, applied: len(c.proposals)})
 }
 
-// waits tells whether the answer to a request has to wait until the server has applied all that is
-// proposed by now: that of a write, of a session's beginning and end, and of a sync. A leader,
-// though, answers a sync at once (ProposalRequestProcessor), even one that has been deposed and
-// does not know it.
-func (c *Cluster) waits(l *Link, r *request) bool {
+// mustAwaitApply reports whether the reply to a request must wait until the server has applied
+// every present proposal: the reply to a write, to the opening or closing of a session, and to a
+// sync. A leader answers a sync at once (ProposalRequestProcessor), even a deposed leader that does
+// not know it.
+func (c *Cluster) mustAwaitApply(l *Link, r *request) bool {
 	switch r.Op {
 	case wire.OpSync:
-		return !c.servers[l.server].leads && c.mutation != syncsAtOnce
+		return !c.servers[l.server].leading && c.mutation != answersSyncEarly
 	case wire.OpCreateSession:
 		return r.opened
 	}
 	return writes(r.Op) || r.Op == wire.OpCloseSession
 }
 
-// underway tells whether a write of a session is proposed and not committed. At the leader,
-// whatever else the session asks for waits for that, also if it has come by another server before
-// (CommitProcessor keeps what is pending by session).
-func (c *Cluster) underway(session int64) bool {
+// writePending reports whether a write of a session is proposed and uncommitted. At the leader, all
+// later requests of the session wait for it, even if it came through another server
+// (CommitProcessor tracks pending writes by session).
+func (c *Cluster) writePending(session int64) bool {
 	for i := c.committed; i < len(c.proposals); i++ {
 		if w := c.proposals[i].write; w != nil && w.Session == session {
 			return true
@@ -293,32 +298,35 @@ func (c *Cluster) underway(session int64) bool {
 	return false
 }
 
-// canHandle tells whether a server can do with a request what it has to: only the leader can decide
-// on a write, on a session, and for a follower on a sync.
+// canHandle reports whether a server can handle a request now: only the leader can decide on a
+// write, on a session, and for a follower on a sync.
 func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	switch {
 	case !c.config.Lag:
 		return true
-	case server == c.leader && session != nil && c.underway(session.id):
+	case server == c.leader && session != nil && c.writePending(session.id):
 		return false
-	case r.Op == wire.OpSync && c.servers[server].leads:
+	case r.Op == wire.OpSync && c.servers[server].leading:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):
-		return r.session != 0 // It decides by itself; see [Cluster.resumeAtDeposed].
+		return r.session != 0 // It decides alone; see [Cluster.resumeAtDeposed].
 	case r.Op == wire.OpCreateSession && r.session != 0:
 		// The follower asks the leader whether the session lives (Learner.validateSession).
-		return c.inTouch(server)
+		return c.leaderConnected(server)
 	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession,
 		r.Op == wire.OpCreateSession:
-		return c.toLeader(server)
+		return c.reachesLeader(server)
 	}
 	return true
 }
 
-// deposed tells whether a server leads, as far as it knows, and another one does, or none.
-func (c *Cluster) deposed(server int) bool { return c.servers[server].leads && server != c.leader }
+// deposed reports whether a server believes that it leads but is not the leader.
+func (c *Cluster) deposed(server int) bool {
+	return c.servers[server].leading &&
+		server != c.leader
+}
 
-// catchUp brings a server to where the leader is, as happens before a server serves.
+// catchUp copies the leader's log and state to a server, before it serves.
 func (c *Cluster) catchUp(server int) {
 	if !c.config.Lag {
 		return
@@ -333,9 +341,9 @@ func (c *Cluster) catchUp(server int) {
 	s.logged, s.acknowledged = len(c.proposals), len(c.proposals)
 }
 
-// agreeAtOnce commits all that is proposed and lets every server apply it, as if it had happened
-// before the run.
-func (c *Cluster) agreeAtOnce() {
+// replicateNow commits every proposal and applies it everywhere, as if that had happened before the
+// run.
+func (c *Cluster) replicateNow() {
 	if !c.config.Lag {
 		return
 	}
@@ -344,11 +352,11 @@ func (c *Cluster) agreeAtOnce() {
 	}
 	for i := range c.servers {
 		c.catchUp(i)
-		c.answerDelayed(i)
+		c.sendDelayedReplies(i)
 	}
 }
 
-// rebuild returns the znodes as they are once all proposals are applied.
+// rebuild returns the znodes after all proposals.
 func (c *Cluster) rebuild() *tree.Tree {
 	t := tree.New(c.rules())
 	for _, change := range c.prepared {
@@ -362,25 +370,27 @@ func (c *Cluster) rebuild() *tree.Tree {
 	return t
 }
 
-// forgetDelayed drops the answer that a connection that is no more has waited for.
-func (c *Cluster) forgetDelayed(l *Link) {
-	if !l.delayed {
+// dropDelayedReply drops the delayed reply of a closed connection.
+func (c *Cluster) dropDelayedReply(l *Link) {
+	if !l.replyDelayed {
 		return
 	}
-	l.delayed = false
+	l.replyDelayed = false
 	s := &c.servers[l.server]
-	s.answers = slices.DeleteFunc(s.answers, func(d delayed) bool { return d.link == l })
+	s.answers = slices.DeleteFunc(s.answers, func(d delayedReply) bool { return d.link == l })
 }
 
-// ensembleKey folds into a key all in which servers differ.
+// ensembleKey folds into a key the state in which servers differ.
 func (c *Cluster) ensembleKey(key uint64) uint64 {
 	key = mix(mix(key, c.hash), uint64(c.committed)<<16|uint64(c.leader&0xff)<<8|uint64(c.epoch))
 	for i := range c.servers {
 		s := &c.servers[i]
 		key = mix(key, uint64(s.logged)<<40|uint64(s.acknowledged)<<20|uint64(s.applied))
-		key = mix(key, uint64(s.epoch)<<8|uint64(btoi(s.up)<<4|btoi(s.inboundCut)<<3|btoi(s.outboundCut)<<2|btoi(s.serving)<<1|btoi(s.leads)))
-		if s.notices > 0 {
-			key = mix(key, uint64(s.notices-c.now))
+		key = mix(key, uint64(s.epoch)<<8|
+			uint64(btoi(s.up)<<4|btoi(s.inboundCut)<<3|btoi(s.outboundCut)<<2|
+				btoi(s.serving)<<1|btoi(s.leading)))
+		if s.giveUpAt > 0 {
+			key = mix(key, uint64(s.giveUpAt-c.now))
 		}
 		if s.inboundCutFrom != 0 {
 			key = mix(key, s.inboundCutFrom)
@@ -388,7 +398,7 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 	}
 	for _, s := range c.sessions {
 		if s.link != nil {
-			key = mix(mix(key, uint64(c.now-s.last)), uint64(c.now-s.relayed))
+			key = mix(mix(key, uint64(c.now-s.contactAt)), uint64(c.now-s.relayedAt))
 		}
 	}
 	return key

@@ -13,29 +13,29 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A request is one message of a client on its way to the server and back.
+// A request is a client's message to the server, and later its reply.
 type request struct {
 	wire.Request
-	number    int32  // of the process, in the order in which requests were sent
-	age       uint64 // set when it is sent
-	malformed bool   // its body could not be read
-	asked     uint64 // what request.outlook has returned, 0 if it was not asked yet
+	number     int32  // of the process, in order of transmission
+	age        uint64 // set at transmission
+	malformed  bool   // the body could not be decoded
+	cachedHash uint64 // result of stateHash; 0 if not computed yet
 
-	connect *wire.ConnectRequest // of a handshake over the wire
-	session int64                // of a handshake: asked for, then granted
-	timeout time.Duration        // of a handshake: granted
-	seen    int64                // of a handshake: the last transaction that the client has seen
-	opened  bool                 // of a handshake: the session is new
-	again   bool                 // it is a request to open a session on a connection that has one
+	connect  *wire.ConnectRequest // of a handshake over the wire
+	session  int64                // of a handshake: requested, then granted
+	timeout  time.Duration        // of a handshake: granted
+	lastZxid int64                // of a handshake: the last zxid that the client has seen
+	opened   bool                 // of a handshake: the session is new
+	reopens  bool                 // createSession on a connection that has a session
 
-	// The answer.
+	// The reply.
 	result     tree.Result
 	zxid       int64
 	count      int32
 	identities []wire.Identity
 }
 
-// verb returns what a request asks for in a word, as a history shows it.
+// verb returns the name of the operation in histories.
 func (r *request) verb() string {
 	switch r.Op {
 	case wire.OpCreateSession:
@@ -49,26 +49,26 @@ func (r *request) verb() string {
 	case wire.OpSetData:
 		return "set"
 	case wire.OpGetData:
-		return r.watching("get", "get+watch")
+		return r.withWatch("get", "get+watch")
 	case wire.OpExists:
-		return r.watching("exists", "exists+watch")
+		return r.withWatch("exists", "exists+watch")
 	case wire.OpGetChildren, wire.OpGetChildren2:
-		return r.watching("children", "children+watch")
+		return r.withWatch("children", "children+watch")
 	case wire.OpSetWatches, wire.OpSetWatches2:
 		return "set-watches"
 	}
 	return r.Op.String()
 }
 
-func (r *request) watching(without, with string) string {
+func (r *request) withWatch(without, with string) string {
 	if r.Watch {
 		return with
 	}
 	return without
 }
 
-// compareRequests orders requests of one process that were sent at the same time. What the client
-// library sends by itself comes last: it queues behind the calls that already wait.
+// compareRequests orders requests that a process sent at the same time. The client library's own
+// requests come last: they queue behind the waiting calls.
 func compareRequests(a, b *request) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path),
 		strings.Compare(string(a.Data), string(b.Data)),
@@ -83,8 +83,7 @@ func rank(r *request) int {
 	return rank
 }
 
-// sortWatches puts the watches that a client hands over into canonical order. The client library
-// keeps them in a map.
+// sortWatches sorts the watches of SetWatches. The client library keeps them in a map.
 func sortWatches(w *wire.Watches) {
 	for _, paths := range [...][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
 		slices.Sort(paths)
@@ -95,16 +94,15 @@ func sortWatches(w *wire.Watches) {
 // of the connection.
 type message struct {
 	reply   *request
-	event   wire.EventType // 0 of a message that ends the connection
+	event   wire.EventType // 0 for the end of the connection
 	path    string
-	watches []*watch // that the event tells of
+	watches []*watch // that fired
 	zxid    int64
 	age     uint64
 }
 
-// hash returns 64 bits over what the message tells the code that called the client. The number of
-// the last transaction, which every reply carries, is not a part of that: it only matters to the
-// client library, see [Conn.key].
+// hash returns 64 bits over what the message shows to the client's caller. It omits the zxid in the
+// header of a reply, which matters only to the client library; see [Conn.key].
 func (m *message) hash() uint64 {
 	if m.reply == nil {
 		return mix(mix(uint64(m.event)<<48, uint64(m.zxid)), xxhash.Sum64String(m.path))
@@ -117,7 +115,7 @@ func (m *message) hash() uint64 {
 	}
 	h = mix(mix(h, xxhash.Sum64String(r.result.Path)), xxhash.Sum64(r.result.Data))
 	if len(r.result.Results) > 0 || r.count != 0 {
-		h = mix(h, uint64(m.zxid)) // With the state of the tree, it determines all of the answer.
+		h = mix(h, uint64(m.zxid)) // Together with the tree, it determines the reply.
 	}
 	if stat := &r.result.Stat; !writes(r.Op) && stat.Czxid != 0 {
 		h = mix(h, uint64(stat.Ctime)^uint64(stat.Mtime)<<32)
@@ -128,8 +126,8 @@ func (m *message) hash() uint64 {
 	return h
 }
 
-// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to tell states
-// apart.
+// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to distinguish
+// states.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -137,8 +135,8 @@ func mix(a, b uint64) uint64 {
 	return x ^ x>>31
 }
 
-// fold folds b into a, as mix does and in a third of the time: it is the step of wyhash (Wang Yi),
-// for what is done after every step.
+// fold folds b into a, three times as fast as mix: it is the step of wyhash (Wang Yi), for keys
+// that are computed after every step.
 func fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
 	return high ^ low

@@ -19,9 +19,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// TestScripts runs the scripts in testdata, each of which shows one topic and stands for itself.
-// Run the test with -rewrite to have the results of the commands written into the scripts, and read
-// the difference.
+// TestScripts runs the scripts in testdata. Each covers one topic and is independent of the others.
+// With -rewrite, the test writes the output of the commands into the scripts; then read the
+// difference.
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -37,45 +37,45 @@ func TestScripts(t *testing.T) {
 				case strings.HasPrefix(filepath.Base(path), "ensemble-"):
 					servers = 3
 				}
-				s := newEnsembleStage(t, servers)
+				s := newEnsembleHarness(t, servers)
 				defer s.tearDown()
-				datadriven.RunTest(t, path, s.block)
+				datadriven.RunTest(t, path, s.runBlock)
 				if v := history.CheckNoLostWatch(s.log.Events()); v != nil {
-					t.Errorf("the history breaks a promise about watches: %+v", v)
+					t.Errorf("the history violates no-lost-watch: %+v", v)
 				}
-				// A script breaks links without telling the history, where that tells what may take
-				// longer then.
+				// A script injects faults without recording them, and the check allows more time
+				// after a fault.
 				disturbed := append([]history.Event{{
 					Kind: history.Fault, Name: "partition-server",
 					Relaxes: true,
 				}},
 					s.log.Events()...)
 				if v := history.CheckZooKeeperConsistency(disturbed); v != nil {
-					t.Errorf("the history breaks a promise of the ensemble: %+v", v)
+					t.Errorf("the history violates zookeeper-consistency: %+v", v)
 				}
 			})
 		})
 	}
 }
 
-// block runs the commands of one block of a script, one a line, and returns what they caused.
-func (s *stage) block(t *testing.T, td *datadriven.TestData) string {
+// runBlock runs the commands of one block of a script, one per line, and returns the output.
+func (s *harness) runBlock(t *testing.T, td *datadriven.TestData) string {
 	s.output.Reset()
 	for line := range strings.Lines(td.FullCmd() + "\n" + td.Input) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0] == "#" {
 			continue
 		}
-		if err := s.command(words[0], words[1:]); err != nil {
+		if err := s.runCommand(words[0], words[1:]); err != nil {
 			td.Fatalf(t, "%s: %v", strings.TrimSpace(line), err)
 		}
-		s.observe()
+		s.settle()
 	}
 	return s.output.String()
 }
 
-// command runs one command of a script.
-func (s *stage) command(name string, words []string) error {
+// runCommand runs one command of a script.
+func (s *harness) runCommand(name string, words []string) error {
 	if run, ok := s.ensembleCommands()[name]; ok {
 		return run(words)
 	}
@@ -96,8 +96,8 @@ func (s *stage) command(name string, words []string) error {
 	return s.clientCommand(name, conn, words[1:])
 }
 
-// ensembleCommands returns the commands that concern no single client.
-func (s *stage) ensembleCommands() map[string]func(words []string) error {
+// ensembleCommands returns the commands that take neither a client nor a server.
+func (s *harness) ensembleCommands() map[string]func(words []string) error {
 	return map[string]func(words []string) error{
 		"client": s.connect,
 		"flow":   func([]string) error { s.flow(); return nil },
@@ -113,8 +113,8 @@ func (s *stage) ensembleCommands() map[string]func(words []string) error {
 	}
 }
 
-// serverCommand runs a command whose first word is a server. Servers are counted from 0 here.
-func (s *stage) serverCommand(name string, server int) error {
+// serverCommand runs a command whose first word is a server. Servers are numbered from 0 here.
+func (s *harness) serverCommand(name string, server int) error {
 	switch name {
 	case "apply":
 		if _, ok := s.cluster.Applicable(server); !ok {
@@ -130,17 +130,17 @@ func (s *stage) serverCommand(name string, server int) error {
 			return fmt.Errorf("nothing to log")
 		}
 		s.cluster.Log(server)
-	case "part":
+	case "partition-server":
 		s.cluster.PartitionServer(server, true, true)
-	case "deafen":
+	case "partition-inbound":
 		s.cluster.PartitionServer(server, true, false)
-	case "mute":
+	case "partition-outbound":
 		s.cluster.PartitionServer(server, false, true)
 	case "fast":
 		s.cluster.SetClockRate(server, 200)
 	case "slow":
 		s.cluster.SetClockRate(server, 50)
-	case "rejoin":
+	case "heal-server":
 		s.cluster.HealServer(server)
 	case "leader":
 		s.printf("s%d leads: %t, serves: %t", server+1, s.cluster.Leader(server),
@@ -151,7 +151,7 @@ func (s *stage) serverCommand(name string, server int) error {
 	return nil
 }
 
-// linkOf reads the name of a link between two servers, such as s1-s3. Servers are counted from 0
+// linkOf parses the name of a link between two servers, such as s1-s3. Servers are numbered from 0
 // here.
 func linkOf(word string) (from, to int, ok bool) {
 	_, err := fmt.Sscanf(word, "s%d-s%d", &from, &to)
@@ -159,14 +159,14 @@ func linkOf(word string) (from, to int, ok bool) {
 }
 
 // linkCommand runs a command whose first word is a link between two servers.
-func (s *stage) linkCommand(name string, from, to int) error {
+func (s *harness) linkCommand(name string, from, to int) error {
 	switch name {
-	case "sever":
+	case "partition-link-oneway":
 		s.cluster.PartitionLink(from, to)
 	case "partition-link":
 		s.cluster.PartitionLink(from, to)
 		s.cluster.PartitionLink(to, from)
-	case "restore":
+	case "heal-link":
 		s.cluster.HealLink(from, to)
 	default:
 		return fmt.Errorf("unknown command")
@@ -175,7 +175,7 @@ func (s *stage) linkCommand(name string, from, to int) error {
 }
 
 // clientCommand runs a command whose first word is a client.
-func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) error {
+func (s *harness) clientCommand(name string, conn *simzk.Conn, words []string) error {
 	switch name {
 	case "call":
 		return s.call(conn, words)
@@ -191,15 +191,15 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 		s.cluster.Isolate(conn.Link)
 	case "heal":
 		s.cluster.Heal(conn.Link)
-	case "bar", "unbar":
+	case "block", "unblock":
 		if len(words) != 1 {
-			return fmt.Errorf("want a server")
+			return fmt.Errorf("the command takes a server")
 		}
 		server, err := strconv.Atoi(strings.TrimPrefix(words[0], "s"))
 		if err != nil {
 			return err
 		}
-		if name == "unbar" {
+		if name == "unblock" {
 			s.cluster.UnblockClient(conn.Link, server-1)
 		} else {
 			s.cluster.BlockClient(conn.Link, server-1)
@@ -236,8 +236,8 @@ func (s *stage) clientCommand(name string, conn *simzk.Conn, words []string) err
 	return nil
 }
 
-// connect adds a client, whose name must be the one that the history will give it.
-func (s *stage) connect(words []string) error {
+// connect adds a client, whose name must be the one in the history.
+func (s *harness) connect(words []string) error {
 	conn := s.join()
 	if want := fmt.Sprintf("c%d", conn.Process()); len(words) != 1 || words[0] != want {
 		return fmt.Errorf("this client is %s", want)
@@ -245,8 +245,8 @@ func (s *stage) connect(words []string) error {
 	return nil
 }
 
-// step serves or delivers one message, or as many as the third word says.
-func (s *stage) step(name string, conn *simzk.Conn, words []string) error {
+// step serves or delivers one message, or the given number of messages.
+func (s *harness) step(name string, conn *simzk.Conn, words []string) error {
 	times := 1
 	if len(words) > 0 {
 		n, err := strconv.Atoi(words[0])
@@ -259,12 +259,12 @@ func (s *stage) step(name string, conn *simzk.Conn, words []string) error {
 		if !s.stepOnce(name, conn) {
 			return fmt.Errorf("nothing to %s", name)
 		}
-		s.observe()
+		s.settle()
 	}
 	return nil
 }
 
-func (s *stage) stepOnce(name string, conn *simzk.Conn) bool {
+func (s *harness) stepOnce(name string, conn *simzk.Conn) bool {
 	if name == "serve" {
 		if _, ok := conn.Servable(); !ok {
 			return false
@@ -279,30 +279,30 @@ func (s *stage) stepOnce(name string, conn *simzk.Conn) bool {
 	return true
 }
 
-// flow serves and delivers all there is, and lets servers log what is proposed, until nothing moves
-// any more. No time passes, and no server but the leader applies anything.
-func (s *stage) flow() {
-	s.observe()
+// flow serves, delivers and logs everything until no step is left. No time passes, and no server
+// but the leader applies anything.
+func (s *harness) flow() {
+	s.settle()
 	for moved := true; moved; {
 		moved = false
 		for _, conn := range s.clients {
 			for _, name := range [...]string{"serve", "deliver"} {
 				moved = s.stepOnce(name, conn) || moved
-				s.observe()
+				s.settle()
 			}
 		}
 		for server := range s.cluster.Servers() {
 			if _, ok := s.cluster.Loggable(server); ok {
 				s.cluster.Log(server)
 				moved = true
-				s.observe()
+				s.settle()
 			}
 		}
 	}
 }
 
-// pass lets time pass, stopping at every deadline of the cluster on the way. No message moves.
-func (s *stage) pass(words []string) error {
+// pass advances time, stopping at every deadline of the cluster. It delivers no message.
+func (s *harness) pass(words []string) error {
 	duration, err := time.ParseDuration(strings.Join(words, ""))
 	if err != nil {
 		return err
@@ -316,15 +316,16 @@ func (s *stage) pass(words []string) error {
 		time.Sleep(next - s.cluster.Now())
 		synctest.Wait()
 		s.cluster.Advance(next)
-		s.observe()
+		s.settle()
 	}
 	return nil
 }
 
-// setSequence stands in for a great many creations under a node.
-func (s *stage) setSequence(words []string) error {
+// setSequence sets the number of a node's next sequential child, instead of a large number of
+// creations.
+func (s *harness) setSequence(words []string) error {
 	if len(words) != 2 {
-		return fmt.Errorf("want a path and a number")
+		return fmt.Errorf("the command takes a path and a number")
 	}
 	n, err := strconv.ParseInt(words[1], 10, 32)
 	if err != nil {
@@ -336,8 +337,8 @@ func (s *stage) setSequence(words []string) error {
 	return nil
 }
 
-// printTree prints a node and all below it, sorted.
-func (s *stage) printTree(path string) {
+// printTree prints a node and its descendants, sorted.
+func (s *harness) printTree(path string) {
 	stat, _ := s.cluster.Tree().Stat(path)
 	s.printf("%s czxid=%s version=%d%s", path, shortZxid(stat.Czxid), stat.Version,
 		owner(stat.EphemeralOwner))
@@ -351,8 +352,8 @@ func (s *stage) printTree(path string) {
 	}
 }
 
-// printWatches prints the watches that the server has, as far as its history tells.
-func (s *stage) printWatches() {
+// printWatches prints the servers' watches according to the history.
+func (s *harness) printWatches() {
 	armed := make(map[int32]history.Event)
 	for _, e := range s.log.Events() {
 		switch e.Kind {
@@ -371,8 +372,8 @@ func (s *stage) printWatches() {
 	}
 }
 
-// printEvents prints what waits in the client's channel of events.
-func (s *stage) printEvents(conn *simzk.Conn) {
+// printEvents prints the unread events of the client's event channel.
+func (s *harness) printEvents(conn *simzk.Conn) {
 	for {
 		select {
 		case e, open := <-conn.Events():

@@ -10,95 +10,96 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A session is what the ensemble knows of a client.
+// A session is the ensemble's state of a client.
 type session struct {
-	id      int64
-	owner   *Link // whose session it is, connected or not
-	link    *Link // the connection that carries the session, nil while there is none
-	timeout time.Duration
-	since   time.Duration // since when the client's pings count; see lastHeard
-	last    time.Duration // when its server last heard of the client, pings apart
-	relayed time.Duration // what of that the leader is sure to have heard
-	// when the session ends unless the leader hears of the client, by the leader's clock
-	expires time.Duration
-	unheard bool // what the client says does not reach the leader
-	undone  int  // the epoch whose leader has proposed its end, which was lost; 0 if none has
+	id        int64
+	owner     *Link // client of the session, connected or not
+	link      *Link // connection of the session, or nil
+	timeout   time.Duration
+	pingStart time.Duration // time of the first ping that counts; see lastContact
+	contactAt time.Duration // time of the last request at the server
+	relayedAt time.Duration // the latest of these times that a follower has certainly relayed
+	// When the session expires unless the leader hears from the client, by the leader's clock.
+	expires      time.Duration
+	unreachable  bool // the client's requests and pings do not reach the leader
+	lostEndEpoch int  // epoch of the leader that proposed its end, which was lost; or 0
 }
 
-// attach gives the session a connection.
+// attach assigns a connection to the session.
 func (c *Cluster) attach(s *session, l *Link) {
-	s.link, s.since, s.last, s.relayed, s.unheard = l, c.now, c.now, c.now, false
-	c.retime(s)
+	s.link, s.pingStart, s.contactAt, s.relayedAt, s.unreachable = l, c.now, c.now, c.now, false
+	c.restartTimer(s)
 }
 
-// retime lets the session's time begin anew.
-func (c *Cluster) retime(s *session) { s.expires = c.expiry(s, c.now) }
+// restartTimer restarts the session's timeout.
+func (c *Cluster) restartTimer(s *session) { s.expires = c.expiry(s, c.now) }
 
-// heard notes that the session's server has heard of the client. A request of a crashed client that
-// is served late counts too.
-func (c *Cluster) heard(s *session, l *Link) {
-	if s.unheard {
+// touchSession notes that the session's server has received a request of the client. A crashed
+// client's request that is served late counts too.
+func (c *Cluster) touchSession(s *session, l *Link) {
+	if s.unreachable {
 		return
 	}
-	if s.last <= c.relayedBy(c.now) {
-		s.relayed = s.last
+	if s.contactAt <= c.relayedUpTo(c.now) {
+		s.relayedAt = s.contactAt
 	}
-	s.last = c.now
-	heard := c.now
+	s.contactAt = c.now
+	contact := c.now
 	if c.lagging(l.server) {
-		heard = c.relayTime(c.now)
+		contact = c.relayTime(c.now)
 	}
-	s.expires = c.expiry(s, heard)
+	s.expires = c.expiry(s, contact)
 }
 
-// detach takes the connection away.
+// detach removes the connection.
 func (c *Cluster) detach(s *session) {
-	if s.link.pings && !s.unheard {
-		s.expires = c.expiry(s, c.lastHeard(s))
+	if s.link.pings && !s.unreachable {
+		s.expires = c.expiry(s, c.lastContact(s))
 	}
 	s.link = nil
 }
 
-// silent notes that what the client says does not reach the leader any more, though it has its
-// connection.
-func (c *Cluster) silent(s *session) {
-	if !s.unheard && s.link.pings {
-		s.expires = c.expiry(s, c.lastHeard(s))
+// markUnreachable notes that the client's requests and pings no longer reach the leader, though its
+// connection exists.
+func (c *Cluster) markUnreachable(s *session) {
+	if !s.unreachable && s.link.pings {
+		s.expires = c.expiry(s, c.lastContact(s))
 	}
-	s.unheard = true
+	s.unreachable = true
 }
 
-// lastHeard returns when the leader last heard of a client that is connected. A simulated client
-// pings every third of the session timeout; the pings are not steps of their own, so the last one
-// is computed here. A follower tells the leader of its clients when the leader pings it, every half
-// tick (LearnerSessionTracker); what it has not told when it is cut off, the leader never hears.
-func (c *Cluster) lastHeard(s *session) time.Duration {
+// lastContact returns when the leader last heard from a connected client. A simulated client pings
+// every third of the session timeout; pings are not steps, so the time of the last one is computed
+// here. A follower relays its clients' contacts when the leader pings it, every half tick
+// (LearnerSessionTracker). The leader never receives the contacts that a follower has not relayed
+// when it is cut off.
+func (c *Cluster) lastContact(s *session) time.Duration {
 	server := s.link.server
-	last := max(s.last, s.ping(c.now))
+	last := max(s.contactAt, s.lastPing(c.now))
 	switch {
 	case !c.lagging(server):
 		return last
-	case c.inTouch(server):
+	case c.leaderConnected(server):
 		return c.relayTime(last)
 	}
-	told := c.relayedBy(c.now)
-	last = s.relayed
-	if s.last <= told {
-		last = s.last
+	relayed := c.relayedUpTo(c.now)
+	last = s.relayedAt
+	if s.contactAt <= relayed {
+		last = s.contactAt
 	}
-	return c.relayTime(max(last, s.ping(told)))
+	return c.relayTime(max(last, s.lastPing(relayed)))
 }
 
-// ping returns when the client last pinged, up to a time, or 0 if it has not.
-func (s *session) ping(upTo time.Duration) time.Duration {
-	if !s.link.pings || upTo < s.since {
+// lastPing returns when the client last pinged, up to a time, or 0 if it has not.
+func (s *session) lastPing(upTo time.Duration) time.Duration {
+	if !s.link.pings || upTo < s.pingStart {
 		return 0
 	}
-	return pingBefore(s.since, upTo, s.timeout)
+	return lastPing(s.pingStart, upTo, s.timeout)
 }
 
-// relayedBy returns the latest time of which followers have told their leader all by now.
-func (c *Cluster) relayedBy(now time.Duration) time.Duration {
+// relayedUpTo returns the time of the followers' last relay to the leader.
+func (c *Cluster) relayedUpTo(now time.Duration) time.Duration {
 	if !c.config.Lag {
 		return now
 	}
@@ -106,36 +107,35 @@ func (c *Cluster) relayedBy(now time.Duration) time.Duration {
 	return now / half * half
 }
 
-// relayTime returns when the leader hears of what a follower has heard at a time.
+// relayTime returns when the leader learns of a contact at a follower.
 func (c *Cluster) relayTime(at time.Duration) time.Duration {
 	half := c.config.TickTime / 2
 	return (at + half - 1) / half * half
 }
 
-// counting tells whether the session's end is only a matter of time.
-func (s *session) counting() bool { return s.link == nil || !s.link.pings || s.unheard }
+// timingOut reports whether nothing but time decides when the session expires.
+func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.unreachable }
 
-// expiry returns when a session ends of which the leader last heard at a time, by the leader's
-// clock. It rounds up to the next tick as ZooKeeper's ExpiryQueue does: a session ends at a
-// multiple of the tick that is strictly later than its timeout. To a client whose clock is slow the
-// timeout is shorter.
-func (c *Cluster) expiry(s *session, heard time.Duration) time.Duration {
+// expiry returns when a session expires after the leader last heard from it, by the leader's clock.
+// As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick strictly later than the
+// timeout. For a client with a slow clock the timeout is shorter.
+func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
 	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
 	if c.mutation == expiresEarly {
 		timeout = 0
 	}
-	end := c.leaderClock().read(heard) + timeout
+	end := c.leaderClock().read(contact) + timeout
 	return (end/tick + 1) * tick
 }
 
-// serveConnect opens a session for a link, or gives it the one that it asks for.
+// serveConnect opens a session for a link, or resumes the requested one.
 func (c *Cluster) serveConnect(l *Link, r *request) {
-	if ask := r.connect; ask != nil && !c.admit(l, r, ask) {
+	if handshake := r.connect; handshake != nil && !c.admitHandshake(l, r, handshake) {
 		return
 	}
-	if r.seen > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
-		c.hangUp(l) // The client has seen more than this server.
+	if r.lastZxid > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
+		c.closeConnection(l) // The client has seen a later zxid than this server.
 		return
 	}
 	if c.deposed(l.server) {
@@ -158,31 +158,31 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 		r.session = l.session.id
 		c.attach(l.session, l)
 		if l.crashed.Load() {
-			c.detach(l.session) // The server finds the connection closed right after the handshake.
+			c.detach(l.session) // The server finds the connection closed.
 		}
 	} else {
-		r.session = 0 // The session has expired; the client learns it from a session id of 0.
+		r.session = 0 // The session has expired.
 	}
 	c.respond(l, r)
 }
 
-// resumeAtDeposed gives a link its session at a leader that has been deposed and does not know it.
-// That asks nobody (LeaderZooKeeperServer.revalidateSession), and it takes a session for expired
-// that it does not know, or whose end it has proposed itself (SessionTrackerImpl.touchSession): its
-// client is told so, while the session lives on under the new leader.
+// resumeAtDeposed resumes a session at a deposed leader that does not know it is deposed. Such a
+// leader asks no other server (LeaderZooKeeperServer.revalidateSession). It considers a session
+// expired that it does not know, or whose end it has proposed itself
+// (SessionTrackerImpl.touchSession). It then reports an expiry to the client although the session
+// is alive under the new leader.
 func (c *Cluster) resumeAtDeposed(l *Link, r *request) {
-	if l.session = c.knownAt(l.server, r.session); l.session == nil {
+	if l.session = c.sessionKnownAt(l.server, r.session); l.session == nil {
 		r.session = 0
 	} else {
 		l.session.timeout = r.timeout
-		l.session.link, l.session.unheard = l, true
+		l.session.link, l.session.unreachable = l, true
 	}
 	c.respond(l, r)
 }
 
-// knownAt returns the session as a leader that has been deposed knows of it, or nil if it knows of
-// none that lives.
-func (c *Cluster) knownAt(server int, id int64) (known *session) {
+// sessionKnownAt returns the session if it is alive in the view of a deposed leader, or nil.
+func (c *Cluster) sessionKnownAt(server int, id int64) (known *session) {
 	s := &c.servers[server]
 	for i := range c.proposals[:s.logged] {
 		switch p := &c.proposals[i]; {
@@ -192,15 +192,15 @@ func (c *Cluster) knownAt(server int, id int64) (known *session) {
 			return nil
 		}
 	}
-	if known != nil && known.undone == s.epoch {
+	if known != nil && known.lostEndEpoch == s.epoch {
 		return nil
 	}
 	return known
 }
 
-// revive brings back a session that has ended, where sabotage asks for that.
+// revive restores an ended session under the mutation revivesSessions.
 func (c *Cluster) revive(id int64) (index int, found bool) {
-	for _, s := range c.revived {
+	for _, s := range c.endedSessions {
 		if s.id == id {
 			index, _ = c.findSession(id)
 			c.sessions = slices.Insert(c.sessions, index, s)
@@ -210,55 +210,55 @@ func (c *Cluster) revive(id int64) (index int, found bool) {
 	return 0, false
 }
 
-// admit does what a server does with a handshake before it looks for the session, and reports
-// whether it goes on. The order is that of ZooKeeperServer.processConnectRequest: a client that has
-// seen more than the server is sent away; a client that asks for a session costs the connection
-// that has it, even if its password is wrong.
-func (c *Cluster) admit(l *Link, r *request, ask *wire.ConnectRequest) bool {
-	if ask.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
-		c.hangUp(l)
+// admitHandshake performs the server's checks of a handshake before it looks up the session, and
+// reports whether to continue. The order is that of ZooKeeperServer.processConnectRequest: the
+// server rejects a client that has seen a later zxid; a request for a session closes the connection
+// that carries it, even if the password is wrong.
+func (c *Cluster) admitHandshake(l *Link, r *request, handshake *wire.ConnectRequest) bool {
+	if handshake.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
+		c.closeConnection(l)
 		return false
 	}
-	timeout := time.Duration(ask.TimeoutMillis) * time.Millisecond
+	timeout := time.Duration(handshake.TimeoutMillis) * time.Millisecond
 	r.timeout = min(max(timeout, c.config.MinSessionTimeout), c.config.MaxSessionTimeout)
-	r.session = ask.SessionID
+	r.session = handshake.SessionID
 	if r.session == 0 {
 		return true
 	}
 	if i, found := c.findSession(r.session); found {
 		if holder := c.sessions[i].link; holder != nil && holder != l && holder.server == l.server {
-			c.hangUp(holder)
+			c.closeConnection(holder)
 		}
 	}
-	if !bytes.Equal(ask.Password, password(r.session)) {
+	if !bytes.Equal(handshake.Password, password(r.session)) {
 		r.session = noSession
 	}
 	return true
 }
 
-// noSession is the id of no session, as the server id in it is 0.
+// noSession is an id that no session has, as its server id is 0.
 const noSession = 1
 
-// openSession opens a session, in a transaction of its own.
+// openSession opens a session, by a transaction of its own.
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
 	c.zxid++
-	s := c.sessionSpace.next(sessionsKept)
+	s := c.sessionArena.next(sessionArenaSize)
 	s.id, s.owner, s.timeout = c.sessionID(l.server), l, timeout
 	i, _ := c.findSession(s.id)
 	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
-	c.agree(proposal{process: l.process, opened: s})
+	c.propose(proposal{process: l.process, opened: s})
 	return s
 }
 
-// sessionID returns the id of the next session that a server opens: the server's own id is the
-// highest byte.
+// sessionID returns the id of the next session that a server opens: its highest byte is the
+// server's id.
 func (c *Cluster) sessionID(server int) int64 {
 	return int64(c.servers[server].id)<<56 | (c.config.FirstSession+c.lastSession)&(1<<56-1)
 }
 
-// serveClose ends the session. The client hears of its own ephemeral nodes' deletion before the
-// reply, if it watches them; only then are its watches gone.
+// serveClose ends the session. A client that watches its own ephemeral nodes gets the events of
+// their deletion before the reply; only then are its watches removed.
 func (c *Cluster) serveClose(l *Link, r *request) {
 	if _, lives := c.findSession(l.session.id); lives {
 		c.endSession(l.session, history.SessionClosed)
@@ -266,7 +266,7 @@ func (c *Cluster) serveClose(l *Link, r *request) {
 	c.respond(l, r)
 }
 
-// endSession deletes the session's ephemeral nodes and forgets the session, in one transaction.
+// endSession deletes the session's ephemeral nodes and the session, in one transaction.
 func (c *Cluster) endSession(s *session, how history.Kind) {
 	c.zxid++
 	w := &tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
@@ -274,37 +274,37 @@ func (c *Cluster) endSession(s *session, how history.Kind) {
 	case leavesEphemerals:
 		w.Session = noSession
 	case revivesSessions:
-		c.revived = append(c.revived, s)
+		c.endedSessions = append(c.endedSessions, s)
 	}
 	c.tree.Apply(w)
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Delete(c.sessions, i, i+1)
-	c.agree(proposal{process: s.owner.process, write: w, ended: s, how: how})
+	c.propose(proposal{process: s.owner.process, write: w, ended: s, endKind: how})
 }
 
-// expire ends a session whose time is over.
-func (c *Cluster) expire(s *session) { c.endUnasked(s, history.SessionExpired) }
+// expire ends a session whose timeout is over.
+func (c *Cluster) expire(s *session) { c.endByServer(s, history.SessionExpired) }
 
-// endUnasked ends a session without a request of its client. The server closes the connection that
-// carries it, without a word, as soon as it has applied the end.
-func (c *Cluster) endUnasked(s *session, how history.Kind) {
+// endByServer ends a session without a request of its client. The server closes the session's
+// connection without a message once it has applied the end.
+func (c *Cluster) endByServer(s *session, how history.Kind) {
 	c.endSession(s, how)
 	if c.config.Lag {
 		return
 	}
 	if l := s.link; l != nil {
 		l.session = nil
-		c.hangUp(l)
+		c.closeConnection(l)
 	}
 	for _, l := range c.links {
-		if l.session == s { // A client that has moved on has left this connection behind.
+		if l.session == s { // The client has since moved to another connection.
 			l.session = nil
 		}
 	}
 	s.owner.sessionEnded(s)
 }
 
-// Expire ends a session as if its time were over, and reports whether there was one of that id.
+// Expire expires the session with an id now, and reports whether it existed.
 func (c *Cluster) Expire(id int64) bool {
 	i, found := c.findSession(id)
 	if found {
@@ -313,19 +313,19 @@ func (c *Cluster) Expire(id int64) bool {
 	return found
 }
 
-// CanCloseSession reports whether [Cluster.CloseSession] can be done to the client: it believes in
-// a session that lives, and there is a leader to end it.
+// CanCloseSession reports whether [Cluster.CloseSession] applies to the client: the session that it
+// believes it has is alive, and there is a leader to end it.
 func (l *Link) CanCloseSession() bool { return l.HasSession() && l.cluster.leader != noLeader }
 
-// CloseSession ends the client's session as a connection of somebody else does that has taken the
-// session over, with its id and password, and closes it. The client loses its connection, and is
-// told that its session has expired when it asks for it again.
+// CloseSession ends the client's session as another client does that resumes the session, with its
+// id and password, and closes it. The client loses its connection, and learns at its next handshake
+// that its session has expired.
 func (c *Cluster) CloseSession(l *Link) {
-	i, _ := c.findSession(l.end.believes())
-	c.endUnasked(c.sessions[i], history.SessionClosed)
+	i, _ := c.findSession(l.end.knownSession())
+	c.endByServer(c.sessions[i], history.SessionClosed)
 }
 
-func (c *Cluster) lives(id int64) bool {
+func (c *Cluster) sessionLives(id int64) bool {
 	_, found := c.findSession(id)
 	return found
 }
@@ -342,22 +342,23 @@ func (c *Cluster) findSession(id int64) (int, bool) {
 	})
 }
 
-// A SessionInfo is what [Cluster.SessionList] tells of a session.
+// A SessionInfo describes a session.
 type SessionInfo struct {
 	ID      int64
 	Timeout time.Duration
-	// when it ends unless the server hears of the client, as [Cluster.Now] has the time
+	// When the session expires unless the server hears from the client, in the time of
+	// [Cluster.Now].
 	Expires   time.Duration
 	Ephemeral []string // the paths of its ephemeral nodes
-	Server    int      // to which the client is connected; -1 if to none
+	Server    int      // server of its connection, or -1
 }
 
-// SessionList tells of every session that lives, by id.
+// SessionList returns the live sessions, by id.
 func (c *Cluster) SessionList() []SessionInfo {
 	list := make([]SessionInfo, len(c.sessions))
 	for i, s := range c.sessions {
 		list[i] = SessionInfo{
-			ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().when(s.expires),
+			ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().timeOf(s.expires),
 			Ephemeral: c.tree.Ephemerals(s.id), Server: -1,
 		}
 		if s.link != nil {

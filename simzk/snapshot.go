@@ -6,106 +6,109 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tree"
 )
 
-// A Snapshot is what a cluster was at one moment, if all its clients have a [StubClient] each in
-// the place of their processes. No object is copied whole to another place: what a snapshot holds
-// is what stood in each, so that all pointers stay good when it is put back. Its memory is used
-// again by the next [Cluster.Save].
+// A Snapshot is the state of a cluster at one moment, if every client has a [StubClient] in the
+// place of its process. A snapshot holds copies of the objects' values, and restoring writes them
+// back into the same objects, so that all pointers stay valid. The next [Cluster.Save] reuses its
+// memory.
 type Snapshot struct {
 	cluster   Cluster
-	sessions  kept[*session]
-	links     kept[*Link]
-	servers   kept[server]
-	proposals kept[proposal]
-	answers   []kept[delayed] // of each server
+	sessions  sliceCopy[*session]
+	links     sliceCopy[*Link]
+	servers   sliceCopy[server]
+	proposals sliceCopy[proposal]
+	answers   []sliceCopy[delayedReply] // by server
 	trees     []savedTree
-	opened    contents[session]
+	opened    objectCopies[session]
 	clients   []savedClient
-	requests  contents[request]
-	calls     contents[call]
+	requests  objectCopies[request]
+	calls     objectCopies[call]
 	data      savedWatches
 	child     savedWatches
-	watches   contents[watch]
+	watches   objectCopies[watch]
 }
 
-// kept is what a slice held.
-type kept[T any] struct{ slice, held []T }
+// A sliceCopy is a slice and a copy of its elements.
+type sliceCopy[T any] struct{ slice, elements []T }
 
-func (k *kept[T]) save(slice []T) { k.slice, k.held = slice, append(k.held[:0], slice...) }
-func (k *kept[T]) restore()       { copy(k.slice, k.held) }
+func (k *sliceCopy[T]) save(slice []T) {
+	k.slice, k.elements = slice,
+		append(k.elements[:0], slice...)
+}
+func (k *sliceCopy[T]) restore() { copy(k.slice, k.elements) }
 
-// contents is what stood in some objects.
-type contents[T any] struct {
+// objectCopies are pointers to objects and copies of their values.
+type objectCopies[T any] struct {
 	objects []*T
-	held    []T
+	values  []T
 }
 
-func (c *contents[T]) reset() { c.objects, c.held = c.objects[:0], c.held[:0] }
+func (c *objectCopies[T]) reset() { c.objects, c.values = c.objects[:0], c.values[:0] }
 
-func (c *contents[T]) save(objects ...*T) {
+func (c *objectCopies[T]) save(objects ...*T) {
 	for _, object := range objects {
-		c.objects, c.held = append(c.objects, object), append(c.held, *object)
+		c.objects, c.values = append(c.objects, object), append(c.values, *object)
 	}
 }
 
-func (c *contents[T]) restore() {
+func (c *objectCopies[T]) restore() {
 	for i, object := range c.objects {
-		*object = c.held[i]
+		*object = c.values[i]
 	}
 }
 
-// grown returns the slice with one element more, in whose memory the next thing of its sort can be
-// saved.
-func grown[T any](s []T) ([]T, *T) {
+// extend returns the slice with one more element, and a pointer to that. It reuses the memory of an
+// earlier element there.
+func extend[T any](s []T) ([]T, *T) {
 	if len(s) < cap(s) {
 		s = s[:len(s)+1]
 	} else {
-		var fresh T
-		s = append(s, fresh)
+		var zero T
+		s = append(s, zero)
 	}
 	return s, &s[len(s)-1]
 }
 
 type savedTree struct {
-	tree *tree.Tree
-	was  tree.Snapshot
+	tree     *tree.Tree
+	snapshot tree.Snapshot
 }
 
-// A savedClient is what a client and its link were.
+// A savedClient is a saved client with its link.
 type savedClient struct {
 	conn *Conn
 
 	link     linkState
 	crashed  bool
 	guids    uint64
-	toServer kept[*request]
-	toClient kept[message]
+	toServer sliceCopy[*request]
+	toClient sliceCopy[message]
 
-	state     connState
-	sessionID int64
-	status    int32
-	closed    bool
-	fresh     bool
-	submitted kept[*call]
-	taken     []*call
-	waiting   kept[*call]
-	unsent    kept[*call]
-	inFlight  kept[*call]
-	watchers  kept[watcher]
-	channels  []kept[watchChannel] // of each watcher
+	state        connState
+	sessionID    int64
+	status       int32
+	closed       bool
+	hasSubmitted bool
+	submitted    sliceCopy[*call]
+	recycled     []*call
+	waiting      sliceCopy[*call]
+	unsent       sliceCopy[*call]
+	inFlight     sliceCopy[*call]
+	watchers     sliceCopy[watcher]
+	channels     []sliceCopy[watchChannel] // by watcher
 
-	double  StubClient
-	calls   kept[*call]
-	watches kept[int32]
+	stub    StubClient
+	calls   sliceCopy[*call]
+	watches sliceCopy[int32]
 }
 
-// savedWatches is what one table of watches held.
+// savedWatches is a saved table of watches.
 type savedWatches []struct {
 	path    string
-	watches kept[*watch]
+	watches sliceCopy[*watch]
 }
 
-// CanSave tells whether snapshots can be taken of the cluster: every client has a double, and
-// nothing is sabotaged.
+// CanSave reports whether [Cluster.Save] applies to the cluster: every client has a stub, and there
+// is no mutation.
 func (c *Cluster) CanSave() bool {
 	return c.mutation == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
 		conn, ok := l.end.(*Conn)
@@ -113,7 +116,7 @@ func (c *Cluster) CanSave() bool {
 	})
 }
 
-// Save makes the snapshot one of the cluster as it is now, between two steps; see
+// Save stores the cluster's present state, between two steps, in the snapshot; see
 // [Cluster.CanSave]. It takes time linear in the size of the state.
 func (c *Cluster) Save(s *Snapshot) {
 	s.cluster = *c
@@ -131,11 +134,11 @@ func (c *Cluster) Save(s *Snapshot) {
 		if c.config.Lag {
 			s.saveTree(c.servers[i].tree)
 		}
-		var answers *kept[delayed]
-		s.answers, answers = grown(s.answers)
+		var answers *sliceCopy[delayedReply]
+		s.answers, answers = extend(s.answers)
 		answers.save(c.servers[i].answers)
-		for j := range answers.held {
-			s.requests.save(answers.held[j].request)
+		for j := range answers.elements {
+			s.requests.save(answers.elements[j].request)
 		}
 	}
 	s.watches.reset()
@@ -144,32 +147,32 @@ func (c *Cluster) Save(s *Snapshot) {
 	s.clients = s.clients[:0]
 	for _, l := range c.links {
 		var client *savedClient
-		s.clients, client = grown(s.clients)
+		s.clients, client = extend(s.clients)
 		client.save(l.end.(*Conn), s)
 	}
 }
 
 func (s *Snapshot) saveTree(t *tree.Tree) {
 	var saved *savedTree
-	s.trees, saved = grown(s.trees)
+	s.trees, saved = extend(s.trees)
 	saved.tree = t
-	t.Save(&saved.was)
+	t.Save(&saved.snapshot)
 }
 
-func (w *savedWatches) save(table map[string][]*watch, all *contents[watch]) {
+func (w *savedWatches) save(table map[string][]*watch, all *objectCopies[watch]) {
 	*w = (*w)[:0]
 	for path, watches := range table {
-		grownW, one := grown(*w)
-		*w = grownW
-		one.path = path
-		one.watches.save(watches)
+		entries, entry := extend(*w)
+		*w = entries
+		entry.path = path
+		entry.watches.save(watches)
 		all.save(watches...)
 	}
 }
 
 func (s *savedClient) save(c *Conn, all *Snapshot) {
-	l, d := c.Link, c.stub
-	s.conn, s.link, s.crashed, s.guids = c, l.linkState, l.crashed.Load(), l.guids.Load()
+	l, stub := c.Link, c.stub
+	s.conn, s.link, s.crashed, s.guids = c, l.linkState, l.crashed.Load(), l.guidCount.Load()
 	s.toServer.save(l.toServer)
 	all.requests.save(l.toServer...)
 	s.toClient.save(l.toClient)
@@ -179,29 +182,28 @@ func (s *savedClient) save(c *Conn, all *Snapshot) {
 		}
 	}
 	s.state, s.sessionID, s.status = c.connState, c.sessionID.Load(), c.status.Load()
-	s.closed, s.fresh = c.closed.Load(), c.fresh.Load()
+	s.closed, s.hasSubmitted = c.closed.Load(), c.hasSubmitted.Load()
 	s.submitted.save(c.submitted)
-	s.taken = c.taken
+	s.recycled = c.recycled
 	s.waiting.save(c.waiting)
 	s.unsent.save(c.unsent)
 	s.inFlight.save(c.inFlight)
 	s.watchers.save(c.watchers)
 	s.channels = s.channels[:0]
 	for i := range c.watchers {
-		var channels *kept[watchChannel]
-		s.channels, channels = grown(s.channels)
+		var channels *sliceCopy[watchChannel]
+		s.channels, channels = extend(s.channels)
 		channels.save(c.watchers[i].channels)
 	}
-	s.double = *d
-	s.calls.save(d.calls)
-	s.watches.save(d.watches)
-	for _, calls := range [...][]*call{c.submitted, c.waiting, c.unsent, c.inFlight, d.calls} {
+	s.stub = *stub
+	s.calls.save(stub.calls)
+	s.watches.save(stub.watches)
+	for _, calls := range [...][]*call{c.submitted, c.waiting, c.unsent, c.inFlight, stub.calls} {
 		all.calls.save(calls...)
 	}
 }
 
-// Restore makes the cluster what it was when the snapshot was taken of it. Snapshots that were
-// taken later are void then.
+// Restore resets the cluster to a snapshot of it. Later snapshots become invalid.
 func (c *Cluster) Restore(s *Snapshot) {
 	*c = s.cluster
 	s.sessions.restore()
@@ -215,7 +217,7 @@ func (c *Cluster) Restore(s *Snapshot) {
 		s.answers[i].restore()
 	}
 	for i := range s.trees {
-		s.trees[i].tree.Restore(&s.trees[i].was)
+		s.trees[i].tree.Restore(&s.trees[i].snapshot)
 	}
 	s.data.restore(c.watches.data)
 	s.child.restore(c.watches.child)
@@ -237,15 +239,15 @@ func (s *savedClient) restore() {
 	c, l := s.conn, s.conn.Link
 	l.linkState = s.link
 	l.crashed.Store(s.crashed)
-	l.guids.Store(s.guids)
+	l.guidCount.Store(s.guids)
 	s.toServer.restore()
 	s.toClient.restore()
 	c.connState = s.state
 	c.sessionID.Store(s.sessionID)
 	c.status.Store(s.status)
 	c.closed.Store(s.closed)
-	c.fresh.Store(s.fresh)
-	c.submitted, c.taken, c.waiting = s.submitted.slice, s.taken, s.waiting.slice
+	c.hasSubmitted.Store(s.hasSubmitted)
+	c.submitted, c.recycled, c.waiting = s.submitted.slice, s.recycled, s.waiting.slice
 	s.submitted.restore()
 	s.waiting.restore()
 	s.unsent.restore()
@@ -254,7 +256,7 @@ func (s *savedClient) restore() {
 	for i := range s.channels {
 		s.channels[i].restore()
 	}
-	*c.stub = s.double
+	*c.stub = s.stub
 	s.calls.restore()
 	s.watches.restore()
 }

@@ -6,90 +6,89 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A stall is what keeps a client, or its messages, from going on without its connection being
-// broken.
+// A stall is what delays a client or its messages without breaking the connection.
 type stall struct {
-	requests bool // what the client sends does not reach the server
-	replies  bool // what the server sends does not reach the client
-	paused   bool
-	hungUp   bool          // while it was paused, its connection broke
-	resumeAt time.Duration // at the latest; only while paused
+	stallRequests bool // the client's messages do not reach the server
+	stallReplies  bool // the server's messages do not reach the client
+	paused        bool
+	disconnected  bool          // the connection broke while the client was paused
+	resumeAt      time.Duration // at the latest; only while paused
 }
 
-// StallRequests keeps all that the client sends, its pings too, from reaching the server, until
-// [Cluster.Heal]. What the server sends still reaches the client, but there are no answers to pings
-// among it; so the client gives the connection up in the end.
+// StallRequests delays all messages from the client to the server, pings included, until
+// [Cluster.Heal]. Messages from the server still arrive, but no replies to pings among them, so the
+// client eventually closes the connection.
 func (c *Cluster) StallRequests(l *Link) {
 	if !l.stalled() {
-		l.end.unanswered()
+		l.end.pingsStalled()
 	}
-	l.requests = true
+	l.stallRequests = true
 	if l.session != nil && l.session.link == l {
-		c.silent(l.session)
+		c.markUnreachable(l.session)
 	}
 }
 
-// StallReplies keeps all that the server sends from reaching the client, until [Cluster.Heal]. What
-// the client sends, its pings too, still reaches the server, so that its session lives; but it
-// hears of no answer, and gives the connection up in the end.
+// StallReplies delays all messages from the server to the client, until [Cluster.Heal]. The
+// client's messages, pings included, still arrive, so that its session stays alive; but the client
+// receives no reply, and eventually closes the connection.
 func (c *Cluster) StallReplies(l *Link) {
 	if !l.stalled() {
-		l.end.unanswered()
+		l.end.pingsStalled()
 	}
-	l.replies = true
+	l.stallReplies = true
 }
 
-// release lets everything pass that was held. The pings that waited are answered.
-func (c *Cluster) release(l *Link) {
+// releaseStalled releases the stalled messages. Waiting pings are answered.
+func (c *Cluster) releaseStalled(l *Link) {
 	if !l.stalled() {
 		return
 	}
-	l.requests, l.replies = false, false
+	l.stallRequests, l.stallReplies = false, false
 	c.resumeKeepalive(l)
 	if !l.crashed.Load() {
-		l.end.answered()
+		l.end.pingsResumed()
 	}
 }
 
-// resumeKeepalive notes that the server hears of the client again, if it has a connection still.
+// resumeKeepalive notes that the server hears from the client again, if it still has a connection.
 func (c *Cluster) resumeKeepalive(l *Link) {
-	if s := l.session; s != nil && s.link == l && s.unheard && !l.silent() &&
-		(!c.config.Lag || c.inTouch(l.server)) {
+	if s := l.session; s != nil && s.link == l && s.unreachable && !l.pingsBlocked() &&
+		(!c.config.Lag || c.leaderConnected(l.server)) {
 		c.attach(s, l)
 	}
 }
 
-func (l *Link) stalled() bool { return l.requests || l.replies }
+func (l *Link) stalled() bool { return l.stallRequests || l.stallReplies }
 
-// silent tells whether the client's pings do not reach the server, although it has its connection.
-func (l *Link) silent() bool { return l.requests || l.paused }
+// pingsBlocked reports whether the client's pings do not reach the server although there is a
+// connection.
+func (l *Link) pingsBlocked() bool { return l.stallRequests || l.paused }
 
-// Stalled tells whether messages of the client are kept, in the direction of the server or in that
-// of the client.
-func (l *Link) Stalled() (requests, replies bool) { return l.requests, l.replies }
+// Stalled reports whether messages to the server, and to the client, are stalled.
+func (l *Link) Stalled() (requests, replies bool) { return l.stallRequests, l.stallReplies }
 
-// IsModel tells whether the client is a [Conn].
+// IsModel reports whether the client is a [Conn].
 func (l *Link) IsModel() bool {
 	_, modelled := l.end.(*Conn)
 	return modelled
 }
 
-// CanPause tells whether [Cluster.Pause] can be done to the client. The goroutines of the real
-// client go by the clock of their bubble, which cannot be stopped for one client alone.
+// CanPause reports whether [Cluster.Pause] applies to the client. The real client's goroutines use
+// the clock of their bubble, which cannot be stopped for one client.
 func (l *Link) CanPause() bool { return l.IsModel() && !l.paused && !l.crashed.Load() }
 
 // Pause stops the client's process, as a long garbage collection does, until [Cluster.Resume],
-// which happens by itself when so much time has passed: it gets nothing delivered, it sends
-// nothing, not even a ping, and it does not notice that its connection breaks. What its goroutines
-// do meanwhile because a timer fires has no effect before it resumes.
-func (c *Cluster) Pause(l *Link, most time.Duration) {
-	l.paused, l.resumeAt = true, c.now+most
+// which happens by itself once the limit has passed. A paused process receives and sends nothing,
+// not even pings, and does not notice that its connection breaks. Actions of its goroutines on a
+// timer take effect only when it resumes.
+func (c *Cluster) Pause(l *Link, limit time.Duration) {
+	l.paused, l.resumeAt = true, c.now+limit
 	if l.session != nil && l.session.link == l {
-		c.silent(l.session)
+		c.markUnreachable(l.session)
 	}
 }
 
-// Resume lets a paused process go on. It pings at once.
+// Resume continues a paused process. It pings at once.
 func (c *Cluster) Resume(l *Link) {
 	l.paused = false
 	c.record(history.Event{At: c.now, Kind: history.Resumed, Process: l.process})
@@ -97,26 +96,26 @@ func (c *Cluster) Resume(l *Link) {
 		return
 	}
 	c.resumeKeepalive(l)
-	if l.hungUp {
-		l.hungUp = false
+	if l.disconnected {
+		l.disconnected = false
 		if l.end.connected() {
-			l.end.broken()
+			l.end.disconnected()
 		}
 	}
 	l.end.collect()
 	l.advance()
 }
 
-// Paused tells whether the client's process is paused. It may be called only while the process is
+// Paused reports whether the client's process is paused. It may be called only while the process is
 // blocked.
 func (l *Link) Paused() bool { return l.paused && !l.crashed.Load() }
 
-// SetClientClock makes the client's clock go at so many percent of the leader's, as far as its
-// sessions are concerned: all processes share the virtual time, so it is the leader that takes the
-// timeouts of this client for shorter or longer.
+// SetClientClock makes the client's clock run at a percentage of the leader's clock rate, as far as
+// its sessions are concerned: all processes share virtual time, so the leader scales this client's
+// timeouts instead.
 func (c *Cluster) SetClientClock(l *Link, percent int) { l.percent = percent }
 
-// clockRate returns at how many percent of the leader's the client's clock goes.
+// clockRate returns the rate of the client's clock as a percentage of the leader's.
 func (l *Link) clockRate() int {
 	if l.percent == 0 {
 		return 100
@@ -124,10 +123,10 @@ func (l *Link) clockRate() int {
 	return l.percent
 }
 
-// ClientClock returns at how many percent of the leader's the client's clock goes.
+// ClientClock returns the rate of the client's clock as a percentage of the leader's.
 func (l *Link) ClientClock() int { return l.clockRate() }
 
-// deadline returns when the client does something by itself, and false if it will not.
+// deadline returns the time of the client's next timed action, and false if there is none.
 func (l *Link) deadline() (time.Duration, bool) {
 	switch {
 	case l.crashed.Load():
@@ -138,7 +137,7 @@ func (l *Link) deadline() (time.Duration, bool) {
 	return l.end.deadline()
 }
 
-// advance lets the client do what was due by now.
+// advance performs the client's timed actions that are due.
 func (l *Link) advance() {
 	switch {
 	case l.crashed.Load():
@@ -150,7 +149,8 @@ func (l *Link) advance() {
 }
 
 func (h *stall) key(now time.Duration) uint64 {
-	key := uint64(btoi(h.requests)<<3 | btoi(h.replies)<<2 | btoi(h.paused)<<1 | btoi(h.hungUp))
+	key := uint64(btoi(h.stallRequests)<<3 | btoi(h.stallReplies)<<2 | btoi(h.paused)<<1 |
+		btoi(h.disconnected))
 	if h.paused {
 		key = mix(key, uint64(h.resumeAt-now))
 	}

@@ -9,14 +9,18 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// StateHash returns 64 bits over all that decides what the ensemble and the clients will do, apart
-// from the code of the processes: equal outlooks and processes that do the same, equal futures
-// given equal decisions. Other than [Cluster.Key] it holds what is, and not what has been: nodes,
-// sessions, watches, what is under way and what the clients wait for. The time counts only as far
-// as something depends on how long it is until then. Left out are the order in which messages to
-// different processes were sent, on which only a policy can depend, and the times at which nodes
-// were made. An ensemble is steady if its caller will do nothing to it any more upon which a server
-// loses its leader.
+// StateHash returns 64 bits over the state of the ensemble and the clients, without the code of the
+// processes: with equal hashes, equal processes and equal decisions, futures are equal. Unlike
+// [Cluster.Key] it covers the present, not the history: nodes, sessions, watches, messages in
+// transit and what the clients wait for. Time counts only as far as something depends on the time
+// until then.
+//
+// It omits two things:
+//   - the order in which messages to different processes were sent, on which only a policy can
+//     depend
+//   - the creation and modification times of nodes
+//
+// An ensemble is steady if its caller will take no further step by which a server loses its leader.
 func (c *Cluster) StateHash(steady bool) uint64 {
 	key := mix(c.tree.StateHash(), uint64(c.zxid))
 	key = mix(key, uint64(c.now%c.config.TickTime)<<16|uint64(uint16(c.lastSession)))
@@ -24,8 +28,8 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 		key = mix(key, c.sessionHash(s))
 	}
 	for i := range c.servers {
-		if s := &c.servers[i]; s.clock != trueClock || s.ahead != 0 {
-			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.ahead)),
+		if s := &c.servers[i]; s.clock != trueClock || s.wallOffset != 0 {
+			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.wallOffset)),
 				uint64(s.clock.read(c.now)-c.now))
 		}
 	}
@@ -34,7 +38,8 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 		key = mix(key, c.ensembleHash(steady))
 		for i := range c.servers {
 			for _, d := range c.servers[i].answers {
-				key = mix(key, uint64(uint32(d.link.process))<<32|uint64(len(c.proposals)-d.applied))
+				missing := uint64(len(c.proposals) - d.applied)
+				key = mix(key, uint64(uint32(d.link.process))<<32|missing)
 				key = mix(key, d.request.stateHash())
 			}
 		}
@@ -45,9 +50,9 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 	return key
 }
 
-// ensembleHash returns 64 bits over all in which servers differ. What all of them have applied is
-// in the tree and in the list of sessions, and tells no more. Who has logged most decides
-// elections, and nothing else once it is committed.
+// ensembleHash returns 64 bits over the state in which servers differ. The tree and the list of
+// sessions cover what all servers have applied. The length of committed logs matters to elections
+// only.
 func (c *Cluster) ensembleHash(steady bool) uint64 {
 	all, least := len(c.proposals), len(c.proposals)
 	key := uint64(all-c.committed)<<16 | uint64(c.leader&0xff)<<8 | uint64(c.epoch)
@@ -69,35 +74,36 @@ func (c *Cluster) ensembleHash(steady bool) uint64 {
 	}
 	for _, s := range c.sessions {
 		if s.link != nil {
-			key = mix(mix(key, uint64(c.now-s.last)), uint64(c.now-s.relayed))
+			key = mix(mix(key, uint64(c.now-s.contactAt)), uint64(c.now-s.relayedAt))
 		}
-		key = mix(key, uint64(s.undone))
+		key = mix(key, uint64(s.lostEndEpoch))
 	}
 	return key
 }
 
-func (w *peerState) key(now time.Duration) uint64 {
-	key := uint64(w.epoch)<<16 | uint64(w.under&0xff)<<8 | uint64(btoi(w.inboundCut)<<3|btoi(w.outboundCut)<<2|btoi(w.serving)<<1|btoi(w.leads))
-	if w.notices > 0 {
-		key = mix(key, uint64(w.notices-now))
+func (p *peerState) key(now time.Duration) uint64 {
+	key := uint64(p.epoch)<<16 | uint64(p.following&0xff)<<8 | uint64(btoi(p.inboundCut)<<3|
+		btoi(p.outboundCut)<<2|btoi(p.serving)<<1|btoi(p.leading))
+	if p.giveUpAt > 0 {
+		key = mix(key, uint64(p.giveUpAt-now))
 	}
-	return mix(key, w.inboundCutFrom)
+	return mix(key, p.inboundCutFrom)
 }
 
-// stateHash returns 64 bits over what a proposal is going to change, or to be taken back.
+// stateHash returns 64 bits over the effect of a proposal, or of its loss.
 func (p *proposal) stateHash(c *Cluster) uint64 {
-	if p.asked == 0 && p.write != nil {
+	if p.cachedHash == 0 && p.write != nil {
 		w := p.write
 		r := request{Request: wire.Request{
 			Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
 			TTLMillis: w.TTLMillis, Ops: w.Ops,
 		}}
-		p.asked = mix(r.stateHash(), uint64(w.Session)) | 1
+		p.cachedHash = mix(r.stateHash(), uint64(w.Session)) | 1
 	}
-	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.how)), p.asked)
+	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.endKind)), p.cachedHash)
 	for _, s := range [...]*session{p.opened, p.ended} {
 		if s != nil {
-			h = mix(mix(h, c.sessionHash(s)), uint64(s.undone))
+			h = mix(mix(h, c.sessionHash(s)), uint64(s.lostEndEpoch))
 		}
 	}
 	return h
@@ -106,19 +112,19 @@ func (p *proposal) stateHash(c *Cluster) uint64 {
 func (c *Cluster) sessionHash(s *session) uint64 {
 	h := mix(uint64(s.id), uint64(s.timeout))
 	if s.link != nil {
-		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unheard)))
+		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unreachable)))
 	}
-	if s.counting() {
-		return mix(h, uint64(c.leaderClock().when(s.expires)-c.now))
+	if s.timingOut() {
+		return mix(h, uint64(c.leaderClock().timeOf(s.expires)-c.now))
 	}
-	// What detach makes of the pings: how long ago the last one was, and that the server has heard
-	// of the client since. In an ensemble that lags, the rest stands in ensembleKey.
+	// The input of detach: the age of the last ping, and that of a later request. ensembleHash
+	// covers the rest in an ensemble with lag.
 	every := s.timeout / 3
-	return mix(h, uint64((c.now-s.since)%every)<<32^uint64(min(c.now-s.last, every)))
+	return mix(h, uint64((c.now-s.pingStart)%every)<<32^uint64(min(c.now-s.contactAt, every)))
 }
 
-// stateHash does not depend on the order of the maps. In which order watches on different paths
-// were set decides nothing.
+// stateHash is independent of the order of the maps, and of the order in which watches on different
+// paths were set, which has no effect.
 func (t *watchTable) stateHash() uint64 {
 	sum := uint64(0)
 	for _, table := range [...]map[string][]*watch{t.data, t.child} {
@@ -132,9 +138,10 @@ func (t *watchTable) stateHash() uint64 {
 	return sum
 }
 
-// stateHash of a link whose process has crashed is what the server still has to do for it.
+// stateHash of a crashed process's link covers what the server still has to do for it.
 func (l *Link) stateHash() uint64 {
-	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.delayed))<<1 | uint64(btoi(l.crashed.Load()))
+	h := uint64(l.state)<<8 | uint64(l.server)<<2 | uint64(btoi(l.replyDelayed))<<1 |
+		uint64(btoi(l.crashed.Load()))
 	if l.session != nil {
 		h = mix(h, uint64(l.session.id))
 	}
@@ -160,15 +167,14 @@ func (l *Link) stateHash() uint64 {
 	return h
 }
 
-// stateHash returns what a request asks for, as the server sees it. How old it is, or how many
-// there were before, makes no difference to that.
+// stateHash covers the content of a request as the server sees it, not its age or its number.
 func (r *request) stateHash() uint64 {
-	if r.asked != 0 {
-		return r.asked
+	if r.cachedHash != 0 {
+		return r.cachedHash
 	}
 	h := mix(uint64(rank(r))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
 	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
-	h = mix(mix(h, uint64(r.session)), uint64(r.seen))
+	h = mix(mix(h, uint64(r.session)), uint64(r.lastZxid))
 	for _, a := range r.ACL {
 		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
@@ -188,32 +194,33 @@ func (r *request) stateHash() uint64 {
 			h = mix(h, uint64(len(paths)))
 		}
 	}
-	if r.Op != wire.OpCreateSession { // What a client asks for there turns into what it is granted.
-		r.asked = h | 1
+	if r.Op != wire.OpCreateSession { // The server overwrites the session of a handshake.
+		r.cachedHash = h | 1
 	}
 	return h | 1
 }
 
 func (c *Conn) stateHash() uint64 {
 	now := c.cluster.now
-	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.last)<<16 | uint64(c.proved)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearming)<<40
+	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.lastHost)<<16 |
+		uint64(c.credentialsSent)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearmTiming)<<40
 	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
 	switch {
 	case c.phase == dialing:
 		h = mix(h, uint64(c.dialAt-now))
-	case c.silentUntil > 0:
-		h = mix(h, uint64(c.silentUntil-now))
+	case c.readDeadline > 0:
+		h = mix(h, uint64(c.readDeadline-now))
 	}
-	// What counts when the pings are no longer answered.
+	// The times that matter once pings are no longer answered.
 	every := c.cluster.config.SessionTimeout / 3
-	h = mix(h, uint64(btoi(c.mute))|uint64(min(now-c.heardAt,
-		every))<<1^uint64((now-c.pingsSince)%every)<<32)
-	if c.pingWaits(now, c.cluster.config.SessionTimeout) {
+	h = mix(h, uint64(btoi(c.pingsStopped))|uint64(min(now-c.receivedAt,
+		every))<<1^uint64((now-c.pingStart)%every)<<32)
+	if c.pingUnanswered(now, c.cluster.config.SessionTimeout) {
 		h = mix(h, 1)
 	}
 	for _, calls := range [...][]*call{c.submitted, c.unsent, c.inFlight} {
 		for _, r := range calls {
-			h = mix(mix(h, r.stateHash()), uint64(c.stub.watchRank(r)))
+			h = mix(mix(h, r.stateHash()), uint64(c.stub.callIndex(r)))
 		}
 		h = mix(h, uint64(len(calls)))
 	}
@@ -226,8 +233,8 @@ func (c *Conn) stateHash() uint64 {
 	return h
 }
 
-// watcherHash holds of the last transaction that the client knows of no more than what decides
-// which events it gets when it sets its watches again: whether what it watches has changed since.
+// watcherHash covers the client's last zxid only as far as it decides which events the client gets
+// when it sets its watches again: whether the watched nodes have changed since.
 func (c *Conn) watcherHash(w *watcher) uint64 {
 	h := mix(xxhash.Sum64String(w.path), uint64(w.kind))
 	for i := range w.channels {
@@ -239,4 +246,4 @@ func (c *Conn) watcherHash(w *watcher) uint64 {
 	return h
 }
 
-func (d *StubClient) watchRank(r *call) int { return slices.Index(d.calls, r) }
+func (s *StubClient) callIndex(r *call) int { return slices.Index(s.calls, r) }

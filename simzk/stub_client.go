@@ -10,26 +10,25 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// InputKind is a sort of [Input].
+// InputKind is the kind of an [Input].
 type InputKind uint8
 
-// The kinds of stimuli, and the fields that each uses.
+// The kinds of inputs, and the fields that each uses.
 const (
 	Answered    InputKind = iota // a call has returned. Which, Watches, Result, Err
-	Fired                        // the channel of a watch has received its event. Which, Event
-	Emitted                      // the client's channel of events has received one. Event
-	EventsEnded                  // that channel was closed
-	SessionSet                   // the client has another session. Session
-	StateSet                     // the state of its connection has changed. State
+	Fired                        // a watch's channel has received its event. Which, Event
+	Emitted                      // the event channel has received an event. Event
+	EventsEnded                  // the event channel was closed
+	SessionSet                   // the session id has changed. Session
+	StateSet                     // the connection's state has changed. State
 )
 
-// A Input is one thing by which a modelled client reaches its process. There is no other way: what
-// the code of a process does is decided by these, by the passing of time, and by what its caller
-// does to it.
+// An Input is one effect of a model client on its process. A process reacts to nothing but inputs,
+// the passing of time and its caller's actions.
 type Input struct {
 	Kind InputKind
-	// of the calls that wait, in the order in which they were made, or of the watches that have not
-	// fired
+	// Index into the waiting calls, in the order in which they were made, or into the pending
+	// watches.
 	Which   int32
 	Watches bool // the call has set a watch
 	Blind   bool // the call does not return the stat
@@ -40,7 +39,7 @@ type Input struct {
 	State   zk.State
 }
 
-// Hash returns 64 bits over all that the process can tell of the stimulus.
+// Hash returns 64 bits over everything that the process can observe of the input.
 func (s *Input) Hash() uint64 {
 	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Which))<<1|uint64(btoi(s.Watches)),
 		uint64(s.Session)^uint64(s.State)<<32)
@@ -73,15 +72,15 @@ func hashResult(r *tree.Result) uint64 {
 		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
 	for i := range r.Results {
-		one := &r.Results[i]
-		h = mix(mix(h, uint64(uint32(one.Op))<<32|uint64(uint32(one.Code))),
-			xxhash.Sum64String(one.Path))
-		h = mix(h, hashStat(&one.Stat))
+		result := &r.Results[i]
+		h = mix(mix(h, uint64(uint32(result.Op))<<32|uint64(uint32(result.Code))),
+			xxhash.Sum64String(result.Path))
+		h = mix(h, hashStat(&result.Stat))
 	}
 	return h
 }
 
-// hashStat hashes a stat without its times, which keys leave out.
+// hashStat hashes a stat without its times, which keys omit.
 func hashStat(s *wire.Stat) uint64 {
 	if s.Czxid == 0 && s.Pzxid == 0 {
 		return 0
@@ -92,56 +91,56 @@ func hashStat(s *wire.Stat) uint64 {
 		uint64(s.EphemeralOwner))
 }
 
-// A StubClient stands in for the code of a client's process: it notes what reaches the process, and
-// its caller says what the process does. So a cluster can be run without goroutines where that is
-// known.
+// A StubClient replaces the code of a client's process: it records the inputs to the process, and
+// its caller supplies the process's reactions. A cluster can thus run without goroutines where the
+// reactions are known.
 type StubClient struct {
-	Inputs  []Input // since the caller has last emptied it
-	conn    *Conn
-	calls   []*call // that wait, in the order in which they were made
-	watches []int32 // the numbers of the channels that have not fired
-	last    int32   // such number
+	Inputs      []Input // the caller empties it
+	conn        *Conn
+	calls       []*call // waiting, in the order in which they were made
+	watches     []int32 // channel numbers of the pending watches
+	lastChannel int32   // number of the last watch's channel
 }
 
-// Stub puts a double into the place of the client's process, which must not run.
+// Stub replaces the client's process by a stub. The process must not run.
 func (c *Conn) Stub() *StubClient {
 	c.stub = &StubClient{conn: c}
 	return c.stub
 }
 
-func (d *StubClient) note(s Input) { d.Inputs = append(d.Inputs, s) }
+func (s *StubClient) addInput(in Input) { s.Inputs = append(s.Inputs, in) }
 
-// newChannel returns the number of the channel on which a watch is going to tell.
-func (d *StubClient) newChannel() int32 {
-	d.last++
-	return d.last
+// newChannel returns the number of the channel of a new watch.
+func (s *StubClient) newChannel() int32 {
+	s.lastChannel++
+	return s.lastChannel
 }
 
-func (d *StubClient) wake(r *call) {
-	which := slices.Index(d.calls, r)
+func (s *StubClient) completeCall(r *call) {
+	which := slices.Index(s.calls, r)
 	if which < 0 {
 		return
 	}
-	d.calls = slices.Delete(d.calls, which, which+1)
+	s.calls = slices.Delete(s.calls, which, which+1)
 	if r.watch != 0 {
-		d.watches = append(d.watches, r.watch)
+		s.watches = append(s.watches, r.watch)
 	}
-	d.note(Input{
+	s.addInput(Input{
 		Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err,
-		Watches: r.watch != 0, Blind: blind(r.Op),
+		Watches: r.watch != 0, Blind: dropsStat(r.Op),
 	})
 }
 
-func (d *StubClient) sound(channel int32, event zk.Event) {
-	if which := slices.Index(d.watches, channel); which >= 0 { // Or else nobody has the channel.
-		d.watches = slices.Delete(d.watches, which, which+1)
-		d.note(Input{Kind: Fired, Which: int32(which), Event: event})
+func (s *StubClient) fireChannel(channel int32, event zk.Event) {
+	if which := slices.Index(s.watches, channel); which >= 0 { // Or else nobody has the channel.
+		s.watches = slices.Delete(s.watches, which, which+1)
+		s.addInput(Input{Kind: Fired, Which: int32(which), Event: event})
 	}
 }
 
-// blind tells whether the methods of a client that ask for this do not return the stat that the
-// ensemble answers.
-func blind(op wire.Op) bool {
+// dropsStat reports whether the client methods for an operation do not return the stat in the
+// reply.
+func dropsStat(op wire.Op) bool {
 	switch op {
 	case wire.OpCreate, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSync,
 		wire.OpAuth, wire.OpCloseSession:
@@ -150,45 +149,46 @@ func blind(op wire.Op) bool {
 	return false
 }
 
-// neverReceives is the channel on which a call of a double waits: that there is one tells it from
-// the client's own calls.
-var neverReceives = make(chan struct{})
+// stubDone is the done channel of a stub's calls, which never receives. It distinguishes them from
+// the client's own calls, whose done channel is nil.
+var stubDone = make(chan struct{})
 
-// Perform says what the process has done: it has made the calls, in canonical order; of those that
-// have waited only the given ones go on waiting, unless kept is nil; and it has closed the client,
-// or not.
-func (d *StubClient) Perform(calls []wire.Request, kept []int32, closed bool) {
-	c := d.conn
-	if kept != nil {
-		old := d.calls
-		d.calls = make([]*call, len(kept))
-		for i, which := range kept {
-			d.calls[i] = old[which]
+// Perform applies a reaction of the process: the process has made the calls, in canonical order; it
+// has given up all waiting calls but the remaining ones, unless remaining is nil; and it has closed
+// the client, if closed is set.
+func (s *StubClient) Perform(calls []wire.Request, remaining []int32, closed bool) {
+	c := s.conn
+	if remaining != nil {
+		old := s.calls
+		s.calls = make([]*call, len(remaining))
+		for i, which := range remaining {
+			s.calls[i] = old[which]
 		}
 		c.waiting = slices.DeleteFunc(c.waiting,
-			func(r *call) bool { return !slices.Contains(d.calls, r) })
+			func(r *call) bool { return !slices.Contains(s.calls, r) })
 	}
 	for i := range calls {
-		r := &call{request: request{Request: calls[i]}, done: neverReceives}
-		c.submitted, c.waiting, d.calls = append(c.submitted, r), append(c.waiting, r),
-			append(d.calls, r)
-		c.fresh.Store(true)
+		r := &call{request: request{Request: calls[i]}, done: stubDone}
+		c.submitted, c.waiting, s.calls = append(c.submitted, r), append(c.waiting, r),
+			append(s.calls, r)
+		c.hasSubmitted.Store(true)
 	}
 	c.closed.Store(closed)
 }
 
-// A IsolatedClient runs the code of one process by itself: nothing reaches it but the stimuli that
-// its caller says.
+// An IsolatedClient runs the code of one process in isolation: the process receives only the inputs
+// of its caller.
 type IsolatedClient struct {
 	conn    *Conn
-	calls   []*call // as a double has them
+	calls   []*call // as in a [StubClient]
 	watches []chan zk.Event
 }
 
-// Isolate returns the solo of a client that belongs to a cluster which its caller leaves alone.
+// Isolate returns the isolated client of a connection. Nothing else may use the connection's
+// cluster.
 func (c *Conn) Isolate() *IsolatedClient { return &IsolatedClient{conn: c} }
 
-// Apply does to the process what the stimulus says. The process must be waiting for that.
+// Apply applies an input to the process. The process must be waiting for it.
 func (s *IsolatedClient) Apply(what *Input) {
 	c, which := s.conn, int(what.Which)
 	switch what.Kind {
@@ -202,7 +202,7 @@ func (s *IsolatedClient) Apply(what *Input) {
 	case Emitted:
 		c.emit(what.Event)
 	case EventsEnded:
-		c.endEvents()
+		c.closeEvents()
 	case SessionSet:
 		c.sessionID.Store(what.Session)
 	case StateSet:
@@ -224,54 +224,54 @@ func (s *IsolatedClient) answer(which int, what *Input) {
 		s.watches, r.events = append(s.watches, events), events
 	}
 	c.mu.Lock()
-	waits := c.release(r)
+	waits := c.removeWaiting(r)
 	c.mu.Unlock()
 	if waits {
 		r.done <- struct{}{}
 	}
 }
 
-// Reaction returns what the process has done since the last time, as [Double.Perform] takes it. The
-// process must be blocked.
-func (s *IsolatedClient) Reaction() (calls []wire.Request, kept []int32, closed bool) {
+// Reaction returns the process's actions since the last call, as [StubClient.Perform] takes them.
+// The process must be blocked.
+func (s *IsolatedClient) Reaction() (calls []wire.Request, remaining []int32, closed bool) {
 	c := s.conn
-	fresh := c.takeSubmitted()
+	submitted := c.takeSubmitted()
 	old := s.calls
-	// What a goroutine does next, when its time has come, is not ordered after this otherwise.
+	// The lock orders this before the next action of a goroutine whose timer fires.
 	c.mu.Lock()
 	s.calls = slices.DeleteFunc(slices.Clone(old),
 		func(r *call) bool { return !slices.Contains(c.waiting, r) })
 	c.mu.Unlock()
 	if len(s.calls) < len(old) {
-		kept = make([]int32, len(s.calls))
+		remaining = make([]int32, len(s.calls))
 		for i, r := range s.calls {
-			kept[i] = int32(slices.Index(old, r))
+			remaining[i] = int32(slices.Index(old, r))
 		}
 	}
-	for _, r := range fresh {
-		ask := r.Request
-		// The memory is the client's, and the caller keeps the request.
-		ask.Ops = slices.Clone(ask.Ops)
-		calls, s.calls = append(calls, ask), append(s.calls, r)
+	for _, r := range submitted {
+		req := r.Request
+		// The caller keeps the request, and the client reuses its memory.
+		req.Ops = slices.Clone(req.Ops)
+		calls, s.calls = append(calls, req), append(s.calls, r)
 	}
-	return calls, kept, c.closed.Load()
+	return calls, remaining, c.closed.Load()
 }
 
-// Awaits returns how many calls of the process wait for an answer, and how many watches have not
-// told. The process must be blocked.
+// Awaits returns the numbers of waiting calls and of pending watches. The process must be blocked.
 func (s *IsolatedClient) Awaits() (calls, watches int) { return len(s.calls), len(s.watches) }
 
-// OpenCalls returns 64 bits over what is open between the process and its client: the calls that
-// wait, the watches that have not told, the events that nobody has taken, and what the process can
-// ask of the client at once. The process must be blocked.
+// OpenCalls returns 64 bits over the state between the process and its client: waiting calls,
+// pending watches, unread events, and what the process can read from the client at once. The
+// process must be blocked.
 func (s *IsolatedClient) OpenCalls() uint64 {
 	c := s.conn
 	h := mix(uint64(c.SessionID()), uint64(c.State())<<32|uint64(len(s.watches)))
-	h = mix(h, c.guids.Load()<<1|uint64(btoi(c.closed.Load())))
+	h = mix(h, c.guidCount.Load()<<1|uint64(btoi(c.closed.Load())))
 	for _, r := range s.calls {
 		h = mix(mix(h, uint64(rank(&r.request))), xxhash.Sum64(encoded(&r.request)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.told))<<1|uint64(btoi(c.events != nil)))
+	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.eventsClosed))<<1|
+		uint64(btoi(c.events != nil)))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// watchKind says what a watch waits for.
+// watchKind is the kind of a watch.
 type watchKind uint8
 
 const (
@@ -18,63 +18,64 @@ const (
 
 func (k watchKind) String() string { return [...]string{"data", "exist", "child"}[k] }
 
-// watchMode says how long a watch lasts and how far it sees.
+// watchMode says whether a watch persists and whether it covers descendants.
 type watchMode uint8
 
 const (
 	oneShot    watchMode = iota
-	persistent           // stays when it has fired
-	recursive            // stays too, and sees all nodes below its own
+	persistent           // remains after it has fired
+	recursive            // remains, and covers all descendants
 )
 
-// A watch is one registration at the server. It belongs to a connection and ends with it.
+// A watch is a registration at the server. It belongs to a connection and ends with it.
 type watch struct {
-	number int32 // over the whole run
+	number int32 // unique in the run
 	link   *Link
 	path   string
 	kind   watchKind
 	mode   watchMode
 
-	before, after *watch // among those of the connection
-	alone         [1]*watch
+	prev, next *watch    // list of the connection's watches
+	inline     [1]*watch // backing array of a path with a single watch
 }
 
-// watchList is the watches of a connection, so that the end of one costs no more than it has set.
+// watchList is the list of a connection's watches, by which closing the connection takes time
+// linear in their number.
 type watchList struct{ first, last *watch }
 
 func (l *watchList) add(w *watch) {
-	w.before, w.after = l.last, nil
+	w.prev, w.next = l.last, nil
 	if l.last == nil {
 		l.first = w
 	} else {
-		l.last.after = w
+		l.last.next = w
 	}
 	l.last = w
 }
 
 func (l *watchList) remove(w *watch) {
-	if w.before == nil {
-		l.first = w.after
+	if w.prev == nil {
+		l.first = w.next
 	} else {
-		w.before.after = w.after
+		w.prev.next = w.next
 	}
-	if w.after == nil {
-		l.last = w.before
+	if w.next == nil {
+		l.last = w.prev
 	} else {
-		w.after.before = w.before
+		w.next.prev = w.prev
 	}
 }
 
-// watchTable is the watches that the servers keep. As in ZooKeeper, watches on data and on
-// existence share a table, and a connection has at most one watch for each path and table.
+// watchTable holds the servers' watches. As in ZooKeeper, data and exist watches share a table, and
+// a connection has at most one watch for each path and table.
 type watchTable struct {
-	data       map[string][]*watch
-	child      map[string][]*watch
-	recursives int // so that nobody climbs a path for nothing
+	data           map[string][]*watch
+	child          map[string][]*watch
+	recursiveCount int // if 0, triggers need not visit ancestors
 }
 
-// renewed returns an empty table in the memory of one that nobody uses any more.
-func (t *watchTable) renewed() watchTable {
+// reset returns an empty table that reuses the memory of this one.
+func (t *watchTable) reset() watchTable {
 	if t.data == nil {
 		return watchTable{data: make(map[string][]*watch, 4), child: make(map[string][]*watch)}
 	}
@@ -90,7 +91,7 @@ func (t *watchTable) table(kind watchKind) map[string][]*watch {
 	return t.data
 }
 
-// find returns the connection's watch for that path in the kind's table, or nil.
+// find returns the connection's watch for a path in the kind's table, or nil.
 func (t *watchTable) find(l *Link, kind watchKind, path string) *watch {
 	for _, w := range t.table(kind)[path] {
 		if w.link == l {
@@ -102,41 +103,41 @@ func (t *watchTable) find(l *Link, kind watchKind, path string) *watch {
 
 func (t *watchTable) arm(w *watch) {
 	table := t.table(w.kind)
-	if others := table[w.path]; others == nil && w.alone[0] == nil {
-		w.alone[0] = w
-		table[w.path] = w.alone[:]
+	if others := table[w.path]; others == nil && w.inline[0] == nil {
+		w.inline[0] = w
+		table[w.path] = w.inline[:]
 	} else {
 		table[w.path] = append(others, w)
 	}
 	w.link.watches.add(w)
-	t.count(w, 1)
+	t.countRecursive(w, 1)
 }
 
-func (t *watchTable) count(w *watch, n int) {
+func (t *watchTable) countRecursive(w *watch, n int) {
 	if w.mode == recursive {
-		t.recursives += n
+		t.recursiveCount += n
 	}
 }
 
-// setMode changes how long a watch lasts.
+// setMode changes the mode of a watch.
 func (t *watchTable) setMode(w *watch, mode watchMode) {
-	t.count(w, -1)
+	t.countRecursive(w, -1)
 	w.mode = mode
-	t.count(w, 1)
+	t.countRecursive(w, 1)
 }
 
-// everywhere stands for all servers of an ensemble.
+// everywhere denotes all servers of an ensemble.
 const everywhere = -1
 
-// trigger removes and returns the watches in the kind's table that an event on the path fires at a
-// server, or everywhere, in the order of their registration. Those that stay when they have fired
-// are returned but not removed.
+// trigger returns the watches in the kind's table that an event on the path fires at a server, or
+// everywhere, in order of registration. It removes them, except persistent ones.
 func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 	server int,
 ) []*watch {
 	table := t.table(kind)
 	watches := table[path]
-	if server == everywhere && t.recursives == 0 && !slices.ContainsFunc(watches, (*watch).stays) {
+	if server == everywhere && t.recursiveCount == 0 &&
+		!slices.ContainsFunc(watches, (*watch).persists) {
 		if watches != nil {
 			delete(table, path)
 		}
@@ -147,12 +148,12 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 	}
 	fired := make([]*watch, 0, len(watches))
 	for _, w := range watches {
-		if w.at(server) && (w.mode != recursive || event != wire.EventChildrenChanged) {
+		if w.onServer(server) && (w.mode != recursive || event != wire.EventChildrenChanged) {
 			fired = append(fired, w)
 		}
 	}
-	t.keep(table, path, slices.DeleteFunc(watches, func(w *watch) bool {
-		used := w.at(server) && !w.stays()
+	t.setPath(table, path, slices.DeleteFunc(watches, func(w *watch) bool {
+		used := w.onServer(server) && !w.persists()
 		if used {
 			w.link.watches.remove(w)
 		}
@@ -161,7 +162,7 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 	for above := path; above != "/" && event != wire.EventChildrenChanged; {
 		above = tree.Parent(above)
 		for _, w := range table[above] {
-			if w.at(server) && w.mode == recursive {
+			if w.onServer(server) && w.mode == recursive {
 				fired = append(fired, w)
 			}
 		}
@@ -170,15 +171,15 @@ func (t *watchTable) trigger(kind watchKind, path string, event wire.EventType,
 	return fired
 }
 
-func (w *watch) stays() bool { return w.mode != oneShot }
+func (w *watch) persists() bool { return w.mode != oneShot }
 
-// at tells whether the watch is kept by that server.
-func (w *watch) at(server int) bool { return server == everywhere || w.link.server == server }
+// onServer reports whether the server keeps the watch.
+func (w *watch) onServer(server int) bool { return server == everywhere || w.link.server == server }
 
 func compareWatches(a, b *watch) int { return int(a.number) - int(b.number) }
 
-// keep makes what is left of a path's watches all that there is.
-func (t *watchTable) keep(table map[string][]*watch, path string, watches []*watch) {
+// setPath replaces the watches of a path.
+func (t *watchTable) setPath(table map[string][]*watch, path string, watches []*watch) {
 	if len(watches) == 0 {
 		delete(table, path)
 	} else {
@@ -186,8 +187,8 @@ func (t *watchTable) keep(table map[string][]*watch, path string, watches []*wat
 	}
 }
 
-// remove removes the connection's watch for that path from the kind's table and returns it, or nil
-// if there is none.
+// remove removes the connection's watch for a path from the kind's table and returns it, or nil if
+// there is none.
 func (t *watchTable) remove(l *Link, kind watchKind, path string) *watch {
 	w := t.find(l, kind, path)
 	if w != nil {
@@ -197,37 +198,37 @@ func (t *watchTable) remove(l *Link, kind watchKind, path string) *watch {
 }
 
 func (t *watchTable) disarm(w *watch) {
-	t.count(w, -1)
+	t.countRecursive(w, -1)
 	w.link.watches.remove(w)
 	table := t.table(w.kind)
-	t.keep(table, w.path, slices.DeleteFunc(table[w.path],
+	t.setPath(table, w.path, slices.DeleteFunc(table[w.path],
 		func(other *watch) bool { return other == w }))
 }
 
-// watched tells whether there is a watch on the path in the kind's table. Whose it is makes no
-// difference to ZooKeeper either (WatchManager.containsWatcher).
+// watched reports whether any connection has a watch on the path in the kind's table, as
+// ZooKeeper's WatchManager.containsWatcher does.
 func (t *watchTable) watched(kind watchKind,
 	path string,
 ) bool {
 	return len(t.table(kind)[path]) > 0
 }
 
-// drop removes and returns all watches of a connection, in the order of their registration.
+// drop removes and returns all watches of a connection, in order of registration.
 func (t *watchTable) drop(l *Link) []*watch {
 	var dropped []*watch
 	for w := l.watches.first; w != nil; w = l.watches.first {
 		t.disarm(w)
 		dropped = append(dropped, w)
 	}
-	// Sabotage lets watches fire twice, which are then set anew.
+	// The mutation firesTwice rearms watches out of order.
 	slices.SortFunc(dropped, compareWatches)
 	return dropped
 }
 
-// Watching tells whether the server keeps a watch that has come over the client's connection.
+// Watching reports whether the server keeps a watch of the client's connection.
 func (l *Link) Watching() bool { return l.watches.first != nil }
 
-// Watches returns how many watches there are, on how many paths.
+// Watches returns the number of watches and the number of watched paths.
 func (c *Cluster) Watches() (watches, paths int) {
 	on := make(map[string]bool)
 	for _, table := range [...]map[string][]*watch{c.watches.data, c.watches.child} {
@@ -239,7 +240,7 @@ func (c *Cluster) Watches() (watches, paths int) {
 	return watches, len(on)
 }
 
-// eventName is the name of an event's type, as a history shows it.
+// eventName returns the name of an event's type in histories.
 func eventName(t wire.EventType) string {
 	switch t {
 	case wire.EventCreated:
@@ -256,5 +257,5 @@ func eventName(t wire.EventType) string {
 	return "session"
 }
 
-// eventNotWatching is no event of the server: with it a client tells that a watch will not fire.
+// eventNotWatching is the client's own event for a watch that will not fire.
 const eventNotWatching wire.EventType = -2

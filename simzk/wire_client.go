@@ -10,48 +10,47 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Socket is the way to a client that speaks ZooKeeper's protocol.
+// A Socket is the connection to a client that speaks ZooKeeper's protocol.
 type Socket interface {
-	// Send puts a frame on its way to the client, its length before it. It must not block, nor keep
-	// the slice.
+	// Send sends a frame, including its length prefix. It must not block or retain the slice.
 	Send(frame []byte)
-	// Close ends the connection once all that was sent before has left. It may be called more than
+	// Close closes the connection once everything sent before has left. It may be called more than
 	// once.
 	Close()
 }
 
 // Accept adds a client that has connected to a server over a socket. The address is the client's,
-// without a port.
+// without the port.
 func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 	l := new(Link)
 	c.addLink(l, 0, server, address)
-	l.end = &wireEnd{link: l, socket: socket, open: true}
+	l.end = &wireClient{link: l, socket: socket, open: true}
 	return l
 }
 
-// Receive takes a frame that the client of an accepted link has sent, without its length, and puts
-// it before the server: see [Cluster.Serve]. It returns an error if no server could make sense of
-// it; the caller then has to [Cluster.Leave].
+// Receive queues a frame from the client of an accepted link, without its length prefix, for
+// [Cluster.Serve]. It returns an error if no server could decode the frame; the caller must then
+// call [Cluster.Leave].
 func (c *Cluster) Receive(l *Link, frame []byte) error {
-	w := l.end.(*wireEnd)
-	r, err := parse(frame, w.greeting != nil)
+	w := l.end.(*wireClient)
+	r, err := parseFrame(frame, w.handshake != nil)
 	if err != nil {
 		return err
 	}
 	if r.connect != nil {
-		w.greeting = r.connect
+		w.handshake = r.connect
 	}
-	if r.again {
-		r.connect = w.greeting
+	if r.reopens {
+		r.connect = w.handshake
 	}
 	l.transmit(r)
 	return nil
 }
 
-// Leave forgets a client of an accepted link whose connection is gone. Its session goes on until it
-// expires.
+// Leave removes the client of an accepted link whose connection is closed. Its session continues
+// until it expires.
 func (c *Cluster) Leave(l *Link) {
-	c.hangUp(l)
+	c.closeConnection(l)
 	at, found := slices.BinarySearchFunc(c.links, l.number,
 		func(other *Link, number int64) int { return cmp.Compare(other.number, number) })
 	if found {
@@ -59,16 +58,16 @@ func (c *Cluster) Leave(l *Link) {
 	}
 }
 
-// parse reads a client's frame: a handshake first, and requests after it.
-func parse(frame []byte, greeted bool) (*request, error) {
+// parseFrame decodes a client's frame: the handshake first, then requests.
+func parseFrame(frame []byte, greeted bool) (*request, error) {
 	if !greeted {
-		ask := new(wire.ConnectRequest)
-		if err := wire.DecodeConnectRequest(frame, ask); err != nil {
+		handshake := new(wire.ConnectRequest)
+		if err := wire.DecodeConnectRequest(frame, handshake); err != nil {
 			return nil, fmt.Errorf("simzk: handshake: %w", err)
 		}
 		return &request{
-			Request: wire.Request{Op: wire.OpCreateSession}, connect: ask,
-			session: ask.SessionID,
+			Request: wire.Request{Op: wire.OpCreateSession}, connect: handshake,
+			session: handshake.SessionID,
 		}, nil
 	}
 	r := new(request)
@@ -78,17 +77,16 @@ func parse(frame []byte, greeted bool) (*request, error) {
 	}
 	r.malformed = err != nil
 	if r.Op == wire.OpCreateSession {
-		r.again, r.malformed = true, len(frame) < requestHeader+4
+		r.reopens, r.malformed = true, len(frame) < requestHeader+4
 	}
 	return r, nil
 }
 
-// serveAgain answers a client that asks for a session with a request, of type createSession, where
-// it has a session already. A server takes that for a transaction, and tells the client of its
-// session once more.
-func (c *Cluster) serveAgain(l *Link, r *request) {
+// serveReopen answers a createSession request on a connection that already has a session. A server
+// treats it as a transaction, and sends the client its session again.
+func (c *Cluster) serveReopen(l *Link, r *request) {
 	c.zxid++
-	c.agree(proposal{process: l.process})
+	c.propose(proposal{process: l.process})
 	r.session, r.timeout = l.session.id, l.session.timeout
 	if r.malformed {
 		r.result.Code = wire.MarshallingError
@@ -96,48 +94,48 @@ func (c *Cluster) serveAgain(l *Link, r *request) {
 	c.respond(l, r)
 }
 
-// A wireEnd is the end of a client beyond a [Socket]. It knows nothing of the client but what it
-// has sent.
-type wireEnd struct {
-	link     *Link
-	socket   Socket
-	open     bool
-	greeting *wire.ConnectRequest // nil until the handshake has arrived
-	buffer   []byte
+// A wireClient is the server's view of a client beyond a [Socket].
+type wireClient struct {
+	link      *Link
+	socket    Socket
+	open      bool
+	handshake *wire.ConnectRequest // nil until it has arrived
+	buffer    []byte
 }
 
 // requestHeader is the length of a request's header.
 const requestHeader = 8
 
-func (w *wireEnd) deliver(m message) {
+func (w *wireClient) deliver(m message) {
 	w.buffer = w.link.cluster.encode(w.buffer[:0], m)
 	w.socket.Send(w.buffer)
-	if m.reply != nil && ends(m.reply) {
-		w.link.cluster.hangUp(w.link)
+	if m.reply != nil && closesConnection(m.reply) {
+		w.link.cluster.closeConnection(w.link)
 	}
 }
 
-// ends tells whether the server closes the connection once it has sent a reply.
-func ends(r *request) bool {
-	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0 && !r.again
+// closesConnection reports whether the server closes the connection after a reply.
+func closesConnection(r *request) bool {
+	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0 &&
+		!r.reopens
 }
 
-func (w *wireEnd) broken() {
+func (w *wireClient) disconnected() {
 	w.open = false
 	w.socket.Close()
 }
 
-func (w *wireEnd) collect()                        {}
-func (w *wireEnd) connected() bool                 { return w.open }
-func (w *wireEnd) believes() int64                 { return 0 }
-func (w *wireEnd) pending() *wire.Request          { return nil }
-func (w *wireEnd) deadline() (time.Duration, bool) { return 0, false }
-func (w *wireEnd) advance()                        {}
-func (w *wireEnd) unanswered()                     {}
-func (w *wireEnd) answered()                       {}
-func (w *wireEnd) key() uint64                     { return 0 }
-func (w *wireEnd) tearDown()                       { w.broken() }
-func (w *wireEnd) shutDown()                       { w.broken() }
+func (w *wireClient) collect()                        {}
+func (w *wireClient) connected() bool                 { return w.open }
+func (w *wireClient) knownSession() int64             { return 0 }
+func (w *wireClient) pending() *wire.Request          { return nil }
+func (w *wireClient) deadline() (time.Duration, bool) { return 0, false }
+func (w *wireClient) advance()                        {}
+func (w *wireClient) pingsStalled()                   {}
+func (w *wireClient) pingsResumed()                   {}
+func (w *wireClient) key() uint64                     { return 0 }
+func (w *wireClient) tearDown()                       { w.disconnected() }
+func (w *wireClient) shutDown()                       { w.disconnected() }
 
 // encode appends the frame of a message.
 func (c *Cluster) encode(dst []byte, m message) []byte {

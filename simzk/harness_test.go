@@ -17,36 +17,35 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A stage is a cluster in a bubble of virtual time, whose every move is printed.
-type stage struct {
+// A harness is a cluster in a bubble of virtual time, whose every event is printed.
+type harness struct {
 	cluster *simzk.Cluster
 	clients []*simzk.Conn
 	log     *history.Log
-	printed int // how many events of the log the output shows
+	printed int // number of events that the output shows
 	output  strings.Builder
 
-	mu     sync.Mutex
-	spoken []string // by goroutines of clients, not yet in the output
+	mu      sync.Mutex
+	results []string // lines of clients' goroutines, not yet in the output
 }
 
-// newStage returns a stage with the timeouts that the scripts assume. It must be called inside a
-// bubble.
-func newStage(t *testing.T) *stage { return newEnsembleStage(t, 1) }
+// newHarness returns a harness with the timeouts that the scripts assume. It must be called inside
+// a bubble.
+func newHarness(t *testing.T) *harness { return newEnsembleHarness(t, 1) }
 
-// newEnsembleStage returns a stage with so many servers, which lag behind if there are several.
-func newEnsembleStage(t *testing.T, servers int) *stage {
+// newEnsembleHarness returns a harness with a number of servers, with lag if there are several.
+func newEnsembleHarness(t *testing.T, servers int) *harness {
 	t.Helper()
 	log := new(history.Log)
 	config := simzk.Config{
 		SessionTimeout: 4 * time.Second, TickTime: 2 * time.Second, Settle: synctest.Wait,
 		Servers: servers, Lag: servers > 1,
 	}
-	return &stage{log: log, cluster: simzk.New(config, log)}
+	return &harness{log: log, cluster: simzk.New(config, log)}
 }
 
-// join adds a client and takes the events that tell of its first session, so that its channel of
-// events is empty.
-func (s *stage) join() *simzk.Conn {
+// join adds a client and drains the events of its first session.
+func (s *harness) join() *simzk.Conn {
 	conn := s.cluster.Connect()
 	s.clients = append(s.clients, conn)
 	for range 3 {
@@ -55,16 +54,16 @@ func (s *stage) join() *simzk.Conn {
 	return conn
 }
 
-// tearDown ends every goroutine that still waits, so that the bubble can end.
-func (s *stage) tearDown() {
+// tearDown ends every waiting goroutine, so that the bubble can end.
+func (s *harness) tearDown() {
 	for _, conn := range s.clients {
 		conn.TearDown()
 	}
 	synctest.Wait()
 }
 
-// client returns the client of that name, c1 for the first, or nil.
-func (s *stage) client(name string) *simzk.Conn {
+// client returns the client with a name, c1 for the first, or nil.
+func (s *harness) client(name string) *simzk.Conn {
 	for _, conn := range s.clients {
 		if fmt.Sprintf("c%d", conn.Process()) == name {
 			return conn
@@ -73,21 +72,20 @@ func (s *stage) client(name string) *simzk.Conn {
 	return nil
 }
 
-func (s *stage) printf(format string, values ...any) {
+func (s *harness) printf(format string, values ...any) {
 	fmt.Fprintf(&s.output, format+"\n",
 		values...)
 }
 
-// say notes a line on behalf of a client's goroutine.
-func (s *stage) say(format string, values ...any) {
+// addResult adds a line of output on behalf of a client's goroutine.
+func (s *harness) addResult(format string, values ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoken = append(s.spoken, fmt.Sprintf(format, values...))
+	s.results = append(s.results, fmt.Sprintf(format, values...))
 }
 
-// observe lets every process come to rest, sends what they have to say, and prints what has
-// happened.
-func (s *stage) observe() {
+// settle lets every process settle, collects requests, and prints new events and results.
+func (s *harness) settle() {
 	synctest.Wait()
 	s.cluster.Collect()
 	for _, e := range s.log.Events()[s.printed:] {
@@ -96,15 +94,14 @@ func (s *stage) observe() {
 	s.printed = s.log.Len()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, line := range s.spoken {
+	for _, line := range s.results {
 		s.printf("%s", line)
 	}
-	s.spoken = s.spoken[:0]
+	s.results = s.results[:0]
 }
 
-// call starts a method of the client on a goroutine of its own, which says what the method
-// returned.
-func (s *stage) call(conn *simzk.Conn, words []string) error {
+// call calls a method of the client in a new goroutine, and prints its result when it returns.
+func (s *harness) call(conn *simzk.Conn, words []string) error {
 	if len(words) == 0 {
 		return errors.New("no method given")
 	}
@@ -120,35 +117,35 @@ func (s *stage) call(conn *simzk.Conn, words []string) error {
 	go func() {
 		returned := false
 		defer func() {
-			// The end of a run ends goroutines too, but then nobody looks at what they say.
+			// The end of a run ends goroutines too, after the last output.
 			if !returned {
-				s.say("%s: the goroutine ended", name)
+				s.addResult("%s: the goroutine ended", name)
 			}
 		}()
 		result, watch := run()
 		returned = true
-		s.say("%s = %s", name, result)
+		s.addResult("%s = %s", name, result)
 		if watch != nil {
-			s.say("%s told %s", name, renderEvent(<-watch))
+			s.addResult("%s told %s", name, renderEvent(<-watch))
 		}
 	}()
 	return nil
 }
 
-// A bound is a method with its arguments. It returns the result as text, and the channel of the
+// A boundCall is a method with its arguments. It returns the result as text, and the channel of the
 // watch that it set.
-type bound func() (result string, watch <-chan zk.Event)
+type boundCall func() (result string, watch <-chan zk.Event)
 
 // callOf binds a method to its arguments.
-func callOf(conn *simzk.Conn, method, path string, options []string) (bound, error) {
+func callOf(conn *simzk.Conn, method, path string, options []string) (boundCall, error) {
 	acl, err := aclOf(options)
 	if err != nil {
 		return nil, err
 	}
-	for _, bind := range [...]func() bound{
-		func() bound { return createOf(conn, method, path, options, acl) },
-		func() bound { return readOf(conn, method, path) },
-		func() bound { return identityOf(conn, method, path, options, acl) },
+	for _, bind := range [...]func() boundCall{
+		func() boundCall { return createOf(conn, method, path, options, acl) },
+		func() boundCall { return readOf(conn, method, path) },
+		func() boundCall { return identityOf(conn, method, path, options, acl) },
 	} {
 		if b := bind(); b != nil {
 			return b, nil
@@ -177,8 +174,8 @@ func callOf(conn *simzk.Conn, method, path string, options []string) (bound, err
 	return nil, fmt.Errorf("unknown method %q", method)
 }
 
-// createOf binds a method that creates a node, or returns nil if there is none of that name.
-func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) bound {
+// createOf binds a method that creates a node, or returns nil for any other name.
+func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) boundCall {
 	data, flags := []byte(option(options, "data")), flagsOf(options)
 	switch method {
 	case "create":
@@ -202,9 +199,8 @@ func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.
 	return nil
 }
 
-// identityOf binds a method that has to do with who may do what, or returns nil if there is none of
-// that name.
-func identityOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) bound {
+// identityOf binds a method for ACLs or authentication, or returns nil for any other name.
+func identityOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) boundCall {
 	switch method {
 	case "addauth": // The path is the scheme.
 		return func() (string, <-chan zk.Event) {
@@ -224,8 +220,7 @@ func identityOf(conn *simzk.Conn, method, path string, options []string, acl []z
 	return nil
 }
 
-// operationsOf reads the operations of a multi: methods with their arguments, and commas between
-// them.
+// operationsOf parses the operations of a multi: methods with arguments, separated by commas.
 func operationsOf(words []string) ([]any, error) {
 	var ops []any
 	for text := range strings.SplitSeq(strings.Join(words, " "), ",") {
@@ -258,7 +253,7 @@ func operationsOf(words []string) ([]any, error) {
 	return ops, nil
 }
 
-// multiOf shows what each operation of a multi gave, and the error of the whole.
+// multiOf renders the result of each operation of a multi, and the error of the whole.
 func multiOf(responses []zk.MultiResponse, err error) string {
 	parts := make([]string, len(responses))
 	for i, r := range responses {
@@ -274,12 +269,12 @@ func multiOf(responses []zk.MultiResponse, err error) string {
 	return strings.TrimSpace(textOf("["+strings.Join(parts, ", ")+"]", nil) + " " + textOf("", err))
 }
 
-// permissions are the letters that ZooKeeper's own command line gives them.
+// permissions are the letters of ZooKeeper's command line.
 const permissions = "rwcda"
 
-// aclOf reads an ACL: who, an equals sign and permissions, with a plus between several; all
-// permissions where none are named. Who is world, auth, or a user and a password with a colon
-// between. Without the option, everybody may do everything.
+// aclOf parses an ACL: entries "who=permissions", separated by plus signs. Without permissions an
+// entry has all of them. Who is world, auth, or user:password. The default grants everything to the
+// world.
 func aclOf(options []string) (acl []zk.ACL, err error) {
 	text := option(options, "acl")
 	if text == "" {
@@ -326,8 +321,8 @@ func renderACL(acl []zk.ACL) string {
 	return "[" + strings.Join(entries, " ") + "]"
 }
 
-// readOf binds a method that reads, or returns nil if there is none of that name.
-func readOf(conn *simzk.Conn, method, path string) bound {
+// readOf binds a method that reads, or returns nil for any other name.
+func readOf(conn *simzk.Conn, method, path string) boundCall {
 	switch method {
 	case "get":
 		return func() (string, <-chan zk.Event) {
@@ -399,14 +394,13 @@ func textOf(text string, err error) string {
 	return text
 }
 
-// listOf shows a listing sorted, because its order means nothing.
+// listOf renders a listing sorted, as its order has no meaning.
 func listOf(names []string, stat *zk.Stat, err error) string {
 	slices.Sort(names)
 	return fmt.Sprintf("%v %s", names, statOf(stat, err))
 }
 
-// statOf shows the fields of a stat that are not always the same, or the error that stands in its
-// place.
+// statOf renders the variable fields of a stat, or the error.
 func statOf(stat *zk.Stat, err error) string {
 	switch {
 	case err != nil:
@@ -420,10 +414,10 @@ func statOf(stat *zk.Stat, err error) string {
 		owner(stat.EphemeralOwner))
 }
 
-// shortSession counts sessions from 1: the server's id in the highest byte is the same in all.
+// shortSession numbers sessions from 1. It drops the server id in the highest byte.
 func shortSession(id int64) int64 { return id & (1<<56 - 1) }
 
-// shortZxid shows the epoch only where there has been an election.
+// shortZxid shows the epoch only if there has been an election.
 func shortZxid(zxid int64) string {
 	if epoch := zxid >> 32; epoch > 0 {
 		return fmt.Sprintf("%d:%d", epoch, zxid&(1<<32-1))
@@ -452,7 +446,7 @@ func renderEvent(e zk.Event) string {
 	return text
 }
 
-// renderRecord shows an event of the history on a line, with the time only where it is not 0.
+// renderRecord renders an event of the history on one line, with its time unless that is 0.
 func renderRecord(e history.Event) string {
 	var b strings.Builder
 	if e.At > 0 {

@@ -1,0 +1,68 @@
+package simzk_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// The model client is equivalent to the real one: the same schedule gives the same history, and the
+// same result of every call at the same step.
+func TestModelledClientIsTheRealOne(t *testing.T) {
+	if simzk.RaceDetector {
+		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
+			"test runs")
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		p := genSchedule.Draw(rt, "schedule")
+		model, real := runModel(t, p), runReal(t, p)
+		if found := difference(model, real); found != "" {
+			rt.Fatal(found)
+		}
+	})
+}
+
+func runModel(t *testing.T, p *schedule) *transcript {
+	return runSchedule(t, p, func(c *simzk.Cluster) (simzk.Client, *simzk.Link) {
+		conn := c.Connect()
+		return conn, conn.Link
+	})
+}
+
+func runReal(t *testing.T, p *schedule) *transcript {
+	defer simzk.Determinize()()
+	return runSchedule(t, p, func(c *simzk.Cluster) (simzk.Client, *simzk.Link) {
+		conn, err := c.ConnectReal()
+		if err != nil {
+			panic(err)
+		}
+		return conn, conn.Link()
+	})
+}
+
+// runSchedule runs a schedule in a bubble. It carries a panic out of the bubble itself, as the
+// testing package would end the program.
+func runSchedule(t *testing.T, p *schedule, join func(*simzk.Cluster) (simzk.Client,
+	*simzk.Link),
+) *transcript {
+	result := &transcript{schedule: p}
+	var thrown any
+	synctest.Test(t, func(*testing.T) {
+		defer func() { thrown = recover() }()
+		s := newExecution(p, join)
+		defer func() {
+			s.finish()
+			result.lines, result.events = s.lines, s.log.Events()
+		}()
+		for s.step = range p.steps {
+			s.do(&p.steps[s.step])
+		}
+	})
+	if thrown != nil {
+		panic(thrown)
+	}
+	return result
+}
