@@ -191,7 +191,7 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 	if err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
 	}
-	if err := f.numbers(given); err != nil {
+	if err := f.validateNumbers(given); err != nil {
 		return nil, err
 	}
 	if subject.Real && !given("client") {
@@ -217,7 +217,7 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err != nil {
 		return nil, fmt.Errorf("--seed: %w", err)
 	}
-	if err := f.strategyFits(); err != nil {
+	if err := f.validateStrategy(); err != nil {
 		return nil, err
 	}
 	c := &scenarios.Campaign{
@@ -226,12 +226,12 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 		Strategy: f.strategy,
 	}
 	if f.strategy == scenarios.ExhaustiveStrategy {
-		if err := f.exhaustive(c); err != nil {
+		if err := f.validateExhaustive(c); err != nil {
 			return nil, err
 		}
 	}
-	f.unbound(c, given)
-	if err := f.workersFit(c, given); err != nil {
+	f.dropUnsetBounds(c, given)
+	if err := f.limitWorkers(c, given); err != nil {
 		return nil, err
 	}
 	if given("require-coverage") {
@@ -243,9 +243,9 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	return c, nil
 }
 
-// unbound takes out the default of a bound that is not given where the other one is: whoever sets
+// dropUnsetBounds takes out the default of a bound that is not given where the other one is: whoever sets
 // one means that one. A bound by states takes out none, as there may never be so many.
-func (f *checkFlags) unbound(c *scenarios.Campaign, given func(string) bool) {
+func (f *checkFlags) dropUnsetBounds(c *scenarios.Campaign, given func(string) bool) {
 	bounded := given("schedules") || given("budget") || f.strategy == scenarios.ExhaustiveStrategy
 	if bounded && !given("budget") {
 		c.Budget = 0
@@ -255,7 +255,7 @@ func (f *checkFlags) unbound(c *scenarios.Campaign, given func(string) bool) {
 	}
 }
 
-func (f *checkFlags) numbers(given func(string) bool) error {
+func (f *checkFlags) validateNumbers(given func(string) bool) error {
 	switch {
 	case f.clients < 1 || f.clients > scenarios.ClientsMax:
 		return fmt.Errorf("--clients must be from 1 to %d, not %d", scenarios.ClientsMax, f.clients)
@@ -290,8 +290,8 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 	return nil
 }
 
-// strategyFits returns what is wrong with the strategy and its flags.
-func (f *checkFlags) strategyFits() error {
+// validateStrategy returns what is wrong with the strategy and its flags.
+func (f *checkFlags) validateStrategy() error {
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		return nil
 	}
@@ -306,8 +306,8 @@ func (f *checkFlags) strategyFits() error {
 	return nil
 }
 
-// exhaustive returns what is wrong with the flags of an exhaustive search.
-func (f *checkFlags) exhaustive(c *scenarios.Campaign) error {
+// validateExhaustive returns what is wrong with the flags of an validateExhaustive search.
+func (f *checkFlags) validateExhaustive(c *scenarios.Campaign) error {
 	if c.Scenario.Client != scenarios.Model {
 		return errors.New("--strategy exhaustive works with --client model only: nothing tells " +
 			"what " +
@@ -321,9 +321,9 @@ func (f *checkFlags) exhaustive(c *scenarios.Campaign) error {
 	return nil
 }
 
-// workersFit leaves a campaign one worker where there can be no more, and returns an error if more
+// limitWorkers leaves a campaign one worker where there can be no more, and returns an error if more
 // were asked for.
-func (f *checkFlags) workersFit(c *scenarios.Campaign, given func(string) bool) error {
+func (f *checkFlags) limitWorkers(c *scenarios.Campaign, given func(string) bool) error {
 	real, exhaustive := c.Scenario.Client == scenarios.Real,
 		f.strategy == scenarios.ExhaustiveStrategy
 	switch {
@@ -390,7 +390,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	if err != nil {
 		return err
 	}
-	text, reportOut, err := f.outputs(stdout, stderr)
+	text, reportOut, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -402,8 +402,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	// A worker runs one goroutine at a time, so a processor without a worker only costs hand-overs.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	report := search(ctx)
-	progress.end(report)
-	found, unshown := shorten(ctx, t, campaign, report)
+	progress.finish(report)
+	found, unshown := shrink(ctx, t, campaign, report)
 	if unshown == nil {
 		unshown = found.write(f.out)
 	}
@@ -421,7 +421,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 
 // outcomeOf returns how the program ends, nil if with status 0. The error is why there is no
 // counterexample of what was found, or why it could not be written.
-func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *found,
+func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *finding,
 	unshown error,
 ) error {
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // conformable are the flags of a server that has all that conform asks for.
 // The password is test.
-var conformable = []string{
+var referenceFlags = []string{
 	"--extended-types", "--super-digest",
 	"super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
 }
@@ -20,13 +20,13 @@ var conformable = []string{
 // TestConform compares a served ensemble with another, and finds no difference.
 func TestConform(t *testing.T) {
 	t.Parallel()
-	_, address := serveOn(t, conformable...)
+	_, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--operations", "1000", "--ttl",
 		"--containers",
 		"--super", "super:test", "--json", "report.json")
 	text, status := c.end(t)
 	if c.first != "271 facts: no difference\n" ||
-		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusFine {
+		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusOK {
 		t.Errorf("%q, %q, status %d, stderr %s", c.first, text, status, &c.stderr)
 	}
 	if r := readConformReport(t, c); r.Interrupted || r.Facts != 271 || r.Operations != 1000 ||
@@ -38,7 +38,7 @@ func TestConform(t *testing.T) {
 // TestConformFindsAnotherRelease compares servers of two releases.
 func TestConformFindsAnotherRelease(t *testing.T) {
 	t.Parallel()
-	_, address := serveOn(t, conformable...)
+	_, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--zookeeper-version", "3.9", "--operations",
 		"0",
 		"--json", "report.json")
@@ -56,7 +56,7 @@ func TestConformFindsAnotherRelease(t *testing.T) {
 // TestInterruptedConform stops a comparison that would run for hours, which is no success.
 func TestInterruptedConform(t *testing.T) {
 	t.Parallel()
-	_, address := serveOn(t, conformable...)
+	_, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000", "--json",
 		"report.json")
 	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
@@ -75,7 +75,7 @@ func TestInterruptedConform(t *testing.T) {
 // TestConformServerEnds ends the server amid the comparison, which is no difference.
 func TestConformServerEnds(t *testing.T) {
 	t.Parallel()
-	daemon, address := serveOn(t, conformable...)
+	daemon, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000")
 	if err := daemon.command.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func runControl(ctx context.Context, path string, wait, timeout time.Duration, c
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return &statusError{statusInternal, err}
 	}
-	answer, err := ask(conn, bufio.NewScanner(conn), command)
+	answer, err := sendCommand(conn, bufio.NewScanner(conn), command)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
@@ -127,13 +127,13 @@ func awaitControl(ctx context.Context, path string, wait time.Duration) (net.Con
 			return nil, errInterrupted
 		case <-over:
 			return nil, err
-		case <-time.After(retryEvery):
+		case <-time.After(retryInterval):
 		}
 	}
 }
 
 // retryEvery is how often a socket is looked for that is waited for.
-const retryEvery = 10 * time.Millisecond
+const retryInterval = 10 * time.Millisecond
 
 // dialControl connects to the socket at a path or, if that is empty, to that which the environment
 // names.
@@ -152,8 +152,8 @@ func dialControl(path string) (net.Conn, error) {
 	return conn, nil
 }
 
-// ask sends a command and returns the lines that answer it.
-func ask(conn net.Conn, lines *bufio.Scanner, command string) (string, error) {
+// sendCommand sends a command and returns the lines that answer it.
+func sendCommand(conn net.Conn, lines *bufio.Scanner, command string) (string, error) {
 	if strings.ContainsAny(command, "\r\n") {
 		return "", errors.New("a command is one line")
 	}

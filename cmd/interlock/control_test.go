@@ -80,7 +80,7 @@ func newTestController(t *testing.T, listener net.Listener) *controller {
 		t.Fatal(err)
 	}
 	fleet := tcp.NewFleet(tcp.Config{})
-	c := control(listener, server, fleet)
+	c := serveControl(listener, server, fleet)
 	t.Cleanup(func() {
 		c.close()
 		fleet.Close()
@@ -138,13 +138,13 @@ func TestControllerBadCommands(t *testing.T) {
 	}
 }
 
-// An exhausted listener fails a few times, as where there are too many open files.
-type exhausted struct {
+// An exhaustedListener listener fails a few times, as where there are too many open files.
+type exhaustedListener struct {
 	net.Listener
 	left int
 }
 
-func (l *exhausted) Accept() (net.Conn, error) {
+func (l *exhaustedListener) Accept() (net.Conn, error) {
 	if l.left > 0 {
 		l.left--
 		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
@@ -159,7 +159,7 @@ func TestControllerExhausted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newTestController(t, &exhausted{listener, 3})
+	newTestController(t, &exhaustedListener{listener, 3})
 	if got := say(t, listener.Addr(), "bogus\n"); !strings.HasPrefix(got,
 		`error: unknown command "bogus"`) {
 		t.Errorf("%q", got)

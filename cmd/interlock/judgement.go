@@ -44,7 +44,7 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 		}
 		switch {
 		case clocks == nil:
-			j = j.decide(judgeInOrder(property, locks))
+			j = j.conclude(judgeInOrder(property, locks))
 		case slices.Contains(history.WithinClocks, property):
 			j = f.judgeWithin(j, property, events, clocks)
 		default:
@@ -100,13 +100,13 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 ) judgement {
 	limits := models.Limits{Time: f.limit}
 	v, decided := history.CheckWithin(property, events, *clocks, limits)
-	if j = j.decide(v, decided); v != nil || property != history.ClientMutualExclusion {
+	if j = j.conclude(v, decided); v != nil || property != history.ClientMutualExclusion {
 		return j
 	}
 	all := *clocks
 	all.Pause = math.MaxInt64
 	if v, _ := history.CheckWithin(property, events, all, limits); v != nil {
-		j.tell(v)
+		j.describe(v)
 		j.Verdict = verdictOutOfContract
 	}
 	return j
@@ -125,10 +125,10 @@ func (f *verifyFlags) judgeModel(m *history.ModelOperations,
 			return v
 		})
 		if v != nil {
-			return j.decide(v, true)
+			return j.conclude(v, true)
 		}
 	}
-	return j.decide(nil, decided)
+	return j.conclude(nil, decided)
 }
 
 // checkModel checks the history of one lock against a model.
@@ -151,12 +151,12 @@ func (f *verifyFlags) checkModel(m *history.ModelOperations,
 	return v, verdict != models.Unknown
 }
 
-// decide completes a judgement by what a check has come to.
-func (j judgement) decide(v *history.Violation, decided bool) judgement {
+// conclude completes a judgement by what a check has come to.
+func (j judgement) conclude(v *history.Violation, decided bool) judgement {
 	switch {
 	case v != nil:
 		j.Verdict, j.violation = verdictViolated, v
-		j.tell(v)
+		j.describe(v)
 	case !decided:
 		j.Verdict = verdictUnknown
 	case j.Exercised == 0:
@@ -165,8 +165,8 @@ func (j judgement) decide(v *history.Violation, decided bool) judgement {
 	return j
 }
 
-// tell takes over what a violation says.
-func (j *judgement) tell(v *history.Violation) {
+// describe takes over what a violation says.
+func (j *judgement) describe(v *history.Violation) {
 	j.Event, j.Signature, j.Detail = &v.Event, v.Signature(), v.Detail
 	if v.Guarantee != nil {
 		j.Guarantee = v.Guarantee.Error()

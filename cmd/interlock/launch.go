@@ -90,7 +90,7 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	lines := bufio.NewScanner(conn)
-	token, err := ask(conn, lines,
+	token, err := sendCommand(conn, lines,
 		(&launchRequest{path, directory, javaFlags, listener.Addr().String()}).String())
 	if ctx.Err() != nil {
 		return nil
@@ -125,20 +125,20 @@ type launchRequest struct {
 // configuration. The directory and the Java flags are one word each, in Go's quotes and without
 // blanks.
 const (
-	javaFlagsWord = "java-flags"
-	directoryWord = "directory"
-	listensWord   = "listens"
-	quotedBlank   = `\x20`
+	javaFlagsKey = "java-flags"
+	directoryKey = "directory"
+	listensKey   = "listens"
+	quotedSpace   = `\x20`
 )
 
 // String returns the request as a line.
 func (l *launchRequest) String() string {
 	quote := func(text string) string {
 		return strings.ReplaceAll(strconv.Quote(text), " ",
-			quotedBlank)
+			quotedSpace)
 	}
-	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsWord, quote(l.javaFlags),
-		directoryWord,
+	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsKey, quote(l.javaFlags),
+		directoryKey,
 		quote(l.directory),
-		listensWord, l.address, l.path)
+		listensKey, l.address, l.path)
 }

@@ -21,7 +21,7 @@ import (
 
 // The exit statuses.
 const (
-	statusFine      = 0 // nothing found
+	statusOK      = 0 // nothing found
 	statusViolation = 1 // a property is violated
 	statusUsage     = 2 // the command line or a file named there is wrong
 	statusInternal  = 3 // a schedule did not run the same way twice, or Interlock failed
@@ -77,7 +77,7 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 		newControl(), newLaunch())
 	root.SetHelpCommand(newHelp(root))
 	root.SetArgs(arguments)
-	out := &output{w: stdout}
+	out := &errorWriter{w: stdout}
 	root.SetOut(out)
 	root.SetErr(stderr)
 	command, err := root.ExecuteContextC(ctx)
@@ -88,7 +88,7 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 		fmt.Fprintf(stderr, "interlock: %v\n", out.err)
 		return statusInternal
 	case err == nil:
-		return statusFine
+		return statusOK
 	case !errors.As(err, &status):
 		fmt.Fprintf(stderr, "interlock: %v (see %s --help)\n", err, command.CommandPath())
 		return statusUsage

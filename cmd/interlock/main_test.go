@@ -75,7 +75,7 @@ func runStatus(ts *testscript.TestScript, arguments []string) int {
 		ts.Check(err)
 	}
 	if exit == nil {
-		return statusFine
+		return statusOK
 	}
 	return exit.ExitCode()
 }
@@ -307,7 +307,7 @@ func TestInterruptedCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, status := c.end(t)
-			if status != statusFine || c.stderr.Len() > 0 {
+			if status != statusOK || c.stderr.Len() > 0 {
 				t.Errorf("status %d, stderr %q", status, &c.stderr)
 			}
 			for _, want := range []string{
@@ -349,7 +349,7 @@ func TestReportIsDocumented(t *testing.T) {
 		faults.Severity{},
 		replayReport{},
 		recordedReport{},
-		replayedViolation{},
+		replayViolation{},
 		scenarios.Deviation{},
 		judgement{},
 		lockJSON{},
@@ -420,7 +420,7 @@ func TestInterruptedReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusFine || !strings.Contains(text, "interrupted: ") ||
+	if status != statusOK || !strings.Contains(text, "interrupted: ") ||
 		!strings.Contains(text, "does not occur any more") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
@@ -474,7 +474,7 @@ func TestQuoted(t *testing.T) {
 		`back\slash`:        `'back\slash'`,
 		"*?[]{}()<>|&!#`\"": "'*?[]{}()<>|&!#`\"'",
 	} {
-		if got := quoted(argument); got != want {
+		if got := shellQuote(argument); got != want {
 			t.Errorf("quoted(%q) is %s, not %s", argument, got, want)
 		}
 	}
@@ -491,14 +491,14 @@ func TestReplayCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, program, where, directory, want string }{
-		{"installed", installed, ".", "out", quoted(installed) + " replay out"},
+		{"installed", installed, ".", "out", shellQuote(installed) + " replay out"},
 		{"on the path", "interlock", ".", "my out", "interlock replay 'my out'"},
 		{
 			"blank in the program", "my tools/interlock", ".", "out",
 			"'my tools/interlock' replay out",
 		},
 		{"like a flag", "interlock", ".", "-out", "interlock replay " +
-			quoted("."+separator+"-out")},
+			shellQuote("."+separator+"-out")},
 		{"go run in the repository", built, root, "out", "go run ./cmd/interlock replay out"},
 		{
 			"go run elsewhere", built, ".", "out",
@@ -573,7 +573,7 @@ func TestProgressLeft(t *testing.T) {
 			Schedules: test.schedules,
 			Budget:    test.budget,
 		}}
-		left, known := p.left(&scenarios.Report{Schedules: test.ran, Elapsed: 2 * time.Second})
+		left, known := p.remaining(&scenarios.Report{Schedules: test.ran, Elapsed: 2 * time.Second})
 		if left != test.left || known != test.known {
 			t.Errorf("%+v: %v, %v", test, left, known)
 		}

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// An output remembers what went wrong first when something was printed.
-type output struct {
+// An errorWriter remembers what went wrong first when something was printed.
+type errorWriter struct {
 	w   io.Writer
 	err error
 }
 
 // Write writes.
-func (o *output) Write(p []byte) (int, error) {
+func (o *errorWriter) Write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
 	if o.err == nil {
 		o.err = err
@@ -24,29 +24,29 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// outputs returns where text goes, and the report as JSON. A counterexample or a report that cannot
+// openOutputs returns where text goes, and the report as JSON. A counterexample or a report that cannot
 // be written must not cost a campaign, so that is found out first.
-func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
+func (f *checkFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
 	err error,
 ) {
-	if err := tryDirectory(f.out); err != nil {
+	if err := checkWritable(f.out); err != nil {
 		return nil, nil, fmt.Errorf("--out: %w", err)
 	}
-	return reportTo(f.json, stdout, stderr)
+	return openReport(f.json, stdout, stderr)
 }
 
 // errNoReport is what is wrong where --json names nothing.
 var errNoReport = errors.New("--json needs the name of a file, or - for standard output")
 
-// reportTo returns where text goes, and the report as JSON, which --json names.
-func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
+// openReport returns where text goes, and the report as JSON, which --json names.
+func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
 	err error,
 ) {
 	switch path {
 	case "":
-		return stdout, keptOpen{io.Discard}, nil
+		return stdout, nopCloser{io.Discard}, nil
 	case "-":
-		return stderr, keptOpen{stdout}, nil
+		return stderr, nopCloser{stdout}, nil
 	}
 	file, err := os.Create(path)
 	if err != nil {
@@ -55,12 +55,12 @@ func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.
 	return stdout, file, nil
 }
 
-// tryDirectory returns what keeps directories from being made below one, or below the nearest above
+// checkWritable returns what keeps directories from being made below one, or below the nearest above
 // it that there is.
-func tryDirectory(directory string) error {
+func checkWritable(directory string) error {
 	info, err := os.Stat(directory)
 	if above := filepath.Dir(directory); errors.Is(err, fs.ErrNotExist) && above != directory {
-		return tryDirectory(above)
+		return checkWritable(above)
 	}
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a directory", directory)
@@ -75,8 +75,8 @@ func tryDirectory(directory string) error {
 	return os.Remove(trial)
 }
 
-// A keptOpen is a writer that is not closed.
-type keptOpen struct{ io.Writer }
+// A nopCloser is a writer that is not closed.
+type nopCloser struct{ io.Writer }
 
 // Close does nothing.
-func (keptOpen) Close() error { return nil }
+func (nopCloser) Close() error { return nil }

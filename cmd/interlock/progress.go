@@ -22,7 +22,7 @@ type progress struct {
 }
 
 // plainEvery is how often progress is told where it is no terminal that reads it.
-const plainEvery = 5 * time.Second
+const plainInterval = 5 * time.Second
 
 func newProgress(w io.Writer, campaign *scenarios.Campaign) *progress {
 	file, ok := w.(*os.File)
@@ -30,7 +30,7 @@ func newProgress(w io.Writer, campaign *scenarios.Campaign) *progress {
 }
 
 func (p *progress) show(r *scenarios.Report) {
-	if !p.terminal && r.Elapsed-p.last < plainEvery {
+	if !p.terminal && r.Elapsed-p.last < plainInterval {
 		return
 	}
 	p.last = r.Elapsed
@@ -44,7 +44,7 @@ func (p *progress) show(r *scenarios.Report) {
 			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Untried,
 			coverageTotal(r))
 	}
-	if left, ok := p.left(r); ok {
+	if left, ok := p.remaining(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
 	if p.terminal {
@@ -55,8 +55,8 @@ func (p *progress) show(r *scenarios.Report) {
 	fmt.Fprintln(p.w, line)
 }
 
-// left estimates how much time is left until the first bound is reached.
-func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
+// remaining estimates how much time is remaining until the first bound is reached.
+func (p *progress) remaining(r *scenarios.Report) (left time.Duration, ok bool) {
 	bound := func(by time.Duration) {
 		if !ok || by < left {
 			left, ok = by, true
@@ -77,8 +77,8 @@ func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
 	return max(0, left), ok
 }
 
-// end tells what comes next when a campaign is over.
-func (p *progress) end(r *scenarios.Report) {
+// finish tells what comes next when a campaign is over.
+func (p *progress) finish(r *scenarios.Report) {
 	p.clear()
 	switch {
 	case r.Unsaved != nil && r.Complete:

@@ -72,8 +72,8 @@ func newReplay(t *testing.T) *cobra.Command {
 	return command
 }
 
-// A replayed is a recorded schedule, and what has become of it.
-type replayed struct {
+// A replayer is a recorded schedule, and what has become of it.
+type replayer struct {
 	path      string
 	recording *scenarios.Recording
 	scenario  *scenarios.Scenario
@@ -85,8 +85,8 @@ type replayed struct {
 	last        *scenarios.Result     // nil if the runs were not the same
 }
 
-// readReplayed reads what is to be replayed.
-func readReplayed(path string) (*replayed, error) {
+// newReplayer reads what is to be replayed.
+func newReplayer(path string) (*replayer, error) {
 	recording, err := scenarios.ReadRecording(path)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func readReplayed(path string) (*replayed, error) {
 	if scenario.Client == scenarios.Real && simzk.RaceDetector {
 		return nil, errRealUnderRace
 	}
-	return &replayed{path: path, recording: recording, scenario: scenario}, nil
+	return &replayer{path: path, recording: recording, scenario: scenario}, nil
 }
 
 // runReplay replays a schedule and tells of it. As with check, the report is written before the
@@ -112,7 +112,7 @@ func readReplayed(path string) (*replayed, error) {
 func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, stdout,
 	stderr io.Writer,
 ) error {
-	r, err := readReplayed(path)
+	r, err := newReplayer(path)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	}
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
-	text, reportOut, err := reportTo(f.json, stdout, stderr)
+	text, reportOut, err := openReport(f.json, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func isPartOf(file, path string) bool {
 
 // run runs the schedule so many times, and once more to look at it, and returns how the program
 // ends.
-func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int) error {
+func (r *replayer) run(ctx context.Context, runner *scenarios.Runner, times int) error {
 	strategy := &scenarios.Replay{Deviations: r.recording.Deviations}
 	hash := runner.Run(r.scenario, strategy).TraceHash
 	for r.runs = 1; r.runs < times; r.runs++ {
@@ -181,7 +181,7 @@ func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int)
 }
 
 // explain shows the last run of the schedule, and says how it compares with the recorded one.
-func (r *replayed) explain(w io.Writer, full bool) error {
+func (r *replayer) explain(w io.Writer, full bool) error {
 	if r.interrupted {
 		fmt.Fprintf(w, "interrupted: the schedule was run %d times until then\n", r.runs)
 	}
@@ -263,7 +263,7 @@ type replayReport struct {
 	Steps       int                   `json:"steps"`
 	TraceHash   scenarios.TraceHash   `json:"trace_hash,omitzero"`
 	Skipped     []scenarios.Deviation `json:"skipped"` // could not happen, or their turn never came
-	Violations  []replayedViolation   `json:"violations"`
+	Violations  []replayViolation   `json:"violations"`
 }
 
 // A recordedReport is what the schedule came to when it was recorded.
@@ -273,7 +273,7 @@ type recordedReport struct {
 	TraceHash scenarios.TraceHash `json:"trace_hash"`
 }
 
-type replayedViolation struct {
+type replayViolation struct {
 	Property      history.Property `json:"property"`
 	Signature     string           `json:"signature"`
 	Detail        string           `json:"detail"`
@@ -282,7 +282,7 @@ type replayedViolation struct {
 }
 
 // report returns what the replay has come to, with the way in which the program ends.
-func (r *replayed) report(outcome error) *replayReport {
+func (r *replayer) report(outcome error) *replayReport {
 	was, s := r.recording, r.scenario
 	out := &replayReport{
 		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles,
@@ -291,9 +291,9 @@ func (r *replayed) report(outcome error) *replayReport {
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,
 		Skipped:    append(append([]scenarios.Deviation{}, r.skipped...), r.unreached...),
-		Violations: []replayedViolation{},
+		Violations: []replayViolation{},
 	}
-	out.Status, out.Error = ending(outcome)
+	out.Status, out.Error = exitStatus(outcome)
 	if r.last == nil {
 		return out
 	}
@@ -301,7 +301,7 @@ func (r *replayed) report(outcome error) *replayReport {
 	out.Steps, out.TraceHash = result.Steps, scenarios.TraceHash(result.TraceHash)
 	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
 	for _, v := range result.Violations {
-		out.Violations = append(out.Violations, replayedViolation{
+		out.Violations = append(out.Violations, replayViolation{
 			v.Property, v.Signature(), v.Detail,
 			v.Event, s.OutOfContract(result, v),
 		})

@@ -34,7 +34,7 @@ const (
 
 // verdict judges a property by the run that failed and by its shortened form, which may break more
 // than the first did.
-func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found,
+func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *finding,
 	p history.Property,
 ) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
@@ -69,7 +69,7 @@ func exercised(r *scenarios.Report, p history.Property) int {
 
 // judge judges a property by a failure and by its counterexample alone, of which there may be none.
 // What either breaks without an excuse is violated.
-func judge(failure *scenarios.Failure, f *found, p history.Property) string {
+func judge(failure *scenarios.Failure, f *finding, p history.Property) string {
 	judged := verdictHolds
 	for _, v := range failure.Violations {
 		switch {
@@ -103,8 +103,8 @@ func verdictLine(verdict string, times int) string {
 	return verdict
 }
 
-// searchLine returns a verdict of a campaign, or of an exhaustive search with its reach.
-func searchLine(r *scenarios.Report, verdict string, p history.Property) string {
+// searchVerdict returns a verdict of a campaign, or of an exhaustive search with its reach.
+func searchVerdict(r *scenarios.Report, verdict string, p history.Property) string {
 	if r.Exhaustive && verdict == verdictHolds {
 		return fmt.Sprintf("%s  %s", verdict, r.Reach(p))
 	}
@@ -167,7 +167,7 @@ func writeSometimes(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Repo
 }
 
 // writeReport says what was run, which faults struck when, and what became of each property.
-func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report, f *found) {
+func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report, f *finding) {
 	states := fmt.Sprintf("%d distinct states", r.States)
 	switch {
 	case r.StatesCapped:
@@ -201,7 +201,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 		fmt.Fprintln(w, "\nproperties, in the schedules that were run")
 	}
 	for _, p := range scenarios.Properties() {
-		fmt.Fprintf(w, "  %-25s%s\n", p, searchLine(r, verdict(campaign, r, f, p), p))
+		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, f, p), p))
 	}
 	writeCost(w, &r.Totals.Cost)
 	writeSometimes(w, campaign, r)
@@ -244,12 +244,12 @@ func writeMissingCoverage(w io.Writer, campaign *scenarios.Campaign, r *scenario
 		fmt.Fprintf(w, "planned, never covered: %s\n", strings.Join(never, ", "))
 	}
 	if lacking := campaign.MissingCoverage(r); len(lacking) > 0 {
-		fmt.Fprintf(w, "required, never covered: %s\n", listed(lacking))
+		fmt.Fprintf(w, "required, never covered: %s\n", joinStrings(lacking))
 	}
 }
 
-// listed puts what can describe itself into a list.
-func listed[T fmt.Stringer](things []T) string {
+// joinStrings puts what can describe itself into a list.
+func joinStrings[T fmt.Stringer](things []T) string {
 	texts := make([]string, len(things))
 	for i, thing := range things {
 		texts[i] = thing.String()
@@ -428,7 +428,7 @@ type violationReport struct {
 	OutOfContract bool             `json:"out_of_contract"` // the lock does not promise it there
 }
 
-func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome error) *report {
+func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *finding, outcome error) *report {
 	out := &report{
 		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name,
 		Clients: c.Scenario.Clients,
@@ -472,13 +472,13 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 	if r.Nondeterministic != nil {
 		out.Problem = r.Nondeterministic.Error()
 	}
-	out.Status, out.Error = ending(outcome)
+	out.Status, out.Error = exitStatus(outcome)
 	return out
 }
 
 // violationReports returns what the counterexample breaks, or what was found to be broken where
 // there is no counterexample.
-func violationReports(failure *scenarios.Failure, f *found) (all []violationReport) {
+func violationReports(failure *scenarios.Failure, f *finding) (all []violationReport) {
 	if f == nil {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{
@@ -498,11 +498,11 @@ func violationReports(failure *scenarios.Failure, f *found) (all []violationRepo
 	return all
 }
 
-// ending returns the status and the error with which the program ends, as reports have them.
-func ending(outcome error) (status int, text string) {
+// exitStatus returns the status and the error with which the program ends, as reports have them.
+func exitStatus(outcome error) (status int, text string) {
 	var ends *statusError
 	if !errors.As(outcome, &ends) {
-		return statusFine, ""
+		return statusOK, ""
 	}
 	if ends.err != nil {
 		text = ends.err.Error()

@@ -51,7 +51,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Violations: []*history.Violation{broken},
 	}}
 	outcome := outcomeOf(campaign, r, nil, errors.New("it does not fail again"))
-	if status, text := ending(outcome); status != statusInternal ||
+	if status, text := exitStatus(outcome); status != statusInternal ||
 		text != "it does not fail again" {
 		t.Errorf("status %d, %q", status, text)
 	}
@@ -70,7 +70,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 	}
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
-	(*found)(nil).explain(r, &text)
+	(*finding)(nil).explain(r, &text)
 	if !strings.Contains(text.String(), "\n  fifo                     violated\n") ||
 		!strings.HasSuffix(text.String(), "\nVIOLATION fifo: as it was\n  c1 before c2\n") ||
 		strings.Contains(text.String(), "no violation") {

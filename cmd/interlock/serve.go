@@ -139,7 +139,7 @@ func (f *serveFlags) addresses() ([]string, error) {
 	if port+uint64(f.servers)-1 > 65535 {
 		return nil, fmt.Errorf("--listen: there are not %d ports from %d on", f.servers, port)
 	}
-	if !f.public && !loopback(host) {
+	if !f.public && !isLoopback(host) {
 		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers ask "+
 			"nobody for "+
 			"a password; give --public if that is what you want", f.listen)
@@ -154,8 +154,8 @@ func (f *serveFlags) addresses() ([]string, error) {
 	return addresses, nil
 }
 
-// loopback tells whether only this machine can reach a host.
-func loopback(host string) bool {
+// isLoopback tells whether only this machine can reach a host.
+func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -163,8 +163,8 @@ func loopback(host string) bool {
 	return err == nil && address.IsLoopback()
 }
 
-// serving is what serve prints as JSON.
-type serving struct {
+// serveReport is what serve prints as JSON.
+type serveReport struct {
 	Version   string   `json:"version"` // of ZooKeeper, as the servers tell it
 	Addresses []string `json:"addresses"`
 	Control   string   `json:"control,omitempty"`
@@ -208,7 +208,7 @@ func fleetConfig(config tcp.Config) tcp.Config {
 func announce(w io.Writer, server *tcp.Server, f *serveFlags) error {
 	if f.json {
 		// in one line
-		return json.NewEncoder(w).Encode(serving{server.Version(), server.Addresses(), f.control})
+		return json.NewEncoder(w).Encode(serveReport{server.Version(), server.Addresses(), f.control})
 	}
 	var errs []error
 	for i, address := range server.Addresses() {

@@ -16,13 +16,13 @@ import (
 )
 
 // patience is how long a test waits for what must happen. No test waits so long unless it fails.
-const patience = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 // serveOn starts interlock serve on a free port and returns its first address.
 func serveOn(t *testing.T, arguments ...string) (*child, string) {
 	t.Helper()
 	c := start(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, arguments...)...)
-	var s serving
+	var s serveReport
 	if err := json.Unmarshal([]byte(c.first), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestServe(t *testing.T) {
 			break
 		}
 	}
-	if rest, status := c.end(t); rest != "" || status != statusFine || c.stderr.Len() > 0 {
+	if rest, status := c.end(t); rest != "" || status != statusOK || c.stderr.Len() > 0 {
 		t.Errorf("%q, status %d, stderr %q", rest, status, &c.stderr)
 	}
 }
@@ -143,7 +143,7 @@ func TestLaunch(t *testing.T) {
 		time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if servers, ok := zk.FLWSrvr([]string{address}, patience); !ok ||
+	if servers, ok := zk.FLWSrvr([]string{address}, testTimeout); !ok ||
 		servers[0].Mode != zk.ModeStandalone {
 		t.Errorf("%+v", servers[0])
 	}

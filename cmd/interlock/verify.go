@@ -133,7 +133,7 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 	}
 	log := logs[0]
 	if clocks != nil {
-		if err := attemptsApart(paths, logs); err != nil {
+		if err := checkAttempts(paths, logs); err != nil {
 			return err
 		}
 		log = history.Merge(logs...)
@@ -156,9 +156,9 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 	return printJudgements(stdout, log, judgements)
 }
 
-// attemptsApart returns an error if two calls of Lock in the histories of several processes have
+// checkAttempts returns an error if two calls of Lock in the histories of several processes have
 // the same numbers, or one has none: what one process does would be taken for what another does.
-func attemptsApart(paths []string, logs []*history.Log) error {
+func checkAttempts(paths []string, logs []*history.Log) error {
 	type call struct{ process, attempt int32 }
 	known := make(map[call]string)
 	for i, log := range logs {

@@ -28,7 +28,7 @@ type Lock struct {
 	Guard    scenarios.Guard  `json:"guard,omitzero"`
 	Programs []Program        `json:"programs"` // of the processes, in turn
 
-	breaker int // the number of a random walk that breaks the claim, 0 if none is known
+	breakingWalk int // the number of a random walk that breaks the claim, 0 if none is known
 }
 
 // A Program is what a process does to take its lock and to give it back. It has a state, a small
@@ -112,7 +112,7 @@ const (
 	NodeToken    Token = "node"    // the transaction that made the node which the process made last
 )
 
-const own = "own"
+const ownNode = "own"
 
 var errRefused = errors.New("refused")
 
@@ -129,7 +129,7 @@ func (l *Lock) Scenario() scenarios.Scenario {
 		Subject: scenarios.Subject{
 			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits, Guard: l.Guard,
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-				m := &machine{
+				m := &interpreter{
 					Process: p, program: &l.Programs[(p.Number-1)%len(l.Programs)],
 					began: time.Now(),
 				}
@@ -139,8 +139,8 @@ func (l *Lock) Scenario() scenarios.Scenario {
 	}
 }
 
-// A machine runs a process's program.
-type machine struct {
+// A interpreter runs a process's program.
+type interpreter struct {
 	*scenarios.Process
 	program *Program
 	began   time.Time
@@ -148,14 +148,14 @@ type machine struct {
 	made    string // the path of the node that the process made last
 }
 
-func (m *machine) path(name string) string {
-	if name == "" || name == own {
+func (m *interpreter) path(name string) string {
+	if name == "" || name == ownNode {
 		return m.made
 	}
 	return m.Directory + "/" + name
 }
 
-func (m *machine) lock(ctx context.Context) (*scenarios.Hold, error) {
+func (m *interpreter) lock(ctx context.Context) (*scenarios.Hold, error) {
 	if err := m.run(ctx, m.program.Lock); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (m *machine) lock(ctx context.Context) (*scenarios.Hold, error) {
 	return hold, nil
 }
 
-func (m *machine) token(from Token) int64 {
+func (m *interpreter) token(from Token) int64 {
 	switch from {
 	case RisingToken:
 		return int64(m.Number)
@@ -208,7 +208,7 @@ func (m *machine) token(from Token) int64 {
 }
 
 // tell returns a channel that is closed when the node goes.
-func (m *machine) tell(path string) (<-chan struct{}, error) {
+func (m *interpreter) tell(path string) (<-chan struct{}, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -231,7 +231,7 @@ func (m *machine) tell(path string) (<-chan struct{}, error) {
 	return done, nil
 }
 
-func (m *machine) resource(path string) *scenarios.Resource {
+func (m *interpreter) resource(path string) *scenarios.Resource {
 	return &scenarios.Resource{
 		Path: path,
 		Read: func(context.Context) (int64, error) {
@@ -252,7 +252,7 @@ func (m *machine) resource(path string) *scenarios.Resource {
 }
 
 // run runs operations one after the other.
-func (m *machine) run(ctx context.Context, ops []Op) error {
+func (m *interpreter) run(ctx context.Context, ops []Op) error {
 	for i := 0; i < len(ops); i++ {
 		op := &ops[i]
 		if op.In != 0 && op.In != m.state {
@@ -283,7 +283,7 @@ func (m *machine) run(ctx context.Context, ops []Op) error {
 }
 
 // do does an operation and reports whether it has succeeded, or found what it looks for.
-func (m *machine) do(ctx context.Context, op *Op) bool {
+func (m *interpreter) do(ctx context.Context, op *Op) bool {
 	path := m.path(op.Node)
 	switch op.Do {
 	case Sleep:
@@ -310,7 +310,7 @@ func (m *machine) do(ctx context.Context, op *Op) bool {
 	return m.use(ctx, op.Do, path)
 }
 
-func (m *machine) create(path string, flags int32) bool {
+func (m *interpreter) create(path string, flags int32) bool {
 	if path == "" {
 		path = fmt.Sprintf("%s/n%d", m.Directory, m.Number)
 	}
@@ -322,7 +322,7 @@ func (m *machine) create(path string, flags int32) bool {
 }
 
 // use does an operation on a node.
-func (m *machine) use(ctx context.Context, what Verb, path string) bool {
+func (m *interpreter) use(ctx context.Context, what Verb, path string) bool {
 	client := m.Client
 	switch what {
 	case Delete:

@@ -76,8 +76,8 @@ func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scen
 // refute looks for a schedule that breaks the claim, nil if it finds none.
 func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
 	claim := l.Claim
-	if l.breaker > 0 {
-		if found := r.breaks(s, claim, newWalk(l.breaker)); found != nil {
+	if l.breakingWalk > 0 {
+		if found := r.breaks(s, claim, newRandomWalk(l.breakingWalk)); found != nil {
 			return found
 		}
 	}
@@ -91,7 +91,7 @@ func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
 		}
 	}
 	for number := range r.Walks {
-		if found := r.breaks(s, claim, newWalk(number)); found != nil {
+		if found := r.breaks(s, claim, newRandomWalk(number)); found != nil {
 			return found
 		}
 	}
@@ -115,7 +115,7 @@ func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property,
 func (r *Referee) Shrink(t *testing.T, l *Lock, verdict Verdict) *Lock {
 	for smaller := l; smaller != nil; {
 		l, smaller = smaller, nil
-		for _, candidate := range l.without() {
+		for _, candidate := range l.reductions() {
 			if v, _, _ := r.Judge(t, candidate); v == verdict {
 				smaller = candidate
 				break
@@ -125,8 +125,8 @@ func (r *Referee) Shrink(t *testing.T, l *Lock, verdict Verdict) *Lock {
 	return l
 }
 
-// without returns all locks that have a little less in them.
-func (l *Lock) without() (smaller []*Lock) {
+// reductions returns all locks that have a little less in them.
+func (l *Lock) reductions() (smaller []*Lock) {
 	change := func(edit func(*Lock)) {
 		c := *l
 		c.Programs = slices.Clone(l.Programs)

@@ -28,7 +28,7 @@ func (l *launcher) serve(ctx context.Context) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			time.Sleep(acceptPause)
+			time.Sleep(acceptRetryDelay)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (l *launcher) relay(client net.Conn) {
 	}
 	defer server.Close()
 	// The answer is a line, and nothing follows it before the client has sent something.
-	if _, err := ask(server, bufio.NewScanner(server), fmt.Sprintf("connect %s %s", l.token,
+	if _, err := sendCommand(server, bufio.NewScanner(server), fmt.Sprintf("connect %s %s", l.token,
 		client.RemoteAddr())); err != nil {
 		return
 	}

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// A relay is the listener of a launched server whose clients connect to interlock launch, which
+// A relayListener is the listener of a launched server whose clients connect to interlock launch, which
 // relays what they send: thus a client sees at once when that is killed, as it does with a real
 // server.
-type relay struct {
+type relayListener struct {
 	address     net.Addr
 	connections chan net.Conn
 	closed      chan struct{}
 	closing     sync.Once
 }
 
-func newRelay(address net.Addr) *relay {
-	return &relay{address: address, connections: make(chan net.Conn), closed: make(chan struct{})}
+func newRelayListener(address net.Addr) *relayListener {
+	return &relayListener{address: address, connections: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // Accept implements net.Listener.
-func (r *relay) Accept() (net.Conn, error) {
+func (r *relayListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-r.connections:
 		return conn, nil
@@ -30,16 +30,16 @@ func (r *relay) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (r *relay) Close() error {
+func (r *relayListener) Close() error {
 	r.closing.Do(func() { close(r.closed) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (r *relay) Addr() net.Addr { return r.address }
+func (r *relayListener) Addr() net.Addr { return r.address }
 
 // connect hands over a client's connection, and reports whether somebody has accepted it.
-func (r *relay) connect(conn net.Conn) bool {
+func (r *relayListener) connect(conn net.Conn) bool {
 	select {
 	case r.connections <- conn:
 		return true
@@ -48,11 +48,11 @@ func (r *relay) connect(conn net.Conn) bool {
 	}
 }
 
-// A relayed is a connection of which the other end is a client of another program.
-type relayed struct {
+// A relayedConn is a connection of which the other end is a client of another program.
+type relayedConn struct {
 	net.Conn
 	client net.Addr
 }
 
 // RemoteAddr implements net.Conn.
-func (r relayed) RemoteAddr() net.Addr { return r.client }
+func (r relayedConn) RemoteAddr() net.Addr { return r.client }

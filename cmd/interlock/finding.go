@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A found is a counterexample, and where it has been written down.
-type found struct {
+// A finding is a counterexample, and where it has been written down.
+type finding struct {
 	counterexample *scenarios.Counterexample
 	outOfContract  bool   // the lock does not promise what it breaks there
 	directory      string // empty if it could not be written
 	replay         string
 }
 
-// shorten shrinks the schedule that failed, or else the first that broke what the lock does not
+// shrink shrinks the schedule that failed, or else the first that broke what the lock does not
 // promise; see [scenarios.Runner.Shorten]. It returns nil if there is neither, and an error if the
 // schedule does not fail again, unless the report says already that a schedule did not run the same
 // way twice.
-func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
+func shrink(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
 	report *scenarios.Report,
-) (*found, error) {
+) (*finding, error) {
 	counterexample, err := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
 	if err != nil && report.Nondeterministic != nil {
 		return nil, nil
@@ -33,7 +33,7 @@ func shorten(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
 		return nil, err
 	}
 	counterexample.ReplayBy = replayCommand
-	return &found{counterexample: counterexample, outOfContract: report.Failure == nil}, nil
+	return &finding{counterexample: counterexample, outOfContract: report.Failure == nil}, nil
 }
 
 // failureOf returns the schedule of a report that is shown, or nil.
@@ -45,7 +45,7 @@ func failureOf(r *scenarios.Report) *scenarios.Failure {
 }
 
 // write writes the counterexample down.
-func (f *found) write(out string) error {
+func (f *finding) write(out string) error {
 	if f == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (f *found) write(out string) error {
 
 // explain shows what decides the counterexample, and where it stands. Where there is none of what
 // was found, because that does not happen again, it names what was broken.
-func (f *found) explain(report *scenarios.Report, w io.Writer) {
+func (f *finding) explain(report *scenarios.Report, w io.Writer) {
 	if f == nil {
 		if failure := failureOf(report); failure != nil {
 			for _, v := range failure.Violations {

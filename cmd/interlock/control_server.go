@@ -31,7 +31,7 @@ type controller struct {
 
 	mu      sync.Mutex
 	clients map[net.Conn]struct{}
-	relays  map[string]*relay // by token
+	relays  map[string]*relayListener // by token
 	closed  bool
 	running sync.WaitGroup
 }
@@ -60,14 +60,14 @@ func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controll
 		listener.Close()
 		return nil, err
 	}
-	return control(listener, server, fleet), nil
+	return serveControl(listener, server, fleet), nil
 }
 
-// control takes commands from the clients of a listener.
-func control(listener net.Listener, server *tcp.Server, fleet *tcp.Fleet) *controller {
+// serveControl takes commands from the clients of a listener.
+func serveControl(listener net.Listener, server *tcp.Server, fleet *tcp.Fleet) *controller {
 	c := &controller{
 		listener: listener, server: server, fleet: fleet, stop: make(chan struct{}),
-		clients: make(map[net.Conn]struct{}), relays: make(map[string]*relay),
+		clients: make(map[net.Conn]struct{}), relays: make(map[string]*relayListener),
 	}
 	c.running.Go(c.accept)
 	return c
@@ -94,7 +94,7 @@ func clearSocket(path string) error {
 
 // acceptPause is how long accept waits after an error, which is most often that there are too many
 // open files.
-const acceptPause = 50 * time.Millisecond
+const acceptRetryDelay = 50 * time.Millisecond
 
 func (c *controller) accept() {
 	for {
@@ -106,7 +106,7 @@ func (c *controller) accept() {
 			select {
 			case <-c.stop:
 				return
-			case <-time.After(acceptPause):
+			case <-time.After(acceptRetryDelay):
 			}
 			continue
 		}
@@ -143,7 +143,7 @@ func (c *controller) serve(conn net.Conn) {
 			handedOver = c.connect(conn, strings.Fields(arguments))
 			return
 		}
-		answer, err := c.carryOut(verb, strings.Fields(arguments))
+		answer, err := c.execute(verb, strings.Fields(arguments))
 		if err != nil {
 			answer = fmt.Sprintf("error: %v\n", err)
 		} else {
@@ -201,11 +201,11 @@ func parseLaunch(arguments string) launchRequest {
 		key, value, _ := strings.Cut(word, "=")
 		text, err := strconv.Unquote(value)
 		switch {
-		case found && err == nil && key == javaFlagsWord:
+		case found && err == nil && key == javaFlagsKey:
 			l.javaFlags = text
-		case found && err == nil && key == directoryWord:
+		case found && err == nil && key == directoryKey:
 			l.directory = text
-		case found && key == listensWord:
+		case found && key == listensKey:
 			l.address = value
 		default:
 			l.path = arguments
@@ -222,7 +222,7 @@ func (c *controller) addRelay(address string) (token string, listener net.Listen
 	if err != nil {
 		return "", nil
 	}
-	r := newRelay(net.TCPAddrFromAddrPort(parsed))
+	r := newRelayListener(net.TCPAddrFromAddrPort(parsed))
 	token = rand.Text()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,11 +254,11 @@ func (c *controller) connect(conn net.Conn, arguments []string) bool {
 	if _, err := fmt.Fprintln(conn, "ok"); err != nil {
 		return false
 	}
-	return r.connect(relayed{conn, net.TCPAddrFromAddrPort(client)})
+	return r.connect(relayedConn{conn, net.TCPAddrFromAddrPort(client)})
 }
 
-// carryOut carries out any other command and returns the answer.
-func (c *controller) carryOut(verb string, arguments []string) (string, error) {
+// execute carries out any other command and returns the answer.
+func (c *controller) execute(verb string, arguments []string) (string, error) {
 	switch verb {
 	case "up":
 		return c.onServer(arguments, func(server int) error { return c.server.Up(server, "") })
@@ -298,8 +298,8 @@ func (c *controller) onServer(arguments []string, do func(server int) error) (st
 	return "", do(index)
 }
 
-// all returns the server that serve has started, and those of the fleet.
-func (c *controller) all() []*tcp.Server {
+// servers returns the server that serve has started, and those of the fleet.
+func (c *controller) servers() []*tcp.Server {
 	return append([]*tcp.Server{c.server}, c.fleet.Servers()...)
 }
 
@@ -313,7 +313,7 @@ func (c *controller) expire(arguments []string) (string, error) {
 		return "", fmt.Errorf("%q is no id of a session, which is a hexadecimal number",
 			arguments[0])
 	}
-	for _, server := range c.all() {
+	for _, server := range c.servers() {
 		if server.Expire(int64(id)) {
 			return "", nil
 		}
@@ -360,7 +360,7 @@ func writeStatus(w io.Writer, s *tcp.Status) {
 
 func (c *controller) sessions() string {
 	var text strings.Builder
-	for _, server := range c.all() {
+	for _, server := range c.servers() {
 		sessions := server.Sessions()
 		servers := server.Status().Servers // Asked for later, so that none is missing.
 		for _, s := range sessions {

@@ -14,15 +14,15 @@ import (
 // could not before. A schedule of such steps is calm. There are schedules that a search goes
 // through and that are not calm.
 
-// calm keeps track of time that passes.
-type calm struct {
+// maximalProgress keeps track of time that passes.
+type maximalProgress struct {
 	passing bool             // time has passed last
 	before  []scenarios.Step // what could happen before that, apart from faults
 }
 
-// options returns the indexes of the options by which a schedule stays calm, those of faults last.
+// enabled returns the indexes of the enabled by which a schedule stays calm, those of faults last.
 // There is at least one.
-func (c *calm) options(options []scenarios.EnabledStep) (indexes []int) {
+func (c *maximalProgress) enabled(options []scenarios.EnabledStep) (indexes []int) {
 	messages, tick, due, heals := false, -1, false, false
 	var steps []scenarios.Step
 	for i := range options {
@@ -55,25 +55,25 @@ func (c *calm) options(options []scenarios.EnabledStep) (indexes []int) {
 	return indexes
 }
 
-// chose takes note of what happens next.
-func (c *calm) chose(step scenarios.Step) { c.passing = step.Kind == scenarios.Tick }
+// record takes note of what happens next.
+func (c *maximalProgress) record(step scenarios.Step) { c.passing = step.Kind == scenarios.Tick }
 
-// A walk is a random walk through calm schedules.
-type walk struct {
-	calm
+// A randomWalk is a random randomWalk through calm schedules.
+type randomWalk struct {
+	maximalProgress
 	source *rand.Rand
 	odds   int // a fault is considered in one of so many decisions
 }
 
-// newWalk returns the walk of that number.
-func newWalk(number int) *walk {
+// newRandomWalk returns the walk of that number.
+func newRandomWalk(number int) *randomWalk {
 	source := rand.New(rand.NewPCG(uint64(number), 1))
-	return &walk{source: source, odds: 2 << source.IntN(5)}
+	return &randomWalk{source: source, odds: 2 << source.IntN(5)}
 }
 
 // Choose draws a step.
-func (w *walk) Choose(_ int, options []scenarios.EnabledStep, _ int) int {
-	indexes := w.options(options)
+func (w *randomWalk) Choose(_ int, options []scenarios.EnabledStep, _ int) int {
+	indexes := w.enabled(options)
 	first := slices.IndexFunc(indexes,
 		func(i int) bool { return options[i].Kind == scenarios.Fault })
 	switch {
@@ -85,33 +85,33 @@ func (w *walk) Choose(_ int, options []scenarios.EnabledStep, _ int) int {
 	return w.take(options, indexes[:first])
 }
 
-func (w *walk) take(options []scenarios.EnabledStep, indexes []int) int {
+func (w *randomWalk) take(options []scenarios.EnabledStep, indexes []int) int {
 	i := indexes[w.source.IntN(len(indexes))]
-	w.chose(options[i].Step)
+	w.record(options[i].Step)
 	return i
 }
 
 // An enumeration goes through all calm schedules, one after the other, with nothing left out and no
 // state recognized.
 type enumeration struct {
-	calm
-	path []branching
+	maximalProgress
+	path []choicePoint
 }
 
-// A branching is a decision on the way, and how many are left to be tried there.
-type branching struct{ taken, choices int }
+// A choicePoint is a decision on the way, and how many are left to be tried there.
+type choicePoint struct{ taken, choices int }
 
 // Choose follows the way, and takes the first of what can happen beyond its end.
 func (e *enumeration) Choose(index int, options []scenarios.EnabledStep, _ int) int {
 	if index == 0 {
-		e.calm = calm{}
+		e.maximalProgress = maximalProgress{}
 	}
-	indexes := e.options(options)
+	indexes := e.enabled(options)
 	if index == len(e.path) {
-		e.path = append(e.path, branching{0, len(indexes)})
+		e.path = append(e.path, choicePoint{0, len(indexes)})
 	}
 	i := indexes[e.path[index].taken]
-	e.chose(options[i].Step)
+	e.record(options[i].Step)
 	return i
 }
 
