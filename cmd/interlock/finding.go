@@ -10,18 +10,17 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A finding is a counterexample, and where it has been written down.
+// A finding is a shrunk counterexample and the directory to which it was written.
 type finding struct {
 	counterexample *scenarios.Counterexample
-	outOfContract  bool   // the lock does not promise what it breaks there
+	outOfContract  bool   // every violation is out of contract
 	directory      string // empty if it could not be written
-	replay         string
+	replay         string // the command that replays it
 }
 
-// shrink shrinks the schedule that failed, or else the first that broke what the lock does not
-// promise; see [scenarios.Runner.Shorten]. It returns nil if there is neither, and an error if the
-// schedule does not fail again, unless the report says already that a schedule did not run the same
-// way twice.
+// shrink shrinks the schedule that failed or, if none did, the first that violated a property out
+// of contract; see [scenarios.Runner.Shorten]. It returns nil if there is neither. It returns an
+// error if the schedule does not fail again, unless the report records nondeterminism already.
 func shrink(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
 	report *scenarios.Report,
 ) (*finding, error) {
@@ -36,7 +35,8 @@ func shrink(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
 	return &finding{counterexample: counterexample, outOfContract: report.Failure == nil}, nil
 }
 
-// failureOf returns the schedule of a report that is shown, or nil.
+// failureOf returns the failure that the report shows: the one within the contract, else the one
+// outside, else nil.
 func failureOf(r *scenarios.Report) *scenarios.Failure {
 	if r.Failure != nil {
 		return r.Failure
@@ -44,7 +44,7 @@ func failureOf(r *scenarios.Report) *scenarios.Failure {
 	return r.OutOfContract
 }
 
-// write writes the counterexample down.
+// write writes the counterexample to a directory below out.
 func (f *finding) write(out string) error {
 	if f == nil {
 		return nil
@@ -57,11 +57,13 @@ func (f *finding) write(out string) error {
 	return nil
 }
 
-// explain shows what decides the counterexample, and where it stands. Where there is none of what
-// was found, because that does not happen again, it names what was broken.
+// explain prints the violations, the shrunk schedule, the decisive part of its timeline, and where
+// the counterexample is. Without a counterexample, because the schedule did not fail again, it
+// prints the violations of the report.
 func (f *finding) explain(report *scenarios.Report, w io.Writer) {
+	failure := failureOf(report)
 	if f == nil {
-		if failure := failureOf(report); failure != nil {
+		if failure != nil {
 			for _, v := range failure.Violations {
 				writeViolation(w, v)
 			}
@@ -73,10 +75,9 @@ func (f *finding) explain(report *scenarios.Report, w io.Writer) {
 		writeViolation(w, v)
 		writeOutOfContract(w, &c.Scenario, c.Result, v)
 	}
-	fmt.Fprintf(w, "\nfound by schedule %d with %d decisions of its own; shortened to %v with "+
-		"%d:\n",
-		failureOf(report).Schedule,
-		len(failureOf(report).Deviations), &c.Scenario, len(c.Recording.Deviations))
+	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", failure.Schedule,
+		counted(len(failure.Deviations), "deviation"),
+		counted(len(c.Recording.Deviations), "deviation"), &c.Scenario)
 	for _, d := range c.Recording.Deviations {
 		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
 	}
@@ -87,10 +88,18 @@ func (f *finding) explain(report *scenarios.Report, w io.Writer) {
 	}
 }
 
-// writeViolation says what was broken.
+// writeViolation prints a violation.
 func writeViolation(w io.Writer, v *history.Violation) {
 	fmt.Fprintf(w, "\nVIOLATION %s\n  %s\n", v.Signature(), v.Detail)
 	if v.Guarantee != nil {
 		fmt.Fprintf(w, "  %v\n", v.Guarantee)
 	}
+}
+
+// counted returns a number and a noun, in the plural unless the number is one.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

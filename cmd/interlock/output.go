@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// An errorWriter remembers what went wrong first when something was printed.
+// An errorWriter remembers the first error of its writer.
 type errorWriter struct {
 	w   io.Writer
 	err error
 }
 
-// Write writes.
+// Write implements io.Writer.
 func (o *errorWriter) Write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
 	if o.err == nil {
@@ -24,8 +24,8 @@ func (o *errorWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// openOutputs returns where text goes, and the report as JSON. A counterexample or a report that cannot
-// be written must not cost a campaign, so that is found out first.
+// openOutputs returns the writers of the text and of the JSON report. It fails before the campaign
+// starts if the report or a counterexample could not be written at its end.
 func (f *checkFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
 	err error,
 ) {
@@ -35,10 +35,14 @@ func (f *checkFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, repo
 	return openReport(f.json, stdout, stderr)
 }
 
-// errNoReport is what is wrong where --json names nothing.
-var errNoReport = errors.New("--json needs the name of a file, or - for standard output")
+// jsonUsage is the help of the flag --json of commands that write a report to a file.
+const jsonUsage = "`file` for the JSON report, - for standard output"
 
-// openReport returns where text goes, and the report as JSON, which --json names.
+// errNoReport refuses an empty --json.
+var errNoReport = errors.New("--json needs a file, or - for standard output")
+
+// openReport returns the writers of the text and of the JSON report, where path is the value of
+// --json: empty for no report, - for a report on standard output and the text on standard error.
 func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
 	err error,
 ) {
@@ -55,12 +59,12 @@ func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report i
 	return stdout, file, nil
 }
 
-// checkWritable returns what keeps directories from being made below one, or below the nearest above
-// it that there is.
+// checkWritable returns an error if no directory can be made in the given directory or, if that
+// does not exist, in its nearest existing parent.
 func checkWritable(directory string) error {
 	info, err := os.Stat(directory)
-	if above := filepath.Dir(directory); errors.Is(err, fs.ErrNotExist) && above != directory {
-		return checkWritable(above)
+	if parent := filepath.Dir(directory); errors.Is(err, fs.ErrNotExist) && parent != directory {
+		return checkWritable(parent)
 	}
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a directory", directory)
@@ -75,8 +79,8 @@ func checkWritable(directory string) error {
 	return os.Remove(trial)
 }
 
-// A nopCloser is a writer that is not closed.
+// A nopCloser is a writer whose Close does nothing.
 type nopCloser struct{ io.Writer }
 
-// Close does nothing.
+// Close implements io.Closer.
 func (nopCloser) Close() error { return nil }

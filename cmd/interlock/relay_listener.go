@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A relayListener is the listener of a launched server whose clients connect to interlock launch, which
-// relays what they send: thus a client sees at once when that is killed, as it does with a real
-// server.
+// A relayListener is the listener of a launched server whose clients connect to interlock launch,
+// which relays their traffic. If launch is killed, a client sees its connection break at once, as
+// with a real server.
 type relayListener struct {
 	address     net.Addr
 	connections chan net.Conn
@@ -16,7 +16,10 @@ type relayListener struct {
 }
 
 func newRelayListener(address net.Addr) *relayListener {
-	return &relayListener{address: address, connections: make(chan net.Conn), closed: make(chan struct{})}
+	return &relayListener{
+		address: address, connections: make(chan net.Conn),
+		closed: make(chan struct{}),
+	}
 }
 
 // Accept implements net.Listener.
@@ -38,7 +41,7 @@ func (r *relayListener) Close() error {
 // Addr implements net.Listener.
 func (r *relayListener) Addr() net.Addr { return r.address }
 
-// connect hands over a client's connection, and reports whether somebody has accepted it.
+// connect offers a client connection to Accept, and reports whether it was accepted.
 func (r *relayListener) connect(conn net.Conn) bool {
 	select {
 	case r.connections <- conn:
@@ -48,7 +51,7 @@ func (r *relayListener) connect(conn net.Conn) bool {
 	}
 }
 
-// A relayedConn is a connection of which the other end is a client of another program.
+// A relayedConn is a connection to launch whose remote address is that of the client.
 type relayedConn struct {
 	net.Conn
 	client net.Addr
