@@ -46,9 +46,9 @@ func newCheck(t *testing.T) *cobra.Command {
 		Use:   "check",
 		Short: "Search the schedules of a lock for a violation",
 		Long: fmt.Sprintf(`Check runs a lock under many schedules and checks every property that the lock
-claims. A schedule decides the order of messages, the passing of time and the
-faults. Check ends at the first violation and shrinks its schedule to a minimal
-counterexample.
+claims. A schedule decides the order of messages, when servers apply
+transactions, the passing of time and the faults. Check ends at the first
+violation and shrinks its schedule to a minimal counterexample.
 
 Without --schedules and --budget it ends after %d schedules or %v,
 whichever comes first. See interlock help strategies for --strategy and the
@@ -63,7 +63,7 @@ Exit status:
      internal error`, defaultSchedules, defaultBudget),
 		Example: `  interlock check
   interlock check --lock no-recheck
-  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 --json report.json`,
+  interlock check --clients 4 --faults expire=1,cut=2 --seed 7 --json report.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			campaign, err := f.campaign(cmd.Flags().Changed)

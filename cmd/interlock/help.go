@@ -45,21 +45,22 @@ const strategiesHelp = `The flag --strategy of interlock check says how schedule
               pct10 has depth 10 (PCT; Burckhardt et al., ASPLOS 2010)
   pos         random step priorities, redrawn for steps that race with the chosen
               one (POS; Yuan et al., CAV 2018)
-  urw         about uniform over all interleavings (Zhao et al., ASPLOS 2025)
-  surw        about uniform over the orders in which the server handles requests
+  urw         nearly uniform over all interleavings (Zhao et al., ASPLOS 2025)
+  surw        nearly uniform over the orders in which the server handles requests
               (SURW; Zhao et al., ASPLOS 2025)
   delay       the default policy with 2 steps delayed; delay5 delays 5
               (Emmi et al., POPL 2011)
   portfolio   all of the above, more often those that show new behaviour
   exhaustive  every schedule of the scenario, each state once
 
-Except in an exhaustive search, faults and the passing of time are drawn at random.
+Except in an exhaustive search, faults and the passing of time are random.
 
 Exhaustive search
 
-The search is bounded only by --schedules, --budget and --states. It uses one
-processor and a few kilobytes of memory per state. It ends before its memory
-exceeds the machine's, or GOMEMLIMIT. docs/exploration.md gives its exact scope.
+Only --schedules, --budget and --states bound the search; --states bounds the
+stored states and so its memory. It uses one processor and a few kilobytes of
+memory per state. It ends before its memory exceeds the machine's, or
+GOMEMLIMIT. docs/exploration.md gives its exact scope.
 
   --symmetry          treats processes that have not started as interchangeable
   --fair-suffixes     checks liveness from every state, as if from there on no
@@ -71,8 +72,7 @@ exceeds the machine's, or GOMEMLIMIT. docs/exploration.md gives its exact scope.
                       at most N times, those with fewer deviations first
   --checkpoint FILE   resumes from FILE if it exists; the same program must have
                       written it. The search saves its progress there once a
-                      minute, and when a bound or Ctrl-C ends it
-`
+                      minute, and when a bound or Ctrl-C ends it`
 
 // newFaultsTopic returns the help topic faults.
 func newFaultsTopic() *cobra.Command {
@@ -102,11 +102,11 @@ Phases: ` + strings.Join(faults.PhaseKeys(), ", ") + `.
 
 Targets:
 
-  c1                   a client: cut:c1=1
-  s2, leader, follower
-                       a server: kill-server:s2=1
-  c1-leader, s1-s3     a link: unreachable:c1-leader=1, partition-link-oneway:s1-s3=1
-                       one end stands for every link of it: partition-link:leader=1
+  a client  c1                    cut:c1=1
+  a server  s2, leader, follower  kill-server:s2=1
+  a link    both of its ends      unreachable:c1-leader=1,
+                                  partition-link-oneway:s1-s3=1 (from s1 to s3)
+            one of its ends       partition-link:leader=1
 
 Each kind strikes one client, one server or one link:
 
@@ -121,9 +121,9 @@ Each kind strikes one client, one server or one link:
 	writeTerm(&text, width, "any", fmt.Sprintf("any of these kinds except %v and those after it",
 		faults.AnyKinds))
 	text.WriteString(`
---max-pause and --clock-drift set how severe pauses and clock faults are.
---require-coverage fails the check unless faults have struck where it says.
-`)
+--max-pause and --clock-drift bound the severity of pauses and clock faults.
+--require-coverage takes all, or a list of KIND and KIND@PHASE; the check fails
+if one of them has never struck.`)
 	return text.String()
 }
 

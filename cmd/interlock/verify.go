@@ -47,7 +47,7 @@ Exit status:
   1  a violation
   2  bad usage, or an unusable history
   3  no violation, but an unknown verdict; a failed write or an internal error`,
-		Example: `  interlock verify interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl --property fifo,progress
+		Example: `  interlock verify trace.jsonl --property fifo,progress
   interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl`,
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
