@@ -45,7 +45,7 @@ func newCheck(t *testing.T) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Search the schedules of a lock for a violation",
-		Long: fmt.Sprintf(`Check runs a lock under many schedules and checks every property that the lock
+		Long: fmt.Sprintf(`Check runs a lock under many schedules and checks every property that it
 claims. A schedule decides the order of messages, when servers apply
 transactions, the passing of time and the faults. Check ends at the first
 violation and shrinks its schedule to a minimal counterexample.

@@ -88,15 +88,14 @@ const helpWidth = 80
 
 func faultsHelp() string {
 	var text strings.Builder
-	text.WriteString(`The flag --faults of interlock check is a fault plan: which faults may strike in
-a schedule, and how often. A plan is a list such as expire=1,cut@hold=2 of
+	text.WriteString(`The flag --faults of interlock check is a fault plan: which faults may
+strike in a schedule, and how often. A plan is none, or default (any=2), or a
+list such as expire=1,cut@hold=2 of
 
   KIND=N               at most N faults of the kind
   KIND@PHASE=N         only while the process is in the phase of the lock
   KIND:TARGET=N        only at the target
   KIND:TARGET@PHASE=N  both, as in kill-server:leader@hold=1
-
-or the word none, or default, which is any=2.
 
 Phases: ` + strings.Join(faults.PhaseKeys(), ", ") + `.
 

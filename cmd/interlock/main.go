@@ -55,10 +55,7 @@ func run(t *testing.T, arguments []string) int {
 }
 
 func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stderr io.Writer) int {
-	root := newRoot()
-	root.AddCommand(newCheck(t), newReplay(t), newVerify(), newLocks(), newServe(), newConform(),
-		newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
-	root.SetHelpCommand(newHelp(root))
+	root := newRoot(t)
 	root.SetArgs(arguments)
 	out := &errorWriter{w: stdout}
 	root.SetOut(out)
@@ -82,13 +79,14 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	return status.status
 }
 
-func newRoot() *cobra.Command {
-	return &cobra.Command{
+// newRoot returns the program with all its commands.
+func newRoot(t *testing.T) *cobra.Command {
+	root := &cobra.Command{
 		Use:   "interlock",
 		Short: "Find the interleaving that breaks a distributed lock",
-		Long: `Interlock runs real lock code against a simulated ZooKeeper. It controls the order of
-messages, the passing of time and every fault. It searches for a schedule that
-breaks the lock, shrinks the schedule, and replays it.
+		Long: `Interlock runs real lock code against a simulated ZooKeeper. It controls
+the order of messages, the passing of time and every fault. It searches for a
+schedule that breaks the lock, shrinks the schedule, and replays it.
 
 Exit status:
   0  nothing found
@@ -101,6 +99,10 @@ Exit status:
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.AddCommand(newCheck(t), newReplay(t), newVerify(), newLocks(), newServe(), newConform(),
+		newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
+	root.SetHelpCommand(newHelp(root))
+	return root
 }
 
 // unknownCommand returns an error if there are arguments. The first is not a command; the error

@@ -64,7 +64,7 @@ Exit status:
 	flags := command.Flags()
 	flags.StringSliceVar(&f.properties, "property", nil, "comma-separated `properties` to check")
 	flags.StringSliceVar(&f.models, "model", nil,
-		"porcupine `models` to check: "+strings.Join(modelNames(), ", "))
+		"porcupine `models`: "+strings.Join(modelNames(), ", "))
 	flags.StringVar(&f.clocks, "clocks", "", "clock `error`: 50ms, or 50ms,c3=200ms")
 	flags.DurationVar(&f.pause, "max-pause", faults.DefaultSeverity().Pause,
 		"with --clocks: longest pause within the contract")
