@@ -117,13 +117,23 @@ Each kind strikes one client, one server or one link:
 	for kind := range faults.Kinds {
 		writeTerm(&text, width, kind.String(), kind.Meaning())
 	}
-	writeTerm(&text, width, "any", fmt.Sprintf("any of these kinds except %v and those after it",
-		faults.AnyKinds))
+	writeTerm(&text, width, "any", "any kind except "+strings.Join(namedOnly(), ", "))
 	text.WriteString(`
 --max-pause and --clock-drift bound the severity of pauses and clock faults.
 --require-coverage takes all, or a list of KIND and KIND@PHASE; the check fails
 if one of them has never struck.`)
 	return text.String()
+}
+
+// namedOnly returns the kinds of faults that a plan must name, because any does not cover them.
+func namedOnly() (names []string) {
+	plan := faults.Plan{Any: 1}
+	for kind := range faults.Kinds {
+		if !plan.Allows(kind) {
+			names = append(names, kind.String())
+		}
+	}
+	return names
 }
 
 // writeTerm writes a term and its description, which is wrapped with a hanging indent.

@@ -77,8 +77,8 @@ func TestServePortInUse(t *testing.T) {
 	}
 }
 
-// A launched is a running zkServer.sh.
-type launched struct {
+// A launchedServer is a running zkServer.sh.
+type launchedServer struct {
 	command *exec.Cmd
 	lines   *bufio.Reader
 	stderr  strings.Builder
@@ -86,7 +86,7 @@ type launched struct {
 
 // launchScript starts zkServer.sh in a working directory, as tests of ZooKeeper clients do, and
 // returns the server's address.
-func launchScript(t *testing.T, directory, socket, config string) (*launched, string) {
+func launchScript(t *testing.T, directory, socket, config string) (*launchedServer, string) {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join("..", "zkserver", "zkServer.sh"))
 	if err != nil {
@@ -96,7 +96,7 @@ func launchScript(t *testing.T, directory, socket, config string) (*launched, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &launched{command: exec.Command(script, "start-foreground", config)}
+	l := &launchedServer{command: exec.Command(script, "start-foreground", config)}
 	l.command.Dir = directory
 	name, value := raceOptions()
 	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, controlVariable+"="+socket,
