@@ -10,9 +10,9 @@ import (
 
 // How a referee draws locks.
 const (
-	candidatesMax  = 60  // among which it looks for a lock that seldom breaks
+	candidatesMax   = 60  // among which it looks for a lock that seldom breaks
 	trialWalks      = 150 // random walks through each
-	rareBreaksMax      = 7   // of which at most so many break it
+	rareBreaksMax   = 7   // of which at most so many break it
 	unfilteredOneIn = 5   // one in so many locks is taken as it comes
 )
 

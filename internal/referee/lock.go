@@ -168,7 +168,7 @@ func (m *interpreter) lock(ctx context.Context) (*scenarios.Hold, error) {
 		hold.Node = m.path(g.Node)
 	}
 	if g.Tells != "" {
-		done, err := m.tell(m.path(g.Tells))
+		done, err := m.watchDeletion(m.path(g.Tells))
 		if err != nil {
 			return nil, err
 		}
@@ -207,8 +207,8 @@ func (m *interpreter) token(from Token) int64 {
 	return 0
 }
 
-// tell returns a channel that is closed when the node goes.
-func (m *interpreter) tell(path string) (<-chan struct{}, error) {
+// watchDeletion returns a channel that is closed when the node goes.
+func (m *interpreter) watchDeletion(path string) (<-chan struct{}, error) {
 	if path == "" {
 		return nil, nil
 	}

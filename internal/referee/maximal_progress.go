@@ -7,26 +7,31 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// What follows lists, from the options of a run alone, steps that an exhaustive search goes through
-// by what it says of itself: messages take no time; time passes where nothing else can happen, or
-// where no message is under way, nobody is on the way into its critical section, and a session is
-// about to end or a client to dial; and once time passes, it does until something can happen that
-// could not before. A schedule of such steps is calm. There are schedules that a search goes
-// through and that are not calm.
+// This file runs schedules of maximal progress (Yi, "CCS + Time = an Interleaving Model for Real
+// Time Systems", ICALP 1991): time passes only if nothing else is urgent. It selects such steps
+// from the enabled steps of a run alone, independently of the exhaustive search, whose scope
+// contains them all:
+//
+//   - messages take no time;
+//   - time passes if no other step is enabled, or if no message is in flight, no process is about
+//     to enter its critical section, and a session is about to expire or a client to dial;
+//   - once time passes, it passes until a step is enabled that was not enabled before.
+//
+// The scope of the search contains other schedules too.
 
-// maximalProgress keeps track of time that passes.
+// maximalProgress selects steps of maximal progress. Its zero value is ready to use for one run.
 type maximalProgress struct {
-	passing bool             // time has passed last
-	before  []scenarios.Step // what could happen before that, apart from faults
+	passing bool             // the last step was a tick
+	before  []scenarios.Step // the steps enabled before that, except faults
 }
 
-// enabled returns the indexes of the enabled by which a schedule stays calm, those of faults last.
+// progressing returns the indexes of the steps that keep maximal progress, those of faults last.
 // There is at least one.
-func (c *maximalProgress) enabled(options []scenarios.EnabledStep) (indexes []int) {
+func (m *maximalProgress) progressing(enabled []scenarios.EnabledStep) (indexes []int) {
 	messages, tick, due, heals := false, -1, false, false
 	var steps []scenarios.Step
-	for i := range options {
-		o := &options[i]
+	for i := range enabled {
+		o := &enabled[i]
 		switch o.Kind {
 		case scenarios.Tick:
 			tick, due = i, o.Due
@@ -40,11 +45,11 @@ func (c *maximalProgress) enabled(options []scenarios.EnabledStep) (indexes []in
 		}
 		steps = append(steps, o.Step)
 	}
-	if c.passing && slices.Equal(steps, c.before) && (due || len(steps) == 0) {
+	if m.passing && slices.Equal(steps, m.before) && (due || len(steps) == 0) {
 		return []int{tick}
 	}
-	c.passing, c.before = false, steps
-	for i := range options {
+	m.passing, m.before = false, steps
+	for i := range enabled {
 		switch {
 		case i != tick:
 		case messages, len(steps) > 0 && (!due || heals):
@@ -55,67 +60,67 @@ func (c *maximalProgress) enabled(options []scenarios.EnabledStep) (indexes []in
 	return indexes
 }
 
-// record takes note of what happens next.
-func (c *maximalProgress) record(step scenarios.Step) { c.passing = step.Kind == scenarios.Tick }
+// record records the chosen step.
+func (m *maximalProgress) record(step scenarios.Step) { m.passing = step.Kind == scenarios.Tick }
 
-// A randomWalk is a random randomWalk through calm schedules.
+// A randomWalk draws random schedules of maximal progress.
 type randomWalk struct {
 	maximalProgress
 	source *rand.Rand
-	odds   int // a fault is considered in one of so many decisions
+	odds   int // a fault is considered in one of odds decisions
 }
 
-// newRandomWalk returns the walk of that number.
+// newRandomWalk returns the walk with that number, which seeds it.
 func newRandomWalk(number int) *randomWalk {
 	source := rand.New(rand.NewPCG(uint64(number), 1))
 	return &randomWalk{source: source, odds: 2 << source.IntN(5)}
 }
 
-// Choose draws a step.
-func (w *randomWalk) Choose(_ int, options []scenarios.EnabledStep, _ int) int {
-	indexes := w.enabled(options)
+// Choose implements [scenarios.Strategy].
+func (w *randomWalk) Choose(_ int, enabled []scenarios.EnabledStep, _ int) int {
+	indexes := w.progressing(enabled)
 	first := slices.IndexFunc(indexes,
-		func(i int) bool { return options[i].Kind == scenarios.Fault })
+		func(i int) bool { return enabled[i].Kind == scenarios.Fault })
 	switch {
 	case first < 0:
 		first = len(indexes)
 	case first == 0 || w.source.IntN(w.odds) == 0:
-		return w.take(options, indexes[first:])
+		return w.take(enabled, indexes[first:])
 	}
-	return w.take(options, indexes[:first])
+	return w.take(enabled, indexes[:first])
 }
 
-func (w *randomWalk) take(options []scenarios.EnabledStep, indexes []int) int {
+func (w *randomWalk) take(enabled []scenarios.EnabledStep, indexes []int) int {
 	i := indexes[w.source.IntN(len(indexes))]
-	w.record(options[i].Step)
+	w.record(enabled[i].Step)
 	return i
 }
 
-// An enumeration goes through all calm schedules, one after the other, with nothing left out and no
-// state recognized.
+// An enumeration runs all schedules of maximal progress in turn, without any reduction or stored
+// states.
 type enumeration struct {
 	maximalProgress
 	path []choicePoint
 }
 
-// A choicePoint is a decision on the way, and how many are left to be tried there.
+// A choicePoint is a decision on the path, and the number of its choices.
 type choicePoint struct{ taken, choices int }
 
-// Choose follows the way, and takes the first of what can happen beyond its end.
-func (e *enumeration) Choose(index int, options []scenarios.EnabledStep, _ int) int {
+// Choose implements [scenarios.Strategy]. It follows the path, and takes the first choice beyond.
+func (e *enumeration) Choose(index int, enabled []scenarios.EnabledStep, _ int) int {
 	if index == 0 {
 		e.maximalProgress = maximalProgress{}
 	}
-	indexes := e.enabled(options)
+	indexes := e.progressing(enabled)
 	if index == len(e.path) {
 		e.path = append(e.path, choicePoint{0, len(indexes)})
 	}
 	i := indexes[e.path[index].taken]
-	e.record(options[i].Step)
+	e.record(enabled[i].Step)
 	return i
 }
 
-// next turns to the next schedule, and reports whether there is one.
+// next advances to the next schedule, and reports whether there is one.
 func (e *enumeration) next() bool {
 	for n := len(e.path) - 1; n >= 0; n-- {
 		if b := &e.path[n]; b.taken+1 < b.choices {
