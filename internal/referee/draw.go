@@ -8,16 +8,16 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// How a referee draws locks.
+// The bounds of drawing a lock.
 const (
-	candidatesMax   = 60  // among which it looks for a lock that seldom breaks
-	trialWalks      = 150 // random walks through each
-	rareBreaksMax   = 7   // of which at most so many break it
-	unfilteredOneIn = 5   // one in so many locks is taken as it comes
+	candidatesMax   = 60  // candidates per lock that breaks rarely
+	trialWalks      = 150 // random walks per candidate
+	rareBreaksMax   = 7   // the most walks that may break it
+	unfilteredOneIn = 5   // one in so many locks is the first candidate
 )
 
-// Draw returns the lock that belongs to a seed: mostly one that few random walks break, as a search
-// that leaves too much out misses what is rare, and some as they come.
+// Draw returns the lock of a seed. Most locks are broken by few random walks, because rare
+// violations are what an unsound reduction misses; the others are drawn without this filter.
 func (r *Referee) Draw(seed uint64) (l *Lock) {
 	for candidate := range uint64(candidatesMax) {
 		l = draw(seed, candidate)
@@ -28,7 +28,8 @@ func (r *Referee) Draw(seed uint64) (l *Lock) {
 	return l
 }
 
-// breaksRarely reports whether some random walks break a lock, and few. It remembers one of them.
+// breaksRarely reports whether some random walks break a lock, but few. It stores the number of one
+// of them in the lock.
 func (r *Referee) breaksRarely(l *Lock) bool {
 	s, broken := l.Scenario(), 0
 	for number := range trialWalks {
@@ -62,8 +63,8 @@ func draw(seed, candidate uint64) *Lock {
 	return l
 }
 
-// claims are the properties that a small program can break, those more often that are seldom
-// broken. What is left out is decided in the fair phase, or by the ensemble.
+// claims are the properties that a small program can break; those that break rarely are repeated.
+// Properties that only the fair phase or the ensemble can break are left out.
 var claims = []history.Property{
 	history.ServerMutualExclusion, history.ServerMutualExclusion, history.ServerMutualExclusion,
 	history.ClientMutualExclusion, history.ClientMutualExclusion,
@@ -79,11 +80,11 @@ type generator struct{ *rand.Rand }
 
 func pick[T any](d *generator, of []T) T { return of[d.IntN(len(of))] }
 
-// oneIn reports true oneIn in so many times.
+// oneIn reports true with probability 1/in.
 func (d *generator) oneIn(in int) bool { return d.IntN(in) == 0 }
 
-// size draws how many processes and servers there are, and what strikes them, and returns how long
-// programs can be.
+// size draws the numbers of processes and servers and the fault plan. It returns the maximum length
+// of a program.
 func (d *generator) size(l *Lock) (longest int) {
 	plans := []string{
 		"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1",
@@ -109,13 +110,13 @@ func (d *generator) size(l *Lock) (longest int) {
 			"unreachable=1",
 		}
 	}
-	l.Faults, _ = faults.Parse(pick(d, plans)) // These are known to be right.
+	l.Faults, _ = faults.Parse(pick(d, plans)) // The plans are valid.
 	return longest
 }
 
 func (d *generator) program(l *Lock, longest int) Program {
 	p := Program{Lock: d.ops(1+d.IntN(longest), true), Unlock: d.ops(d.IntN(3), false)}
-	if d.oneIn(4) { // It remembers what it has seen, and acts on it later.
+	if d.oneIn(4) { // The program stores an observation in its state and acts on it later.
 		p.Lock = append([]Op{{
 			Do: pick(d, []Verb{Exists, Create, Late}), Node: "x", Sleep: 1, Yes: First,
 			No: Second,
@@ -156,7 +157,7 @@ var (
 	reactions = []Reaction{GoOn, GoOn, GoOn, Skip, Skip, Done, First, Second, Refuse}
 )
 
-// ops draws operations. Giving the lock back is never refused.
+// ops draws operations. If refuses is false, as for an unlock, none of them ends with an error.
 func (d *generator) ops(count int, refuses bool) (ops []Op) {
 	apart := d.oneIn(6)
 	for range count {
@@ -172,7 +173,7 @@ func (d *generator) ops(count int, refuses bool) (ops []Op) {
 		if d.oneIn(4) {
 			op.In = 1 + d.IntN(2)
 		}
-		// Mostly what is found decides whether the program goes on.
+		// Mostly the result decides whether the program continues.
 		op.Yes, op.No = pick(d, reactions), pick(d, reactions)
 		if d.oneIn(2) {
 			op.Yes, op.No = GoOn, pick(d, []Reaction{Refuse, Skip, Done})

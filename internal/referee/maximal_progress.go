@@ -14,7 +14,8 @@ import (
 //
 //   - messages take no time;
 //   - time passes if no other step is enabled, or if no message is in flight, no process is about
-//     to enter its critical section, and a session is about to expire or a client to dial;
+//     to enter its critical section, no link can be healed, and a session is about to expire or a
+//     client to dial;
 //   - once time passes, it passes until a step is enabled that was not enabled before.
 //
 // The scope of the search contains other schedules too.
