@@ -206,7 +206,7 @@ func (m *interpreter) token(from Token) int64 {
 	return 0
 }
 
-// tell returns a channel that is closed when a watch on the node fires.
+// watchDeletion returns a channel that is closed when a watch on the node fires.
 func (m *interpreter) watchDeletion(path string) (<-chan struct{}, error) {
 	if path == "" {
 		return nil, nil
