@@ -12,9 +12,9 @@ build: ## Build bin/interlock.
 test: ## Run the tests.
 	go test ./...
 
-# The race detector never frees what it records of goroutines. A search creates so many that 24 GB do
-# not suffice for all tests of scenarios in one process: two processes run side by side. Exhaustive
-# searches run on one goroutine; `make test` runs their tests.
+# The race detector never frees its records of goroutines. The tests of scenarios in one process would
+# need more than 24 GB, so they run in two processes side by side. Exhaustive searches run on one
+# goroutine; `make test` runs their tests.
 searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap
 
 race: ## Run the tests under the race detector, except exhaustive searches.

@@ -41,8 +41,8 @@ func newControl() *cobra.Command {
   status           show the state of the servers
 
 The socket is that of --control, or of the environment variable ` + controlVariable + `.
-Its protocol is text: a command is a line; the answer is lines, of which the last
-is ok or begins with error:.
+Its protocol is text: a command is a line. The answer is lines; the last line is
+ok or begins with error:.
 
 Exit status:
   0    done

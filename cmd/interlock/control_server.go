@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// A controller accepts commands on a Unix socket. A command is a line. Its answer is lines, of
-// which the last is "ok" or begins with "error: ".
+// A controller accepts commands on a Unix socket. A command is a line. Its answer is lines; the
+// last line is "ok" or begins with "error: ".
 type controller struct {
 	listener net.Listener
 	server   *tcp.Server

@@ -13,7 +13,7 @@ const (
 	candidatesMax   = 60  // candidates per lock that breaks rarely
 	trialWalks      = 150 // random walks per candidate
 	rareBreaksMax   = 7   // the most walks that may break it
-	unfilteredOneIn = 5   // one in so many locks is the first candidate
+	unfilteredOneIn = 5   // one lock in unfilteredOneIn is the first candidate
 )
 
 // Draw returns the lock of a seed. Most locks are broken by few random walks, because rare

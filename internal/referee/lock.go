@@ -1,5 +1,5 @@
-// Package referee tests the exhaustive search: it draws small random locks, most of which are
-// broken, and compares the verdicts of the search with those of plain runs.
+// Package referee tests the exhaustive search: it draws small random locks, mostly broken ones, and
+// compares the verdicts of the search with those of plain runs.
 package referee
 
 import (
