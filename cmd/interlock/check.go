@@ -8,8 +8,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,14 +20,14 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// What a check does that is given no bounds.
+// The bounds of a check whose flags give none.
 const (
 	defaultSchedules = 100_000
 	defaultBudget    = 30 * time.Second
 	workersMax       = 256
 )
 
-// checkFlags is the command line of check as it was given.
+// checkFlags holds the flags of check as they were given.
 type checkFlags struct {
 	lock, client, strategy, faults, seed string
 	clients, cycles, servers             int
@@ -46,27 +44,26 @@ func newCheck(t *testing.T) *cobra.Command {
 	var f checkFlags
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Search the schedules of a lock for one that breaks a property",
-		Long: "Check runs a lock under many schedules: who is served when, who hears of what " +
-			"when, how " +
-			"time passes, and\n" +
-			"which faults strike. It checks every property that the lock claims, and ends at the " +
-			"first " +
-			"violation with a\n" +
-			"shortened counterexample.\n\n" +
-			"Unless --schedules or --budget is given it ends after " +
-			strconv.Itoa(defaultSchedules) +
-			" schedules or " +
-			defaultBudget.String() + ", whichever comes first.\n\n" + strategyHelp + "\n" +
-			faultsHelp() +
-			"\nExit status: 0 nothing found, 1 a violation, a goal that was never reached, or " +
-			"a\nrequired " +
-			"place where no fault has landed, 2 bad usage, 3 nondeterminism, an unknown verdict, " +
-			"something that\ncould not be written, or an internal error.",
-		Example: "  interlock check\n  interlock check --lock no-recheck\n" +
-			"  interlock check --clients 4 --faults expire=1,cut=2 --schedules 20000 --seed 7 " +
-			"--json " +
-			"report.json",
+		Short: "Search the schedules of a lock for a violation",
+		Long: fmt.Sprintf(`Check runs a lock under many schedules and checks every property that it
+claims. A schedule decides the order of messages, when servers apply
+transactions, the passing of time and the faults. Check ends at the first
+violation and shrinks its schedule to a minimal counterexample.
+
+Without --schedules and --budget it ends after %d schedules or %v,
+whichever comes first. See interlock help strategies for --strategy and the
+flags of an exhaustive search, and interlock help faults for --faults.
+
+Exit status:
+  0  nothing found
+  1  a violation, a sometimes condition never reached, or required fault
+     coverage missing
+  2  bad usage
+  3  nondeterminism, an unknown verdict, no schedule run, a failed write or an
+     internal error`, defaultSchedules, defaultBudget),
+		Example: `  interlock check
+  interlock check --lock no-recheck
+  interlock check --clients 4 --faults expire=1,cut=2 --seed 7 --json report.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			campaign, err := f.campaign(cmd.Flags().Changed)
@@ -76,108 +73,50 @@ func newCheck(t *testing.T) *cobra.Command {
 			return runCheck(cmd.Context(), t, campaign, &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&f.lock, "lock", "mutex", "the lock to check; interlock locks lists them")
-	flags.IntVar(&f.clients, "clients", 3, "how many processes contend")
-	flags.IntVar(&f.cycles, "cycles", 2, "how often each process takes the lock")
-	flags.IntVar(&f.servers, "servers", 1,
-		"how many servers the ensemble has, up to 7; those that "+
-			"do not lead apply what is agreed when the schedule says")
-	flags.StringVar(&f.client, "client", "model", "the ZooKeeper client: model, or real for "+
-		"go-zookeeper/zk itself, which takes ten times as long")
-	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy,
-		"how schedules are chosen: "+
-			strings.Join(strategies(), ", "))
-	flags.BoolVar(&f.symmetry, "symmetry", false,
-		"of an exhaustive search: take processes to which "+
-			"nothing has happened yet for alike")
-	flags.BoolVar(&f.fairSuffixes, "fair-suffixes", false,
-		"of an exhaustive search: in every state, try too that no faults strike from there on "+
-			"and the "+
-			"order is fair, "+
-			"as what must happen in the end is judged from then on")
-	flags.StringVar(&f.checkpoint, "checkpoint", "",
-		"of an exhaustive search: go on from this file if it exists, as this same program has "+
-			"written "+
-			"it, and note in it how far the search is, "+
-			"once a minute and when --budget, --schedules, --states or Ctrl-C ends it")
-	flags.IntVar(&f.idleTicks, "idle-ticks", 0, "of an exhaustive search: how often time may pass "+
-		"in a schedule where nothing waits for it")
-	flags.IntVar(&f.maxDeviations, "max-deviations", 0,
-		"of an exhaustive search: try only schedules that deviate from the default policy at "+
-			"most so "+
-			"often, "+
-			"those with fewer deviations first; 0 for all schedules")
-	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "end after so many schedules")
-	flags.DurationVar(&f.budget, "budget", defaultBudget, "end after so much time")
-	flags.IntVar(&f.states, "states", 0, "end, if nothing else has before, once so many distinct "+
-		"states have been counted, or stored in an exhaustive search, whose memory this bounds; "+
-		"0 for "+
-		"no such bound")
-	flags.StringVar(&f.faults, "faults", "default",
-		"what may go wrong in a schedule: none, default (any=2), or a list such as "+
-			"expire=1,cut=2,kill-server:leader@hold=1")
-	flags.DurationVar(&f.severity.Pause, "max-pause", faults.DefaultSeverity().Pause,
-		"for how long a process is paused at most")
-	flags.IntVar(&f.severity.Drift, "clock-drift", faults.DefaultSeverity().Drift,
-		"by how many percent a clock goes too fast or too slowly")
-	flags.StringVar(&f.requireCoverage, "require-coverage", "",
-		"fail unless faults have landed in these `places`: a list of kinds, or of kind@phase, or "+
-			"all")
-	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a "+
-		"fresh "+
-		"one")
-	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
-		"how many schedules run at the same time; always 1 with the real client and of an "+
-			"exhaustive "+
-			"search")
-	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard "+
-		"output if it is -")
-	flags.StringVar(&f.out, "out", "interlock-failures",
-		"the `directory` below which counterexamples are written")
+	f.defineFlags(command)
 	return command
 }
 
-// strategies returns the names that --strategy knows.
-func strategies() []string {
-	return append(scenarios.StrategyNames(),
-		scenarios.ExhaustiveStrategy)
+// defineFlags defines the flags of check. The help of a flag has at most ten words; the help topics
+// have the rest.
+func (f *checkFlags) defineFlags(command *cobra.Command) {
+	flags, severity := command.Flags(), faults.DefaultSeverity()
+	flags.StringVar(&f.lock, "lock", "mutex", "lock to check (see interlock locks)")
+	flags.IntVar(&f.clients, "clients", 3, "processes that contend for the lock")
+	flags.IntVar(&f.cycles, "cycles", 2, "acquisitions per process")
+	flags.IntVar(&f.servers, "servers", 1,
+		fmt.Sprintf("servers of the ensemble, at most %d", scenarios.ServersMax))
+	flags.StringVar(&f.client, "client", "model",
+		"ZooKeeper client: model, or real (go-zookeeper/zk; ten times slower)")
+	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy,
+		"search strategy (see interlock help strategies)")
+	flags.BoolVar(&f.symmetry, "symmetry", false,
+		"exhaustive: treat processes that have not started as interchangeable")
+	flags.BoolVar(&f.fairSuffixes, "fair-suffixes", false,
+		"exhaustive: check liveness from every state")
+	flags.StringVar(&f.checkpoint, "checkpoint", "",
+		"exhaustive: `file` to resume from and to save progress to")
+	flags.IntVar(&f.idleTicks, "idle-ticks", 0,
+		"exhaustive: time steps per schedule that nothing waits for")
+	flags.IntVar(&f.maxDeviations, "max-deviations", 0,
+		"exhaustive: most deviations from the default policy, 0 for unlimited")
+	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "maximum number of schedules")
+	flags.DurationVar(&f.budget, "budget", defaultBudget, "maximum running time")
+	flags.IntVar(&f.states, "states", 0, "maximum number of distinct states, 0 for unlimited")
+	flags.StringVar(&f.faults, "faults", "default", "fault plan (see interlock help faults)")
+	flags.DurationVar(&f.severity.Pause, "max-pause", severity.Pause, "longest pause of a process")
+	flags.IntVar(&f.severity.Drift, "clock-drift", severity.Drift,
+		"drift of faulty clocks in percent")
+	flags.StringVar(&f.requireCoverage, "require-coverage", "",
+		"`cells` where faults must strike: all, kinds or kind@phase")
+	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
+	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
+		"parallel schedules; 1 with the real client or exhaustive")
+	flags.StringVar(&f.json, "json", "", jsonUsage)
+	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
 }
 
-const strategyHelp = `Strategies:
-  random      every step that can happen has its chance
-  pct         threads have priorities, which change at 2 places (depth 3); pct10 has depth 10
-  pos         every step has a priority, drawn anew when another step has raced with it
-  urw         all interleavings have about the same chance
-  surw        all orders in which the server handles requests have about the same chance
-  delay       the default policy, with 2 steps put off; delay5 puts off 5
-  portfolio   the ones above in turn
-  exhaustive  all schedules within the bounds that docs/exploration.md gives; it has no other bound unless --schedules,
-              --budget or --states sets one, uses one processor, and takes a few kilobytes of memory for each state.
-              It ends before it has taken what the machine has, or GOMEMLIMIT allows
-`
-
-const faultNameWidth = len("partition-inbound")
-
-func faultsHelp() string {
-	var text strings.Builder
-	text.WriteString("Faults, each of which strikes one client, one server, or one link:\n")
-	for kind := range faults.Kinds {
-		fmt.Fprintf(&text, "  %-*s  %s\n", faultNameWidth, kind, kind.Meaning())
-	}
-	fmt.Fprintf(&text, "  %-*s  one of these, but for restart and those that follow it\n",
-		faultNameWidth, "any")
-	fmt.Fprintf(&text, "Behind an at sign a phase of the lock can stand in which it is to strike, "+
-		"as in cut@hold=1: %s.\n",
-		strings.Join(faults.PhaseKeys(), ", "))
-	text.WriteString(`Behind a colon a target can stand that it is to strike, before the phase: a client (cut:c1=1), a server, the leader or a
-follower (kill-server:s2=1, kill-server:leader@hold=1), and of a link one end or both (partition-link:leader=1, partition-link-oneway:s1-s3=1,
-unreachable:c1-leader=1).
-`)
-	return text.String()
-}
-
-// scenario turns the flags into a scenario, or returns what is wrong with them.
+// scenario returns the scenario that the flags describe, or an error that names a wrong flag.
 func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, error) {
 	subject, err := subjects.Named(f.lock)
 	if err != nil {
@@ -191,7 +130,7 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 	if err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
 	}
-	if err := f.numbers(given); err != nil {
+	if err := f.validateNumbers(given); err != nil {
 		return nil, err
 	}
 	if subject.Real && !given("client") {
@@ -207,7 +146,7 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 	return s, s.Validate()
 }
 
-// campaign turns the flags into a campaign, or returns what is wrong with them.
+// campaign returns the campaign that the flags describe, or an error that names a wrong flag.
 func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, error) {
 	scenario, err := f.scenario(given)
 	if err != nil {
@@ -217,7 +156,7 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	if err != nil {
 		return nil, fmt.Errorf("--seed: %w", err)
 	}
-	if err := f.strategyFits(); err != nil {
+	if err := f.validateStrategy(); err != nil {
 		return nil, err
 	}
 	c := &scenarios.Campaign{
@@ -226,12 +165,12 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 		Strategy: f.strategy,
 	}
 	if f.strategy == scenarios.ExhaustiveStrategy {
-		if err := f.exhaustive(c); err != nil {
+		if err := f.validateExhaustive(c); err != nil {
 			return nil, err
 		}
 	}
-	f.unbound(c, given)
-	if err := f.workersFit(c, given); err != nil {
+	f.dropUnsetBounds(c, given)
+	if err := f.limitWorkers(c, given); err != nil {
 		return nil, err
 	}
 	if given("require-coverage") {
@@ -243,9 +182,10 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 	return c, nil
 }
 
-// unbound takes out the default of a bound that is not given where the other one is: whoever sets
-// one means that one. A bound by states takes out none, as there may never be so many.
-func (f *checkFlags) unbound(c *scenarios.Campaign, given func(string) bool) {
+// dropUnsetBounds drops the default budget if only --schedules is given, and the other way round.
+// An exhaustive search has neither default. A bound by states drops nothing, because a search may
+// never reach it.
+func (f *checkFlags) dropUnsetBounds(c *scenarios.Campaign, given func(string) bool) {
 	bounded := given("schedules") || given("budget") || f.strategy == scenarios.ExhaustiveStrategy
 	if bounded && !given("budget") {
 		c.Budget = 0
@@ -255,7 +195,7 @@ func (f *checkFlags) unbound(c *scenarios.Campaign, given func(string) bool) {
 	}
 }
 
-func (f *checkFlags) numbers(given func(string) bool) error {
+func (f *checkFlags) validateNumbers(given func(string) bool) error {
 	switch {
 	case f.clients < 1 || f.clients > scenarios.ClientsMax:
 		return fmt.Errorf("--clients must be from 1 to %d, not %d", scenarios.ClientsMax, f.clients)
@@ -266,12 +206,11 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 	case f.schedules < 1:
 		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
 	case f.budget <= 0:
-		return fmt.Errorf("--budget must be more than nothing, not %v", f.budget)
+		return fmt.Errorf("--budget must be positive, not %v", f.budget)
 	case f.states < 0 || f.states > scenarios.StatesMax &&
 		f.strategy != scenarios.ExhaustiveStrategy:
-		return fmt.Errorf("--states must be from 0 to %d, not %d; with --strategy exhaustive it "+
-			"can be "+
-			"more", scenarios.StatesMax, f.states)
+		return fmt.Errorf("--states must be from 0 to %d, not %d; only --strategy exhaustive "+
+			"allows more", scenarios.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
@@ -283,22 +222,22 @@ func (f *checkFlags) numbers(given func(string) bool) error {
 	case f.maxDeviations < 0:
 		return fmt.Errorf("--max-deviations must be at least 0, not %d", f.maxDeviations)
 	case f.maxDeviations > 0 && (f.idleTicks > 0 || f.checkpoint != ""):
-		return errors.New("--max-deviations goes with neither --idle-ticks nor --checkpoint")
+		return errors.New("--max-deviations cannot be combined with --idle-ticks or --checkpoint")
 	case f.out == "":
-		return errors.New("--out needs the name of a directory")
+		return errors.New("--out needs a directory")
 	}
 	return nil
 }
 
-// strategyFits returns what is wrong with the strategy and its flags.
-func (f *checkFlags) strategyFits() error {
+// validateStrategy returns an error if the strategy is unknown, or a flag needs another one.
+func (f *checkFlags) validateStrategy() error {
 	if f.strategy == scenarios.ExhaustiveStrategy {
 		return nil
 	}
 	if f.symmetry || f.fairSuffixes || f.idleTicks > 0 || f.checkpoint != "" ||
 		f.maxDeviations > 0 {
 		return errors.New("--symmetry, --fair-suffixes, --idle-ticks, --max-deviations and " +
-			"--checkpoint are for --strategy exhaustive only")
+			"--checkpoint require --strategy exhaustive")
 	}
 	if _, err := scenarios.ParseStrategy(f.strategy); err != nil {
 		return fmt.Errorf("--strategy: %w, %s", err, scenarios.ExhaustiveStrategy)
@@ -306,24 +245,22 @@ func (f *checkFlags) strategyFits() error {
 	return nil
 }
 
-// exhaustive returns what is wrong with the flags of an exhaustive search.
-func (f *checkFlags) exhaustive(c *scenarios.Campaign) error {
+// validateExhaustive returns an error if an exhaustive search does not support the scenario.
+func (f *checkFlags) validateExhaustive(c *scenarios.Campaign) error {
 	if c.Scenario.Client != scenarios.Model {
-		return errors.New("--strategy exhaustive works with --client model only: nothing tells " +
-			"what " +
-			"state the real client is in")
+		return errors.New("--strategy exhaustive requires --client model: the state of the real " +
+			"client cannot be observed")
 	}
 	if f.servers > 1 && f.symmetry {
-		return errors.New("--symmetry works with --servers 1 only: processes that are connected " +
-			"to " +
-			"different servers are not alike")
+		return errors.New("--symmetry requires --servers 1: processes that are connected to " +
+			"different servers are not interchangeable")
 	}
 	return nil
 }
 
-// workersFit leaves a campaign one worker where there can be no more, and returns an error if more
-// were asked for.
-func (f *checkFlags) workersFit(c *scenarios.Campaign, given func(string) bool) error {
+// limitWorkers sets the number of workers to one if the campaign supports no more. It returns an
+// error if the command line asks for more.
+func (f *checkFlags) limitWorkers(c *scenarios.Campaign, given func(string) bool) error {
 	real, exhaustive := c.Scenario.Client == scenarios.Real,
 		f.strategy == scenarios.ExhaustiveStrategy
 	switch {
@@ -332,9 +269,8 @@ func (f *checkFlags) workersFit(c *scenarios.Campaign, given func(string) bool) 
 	case real && simzk.RaceDetector:
 		return errRealUnderRace
 	case given("workers") && f.workers > 1 && real:
-		return fmt.Errorf("--workers must be 1, not %d, with the real client: what it does is "+
-			"only "+
-			"decided on one processor", f.workers)
+		return fmt.Errorf("--workers must be 1, not %d, with the real client: it is "+
+			"deterministic on one processor only", f.workers)
 	case given("workers") && f.workers > 1:
 		return fmt.Errorf("--workers must be 1, not %d, with --strategy exhaustive", f.workers)
 	}
@@ -342,15 +278,16 @@ func (f *checkFlags) workersFit(c *scenarios.Campaign, given func(string) bool) 
 	return nil
 }
 
-// errRealUnderRace is why a program that was built with the race detector has no use for the real
-// client.
-var errRealUnderRace = errors.New("this program was built with -race, under which the real " +
-	"client does not do the same twice: build it without")
+// errRealUnderRace refuses the real client in a program built with the race detector, which
+// shuffles the client's goroutines.
+var errRealUnderRace = errors.New("the real client is nondeterministic under the race detector: " +
+	"build interlock without -race")
 
-// A search runs a campaign, or the exhaustive search that goes in its place.
+// A search runs a campaign or an exhaustive search.
 type search func(context.Context) *scenarios.Report
 
-// search returns what the flags ask for, or what is wrong with the checkpoint.
+// search returns the search that the flags describe. If there is a checkpoint, it is read, and an
+// unsuitable one is an error.
 func (f *checkFlags) search(t *testing.T, c *scenarios.Campaign) (search, error) {
 	if f.strategy != scenarios.ExhaustiveStrategy {
 		return func(ctx context.Context) *scenarios.Report { return c.Run(ctx, t) }, nil
@@ -373,12 +310,13 @@ func (f *checkFlags) search(t *testing.T, c *scenarios.Campaign) (search, error)
 	}, nil
 }
 
-// exhaustiveGCPercent lets the heap of an exhaustive search grow to three times what lives: hardly
-// anything that a run leaves lives on, but with many states what does is gigabytes.
+// exhaustiveGCPercent lets the heap of an exhaustive search grow to three times its live data: a
+// run leaves little live data behind, but many states take gigabytes.
 const exhaustiveGCPercent = 200
 
-// runCheck runs the campaign and tells of it. What is to be kept is written down before anything is
-// printed that somebody may have stopped reading, or that finds no room.
+// runCheck runs the campaign and reports it. It writes the counterexample and the JSON report
+// before it prints any text, because printing can fail: the reader may have closed the pipe, or the
+// disk may be full.
 func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags,
 	stdout, stderr io.Writer,
 ) error {
@@ -390,7 +328,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	if err != nil {
 		return err
 	}
-	text, reportOut, err := f.outputs(stdout, stderr)
+	text, reportOut, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -399,11 +337,11 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 		campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
 	}
-	// A worker runs one goroutine at a time, so a processor without a worker only costs hand-overs.
+	// A worker runs one goroutine at a time: processors without a worker only add hand-overs.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	report := search(ctx)
-	progress.end(report)
-	found, unshown := shorten(ctx, t, campaign, report)
+	progress.finish(report)
+	found, unshown := shrink(ctx, t, campaign, report)
 	if unshown == nil {
 		unshown = found.write(f.out)
 	}
@@ -419,9 +357,9 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	return outcome
 }
 
-// outcomeOf returns how the program ends, nil if with status 0. The error is why there is no
-// counterexample of what was found, or why it could not be written.
-func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *found,
+// outcomeOf returns the error with which the program ends, nil for status 0. The error unshown says
+// why there is no counterexample of a violation, or why it could not be written.
+func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *finding,
 	unshown error,
 ) error {
 	switch {
@@ -432,17 +370,19 @@ func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *fo
 	case found != nil && !found.outOfContract:
 		return &statusError{statusViolation, nil}
 	case report.Schedules == 0 && !report.Interrupted:
-		return &statusError{statusInternal, errors.New("no schedule was run, so nothing is known " +
-			"of " +
-			"the lock")}
+		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
+			"was checked")}
 	case len(campaign.NeverReached(report)) > 0, len(campaign.MissingCoverage(report)) > 0:
 		return &statusError{statusViolation, nil}
 	case report.Totals.Unknown > 0:
-		return &statusError{statusInternal, errors.New("a check has reached its limit: a verdict " +
-			"is " +
-			"unknown")}
+		return errUnknownVerdict
 	case report.Unsaved != nil && !report.Complete:
 		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", report.Unsaved)}
 	}
 	return nil
+}
+
+// errUnknownVerdict ends a command that found no violation, but gave up on a check.
+var errUnknownVerdict = &statusError{
+	statusInternal, errors.New("a checker reached its limit, so a verdict is unknown"),
 }

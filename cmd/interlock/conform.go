@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// conformFlags is the command line of conform as it was given.
+// conformFlags holds the flags of conform as they were given.
 type conformFlags struct {
 	zookeeper, version, super, seed, json string
 	operations                            int
@@ -31,33 +31,26 @@ func newConform() *cobra.Command {
 	var f conformFlags
 	command := &cobra.Command{
 		Use:   "conform",
-		Short: "Compare a ZooKeeper server with the simulated one",
-		Long: "Conform asks a server and the simulation the same and reports the first " +
-			"difference: " +
-			"first some 270 facts, from\n" +
-			"the bytes of a handshake to the order of watch events, then random operations of " +
-			"three " +
-			"clients with their\n" +
-			"replies, stats and events.\n\n" +
-			"Nobody else may use the server meanwhile, because transaction ids are compared, and " +
-			"it must " +
-			"be one that nobody\n" +
-			"needs: among the facts is a request that a release before 3.9 cannot read back when " +
-			"it " +
-			"starts again. It needs a tick\n" +
-			"of two seconds; for all facts to be the same it needs TTL nodes enabled and the " +
-			"superuser " +
-			"super:test, or that of\n" +
-			"--super. Where the package zookeeper of Debian is installed, --installed starts " +
-			"such a " +
-			"server.\n\n" +
-			"Exit status: 0 no difference, 1 a difference, 2 bad usage, or a server that cannot " +
-			"be " +
-			"reached or stops answering,\n" +
-			"3 an internal error, 130 interrupted before all was compared.",
-		Example: "  interlock conform --installed\n  interlock conform --zookeeper " +
-			"127.0.0.1:2181 " +
-			"--operations 1000000 --seed 7",
+		Short: "Compare a real ZooKeeper server with the simulated one",
+		Long: `Conform sends the same requests to a server and to the simulated one, and
+reports the first difference. It compares some 270 facts, from the bytes of a
+handshake to the order of watch events, and then the replies, stats and events
+of random operations by three clients.
+
+The server must have no other clients, because transaction ids are compared, and
+no data of value: one fact is a request that a release before 3.9 cannot read
+back after a restart. It needs a tickTime of two seconds, TTL nodes enabled, and
+the superuser super:test, or that of --super. With the Debian package zookeeper
+installed, --installed starts such a server.
+
+Exit status:
+  0    no difference
+  1    a difference
+  2    bad usage, or a server that is unreachable or stops answering
+  3    an internal error
+  130  interrupted`,
+		Example: `  interlock conform --installed
+  interlock conform --zookeeper 127.0.0.1:2181 --operations 1000000 --seed 7`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("json") && f.json == "" {
@@ -70,36 +63,30 @@ func newConform() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.zookeeper, "zookeeper", "", "the `address` of the server, host:port")
-	flags.BoolVar(&f.installed, "installed", false,
-		"start a server of Debian's package zookeeper, and end it afterwards")
+	flags.StringVar(&f.zookeeper, "zookeeper", "", "`address` of the server, host:port")
+	flags.BoolVar(&f.installed, "installed", false, "start and stop a server of Debian's zookeeper")
 	flags.StringVar(&f.version, "zookeeper-version", "3.8",
-		"the `release` that the server is to be compared with: 3.8 or 3.9")
-	flags.IntVar(&f.operations, "operations", 50_000,
-		"how many random operations; 0 for the facts alone")
-	flags.StringVar(&f.seed, "seed", "1", "where chance comes from: a number, or random for a "+
-		"fresh "+
-		"one")
-	flags.BoolVar(&f.ttl, "ttl", false,
-		"create TTL nodes too; the server must have extended types "+
-			"enabled. Set by --installed")
+		"`release` of the simulated server: 3.8 or 3.9")
+	flags.IntVar(&f.operations, "operations", 50_000, "random operations, 0 for facts only")
+	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
+	flags.BoolVar(&f.ttl, "ttl", false, "include TTL nodes (implied by --installed)")
 	flags.BoolVar(&f.containers, "containers", false,
-		"create containers too; the server must not delete them meanwhile. Set by --installed")
-	flags.StringVar(&f.super, "super", "", "the superuser of both, as `user:password`. Set by "+
-		"--installed")
-	flags.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, or to standard "+
-		"output if it is -")
+		"include containers, which the server must keep (implied by --installed)")
+	flags.StringVar(&f.super, "super", "",
+		"superuser of both as `user:password` (set by --installed)")
+	flags.StringVar(&f.json, "json", "", jsonUsage)
 	return command
 }
 
+// validate returns an error that names a wrong flag. It sets the flags that --installed implies.
 func (f *conformFlags) validate() error {
 	switch {
 	case f.installed && f.zookeeper != "":
-		return errors.New("--installed and --zookeeper exclude each other")
+		return errors.New("--installed and --zookeeper cannot be combined")
 	case !f.installed && f.zookeeper == "":
 		return errors.New("conform needs a server: --zookeeper host:port, or --installed")
 	case f.operations < 0:
-		return fmt.Errorf("--operations must not be negative, and is %d", f.operations)
+		return fmt.Errorf("--operations must be at least 0, not %d", f.operations)
 	case f.super != "" && strings.Count(f.super, ":") != 1:
 		return fmt.Errorf("--super: %q is not of the form user:password", f.super)
 	case f.version != "3.8" && f.version != "3.9":
@@ -118,7 +105,7 @@ func (f *conformFlags) validate() error {
 	return nil
 }
 
-// A conformReport is what --json writes.
+// A conformReport is the JSON report of conform.
 type conformReport struct {
 	Version     int      `json:"version"`
 	Release     string   `json:"zookeeper_version"`
@@ -158,7 +145,7 @@ func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) 
 	return err
 }
 
-// text returns where the report goes that is not JSON.
+// text returns the writer of the report that is not JSON.
 func (f *conformFlags) text(stdout, stderr io.Writer) io.Writer {
 	if f.json == "-" {
 		return stderr
@@ -166,7 +153,7 @@ func (f *conformFlags) text(stdout, stderr io.Writer) io.Writer {
 	return stdout
 }
 
-// compare does all that is to be done, as long as there is no difference.
+// compare compares the facts and, if they agree, random operations.
 func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdout,
 	stderr io.Writer,
 ) error {
@@ -197,7 +184,7 @@ func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdou
 	return nil
 }
 
-// reference returns the address of the server that the simulation is compared with.
+// reference returns the address of the server to compare with, and a function that ends it.
 func (f *conformFlags) reference(ctx context.Context) (address string, stop func(), err error) {
 	if !f.installed {
 		return f.zookeeper, func() {}, nil
@@ -214,7 +201,7 @@ func (f *conformFlags) reference(ctx context.Context) (address string, stop func
 	return address, func() { end(); os.RemoveAll(directory) }, nil
 }
 
-// simulate serves a simulated server on a port of this machine.
+// simulate starts a simulated server on a port of the loopback interface.
 func (f *conformFlags) simulate() (*tcp.Server, error) {
 	super := f.super
 	if super == "" {
@@ -230,7 +217,7 @@ func (f *conformFlags) simulate() (*tcp.Server, error) {
 	return tcp.Start(tcp.Config{Cluster: config}, "127.0.0.1:0")
 }
 
-// compareFacts establishes the facts of both servers.
+// compareFacts compares the facts of both servers.
 func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference string,
 	report *conformReport, w io.Writer,
 ) error {
@@ -255,7 +242,7 @@ func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference st
 	return nil
 }
 
-// compareOperations does random operations with both servers.
+// compareOperations compares random operations on both servers.
 func (f *conformFlags) compareOperations(ctx context.Context, simulated, reference string,
 	report *conformReport, w, progress io.Writer,
 ) error {
@@ -290,8 +277,8 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 	return nil
 }
 
-// openReport opens what the report is to be written to, so that nobody learns in the end that it
-// cannot be.
+// openReport opens the JSON report and returns a function that writes it, so that a file that
+// cannot be opened is an error before the comparison.
 func (f *conformFlags) openReport(stdout io.Writer) (write func(*conformReport) error, err error) {
 	switch f.json {
 	case "":

@@ -10,23 +10,23 @@ import (
 	"testing"
 )
 
-// conformable are the flags of a server that has all that conform asks for.
-// The password is test.
-var conformable = []string{
+// referenceFlags start a server with everything that conform needs. The superuser's password is
+// test.
+var referenceFlags = []string{
 	"--extended-types", "--super-digest",
 	"super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
 }
 
-// TestConform compares a served ensemble with another, and finds no difference.
+// Two simulated servers of the same release do not differ.
 func TestConform(t *testing.T) {
 	t.Parallel()
-	_, address := serveOn(t, conformable...)
+	_, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--operations", "1000", "--ttl",
 		"--containers",
 		"--super", "super:test", "--json", "report.json")
 	text, status := c.end(t)
 	if c.first != "271 facts: no difference\n" ||
-		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusFine {
+		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusOK {
 		t.Errorf("%q, %q, status %d, stderr %s", c.first, text, status, &c.stderr)
 	}
 	if r := readConformReport(t, c); r.Interrupted || r.Facts != 271 || r.Operations != 1000 ||
@@ -35,10 +35,10 @@ func TestConform(t *testing.T) {
 	}
 }
 
-// TestConformFindsAnotherRelease compares servers of two releases.
+// Servers of two releases differ.
 func TestConformFindsAnotherRelease(t *testing.T) {
 	t.Parallel()
-	_, address := serveOn(t, conformable...)
+	_, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--zookeeper-version", "3.9", "--operations",
 		"0",
 		"--json", "report.json")
@@ -53,10 +53,10 @@ func TestConformFindsAnotherRelease(t *testing.T) {
 	}
 }
 
-// TestInterruptedConform stops a comparison that would run for hours, which is no success.
+// An interrupted comparison is not a success.
 func TestInterruptedConform(t *testing.T) {
 	t.Parallel()
-	_, address := serveOn(t, conformable...)
+	_, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000", "--json",
 		"report.json")
 	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
@@ -72,10 +72,10 @@ func TestInterruptedConform(t *testing.T) {
 	}
 }
 
-// TestConformServerEnds ends the server amid the comparison, which is no difference.
+// The end of the server during the comparison is an error, not a difference.
 func TestConformServerEnds(t *testing.T) {
 	t.Parallel()
-	daemon, address := serveOn(t, conformable...)
+	daemon, address := serveOn(t, referenceFlags...)
 	c := start(t, "conform", "--zookeeper", address, "--operations", "1000000000")
 	if err := daemon.command.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestConformServerEnds(t *testing.T) {
 	}
 }
 
-// TestConformWithoutServer asks an address that nobody listens at.
+// An address without a listener is an error.
 func TestConformWithoutServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -112,7 +112,7 @@ func readConformReport(t *testing.T, c *child) conformReport {
 	}
 	var r conformReport
 	if err := json.Unmarshal(content, &r); err != nil {
-		t.Fatalf("the report is not whole: %v\n%s", err, content)
+		t.Fatalf("the report is incomplete: %v\n%s", err, content)
 	}
 	return r
 }

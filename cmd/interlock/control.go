@@ -14,12 +14,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// controlVariable is the variable of the environment that names the socket where --control does
-// not.
+// controlVariable is the environment variable that names the socket if --control does not.
 const controlVariable = "INTERLOCK_CONTROL"
 
-// controlVerbs are the commands that a controller takes, apart from launch, which has a command of
-// its own.
+// controlVerbs are the commands of a controller, except launch and connect.
 const controlVerbs = "up, kill, wipe, cut, heal, expire, status, sessions"
 
 func newControl() *cobra.Command {
@@ -28,44 +26,43 @@ func newControl() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "control COMMAND [ARGUMENT]",
-		Short: "Make a served ensemble fail, and ask how it is",
-		Long: "Control has a command carried out by an interlock serve that was given " +
-			"--control:\n\n" +
-			"  kill N           end server N's process: its connections break, and connecting to " +
-			"it is " +
-			"refused\n" +
-			"  up N             start server N again, at the same address and with the data that " +
-			"it had\n" +
-			"  wipe N           take away the data of server N, which must not run\n" +
-			"  cut N            cut server N off from the others: clients reach it, but it does " +
-			"not serve " +
-			"them\n" +
-			"  heal N           connect server N with the others again\n" +
-			"  expire SESSION   end a session at once\n" +
-			"  sessions         list the sessions\n" +
-			"  status           tell what the servers do\n\n" +
-			"The socket is that of --control, or else of the environment's " + controlVariable +
-			". Whoever wants to speak to\n" +
-			"it without this program sends a command as a line, and reads lines until one is ok " +
-			"or begins " +
-			"with error:.\n\n" +
-			"Exit status: 0 done, 2 the command or the socket is wrong, 3 no answer, 130 " +
-			"interrupted.",
-		Example: "  interlock control --control /tmp/interlock.sock kill 2\n  interlock control " +
-			"status " +
-			"--json",
+		Short: "Inject faults into a served ensemble, and show its status",
+		Long: `Control sends a command to an interlock serve that was given --control:
+
+  kill N           end the process of server N: its connections break, and it
+                   refuses new ones
+  up N             start server N again, at the same address and with its data
+  wipe N           delete the data of server N, which must be down
+  cut N            partition server N from the others: clients can connect to
+                   it, but it does not serve them
+  heal N           end the partition of server N
+  expire SESSION   expire a session at once
+  sessions         list the sessions
+  status           show the state of the servers
+
+The socket is that of --control, or of the environment variable ` + controlVariable + `.
+Its protocol is text: a command is a line. The answer is lines; the last line is
+ok or begins with error:.
+
+Exit status:
+  0    done
+  2    bad usage, a rejected command, or no server at the socket
+  3    no answer
+  130  interrupted`,
+		Example: `  interlock control --control /tmp/interlock.sock kill 2
+  interlock control status --json`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
-				return fmt.Errorf("control needs a command, one of %s", controlVerbs)
+				return fmt.Errorf("control needs a command: %s", controlVerbs)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if timeout <= 0 {
-				return fmt.Errorf("--timeout must be more than nothing, not %v", timeout)
+				return fmt.Errorf("--timeout must be positive, not %v", timeout)
 			}
 			if asJSON && arguments[0] != "status" {
-				return fmt.Errorf("--json is for status, not for %s", arguments[0])
+				return fmt.Errorf("--json applies to status only, not to %s", arguments[0])
 			}
 			if asJSON {
 				arguments = append(arguments, "json")
@@ -74,11 +71,11 @@ func newControl() *cobra.Command {
 				cmd.OutOrStdout())
 		},
 	}
-	command.Flags().StringVar(&path, "control", "", "the `path` of the socket; $"+controlVariable+
-		" unless given")
-	command.Flags().DurationVar(&wait, "wait", 0, "wait so long for the socket to be there")
-	command.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "wait so long for the answer")
-	command.Flags().BoolVar(&asJSON, "json", false, "print the status as one JSON object")
+	command.Flags().StringVar(&path, "control", "",
+		"`path` of the socket (default $"+controlVariable+")")
+	command.Flags().DurationVar(&wait, "wait", 0, "time to wait for the socket")
+	command.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "time to wait for the answer")
+	command.Flags().BoolVar(&asJSON, "json", false, "print the status as a JSON object")
 	return command
 }
 
@@ -95,13 +92,13 @@ func runControl(ctx context.Context, path string, wait, timeout time.Duration, c
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return &statusError{statusInternal, err}
 	}
-	answer, err := ask(conn, bufio.NewScanner(conn), command)
+	answer, err := sendCommand(conn, bufio.NewScanner(conn), command)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &statusError{statusInternal, fmt.Errorf("no answer in %v; --timeout waits longer",
-			timeout)}
+		return &statusError{statusInternal, fmt.Errorf("no answer within %v (see "+
+			"--timeout)", timeout)}
 	case err != nil:
 		return err
 	}
@@ -111,10 +108,10 @@ func runControl(ctx context.Context, path string, wait, timeout time.Duration, c
 	return nil
 }
 
-// errInterrupted says that a signal has ended the program before it was done.
+// errInterrupted ends a command that a signal has interrupted.
 var errInterrupted = &statusError{statusInterrupted, errors.New("interrupted")}
 
-// awaitControl connects to the socket, for which it waits.
+// awaitControl connects to the socket, and retries until the wait is over.
 func awaitControl(ctx context.Context, path string, wait time.Duration) (net.Conn, error) {
 	over := time.After(wait)
 	for {
@@ -127,35 +124,35 @@ func awaitControl(ctx context.Context, path string, wait time.Duration) (net.Con
 			return nil, errInterrupted
 		case <-over:
 			return nil, err
-		case <-time.After(retryEvery):
+		case <-time.After(retryInterval):
 		}
 	}
 }
 
-// retryEvery is how often a socket is looked for that is waited for.
-const retryEvery = 10 * time.Millisecond
+// retryInterval is the time between two attempts to connect to a socket.
+const retryInterval = 10 * time.Millisecond
 
-// dialControl connects to the socket at a path or, if that is empty, to that which the environment
-// names.
+// dialControl connects to the socket at the path or, if the path is empty, to the socket that the
+// environment names.
 func dialControl(path string) (net.Conn, error) {
 	source := "--control"
 	if path == "" {
 		source, path = controlVariable, os.Getenv(controlVariable)
 	}
 	if path == "" {
-		return nil, fmt.Errorf("no socket: give --control, or set %s", controlVariable)
+		return nil, fmt.Errorf("no control socket: give --control, or set %s", controlVariable)
 	}
 	conn, err := net.Dial("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: nobody serves at %s: %w", source, path, err)
+		return nil, fmt.Errorf("%s: no server at %s: %w", source, path, err)
 	}
 	return conn, nil
 }
 
-// ask sends a command and returns the lines that answer it.
-func ask(conn net.Conn, lines *bufio.Scanner, command string) (string, error) {
+// sendCommand sends a command and returns the lines of the answer, without the final ok.
+func sendCommand(conn net.Conn, lines *bufio.Scanner, command string) (string, error) {
 	if strings.ContainsAny(command, "\r\n") {
-		return "", errors.New("a command is one line")
+		return "", errors.New("a command must be a single line")
 	}
 	if _, err := fmt.Fprintln(conn, command); err != nil {
 		return "", err
@@ -175,6 +172,7 @@ func ask(conn net.Conn, lines *bufio.Scanner, command string) (string, error) {
 	if err := lines.Err(); err != nil {
 		return "", err
 	}
-	return "", &statusError{statusInternal, errors.New("interlock serve has ended before it " +
-		"answered")}
+	return "", &statusError{
+		statusInternal, errors.New("interlock serve ended before it answered"),
+	}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// silentSocket listens at a socket, takes commands and answers none. It tells of each that has
-// arrived.
+// silentSocket listens on a socket and answers no command. It sends each command to the channel.
 func silentSocket(t *testing.T) (path string, commands <-chan string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "socket")
@@ -31,7 +30,7 @@ func silentSocket(t *testing.T) (path string, commands <-chan string) {
 			if err != nil {
 				return
 			}
-			// One that nobody holds any more is closed when garbage is collected.
+			// The cleanup keeps the connection reachable: the garbage collector would close it.
 			t.Cleanup(func() { conn.Close() })
 			line, _ := bufio.NewReader(conn).ReadString('\n')
 			arrived <- line
@@ -40,7 +39,7 @@ func silentSocket(t *testing.T) (path string, commands <-chan string) {
 	return path, arrived
 }
 
-// TestControlTimeout asks a socket that does not answer.
+// A command without an answer times out.
 func TestControlTimeout(t *testing.T) {
 	t.Parallel()
 	path, _ := silentSocket(t)
@@ -50,12 +49,12 @@ func TestControlTimeout(t *testing.T) {
 		"status",
 	}, &stdout, &stderr)
 	if status != statusInternal || stdout.Len() > 0 ||
-		stderr.String() != "interlock: no answer in 20ms; --timeout waits longer\n" {
+		stderr.String() != "interlock: no answer within 20ms (see --timeout)\n" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
 	}
 }
 
-// TestControlInterrupted ends a command that waits for its answer.
+// A signal interrupts a command that waits for its answer.
 func TestControlInterrupted(t *testing.T) {
 	t.Parallel()
 	path, commands := silentSocket(t)
@@ -72,7 +71,7 @@ func TestControlInterrupted(t *testing.T) {
 	}
 }
 
-// newTestController takes commands from the clients of a listener.
+// newTestController returns a controller that accepts commands on the listener.
 func newTestController(t *testing.T, listener net.Listener) *controller {
 	t.Helper()
 	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
@@ -80,7 +79,7 @@ func newTestController(t *testing.T, listener net.Listener) *controller {
 		t.Fatal(err)
 	}
 	fleet := tcp.NewFleet(tcp.Config{})
-	c := control(listener, server, fleet)
+	c := serveControl(listener, server, fleet)
 	t.Cleanup(func() {
 		c.close()
 		fleet.Close()
@@ -89,7 +88,7 @@ func newTestController(t *testing.T, listener net.Listener) *controller {
 	return c
 }
 
-// say sends text to a controller and returns the first line that it answers.
+// say sends text to a controller and returns the first line of its answer.
 func say(t *testing.T, address net.Addr, text string) string {
 	t.Helper()
 	conn, err := net.Dial(address.Network(), address.String())
@@ -105,8 +104,8 @@ func say(t *testing.T, address net.Addr, text string) string {
 	return line
 }
 
-// TestControllerBadCommands sends what is too long, and a configuration that whoever reads it would
-// wait for.
+// A controller rejects commands that are too long, and configurations that cannot be read. It does
+// not wait for the writer of a named pipe.
 func TestControllerBadCommands(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -122,7 +121,7 @@ func TestControllerBadCommands(t *testing.T) {
 	for _, test := range []struct{ command, want string }{
 		{
 			strings.Repeat("x", commandMax+1) + "\n",
-			fmt.Sprintf("error: a command has at most %d bytes\n",
+			fmt.Sprintf("error: a command can have at most %d bytes\n",
 				commandMax),
 		},
 		{"expire " + strings.Repeat("0", 100_000) + "1\n", "error: there is no session 0x1\n"},
@@ -138,13 +137,13 @@ func TestControllerBadCommands(t *testing.T) {
 	}
 }
 
-// An exhausted listener fails a few times, as where there are too many open files.
-type exhausted struct {
+// An exhaustedListener fails a few times, as with too many open files.
+type exhaustedListener struct {
 	net.Listener
 	left int
 }
 
-func (l *exhausted) Accept() (net.Conn, error) {
+func (l *exhaustedListener) Accept() (net.Conn, error) {
 	if l.left > 0 {
 		l.left--
 		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
@@ -152,14 +151,14 @@ func (l *exhausted) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestControllerExhausted goes on to accept after errors that pass.
+// A controller accepts clients again after transient errors.
 func TestControllerExhausted(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	newTestController(t, &exhausted{listener, 3})
+	newTestController(t, &exhaustedListener{listener, 3})
 	if got := say(t, listener.Addr(), "bogus\n"); !strings.HasPrefix(got,
 		`error: unknown command "bogus"`) {
 		t.Errorf("%q", got)

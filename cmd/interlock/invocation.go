@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// replayCommand returns the command that replays the counterexample in the directory, in a form
-// that still works when this program has ended: one that go run has built is deleted by then.
+// replayCommand returns the shell command that replays the counterexample in the directory. The
+// command still works after this program has ended: go run deletes the program that it has built.
 func replayCommand(directory string) string {
 	if strings.HasPrefix(directory, "-") {
-		directory = "." + string(filepath.Separator) + directory // It would be taken for a flag.
+		directory = "." + string(filepath.Separator) + directory // not a flag
 	}
-	return invocation() + " replay " + quoted(directory)
+	return invocation() + " replay " + shellQuote(directory)
 }
 
 func invocation() string {
 	program := os.Args[0]
 	if !strings.Contains(program, string(filepath.Separator)+"go-build") {
-		return quoted(program)
+		return shellQuote(program)
 	}
 	if _, err := os.Stat(filepath.Join("cmd", "interlock", "main.go")); err == nil {
 		return "go run ./cmd/interlock"
@@ -26,8 +26,8 @@ func invocation() string {
 	return "go run github.com/interlock-sim/interlock/cmd/interlock"
 }
 
-// quoted quotes an argument for a shell where it needs that.
-func quoted(argument string) string {
+// shellQuote quotes an argument for a POSIX shell if it needs quotes.
+func shellQuote(argument string) string {
 	if argument == "" || strings.ContainsFunc(argument, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
 			strings.ContainsRune("/._-+=:@,", r))

@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// A judgement is what verify says of a property, or of a model.
+// A judgement is the verdict of verify on a property or a model.
 type judgement struct {
 	Name      string `json:"name"`
 	Verdict   string `json:"verdict"`
-	Exercised int    `json:"exercised"`           // how often the history puts it to the test
-	Event     *int   `json:"event,omitempty"`     // at which it is seen to be violated
-	Signature string `json:"signature,omitempty"` // of the violation
+	Exercised int    `json:"exercised"`           // how often the history tests it
+	Event     *int   `json:"event,omitempty"`     // the index of the violating event
+	Signature string `json:"signature,omitempty"` // the signature of the violation
 	Detail    string `json:"detail,omitempty"`
-	Guarantee string `json:"guarantee,omitempty"` // of the watch that is broken
+	Guarantee string `json:"guarantee,omitempty"` // the broken guarantee of watches
 
 	violation *history.Violation
 }
 
-// notJudged is the verdict on a property that a history without a common clock, and without an
-// ensemble, says nothing of.
+// notJudged is the verdict on a property that cannot be judged without a common clock and the
+// events of an ensemble.
 const notJudged = "not judged within clocks"
 
 // judge judges the properties and the models.
@@ -32,19 +32,19 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 	clocks *history.Clocks,
 ) []judgement {
 	locks := locksOf(events, clocks)
-	var exercise history.Vacuity
+	var vacuity history.Vacuity
 	for one := range locks {
-		exercise.Add(one.Events)
+		vacuity.Add(one.Events)
 	}
 	var judgements []judgement
 	for _, property := range properties {
 		j := judgement{
 			Name: string(property), Verdict: verdictHolds,
-			Exercised: exercise.Of(property),
+			Exercised: vacuity.Of(property),
 		}
 		switch {
 		case clocks == nil:
-			j = j.decide(judgeInOrder(property, locks))
+			j = j.conclude(judgeInOrder(property, locks))
 		case slices.Contains(history.WithinClocks, property):
 			j = f.judgeWithin(j, property, events, clocks)
 		default:
@@ -60,7 +60,7 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 	return judgements
 }
 
-// locksOf returns the histories of the locks. That of a simulated run is of one lock.
+// locksOf returns the history of each lock. A simulated run has one lock.
 func locksOf(events []history.Event, clocks *history.Clocks) iter.Seq[*history.LockHistory] {
 	if clocks == nil && opensSession(events) {
 		one := &history.LockHistory{Events: events}
@@ -69,13 +69,13 @@ func locksOf(events []history.Event, clocks *history.Clocks) iter.Seq[*history.L
 	return history.ByLock(events)
 }
 
-// opensSession reports whether a history has the events of an ensemble.
+// opensSession reports whether a history has events of an ensemble.
 func opensSession(events []history.Event) bool {
 	return slices.ContainsFunc(events,
 		func(e history.Event) bool { return e.Kind == history.SessionOpened })
 }
 
-// judgeInOrder judges a property by the order of the events, of each lock by itself.
+// judgeInOrder judges a property of each lock by the order of the events.
 func judgeInOrder(property history.Property,
 	locks iter.Seq[*history.LockHistory],
 ) (v *history.Violation, decided bool) {
@@ -93,25 +93,26 @@ func judgeInOrder(property history.Property,
 	return nil, decided
 }
 
-// judgeWithin judges a property within clocks. If only a long pause excuses that it is broken, the
-// judgement says so.
+// judgeWithin judges a property within the uncertainty of the clocks. A violation that only a long
+// pause explains is out of contract.
 func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events []history.Event,
 	clocks *history.Clocks,
 ) judgement {
 	limits := models.Limits{Time: f.limit}
 	v, decided := history.CheckWithin(property, events, *clocks, limits)
-	if j = j.decide(v, decided); v != nil || property != history.ClientMutualExclusion {
+	if j = j.conclude(v, decided); v != nil || property != history.ClientMutualExclusion {
 		return j
 	}
 	all := *clocks
 	all.Pause = math.MaxInt64
 	if v, _ := history.CheckWithin(property, events, all, limits); v != nil {
-		j.tell(v)
+		j.describe(v)
 		j.Verdict = verdictOutOfContract
 	}
 	return j
 }
 
+// judgeModel judges the history of each lock by a model.
 func (f *verifyFlags) judgeModel(m *history.ModelOperations,
 	locks iter.Seq[*history.LockHistory],
 ) judgement {
@@ -125,10 +126,10 @@ func (f *verifyFlags) judgeModel(m *history.ModelOperations,
 			return v
 		})
 		if v != nil {
-			return j.decide(v, true)
+			return j.conclude(v, true)
 		}
 	}
-	return j.decide(nil, decided)
+	return j.conclude(nil, decided)
 }
 
 // checkModel checks the history of one lock against a model.
@@ -144,19 +145,19 @@ func (f *verifyFlags) checkModel(m *history.ModelOperations,
 		v = &history.Violation{
 			Property: history.Property("model " + m.Name),
 			Event:    len(events) - 1,
-			Reason:   "no order of the operations is one that the model allows",
+			Reason:   "no linearization of the operations satisfies the model",
 			Detail:   fmt.Sprintf("%d operations", len(operations)),
 		}
 	}
 	return v, verdict != models.Unknown
 }
 
-// decide completes a judgement by what a check has come to.
-func (j judgement) decide(v *history.Violation, decided bool) judgement {
+// conclude returns the judgement with the verdict of a check.
+func (j judgement) conclude(v *history.Violation, decided bool) judgement {
 	switch {
 	case v != nil:
 		j.Verdict, j.violation = verdictViolated, v
-		j.tell(v)
+		j.describe(v)
 	case !decided:
 		j.Verdict = verdictUnknown
 	case j.Exercised == 0:
@@ -165,8 +166,8 @@ func (j judgement) decide(v *history.Violation, decided bool) judgement {
 	return j
 }
 
-// tell takes over what a violation says.
-func (j *judgement) tell(v *history.Violation) {
+// describe copies the description of a violation into the judgement.
+func (j *judgement) describe(v *history.Violation) {
 	j.Event, j.Signature, j.Detail = &v.Event, v.Signature(), v.Detail
 	if v.Guarantee != nil {
 		j.Guarantee = v.Guarantee.Error()

@@ -20,33 +20,29 @@ import (
 func newLaunch() *cobra.Command {
 	return &cobra.Command{
 		Use:   "launch start-foreground CONFIG",
-		Short: "Run a simulated server in the place of a real one",
-		Long: "Launch takes the arguments of ZooKeeper's zkServer.sh and reads the server's " +
-			"configuration file, so that it\n" +
-			"can stand in where tests start real servers. The server runs in the interlock serve " +
-			"whose " +
-			"control socket\n" +
-			"the environment's " + controlVariable +
-			" names, until launch ends in whatever way, which is the server's crash. Servers\n" +
-			"whose configurations name the same ensemble form one, and a server that is started " +
-			"again " +
-			"with the same\n" +
-			"dataDir has its data.\n\n" +
-			"Of the configuration count dataDir, clientPort and clientPortAddress, tickTime, " +
-			"minSessionTimeout and\n" +
-			"maxSessionTimeout, server.N, standaloneEnabled, reconfigEnabled, dynamicConfigFile " +
-			"and the " +
-			"file myid; of the\n" +
-			"environment's SERVER_JVMFLAGS the superuser and extendedTypesEnabled. Relative " +
-			"paths are " +
-			"relative to the working\n" +
-			"directory, as they are for a real server, and keys that are not known are passed " +
-			"over. A " +
-			"server that real\n" +
-			"clients elsewhere could reach is refused: only the loopback interface is served.\n\n" +
-			"Exit status: 0 interrupted, 2 bad usage or configuration, 3 the program that runs " +
-			"the server " +
-			"has ended.",
+		Short: "Run a simulated server in place of a real one",
+		Long: `Launch takes the arguments of ZooKeeper's zkServer.sh and reads the server's
+configuration file, so that tests which start real servers can run it instead.
+The server runs in the interlock serve whose control socket the environment
+variable ` + controlVariable + ` names. It crashes when launch ends, for whatever
+reason. Servers whose configurations name the same ensemble form one. A server
+that is started again with the same dataDir has its data.
+
+Launch uses these settings and ignores others:
+
+  configuration    dataDir, clientPort, clientPortAddress, tickTime,
+                   minSessionTimeout, maxSessionTimeout, server.N,
+                   standaloneEnabled, reconfigEnabled, dynamicConfigFile, and
+                   the file myid
+  SERVER_JVMFLAGS  the superuser and extendedTypesEnabled
+
+Relative paths are relative to the working directory, as for a real server. The
+server listens on the loopback interface only; other addresses are refused.
+
+Exit status:
+  0  interrupted
+  2  bad usage or configuration
+  3  interlock serve has ended, or an internal error`,
 		Example: "  INTERLOCK_CONTROL=/tmp/interlock.sock interlock launch start-foreground " +
 			"zoo.cfg",
 		Args: func(_ *cobra.Command, arguments []string) error {
@@ -64,7 +60,7 @@ func newLaunch() *cobra.Command {
 }
 
 func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
-	// The program that runs the server has a working directory of its own.
+	// The program that runs the server has another working directory.
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -90,7 +86,7 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	lines := bufio.NewScanner(conn)
-	token, err := ask(conn, lines,
+	token, err := sendCommand(conn, lines,
 		(&launchRequest{path, directory, javaFlags, listener.Addr().String()}).String())
 	if ctx.Err() != nil {
 		return nil
@@ -107,38 +103,38 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 	if ctx.Err() == nil {
 		return &statusError{
 			statusInternal,
-			errors.New("interlock serve has ended, and the server with it"),
+			errors.New("interlock serve has ended, and so has the server"),
 		}
 	}
 	return nil
 }
 
-// A launchRequest is what the launch command says.
+// A launchRequest holds the arguments of the command launch.
 type launchRequest struct {
-	path      string // of the configuration
-	directory string // that its relative paths are relative to
+	path      string // the configuration file
+	directory string // the base of its relative paths
 	javaFlags string
-	address   string // where the launching program listens
+	address   string // the address on which the launching program listens
 }
 
-// The launch command is launch, then words of the form key=value, and then the path of the
-// configuration. The directory and the Java flags are one word each, in Go's quotes and without
-// blanks.
+// A launch command is the word launch, words of the form key=value, and the path of the
+// configuration. The directory and the Java flags are one word each, quoted as in Go and without
+// spaces.
 const (
-	javaFlagsWord = "java-flags"
-	directoryWord = "directory"
-	listensWord   = "listens"
-	quotedBlank   = `\x20`
+	javaFlagsKey = "java-flags"
+	directoryKey = "directory"
+	listensKey   = "listens"
+	quotedSpace  = `\x20`
 )
 
-// String returns the request as a line.
+// String returns the request as a command line.
 func (l *launchRequest) String() string {
 	quote := func(text string) string {
 		return strings.ReplaceAll(strconv.Quote(text), " ",
-			quotedBlank)
+			quotedSpace)
 	}
-	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsWord, quote(l.javaFlags),
-		directoryWord,
+	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsKey, quote(l.javaFlags),
+		directoryKey,
 		quote(l.directory),
-		listensWord, l.address, l.path)
+		listensKey, l.address, l.path)
 }

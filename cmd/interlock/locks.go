@@ -21,7 +21,7 @@ func newLocks() *cobra.Command {
 	var asJSON, defects bool
 	command := &cobra.Command{
 		Use:   "locks",
-		Short: "List the locks that come with Interlock, and what each claims",
+		Short: "List the bundled locks and the properties that they claim",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -34,18 +34,19 @@ func newLocks() *cobra.Command {
 			}
 			for _, s := range subjects.All() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%-20s%s\n%-20sclaims %s\n", s.Name, s.Summary, "",
-					joined(&s))
+					claimsOf(&s))
 			}
 			return nil
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	command.Flags().BoolVar(&defects, "defects", false,
-		"list the defects of the broken ones, and which property each breaks")
+		"list the broken locks and the property that each violates")
 	return command
 }
 
-func joined(s *scenarios.Subject) string {
+// claimsOf lists the claims of a lock.
+func claimsOf(s *scenarios.Subject) string {
 	names := make([]string, len(s.Claims))
 	for i, p := range s.Claims {
 		names[i] = string(p)
@@ -67,7 +68,7 @@ type defectJSON struct {
 	Property history.Property `json:"property"`
 	Summary  string           `json:"summary"`
 	Source   string           `json:"source"`
-	// the name of the lock that is the same without the defect
+	// the name of the same lock without the defect
 	Twin string `json:"twin"`
 }
 

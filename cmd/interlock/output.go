@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// An output remembers what went wrong first when something was printed.
-type output struct {
+// An errorWriter remembers the first error of its writer.
+type errorWriter struct {
 	w   io.Writer
 	err error
 }
 
-// Write writes.
-func (o *output) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (o *errorWriter) Write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
 	if o.err == nil {
 		o.err = err
@@ -24,29 +24,33 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// outputs returns where text goes, and the report as JSON. A counterexample or a report that cannot
-// be written must not cost a campaign, so that is found out first.
-func (f *checkFlags) outputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
+// openOutputs returns the writers of the text and of the JSON report. It fails before the campaign
+// starts if the report or a counterexample could not be written at its end.
+func (f *checkFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
 	err error,
 ) {
-	if err := tryDirectory(f.out); err != nil {
+	if err := checkWritable(f.out); err != nil {
 		return nil, nil, fmt.Errorf("--out: %w", err)
 	}
-	return reportTo(f.json, stdout, stderr)
+	return openReport(f.json, stdout, stderr)
 }
 
-// errNoReport is what is wrong where --json names nothing.
-var errNoReport = errors.New("--json needs the name of a file, or - for standard output")
+// jsonUsage is the help of the flag --json of commands that write a report to a file.
+const jsonUsage = "`file` for the JSON report, - for standard output"
 
-// reportTo returns where text goes, and the report as JSON, which --json names.
-func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
+// errNoReport refuses an empty --json.
+var errNoReport = errors.New("--json needs a file, or - for standard output")
+
+// openReport returns the writers of the text and of the JSON report, where path is the value of
+// --json: empty for no report, - for a report on standard output and the text on standard error.
+func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
 	err error,
 ) {
 	switch path {
 	case "":
-		return stdout, keptOpen{io.Discard}, nil
+		return stdout, nopCloser{io.Discard}, nil
 	case "-":
-		return stderr, keptOpen{stdout}, nil
+		return stderr, nopCloser{stdout}, nil
 	}
 	file, err := os.Create(path)
 	if err != nil {
@@ -55,12 +59,12 @@ func reportTo(path string, stdout, stderr io.Writer) (text io.Writer, report io.
 	return stdout, file, nil
 }
 
-// tryDirectory returns what keeps directories from being made below one, or below the nearest above
-// it that there is.
-func tryDirectory(directory string) error {
+// checkWritable returns an error if no directory can be made in the given directory or, if that
+// does not exist, in its nearest existing parent.
+func checkWritable(directory string) error {
 	info, err := os.Stat(directory)
-	if above := filepath.Dir(directory); errors.Is(err, fs.ErrNotExist) && above != directory {
-		return tryDirectory(above)
+	if parent := filepath.Dir(directory); errors.Is(err, fs.ErrNotExist) && parent != directory {
+		return checkWritable(parent)
 	}
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a directory", directory)
@@ -75,8 +79,8 @@ func tryDirectory(directory string) error {
 	return os.Remove(trial)
 }
 
-// A keptOpen is a writer that is not closed.
-type keptOpen struct{ io.Writer }
+// A nopCloser is a writer whose Close does nothing.
+type nopCloser struct{ io.Writer }
 
-// Close does nothing.
-func (keptOpen) Close() error { return nil }
+// Close implements io.Closer.
+func (nopCloser) Close() error { return nil }

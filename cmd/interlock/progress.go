@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A progress tells how far a campaign is: on a terminal in a line that changes, elsewhere in a line
-// now and then.
+// A progress prints the progress of a campaign: on a terminal in one line that it overwrites,
+// elsewhere in a line per plainInterval.
 type progress struct {
 	w        io.Writer
 	campaign *scenarios.Campaign
@@ -21,8 +21,8 @@ type progress struct {
 	shown    bool
 }
 
-// plainEvery is how often progress is told where it is no terminal that reads it.
-const plainEvery = 5 * time.Second
+// plainInterval is the time between two progress lines if the output is not a terminal.
+const plainInterval = 5 * time.Second
 
 func newProgress(w io.Writer, campaign *scenarios.Campaign) *progress {
 	file, ok := w.(*os.File)
@@ -30,21 +30,19 @@ func newProgress(w io.Writer, campaign *scenarios.Campaign) *progress {
 }
 
 func (p *progress) show(r *scenarios.Report) {
-	if !p.terminal && r.Elapsed-p.last < plainEvery {
+	if !p.terminal && r.Elapsed-p.last < plainInterval {
 		return
 	}
 	p.last = r.Elapsed
 	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d "+
-		"faults landed", r.Schedules,
-		float64(r.Schedules)/r.Elapsed.Seconds(), r.States, r.Depth, r.Histories, coverageTotal(r))
+		"faults injected", r.Schedules, float64(r.Schedules)/r.Elapsed.Seconds(), r.States,
+		r.Depth, r.Histories, coverageTotal(r))
 	if r.Exhaustive {
-		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d steps open on the way, "+
-			"%d "+
-			"faults landed", r.States,
-			float64(r.States)/r.Elapsed.Seconds(), r.Schedules, r.Depth, r.Untried,
-			coverageTotal(r))
+		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d untried steps, %d "+
+			"faults injected", r.States, float64(r.States)/r.Elapsed.Seconds(), r.Schedules,
+			r.Depth, r.Untried, coverageTotal(r))
 	}
-	if left, ok := p.left(r); ok {
+	if left, ok := p.remaining(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
 	if p.terminal {
@@ -55,19 +53,20 @@ func (p *progress) show(r *scenarios.Report) {
 	fmt.Fprintln(p.w, line)
 }
 
-// left estimates how much time is left until the first bound is reached.
-func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
+// remaining estimates the time until the first bound is reached. It reports false if there is no
+// bound, or nothing to estimate from.
+func (p *progress) remaining(r *scenarios.Report) (left time.Duration, ok bool) {
 	bound := func(by time.Duration) {
 		if !ok || by < left {
 			left, ok = by, true
 		}
 	}
-	for _, b := range [...]struct{ most, now int }{
+	for _, b := range [...]struct{ limit, now int }{
 		{p.campaign.Schedules, r.Schedules},
 		{p.campaign.States, r.States},
 	} {
-		if b.most > 0 && b.now > 0 {
-			bound(time.Duration(min(float64(r.Elapsed)*float64(b.most-b.now)/float64(b.now),
+		if b.limit > 0 && b.now > 0 {
+			bound(time.Duration(min(float64(r.Elapsed)*float64(b.limit-b.now)/float64(b.now),
 				float64(1000*time.Hour))))
 		}
 	}
@@ -77,18 +76,17 @@ func (p *progress) left(r *scenarios.Report) (left time.Duration, ok bool) {
 	return max(0, left), ok
 }
 
-// end tells what comes next when a campaign is over.
-func (p *progress) end(r *scenarios.Report) {
+// finish clears the progress line and says what follows the search.
+func (p *progress) finish(r *scenarios.Report) {
 	p.clear()
 	switch {
 	case r.Unsaved != nil && r.Complete:
 		fmt.Fprintf(p.w, "--checkpoint: %v\n", r.Unsaved)
 	case r.Failure != nil:
-		fmt.Fprintln(p.w, "a schedule fails; shortening it, which Ctrl-C ends early")
+		fmt.Fprintln(p.w, "violation found, shrinking its schedule (Ctrl-C stops early)")
 	case r.OutOfContract != nil:
-		fmt.Fprintln(p.w, "a schedule goes beyond what the lock promises; shortening it, which "+
-			"Ctrl-C "+
-			"ends early")
+		fmt.Fprintln(p.w, "out-of-contract violation found, shrinking its schedule (Ctrl-C stops "+
+			"early)")
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// replayFlags is the command line of replay as it was given.
+// replayFlags holds the flags of replay as they were given.
 type replayFlags struct {
 	full  bool
 	times int
@@ -32,24 +32,22 @@ func newReplay(t *testing.T) *cobra.Command {
 	var f replayFlags
 	command := &cobra.Command{
 		Use:   "replay PATH",
-		Short: "Run a recorded schedule again and show what it breaks",
-		Long: "Replay runs the schedule in a counterexample's directory, or in a schedule file, " +
-			"and " +
-			"shows the decisive part\n" +
-			"of its timeline. A recorded step that cannot happen any more is skipped and named, " +
-			"so that a " +
-			"schedule can be\n" +
-			"replayed after the lock was changed.\n\n" +
-			"Exit status: 1 the recorded violation, or another, occurs; 0 none does; 2 the file " +
-			"cannot be " +
-			"used; 3 the\n" +
-			"schedule does not run the same way every time, or the report cannot be written.",
+		Short: "Run a recorded schedule and show what it violates",
+		Long: `Replay runs the schedule of a counterexample directory, or of a schedule file,
+and shows the decisive part of its timeline. A recorded step that is no longer
+enabled is skipped and named, so that a schedule can be replayed after the lock
+has changed.
+
+Exit status:
+  0  no violation
+  1  the recorded violation, or another one
+  2  bad usage, or an unusable file
+  3  nondeterminism, a failed write or an internal error`,
 		Example: "  interlock replay interlock-failures/no-recheck-fifo-0123456789abcdef --full",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
-				return fmt.Errorf("replay takes one path, a counterexample's directory or a "+
-					"schedule file, "+
-					"not %d", len(arguments))
+				return fmt.Errorf("replay takes one path, a counterexample directory or a "+
+					"schedule file, not %d", len(arguments))
 			}
 			return nil
 		},
@@ -65,28 +63,26 @@ func newReplay(t *testing.T) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&f.full, "full", false, "show the whole timeline")
-	command.Flags().IntVar(&f.times, "times", 2, "run the schedule so many times and compare the "+
-		"trace hashes")
-	command.Flags().StringVar(&f.json, "json", "",
-		"write what the replay comes to as JSON to this `file`, or to standard output if it is -")
+	command.Flags().IntVar(&f.times, "times", 2, "runs, whose trace hashes must be equal")
+	command.Flags().StringVar(&f.json, "json", "", jsonUsage)
 	return command
 }
 
-// A replayed is a recorded schedule, and what has become of it.
-type replayed struct {
+// A replayer replays a recorded schedule and keeps the outcome.
+type replayer struct {
 	path      string
 	recording *scenarios.Recording
 	scenario  *scenarios.Scenario
 
-	runs        int // that were compared, and were the same
+	runs        int // runs with equal trace hashes
 	interrupted bool
-	skipped     []scenarios.Deviation // that could not happen in the last run
-	unreached   []scenarios.Deviation // whose turn never came in it
-	last        *scenarios.Result     // nil if the runs were not the same
+	skipped     []scenarios.Deviation // not enabled in the last run
+	unreached   []scenarios.Deviation // not reached in the last run
+	last        *scenarios.Result     // nil if two runs differed
 }
 
-// readReplayed reads what is to be replayed.
-func readReplayed(path string) (*replayed, error) {
+// newReplayer reads the recording at the path.
+func newReplayer(path string) (*replayer, error) {
 	recording, err := scenarios.ReadRecording(path)
 	if err != nil {
 		return nil, err
@@ -94,8 +90,7 @@ func readReplayed(path string) (*replayed, error) {
 	subject, err := subjects.Named(recording.Lock)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
-			"it: see "+
-			"%q in report.json", path, err, "replay")
+			"it: see %q in report.json", path, err, "replay")
 	}
 	scenario, err := recording.Scenario(subject)
 	if err != nil {
@@ -104,30 +99,30 @@ func readReplayed(path string) (*replayed, error) {
 	if scenario.Client == scenarios.Real && simzk.RaceDetector {
 		return nil, errRealUnderRace
 	}
-	return &replayed{path: path, recording: recording, scenario: scenario}, nil
+	return &replayer{path: path, recording: recording, scenario: scenario}, nil
 }
 
-// runReplay replays a schedule and tells of it. As with check, the report is written before the
-// text that tells the same.
+// runReplay replays a schedule and reports the outcome. As check does, it writes the JSON report
+// before it prints any text.
 func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, stdout,
 	stderr io.Writer,
 ) error {
-	r, err := readReplayed(path)
+	r, err := newReplayer(path)
 	if err != nil {
 		return err
 	}
 	if f.json != "" && f.json != "-" && isPartOf(f.json, path) {
-		return fmt.Errorf("--json: %s is a part of the counterexample", f.json)
+		return fmt.Errorf("--json: %s is part of the counterexample", f.json)
 	}
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
-	text, reportOut, err := reportTo(f.json, stdout, stderr)
+	text, reportOut, err := openReport(f.json, stdout, stderr)
 	if err != nil {
 		return err
 	}
 	defer reportOut.Close()
-	fmt.Fprintf(text, "replaying %v, %d deviations from the default policy\n", r.scenario,
-		len(r.recording.Deviations))
+	fmt.Fprintf(text, "replaying %v, %s from the default policy\n", r.scenario,
+		counted(len(r.recording.Deviations), "deviation"))
 	outcome := r.run(ctx, scenarios.NewRunner(t), f.times)
 	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
 		err = reportOut.Close()
@@ -141,7 +136,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	return outcome
 }
 
-// isPartOf tells whether a file is what the path names, or stands in the directory that it names.
+// isPartOf reports whether the file is the one at the path, or is in the directory at the path.
 func isPartOf(file, path string) bool {
 	named, err := os.Stat(path)
 	if err != nil {
@@ -155,9 +150,9 @@ func isPartOf(file, path string) bool {
 	return false
 }
 
-// run runs the schedule so many times, and once more to look at it, and returns how the program
-// ends.
-func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int) error {
+// run runs the schedule the given number of times, and once more to keep the result. It returns the
+// error with which the program ends, nil for status 0.
+func (r *replayer) run(ctx context.Context, runner *scenarios.Runner, times int) error {
 	strategy := &scenarios.Replay{Deviations: r.recording.Deviations}
 	hash := runner.Run(r.scenario, strategy).TraceHash
 	for r.runs = 1; r.runs < times; r.runs++ {
@@ -167,7 +162,7 @@ func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int)
 		if runner.Run(r.scenario, strategy).TraceHash != hash {
 			return &statusError{
 				statusInternal,
-				errors.New("the schedule did not run the same way twice"),
+				errors.New("nondeterminism: two runs of the schedule differ"),
 			}
 		}
 	}
@@ -180,19 +175,19 @@ func (r *replayed) run(ctx context.Context, runner *scenarios.Runner, times int)
 	return nil
 }
 
-// explain shows the last run of the schedule, and says how it compares with the recorded one.
-func (r *replayed) explain(w io.Writer, full bool) error {
+// explain prints the last run of the schedule and compares it with the recorded one.
+func (r *replayer) explain(w io.Writer, full bool) error {
 	if r.interrupted {
-		fmt.Fprintf(w, "interrupted: the schedule was run %d times until then\n", r.runs)
+		fmt.Fprintf(w, "interrupted after %s\n", counted(r.runs, "run"))
 	}
 	if r.last == nil {
 		return nil
 	}
 	for _, d := range r.skipped {
-		fmt.Fprintf(w, "skipped: step %d, %v, cannot happen there any more\n", d.Index, d.Step)
+		fmt.Fprintf(w, "skipped: step %d, %v, is not enabled\n", d.Index, d.Step)
 	}
 	for _, d := range r.unreached {
-		fmt.Fprintf(w, "skipped: step %d, %v, is never reached\n", d.Index, d.Step)
+		fmt.Fprintf(w, "skipped: step %d, %v, is not reached\n", d.Index, d.Step)
 	}
 	result, timeline, hash := r.last, r.last.Timeline(r.scenario),
 		scenarios.TraceHash(r.last.TraceHash)
@@ -202,10 +197,8 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 				return err
 			}
 		}
-		fmt.Fprintf(w, "no violation: the recorded one, %s, does not occur any more\ntrace hash "+
-			"%v, "+
-			"recorded %v\n",
-			r.recording.Signature, hash, r.recording.TraceHash)
+		fmt.Fprintf(w, "no violation; the recorded one no longer occurs: %s\ntrace hash %v, "+
+			"recorded %v\n", r.recording.Signature, hash, r.recording.TraceHash)
 		return nil
 	}
 	for _, v := range result.Violations {
@@ -224,14 +217,15 @@ func (r *replayed) explain(w io.Writer, full bool) error {
 	return nil
 }
 
+// comparison compares a run with the recorded one, in words.
 func comparison(now *scenarios.Result, then *scenarios.Recording) string {
 	switch {
 	case scenarios.TraceHash(now.TraceHash) == then.TraceHash:
 		return "as recorded"
 	case reproduces(now, then):
-		return fmt.Sprintf("recorded %v: the same violation by another way", then.TraceHash)
+		return fmt.Sprintf("recorded %v: same violation, different run", then.TraceHash)
 	}
-	return fmt.Sprintf("recorded %v for %s: another violation", then.TraceHash, then.Signature)
+	return fmt.Sprintf("recorded %v for %s: different violation", then.TraceHash, then.Signature)
 }
 
 // reproduces reports whether the recorded violation occurs in a run.
@@ -240,11 +234,11 @@ func reproduces(now *scenarios.Result, then *scenarios.Recording) bool {
 		func(v *history.Violation) bool { return v.Signature() == then.Signature })
 }
 
-// A replayReport is what --json writes. Readers should ignore fields that they do not know.
+// A replayReport is the JSON report of replay. Readers should ignore unknown fields.
 type replayReport struct {
 	Version     int                   `json:"version"`
-	Status      int                   `json:"status"`          // with which the program ends
-	Error       string                `json:"error,omitempty"` // with which it ends
+	Status      int                   `json:"status"`          // the exit status
+	Error       string                `json:"error,omitempty"` // the error message of the program
 	Path        string                `json:"path"`
 	Lock        string                `json:"lock"`
 	Clients     int                   `json:"clients"`
@@ -259,30 +253,30 @@ type replayReport struct {
 	Runs        int                   `json:"runs"`
 	Interrupted bool                  `json:"interrupted"`
 	Reproduced  bool                  `json:"reproduced"` // the recorded violation occurs
-	SameTrace   bool                  `json:"same_trace"` // and all else is as it was
+	SameTrace   bool                  `json:"same_trace"` // the trace hash is the recorded one
 	Steps       int                   `json:"steps"`
 	TraceHash   scenarios.TraceHash   `json:"trace_hash,omitzero"`
-	Skipped     []scenarios.Deviation `json:"skipped"` // could not happen, or their turn never came
-	Violations  []replayedViolation   `json:"violations"`
+	Skipped     []scenarios.Deviation `json:"skipped"` // not enabled, or not reached
+	Violations  []replayViolation     `json:"violations"`
 }
 
-// A recordedReport is what the schedule came to when it was recorded.
+// A recordedReport is the outcome of the schedule when it was recorded.
 type recordedReport struct {
 	Property  string              `json:"property"`
 	Signature string              `json:"signature"`
 	TraceHash scenarios.TraceHash `json:"trace_hash"`
 }
 
-type replayedViolation struct {
+type replayViolation struct {
 	Property      history.Property `json:"property"`
 	Signature     string           `json:"signature"`
 	Detail        string           `json:"detail"`
 	Event         int              `json:"event"`
-	OutOfContract bool             `json:"out_of_contract"` // the lock does not promise it there
+	OutOfContract bool             `json:"out_of_contract"`
 }
 
-// report returns what the replay has come to, with the way in which the program ends.
-func (r *replayed) report(outcome error) *replayReport {
+// report returns the report of the replay. The outcome is the error with which the program ends.
+func (r *replayer) report(outcome error) *replayReport {
 	was, s := r.recording, r.scenario
 	out := &replayReport{
 		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles,
@@ -291,9 +285,9 @@ func (r *replayed) report(outcome error) *replayReport {
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,
 		Skipped:    append(append([]scenarios.Deviation{}, r.skipped...), r.unreached...),
-		Violations: []replayedViolation{},
+		Violations: []replayViolation{},
 	}
-	out.Status, out.Error = ending(outcome)
+	out.Status, out.Error = exitStatus(outcome)
 	if r.last == nil {
 		return out
 	}
@@ -301,7 +295,7 @@ func (r *replayed) report(outcome error) *replayReport {
 	out.Steps, out.TraceHash = result.Steps, scenarios.TraceHash(result.TraceHash)
 	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
 	for _, v := range result.Violations {
-		out.Violations = append(out.Violations, replayedViolation{
+		out.Violations = append(out.Violations, replayViolation{
 			v.Property, v.Signature(), v.Detail,
 			v.Event, s.OutOfContract(result, v),
 		})

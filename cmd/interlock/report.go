@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
+// coverageTotal returns the number of faults that struck.
 func coverageTotal(r *scenarios.Report) int {
 	total := 0
 	for kind := range faults.Kinds {
@@ -24,17 +25,17 @@ func coverageTotal(r *scenarios.Report) int {
 
 // The verdicts on a property.
 const (
-	verdictHolds         = "holds" // in every schedule that was run
+	verdictHolds         = "holds" // in every schedule run
 	verdictViolated      = "violated"
 	verdictNotClaimed    = "not claimed"
 	verdictOutOfContract = "violated, out of contract"
-	verdictUnknown       = "unknown"       // the checker reached its limits
-	verdictNotExercised  = "not exercised" // no schedule put it to the test
+	verdictUnknown       = "unknown"       // a checker reached its limit
+	verdictNotExercised  = "not exercised" // no schedule tested it
 )
 
-// verdict judges a property by the run that failed and by its shortened form, which may break more
-// than the first did.
-func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found,
+// verdict returns the verdict on a property. It counts the violations of the failed run and those
+// of its shrunk schedule, which may violate other properties.
+func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *finding,
 	p history.Property,
 ) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
@@ -57,8 +58,8 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *found,
 	return verdictHolds
 }
 
-// exercised returns how often the schedules have put the property to the test. What every run tests
-// is tested by each.
+// exercised returns how often the schedules tested the property. Every run tests no-panic,
+// no-goroutine-leak and zookeeper-consistency.
 func exercised(r *scenarios.Report, p history.Property) int {
 	if p == scenarios.NoPanic || p == scenarios.NoGoroutineLeak ||
 		p == history.ZooKeeperConsistency {
@@ -67,9 +68,9 @@ func exercised(r *scenarios.Report, p history.Property) int {
 	return r.Totals.Vacuity.Of(p)
 }
 
-// judge judges a property by a failure and by its counterexample alone, of which there may be none.
-// What either breaks without an excuse is violated.
-func judge(failure *scenarios.Failure, f *found, p history.Property) string {
+// judge returns the verdict on a property from a failure and its counterexample alone; f may be
+// nil. A violation within the contract counts more than one outside.
+func judge(failure *scenarios.Failure, f *finding, p history.Property) string {
 	judged := verdictHolds
 	for _, v := range failure.Violations {
 		switch {
@@ -95,49 +96,49 @@ func judge(failure *scenarios.Failure, f *found, p history.Property) string {
 	return judged
 }
 
-// verdictLine returns a verdict, with how often the property was tested where that supports it.
+// verdictLine returns the verdict, and how often the property was tested if it holds.
 func verdictLine(verdict string, times int) string {
 	if verdict == verdictHolds && times > 0 {
-		return fmt.Sprintf("%s  exercised %d times", verdict, times)
+		return fmt.Sprintf("%s  exercised %s", verdict, counted(times, "time"))
 	}
 	return verdict
 }
 
-// searchLine returns a verdict of a campaign, or of an exhaustive search with its reach.
-func searchLine(r *scenarios.Report, verdict string, p history.Property) string {
+// searchVerdict returns the verdict line of a campaign, or the verdict of an exhaustive search with
+// its reach.
+func searchVerdict(r *scenarios.Report, verdict string, p history.Property) string {
 	if r.Exhaustive && verdict == verdictHolds {
 		return fmt.Sprintf("%s  %s", verdict, r.Reach(p))
 	}
 	return verdictLine(verdict, exercised(r, p))
 }
 
-// writeOutOfContract says of a violation that the lock does not promise to prevent it, if that is
-// so.
+// writeOutOfContract explains a violation that is out of contract. It writes nothing of others.
 func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *scenarios.Result,
 	v *history.Violation,
 ) {
 	if s.OutOfContract(r, v) {
-		fmt.Fprintf(w, "  This is a stated limit: %s promises it for %v, and the scenario goes "+
-			"beyond.\n"+
-			"  Whoever uses the lock's fencing tokens is safe beyond that too: see fencing.\n",
+		fmt.Fprintf(w, "  Out of contract: %s guarantees this for %v, and the scenario exceeds "+
+			"that.\n"+
+			"  Fencing tokens protect the resource even then: see the property fencing.\n",
 			s.Subject.Name, s.DescribeContract())
 	}
 }
 
-// writeCost says what locks and releases have cost.
+// writeCost writes the cost of acquisitions and releases.
 func writeCost(w io.Writer, c *history.Cost) {
 	if c.Releases == 0 && c.Acquires == 0 {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nwhat it cost, where nothing disturbed it")
-	fmt.Fprintln(table, "\ttimes\tmean\tmost\t")
-	fmt.Fprintf(table, "  processes woken by a release\t%d\t%.2f\t%d\t\n", c.Releases,
+	fmt.Fprintln(w, "\ncost of undisturbed acquisitions")
+	fmt.Fprintln(table, "\tcount\tmean\tmax\t")
+	fmt.Fprintf(table, "  processes woken per release\t%d\t%.2f\t%d\t\n", c.Releases,
 		mean(c.WakeUps, c.Releases), c.WakeUpsMax)
-	fmt.Fprintf(table, "  requests for an acquire\t%d\t%.2f\t%d\t\n", c.Acquires,
+	fmt.Fprintf(table, "  requests per acquisition\t%d\t%.2f\t%d\t\n", c.Acquires,
 		mean(c.Requests, c.Acquires), c.RequestsMax)
 	if c.Bytes > 0 {
-		fmt.Fprintf(table, "  bytes for an acquire\t%d\t%.0f\t%d\t\n", c.Acquires,
+		fmt.Fprintf(table, "  bytes per acquisition\t%d\t%.0f\t%d\t\n", c.Acquires,
 			mean(c.Bytes, c.Acquires), c.BytesMax)
 	}
 	table.Flush()
@@ -150,24 +151,50 @@ func mean(sum, times int) float64 {
 	return float64(sum) / float64(times)
 }
 
-// writeSometimes says how many schedules have reached each goal.
+// writeSometimes writes how many schedules reached each sometimes condition.
 func writeSometimes(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
-	goals := campaign.SometimesCounts(r)
-	if len(goals) == 0 || r.Exhaustive {
+	conditions := campaign.SometimesCounts(r)
+	if len(conditions) == 0 || r.Exhaustive {
 		return
 	}
-	fmt.Fprintln(w, "\nsometimes conditions, and how many schedules reached them")
-	for _, g := range goals {
-		count := fmt.Sprint(g.Schedules)
-		if !g.Applicable {
+	fmt.Fprintln(w, "\nschedules that reached each sometimes condition")
+	for _, c := range conditions {
+		count := fmt.Sprint(c.Schedules)
+		if !c.Applicable {
 			count = "-"
 		}
-		fmt.Fprintf(w, "  %8s  %s\n", count, g.Name)
+		fmt.Fprintf(w, "  %8s  %s\n", count, c.Name)
 	}
 }
 
-// writeReport says what was run, which faults struck when, and what became of each property.
-func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report, f *found) {
+// writeReport writes the size of the search, the fault coverage, the verdicts, the costs and the
+// conclusion.
+func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report, f *finding) {
+	writeSize(w, r)
+	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
+	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &r.Coverage)
+	writeMissingCoverage(w, campaign, r)
+	if r.Exhaustive {
+		fmt.Fprintln(w, "\nproperties")
+	} else {
+		fmt.Fprintln(w, "\nproperties, in the schedules run")
+	}
+	for _, p := range scenarios.Properties() {
+		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, f, p), p))
+	}
+	writeCost(w, &r.Totals.Cost)
+	writeSometimes(w, campaign, r)
+	if r.Effort.Running > 0 {
+		fmt.Fprintf(w, "property checks took %.1f %% of the run time\n",
+			100*r.Effort.CheckingShare())
+	}
+	if text := conclusion(campaign, r); text != "" {
+		fmt.Fprintf(w, "\n%s\n", text)
+	}
+}
+
+// writeSize writes how much was run, and why the search ended early if it did.
+func writeSize(w io.Writer, r *scenarios.Report) {
 	states := fmt.Sprintf("%d distinct states", r.States)
 	switch {
 	case r.StatesCapped:
@@ -175,81 +202,65 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	case r.Exhaustive:
 		states = fmt.Sprintf("%d states stored", r.States)
 	}
-	fmt.Fprintf(w, "ran %d schedules: %d steps, %s, in %.1f s (%.0f schedules/s)\n", r.Schedules,
-		r.Steps,
-		states, r.Elapsed.Seconds(), float64(r.Schedules)/r.Elapsed.Seconds())
+	fmt.Fprintf(w, "ran %s: %d steps, %s, in %.1f s (%.0f schedules/s)\n",
+		counted(r.Schedules, "schedule"), r.Steps, states, r.Elapsed.Seconds(),
+		float64(r.Schedules)/r.Elapsed.Seconds())
 	if r.Exhaustive && r.Schedules > 0 {
-		writeCoverage(w, r)
+		writeCompleteness(w, r)
 	}
 	if len(r.Strategies) > 1 {
 		writeStrategies(w, r)
 	}
 	if r.Unsettled > 0 {
-		fmt.Fprintf(w, "%d schedules ended, by a bound of time or steps, while requests were "+
-			"still "+
-			"under way\n", r.Unsettled)
+		fmt.Fprintf(w, "%s ended at a time or step bound with requests in flight\n",
+			counted(r.Unsettled, "schedule"))
 	}
 	if r.Interrupted {
-		fmt.Fprintln(w, "interrupted: this is what was found until then")
+		fmt.Fprintln(w, "interrupted: the results are partial")
 	}
-	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
-	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &r.Coverage)
-	writeMissingCoverage(w, campaign, r)
-	if r.Exhaustive {
-		fmt.Fprintln(w, "\nproperties")
-	} else {
-		fmt.Fprintln(w, "\nproperties, in the schedules that were run")
-	}
-	for _, p := range scenarios.Properties() {
-		fmt.Fprintf(w, "  %-25s%s\n", p, searchLine(r, verdict(campaign, r, f, p), p))
-	}
-	writeCost(w, &r.Totals.Cost)
-	writeSometimes(w, campaign, r)
-	if r.Effort.Running > 0 {
-		fmt.Fprintf(w, "checks took %.1f %% of the time of the schedules\n",
-			100*r.Effort.CheckingShare())
-	}
+}
+
+// conclusion returns the last line of a report, empty if the violation says it all.
+func conclusion(campaign *scenarios.Campaign, r *scenarios.Report) string {
+	const inconclusive = "no violation found, but the result is inconclusive: "
+	missed := campaign.NeverReached(r)
 	switch {
 	case r.Schedules == 0:
-		fmt.Fprintln(w, "\nno schedule was run")
-	case len(campaign.NeverReached(r)) > 0:
-		fmt.Fprintf(w, "\nno violation found, but a sometimes condition was never reached, so "+
-			"this "+
-			"says too little about the lock: %s\n", strings.Join(campaign.NeverReached(r), "; "))
+		return "no schedule was run"
+	case len(missed) > 0:
+		return inconclusive + "sometimes conditions never reached: " + strings.Join(missed, "; ")
 	case len(campaign.MissingCoverage(r)) > 0:
-		fmt.Fprintln(w, "\nno violation found, but required fault coverage is missing, so this "+
-			"says "+
-			"too little about the lock")
+		return inconclusive + "required fault coverage is missing"
 	case r.OutOfContractSchedules > 0 && r.Failure == nil:
-		fmt.Fprintf(w, "\nno violation found of what the lock promises; %d schedules broke %s "+
-			"beyond "+
-			"%v\n", r.OutOfContractSchedules, r.OutOfContract.OutOfContract[0].Property,
-			campaign.Scenario.DescribeContract())
+		return fmt.Sprintf("no violation found within the contract (%v); %s violated %s out of "+
+			"contract", campaign.Scenario.DescribeContract(),
+			counted(r.OutOfContractSchedules, "schedule"),
+			r.OutOfContract.OutOfContract[0].Property)
 	case r.Failure == nil && r.Totals.Unknown > 0:
-		fmt.Fprintf(w, "\nno violation found, but of %d schedules it is unknown whether they are "+
-			"linearizable\n", r.Totals.Unknown)
+		return fmt.Sprintf("no violation found, but linearizability is unknown for %s",
+			counted(r.Totals.Unknown, "schedule"))
 	case r.Failure == nil && r.Nondeterministic == nil && r.Unsettled > 0:
-		fmt.Fprintf(w, "\nno violation found, but %d schedules did not come to rest, so it is "+
-			"unknown "+
-			"how they go on\n", r.Unsettled)
+		return fmt.Sprintf("no violation found, but %s did not quiesce, so what follows is unknown",
+			counted(r.Unsettled, "schedule"))
 	case r.Failure == nil && r.Nondeterministic == nil:
-		fmt.Fprintln(w, "\nno violation found")
+		return "no violation found"
 	}
+	return ""
 }
 
-// writeMissingCoverage says which faults were planned and have not landed, and which have not where
-// they were required to.
+// writeMissingCoverage writes which planned faults never struck, and which required coverage is
+// missing.
 func writeMissingCoverage(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
 	if never := campaign.NeverCovered(r); len(never) > 0 {
-		fmt.Fprintf(w, "planned, never covered: %s\n", strings.Join(never, ", "))
+		fmt.Fprintf(w, "planned, but never struck: %s\n", strings.Join(never, ", "))
 	}
-	if lacking := campaign.MissingCoverage(r); len(lacking) > 0 {
-		fmt.Fprintf(w, "required, never covered: %s\n", listed(lacking))
+	if missing := campaign.MissingCoverage(r); len(missing) > 0 {
+		fmt.Fprintf(w, "required, but never struck: %s\n", joinStrings(missing))
 	}
 }
 
-// listed puts what can describe itself into a list.
-func listed[T fmt.Stringer](things []T) string {
+// joinStrings joins the descriptions of things by commas.
+func joinStrings[T fmt.Stringer](things []T) string {
 	texts := make([]string, len(things))
 	for i, thing := range things {
 		texts[i] = thing.String()
@@ -257,65 +268,64 @@ func listed[T fmt.Stringer](things []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// writeCoverage says how much of all schedules an exhaustive search has seen.
-func writeCoverage(w io.Writer, r *scenarios.Report) {
-	fmt.Fprintf(w, "%d transitions between states, the longest schedule has %d decisions\n",
-		r.Transitions, r.Depth)
+// writeCompleteness writes how much of its scope an exhaustive search has covered.
+func writeCompleteness(w io.Writer, r *scenarios.Report) {
+	fmt.Fprintf(w, "%s, depth %d\n", counted(r.Transitions, "transition"), r.Depth)
 	if r.LocalHistories > 0 {
-		fmt.Fprintf(w, "%d local histories, %d schedules validated with live processes\n",
-			r.LocalHistories, r.Validated)
+		fmt.Fprintf(w, "%d local histories, %s validated with live processes\n", r.LocalHistories,
+			counted(r.Validated, "schedule"))
 	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
 		if !r.FairSuffixes {
-			fmt.Fprintln(w, "what must happen in the end was judged at the end of schedules only; "+
-				"--fair-suffixes judges it from every state")
+			fmt.Fprintln(w, "liveness was checked at the end of schedules only; --fair-suffixes "+
+				"checks it from every state")
 		}
 		return
 	}
 	if r.Deviations > 0 && r.CutOff+r.Unsettled == 0 {
-		fmt.Fprintf(w, "complete for schedules that deviate from the default policy at most %d "+
-			"times\n",
-			r.Deviations)
+		fmt.Fprintf(w, "complete up to %s from the default policy\n",
+			counted(r.Deviations, "deviation"))
 	}
-	fmt.Fprintf(w, "not complete: in the states of the last schedule %d more steps can be tried",
-		r.Untried)
+	fmt.Fprintf(w, "incomplete: %s in the states of the last schedule",
+		counted(r.Untried, "untried step"))
 	if r.CutOff > 0 {
-		fmt.Fprintf(w, "; %d schedules were too long to be followed to their end", r.CutOff)
+		fmt.Fprintf(w, "; %s exceeded the maximum length", counted(r.CutOff, "schedule"))
 	}
 	if r.Unsettled > 0 {
-		fmt.Fprintf(w, "; %d schedules did not come to rest", r.Unsettled)
+		fmt.Fprintf(w, "; %s did not quiesce", counted(r.Unsettled, "schedule"))
 	}
 	fmt.Fprintln(w)
 	if r.MemoryExhausted {
-		fmt.Fprintln(w, "ended because it holds as much memory as it may; GOMEMLIMIT=20GiB in the "+
-			"environment would allow 20 GiB, and --checkpoint takes less")
+		fmt.Fprintln(w, "stopped at the memory limit; GOMEMLIMIT=20GiB in the environment allows "+
+			"20 GiB, and --checkpoint needs less memory per state")
 	}
 }
 
-// writeStrategies says which strategy has run how many of the schedules, and which one found the
-// violation.
+// writeStrategies writes how many schedules each strategy ran, and which one found the violation.
 func writeStrategies(w io.Writer, r *scenarios.Report) {
 	fmt.Fprint(w, "schedules by strategy:")
 	for i, share := range r.Strategies {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		fmt.Fprintf(w, " %s %d with %d new behaviours", share.Strategy, share.Schedules,
-			share.Behaviours)
+		found := ""
 		if share.Failed {
-			fmt.Fprint(w, " (found it)")
+			found = ", found the violation"
 		}
+		fmt.Fprintf(w, " %s %d (%s%s)", share.Strategy, share.Schedules,
+			counted(share.Behaviours, "new behaviour"), found)
 	}
 	fmt.Fprintln(w)
 }
 
-func writeFaultCoverage(w io.Writer, planned []faults.Kind, landed *scenarios.FaultCoverage) {
+// writeFaultCoverage writes the table of faults that struck, with a row for each planned kind.
+func writeFaultCoverage(w io.Writer, planned []faults.Kind, coverage *scenarios.FaultCoverage) {
 	if len(planned) == 0 {
-		fmt.Fprintln(w, "\nno faults were planned")
+		fmt.Fprintln(w, "\nno faults planned")
 		return
 	}
-	fmt.Fprintln(w, "\nfault coverage, by what the process was doing")
+	fmt.Fprintln(w, "\nfault coverage, by phase of the process")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "\t")
 	for phase := range faults.Phases {
@@ -323,22 +333,22 @@ func writeFaultCoverage(w io.Writer, planned []faults.Kind, landed *scenarios.Fa
 	}
 	fmt.Fprintln(table, "total\t")
 	for kind := range faults.Kinds {
-		if landed.Total(kind) == 0 && !slices.Contains(planned, kind) {
+		if coverage.Total(kind) == 0 && !slices.Contains(planned, kind) {
 			continue
 		}
 		fmt.Fprintf(table, "  %v\t", kind)
 		for phase := range faults.Phases {
-			fmt.Fprintf(table, "%d\t", landed[kind][phase])
+			fmt.Fprintf(table, "%d\t", coverage[kind][phase])
 		}
-		fmt.Fprintf(table, "%d\t\n", landed.Total(kind))
+		fmt.Fprintf(table, "%d\t\n", coverage.Total(kind))
 	}
 	table.Flush()
 }
 
-// A report is what --json writes. Readers should ignore fields that they do not know.
+// A report is the JSON report of check. Readers should ignore unknown fields.
 type report struct {
 	Version   int         `json:"version"`
-	Status    int         `json:"status"` // with which the program ends
+	Status    int         `json:"status"` // the exit status
 	Lock      string      `json:"lock"`
 	Clients   int         `json:"clients"`
 	Cycles    int         `json:"cycles"`
@@ -350,60 +360,60 @@ type report struct {
 	Schedules int         `json:"schedules"`
 	Steps     int         `json:"steps"`
 	States    int         `json:"states"`
-	// states were counted no further
+	// counting stopped at [scenarios.StatesMax]
 	StatesCapped bool `json:"states_capped"`
-	// every schedule was run; only an exhaustive search says so
+	// an exhaustive search has covered its scope
 	Complete bool `json:"complete"`
-	// of a complete search: every schedule of what
+	// the scope of a complete search
 	Scope       string `json:"scope,omitempty"`
 	Transitions int    `json:"transitions,omitempty"`
 	Depth       int    `json:"depth,omitempty"`
-	// of processes that an exhaustive search has met
+	// distinct local histories of processes, in an exhaustive search
 	LocalHistories int `json:"local_histories,omitempty"`
-	// schedules that it performed with the processes' code
+	// schedules that it also ran with live processes
 	Validated int `json:"validated,omitempty"`
-	// steps in the states of the last schedule that were not tried
+	// untried steps in the states of the last schedule
 	Untried int `json:"untried,omitempty"`
-	// schedules that were too long
+	// schedules that exceeded the maximum length
 	CutOff int `json:"cut_off,omitempty"`
-	// schedules that ended at a bound while requests were under way
+	// schedules that ended at a bound with requests in flight
 	Unsettled  int                       `json:"unsettled,omitempty"`
 	Strategies []scenarios.StrategyStats `json:"strategies,omitempty"`
-	// an exhaustive search ended because it held as much memory as it may
+	// an exhaustive search stopped at its memory limit
 	MemoryExhausted bool    `json:"memory_exhausted,omitempty"`
 	Interrupted     bool    `json:"interrupted"`
 	Seconds         float64 `json:"seconds"`
 	TraceDigest     string  `json:"trace_digest"`
 	// by kind and phase
 	Coverage map[string]map[string]int `json:"fault_coverage"`
-	// though they were planned
+	// planned faults that never struck
 	NeverCovered []string `json:"faults_never_covered,omitempty"`
-	// for which the campaign is not green
+	// required coverage that is missing; the status is then 1
 	MissingCoverage []faults.CoverageCell `json:"missing_coverage,omitempty"`
-	// of pauses and clocks
+	// of pauses and clock faults
 	Severity faults.Severity `json:"severity"`
-	// schedules that broke what the lock does not promise there
+	// schedules with violations out of contract
 	OutOfContract int              `json:"out_of_contract"`
 	Properties    []propertyReport `json:"properties"`
-	// of which it was not found out whether they are linearizable
+	// schedules whose linearizability is unknown
 	Unknown   int                        `json:"unknown_schedules"`
 	Cost      costReport                 `json:"cost"`
 	Sometimes []scenarios.SometimesCount `json:"sometimes,omitempty"`
-	// for which the campaign is not green
+	// sometimes conditions never reached; the status is then 1
 	NeverReached []string `json:"sometimes_never,omitempty"`
-	// of the time of the schedules, from 0 to 1
+	// the share of the run time that property checks took, from 0 to 1
 	CheckShare float64           `json:"checking_share,omitempty"`
 	Violations []violationReport `json:"violations"`
 	Problem    string            `json:"nondeterminism,omitempty"`
-	Error      string            `json:"error,omitempty"` // with which the program ends
+	Error      string            `json:"error,omitempty"` // the error message of the program
 }
 
 type propertyReport struct {
 	Name    history.Property `json:"name"`
 	Claimed bool             `json:"claimed"`
 	Verdict string           `json:"verdict"`
-	Times   int              `json:"exercised"` // how often it was put to the test
-	// of an exhaustive search, if the property holds
+	Times   int              `json:"exercised"` // how often it was tested
+	// in an exhaustive search, if the property holds
 	Reach scenarios.Reach `json:"reach,omitempty"`
 }
 
@@ -411,9 +421,9 @@ type costReport struct {
 	Releases    int `json:"releases"`
 	WakeUps     int `json:"wake_ups"`
 	WakeUpsMax  int `json:"wake_ups_max"` // by one release
-	Acquires    int `json:"acquires"`     // that nothing disturbed
+	Acquires    int `json:"acquires"`     // undisturbed ones
 	Requests    int `json:"requests"`
-	RequestsMax int `json:"requests_max"` // for one acquire
+	RequestsMax int `json:"requests_max"` // of one acquisition
 	Bytes       int `json:"bytes"`
 	BytesMax    int `json:"bytes_max"`
 }
@@ -425,10 +435,10 @@ type violationReport struct {
 	Schedule      int              `json:"schedule"`
 	Artifact      string           `json:"artifact"`
 	Replay        string           `json:"replay"`
-	OutOfContract bool             `json:"out_of_contract"` // the lock does not promise it there
+	OutOfContract bool             `json:"out_of_contract"`
 }
 
-func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome error) *report {
+func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *finding, outcome error) *report {
 	out := &report{
 		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name,
 		Clients: c.Scenario.Clients,
@@ -472,13 +482,13 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *found, outcome er
 	if r.Nondeterministic != nil {
 		out.Problem = r.Nondeterministic.Error()
 	}
-	out.Status, out.Error = ending(outcome)
+	out.Status, out.Error = exitStatus(outcome)
 	return out
 }
 
-// violationReports returns what the counterexample breaks, or what was found to be broken where
-// there is no counterexample.
-func violationReports(failure *scenarios.Failure, f *found) (all []violationReport) {
+// violationReports returns the violations of the counterexample, or those of the failure if there
+// is no counterexample.
+func violationReports(failure *scenarios.Failure, f *finding) (all []violationReport) {
 	if f == nil {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{
@@ -498,11 +508,11 @@ func violationReports(failure *scenarios.Failure, f *found) (all []violationRepo
 	return all
 }
 
-// ending returns the status and the error with which the program ends, as reports have them.
-func ending(outcome error) (status int, text string) {
+// exitStatus returns the exit status and the error message for an outcome.
+func exitStatus(outcome error) (status int, text string) {
 	var ends *statusError
 	if !errors.As(outcome, &ends) {
-		return statusFine, ""
+		return statusOK, ""
 	}
 	if ends.err != nil {
 		text = ends.err.Error()

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Reports count the schedules that have not come to rest.
+// A report counts the schedules that did not quiesce.
 func TestReportOfUnsettledSchedules(t *testing.T) {
 	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{
 		Subject: subjects.Textbook(),
@@ -24,10 +24,9 @@ func TestReportOfUnsettledSchedules(t *testing.T) {
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
 	for _, want := range []string{
-		"\nnot complete: ", "\n3 schedules ended, by a bound of time or steps, while requests " +
-			"were " +
-			"still under way\n",
-		"\nno violation found, but 3 schedules did not come to rest",
+		"\nincomplete: ",
+		"\n3 schedules ended at a time or step bound with requests in flight\n",
+		"\nno violation found, but 3 schedules did not quiesce",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
@@ -35,8 +34,8 @@ func TestReportOfUnsettledSchedules(t *testing.T) {
 	}
 }
 
-// If a schedule does not fail again, there is no counterexample: the reports have what was found,
-// and the status is 3.
+// If a schedule does not fail again, there is no counterexample: the reports have the violations
+// found, and the status is 3.
 func TestReportWithoutCounterexample(t *testing.T) {
 	broken := &history.Violation{
 		Property: history.FIFO, Reason: "as it was",
@@ -51,7 +50,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Violations: []*history.Violation{broken},
 	}}
 	outcome := outcomeOf(campaign, r, nil, errors.New("it does not fail again"))
-	if status, text := ending(outcome); status != statusInternal ||
+	if status, text := exitStatus(outcome); status != statusInternal ||
 		text != "it does not fail again" {
 		t.Errorf("status %d, %q", status, text)
 	}
@@ -70,10 +69,10 @@ func TestReportWithoutCounterexample(t *testing.T) {
 	}
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
-	(*found)(nil).explain(r, &text)
+	(*finding)(nil).explain(r, &text)
 	if !strings.Contains(text.String(), "\n  fifo                     violated\n") ||
 		!strings.HasSuffix(text.String(), "\nVIOLATION fifo: as it was\n  c1 before c2\n") ||
 		strings.Contains(text.String(), "no violation") {
-		t.Errorf("told as\n%s", &text)
+		t.Errorf("printed as\n%s", &text)
 	}
 }

@@ -23,7 +23,7 @@ const (
 	tickMin    = 10 * time.Millisecond
 )
 
-// serveFlags is the command line of serve as it was given.
+// serveFlags holds the flags of serve as they were given.
 type serveFlags struct {
 	listen, version, sequence, superDigest, control string
 	servers                                         int
@@ -35,30 +35,25 @@ func newServe() *cobra.Command {
 	var f serveFlags
 	command := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve a simulated ZooKeeper ensemble on TCP",
-		Long: "Serve lets any client of ZooKeeper, in any language, use the simulated ensemble: " +
-			"on " +
-			"TCP, in real time, with\n" +
-			"sessions, watches and the answers of a real release. The data is in memory and ends " +
-			"with the " +
-			"program, which\n" +
-			"serves until it is interrupted. It prints on which addresses it listens, one line " +
-			"for each " +
-			"server.\n\n" +
-			"Only this machine can connect unless --public is given: the servers ask nobody for " +
-			"a " +
-			"password. All four-letter\n" +
-			"words are answered. There is no limit to the number of clients; one that leaves 16 " +
-			"MB of " +
-			"what it is sent unread\n" +
-			"is dropped.\n\n" +
-			"With --control the ensemble can be made to fail: see interlock control.\n\n" +
-			"Exit status: 0 interrupted, 2 bad usage or an address that cannot be listened on, 3 " +
-			"an " +
-			"internal error.",
-		Example: "  interlock serve\n  interlock serve --listen 127.0.0.1:0 --servers 3 " +
-			"--control " +
-			"/tmp/interlock.sock --json",
+		Short: "Serve a simulated ZooKeeper ensemble over TCP",
+		Long: `Serve makes the simulated ensemble available to any ZooKeeper client in any
+language: over TCP, in real time, with the sessions, watches and answers of a
+real release. The data is in memory only. Serve prints a line with the address
+of each server and runs until it is interrupted. Port 0 of --listen is any free
+port.
+
+The servers require no password, so they accept local connections only, unless
+--public is given. They answer all four-letter words. The number of clients is
+not limited; a client that leaves 16 MB unread is disconnected.
+
+With --control, faults can be injected into the ensemble: see interlock control.
+
+Exit status:
+  0  interrupted
+  2  bad usage, or an unavailable address
+  3  an internal error`,
+		Example: `  interlock serve
+  interlock serve --listen 127.0.0.1:0 --servers 3 --control /tmp/interlock.sock --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, addresses, err := f.parse()
@@ -70,23 +65,24 @@ func newServe() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:2181",
-		"the `address` of the first server; others have the ports after it, and port 0 is any")
-	flags.IntVar(&f.servers, "servers", 1, "how many servers the ensemble has")
+		"`address` of the first server; others use the next ports")
+	flags.IntVar(&f.servers, "servers", 1,
+		fmt.Sprintf("servers of the ensemble, at most %d", serversMax))
 	flags.DurationVar(&f.tick, "tick", 2*time.Second,
-		"ZooKeeper's tickTime: sessions last from 2 to 20 ticks")
-	flags.StringVar(&f.version, "zookeeper-version", "3.8", "the `release` to simulate: 3.8 or 3.9")
+		"ZooKeeper's tickTime; session timeouts are 2 to 20 ticks")
+	flags.StringVar(&f.version, "zookeeper-version", "3.8", "`release` to simulate: 3.8 or 3.9")
 	flags.StringVar(&f.sequence, "sequence", "shipped",
-		"what follows sequence number 2^31-1: shipped, as real servers do, or documented")
+		"sequence numbers after 2^31-1: shipped (real servers) or documented")
 	flags.BoolVar(&f.extendedTypes, "extended-types", false, "allow TTL nodes")
-	flags.StringVar(&f.superDigest, "super-digest", "", "the superuser, as `user:digest`")
-	flags.StringVar(&f.control, "control", "", "take commands at a unix socket at this `path`")
-	flags.BoolVar(&f.public, "public", false, "allow an address that other machines can reach")
-	flags.BoolVar(&f.json, "json", false, "print the addresses as one JSON object")
+	flags.StringVar(&f.superDigest, "super-digest", "", "superuser as `user:digest`")
+	flags.StringVar(&f.control, "control", "", "`path` of a Unix socket for interlock control")
+	flags.BoolVar(&f.public, "public", false, "allow addresses that other machines can reach")
+	flags.BoolVar(&f.json, "json", false, "print the addresses as a JSON object")
 	return command
 }
 
-// parse turns the flags into a configuration and the addresses of the servers, or returns what is
-// wrong with them.
+// parse returns the configuration and the addresses that the flags describe, or an error that names
+// a wrong flag.
 func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	config := tcp.Config{Cluster: simzk.Config{
 		TickTime: f.tick, Servers: f.servers, SuperDigest: f.superDigest,
@@ -125,7 +121,7 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	return config, addresses, err
 }
 
-// addresses returns an address for each server.
+// addresses returns the address of each server.
 func (f *serveFlags) addresses() ([]string, error) {
 	host, portText, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -133,16 +129,15 @@ func (f *serveFlags) addresses() ([]string, error) {
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %q is no port, which is a number from 0 to 65535",
-			portText)
+		return nil, fmt.Errorf("--listen: %q is not a port, a number from 0 to 65535", portText)
 	}
 	if port+uint64(f.servers)-1 > 65535 {
-		return nil, fmt.Errorf("--listen: there are not %d ports from %d on", f.servers, port)
+		return nil, fmt.Errorf("--listen: %d servers do not fit in the ports from %d to 65535",
+			f.servers, port)
 	}
-	if !f.public && !loopback(host) {
-		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers ask "+
-			"nobody for "+
-			"a password; give --public if that is what you want", f.listen)
+	if !f.public && !isLoopback(host) {
+		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers require no "+
+			"password; give --public to allow that", f.listen)
 	}
 	addresses := make([]string, f.servers)
 	for i := range addresses {
@@ -154,8 +149,8 @@ func (f *serveFlags) addresses() ([]string, error) {
 	return addresses, nil
 }
 
-// loopback tells whether only this machine can reach a host.
-func loopback(host string) bool {
+// isLoopback reports whether only this machine can reach a host.
+func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -163,9 +158,9 @@ func loopback(host string) bool {
 	return err == nil && address.IsLoopback()
 }
 
-// serving is what serve prints as JSON.
-type serving struct {
-	Version   string   `json:"version"` // of ZooKeeper, as the servers tell it
+// A serveReport is the JSON output of serve.
+type serveReport struct {
+	Version   string   `json:"version"` // of ZooKeeper, as the servers report it
 	Addresses []string `json:"addresses"`
 	Control   string   `json:"control,omitempty"`
 }
@@ -194,8 +189,8 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 	return nil
 }
 
-// fleetConfig returns the configuration of servers that interlock launch starts. They tell of their
-// version in the form that go-zookeeper/zk, whose tests start servers so, understands.
+// fleetConfig returns the configuration of the servers of interlock launch. They report their
+// version in the form that go-zookeeper/zk parses, whose tests start such servers.
 func fleetConfig(config tcp.Config) tcp.Config {
 	release := config.Cluster.Version
 	return tcp.Config{
@@ -204,11 +199,14 @@ func fleetConfig(config tcp.Config) tcp.Config {
 	}
 }
 
-// announce prints where the servers listen.
+// announce prints the addresses of the servers.
 func announce(w io.Writer, server *tcp.Server, f *serveFlags) error {
 	if f.json {
-		// in one line
-		return json.NewEncoder(w).Encode(serving{server.Version(), server.Addresses(), f.control})
+		// without indentation: one line
+		return json.NewEncoder(w).Encode(serveReport{
+			server.Version(), server.Addresses(),
+			f.control,
+		})
 	}
 	var errs []error
 	for i, address := range server.Addresses() {

@@ -15,21 +15,21 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// patience is how long a test waits for what must happen. No test waits so long unless it fails.
-const patience = 30 * time.Second
+// testTimeout bounds the wait for an expected event. Only a failing test waits that long.
+const testTimeout = 30 * time.Second
 
 // serveOn starts interlock serve on a free port and returns its first address.
 func serveOn(t *testing.T, arguments ...string) (*child, string) {
 	t.Helper()
 	c := start(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, arguments...)...)
-	var s serving
+	var s serveReport
 	if err := json.Unmarshal([]byte(c.first), &s); err != nil {
 		t.Fatal(err)
 	}
 	return c, s.Addresses[0]
 }
 
-// TestServe lets a client work, and ends the program by a signal.
+// A client can use the ensemble until a signal ends the program.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	c, address := serveOn(t, "--extended-types")
@@ -50,12 +50,12 @@ func TestServe(t *testing.T) {
 			break
 		}
 	}
-	if rest, status := c.end(t); rest != "" || status != statusFine || c.stderr.Len() > 0 {
+	if rest, status := c.end(t); rest != "" || status != statusOK || c.stderr.Len() > 0 {
 		t.Errorf("%q, status %d, stderr %q", rest, status, &c.stderr)
 	}
 }
 
-// TestServePortInUse asks for a port that another program has.
+// A port in use is an error.
 func TestServePortInUse(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,16 +77,16 @@ func TestServePortInUse(t *testing.T) {
 	}
 }
 
-// A launched is a running zkServer.sh.
-type launched struct {
+// A launchedServer is a running zkServer.sh.
+type launchedServer struct {
 	command *exec.Cmd
 	lines   *bufio.Reader
 	stderr  strings.Builder
 }
 
-// launchScript starts zkServer.sh as tests of ZooKeeper clients do, in a working directory, and
-// returns where the server listens.
-func launchScript(t *testing.T, directory, socket, config string) (*launched, string) {
+// launchScript starts zkServer.sh in a working directory, as tests of ZooKeeper clients do, and
+// returns the server's address.
+func launchScript(t *testing.T, directory, socket, config string) (*launchedServer, string) {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join("..", "zkserver", "zkServer.sh"))
 	if err != nil {
@@ -96,7 +96,7 @@ func launchScript(t *testing.T, directory, socket, config string) (*launched, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &launched{command: exec.Command(script, "start-foreground", config)}
+	l := &launchedServer{command: exec.Command(script, "start-foreground", config)}
 	l.command.Dir = directory
 	name, value := raceOptions()
 	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, controlVariable+"="+socket,
@@ -121,8 +121,7 @@ func launchScript(t *testing.T, directory, socket, config string) (*launched, st
 	return l, strings.TrimSpace(address)
 }
 
-// TestLaunch launches a server by ZooKeeper's script, kills it as nothing can that it could trap,
-// and launches it again.
+// A server that ZooKeeper's script launches keeps its data when it is killed and launched again.
 func TestLaunch(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -143,7 +142,7 @@ func TestLaunch(t *testing.T) {
 		time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if servers, ok := zk.FLWSrvr([]string{address}, patience); !ok ||
+	if servers, ok := zk.FLWSrvr([]string{address}, testTimeout); !ok ||
 		servers[0].Mode != zk.ModeStandalone {
 		t.Errorf("%+v", servers[0])
 	}
@@ -168,13 +167,12 @@ func TestLaunch(t *testing.T) {
 	daemon.end(t)
 	l.command.Wait()
 	if status := l.command.ProcessState.ExitCode(); status != statusInternal ||
-		l.stderr.String() != "interlock: interlock serve has ended, and the server with it\n" {
+		l.stderr.String() != "interlock: interlock serve has ended, and so has the server\n" {
 		t.Errorf("status %d, stderr %q", status, &l.stderr)
 	}
 }
 
-// TestLaunchRelative launches a server whose configuration has relative paths, which mean the same
-// to both programs.
+// Relative paths in a configuration are relative to the working directory of launch.
 func TestLaunchRelative(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -183,14 +181,14 @@ func TestLaunchRelative(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(t.TempDir(), "socket")
-	serveOn(t, "--control", socket) // in yet another directory
+	serveOn(t, "--control", socket) // has another working directory
 	launchScript(t, directory, socket, "zoo.cfg")
 	if _, err := os.Stat(filepath.Join(directory, "the data", "version-2")); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestLaunchInterrupted ends a launched server by a signal.
+// A signal ends a launched server with status 0.
 func TestLaunchInterrupted(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()

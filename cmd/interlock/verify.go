@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// verifyFlags is the command line of verify as it was given.
+// verifyFlags holds the flags of verify as they were given.
 type verifyFlags struct {
 	properties, models []string
 	clocks             string
@@ -30,62 +30,51 @@ func newVerify() *cobra.Command {
 	var f verifyFlags
 	command := &cobra.Command{
 		Use:   "verify HISTORY...",
-		Short: "Check a recorded history for the properties of a lock",
-		Long: "Verify reads a history, such as the trace.jsonl of a counterexample, or standard " +
-			"input " +
-			"if it is -, and says\n" +
-			"of each property whether it holds, and how often the history puts it to the test. " +
-			"It runs " +
-			"nothing. The history\n" +
-			"must be a whole one: of one that was cut short, progress, no-leaked-nodes and watch " +
-			"speak " +
-			"too soon.\n\n" +
-			"With --clocks it takes the histories of several processes, whose times are of " +
-			"clocks that " +
-			"may be off by so much,\n" +
-			"and reports what is wrong whatever the clocks really said. That is for logs of " +
-			"services in " +
-			"production.\n\n" +
-			"It judges each of several locks by itself. With --clocks, a holder that was paused\n" +
-			"for longer than --max-pause is out of contract.\n\n" +
-			"Exit status: 0 all hold, 1 one is violated, 2 a history or a flag is wrong, 3 " +
-			"nothing is " +
-			"violated, but a check\n" +
-			"reached its limit and its verdict is unknown.",
-		Example: "  interlock verify " +
-			"interlock-failures/no-recheck-fifo-0123456789abcdef/trace.jsonl " +
-			"--property fifo,progress\n" +
-			"  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl " +
-			"billing-3.jsonl",
+		Short: "Check a recorded history against the properties of a lock",
+		Long: `Verify reads a history, such as the trace.jsonl of a counterexample, or standard
+input if the argument is -. It reports for each property whether it holds and
+how often the history tests it. It runs nothing. The history must be complete:
+on a truncated one, progress, no-leaked-nodes and no-lost-watch report false
+violations. Each lock in the history is judged separately.
+
+With --clocks it takes the histories of several processes, such as the logs of a
+production service. It reports only violations that hold for every reading of
+the clocks within the given bounds. A holder that was paused for longer than
+--max-pause is out of contract.
+
+Exit status:
+  0  no violation
+  1  a violation
+  2  bad usage, or an unusable history
+  3  no violation, but an unknown verdict; a failed write or an internal error`,
+		Example: `  interlock verify trace.jsonl --property fifo,progress
+  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl`,
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
 				return fmt.Errorf("verify takes one history, a file or - for standard input, not "+
-					"%d; with "+
-					"--clocks it takes several", len(arguments))
+					"%d; with --clocks it takes several", len(arguments))
 			}
-			signal.Reset(os.Interrupt, syscall.SIGTERM) // There is nothing to be kept.
+			signal.Reset(os.Interrupt, syscall.SIGTERM) // There are no results to save.
 			if f.clocks == "" && cmd.Flags().Changed("max-pause") {
-				return errors.New("--max-pause is for --clocks only")
+				return errors.New("--max-pause requires --clocks")
 			}
 			return f.run(arguments, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&f.properties, "property", nil,
-		"check only these `properties`, separated by commas")
-	flags.StringSliceVar(&f.models, "model", nil, "check against these `models` of porcupine too: "+
-		strings.Join(modelNames(), ", "))
-	flags.StringVar(&f.clocks, "clocks", "", "how far the clocks of the processes may be off: "+
-		"50ms, "+
-		"or 50ms,c3=200ms")
+	flags.StringSliceVar(&f.properties, "property", nil, "comma-separated `properties` to check")
+	flags.StringSliceVar(&f.models, "model", nil,
+		"porcupine `models`: "+strings.Join(modelNames(), ", "))
+	flags.StringVar(&f.clocks, "clocks", "", "clock `error`: 50ms, or 50ms,c3=200ms")
 	flags.DurationVar(&f.pause, "max-pause", faults.DefaultSeverity().Pause,
-		"with --clocks: the longest pause of a process that the lock stands")
+		"with --clocks: longest pause within the contract")
 	flags.DurationVar(&f.limit, "time-limit", time.Minute,
-		"how long a model may be searched; after that its verdict is unknown")
+		"time limit per check, after which the verdict is unknown")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return command
 }
 
+// modelNames returns the names of the models that --model accepts.
 func modelNames() []string {
 	var names []string
 	for _, m := range history.Models() {
@@ -100,10 +89,10 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		return err
 	}
 	if f.pause < 0 {
-		return fmt.Errorf("--max-pause must not be negative, as %v is", f.pause)
+		return fmt.Errorf("--max-pause must be at least 0s, not %v", f.pause)
 	}
 	if f.limit <= 0 {
-		return fmt.Errorf("--time-limit must be more than nothing, not %v", f.limit)
+		return fmt.Errorf("--time-limit must be positive, not %v", f.limit)
 	}
 	for _, name := range f.models {
 		if !slices.Contains(modelNames(), name) {
@@ -111,8 +100,8 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		}
 	}
 	if f.clocks != "" && len(f.models) > 0 {
-		return errors.New("--clocks and --model do not go together: models go by the order of " +
-			"the events")
+		return errors.New("--clocks and --model cannot be combined: models need the order of the " +
+			"events")
 	}
 	var clocks *history.Clocks
 	if f.clocks != "" {
@@ -133,18 +122,17 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 	}
 	log := logs[0]
 	if clocks != nil {
-		if err := attemptsApart(paths, logs); err != nil {
+		if err := checkAttempts(paths, logs); err != nil {
 			return err
 		}
 		log = history.Merge(logs...)
 	} else if !opensSession(log.Events()) {
-		fmt.Fprintln(stderr, "no session is opened in this history: if it is that of a service "+
-			"and not "+
-			"of an ensemble, judge it with --clocks")
+		fmt.Fprintln(stderr, "the history opens no session; if it comes from a service, judge it "+
+			"with --clocks")
 	}
 	if locks, nameless := history.Locks(log.Events()); nameless > 0 {
-		fmt.Fprintf(stderr, "attempts that name none of the locks and are not judged: %d; "+
-			"the locks are %s\n", nameless, strings.Join(locks, ", "))
+		fmt.Fprintf(stderr, "not judged, because they name none of the locks %s: %s\n",
+			strings.Join(locks, ", "), counted(nameless, "attempt"))
 	}
 	judgements := f.judge(log.Events(), properties, clocks)
 	if f.json {
@@ -156,9 +144,9 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 	return printJudgements(stdout, log, judgements)
 }
 
-// attemptsApart returns an error if two calls of Lock in the histories of several processes have
-// the same numbers, or one has none: what one process does would be taken for what another does.
-func attemptsApart(paths []string, logs []*history.Log) error {
+// checkAttempts returns an error if two calls of Lock in the histories have the same process and
+// attempt, or a call has no process: their events could not be told apart.
+func checkAttempts(paths []string, logs []*history.Log) error {
 	type call struct{ process, attempt int32 }
 	known := make(map[call]string)
 	for i, log := range logs {
@@ -167,15 +155,13 @@ func attemptsApart(paths []string, logs []*history.Log) error {
 			case e.Kind != history.LockCall:
 				continue
 			case e.Process == 0:
-				return fmt.Errorf("%s: line %d: a process that calls Lock has a number from 1 on",
-					paths[i],
-					n+1)
+				return fmt.Errorf("%s: line %d: a lock-call needs a process number, from 1 on",
+					paths[i], n+1)
 			}
 			if before, ok := known[call{e.Process, e.Attempt}]; ok {
-				return fmt.Errorf("%s: line %d: process %d calls Lock for attempt %d, as it does "+
-					"in %s: each "+
-					"process needs a number of its own, "+
-					"and each of its calls too", paths[i], n+1, e.Process, e.Attempt, before)
+				return fmt.Errorf("%s: line %d: attempt %d of process %d is already in %s: "+
+					"processes need distinct numbers, and so do the attempts of a process",
+					paths[i], n+1, e.Attempt, e.Process, before)
 			}
 			known[call{e.Process, e.Attempt}] = fmt.Sprintf("%s, line %d", paths[i], n+1)
 		}
@@ -183,21 +169,19 @@ func attemptsApart(paths []string, logs []*history.Log) error {
 	return nil
 }
 
+// statusOf returns the error with which the program ends, nil for status 0. A violation counts more
+// than an unknown verdict.
 func statusOf(judgements []judgement) error {
-	status := 0
+	var outcome error
 	for _, j := range judgements {
 		switch j.Verdict {
 		case verdictViolated:
 			return &statusError{statusViolation, nil}
 		case verdictUnknown:
-			status = statusInternal
+			outcome = errUnknownVerdict
 		}
 	}
-	if status != 0 {
-		return &statusError{status, errors.New("a check has reached its limit: its verdict is " +
-			"unknown")}
-	}
-	return nil
+	return outcome
 }
 
 func printJudgements(w io.Writer, log *history.Log, judgements []judgement) error {
@@ -242,7 +226,7 @@ func parseProperties(names []string) ([]history.Property, error) {
 	return properties, nil
 }
 
-// readHistory reads the history in a file, or from standard input if the path is -.
+// readHistory reads a history from a file, or from standard input if the path is -.
 func readHistory(path string, stdin io.Reader) (*history.Log, error) {
 	name, from := "standard input", stdin
 	if path != "-" {

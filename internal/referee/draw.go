@@ -8,35 +8,36 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// How a referee draws locks.
+// The bounds of drawing a lock.
 const (
-	candidates  = 60  // among which it looks for a lock that seldom breaks
-	trials      = 150 // random walks through each
-	seldom      = 7   // of which at most so many break it
-	undiscerned = 5   // one in so many locks is taken as it comes
+	candidatesMax   = 60  // candidates per lock that breaks rarely
+	trialWalks      = 150 // random walks per candidate
+	rareBreaksMax   = 7   // the most walks that may break it
+	unfilteredOneIn = 5   // one lock in unfilteredOneIn is the first candidate
 )
 
-// Draw returns the lock that belongs to a seed: mostly one that few random walks break, as a search
-// that leaves too much out misses what is rare, and some as they come.
+// Draw returns the lock of a seed. Most locks are broken by few random walks, because rare
+// violations are what an unsound reduction misses; the others are drawn without this filter.
 func (r *Referee) Draw(seed uint64) (l *Lock) {
-	for candidate := range uint64(candidates) {
+	for candidate := range uint64(candidatesMax) {
 		l = draw(seed, candidate)
-		if seed%undiscerned == 0 || r.seldomBreaks(l) {
+		if seed%unfilteredOneIn == 0 || r.breaksRarely(l) {
 			break
 		}
 	}
 	return l
 }
 
-// seldomBreaks reports whether some random walks break a lock, and few. It remembers one of them.
-func (r *Referee) seldomBreaks(l *Lock) bool {
+// breaksRarely reports whether some random walks break a lock, but few. It stores the number of one
+// of them in the lock.
+func (r *Referee) breaksRarely(l *Lock) bool {
 	s, broken := l.Scenario(), 0
-	for number := range trials {
-		if r.breaks(&s, l.Claim, newWalk(number)) != nil {
+	for number := range trialWalks {
+		if r.breaks(&s, l.Claim, newRandomWalk(number)) != nil {
 			broken++
-			l.breaker = number
+			l.breakingWalk = number
 		}
-		if broken > seldom || broken > 2 && number < 10 {
+		if broken > rareBreaksMax || broken > 2 && number < 10 {
 			return false
 		}
 	}
@@ -44,7 +45,7 @@ func (r *Referee) seldomBreaks(l *Lock) bool {
 }
 
 func draw(seed, candidate uint64) *Lock {
-	d := &dice{rand.New(rand.NewPCG(seed, candidate))}
+	d := &generator{rand.New(rand.NewPCG(seed, candidate))}
 	l := &Lock{Clients: 2, Cycles: 1, Claim: pick(d, claims)}
 	longest := d.size(l)
 	switch l.Claim {
@@ -62,8 +63,8 @@ func draw(seed, candidate uint64) *Lock {
 	return l
 }
 
-// claims are the properties that a small program can break, those more often that are seldom
-// broken. What is left out is decided in the fair phase, or by the ensemble.
+// claims are the properties that a small program can break; those that break rarely are repeated.
+// Properties that only the fair phase or the ensemble can break are left out.
 var claims = []history.Property{
 	history.ServerMutualExclusion, history.ServerMutualExclusion, history.ServerMutualExclusion,
 	history.ClientMutualExclusion, history.ClientMutualExclusion,
@@ -75,16 +76,16 @@ var claims = []history.Property{
 	history.Linearizable,
 }
 
-type dice struct{ *rand.Rand }
+type generator struct{ *rand.Rand }
 
-func pick[T any](d *dice, of []T) T { return of[d.IntN(len(of))] }
+func pick[T any](d *generator, of []T) T { return of[d.IntN(len(of))] }
 
-// once reports true once in so many times.
-func (d *dice) once(in int) bool { return d.IntN(in) == 0 }
+// oneIn reports true with probability 1/in.
+func (d *generator) oneIn(in int) bool { return d.IntN(in) == 0 }
 
-// size draws how many processes and servers there are, and what strikes them, and returns how long
-// programs can be.
-func (d *dice) size(l *Lock) (longest int) {
+// size draws the numbers of processes and servers and the fault plan. It returns the maximum length
+// of a program.
+func (d *generator) size(l *Lock) (longest int) {
 	plans := []string{
 		"none", "none", "cut=1", "expire=1", "crash=1", "cancel=1", "lose-reply=1", "any=1",
 		"restart=1",
@@ -109,37 +110,37 @@ func (d *dice) size(l *Lock) (longest int) {
 			"unreachable=1",
 		}
 	}
-	l.Faults, _ = faults.Parse(pick(d, plans)) // These are known to be right.
+	l.Faults, _ = faults.Parse(pick(d, plans)) // The plans are valid.
 	return longest
 }
 
-func (d *dice) program(l *Lock, longest int) Program {
+func (d *generator) program(l *Lock, longest int) Program {
 	p := Program{Lock: d.ops(1+d.IntN(longest), true), Unlock: d.ops(d.IntN(3), false)}
-	if d.once(4) { // It remembers what it has seen, and acts on it later.
+	if d.oneIn(4) { // The program stores an observation in its state and acts on it later.
 		p.Lock = append([]Op{{
 			Do: pick(d, []Verb{Exists, Create, Late}), Node: "x", Sleep: 1, Yes: First,
 			No: Second,
 		}}, p.Lock...)
 		last := &p.Lock[len(p.Lock)-1]
-		if len(p.Unlock) > 0 && d.once(2) {
+		if len(p.Unlock) > 0 && d.oneIn(2) {
 			last = &p.Unlock[0]
 		}
 		last.In = 1 + d.IntN(2)
 	}
-	p.Grant = Grant{Node: pick(d, []string{"", "", own, own, "x", "y"})}
-	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || d.once(6) {
+	p.Grant = Grant{Node: pick(d, []string{"", "", ownNode, ownNode, "x", "y"})}
+	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || d.oneIn(6) {
 		p.Grant.Token = pick(d, []Token{RisingToken, FallingToken, FallingToken, NodeToken})
 	}
-	if l.Claim == history.ClientMutualExclusion && d.once(2) ||
+	if l.Claim == history.ClientMutualExclusion && d.oneIn(2) ||
 		l.Claim == history.LossNotification &&
-			d.once(3) || d.once(12) {
-		p.Grant.Tells = pick(d, []string{own, "x"})
+			d.oneIn(3) || d.oneIn(12) {
+		p.Grant.Tells = pick(d, []string{ownNode, "x"})
 	}
-	if l.Claim == history.Reentrancy || l.Claim == history.LossNotification && d.once(2) ||
-		d.once(10) {
+	if l.Claim == history.Reentrancy || l.Claim == history.LossNotification && d.oneIn(2) ||
+		d.oneIn(10) {
 		p.Grant.Reenters, p.Grant.Again = true, d.ops(d.IntN(3), true)
 	}
-	if (l.Claim == history.Fencing || l.Claim == history.NoLostUpdate) && d.once(3) {
+	if (l.Claim == history.Fencing || l.Claim == history.NoLostUpdate) && d.oneIn(3) {
 		p.Grant.Resource = pick(d, []string{"x", "y"})
 	}
 	return p
@@ -156,9 +157,9 @@ var (
 	reactions = []Reaction{GoOn, GoOn, GoOn, Skip, Skip, Done, First, Second, Refuse}
 )
 
-// ops draws operations. Giving the lock back is never refused.
-func (d *dice) ops(count int, refuses bool) (ops []Op) {
-	apart := d.once(6)
+// ops draws operations. If refuses is false, as for an unlock, none of them ends with an error.
+func (d *generator) ops(count int, refuses bool) (ops []Op) {
+	apart := d.oneIn(6)
 	for range count {
 		op := Op{Do: pick(d, verbs), Node: pick(d, names)}
 		switch op.Do {
@@ -167,14 +168,14 @@ func (d *dice) ops(count int, refuses bool) (ops []Op) {
 		case Sync, Alone, Sequence:
 			op.Node = ""
 		case Delete, Set, Exists, Swap:
-			op.Apart = apart && d.once(2)
+			op.Apart = apart && d.oneIn(2)
 		}
-		if d.once(4) {
+		if d.oneIn(4) {
 			op.In = 1 + d.IntN(2)
 		}
-		// Mostly what is found decides whether the program goes on.
+		// Mostly the result decides whether the program continues.
 		op.Yes, op.No = pick(d, reactions), pick(d, reactions)
-		if d.once(2) {
+		if d.oneIn(2) {
 			op.Yes, op.No = GoOn, pick(d, []Reaction{Refuse, Skip, Done})
 		}
 		if !refuses && op.Yes == Refuse {

@@ -1,5 +1,5 @@
-// Package referee holds the exhaustive search to account: it draws small locks at random, most of
-// them no locks at all, and compares what the search says of them with what plain runs show.
+// Package referee tests the exhaustive search: it draws small random locks, mostly broken ones, and
+// compares the verdicts of the search with those of plain runs.
 package referee
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A Lock is a scenario whose processes run short programs in the place of a lock, of which it
-// claims one property.
+// A Lock is a scenario whose processes run short programs instead of a lock. It claims one
+// property.
 type Lock struct {
 	Claim    history.Property `json:"claim"`
 	Clients  int              `json:"clients"`
@@ -26,110 +26,109 @@ type Lock struct {
 	Servers  int              `json:"servers,omitzero"`
 	Faults   faults.Plan      `json:"faults"`
 	Guard    scenarios.Guard  `json:"guard,omitzero"`
-	Programs []Program        `json:"programs"` // of the processes, in turn
+	Programs []Program        `json:"programs"` // assigned to the processes in turn
 
-	breaker int // the number of a random walk that breaks the claim, 0 if none is known
+	breakingWalk int // the number of a random walk that breaks the claim, 0 if unknown
 }
 
-// A Program is what a process does to take its lock and to give it back. It has a state, a small
-// number, which lasts from one attempt to the next.
+// A Program acquires and releases the lock of a process. It has a state, a small number, which
+// lasts from one attempt to the next.
 type Program struct {
 	Lock   []Op  `json:"lock,omitempty"`
 	Grant  Grant `json:"grant"`
 	Unlock []Op  `json:"unlock,omitempty"`
 }
 
-// An Op is a request or a pause, and how the program goes on when it has succeeded or failed.
+// An Op is a request or a pause, with the program's reactions to its success and failure.
 type Op struct {
 	Do Verb `json:"do"`
-	// a name in the lock's directory; empty stands for the node that the process made last
+	// a name in the lock's directory; empty for the node that the process created last
 	Node string `json:"node,omitempty"`
-	// the operation is done in this state only; 0 stands for any
+	// the only state in which the operation runs; 0 for every state
 	In    int      `json:"in,omitempty"`
-	Yes   Reaction `json:"yes,omitempty"`   // if it succeeds, or finds what it looks for
-	No    Reaction `json:"no,omitempty"`    // if not
-	Sleep int      `json:"sleep,omitempty"` // for how many seconds
-	// another goroutine does it, and the program goes on at once
+	Yes   Reaction `json:"yes,omitempty"`   // on success
+	No    Reaction `json:"no,omitempty"`    // on failure
+	Sleep int      `json:"sleep,omitempty"` // the duration in seconds
+	// run it in another goroutine, and continue at once
 	Apart bool `json:"apart,omitempty"`
 }
 
-// A Verb says what an operation does.
+// A Verb is the kind of an operation.
 type Verb string
 
 // The verbs.
 const (
 	Create   Verb = "create"   // an ephemeral node
-	Keep     Verb = "keep"     // a node that is not ephemeral
+	Keep     Verb = "keep"     // a persistent node
 	Sequence Verb = "sequence" // an ephemeral sequential node
 	Delete   Verb = "delete"
 	Set      Verb = "set"    // the data of a node
-	Get      Verb = "get"    // succeeds if the data were set
+	Get      Verb = "get"    // succeeds if the data was set
 	Exists   Verb = "exists" // succeeds if the node exists
 	Alone    Verb = "alone"  // succeeds if the directory has at most one child
-	Swap     Verb = "swap"   // deletes a node and creates it anew, in one transaction
+	Swap     Verb = "swap"   // deletes and recreates a node in one transaction
 	Sync     Verb = "sync"
 	Sleep    Verb = "sleep"
-	Late     Verb = "late" // succeeds if so many seconds have passed since the process began
-	// waits until a node that exists is changed or deleted; succeeds if there was something to wait
-	// for
+	Late     Verb = "late" // succeeds if the duration has passed since the process began
+	// waits until an existing node is changed or deleted; fails if there is no node
 	Await Verb = "await"
 )
 
-// A Reaction is how a program goes on.
+// A Reaction is how a program continues after an operation.
 type Reaction string
 
-// The reactions. None of them goes on with the next operation.
+// The reactions.
 const (
-	GoOn   Reaction = ""
-	Skip   Reaction = "skip"   // leaves the next operation out
+	GoOn   Reaction = ""       // runs the next operation
+	Skip   Reaction = "skip"   // skips the next operation
 	Refuse Reaction = "refuse" // ends with an error
 	Done   Reaction = "done"   // ends without an error
-	First  Reaction = "first"  // goes on in state 1
-	Second Reaction = "second" // goes on in state 2
+	First  Reaction = "first"  // enters state 1 and runs the next operation
+	Second Reaction = "second" // enters state 2 and runs the next operation
 )
 
-// A Grant is what a program returns that has the lock.
+// A Grant describes the hold that a successful program returns.
 type Grant struct {
-	// that the hold names; "own" stands for the one that the process made last
+	// the node of the hold; "own" for the one that the process created last
 	Node  string `json:"node,omitempty"`
-	Token Token  `json:"token,omitempty"` // where the fencing token comes from
-	// the node whose end the holder is told of; "own" as above
+	Token Token  `json:"token,omitempty"` // the source of the fencing token
+	// the node whose deletion the holder is notified of; "own" as above
 	Tells    string `json:"tells,omitempty"`
-	Again    []Op   `json:"again,omitempty"`    // what the process does to take the lock once more
-	Reenters bool   `json:"reenters,omitempty"` // it can
-	// the node that is the protected resource, empty if there is none
+	Again    []Op   `json:"again,omitempty"`    // the operations of a reentrant acquisition
+	Reenters bool   `json:"reenters,omitempty"` // the lock is reentrant
+	// the node of the protected resource, empty for none
 	Resource string `json:"resource,omitempty"`
 }
 
-// A Token says where a fencing token comes from.
+// A Token is the source of a fencing token.
 type Token string
 
 // The tokens.
 const (
 	NoToken      Token = ""
-	RisingToken  Token = "rising"  // the process's number
-	FallingToken Token = "falling" // the higher, the lower the process's number
-	NodeToken    Token = "node"    // the transaction that made the node which the process made last
+	RisingToken  Token = "rising"  // the number of the process
+	FallingToken Token = "falling" // decreases with the number of the process
+	NodeToken    Token = "node"    // the creation zxid of the node that the process created last
 )
 
-const own = "own"
+const ownNode = "own"
 
 var errRefused = errors.New("refused")
 
-// limits are narrow, so that small programs can exceed them.
+// limits are so low that small programs can exceed them.
 var limits = history.Limits{
 	WakeUps: 1, Requests: 3, RequestsPerChange: 1, Overtakings: 0,
 	RequestsPerSecond: 30,
 }
 
-// Scenario returns what is run.
+// Scenario returns the scenario of the lock.
 func (l *Lock) Scenario() scenarios.Scenario {
 	return scenarios.Scenario{
 		Clients: l.Clients, Cycles: l.Cycles, Servers: l.Servers, Faults: l.Faults,
 		Subject: scenarios.Subject{
 			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits, Guard: l.Guard,
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-				m := &machine{
+				m := &interpreter{
 					Process: p, program: &l.Programs[(p.Number-1)%len(l.Programs)],
 					began: time.Now(),
 				}
@@ -139,23 +138,23 @@ func (l *Lock) Scenario() scenarios.Scenario {
 	}
 }
 
-// A machine runs a process's program.
-type machine struct {
+// An interpreter runs the program of a process.
+type interpreter struct {
 	*scenarios.Process
 	program *Program
 	began   time.Time
 	state   int
-	made    string // the path of the node that the process made last
+	made    string // the path of the node that the process created last
 }
 
-func (m *machine) path(name string) string {
-	if name == "" || name == own {
+func (m *interpreter) path(name string) string {
+	if name == "" || name == ownNode {
 		return m.made
 	}
 	return m.Directory + "/" + name
 }
 
-func (m *machine) lock(ctx context.Context) (*scenarios.Hold, error) {
+func (m *interpreter) lock(ctx context.Context) (*scenarios.Hold, error) {
 	if err := m.run(ctx, m.program.Lock); err != nil {
 		return nil, err
 	}
@@ -168,7 +167,7 @@ func (m *machine) lock(ctx context.Context) (*scenarios.Hold, error) {
 		hold.Node = m.path(g.Node)
 	}
 	if g.Tells != "" {
-		done, err := m.tell(m.path(g.Tells))
+		done, err := m.watchDeletion(m.path(g.Tells))
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +187,7 @@ func (m *machine) lock(ctx context.Context) (*scenarios.Hold, error) {
 	return hold, nil
 }
 
-func (m *machine) token(from Token) int64 {
+func (m *interpreter) token(from Token) int64 {
 	switch from {
 	case RisingToken:
 		return int64(m.Number)
@@ -207,8 +206,8 @@ func (m *machine) token(from Token) int64 {
 	return 0
 }
 
-// tell returns a channel that is closed when the node goes.
-func (m *machine) tell(path string) (<-chan struct{}, error) {
+// watchDeletion returns a channel that is closed when a watch on the node fires.
+func (m *interpreter) watchDeletion(path string) (<-chan struct{}, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -231,7 +230,7 @@ func (m *machine) tell(path string) (<-chan struct{}, error) {
 	return done, nil
 }
 
-func (m *machine) resource(path string) *scenarios.Resource {
+func (m *interpreter) resource(path string) *scenarios.Resource {
 	return &scenarios.Resource{
 		Path: path,
 		Read: func(context.Context) (int64, error) {
@@ -251,8 +250,8 @@ func (m *machine) resource(path string) *scenarios.Resource {
 	}
 }
 
-// run runs operations one after the other.
-func (m *machine) run(ctx context.Context, ops []Op) error {
+// run runs operations in sequence.
+func (m *interpreter) run(ctx context.Context, ops []Op) error {
 	for i := 0; i < len(ops); i++ {
 		op := &ops[i]
 		if op.In != 0 && op.In != m.state {
@@ -282,8 +281,8 @@ func (m *machine) run(ctx context.Context, ops []Op) error {
 	return nil
 }
 
-// do does an operation and reports whether it has succeeded, or found what it looks for.
-func (m *machine) do(ctx context.Context, op *Op) bool {
+// do runs an operation and reports whether it succeeded.
+func (m *interpreter) do(ctx context.Context, op *Op) bool {
 	path := m.path(op.Node)
 	switch op.Do {
 	case Sleep:
@@ -310,7 +309,7 @@ func (m *machine) do(ctx context.Context, op *Op) bool {
 	return m.use(ctx, op.Do, path)
 }
 
-func (m *machine) create(path string, flags int32) bool {
+func (m *interpreter) create(path string, flags int32) bool {
 	if path == "" {
 		path = fmt.Sprintf("%s/n%d", m.Directory, m.Number)
 	}
@@ -321,8 +320,8 @@ func (m *machine) create(path string, flags int32) bool {
 	return err == nil
 }
 
-// use does an operation on a node.
-func (m *machine) use(ctx context.Context, what Verb, path string) bool {
+// use runs an operation on a node and reports whether it succeeded.
+func (m *interpreter) use(ctx context.Context, what Verb, path string) bool {
 	client := m.Client
 	switch what {
 	case Delete:
@@ -363,7 +362,7 @@ func await(ctx context.Context, client simzk.Client, path string) bool {
 func (l *Lock) String() string {
 	text, err := json.Marshal(l)
 	if err != nil {
-		panic(err) // Nothing in a lock cannot be written.
+		panic(err) // impossible: every field of a lock can be encoded
 	}
 	return string(text)
 }

@@ -12,31 +12,32 @@ import (
 
 // A Referee compares searches with plain runs. It is not safe for concurrent use.
 type Referee struct {
-	// how many random walks there are through a lock that a search calls right
+	// random walks through a lock for which the search finds no violation
 	Walks      int
-	Enumerated int                         // how many schedules are enumerated of one
-	Schedules  int                         // how many schedules a search may run
-	Search     func(*scenarios.Exhaustive) // changes the search before it runs; nil for nothing
+	Enumerated int                         // schedules enumerated of such a lock
+	Schedules  int                         // the most schedules of a search
+	Search     func(*scenarios.Exhaustive) // if set, changes the search before it runs
 
 	runner *scenarios.Runner
 }
 
-// New returns a referee with the bounds by which a lock takes some tenths of a second.
+// New returns a referee whose bounds let it judge a lock in tenths of a second.
 func New(t *testing.T) *Referee {
 	return &Referee{Walks: 400, Enumerated: 400, Schedules: 20_000, runner: scenarios.NewRunner(t)}
 }
 
-// A Verdict is what the referee finds of a search.
+// A Verdict is the referee's verdict on a search.
 type Verdict uint8
 
 // The verdicts.
 const (
-	Agree      Verdict = iota // the search is complete, and plain runs find nothing either
-	Found                     // the search has found a violation, which stands in a plain run
-	Unfinished                // the search has reached its bound
-	Loss                      // the search is complete and holds, and a plain run breaks the claim
-	// the search has found what does not stand in a plain run, or says that the lock is not
-	// deterministic
+	// the search is complete without a violation, and plain runs find none
+	Agree      Verdict = iota
+	Found              // the search found a violation, and a plain run confirms it
+	Unfinished         // the search reached its bound
+	// the search is complete without a violation, and a plain run finds one
+	Loss
+	// the search found a violation that a plain run refutes, or nondeterminism
 	FalseAlarm
 )
 
@@ -45,8 +46,9 @@ func (v Verdict) String() string {
 	return [...]string{"agree", "found", "unfinished", "loss", "false alarm"}[v]
 }
 
-// Judge lets the search run on a lock, and compares. The schedule is that of the plain run that
-// decides a [Loss], and the report the search's own.
+// Judge runs the search on a lock and compares it with plain runs. The schedule is that of the
+// plain run that decides a [Loss], or the refuted one of a [FalseAlarm]; the report is that of the
+// search.
 func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scenarios.Deviation,
 	report *scenarios.Report,
 ) {
@@ -73,11 +75,11 @@ func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scen
 	return Agree, nil, report
 }
 
-// refute looks for a schedule that breaks the claim, nil if it finds none.
+// refute searches for a schedule that breaks the claim. It returns nil if it finds none.
 func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
 	claim := l.Claim
-	if l.breaker > 0 {
-		if found := r.breaks(s, claim, newWalk(l.breaker)); found != nil {
+	if l.breakingWalk > 0 {
+		if found := r.breaks(s, claim, newRandomWalk(l.breakingWalk)); found != nil {
 			return found
 		}
 	}
@@ -87,18 +89,18 @@ func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
 			return found
 		}
 		if !all.next() {
-			return nil // There are no others.
+			return nil // All schedules of maximal progress have run.
 		}
 	}
 	for number := range r.Walks {
-		if found := r.breaks(s, claim, newWalk(number)); found != nil {
+		if found := r.breaks(s, claim, newRandomWalk(number)); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-// breaks runs a schedule, and returns it if it breaks the claim.
+// breaks runs a schedule. It returns the deviations if the run breaks the claim, nil otherwise.
 func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property,
 	strategy scenarios.Strategy,
 ) []scenarios.Deviation {
@@ -111,11 +113,11 @@ func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property,
 	return nil
 }
 
-// Shrink returns a lock with as little in its programs as it takes for the same verdict.
+// Shrink returns a lock with the same verdict, each of whose reductions has another verdict.
 func (r *Referee) Shrink(t *testing.T, l *Lock, verdict Verdict) *Lock {
 	for smaller := l; smaller != nil; {
 		l, smaller = smaller, nil
-		for _, candidate := range l.without() {
+		for _, candidate := range l.reductions() {
 			if v, _, _ := r.Judge(t, candidate); v == verdict {
 				smaller = candidate
 				break
@@ -125,8 +127,8 @@ func (r *Referee) Shrink(t *testing.T, l *Lock, verdict Verdict) *Lock {
 	return l
 }
 
-// without returns all locks that have a little less in them.
-func (l *Lock) without() (smaller []*Lock) {
+// reductions returns the locks that result from removing one element.
+func (l *Lock) reductions() (smaller []*Lock) {
 	change := func(edit func(*Lock)) {
 		c := *l
 		c.Programs = slices.Clone(l.Programs)
@@ -189,7 +191,7 @@ func (l *Lock) without() (smaller []*Lock) {
 	return smaller
 }
 
-// Describe says what was found of a lock.
+// Describe returns a report of the verdict on a lock.
 func Describe(l *Lock, verdict Verdict, schedule []scenarios.Deviation,
 	report *scenarios.Report,
 ) string {

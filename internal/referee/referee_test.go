@@ -9,11 +9,11 @@ import (
 )
 
 var (
-	locks = flag.Int("locks", 25, "how many random locks are judged")
-	from  = flag.Uint64("from", 0, "the seed of the first")
+	locks = flag.Int("locks", 25, "number of random locks")
+	from  = flag.Uint64("from", 0, "seed of the first lock")
 )
 
-// The search and plain runs agree on random locks.
+// The exhaustive search and plain runs agree on random locks.
 func TestSearchAgreesWithPlainRuns(t *testing.T) {
 	r := referee.New(t)
 	counts := make(map[referee.Verdict]int)

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A launcher relays the connections of a server's clients to the program that runs the server.
+// A launcher relays the connections of clients to the program that runs their server.
 type launcher struct {
 	listener net.Listener
-	token    string // by which that program knows the server
+	token    string // the name of the server in that program
 }
 
-// serve relays until the context ends.
+// serve accepts clients until the context ends.
 func (l *launcher) serve(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { l.listener.Close() })
 	defer stop()
@@ -28,13 +28,12 @@ func (l *launcher) serve(ctx context.Context) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			time.Sleep(acceptPause)
+			time.Sleep(acceptRetryDelay)
 		}
 	}
 }
 
-// relay passes on what a client and its server send each other, until the server ends the
-// connection.
+// relay copies data between a client and its server, until the server closes the connection.
 func (l *launcher) relay(client net.Conn) {
 	defer client.Close()
 	server, err := dialControl("")
@@ -42,8 +41,9 @@ func (l *launcher) relay(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	// The answer is a line, and nothing follows it before the client has sent something.
-	if _, err := ask(server, bufio.NewScanner(server), fmt.Sprintf("connect %s %s", l.token,
+	// The answer is one line. The server sends nothing else before the client does, so the scanner
+	// buffers nothing of its traffic.
+	if _, err := sendCommand(server, bufio.NewScanner(server), fmt.Sprintf("connect %s %s", l.token,
 		client.RemoteAddr())); err != nil {
 		return
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// A controller takes commands at a unix socket. A command is a line; lines answer it, the last of
-// which is "ok" or begins with "error: ".
+// A controller accepts commands on a Unix socket. A command is a line. Its answer is lines; the
+// last line is "ok" or begins with "error: ".
 type controller struct {
 	listener net.Listener
 	server   *tcp.Server
@@ -31,23 +31,22 @@ type controller struct {
 
 	mu      sync.Mutex
 	clients map[net.Conn]struct{}
-	relays  map[string]*relay // by token
+	relays  map[string]*relayListener // by token
 	closed  bool
 	running sync.WaitGroup
 }
 
-// commandMax is the length of the longest command, in bytes.
+// commandMax is the maximum length of a command, in bytes.
 const commandMax = 1 << 20
 
-// socketPathMax is the longest path that a unix socket can have on every system.
+// socketPathMax is the maximum length of a Unix socket path on every system, in bytes.
 const socketPathMax = 103
 
-// newController listens at the path. A socket at which nobody listens any more is replaced.
+// newController listens at the path. It replaces a stale socket: one without a listener.
 func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controller, error) {
 	if len(path) > socketPathMax {
-		return nil, fmt.Errorf("%s is too long for the path of a unix socket, of which systems "+
-			"allow "+
-			"%d bytes", path, socketPathMax)
+		return nil, fmt.Errorf("%s is too long for a Unix socket path (at most %d bytes)", path,
+			socketPathMax)
 	}
 	if err := clearSocket(path); err != nil {
 		return nil, err
@@ -60,20 +59,20 @@ func newController(path string, server *tcp.Server, fleet *tcp.Fleet) (*controll
 		listener.Close()
 		return nil, err
 	}
-	return control(listener, server, fleet), nil
+	return serveControl(listener, server, fleet), nil
 }
 
-// control takes commands from the clients of a listener.
-func control(listener net.Listener, server *tcp.Server, fleet *tcp.Fleet) *controller {
+// serveControl returns a controller that accepts commands on the listener, until close.
+func serveControl(listener net.Listener, server *tcp.Server, fleet *tcp.Fleet) *controller {
 	c := &controller{
 		listener: listener, server: server, fleet: fleet, stop: make(chan struct{}),
-		clients: make(map[net.Conn]struct{}), relays: make(map[string]*relay),
+		clients: make(map[net.Conn]struct{}), relays: make(map[string]*relayListener),
 	}
 	c.running.Go(c.accept)
 	return c
 }
 
-// clearSocket deletes the socket of a program that has ended without deleting it.
+// clearSocket deletes a stale socket. Anything else at the path is an error.
 func clearSocket(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -82,20 +81,20 @@ func clearSocket(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s exists and is no socket", path)
+		return fmt.Errorf("%s exists and is not a socket", path)
 	}
 	conn, err := net.Dial("unix", path)
 	if err == nil {
 		conn.Close()
-		return fmt.Errorf("another program listens at %s", path)
+		return fmt.Errorf("another program listens on %s", path)
 	}
 	return os.Remove(path)
 }
 
-// acceptPause is how long accept waits after an error, which is most often that there are too many
-// open files.
-const acceptPause = 50 * time.Millisecond
+// acceptRetryDelay is the delay after a failed accept, which mostly means too many open files.
+const acceptRetryDelay = 50 * time.Millisecond
 
+// accept serves clients until the listener is closed.
 func (c *controller) accept() {
 	for {
 		conn, err := c.listener.Accept()
@@ -106,7 +105,7 @@ func (c *controller) accept() {
 			select {
 			case <-c.stop:
 				return
-			case <-time.After(acceptPause):
+			case <-time.After(acceptRetryDelay):
 			}
 			continue
 		}
@@ -121,6 +120,8 @@ func (c *controller) accept() {
 	}
 }
 
+// serve executes the commands of a client. The command launch lasts for the rest of the connection;
+// connect hands the connection over to a launched server.
 func (c *controller) serve(conn net.Conn) {
 	handedOver := false
 	defer func() {
@@ -143,7 +144,7 @@ func (c *controller) serve(conn net.Conn) {
 			handedOver = c.connect(conn, strings.Fields(arguments))
 			return
 		}
-		answer, err := c.carryOut(verb, strings.Fields(arguments))
+		answer, err := c.execute(verb, strings.Fields(arguments))
 		if err != nil {
 			answer = fmt.Sprintf("error: %v\n", err)
 		} else {
@@ -154,11 +155,11 @@ func (c *controller) serve(conn net.Conn) {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		fmt.Fprintf(conn, "error: a command has at most %d bytes\n", commandMax)
+		fmt.Fprintf(conn, "error: a command can have at most %d bytes\n", commandMax)
 	}
 }
 
-// close ends the socket and all that was launched through it.
+// close closes the socket and stops the servers that were launched through it.
 func (c *controller) close() {
 	c.mu.Lock()
 	c.closed = true
@@ -171,7 +172,7 @@ func (c *controller) close() {
 	c.running.Wait()
 }
 
-// launch runs a server of the fleet until the client is gone.
+// launch runs a server of the fleet until the client disconnects.
 func (c *controller) launch(conn net.Conn, lines *bufio.Scanner, arguments string) {
 	l := parseLaunch(arguments)
 	config, err := tcp.ReadServerConfig(l.path, l.directory, l.javaFlags)
@@ -192,8 +193,8 @@ func (c *controller) launch(conn net.Conn, lines *bufio.Scanner, arguments strin
 	}
 }
 
-// parseLaunch parses what follows the word launch. All but the path may be missing: without an
-// address, the server listens where its configuration says.
+// parseLaunch parses the arguments of launch. All but the path are optional: without an address,
+// the server listens where its configuration says.
 func parseLaunch(arguments string) launchRequest {
 	var l launchRequest
 	for {
@@ -201,11 +202,11 @@ func parseLaunch(arguments string) launchRequest {
 		key, value, _ := strings.Cut(word, "=")
 		text, err := strconv.Unquote(value)
 		switch {
-		case found && err == nil && key == javaFlagsWord:
+		case found && err == nil && key == javaFlagsKey:
 			l.javaFlags = text
-		case found && err == nil && key == directoryWord:
+		case found && err == nil && key == directoryKey:
 			l.directory = text
-		case found && key == listensWord:
+		case found && key == listensKey:
 			l.address = value
 		default:
 			l.path = arguments
@@ -215,14 +216,14 @@ func parseLaunch(arguments string) launchRequest {
 	}
 }
 
-// addRelay makes a listener for a server whose clients connect to another program at the address,
-// and the token by which that program names it. Without an address there is neither.
+// addRelay returns a listener for a server whose clients connect to another program at the address,
+// and the token by which that program names it. Without a valid address it returns neither.
 func (c *controller) addRelay(address string) (token string, listener net.Listener) {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return "", nil
 	}
-	r := newRelay(net.TCPAddrFromAddrPort(parsed))
+	r := newRelayListener(net.TCPAddrFromAddrPort(parsed))
 	token = rand.Text()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,8 +237,8 @@ func (c *controller) removeRelay(token string) {
 	delete(c.relays, token)
 }
 
-// connect makes a connection to the socket that of a launched server's client, and reports whether
-// it is one now.
+// connect turns a connection to the socket into a client connection of a launched server. It
+// reports whether the server has accepted it.
 func (c *controller) connect(conn net.Conn, arguments []string) bool {
 	if len(arguments) != 2 {
 		fmt.Fprintln(conn, "error: the command takes a token and an address")
@@ -254,11 +255,11 @@ func (c *controller) connect(conn net.Conn, arguments []string) bool {
 	if _, err := fmt.Fprintln(conn, "ok"); err != nil {
 		return false
 	}
-	return r.connect(relayed{conn, net.TCPAddrFromAddrPort(client)})
+	return r.connect(relayedConn{conn, net.TCPAddrFromAddrPort(client)})
 }
 
-// carryOut carries out any other command and returns the answer.
-func (c *controller) carryOut(verb string, arguments []string) (string, error) {
+// execute executes any other command and returns the answer.
+func (c *controller) execute(verb string, arguments []string) (string, error) {
 	switch verb {
 	case "up":
 		return c.onServer(arguments, func(server int) error { return c.server.Up(server, "") })
@@ -283,13 +284,14 @@ func (c *controller) carryOut(verb string, arguments []string) (string, error) {
 	return "", fmt.Errorf("unknown command %q; known are %s", verb, controlVerbs)
 }
 
+// onServer applies do to the server whose number is the argument.
 func (c *controller) onServer(arguments []string, do func(server int) error) (string, error) {
 	if len(arguments) != 1 {
-		return "", errors.New("the command takes one argument, the number of a server")
+		return "", errors.New("the command takes one argument, a server number")
 	}
 	id, err := strconv.Atoi(arguments[0])
 	if err != nil {
-		return "", fmt.Errorf("%q is no number of a server", arguments[0])
+		return "", fmt.Errorf("%q is not a server number", arguments[0])
 	}
 	index, found := c.server.Index(id)
 	if !found {
@@ -298,22 +300,20 @@ func (c *controller) onServer(arguments []string, do func(server int) error) (st
 	return "", do(index)
 }
 
-// all returns the server that serve has started, and those of the fleet.
-func (c *controller) all() []*tcp.Server {
+// servers returns the ensemble of serve, and those of the fleet.
+func (c *controller) servers() []*tcp.Server {
 	return append([]*tcp.Server{c.server}, c.fleet.Servers()...)
 }
 
 func (c *controller) expire(arguments []string) (string, error) {
 	if len(arguments) != 1 {
-		return "", errors.New("the command takes one argument, the id of a session as sessions " +
-			"shows it")
+		return "", errors.New("the command takes one argument, a session id as sessions prints it")
 	}
 	id, err := strconv.ParseUint(strings.TrimPrefix(arguments[0], "0x"), 16, 64)
 	if err != nil {
-		return "", fmt.Errorf("%q is no id of a session, which is a hexadecimal number",
-			arguments[0])
+		return "", fmt.Errorf("%q is not a session id, a hexadecimal number", arguments[0])
 	}
-	for _, server := range c.all() {
+	for _, server := range c.servers() {
 		if server.Expire(int64(id)) {
 			return "", nil
 		}
@@ -324,13 +324,13 @@ func (c *controller) expire(arguments []string) (string, error) {
 // controlStatus is the answer to "status json".
 type controlStatus struct {
 	tcp.Status
-	Launched []tcp.Status `json:"launched"` // ensembles that interlock launch has made
+	Launched []tcp.Status `json:"launched"` // ensembles of interlock launch
 }
 
 func (c *controller) status(arguments []string) (string, error) {
 	asJSON := len(arguments) == 1 && arguments[0] == "json"
 	if len(arguments) > 0 && !asJSON {
-		return "", errors.New("the command takes no argument but json")
+		return "", errors.New("the command takes no argument except json")
 	}
 	status := controlStatus{Status: c.server.Status(), Launched: []tcp.Status{}}
 	for _, server := range c.fleet.Servers() {
@@ -360,9 +360,9 @@ func writeStatus(w io.Writer, s *tcp.Status) {
 
 func (c *controller) sessions() string {
 	var text strings.Builder
-	for _, server := range c.all() {
+	for _, server := range c.servers() {
 		sessions := server.Sessions()
-		servers := server.Status().Servers // Asked for later, so that none is missing.
+		servers := server.Status().Servers // Read after the sessions, so that no server is missing.
 		for _, s := range sessions {
 			where := "not connected"
 			if s.Server >= 0 {

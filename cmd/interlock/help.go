@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/faults"
+)
+
+// newHelp returns the command help, which prints the help of another command or a topic.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC]",
+		Short: "Show the help of a command or a topic",
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			command, rest, err := root.Find(arguments)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(command, rest)
+			}
+			command.InitDefaultHelpFlag()
+			command.InitDefaultVersionFlag()
+			return command.Help()
+		},
+	}
+}
+
+// newStrategiesTopic returns the help topic strategies. A command that runs nothing is a topic.
+func newStrategiesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "strategies",
+		Short: "How check chooses schedules",
+		Long:  strategiesHelp,
+	}
+}
+
+const strategiesHelp = `The flag --strategy of interlock check says how schedules are chosen:
+
+  random      a random walk over the enabled steps; each run draws its own weights
+  pct         random thread priorities with 2 change points, for bugs of depth 3;
+              pct10 has depth 10 (PCT; Burckhardt et al., ASPLOS 2010)
+  pos         random step priorities, redrawn for steps that race with the chosen
+              one (POS; Yuan et al., CAV 2018)
+  urw         nearly uniform over all interleavings (Zhao et al., ASPLOS 2025)
+  surw        nearly uniform over the orders in which the server handles requests
+              (SURW; Zhao et al., ASPLOS 2025)
+  delay       the default policy with 2 steps delayed; delay5 delays 5
+              (Emmi et al., POPL 2011)
+  portfolio   all of the above, more often those that show new behaviour
+  exhaustive  every schedule of the scenario, each state once
+
+Except in an exhaustive search, faults and the passing of time are random.
+
+Exhaustive search
+
+Only --schedules, --budget and --states bound the search; --states bounds the
+stored states and so its memory. It uses one processor and a few kilobytes of
+memory per state. It ends before its memory exceeds the machine's, or
+GOMEMLIMIT. docs/exploration.md gives its exact scope.
+
+  --symmetry          treats processes that have not started as interchangeable
+  --fair-suffixes     checks liveness from every state, as if from there on no
+                      fault struck and the order were fair; without it,
+                      liveness is checked at the end of schedules only
+  --idle-ticks N      lets time pass up to N times per schedule where nothing
+                      waits for it
+  --max-deviations N  runs only schedules that deviate from the default policy
+                      at most N times, those with fewer deviations first
+  --checkpoint FILE   resumes from FILE if it exists; the same program must have
+                      written it. The search saves its progress there once a
+                      minute, and when a bound or Ctrl-C ends it`
+
+// newFaultsTopic returns the help topic faults.
+func newFaultsTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "faults",
+		Short: "Fault plans and the kinds of faults",
+		Long:  faultsHelp(),
+	}
+}
+
+// helpWidth is the number of columns to which generated help is wrapped.
+const helpWidth = 80
+
+func faultsHelp() string {
+	var text strings.Builder
+	text.WriteString(`The flag --faults of interlock check is a fault plan: which faults may
+strike in a schedule, and how often. A plan is none, or default (any=2), or a
+list such as expire=1,cut@hold=2 of
+
+  KIND=N               at most N faults of the kind
+  KIND@PHASE=N         only while the process is in the phase of the lock
+  KIND:TARGET=N        only at the target
+  KIND:TARGET@PHASE=N  both, as in kill-server:leader@hold=1
+
+Phases: ` + strings.Join(faults.PhaseKeys(), ", ") + `.
+
+Targets:
+
+  a client  c1                    cut:c1=1
+  a server  s2, leader, follower  kill-server:s2=1
+  a link    both of its ends      unreachable:c1-leader=1,
+                                  partition-link-oneway:s1-s3=1 (from s1 to s3)
+            one of its ends       partition-link:leader=1
+
+Each kind strikes one client, one server or one link:
+
+`)
+	width := len("any")
+	for kind := range faults.Kinds {
+		width = max(width, len(kind.String()))
+	}
+	for kind := range faults.Kinds {
+		writeTerm(&text, width, kind.String(), kind.Meaning())
+	}
+	writeTerm(&text, width, "any", "any kind except "+strings.Join(namedOnly(), ", "))
+	text.WriteString(`
+--max-pause and --clock-drift bound the severity of pauses and clock faults.
+--require-coverage takes all, or a list of KIND and KIND@PHASE; the check fails
+if one of them has never struck.`)
+	return text.String()
+}
+
+// namedOnly returns the kinds of faults that a plan must name, because any does not cover them.
+func namedOnly() (names []string) {
+	plan := faults.Plan{Any: 1}
+	for kind := range faults.Kinds {
+		if !plan.Allows(kind) {
+			names = append(names, kind.String())
+		}
+	}
+	return names
+}
+
+// writeTerm writes a term and its description, which is wrapped with a hanging indent.
+func writeTerm(text *strings.Builder, width int, term, description string) {
+	fmt.Fprintf(text, "  %-*s ", width, term)
+	column := width + 3
+	for word := range strings.FieldsSeq(description) {
+		if column+1+len(word) > helpWidth {
+			fmt.Fprintf(text, "\n%*s", width+3, "")
+			column = width + 3
+		}
+		text.WriteString(" " + word)
+		column += 1 + len(word)
+	}
+	text.WriteByte('\n')
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// A child is a running interlock.
+type child struct {
+	command *exec.Cmd
+	first   string // the first line of standard output, if start has read it
+	rest    *bufio.Reader
+	stderr  bytes.Buffer
+}
+
+// start starts interlock in an empty directory and waits for the first line of its output.
+func start(t *testing.T, arguments ...string) *child {
+	t.Helper()
+	c := begin(t, arguments...)
+	var err error
+	if c.first, err = c.rest.ReadString('\n'); err != nil {
+		t.Fatalf("no first line: %v\n%s", err, &c.stderr)
+	}
+	return c
+}
+
+// begin starts interlock in an empty directory.
+func begin(t *testing.T, arguments ...string) *child {
+	t.Helper()
+	executable, err := exec.LookPath("interlock") // testscript.Main has put it there
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{command: exec.Command(executable, arguments...)}
+	name, value := raceOptions()
+	c.command.Env = append(os.Environ(), name+"="+value)
+	c.command.Dir = t.TempDir()
+	c.command.Stderr = &c.stderr
+	stdout, err := c.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.command.Process.Kill() }) // It still runs only if the test failed.
+	c.rest = bufio.NewReader(stdout)
+	return c
+}
+
+// end waits until the program ends, and returns the rest of its output and its status.
+func (c *child) end(t *testing.T) (string, int) {
+	t.Helper()
+	rest, err := io.ReadAll(c.rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := c.command.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(rest), c.command.ProcessState.ExitCode()
+}
+
+// An interrupted campaign prints the results so far and writes its report.
+func TestInterruptedCheck(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			c := start(t, "check", "--budget", "10m", "--json", "report.json")
+			if !strings.HasPrefix(c.first, "checking mutex, 3 clients") {
+				t.Fatalf("first line %q", c.first)
+			}
+			if err := c.command.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			text, status := c.end(t)
+			if status != statusOK || c.stderr.Len() > 0 {
+				t.Errorf("status %d, stderr %q", status, &c.stderr)
+			}
+			for _, want := range []string{
+				"ran ", "interrupted: ", "trace digest ",
+				"\nproperties, ",
+			} {
+				if !strings.Contains(text, want) {
+					t.Errorf("the summary lacks %q:\n%s", want, text)
+				}
+			}
+			content, err := os.ReadFile(filepath.Join(c.command.Dir, "report.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r report
+			if err := json.Unmarshal(content, &r); err != nil {
+				t.Fatalf("the report is incomplete: %v\n%s", err, content)
+			}
+			if !r.Interrupted || r.Complete || len(r.Properties) != len(scenarios.Properties()) ||
+				r.Violations == nil {
+				t.Errorf("report %+v", r)
+			}
+		})
+	}
+}
+
+// An interrupted replay judges the runs so far.
+func TestInterruptedReplay(t *testing.T) {
+	t.Parallel()
+	schedule := filepath.Join(t.TempDir(), "schedule.json")
+	content := `{"format": "interlock-schedule", "version": 2, "lock": "textbook", "clients": 1, "cycles": 1,
+		"faults": "none", "deviations": [], "trace_hash": "0000000000000000", "property": "fifo",
+		"signature": "fifo: as it was"}`
+	if err := os.WriteFile(schedule, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, "replay", "--times", "1000000000", "--json", "replay.json", schedule)
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	if status != statusOK || !strings.Contains(text, "interrupted after ") ||
+		!strings.Contains(text, "no longer occurs") {
+		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
+	}
+	written, err := os.ReadFile(filepath.Join(c.command.Dir, "replay.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r replayReport
+	if err := json.Unmarshal(written, &r); err != nil || !r.Interrupted || r.Runs < 1 ||
+		r.Runs == 1000000000 {
+		t.Errorf("%v: report %s", err, written)
+	}
+}
+
+// An interrupted verify that waits for its history dies of the signal: it has no results.
+func TestInterruptedVerify(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := begin(t, "verify", fifo)
+	writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // which waits until verify reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := c.end(t); text != "" || c.stderr.Len() > 0 {
+		t.Errorf("stdout %q, stderr %q", text, &c.stderr)
+	}
+	if status := c.command.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() ||
+		status.Signal() != syscall.SIGINT {
+		t.Errorf("ended with %v", c.command.ProcessState)
+	}
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// TestMain runs the tests, or the program if the test binary is called by its name.
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"interlock": main}) }
+
+// TestScripts runs the scripts in testdata. Their commands, beyond those of testscript, are
+// described where they are defined.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Condition: func(condition string) (bool, error) {
+			if condition != "racedetector" {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			return simzk.RaceDetector, nil
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(raceOptions())
+			docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+			env.Setenv("DOCS", docs)
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status":   scriptStatus,
+			"usage":    scriptUsage,
+			"capture":  scriptCapture,
+			"edit":     scriptEdit,
+			"json":     scriptJSON,
+			"jsonsame": scriptJSONSame,
+			"jsonl":    scriptJSONL,
+		},
+	})
+}
+
+// raceOptions returns an environment variable for interlock. It keeps the race detector from
+// sleeping for a second when the program ends.
+func raceOptions() (name, value string) {
+	return "GORACE", strings.TrimSpace(os.Getenv("GORACE") + " atexit_sleep_ms=0")
+}
+
+// runStatus runs interlock in the script and returns its exit status.
+func runStatus(ts *testscript.TestScript, arguments []string) int {
+	err := ts.Exec("interlock", arguments...)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ts.Check(err)
+	}
+	if exit == nil {
+		return statusOK
+	}
+	return exit.ExitCode()
+}
+
+func noNegation(ts *testscript.TestScript, neg bool, command string) {
+	if neg {
+		ts.Fatalf("%s cannot be negated", command)
+	}
+}
+
+// scriptStatus is "status N ARGUMENT...": interlock with the arguments ends with status N.
+func scriptStatus(ts *testscript.TestScript, neg bool, arguments []string) {
+	noNegation(ts, neg, "status")
+	if len(arguments) == 0 {
+		ts.Fatalf("usage: status N ARGUMENT...")
+	}
+	want, err := strconv.Atoi(arguments[0])
+	ts.Check(err)
+	if got := runStatus(ts, arguments[1:]); got != want {
+		ts.Fatalf("status %d, not %d", got, want)
+	}
+}
+
+// scriptUsage is "usage REGEXP ARGUMENT...": interlock with the arguments ends with status 2. It
+// prints nothing on standard output, and on standard error one line, which matches.
+func scriptUsage(ts *testscript.TestScript, neg bool, arguments []string) {
+	noNegation(ts, neg, "usage")
+	if len(arguments) == 0 {
+		ts.Fatalf("usage: usage REGEXP ARGUMENT...")
+	}
+	want, err := regexp.Compile(arguments[0])
+	ts.Check(err)
+	if got := runStatus(ts, arguments[1:]); got != statusUsage {
+		ts.Fatalf("status %d, not %d", got, statusUsage)
+	}
+	stdout, stderr := ts.ReadFile("stdout"), ts.ReadFile("stderr")
+	if stdout != "" {
+		ts.Fatalf("unexpected standard output: %q", stdout)
+	}
+	line, rest, _ := strings.Cut(stderr, "\n")
+	if rest != "" || !strings.HasPrefix(line, "interlock: ") || !want.MatchString(line) {
+		ts.Fatalf("standard error is not a single line of interlock that matches %q: %q", want,
+			stderr)
+	}
+}
+
+// scriptCapture is "capture NAME FILE REGEXP": it sets the environment variable to the first group
+// of the match in the file.
+func scriptCapture(ts *testscript.TestScript, neg bool, arguments []string) {
+	noNegation(ts, neg, "capture")
+	if len(arguments) != 3 {
+		ts.Fatalf("usage: capture NAME FILE REGEXP")
+	}
+	pattern, err := regexp.Compile("(?m)" + arguments[2])
+	ts.Check(err)
+	match := pattern.FindStringSubmatch(ts.ReadFile(arguments[1]))
+	if len(match) < 2 {
+		ts.Fatalf("%s has no match of a group of %q", arguments[1], pattern)
+	}
+	ts.Setenv(arguments[0], match[1])
+}
+
+// scriptEdit is "edit FROM TO REGEXP REPLACEMENT": it copies a file with every match replaced.
+func scriptEdit(ts *testscript.TestScript, neg bool, arguments []string) {
+	noNegation(ts, neg, "edit")
+	if len(arguments) != 4 {
+		ts.Fatalf("usage: edit FROM TO REGEXP REPLACEMENT")
+	}
+	pattern, err := regexp.Compile(arguments[2])
+	ts.Check(err)
+	before := ts.ReadFile(arguments[0])
+	if !pattern.MatchString(before) {
+		ts.Fatalf("%s does not match %q", arguments[0], pattern)
+	}
+	after := pattern.ReplaceAllString(before, arguments[3])
+	ts.Check(os.WriteFile(ts.MkAbs(arguments[1]), []byte(after), 0o644))
+}
+
+// scriptJSON is "[!] json FILE PATH REGEXP": the whole value at the path in the JSON file matches.
+// A path is field names and list indexes joined by dots; "." is the whole file.
+func scriptJSON(ts *testscript.TestScript, neg bool, arguments []string) {
+	if len(arguments) != 3 {
+		ts.Fatalf("usage: json FILE PATH REGEXP")
+	}
+	want, err := regexp.Compile("^(?s:" + arguments[2] + ")$")
+	ts.Check(err)
+	got, err := json.Marshal(jsonAt(ts, arguments[0], arguments[1]))
+	ts.Check(err)
+	if want.Match(got) == neg {
+		ts.Fatalf("%s in %s is %s", arguments[1], arguments[0], got)
+	}
+}
+
+// scriptJSONSame is "[!] jsonsame FILE FILE PATH...": the JSON files have equal values at the
+// paths.
+func scriptJSONSame(ts *testscript.TestScript, neg bool, arguments []string) {
+	if len(arguments) < 3 {
+		ts.Fatalf("usage: jsonsame FILE FILE PATH...")
+	}
+	for _, path := range arguments[2:] {
+		a, b := jsonAt(ts, arguments[0], path), jsonAt(ts, arguments[1], path)
+		if reflect.DeepEqual(a, b) == neg {
+			ts.Fatalf("%s is %v in %s, and %v in %s", path, a, arguments[0], b, arguments[1])
+		}
+	}
+}
+
+// scriptJSONL is "jsonl FILE": the file has at least one line, and every line is JSON.
+func scriptJSONL(ts *testscript.TestScript, neg bool, arguments []string) {
+	noNegation(ts, neg, "jsonl")
+	if len(arguments) != 1 {
+		ts.Fatalf("usage: jsonl FILE")
+	}
+	content := ts.ReadFile(arguments[0])
+	if !strings.HasSuffix(content, "\n") {
+		ts.Fatalf("%s does not end with a newline", arguments[0])
+	}
+	for line := range strings.Lines(content) {
+		if !json.Valid([]byte(line)) {
+			ts.Fatalf("%s: not JSON: %s", arguments[0], line)
+		}
+	}
+}
+
+// jsonAt returns the value at a path in a JSON file of the script. Numbers keep their notation.
+func jsonAt(ts *testscript.TestScript, file, path string) any {
+	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
+	decoder.UseNumber()
+	var value any
+	ts.Check(decoder.Decode(&value))
+	if decoder.More() {
+		ts.Fatalf("%s holds more than one value", file)
+	}
+	if path == "." {
+		return value
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			member, ok := v[name]
+			if !ok {
+				ts.Fatalf("%s has no %s", file, path)
+			}
+			value = member
+		case []any:
+			index, err := strconv.Atoi(name)
+			if err != nil || index < 0 || index >= len(v) {
+				ts.Fatalf("%s has no %s", file, path)
+			}
+			value = v[index]
+		default:
+			ts.Fatalf("%s has no %s", file, path)
+		}
+	}
+	return value
+}
