@@ -296,7 +296,7 @@ func (d defect) search(directory string) string {
 			switch violated := first(`\nVIOLATION ([a-z-]+)`, output); {
 			case violated != "":
 				return fmt.Sprintf("violates %s, %s, schedule %s of %s", violated, lock,
-					first(`\nfound by schedule (\d+)`, output), bounds)
+					first(`\nfound in schedule (\d+)`, output), bounds)
 			case strings.Contains("\n"+output, "\npanic: "):
 				return fmt.Sprintf("panics, %s, %s", lock, bounds)
 			case err != nil && !errors.As(err, &exit):
