@@ -29,11 +29,12 @@ clean: ## Remove build products, profiles and counterexamples.
 
 ##@ Checks
 
-lint: ## Run gofmt, go vet and staticcheck.
-	@unformatted=$$(gofmt -l .) || exit 1; \
-	if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
+lint: ## Run gofumpt, go vet, staticcheck and revive.
+	@unformatted=$$(go tool gofumpt -l .) || exit 1; \
+	if [ -n "$$unformatted" ]; then echo "not formatted with gofumpt:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
+	go tool revive -config revive.toml ./...
 
 fuzz: ## Fuzz the locks, the protocol and the listener, 30 s each.
 	go test -fuzz=FuzzMutex -fuzztime=30s ./scenarios/subjects

@@ -71,5 +71,6 @@ var (
 	profiledCount = regexp.MustCompile(`(?m)^(\d+) @`)
 	profiledOwner = regexp.MustCompile(`(?m)^# labels: .*"` + processLabel + `":"(\d+)", .*"` +
 		runLabel + `":"(\d+)"`)
-	profiledFrame = regexp.MustCompile(`(?m)^#\t0x[0-9a-f]+\t(\S+)\+0x[0-9a-f]+\t+.*/([^/\s]+:\d+)$`)
+	profiledFrame = regexp.MustCompile(
+		`(?m)^#\t0x[0-9a-f]+\t(\S+)\+0x[0-9a-f]+\t+.*/([^/\s]+:\d+)$`)
 )

@@ -83,11 +83,11 @@ func (r *Random) fault(enabled []EnabledStep, first int) int {
 	}
 	draw := r.below(total)
 	for i := first; ; i++ {
-		if w := r.kinds[enabled[i].Fault]; draw < w {
+		w := r.kinds[enabled[i].Fault]
+		if draw < w {
 			return i
-		} else {
-			draw -= w
 		}
+		draw -= w
 	}
 }
 

@@ -49,11 +49,11 @@ func (c *faultSampler) draw(left []int, n int, thread func(int) int32) int {
 	}
 	draw := c.below(total)
 	for i := range n {
-		if w := weight(i); draw < w {
+		w := weight(i)
+		if draw < w {
 			return i
-		} else {
-			draw -= w
 		}
+		draw -= w
 	}
 	panic("scenarios: the weights do not add up")
 }
