@@ -104,15 +104,15 @@ func (h *LockHistory) Judge(check func([]Event) *Violation) *Violation {
 	return v
 }
 
-// A naming says of which locks the attempts of a history are.
-type naming struct {
+// A lockNaming says of which locks the attempts of a history are.
+type lockNaming struct {
 	all    []string
 	number map[string]int // of each in all
 	of     map[attemptKey]int
 }
 
-func lockNames(events []Event) *naming {
-	n := &naming{number: make(map[string]int), of: make(map[attemptKey]int)}
+func lockNames(events []Event) *lockNaming {
+	n := &lockNaming{number: make(map[string]int), of: make(map[attemptKey]int)}
 	for i := range events {
 		e := &events[i]
 		if e.Kind != LockReturn || e.Err != "" {
@@ -137,7 +137,7 @@ func lockNames(events []Event) *naming {
 
 // divide returns the indexes of the events that belong to each of several locks, and of those that
 // belong to all.
-func (n *naming) divide(events []Event) (shared []int, own [][]int) {
+func (n *lockNaming) divide(events []Event) (shared []int, own [][]int) {
 	own = make([][]int, len(n.all))
 	for i := range events {
 		lock, known := n.lock(&events[i])
@@ -153,7 +153,7 @@ func (n *naming) divide(events []Event) (shared []int, own [][]int) {
 
 // lock returns the lock that an event belongs to, and false if it belongs to none or to one that is
 // not known.
-func (n *naming) lock(e *Event) (lock int, known bool) {
+func (n *lockNaming) lock(e *Event) (lock int, known bool) {
 	if e.Attempt != 0 {
 		lock, known = n.of[attemptKey{e.Process, e.Attempt}]
 		return lock, known

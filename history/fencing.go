@@ -8,9 +8,9 @@ import (
 
 const reasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
 
-// A fence is the place in the order of holders of the grant that a process had last: the
+// A lastGrant is the place in the order of holders of the grant that a process had last: the
 // transaction that created its node, or where no node is known its token.
-type fence struct {
+type lastGrant struct {
 	process int32
 	zxid    int64
 }
@@ -34,16 +34,16 @@ func CheckFencing(events []Event) *Violation {
 
 type fencingMonitor struct {
 	// the version of each is the place of the newest holder that has written to it
-	resources []resource
-	fences    []fence
+	resources  []resource
+	lastGrants []lastGrant
 }
 
-func (m *fencingMonitor) reset() { m.resources, m.fences = m.resources[:0], m.fences[:0] }
+func (m *fencingMonitor) reset() { m.resources, m.lastGrants = m.resources[:0], m.lastGrants[:0] }
 
 func (m *fencingMonitor) copy(from monitor) {
 	other := from.(*fencingMonitor)
-	m.resources, m.fences = append(m.resources[:0], other.resources...),
-		append(m.fences[:0], other.fences...)
+	m.resources, m.lastGrants = append(m.resources[:0], other.resources...),
+		append(m.lastGrants[:0], other.lastGrants...)
 }
 
 func (m *fencingMonitor) finish(*queue, []Event) *Violation { return nil }
@@ -52,16 +52,16 @@ func (m *fencingMonitor) finish(*queue, []Event) *Violation { return nil }
 // place that no node tells. The nodes that may be granted yet have the places that the state of the
 // ensemble tells, or the queue if they are gone.
 func (m *fencingMonitor) state(q *queue, s *State) {
-	resources, fences := uint64(0), uint64(0)
+	resources, grants := uint64(0), uint64(0)
 	for i := range m.resources {
 		resources += fold(xxhash.Sum64String(m.resources[i].path), uint64(m.resources[i].version))
 	}
-	for _, f := range m.fences {
+	for _, f := range m.lastGrants {
 		if !s.ended(f.process) {
-			fences += fold(uint64(f.process), uint64(f.zxid))
+			grants += fold(uint64(f.process), uint64(f.zxid))
 		}
 	}
-	s.fold(resources, fences)
+	s.fold(resources, grants)
 	for n := range q.nodes {
 		if m := &q.nodes[n]; m.deleted != 0 && !s.ended(m.process) {
 			s.fold(uint64(n), uint64(m.zxid))
@@ -72,7 +72,7 @@ func (m *fencingMonitor) state(q *queue, s *State) {
 // visible: a process's place counts when it writes, and a resource from when it is first read, the
 // sooner the more. The order of writes that a process itself reports counts.
 func (m *fencingMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == ResourceWrite && e.Path == "" || e.Kind == LockReturn && !q.settled(e)
+	return e.Kind == ResourceWrite && e.Path == "" || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
 
 func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -83,16 +83,16 @@ func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
 		return nil
 	case LockReturn:
 		if e.Err == "" {
-			m.fences = withFence(m.fences, e, q)
+			m.lastGrants = withLastGrant(m.lastGrants, e, q)
 		}
 		return nil
 	}
-	n, f := accepted(m.resources, e), findFence(m.fences, e.Process)
+	n, f := accepted(m.resources, e), findLastGrant(m.lastGrants, e.Process)
 	if n < 0 || f < 0 {
 		return nil
 	}
 	newest := &m.resources[n]
-	if zxid := m.fences[f].zxid; zxid < newest.version {
+	if zxid := m.lastGrants[f].zxid; zxid < newest.version {
 		return &Violation{
 			Property: Fencing, Event: i, Reason: reasonLateWrite,
 			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d",
@@ -101,7 +101,7 @@ func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
 				newest.writer, newest.version),
 		}
 	}
-	newest.version, newest.writer = m.fences[f].zxid, e.Process
+	newest.version, newest.writer = m.lastGrants[f].zxid, e.Process
 	return nil
 }
 
@@ -116,28 +116,28 @@ func withNewest(resources []resource, e *Event) []resource {
 	return append(resources, resource{path: e.Path})
 }
 
-// withFence notes a grant. A grant of which neither node nor token is known leaves the process
+// withLastGrant notes a grant. A grant of which neither node nor token is known leaves the process
 // without a place in the order.
-func withFence(fences []fence, e *Event, q *queue) []fence {
-	now := fence{process: e.Process, zxid: e.Zxid}
+func withLastGrant(grants []lastGrant, e *Event, q *queue) []lastGrant {
+	now := lastGrant{process: e.Process, zxid: e.Zxid}
 	if n := q.granted(e); n >= 0 {
 		now.zxid = q.nodes[n].zxid
 	}
-	f := findFence(fences, e.Process)
+	f := findLastGrant(grants, e.Process)
 	switch {
 	case f >= 0 && now.zxid == 0:
-		return append(fences[:f], fences[f+1:]...)
+		return append(grants[:f], grants[f+1:]...)
 	case f >= 0:
-		fences[f] = now
+		grants[f] = now
 	case now.zxid != 0:
-		fences = append(fences, now)
+		grants = append(grants, now)
 	}
-	return fences
+	return grants
 }
 
-func findFence(fences []fence, process int32) int {
-	for f := range fences {
-		if fences[f].process == process {
+func findLastGrant(grants []lastGrant, process int32) int {
+	for f := range grants {
+		if grants[f].process == process {
 			return f
 		}
 	}

@@ -22,14 +22,14 @@ const reasonOvertaken = "the lock was granted while a process with an older node
 // It takes time linear in the events, times the number of nodes that are live at once, and
 // allocates only if more than a few are.
 func CheckFIFO(events []Event) *Violation {
-	return decide(FIFO, fifoMonitor{rule: new(rule)},
+	return decide(FIFO, fifoMonitor{config: new(monitorConfig)},
 		events)
 }
 
 // A fifoMonitor remembers nothing but the queue.
 type fifoMonitor struct {
 	stateless
-	rule *rule
+	config *monitorConfig
 }
 
 // visible: a grant that comes sooner comes before older nodes all the same, but nobody who waits is
@@ -40,13 +40,13 @@ func (m fifoMonitor) visible(q *queue, e *Event) bool {
 	if e.Kind != LockReturn {
 		return false
 	}
-	return !m.rule.exclusive || e.Err != "" || !q.settled(e) || !q.waitedWithIt(e)
+	return !m.config.exclusive || e.Err != "" || !q.grantIsLocal(e) || !q.waitedWithIt(e)
 }
 
 // waitedWithIt reports whether a process that is granted the lock has waited with no other node
 // than the one that grants it.
 func (q *queue) waitedWithIt(e *Event) bool {
-	switch q.waiting(e.Process) {
+	switch q.waitingNodes(e.Process) {
 	case 0:
 		return true
 	case 1:
@@ -63,7 +63,7 @@ func (m fifoMonitor) observe(q *queue, log []Event, i int) *Violation {
 		return nil
 	}
 	o, reason, had := q.older(n, e.Process), reasonOvertaken, "waited with"
-	if o < 0 && m.rule.exclusive && q.nodes[n].deleted != 0 {
+	if o < 0 && m.config.exclusive && q.nodes[n].deleted != 0 {
 		o, reason, had = q.olderHolder(n, e.Process), reasonOvertookHolder, "had it by"
 	}
 	if o < 0 {
@@ -96,7 +96,7 @@ func (q *queue) older(n int, process int32) int {
 func (q *queue) olderHolder(n int, process int32) int {
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.ephemeral && other.deleted == 0 && other.holder != 0 && !other.renounced &&
+		if other.ephemeral && other.deleted == 0 && other.holder != 0 && !other.unlockCalled &&
 			other.holder != process &&
 			other.zxid < q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
 			return m

@@ -45,20 +45,20 @@ type grant struct {
 
 // An operation spans the time from call to back. Times are positions in the canonical history.
 type operation struct {
-	process    int32
-	release    bool
-	token      int64 // of an acquire
-	event      int   // the index of the event that tells that the operation is over
-	number     int   // operations are numbered in the order of their calls
-	call, back int
-	from, to   int // the instants of the events, as endpoints have them
+	process   int32
+	release   bool
+	token     int64 // of an acquire
+	event     int   // the index of the event that tells that the operation is over
+	number    int   // operations are numbered in the order of their calls
+	call, ret int
+	from, to  int // the instants of the events, as endpoints have them
 }
 
 // An endpoint is the call or the return of an operation.
 type endpoint struct {
 	instant   int // the index of the event, times slots, plus one of the slots
 	operation int
-	back      bool
+	isReturn  bool
 }
 
 // One event can bound several operations: a deletion can end an acquire, and begin and end a
@@ -101,7 +101,7 @@ func CheckLinearizable(events []Event) *Violation { return new(LinearizableCheck
 func LockOperations(events []Event) []porcupine.Operation {
 	c := new(LinearizableChecker)
 	c.build(events)
-	return c.beginning(len(c.endpoints))
+	return c.prefix(len(c.endpoints))
 }
 
 // Check decides [Linearizable]: what the processes were told can be explained by one lock that they
@@ -142,7 +142,7 @@ func (c *LinearizableChecker) Check(events []Event) *Violation {
 	c.build(events)
 	wrong, known := c.verdicts[string(c.key)]
 	if !known {
-		wrong = c.shortestWrong()
+		wrong = c.shortestViolation()
 		if c.verdicts == nil {
 			c.verdicts = make(map[string]int)
 		} else if len(c.verdicts) >= maxVerdicts {
@@ -175,10 +175,10 @@ func (o *operation) input() models.Input {
 	return models.Input{Process: o.process, Verb: models.Acquire}
 }
 
-// shortestWrong returns how many endpoints make the shortest beginning that is not linearizable, 0
-// if there is none, or undecided. A beginning of one that is linearizable is so too, which allows a
-// binary search.
-func (c *LinearizableChecker) shortestWrong() int {
+// shortestViolation returns how many endpoints make the shortest beginning that is not
+// linearizable, 0 if there is none, or undecided. A beginning of one that is linearizable is so
+// too, which allows a binary search.
+func (c *LinearizableChecker) shortestViolation() int {
 	all := min(len(c.endpoints), 2*maxOperations)
 	switch c.judge(all) {
 	case models.Holds:
@@ -193,22 +193,22 @@ func (c *LinearizableChecker) shortestWrong() int {
 }
 
 func (c *LinearizableChecker) judge(n int) models.Verdict {
-	return models.Check(models.Owner, c.beginning(n), models.Limits{Steps: maxSteps})
+	return models.Check(models.Owner, c.prefix(n), models.Limits{Steps: maxSteps})
 }
 
-// beginning returns the operations of the first n endpoints. An acquire that has not returned there
+// prefix returns the operations of the first n endpoints. An acquire that has not returned there
 // is left out, for nothing that has returned can depend on it. A release that has not returned
 // there may have taken effect or not, and is kept: as nobody but its process can release that
 // grant, putting it last is legal if leaving it out is.
-func (c *LinearizableChecker) beginning(n int) []porcupine.Operation {
+func (c *LinearizableChecker) prefix(n int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	for i := range c.operations {
 		o := &c.operations[i]
-		if o.back < n || o.release && o.call < n {
+		if o.ret < n || o.release && o.call < n {
 			operations = append(operations, porcupine.Operation{
 				ClientId: int(o.process) - 1, Input: o.input(),
 				Output: models.Output{Token: o.token},
-				Call:   int64(o.call), Return: int64(o.back),
+				Call:   int64(o.call), Return: int64(o.ret),
 			})
 		}
 	}
@@ -221,7 +221,7 @@ func (c *LinearizableChecker) build(events []Event) {
 	c.grants = c.grants[:0]
 	for i := range events {
 		e := &events[i]
-		if contention>>e.Kind&1 == 0 {
+		if queueKinds>>e.Kind&1 == 0 {
 			continue
 		}
 		switch e.Kind {
@@ -245,7 +245,7 @@ func (c *LinearizableChecker) build(events []Event) {
 
 func (c *LinearizableChecker) grant(e *Event, i int) {
 	g := grant{process: e.Process, attempt: e.Attempt, token: e.Zxid, node: -1, call: i, granted: i}
-	if o := c.queue.opening(e.Process); o >= 0 {
+	if o := c.queue.openAttempt(e.Process); o >= 0 {
 		g.call = c.queue.open[o].call
 	}
 	if n := c.queue.granted(e); n >= 0 {
@@ -331,14 +331,14 @@ func (c *LinearizableChecker) canonicalize() {
 	calls := 0
 	for i, p := range c.endpoints {
 		o := &c.operations[p.operation]
-		if p.back {
-			o.back = i
+		if p.isReturn {
+			o.ret = i
 			c.key = binary.AppendUvarint(c.key, uint64(o.number)<<1|1)
 			continue
 		}
 		o.number, o.call = calls, i
 		calls++
-		word := uint64(c.rename(o.process)) << 2
+		word := uint64(c.canonicalProcess(o.process)) << 2
 		if o.release {
 			word |= 2
 		}
@@ -346,7 +346,7 @@ func (c *LinearizableChecker) canonicalize() {
 	}
 }
 
-func (c *LinearizableChecker) rename(process int32) int {
+func (c *LinearizableChecker) canonicalProcess(process int32) int {
 	for n, name := range c.names {
 		if name == process {
 			return n

@@ -42,17 +42,18 @@ func CheckLossNotification(events []Event) *Violation {
 
 type lossMonitor struct {
 	holds       holdList
-	makers      []int32  // the processes that have ever made an ephemeral node
+	creators    []int32  // the processes that have ever made an ephemeral node
 	directories []string // in which the ensemble has created nodes
 }
 
 func (m *lossMonitor) reset() {
-	m.holds, m.makers, m.directories = m.holds[:0], m.makers[:0], m.directories[:0]
+	m.holds, m.creators, m.directories = m.holds[:0], m.creators[:0], m.directories[:0]
 }
 
 func (m *lossMonitor) copy(from monitor) {
 	other := from.(*lossMonitor)
-	m.holds, m.makers = append(m.holds[:0], other.holds...), append(m.makers[:0], other.makers...)
+	m.holds, m.creators = append(m.holds[:0], other.holds...),
+		append(m.creators[:0], other.creators...)
 	m.directories = append(m.directories[:0], other.directories...)
 }
 
@@ -60,7 +61,7 @@ func (m *lossMonitor) finish(*queue, []Event) *Violation { return nil }
 
 func (m *lossMonitor) state(_ *queue, s *State) {
 	m.holds.state(s)
-	s.foldProcesses(m.makers)
+	s.foldProcesses(m.creators)
 	directories := uint64(0)
 	for _, d := range m.directories {
 		directories += xxhash.Sum64String(d)
@@ -75,8 +76,8 @@ func (m *lossMonitor) visible(q *queue, e *Event) bool {
 	case UnlockCall, ReenterCall:
 		return true
 	case LockReturn:
-		return e.Err == "" && (!q.settled(e) || q.granted(e) < 0 &&
-			slices.Contains(m.makers, e.Process))
+		return e.Err == "" && (!q.grantIsLocal(e) || q.granted(e) < 0 &&
+			slices.Contains(m.creators, e.Process))
 	}
 	return false
 }
@@ -87,10 +88,10 @@ func (m *lossMonitor) observe(q *queue, log []Event, i int) *Violation {
 	switch e.Kind {
 	case LockReturn:
 		if e.Err == "" && q.granted(e) < 0 {
-			reason = m.judgeNodeless(q, log[:i], e)
+			reason = m.checkGrant(q, log[:i], e)
 		}
 	case UnlockReturn, ReenterReturn, Enter:
-		reason = m.judgeTold(e)
+		reason = m.checkNotified(e)
 	}
 	if reason != "" {
 		return &Violation{
@@ -107,41 +108,42 @@ func (m *lossMonitor) observe(q *queue, log []Event, i int) *Violation {
 
 // created takes note of a node by which the lock may be granted.
 func (m *lossMonitor) created(e *Event) {
-	if e.Session != 0 && !slices.Contains(m.makers, e.Process) {
-		m.makers = append(m.makers, e.Process)
+	if e.Session != 0 && !slices.Contains(m.creators, e.Process) {
+		m.creators = append(m.creators, e.Process)
 	}
 	if in := directory(e.Path); e.Zxid != 0 && !slices.Contains(m.directories, in) {
 		m.directories = append(m.directories, in)
 	}
 }
 
-// judgeTold returns what is wrong with what a holder is told, or does.
-func (m *lossMonitor) judgeTold(e *Event) string {
+// checkNotified returns what is wrong with what a holder is told, or does.
+func (m *lossMonitor) checkNotified(e *Event) string {
 	h := m.holds.find(e.Process)
 	if h < 0 || m.holds[h].attempt != e.Attempt || e.Err != "" {
 		return ""
 	}
 	lost := &m.holds[h]
 	switch {
-	case e.Kind == UnlockReturn && lost.told:
+	case e.Kind == UnlockReturn && lost.notified:
 		return reasonUnsaid
-	case e.Kind == UnlockReturn && lost.gone:
+	case e.Kind == UnlockReturn && lost.lost:
 		return reasonNotTold
-	case e.Kind == Enter && lost.told:
+	case e.Kind == Enter && lost.notified:
 		return reasonEnteredOut
-	case e.Kind == ReenterReturn && lost.asking && (lost.toldThen || lost.goneThen):
+	case e.Kind == ReenterReturn && lost.reentering &&
+		(lost.notifiedAtReenter || lost.lostAtReenter):
 		return reasonReentered
 	}
 	return ""
 }
 
-// judgeNodeless returns what is wrong with a grant whose node is not alive and was not made in this
+// checkGrant returns what is wrong with a grant whose node is not alive and was not made in this
 // attempt.
-func (m *lossMonitor) judgeNodeless(q *queue, before []Event, e *Event) string {
+func (m *lossMonitor) checkGrant(q *queue, before []Event, e *Event) string {
 	switch {
 	case e.Path == "":
 		own := func(n node) bool { return n.process == e.Process && n.ephemeral }
-		if slices.Contains(m.makers, e.Process) && !slices.ContainsFunc(q.nodes, own) {
+		if slices.Contains(m.creators, e.Process) && !slices.ContainsFunc(q.nodes, own) {
 			return reasonNoNode // With a node from before it may hold the lock by that.
 		}
 	case q.live(e.Path) < 0 && slices.Contains(m.directories, directory(e.Path)):

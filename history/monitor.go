@@ -36,15 +36,15 @@ func (stateless) copy(monitor)                      {}
 func (stateless) finish(*queue, []Event) *Violation { return nil }
 func (stateless) state(*queue, *State)              {}
 
-// A rule says how a property is judged, as far as that depends on the lock.
-type rule struct {
+// A monitorConfig says how a property is judged, as far as that depends on the lock.
+type monitorConfig struct {
 	limits       Limits
 	exclusive    bool // [ServerMutualExclusion] is claimed too
 	linearizable bool // [Linearizable] is claimed too
 }
 
-func newRule(claims []Property, limits Limits) rule {
-	return rule{
+func newMonitorConfig(claims []Property, limits Limits) monitorConfig {
+	return monitorConfig{
 		limits, slices.Contains(claims, ServerMutualExclusion),
 		slices.Contains(claims, Linearizable),
 	}
@@ -54,7 +54,7 @@ func newRule(claims []Property, limits Limits) rule {
 type verdict struct {
 	property  *property
 	monitor   monitor // of the property, without any memory
-	over      bool    // the violation is known, or that there is none
+	decided   bool    // the violation is known, or that there is none
 	violation *Violation
 }
 
@@ -71,17 +71,17 @@ func (q *queue) decide(pass []verdict, log []Event) {
 	for i := range log {
 		kind := uint64(1) << log[i].Kind
 		for n := range pass {
-			if v := &pass[n]; v.property.kinds&kind != 0 && !v.over {
+			if v := &pass[n]; v.property.kinds&kind != 0 && !v.decided {
 				v.violation = v.monitor.observe(q, log, i)
-				v.over = v.violation != nil
+				v.decided = v.violation != nil
 			}
 		}
-		if contention&kind != 0 {
+		if queueKinds&kind != 0 {
 			q.observe(&log[i], i)
 		}
 	}
 	for n := range pass {
-		if v := &pass[n]; !v.over {
+		if v := &pass[n]; !v.decided {
 			v.violation = v.monitor.finish(q, log)
 		}
 	}
@@ -89,13 +89,13 @@ func (q *queue) decide(pass []verdict, log []Event) {
 
 // A State gathers 64 bits over what monitors remember.
 type State struct {
-	key  uint64
-	gone func(process int32) bool
+	key      uint64
+	hasEnded func(process int32) bool
 }
 
 // ended reports whether a process will never do anything again: its own part in what happened, as
 // far as only it could have made use of that, makes no difference any more.
-func (s *State) ended(process int32) bool { return s.gone != nil && s.gone(process) }
+func (s *State) ended(process int32) bool { return s.hasEnded != nil && s.hasEnded(process) }
 
 // fold folds two numbers in. Their order, and that of the calls, counts.
 func (s *State) fold(a, b uint64) { s.key = fold(fold(s.key, a), b) }
@@ -129,7 +129,7 @@ type Monitor struct {
 	monitorState
 	properties []Property // as the monitors are, in canonical order
 	masks      []uint64   // which kinds of events each monitor observes
-	rule       rule
+	config     monitorConfig
 }
 
 // A monitorState is what changes as a [Monitor] observes events.
@@ -144,7 +144,7 @@ type monitorState struct {
 // NewMonitor returns a monitor for those of the claims that are decided event by event. The limits
 // are those of [NoStarvation], [NoLivelock] and [NoHerd].
 func NewMonitor(claims []Property, limits Limits) *Monitor {
-	m := &Monitor{rule: newRule(claims, limits)}
+	m := &Monitor{config: newMonitorConfig(claims, limits)}
 	for i := range propertyTable {
 		p := &propertyTable[i]
 		if p.monitor == nil || !slices.Contains(claims, p.name) {
@@ -152,7 +152,7 @@ func NewMonitor(claims []Property, limits Limits) *Monitor {
 		}
 		m.properties = append(m.properties, p.name)
 		m.masks = append(m.masks, p.kinds)
-		m.monitors = append(m.monitors, p.monitor(&m.rule))
+		m.monitors = append(m.monitors, p.monitor(&m.config))
 	}
 	m.violations = make([]*Violation, len(m.monitors))
 	return m
@@ -174,7 +174,7 @@ func Unmonitored(claims []Property) (unknown []Property) {
 func (m *Monitor) Observe(log []Event) {
 	for i := m.observed; i < len(log); i++ {
 		kind := uint64(1) << log[i].Kind
-		if kind&acting != 0 && m.sees(&log[i]) {
+		if kind&lockKinds != 0 && m.isVisible(&log[i]) {
 			m.visible = i + 1
 		}
 		for n, mask := range m.masks {
@@ -182,7 +182,7 @@ func (m *Monitor) Observe(log []Event) {
 				m.violations[n] = m.monitors[n].observe(&m.queue, log, i)
 			}
 		}
-		if kind&contention != 0 {
+		if kind&queueKinds != 0 {
 			m.queue.observe(&log[i], i)
 		}
 	}
@@ -190,15 +190,15 @@ func (m *Monitor) Observe(log []Event) {
 }
 
 // acting holds the kinds of what processes do with their locks and are told of them.
-const acting = 1<<LockCall | 1<<LockReturn | 1<<Enter | 1<<Leave | 1<<Lost | 1<<UnlockCall | 1<<UnlockReturn | 1<<Finished |
-	1<<ReenterCall | 1<<ReenterReturn | 1<<Exited | writing
+const lockKinds = 1<<LockCall | 1<<LockReturn | 1<<Enter | 1<<Leave | 1<<Lost | 1<<UnlockCall | 1<<UnlockReturn | 1<<Finished |
+	1<<ReenterCall | 1<<ReenterReturn | 1<<Exited | resourceKinds
 
 // OfLock reports whether events of the kind tell what a process does with its lock, or is told of
 // it.
-func OfLock(k Kind) bool { return acting>>k&1 != 0 }
+func OfLock(k Kind) bool { return lockKinds>>k&1 != 0 }
 
-// sees reports whether the next event is visible to one of the monitors.
-func (m *Monitor) sees(e *Event) bool {
+// isVisible reports whether the next event is visible to one of the monitors.
+func (m *Monitor) isVisible(e *Event) bool {
 	return slices.ContainsFunc(m.monitors,
 		func(one monitor) bool { return one.visible(&m.queue, e) })
 }
@@ -214,7 +214,7 @@ func (m *Monitor) VisibleSince(event int) bool { return m.visible > event }
 // collision of hashes. Gone reports whether a process will never do anything again, nor be told
 // anything; nil stands for no such process.
 func (m *Monitor) State(gone func(process int32) bool) uint64 {
-	s := State{gone: gone}
+	s := State{hasEnded: gone}
 	m.queue.state(&s)
 	for n := range m.monitors {
 		s.fold(uint64(n), 0)

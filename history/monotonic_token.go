@@ -12,16 +12,16 @@ const reasonTokenFell = "a fencing token is not higher than one of an earlier gr
 //
 // It takes time linear in the events, times the number of nodes and processes alive.
 func CheckMonotonicToken(events []Event) *Violation {
-	return decide(MonotonicToken, &tokenMonitor{rule: new(rule)}, events)
+	return decide(MonotonicToken, &tokenMonitor{config: new(monitorConfig)}, events)
 }
 
 type tokenMonitor struct {
-	rule    *rule
+	config  *monitorConfig
 	highest int64 // of the grants that count
 	holder  int32
 }
 
-func (m *tokenMonitor) reset()                            { *m = tokenMonitor{rule: m.rule} }
+func (m *tokenMonitor) reset()                            { *m = tokenMonitor{config: m.config} }
 func (m *tokenMonitor) copy(from monitor)                 { *m = *from.(*tokenMonitor) }
 func (m *tokenMonitor) finish(*queue, []Event) *Violation { return nil }
 func (m *tokenMonitor) state(_ *queue, s *State)          { s.fold(uint64(m.highest), 0) }
@@ -34,7 +34,7 @@ func (m *tokenMonitor) visible(q *queue, e *Event) bool {
 		return false
 	}
 	n := q.granted(e)
-	return !(m.rule.linearizable && q.settled(e) && n >= 0 && q.nodes[n].deleted == 0)
+	return !(m.config.linearizable && q.grantIsLocal(e) && n >= 0 && q.nodes[n].deleted == 0)
 }
 
 func (m *tokenMonitor) observe(q *queue, log []Event, i int) *Violation {

@@ -35,8 +35,8 @@ func (c *Cost) Add(other *Cost) {
 	c.BytesMax = max(c.BytesMax, other.BytesMax)
 }
 
-// An expense is what the attempt of a process has cost so far, if one is open.
-type expense struct {
+// An attemptCost is what the attempt of a process has cost so far, if one is open.
+type attemptCost struct {
 	process  int32
 	open     bool
 	requests int
@@ -47,8 +47,8 @@ type expense struct {
 	disturbed bool
 }
 
-// A releasing is a release and whom it has woken, a bit for each process by its number modulo 128.
-type releasing struct {
+// A release is a release and whom it has woken, a bit for each process by its number modulo 128.
+type release struct {
 	zxid   int64
 	path   string
 	holder int32
@@ -57,10 +57,10 @@ type releasing struct {
 
 // releasesRemembered is of how many releases the wake-ups are told apart. A follower fires the
 // watches of a release when it applies it, which may be several releases later.
-const releasesRemembered = 8
+const releasesKept = 8
 
-// An alarm is a watch that a process has set while it waits.
-type alarm struct {
+// An armedWatch is a watch that a process has set while it waits.
+type armedWatch struct {
 	watch, process int32
 	path           string
 }
@@ -88,25 +88,25 @@ func CheckNoHerd(events []Event, bounds Limits) *Violation {
 // Measure returns what a history has cost, and decides [NoHerd] as [CheckNoHerd] does. Of a history
 // that breaks it the cost is that of the events before.
 func Measure(events []Event, bounds Limits) (Cost, *Violation) {
-	m := herdMonitor{bounds: &bounds}
+	m := herdMonitor{limits: &bounds}
 	v := decide(NoHerd, &m, events)
 	return m.cost, v
 }
 
 type herdMonitor struct {
-	bounds   *Limits
+	limits   *Limits
 	cost     Cost
-	releases [releasesRemembered]releasing
+	releases [releasesKept]release
 	next     int
-	alarms   []alarm
-	expenses []expense
+	armed    []armedWatch
+	costs    []attemptCost
 	crashed  []int32
 	several  bool // servers: the watches on a release may fire later at some than at others
 }
 
 func (m *herdMonitor) reset() {
 	*m = herdMonitor{
-		bounds: m.bounds, alarms: m.alarms[:0], expenses: m.expenses[:0],
+		limits: m.limits, armed: m.armed[:0], costs: m.costs[:0],
 		crashed: m.crashed[:0],
 	}
 }
@@ -114,8 +114,8 @@ func (m *herdMonitor) reset() {
 func (m *herdMonitor) copy(from monitor) {
 	other, old := from.(*herdMonitor), *m
 	*m = *other
-	m.alarms, m.expenses = append(old.alarms[:0], other.alarms...),
-		append(old.expenses[:0], other.expenses...)
+	m.armed, m.costs = append(old.armed[:0], other.armed...),
+		append(old.costs[:0], other.costs...)
 	m.crashed = append(old.crashed[:0], other.crashed...)
 }
 
@@ -124,9 +124,9 @@ func (m *herdMonitor) finish(*queue, []Event) *Violation { return nil }
 // state holds of an attempt that is disturbed only that it is: it is not judged. What it costs from
 // then on makes no difference.
 func (m *herdMonitor) state(_ *queue, s *State) {
-	expenses, alarms := uint64(0), uint64(0)
-	for i := range m.expenses {
-		x := &m.expenses[i]
+	costs, armed := uint64(0), uint64(0)
+	for i := range m.costs {
+		x := &m.costs[i]
 		if s.ended(x.process) || slices.Contains(m.crashed, x.process) {
 			continue
 		}
@@ -135,17 +135,17 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 		if x.open && !x.disturbed {
 			h = fold(h, uint64(x.requests)<<32|uint64(x.changes))
 		}
-		expenses += h
+		costs += h
 	}
-	for _, a := range m.alarms {
-		alarms += fold(xxhash.Sum64String(a.path), uint64(a.process))
+	for _, a := range m.armed {
+		armed += fold(xxhash.Sum64String(a.path), uint64(a.process))
 	}
-	s.fold(expenses, alarms)
+	s.fold(costs, armed)
 	if !m.several {
 		return
 	}
 	for i := range m.releases {
-		r := &m.releases[(m.next+i)%releasesRemembered]
+		r := &m.releases[(m.next+i)%releasesKept]
 		s.fold(uint64(r.zxid), uint64(r.holder))
 		s.fold(r.woken[0], r.woken[1])
 	}
@@ -154,9 +154,9 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 // visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner
 // is not woken any more.
 func (m *herdMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == LockCall || !q.settled(e) ||
+	return e.Kind == LockCall || !q.grantIsLocal(e) ||
 		e.Kind == LockReturn &&
-			slices.ContainsFunc(m.alarms, func(a alarm) bool { return a.process == e.Process })
+			slices.ContainsFunc(m.armed, func(a armedWatch) bool { return a.process == e.Process })
 }
 
 func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -166,7 +166,7 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 		m.several = true
 		return nil
 	case Tick, Send, Reply, WatchEvent, SessionState, Fault: // Most events.
-		m.expenses = spend(m.expenses, e)
+		m.costs = updateCosts(m.costs, e)
 		return nil
 	case Crashed:
 		m.crashed = append(m.crashed, e.Process)
@@ -175,11 +175,11 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 			m.deleted(e, &q.nodes[n])
 			if q.nodes[n].holder == 0 {
 				// A process without its node waits no more, whatever its watches.
-				m.alarms = withoutAlarms(m.alarms, q.nodes[n].process)
+				m.armed = withoutArmed(m.armed, q.nodes[n].process)
 			}
 		}
 	case WatchFired:
-		if woken := m.fired(e); woken > m.bounds.WakeUps {
+		if woken := m.fired(e); woken > m.limits.WakeUps {
 			return &Violation{
 				Property: NoHerd, Event: i, Reason: reasonHerd,
 				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke",
@@ -188,8 +188,8 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 			}
 		}
 	case LockReturn:
-		if spent := m.acquired(e); spent != nil && spent.requests > m.bounds.Requests+
-			spent.changes*m.bounds.RequestsPerChange {
+		if spent := m.acquired(e); spent != nil && spent.requests > m.limits.Requests+
+			spent.changes*m.limits.RequestsPerChange {
 			return &Violation{
 				Property: NoHerd, Event: i, Reason: reasonExpensive,
 				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went",
@@ -199,7 +199,7 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 		}
 	}
 	m.watch(q, e)
-	m.expenses = spend(m.expenses, e)
+	m.costs = updateCosts(m.costs, e)
 	return nil
 }
 
@@ -209,14 +209,14 @@ func (m *herdMonitor) deleted(e *Event, n *node) {
 		return
 	}
 	m.cost.Releases++
-	m.releases[m.next%releasesRemembered] = releasing{zxid: e.Zxid, path: e.Path, holder: n.holder}
+	m.releases[m.next%releasesKept] = release{zxid: e.Zxid, path: e.Path, holder: n.holder}
 	m.next++
 }
 
 // fired counts a watch that has fired, and returns how many processes its release has woken by
 // then.
 func (m *herdMonitor) fired(e *Event) int {
-	if findAlarm(m.alarms, e) < 0 {
+	if findArmed(m.armed, e) < 0 {
 		return 0
 	}
 	for r := range m.releases {
@@ -244,22 +244,22 @@ func (m *herdMonitor) fired(e *Event) int {
 func (m *herdMonitor) watch(q *queue, e *Event) {
 	switch e.Kind {
 	case WatchArmed:
-		if e.Request != 0 && e.Name != "exist" && q.opening(e.Process) >= 0 &&
+		if e.Request != 0 && e.Name != "exist" && q.openAttempt(e.Process) >= 0 &&
 			!slices.Contains(m.crashed, e.Process) && !q.orphaned(e.Process) {
-			m.alarms = append(m.alarms, alarm{e.Watch, e.Process, e.Path})
+			m.armed = append(m.armed, armedWatch{e.Watch, e.Process, e.Path})
 		}
 	case WatchFired, WatchGone:
-		if n := findAlarm(m.alarms, e); n >= 0 {
-			m.alarms = append(m.alarms[:n], m.alarms[n+1:]...)
+		if n := findArmed(m.armed, e); n >= 0 {
+			m.armed = append(m.armed[:n], m.armed[n+1:]...)
 		}
 	case LockCall, LockReturn, Crashed:
-		m.alarms = withoutAlarms(m.alarms, e.Process)
+		m.armed = withoutArmed(m.armed, e.Process)
 	}
 }
 
-func findAlarm(alarms []alarm, e *Event) int {
-	for n := range alarms {
-		if alarms[n].watch == e.Watch && alarms[n].process == e.Process {
+func findArmed(armed []armedWatch, e *Event) int {
+	for n := range armed {
+		if armed[n].watch == e.Watch && armed[n].process == e.Process {
 			return n
 		}
 	}
@@ -281,9 +281,9 @@ func (q *queue) orphaned(process int32) bool {
 	return gone
 }
 
-func withoutAlarms(alarms []alarm, process int32) []alarm {
-	kept := alarms[:0]
-	for _, a := range alarms {
+func withoutArmed(armed []armedWatch, process int32) []armedWatch {
+	kept := armed[:0]
+	for _, a := range armed {
 		if a.process != process {
 			kept = append(kept, a)
 		}
@@ -293,12 +293,12 @@ func withoutAlarms(alarms []alarm, process int32) []alarm {
 
 // acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not
 // to be judged.
-func (m *herdMonitor) acquired(e *Event) *expense {
-	x := findExpense(m.expenses, e.Process)
-	if x < 0 || e.Err != "" || !m.expenses[x].open || m.expenses[x].disturbed {
+func (m *herdMonitor) acquired(e *Event) *attemptCost {
+	x := findCost(m.costs, e.Process)
+	if x < 0 || e.Err != "" || !m.costs[x].open || m.costs[x].disturbed {
 		return nil
 	}
-	spent := &m.expenses[x]
+	spent := &m.costs[x]
 	m.cost.Acquires++
 	m.cost.Requests += spent.requests
 	m.cost.RequestsMax = max(m.cost.RequestsMax, spent.requests)
@@ -307,49 +307,49 @@ func (m *herdMonitor) acquired(e *Event) *expense {
 	return spent
 }
 
-// spend brings the expenses up to date.
-func spend(expenses []expense, e *Event) []expense {
+// updateCosts brings the expenses up to date.
+func updateCosts(costs []attemptCost, e *Event) []attemptCost {
 	switch e.Kind {
 	case Tick:
-		for x := range expenses {
-			expenses[x].disturbed = expenses[x].disturbed || expenses[x].inFlight > 0
+		for x := range costs {
+			costs[x].disturbed = costs[x].disturbed || costs[x].inFlight > 0
 		}
-		return expenses
+		return costs
 	case NodeDeleted:
-		for x := range expenses {
-			expenses[x].changes++
+		for x := range costs {
+			costs[x].changes++
 		}
-		return expenses
+		return costs
 	case LockCall, Send, Reply, WatchFired, WatchEvent, SessionState, Fault, LockReturn:
 	default:
-		return expenses
+		return costs
 	}
 	if e.Kind == Fault && e.Process == 0 { // A server's fault may concern anybody.
-		for x := range expenses {
-			expenses[x].disturbed = true
+		for x := range costs {
+			costs[x].disturbed = true
 		}
-		return expenses
+		return costs
 	}
-	x := findExpense(expenses, e.Process)
+	x := findCost(costs, e.Process)
 	if x < 0 {
-		x = len(expenses)
-		expenses = append(expenses, expense{process: e.Process})
+		x = len(costs)
+		costs = append(costs, attemptCost{process: e.Process})
 	}
-	expenses[x].add(e)
-	return expenses
+	costs[x].add(e)
+	return costs
 }
 
 // add adds an event of the process. What is in flight outlives an attempt, and ends with the
 // connection.
-func (x *expense) add(e *Event) {
+func (x *attemptCost) add(e *Event) {
 	switch e.Kind {
 	case LockCall:
-		*x = expense{process: x.process, open: true, inFlight: x.inFlight}
+		*x = attemptCost{process: x.process, open: true, inFlight: x.inFlight}
 	case LockReturn:
 		x.open = false
 	case Send:
 		x.inFlight++
-		if asked(e.Op) {
+		if isLockRequest(e.Op) {
 			x.requests++
 			x.bytes += int(e.Bytes)
 		}
@@ -357,7 +357,7 @@ func (x *expense) add(e *Event) {
 		x.inFlight++
 	case WatchEvent, Reply:
 		x.inFlight = max(0, x.inFlight-1)
-		if e.Kind == Reply && asked(e.Op) {
+		if e.Kind == Reply && isLockRequest(e.Op) {
 			x.bytes += int(e.Bytes)
 		}
 	case SessionState:
@@ -367,9 +367,9 @@ func (x *expense) add(e *Event) {
 	}
 }
 
-// asked reports whether an operation is one that lock code asks for, and not what the client
-// library does by itself.
-func asked(op string) bool {
+// isLockRequest reports whether an operation is one that lock code asks for, and not what the
+// client library does by itself.
+func isLockRequest(op string) bool {
 	switch op {
 	case "connect", "close", "set-watches", "ping", "auth":
 		return false
@@ -377,9 +377,9 @@ func asked(op string) bool {
 	return true
 }
 
-func findExpense(expenses []expense, process int32) int {
-	for x := range expenses {
-		if expenses[x].process == process {
+func findCost(costs []attemptCost, process int32) int {
+	for x := range costs {
+		if costs[x].process == process {
 			return x
 		}
 	}

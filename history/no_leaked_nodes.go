@@ -9,8 +9,8 @@ import (
 
 const reasonOrphan = "an ephemeral node outlived its creator's interest in the lock"
 
-// An ephemeral is a node that lives as long as its session.
-type ephemeral struct {
+// An ephemeralNode is a node that lives as long as its session.
+type ephemeralNode struct {
 	path    string
 	session int64
 	process int32
@@ -43,22 +43,23 @@ func CheckNoLeakedNodes(events []Event) *Violation {
 }
 
 type leakedNodeMonitor struct {
-	nodes     []ephemeral // that are live
-	interests []interest
-	crashed   []int32
-	over      []int64 // the sessions that have ended
+	nodes         []ephemeralNode // that are live
+	interests     []interest
+	crashed       []int32
+	endedSessions []int64 // the sessions that have ended
 }
 
 func (m *leakedNodeMonitor) reset() {
-	m.nodes, m.interests, m.crashed, m.over = m.nodes[:0], m.interests[:0], m.crashed[:0],
-		m.over[:0]
+	m.nodes, m.interests, m.crashed, m.endedSessions = m.nodes[:0], m.interests[:0], m.crashed[:0],
+		m.endedSessions[:0]
 }
 
 func (m *leakedNodeMonitor) copy(from monitor) {
 	other := from.(*leakedNodeMonitor)
 	m.nodes, m.interests = append(m.nodes[:0], other.nodes...),
 		append(m.interests[:0], other.interests...)
-	m.crashed, m.over = append(m.crashed[:0], other.crashed...), append(m.over[:0], other.over...)
+	m.crashed, m.endedSessions = append(m.crashed[:0], other.crashed...),
+		append(m.endedSessions[:0], other.endedSessions...)
 }
 
 // state does not depend on the order of nodes, nor on when an interest ended: these decide which
@@ -67,7 +68,7 @@ func (m *leakedNodeMonitor) state(_ *queue, s *State) {
 	nodes, open := uint64(0), uint64(0)
 	for i := range m.nodes {
 		if n := &m.nodes[i]; !slices.Contains(m.crashed, n.process) &&
-			!slices.Contains(m.over, n.session) {
+			!slices.Contains(m.endedSessions, n.session) {
 			nodes += fold(xxhash.Sum64String(n.path), uint64(n.process))
 		}
 	}
@@ -87,16 +88,16 @@ func (m *leakedNodeMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	switch e.Kind {
 	case NodeCreated:
 		if e.Session != 0 {
-			m.nodes = append(m.nodes, ephemeral{e.Path, e.Session, e.Process, i})
+			m.nodes = append(m.nodes, ephemeralNode{e.Path, e.Session, e.Process, i})
 		}
 	case NodeDeleted:
 		m.nodes = withoutEphemeral(m.nodes, e.Path)
 	case LockCall, LockReturn, UnlockReturn:
-		m.interests = follow(m.interests, e, i)
+		m.interests = updateInterests(m.interests, e, i)
 	case Crashed:
 		m.crashed = append(m.crashed, e.Process)
 	case SessionExpired, SessionClosed:
-		m.over = append(m.over, e.Session)
+		m.endedSessions = append(m.endedSessions, e.Session)
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (m *leakedNodeMonitor) finish(*queue, []Event) *Violation {
 	return nil
 }
 
-func (m *leakedNodeMonitor) judge(n *ephemeral) *Violation {
+func (m *leakedNodeMonitor) judge(n *ephemeralNode) *Violation {
 	since := n.index
 	for _, in := range m.interests {
 		if in.process == n.process {
@@ -120,7 +121,7 @@ func (m *leakedNodeMonitor) judge(n *ephemeral) *Violation {
 			since = max(since, in.ended)
 		}
 	}
-	if slices.Contains(m.crashed, n.process) || slices.Contains(m.over, n.session) {
+	if slices.Contains(m.crashed, n.process) || slices.Contains(m.endedSessions, n.session) {
 		return nil
 	}
 	return &Violation{
@@ -130,8 +131,8 @@ func (m *leakedNodeMonitor) judge(n *ephemeral) *Violation {
 	}
 }
 
-// follow opens or ends an interest. The end of an older attempt does not end a newer one.
-func follow(interests []interest, e *Event, i int) []interest {
+// updateInterests opens or ends an interest. The end of an older attempt does not end a newer one.
+func updateInterests(interests []interest, e *Event, i int) []interest {
 	for n := range interests {
 		in := &interests[n]
 		if in.process != e.Process {
@@ -150,7 +151,7 @@ func follow(interests []interest, e *Event, i int) []interest {
 	return interests
 }
 
-func withoutEphemeral(nodes []ephemeral, path string) []ephemeral {
+func withoutEphemeral(nodes []ephemeralNode, path string) []ephemeralNode {
 	for n := range nodes {
 		if nodes[n].path == path {
 			return append(nodes[:n], nodes[n+1:]...)

@@ -8,9 +8,9 @@ import (
 
 const reasonLivelock = "a process sends requests without end while nobody gets on"
 
-// A spinning is when a process has sent requests since somebody last got on, as far as that is less
-// than a second ago.
-type spinning struct {
+// A requestWindow is when a process has sent requests since somebody last got on, as far as that is
+// less than a second ago.
+type requestWindow struct {
 	process int32
 	sent    []time.Duration // the oldest first
 }
@@ -25,32 +25,32 @@ type spinning struct {
 // It takes time linear in the events, times the number of processes, and times the requests in a
 // second.
 func CheckNoLivelock(events []Event, bounds Limits) *Violation {
-	return decide(NoLivelock, &livelockMonitor{bounds: &bounds}, events)
+	return decide(NoLivelock, &livelockMonitor{limits: &bounds}, events)
 }
 
 // A livelockMonitor remembers nothing before the Liveness event.
 type livelockMonitor struct {
-	bounds    *Limits
-	fair      bool
-	spinnings []spinning
+	limits  *Limits
+	fair    bool
+	windows []requestWindow
 }
 
-func (m *livelockMonitor) reset() { m.fair, m.spinnings = false, m.spinnings[:0] }
+func (m *livelockMonitor) reset() { m.fair, m.windows = false, m.windows[:0] }
 
 func (m *livelockMonitor) copy(from monitor) {
 	other := from.(*livelockMonitor)
-	m.fair, m.spinnings = other.fair, m.spinnings[:0]
-	for i := range other.spinnings {
-		s := m.add(other.spinnings[i].process)
-		s.sent = append(s.sent, other.spinnings[i].sent...)
+	m.fair, m.windows = other.fair, m.windows[:0]
+	for i := range other.windows {
+		s := m.add(other.windows[i].process)
+		s.sent = append(s.sent, other.windows[i].sent...)
 	}
 }
 
 // add adds a process, in the memory of one that was there before.
-func (m *livelockMonitor) add(process int32) *spinning {
-	n := len(m.spinnings)
-	m.spinnings = slices.Grow(m.spinnings, 1)[:n+1]
-	s := &m.spinnings[n]
+func (m *livelockMonitor) add(process int32) *requestWindow {
+	n := len(m.windows)
+	m.windows = slices.Grow(m.windows, 1)[:n+1]
+	s := &m.windows[n]
 	s.process, s.sent = process, s.sent[:0]
 	return s
 }
@@ -58,8 +58,8 @@ func (m *livelockMonitor) add(process int32) *spinning {
 func (m *livelockMonitor) finish(*queue, []Event) *Violation { return nil }
 
 func (m *livelockMonitor) state(_ *queue, s *State) {
-	for i := range m.spinnings {
-		one := &m.spinnings[i]
+	for i := range m.windows {
+		one := &m.windows[i]
 		s.fold(uint64(uint32(one.process))<<32|uint64(len(one.sent)), 0)
 		for _, at := range one.sent {
 			s.fold(uint64(at), 0)
@@ -76,12 +76,12 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	case FairPhase:
 		m.fair = true
 	case LockReturn, UnlockReturn, Enter, Leave, Finished:
-		m.spinnings = m.spinnings[:0]
+		m.windows = m.windows[:0]
 	case Send:
 		if !m.fair {
 			break
 		}
-		if sent := m.spin(e); len(sent) > m.bounds.RequestsPerSecond {
+		if sent := m.countRequest(e); len(sent) > m.limits.RequestsPerSecond {
 			return &Violation{
 				Property: NoLivelock, Event: i, Reason: reasonLivelock,
 				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s",
@@ -93,12 +93,13 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// spin takes note of a request, and returns when its process has sent requests in the last second.
-func (m *livelockMonitor) spin(e *Event) []time.Duration {
-	var s *spinning
-	if n := slices.IndexFunc(m.spinnings,
-		func(one spinning) bool { return one.process == e.Process }); n >= 0 {
-		s = &m.spinnings[n]
+// countRequest takes note of a request, and returns when its process has sent requests in the last
+// second.
+func (m *livelockMonitor) countRequest(e *Event) []time.Duration {
+	var s *requestWindow
+	if n := slices.IndexFunc(m.windows,
+		func(one requestWindow) bool { return one.process == e.Process }); n >= 0 {
+		s = &m.windows[n]
 	} else {
 		s = m.add(e.Process)
 	}

@@ -38,14 +38,15 @@ type watch struct {
 	request int32 // that asked for it
 	server  int32 // that keeps it, where there are several
 	// the zxid of a change that must fire it when its server applies it; 0 if there is none
-	owed  int64
-	index int    // the index of the event that armed it, fired it, or ended it, whichever was last
-	name  string // the type that its event must have, empty if that is not known
-	due   bool   // a change has triggered it and it must fire next
-	fired bool
-	gone  bool
-	told  bool // its owner was told that it is gone
-	heard bool // the event of another watch has told all that wait for the same
+	pendingZxid int64
+	// the index of the event that armed it, fired it, or ended it, whichever was last
+	index    int
+	name     string // the type that its event must have, empty if that is not known
+	due      bool   // a change has triggered it and it must fire next
+	fired    bool
+	gone     bool
+	notified bool // its owner was told that it is gone
+	covered  bool // the event of another watch has told all that wait for the same
 
 	answered bool // the request that asked for it last has been answered
 }
@@ -91,17 +92,17 @@ func CheckNoLostWatch(events []Event) *Violation {
 }
 
 type watchMonitor struct {
-	watches []watch // that are not settled
-	due     int     // how many of them must fire next
-	changed int64   // the transaction that has triggered these
-	told    []toldOf
-	serving []serving
-	changes []pathChanges
-	owners  []watchOwner
+	watches        []watch // that are not settled
+	due            int     // how many of them must fire next
+	changed        int64   // the transaction that has triggered these
+	delivered      []lastDelivered
+	pendingReplies []pendingReply
+	changes        []pathChanges
+	owners         []watchOwner
 }
 
-// A serving is a request that a server has handled and whose reply has not arrived.
-type serving struct{ process, request, index int32 }
+// A pendingReply is a request that a server has handled and whose reply has not arrived.
+type pendingReply struct{ process, request, index int32 }
 
 // A pathChanges is when a znode was first changed in each way that fires watches; 0 stands for not
 // yet.
@@ -119,7 +120,7 @@ type watchOwner struct {
 
 func (m *watchMonitor) reset() {
 	*m = watchMonitor{
-		watches: m.watches[:0], told: m.told[:0], serving: m.serving[:0],
+		watches: m.watches[:0], delivered: m.delivered[:0], pendingReplies: m.pendingReplies[:0],
 		changes: m.changes[:0], owners: m.owners[:0],
 	}
 }
@@ -127,7 +128,8 @@ func (m *watchMonitor) reset() {
 func (m *watchMonitor) copy(from monitor) {
 	other := from.(*watchMonitor)
 	m.watches, m.due, m.changed = append(m.watches[:0], other.watches...), other.due, other.changed
-	m.told, m.serving = append(m.told[:0], other.told...), append(m.serving[:0], other.serving...)
+	m.delivered, m.pendingReplies = append(m.delivered[:0], other.delivered...),
+		append(m.pendingReplies[:0], other.pendingReplies...)
 	m.changes, m.owners = append(m.changes[:0], other.changes...),
 		append(m.owners[:0], other.owners...)
 }
@@ -138,22 +140,23 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.watches {
 		w := &m.watches[i]
-		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.told, 3) | bit(w.heard,
+		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.notified,
+			3) | bit(w.covered,
 			4) | bit(w.answered, 5) |
-			bit(w.request == 0, 6) | bit(w.owed != 0, 7)
+			bit(w.request == 0, 6) | bit(w.pendingZxid != 0, 7)
 		h := fold(fold(xxhash.Sum64String(w.path),
 			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags),
 			xxhash.Sum64String(w.kind))
 		h = fold(h, xxhash.Sum64String(w.name))
 		if w.fired {
-			h = fold(h, uint64(w.zxid)<<1|bit(m.late(w), 0))
-			for _, r := range m.serving {
+			h = fold(h, uint64(w.zxid)<<1|bit(m.isLate(w), 0))
+			for _, r := range m.pendingReplies {
 				if r.process == w.process && int(r.index) < w.index {
 					h = fold(h, 1)
 				}
 			}
 		} else {
-			h = fold(h, bit(m.cause(w) != 0, 0))
+			h = fold(h, bit(m.firstCause(w) != 0, 0))
 		}
 		sum += h
 	}
@@ -185,11 +188,11 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 			path: e.Path, kind: e.Name, number: e.Watch,
 			process: e.Process, request: e.Request, server: e.Server, index: i,
 		}
-		w.owed = firstUnapplied(log[:i], &w, e)
+		w.pendingZxid = firstUnapplied(log[:i], &w, e)
 		m.watches = append(m.watches, w)
 	case Serve:
-		expectAgain(m.watches, e)
-		m.serving = append(m.serving, serving{e.Process, e.Request, int32(i)})
+		reassignCovered(m.watches, e)
+		m.pendingReplies = append(m.pendingReplies, pendingReply{e.Process, e.Request, int32(i)})
 	case WatchFired:
 		return m.fire(log, i)
 	case WatchGone:
@@ -197,7 +200,7 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	case WatchEvent:
 		return m.deliver(log, i)
 	case SessionState:
-		m.told = forgetTold(m.told, e.Process)
+		m.delivered = forgetDelivered(m.delivered, e.Process)
 		m.owner(e.Process).hasSession = e.Name == "has-session"
 	case Crashed:
 		m.owner(e.Process).crashed = true
@@ -207,10 +210,10 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// late reports whether the event of a watch that has fired will come after one of a later change.
+// isLate reports whether the event of a watch that has fired will come after one of a later change.
 // Those of changes to come cannot.
-func (m *watchMonitor) late(w *watch) bool {
-	return slices.ContainsFunc(m.told, func(t toldOf) bool {
+func (m *watchMonitor) isLate(w *watch) bool {
+	return slices.ContainsFunc(m.delivered, func(t lastDelivered) bool {
 		return t.process == w.process &&
 			w.zxid < t.zxid
 	})
@@ -232,17 +235,17 @@ func (m *watchMonitor) change(e *Event) {
 	c := m.changesOf(e.Path)
 	switch e.Kind {
 	case NodeCreated:
-		first(&c.created, e.Zxid)
+		setFirst(&c.created, e.Zxid)
 	case NodeDeleted:
-		first(&c.deleted, e.Zxid)
+		setFirst(&c.deleted, e.Zxid)
 	case NodeChanged:
-		first(&c.data, e.Zxid)
+		setFirst(&c.data, e.Zxid)
 		return
 	}
-	first(&m.changesOf(directory(e.Path)).children, e.Zxid)
+	setFirst(&m.changesOf(directory(e.Path)).children, e.Zxid)
 }
 
-func first(at *int64, zxid int64) {
+func setFirst(at *int64, zxid int64) {
 	if *at == 0 {
 		*at = max(zxid, 1)
 	}
@@ -258,9 +261,9 @@ func (m *watchMonitor) changesOf(path string) *pathChanges {
 	return &m.changes[len(m.changes)-1]
 }
 
-// cause returns the transaction of the first change that could have fired the watch, 0 if there was
-// none.
-func (m *watchMonitor) cause(w *watch) (zxid int64) {
+// firstCause returns the transaction of the first change that could have fired the watch, 0 if
+// there was none.
+func (m *watchMonitor) firstCause(w *watch) (zxid int64) {
 	earliest := func(ways ...int64) {
 		for _, at := range ways {
 			if at != 0 && (zxid == 0 || at < zxid) {
@@ -305,10 +308,10 @@ func (m *watchMonitor) deliver(log []Event, i int) *Violation {
 	if reason := judgeDelivered(log[:i], m.watches, w, e); reason != "" {
 		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
 	}
-	hear(m.watches, e)
+	markCovered(m.watches, e)
 	m.watches = deliver(m.watches, w, e)
 	var late bool
-	if m.told, late = inOrder(m.told, e); late {
+	if m.delivered, late = deliverInOrder(m.delivered, e); late {
 		return watchViolation(i, reasonEventOrder, e.Watch, e.Process, e.Path)
 	}
 	return nil
@@ -316,13 +319,13 @@ func (m *watchMonitor) deliver(log []Event, i int) *Violation {
 
 // reply takes note of a reply that has reached its process, by event number i.
 func (m *watchMonitor) reply(e *Event, i int) *Violation {
-	served := slices.IndexFunc(m.serving, func(r serving) bool {
+	served := slices.IndexFunc(m.pendingReplies, func(r pendingReply) bool {
 		return r.process == e.Process &&
 			r.request == e.Request
 	})
 	since := i
 	if served >= 0 {
-		since = int(m.serving[served].index)
+		since = int(m.pendingReplies[served].index)
 	}
 	if w := findOvertaken(m.watches, e, since); w >= 0 {
 		return watchViolation(i, reasonReplyFirst, m.watches[w].number, e.Process,
@@ -333,7 +336,7 @@ func (m *watchMonitor) reply(e *Event, i int) *Violation {
 		w.answered = w.answered || w.process == e.Process && w.request == e.Request
 	}
 	if served >= 0 {
-		m.serving = slices.Delete(m.serving, served, served+1)
+		m.pendingReplies = slices.Delete(m.pendingReplies, served, served+1)
 	}
 	return nil
 }
@@ -345,15 +348,15 @@ func watchViolation(i int, reason string, number, process int32, path string) *V
 	}
 }
 
-// A toldOf is the last change of which a connection has told its process.
-type toldOf struct {
+// A lastDelivered is the last change of which a connection has told its process.
+type lastDelivered struct {
 	process int32
 	zxid    int64
 }
 
-// inOrder notes that an event was delivered, and tells whether it comes after that of a later
-// change.
-func inOrder(told []toldOf, e *Event) ([]toldOf, bool) {
+// deliverInOrder notes that an event was delivered, and tells whether it comes after that of a
+// later change.
+func deliverInOrder(told []lastDelivered, e *Event) ([]lastDelivered, bool) {
 	if e.Zxid == 0 {
 		return told, false // The client library itself tells that a watch is gone.
 	}
@@ -364,11 +367,12 @@ func inOrder(told []toldOf, e *Event) ([]toldOf, bool) {
 			return told, late
 		}
 	}
-	return append(told, toldOf{e.Process, e.Zxid}), false
+	return append(told, lastDelivered{e.Process, e.Zxid}), false
 }
 
-// forgetTold forgets what was told by a connection that has changed: another server may be behind.
-func forgetTold(told []toldOf, process int32) []toldOf {
+// forgetDelivered forgets what was told by a connection that has changed: another server may be
+// behind.
+func forgetDelivered(told []lastDelivered, process int32) []lastDelivered {
 	for n := range told {
 		if told[n].process == process {
 			return append(told[:n], told[n+1:]...)
@@ -387,8 +391,8 @@ func trigger(watches []watch, e *Event) int {
 		case w.server == e.Server:
 			w.due, w.name = true, typeOf(e, w)
 			due++
-		case w.owed == 0:
-			w.owed, w.name = e.Zxid, typeOf(e, w)
+		case w.pendingZxid == 0:
+			w.pendingZxid, w.name = e.Zxid, typeOf(e, w)
 		}
 	}
 	return due
@@ -400,7 +404,8 @@ func triggerApplied(watches []watch, e *Event) int {
 	due := 0
 	for n := range watches {
 		w := &watches[n]
-		if !w.fired && !w.gone && w.server == e.Server && w.owed != 0 && w.owed <= e.Zxid {
+		if !w.fired && !w.gone && w.server == e.Server && w.pendingZxid != 0 &&
+			w.pendingZxid <= e.Zxid {
 			w.due = true
 			due++
 		}
@@ -475,7 +480,7 @@ func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 		return reasonNeverArmed
 	}
 	fired := &m.watches[w]
-	switch cause := m.cause(fired); {
+	switch cause := m.firstCause(fired); {
 	case !fired.due && (cause == 0 || cause > max(e.Zxid, 1)):
 		return reasonFiredUncaused
 	case fired.due && fired.name != "" && e.Name != fired.name:
@@ -489,7 +494,8 @@ func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 // know all watches that the server had.
 func judgeDelivered(before []Event, watches []watch, w int, e *Event) string {
 	switch {
-	case w >= 0 && watches[w].told, w < 0 && e.Watch != 0 && hasWatch(before, WatchEvent, e.Watch):
+	case w >= 0 && watches[w].notified, w < 0 && e.Watch != 0 &&
+		hasWatch(before, WatchEvent, e.Watch):
 		return reasonEventTwice
 	case e.Name != notWatching && (w < 0 || !watches[w].fired):
 		return reasonEventInvented
@@ -515,46 +521,47 @@ func endWatch(watches []watch, e *Event, i int) []watch {
 	if w < 0 {
 		return watches
 	}
-	if watches[w].told || watches[w].heard || watches[w].request != 0 && !watches[w].answered {
+	if watches[w].notified || watches[w].covered || watches[w].request != 0 &&
+		!watches[w].answered {
 		return append(watches[:w], watches[w+1:]...)
 	}
 	watches[w].gone, watches[w].index = true, i
 	return watches
 }
 
-// hear marks the watches of which the server has told nothing, and their owner's client library has
-// by the event of another one.
-func hear(watches []watch, e *Event) {
+// markCovered marks the watches of which the server has told nothing, and their owner's client
+// library has by the event of another one.
+func markCovered(watches []watch, e *Event) {
 	if e.Name == notWatching {
 		return
 	}
 	for n := range watches {
 		w := &watches[n]
-		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) &&
+		if w.process == e.Process && w.path == e.Path && concerns(w, e.Name) &&
 			(w.request == 0 || w.answered) {
-			w.heard = true
+			w.covered = true
 		}
 	}
 }
 
-// expectAgain takes note of a request that waits for what a watch of the same client stands for at
-// the server already: that watch is the request's too, and is armed no second time.
-func expectAgain(watches []watch, e *Event) {
+// reassignCovered takes note of a request that waits for what a watch of the same client stands for
+// at the server already: that watch is the request's too, and is armed no second time.
+func reassignCovered(watches []watch, e *Event) {
 	if !strings.HasSuffix(e.Op, "+watch") || e.Err != "" {
 		return
 	}
 	children := strings.HasPrefix(e.Op, "children")
 	for n := range watches {
-		if w := &watches[n]; w.heard && !w.fired && w.process == e.Process && w.path == e.Path &&
+		if w := &watches[n]; w.covered && !w.fired && w.process == e.Process && w.path == e.Path &&
 			(w.kind == "child") == children {
-			w.request, w.answered, w.heard = e.Request, false, false
+			w.request, w.answered, w.covered = e.Request, false, false
 		}
 	}
 }
 
-// waitsFor tells whether an event of that type concerns the watch: it ends all watches of a node
+// concerns tells whether an event of that type concerns the watch: it ends all watches of a node
 // that is gone.
-func waitsFor(w *watch, name string) bool {
+func concerns(w *watch, name string) bool {
 	switch name {
 	case "created":
 		return w.kind == "exist"
@@ -574,7 +581,7 @@ func deliver(watches []watch, w int, e *Event) []watch {
 		return append(watches[:w], watches[w+1:]...)
 	}
 	if w >= 0 {
-		watches[w].told = true
+		watches[w].notified = true
 	}
 	return withoutGone(watches, e)
 }
@@ -607,7 +614,7 @@ func findWatch(watches []watch, number int32) int {
 func findOvertaken(watches []watch, e *Event, served int) int {
 	for n := range watches {
 		w := &watches[n]
-		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 &&
+		if w.fired && !w.gone && !w.notified && w.process == e.Process && e.Zxid != 0 &&
 			e.Zxid >= w.zxid &&
 			served >= w.index {
 			return n
@@ -622,7 +629,7 @@ func (m *watchMonitor) finish(*queue, []Event) *Violation {
 		w := &m.watches[n]
 		owner := m.owner(w.process)
 		switch {
-		case w.told || owner.crashed:
+		case w.notified || owner.crashed:
 		case w.gone && owner.hasSession:
 			return watchViolation(w.index, reasonGoneSilently, w.number, w.process, w.path)
 		case w.fired && !w.gone:

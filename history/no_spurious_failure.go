@@ -23,18 +23,18 @@ func CheckNoSpuriousFailure(events []Event) *Violation {
 }
 
 type failureMonitor struct {
-	withdrawn []int32 // the processes that have given up the attempt that is under way
+	cancelled []int32 // the processes that have given up the attempt that is under way
 }
 
-func (m *failureMonitor) reset() { m.withdrawn = m.withdrawn[:0] }
+func (m *failureMonitor) reset() { m.cancelled = m.cancelled[:0] }
 
 func (m *failureMonitor) copy(from monitor) {
-	m.withdrawn = append(m.withdrawn[:0], from.(*failureMonitor).withdrawn...)
+	m.cancelled = append(m.cancelled[:0], from.(*failureMonitor).cancelled...)
 }
 
 func (m *failureMonitor) finish(*queue, []Event) *Violation { return nil }
 
-func (m *failureMonitor) state(_ *queue, s *State) { s.foldProcesses(m.withdrawn) }
+func (m *failureMonitor) state(_ *queue, s *State) { s.foldProcesses(m.cancelled) }
 
 // visible: only what the process itself has done counts.
 func (m *failureMonitor) visible(*queue, *Event) bool { return false }
@@ -43,10 +43,10 @@ func (m *failureMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	e := &log[i]
 	switch {
 	case e.Kind == LockCall:
-		m.withdrawn = withoutProcess(m.withdrawn, e.Process)
+		m.cancelled = withoutProcess(m.cancelled, e.Process)
 	case e.Kind == Fault && e.Name == cancelName:
-		m.withdrawn = append(withoutProcess(m.withdrawn, e.Process), e.Process)
-	case e.Kind == LockReturn && e.Err != "" && !slices.Contains(m.withdrawn, e.Process):
+		m.cancelled = append(withoutProcess(m.cancelled, e.Process), e.Process)
+	case e.Kind == LockReturn && e.Err != "" && !slices.Contains(m.cancelled, e.Process):
 		return &Violation{
 			Property: NoSpuriousFailure, Event: i, Reason: reasonRefused,
 			Detail: fmt.Sprintf("c%d was told %q in attempt %d", e.Process, e.Err, e.Attempt),

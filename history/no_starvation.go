@@ -17,14 +17,17 @@ type queuePlace struct {
 	made bool
 	// so many of the next nodes may be those of attempts before, which were given up before they
 	// had made one
-	late      int
-	withdrawn bool // the process has given this attempt up, and need not get the lock any more
-	overtaken int
+	lateCreates int
+	cancelled   bool // the process has given this attempt up, and need not get the lock any more
+	overtaken   int
 }
 
-// lost is the place of a process whose node is gone.
-func (p *queuePlace) lost() queuePlace {
-	return queuePlace{process: p.process, made: p.made, late: p.late, withdrawn: p.withdrawn}
+// withoutNode is the place of a process whose node is gone.
+func (p *queuePlace) withoutNode() queuePlace {
+	return queuePlace{
+		process: p.process, made: p.made, lateCreates: p.lateCreates,
+		cancelled: p.cancelled,
+	}
 }
 
 // CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
@@ -40,11 +43,11 @@ func (p *queuePlace) lost() queuePlace {
 //
 // It takes time linear in the events, times the number of processes that wait.
 func CheckNoStarvation(events []Event, bounds Limits) *Violation {
-	return decide(NoStarvation, &starvationMonitor{bounds: &bounds}, events)
+	return decide(NoStarvation, &starvationMonitor{limits: &bounds}, events)
 }
 
 type starvationMonitor struct {
-	bounds *Limits
+	limits *Limits
 	places []queuePlace
 	fair   bool
 }
@@ -67,7 +70,8 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 		if s.ended(p.process) {
 			continue
 		}
-		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.withdrawn, 2) | uint64(p.late)<<3
+		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.cancelled,
+			2) | uint64(p.lateCreates)<<3
 		sum += fold(fold(uint64(p.process), flags), xxhash.Sum64String(p.node))
 	}
 	s.fold(sum, bit(m.fair, 0))
@@ -91,11 +95,11 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 	case LockCall:
 		late := 0
 		if p >= 0 {
-			late = m.places[p].late
+			late = m.places[p].lateCreates
 		}
 		m.places = append(withoutPlace(m.places, e.Process), queuePlace{
-			process: e.Process,
-			late:    late,
+			process:     e.Process,
+			lateCreates: late,
 		})
 	case NodeCreated:
 		if p >= 0 && e.Session != 0 {
@@ -103,24 +107,24 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 		}
 	case NodeDeleted:
 		if p >= 0 && m.places[p].node == e.Path && !m.fair {
-			m.places[p] = m.places[p].lost()
+			m.places[p] = m.places[p].withoutNode()
 		}
 	// A pause that began before the Liveness event can cost the session after it.
 	case SessionExpired, SessionClosed:
 		if p >= 0 {
-			m.places[p] = m.places[p].lost()
+			m.places[p] = m.places[p].withoutNode()
 		}
 	case SessionState:
 		if p >= 0 {
 			m.places[p] = queuePlace{
-				process: e.Process, late: m.places[p].late,
-				withdrawn: m.places[p].withdrawn,
+				process: e.Process, lateCreates: m.places[p].lateCreates,
+				cancelled: m.places[p].cancelled,
 			}
 		}
 	case Fault:
 		if p >= 0 && e.Name == cancelName {
-			m.places[p].withdrawn = true
-			m.places[p] = m.places[p].lost()
+			m.places[p].cancelled = true
+			m.places[p] = m.places[p].withoutNode()
 		}
 	case Crashed:
 		m.places = withoutPlace(m.places, e.Process)
@@ -132,7 +136,7 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 
 // returned takes note of an attempt that has ended.
 func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
-	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.bounds.Overtakings {
+	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.limits.Overtakings {
 		return &Violation{
 			Property: NoStarvation, Event: i, Reason: reasonStarved,
 			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, "+
@@ -145,27 +149,27 @@ func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
 			m.places[p].overtaken = 0
 		}
 	}
-	m.places = left(m.places, e)
+	m.places = withoutReturned(m.places, e)
 	return nil
 }
 
 // queue takes note of a node that the process has made.
 func (p *queuePlace) queue(e *Event, index int) {
 	switch {
-	case p.late > 0:
-		p.late--
+	case p.lateCreates > 0:
+		p.lateCreates--
 		return
-	case p.queued == 0 && !p.withdrawn:
+	case p.queued == 0 && !p.cancelled:
 		p.queued, p.node = index, e.Path
 	}
 	p.made = true
 }
 
-// left returns the places without that of a process whose call has returned, unless a node that it
-// has asked for may yet come.
-func left(places []queuePlace, e *Event) []queuePlace {
+// withoutReturned returns the places without that of a process whose call has returned, unless a
+// node that it has asked for may yet come.
+func withoutReturned(places []queuePlace, e *Event) []queuePlace {
 	if p := findPlace(places, e.Process); p >= 0 && e.Err != "" && !places[p].made {
-		places[p] = queuePlace{process: e.Process, late: places[p].late + 1}
+		places[p] = queuePlace{process: e.Process, lateCreates: places[p].lateCreates + 1}
 		return places
 	}
 	return withoutPlace(places, e.Process)
@@ -174,7 +178,7 @@ func left(places []queuePlace, e *Event) []queuePlace {
 // overtake counts a grant against all whom it overtakes, and returns the one that was overtaken
 // most often, or nil. Nobody queues before its own call.
 func overtake(places []queuePlace, q *queue, e *Event) *queuePlace {
-	o := q.opening(e.Process)
+	o := q.openAttempt(e.Process)
 	if e.Err != "" || o < 0 {
 		return nil
 	}

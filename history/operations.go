@@ -133,12 +133,12 @@ func QueueOperations(events []Event) []porcupine.Operation {
 	}
 	for i := range events {
 		e := &events[i]
-		if contention>>e.Kind&1 == 0 {
+		if queueKinds>>e.Kind&1 == 0 {
 			continue
 		}
 		m := find(e.Process)
 		switch {
-		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && q.opening(e.Process) >= 0:
+		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && q.openAttempt(e.Process) >= 0:
 			members = append(members, member{process: e.Process, created: i})
 			spans = append(spans, interval{
 				models.Input{Process: e.Process, Verb: models.Enter},
@@ -231,14 +231,14 @@ func timed(spans []interval) []porcupine.Operation {
 	return operations
 }
 
-// An operationWithin is an operation with the times between which it took effect.
-type operationWithin struct {
+// An timedOperation is an operation with the times between which it took effect.
+type timedOperation struct {
 	input      models.Input
 	from, till time.Duration
 }
 
-// withTimes turns operations with times into operations.
-func withTimes(all []operationWithin) []porcupine.Operation {
+// fromTimed turns operations with times into operations.
+func fromTimed(all []timedOperation) []porcupine.Operation {
 	operations := make([]porcupine.Operation, len(all))
 	for i, o := range all {
 		operations[i] = porcupine.Operation{

@@ -10,8 +10,8 @@ const (
 	reasonUnlockStuck = "a process waits for its unlock for ever"
 )
 
-// A pending is a call that has not returned.
-type pending struct {
+// A pendingCall is a call that has not returned.
+type pendingCall struct {
 	kind    Kind // LockCall or UnlockCall
 	process int32
 	attempt int32
@@ -33,8 +33,8 @@ func CheckProgress(events []Event) *Violation {
 }
 
 type progressMonitor struct {
-	calls   []pending // that have not returned, the oldest first
-	judged  bool      // the Liveness event has come
+	calls   []pendingCall // that have not returned, the oldest first
+	judged  bool          // the Liveness event has come
 	crashed []int32
 }
 
@@ -67,7 +67,7 @@ func (m *progressMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	e := &log[i]
 	switch e.Kind {
 	case LockCall, UnlockCall:
-		m.calls = append(m.calls, pending{e.Kind, e.Process, e.Attempt, i})
+		m.calls = append(m.calls, pendingCall{e.Kind, e.Process, e.Attempt, i})
 	case LockReturn:
 		m.calls = withoutCall(m.calls, LockCall, e)
 	case UnlockReturn:
@@ -102,7 +102,7 @@ func (m *progressMonitor) finish(*queue, []Event) *Violation {
 }
 
 // withoutCall removes the call that e answers. It keeps the order, so that the oldest stays first.
-func withoutCall(calls []pending, kind Kind, e *Event) []pending {
+func withoutCall(calls []pendingCall, kind Kind, e *Event) []pendingCall {
 	for c := range calls {
 		if calls[c].kind == kind && calls[c].process == e.Process && calls[c].attempt == e.Attempt {
 			return append(calls[:c], calls[c+1:]...)

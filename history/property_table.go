@@ -11,7 +11,7 @@ type property struct {
 
 	// monitor makes what decides the property event by event, and knows what it remembers. It is
 	// nil where only a checker of whole histories is known.
-	monitor func(*rule) monitor
+	monitor func(*monitorConfig) monitor
 	kinds   uint64 // the kinds of events that the monitor observes
 
 	// check decides the property of a whole history, where that is not the monitor's matter.
@@ -23,91 +23,94 @@ type property struct {
 	cacheable bool // see [CacheableVerdict]
 }
 
-const everyKind = 1<<kinds - 1
+const allKinds = 1<<kinds - 1
 
 // What several properties observe.
 const (
-	granting = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn
-	writing  = 1<<ResourceRead | 1<<ResourceWrite
+	callKinds     = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn
+	resourceKinds = 1<<ResourceRead | 1<<ResourceWrite
 )
 
 // propertyTable holds the properties in their canonical order.
 var propertyTable = [...]property{
 	{
 		name:    ServerMutualExclusion,
-		monitor: func(*rule) monitor { return serverExclusionMonitor{} },
+		monitor: func(*monitorConfig) monitor { return serverExclusionMonitor{} },
 		kinds:   1 << LockReturn, cacheable: true,
 	},
 	{
 		name:    ClientMutualExclusion,
-		monitor: func(*rule) monitor { return new(clientExclusionMonitor) },
+		monitor: func(*monitorConfig) monitor { return new(clientExclusionMonitor) },
 		kinds:   1<<Enter | 1<<Leave | 1<<Lost | 1<<Crashed, cacheable: true,
 	},
 	{
-		name: Fencing, monitor: func(*rule) monitor { return new(fencingMonitor) },
-		kinds: 1<<LockReturn | writing | 1<<NodeCreated | 1<<NodeChanged, cacheable: true,
+		name: Fencing, monitor: func(*monitorConfig) monitor { return new(fencingMonitor) },
+		kinds: 1<<LockReturn | resourceKinds | 1<<NodeCreated | 1<<NodeChanged, cacheable: true,
 	},
 	{
-		name: NoLostUpdate, monitor: func(*rule) monitor { return new(updateMonitor) },
-		kinds: writing | 1<<NodeCreated | 1<<NodeChanged, cacheable: true,
+		name: NoLostUpdate, monitor: func(*monitorConfig) monitor { return new(updateMonitor) },
+		kinds: resourceKinds | 1<<NodeCreated | 1<<NodeChanged, cacheable: true,
 	},
 	{
-		name: FIFO, monitor: func(r *rule) monitor { return fifoMonitor{rule: r} },
+		name: FIFO, monitor: func(r *monitorConfig) monitor { return fifoMonitor{config: r} },
 		kinds: 1 << LockReturn, cacheable: true,
 	},
 	{
-		name: NoLostWatch, monitor: func(*rule) monitor { return new(watchMonitor) },
-		kinds: everyKind,
+		name: NoLostWatch, monitor: func(*monitorConfig) monitor { return new(watchMonitor) },
+		kinds: allKinds,
 		atEnd: true, fair: true,
 	},
 	{
-		name: Progress, monitor: func(*rule) monitor { return new(progressMonitor) },
-		kinds: granting | 1<<FairPhase | 1<<Crashed,
+		name: Progress, monitor: func(*monitorConfig) monitor { return new(progressMonitor) },
+		kinds: callKinds | 1<<FairPhase | 1<<Crashed,
 		atEnd: true, fair: true, cacheable: true,
 	},
 	{
-		name: NoStarvation, monitor: func(r *rule) monitor { return &starvationMonitor{bounds: &r.limits} },
+		name: NoStarvation, monitor: func(r *monitorConfig) monitor { return &starvationMonitor{limits: &r.limits} },
 		kinds: 1<<FairPhase | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<SessionExpired | 1<<SessionClosed |
 			1<<Fault | 1<<Crashed | 1<<LockReturn, fair: true, cacheable: true,
 	},
 	{
-		name: NoLivelock, monitor: func(r *rule) monitor { return &livelockMonitor{bounds: &r.limits} },
+		name: NoLivelock, monitor: func(r *monitorConfig) monitor { return &livelockMonitor{limits: &r.limits} },
 		kinds: 1<<FairPhase | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send, fair: true,
 	},
 	{
-		name: NoSpuriousFailure, monitor: func(*rule) monitor { return new(failureMonitor) },
-		kinds: 1<<LockCall | 1<<Fault | 1<<LockReturn, cacheable: true,
+		name:    NoSpuriousFailure,
+		monitor: func(*monitorConfig) monitor { return new(failureMonitor) },
+		kinds:   1<<LockCall | 1<<Fault | 1<<LockReturn, cacheable: true,
 	},
 	{
-		name: NoLeakedNodes, monitor: func(*rule) monitor { return new(leakedNodeMonitor) },
-		atEnd: true,
-		fair:  true, cacheable: true,
-		kinds: granting | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed,
+		name:    NoLeakedNodes,
+		monitor: func(*monitorConfig) monitor { return new(leakedNodeMonitor) },
+		atEnd:   true,
+		fair:    true, cacheable: true,
+		kinds: callKinds | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed,
 	},
 	{
-		name: LossNotification, monitor: func(*rule) monitor { return new(lossMonitor) },
+		name: LossNotification, monitor: func(*monitorConfig) monitor { return new(lossMonitor) },
 		cacheable: true,
-		kinds:     holding | contention | 1<<ReenterReturn | 1<<Enter,
+		kinds:     holdKinds | queueKinds | 1<<ReenterReturn | 1<<Enter,
 	},
 	{
-		name: SessionLoss, monitor: func(r *rule) monitor { return &sessionMonitor{bounds: &r.limits} },
-		kinds: everyKind,
+		name: SessionLoss, monitor: func(r *monitorConfig) monitor { return &sessionMonitor{limits: &r.limits} },
+		kinds: allKinds,
 	},
 	{
-		name: Reentrancy, monitor: func(*rule) monitor { return new(reentrancyMonitor) },
-		kinds: everyKind, cacheable: true,
+		name: Reentrancy, monitor: func(*monitorConfig) monitor { return new(reentrancyMonitor) },
+		kinds: allKinds, cacheable: true,
 	},
 	{
-		name: NoHerd, monitor: func(r *rule) monitor { return &herdMonitor{bounds: &r.limits} },
-		kinds: contention | 1<<Tick | 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<WatchFired |
+		name: NoHerd, monitor: func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
+		kinds: queueKinds | 1<<Tick | 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<WatchFired |
 			1<<WatchArmed | 1<<WatchGone | 1<<Applied,
 	},
 	{
-		name: MonotonicToken, monitor: func(r *rule) monitor { return &tokenMonitor{rule: r} },
-		kinds: 1 << LockReturn, cacheable: true,
+		name:    MonotonicToken,
+		monitor: func(r *monitorConfig) monitor { return &tokenMonitor{config: r} },
+		kinds:   1 << LockReturn, cacheable: true,
 	},
 	{
-		name: Linearizable, monitor: func(*rule) monitor { return new(overlapMonitor) },
+		name: Linearizable, monitor: func(*monitorConfig) monitor { return new(linearizableMonitor) },
 		kinds: 1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
 		check: func(c *Checker,
 			events []Event,
@@ -121,7 +124,8 @@ var propertyTable = [...]property{
 // ensembleProperty is apart from the table, because no lock claims it.
 var consistencyProperty = property{
 	name:    ZooKeeperConsistency,
-	monitor: func(*rule) monitor { return &consistencyMonitor{strict: true} }, kinds: everyKind,
+	monitor: func(*monitorConfig) monitor { return &consistencyMonitor{strict: true} },
+	kinds:   allKinds,
 }
 
 // find returns what the package knows of a property, nil if nothing.
@@ -180,10 +184,10 @@ type Checker struct {
 
 	linearizable LinearizableChecker
 	monitors     map[Property]monitor
-	rule         rule
+	config       monitorConfig
 	queue        queue
 	pass         []verdict
-	memory       verdictKeys
+	cache        verdictCache
 }
 
 // Check returns how the events break the property, which may be [ZooKeeperConsistency] too, or nil
@@ -199,7 +203,7 @@ func (c *Checker) Check(name Property, events []Event) *Violation {
 // CheckAll does so for several properties in one pass over the events, and returns the violations
 // in the order of the properties.
 func (c *Checker) CheckAll(names []Property, events []Event) []*Violation {
-	c.rule = rule{limits: c.limits(), exclusive: c.Exclusive}
+	c.config = monitorConfig{limits: c.limits(), exclusive: c.Exclusive}
 	c.pass = c.pass[:0]
 	for _, name := range names {
 		p := find(name)
@@ -208,7 +212,7 @@ func (c *Checker) CheckAll(names []Property, events []Event) []*Violation {
 		}
 		one := verdict{property: p}
 		if p.check != nil {
-			one.violation, one.over = p.check(c, events), true
+			one.violation, one.decided = p.check(c, events), true
 		} else {
 			one.monitor = c.monitorOf(p)
 		}
@@ -231,7 +235,7 @@ func (c *Checker) monitorOf(p *property) monitor {
 		if c.monitors == nil {
 			c.monitors = make(map[Property]monitor)
 		}
-		m = p.monitor(&c.rule)
+		m = p.monitor(&c.config)
 		c.monitors[p.name] = m
 	}
 	m.reset()

@@ -17,7 +17,7 @@ import (
 // its attempt.
 type queue struct {
 	nodes []node // in the order of their creation
-	open  []opening
+	open  []openAttempt
 }
 
 // reset makes the queue that of an empty history.
@@ -30,45 +30,46 @@ func (q *queue) copy(from *queue) {
 
 // A node is a znode by which processes contend: who made it, and who was granted the lock by it.
 type node struct {
-	path      string
-	zxid      int64 // of its creation
-	process   int32 // its creator
-	ephemeral bool
-	waiting   bool  // the creator's attempt during which it was created has not returned
-	holder    int32 // the process that was granted the lock by this node, 0 for none
-	attempt   int32 // the attempt of the holder
-	renounced bool  // the holder has called Unlock for that attempt
+	path         string
+	zxid         int64 // of its creation
+	process      int32 // its creator
+	ephemeral    bool
+	waiting      bool  // the creator's attempt during which it was created has not returned
+	holder       int32 // the process that was granted the lock by this node, 0 for none
+	attempt      int32 // the attempt of the holder
+	unlockCalled bool  // the holder has called Unlock for that attempt
 	// the index of the event that created it, which tells two nodes of one path apart
 	created       int
 	deleted       int // the index of the event that deleted it, 0 while it is live
 	directoryEnds int // path[:directoryEnds] is its parent
 }
 
-// An opening is an attempt that has been called and has not returned. A process has one at a time.
-type opening struct {
+// An openAttempt is an attempt that has been called and has not returned. A process has one at a
+// time.
+type openAttempt struct {
 	process int32
 	call    int // the index of the call
 }
 
 // contention holds the kinds of events that change a queue.
-const contention = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn | 1<<NodeCreated | 1<<NodeDeleted
+const queueKinds = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn | 1<<NodeCreated | 1<<NodeDeleted
 
 // observe brings the queue up to date with event number i.
 func (q *queue) observe(e *Event, i int) {
 	switch e.Kind {
 	case LockCall:
-		q.open = append(withoutOpening(q.open, e.Process), opening{e.Process, i})
+		q.open = append(withoutOpenAttempt(q.open, e.Process), openAttempt{e.Process, i})
 	case NodeCreated:
 		q.nodes = append(q.nodes, node{
 			path: e.Path, zxid: e.Zxid, process: e.Process, ephemeral: e.Session != 0, created: i,
-			waiting: q.opening(e.Process) >= 0, directoryEnds: len(directory(e.Path)),
+			waiting: q.openAttempt(e.Process) >= 0, directoryEnds: len(directory(e.Path)),
 		})
 	case NodeDeleted:
 		q.delete(e.Path, i)
 	case LockReturn:
-		q.open = withoutOpening(q.open, e.Process)
+		q.open = withoutOpenAttempt(q.open, e.Process)
 		if n := q.granted(e); n >= 0 {
-			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].renounced = e.Process, e.Attempt,
+			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].unlockCalled = e.Process, e.Attempt,
 				false
 		}
 		q.endWaiting(e.Process)
@@ -80,7 +81,7 @@ func (q *queue) observe(e *Event, i int) {
 	case UnlockCall:
 		for n := range q.nodes {
 			if q.nodes[n].holder == e.Process && q.nodes[n].attempt == e.Attempt {
-				q.nodes[n].renounced = true
+				q.nodes[n].unlockCalled = true
 			}
 		}
 	}
@@ -122,22 +123,22 @@ func (q *queue) granted(e *Event) int {
 	return found
 }
 
-// settled reports whether the node by which a LockReturn grants the lock, if any, is the same
+// grantIsLocal reports whether the node by which a LockReturn grants the lock, if any, is the same
 // whatever other processes do before it. A node that the process has not made in this attempt may
 // come and go.
-func (q *queue) settled(e *Event) bool {
+func (q *queue) grantIsLocal(e *Event) bool {
 	if e.Err != "" {
 		return true
 	}
 	if e.Path == "" {
-		return q.waiting(e.Process) < 2
+		return q.waitingNodes(e.Process) < 2
 	}
 	n := q.granted(e)
 	return n >= 0 && q.nodes[n].process == e.Process && q.nodes[n].waiting
 }
 
-// waiting returns how many ephemeral nodes a process has made in its open attempt.
-func (q *queue) waiting(process int32) (nodes int) {
+// waitingNodes returns how many ephemeral nodes a process has made in its open attempt.
+func (q *queue) waitingNodes(process int32) (nodes int) {
 	for n := range q.nodes {
 		if m := &q.nodes[n]; m.process == process && m.waiting && m.ephemeral {
 			nodes++
@@ -204,10 +205,10 @@ func (q *queue) dropUnobserved(process, holder, attempt int32) {
 	})
 }
 
-// opening returns the index of the attempt of a process that is open, or -1.
-func (q *queue) opening(process int32) int { return findOpening(q.open, process) }
+// openAttempt returns the index of the attempt of a process that is open, or -1.
+func (q *queue) openAttempt(process int32) int { return findOpenAttempt(q.open, process) }
 
-func findOpening(open []opening, process int32) int {
+func findOpenAttempt(open []openAttempt, process int32) int {
 	for o := range open {
 		if open[o].process == process {
 			return o
@@ -216,8 +217,8 @@ func findOpening(open []opening, process int32) int {
 	return -1
 }
 
-func withoutOpening(open []opening, process int32) []opening {
-	if o := findOpening(open, process); o >= 0 {
+func withoutOpenAttempt(open []openAttempt, process int32) []openAttempt {
+	if o := findOpenAttempt(open, process); o >= 0 {
 		return append(open[:o], open[o+1:]...)
 	}
 	return open
@@ -232,14 +233,15 @@ func (q *queue) state(s *State) {
 		if m.deleted != 0 && s.ended(m.process) {
 			continue
 		}
-		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0, 2) | bit(m.renounced,
+		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0,
+			2) | bit(m.unlockCalled,
 			3)
 		s.fold(xxhash.Sum64String(m.path), uint64(uint32(m.process))<<32|flags)
 		if m.holder == 0 {
 			continue
 		}
 		attempt := m.attempt
-		if m.renounced {
+		if m.unlockCalled {
 			attempt = 0
 		}
 		s.fold(uint64(uint32(m.holder)), uint64(uint32(attempt)))

@@ -52,7 +52,7 @@ func (m *reentrancyMonitor) state(_ *queue, s *State) {
 // visible: to return from a call sooner, while the node stands, is to keep the lock for too long,
 // or to be refused what one has.
 func (m *reentrancyMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
+	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
 
 func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -65,7 +65,7 @@ func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
 			m.suspect = nil
 		}
 	}
-	if (holding|contention|1<<ReenterReturn)>>e.Kind&1 == 0 {
+	if (holdKinds|queueKinds|1<<ReenterReturn)>>e.Kind&1 == 0 {
 		return nil
 	}
 	if v := m.judge(q, e, i); v != nil {
@@ -73,8 +73,8 @@ func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
 	}
 	m.holds.observe(q, e)
 	if h := m.holds.find(e.Process); h >= 0 && e.Kind == ReenterReturn && e.Err != "" &&
-		!m.holds[h].freed && !m.holds[h].told {
-		m.holds[h].refusedAt = i
+		!m.holds[h].deleted && !m.holds[h].notified {
+		m.holds[h].reenterFailed = i
 	}
 	return nil
 }
@@ -95,13 +95,13 @@ func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
 		}
 	}
 	switch {
-	case had.refusedAt != 0 && e.Kind != Lost && e.Kind != Crashed && e.Kind != NodeDeleted:
-		return violation(reasonRefusal, had.refusedAt)
-	case e.Kind == NodeDeleted && !had.leaving && !had.told:
+	case had.reenterFailed != 0 && e.Kind != Lost && e.Kind != Crashed && e.Kind != NodeDeleted:
+		return violation(reasonRefusal, had.reenterFailed)
+	case e.Kind == NodeDeleted && !had.unlocking && !had.notified:
 		if n := q.live(e.Path); n >= 0 && q.nodes[n].created == had.node {
 			m.suspect, m.zxid = violation(reasonTooSoon, i), e.Zxid
 		}
-	case e.Kind == UnlockReturn && e.Err == "" && e.Attempt == had.attempt && !had.freed:
+	case e.Kind == UnlockReturn && e.Err == "" && e.Attempt == had.attempt && !had.deleted:
 		return violation(reasonTooLate, i)
 	}
 	return nil

@@ -74,7 +74,7 @@ func revisions(events []Event) [][]revision {
 
 // resource returns the resource that an event reads or writes, and false if it does neither or if
 // the resource has no name and its lock is not known.
-func (n *naming) resource(e *Event) (r resourceKey, known bool) {
+func (n *lockNaming) resource(e *Event) (r resourceKey, known bool) {
 	switch {
 	case e.Kind != ResourceRead && e.Kind != ResourceWrite:
 		return r, false
@@ -87,7 +87,7 @@ func (n *naming) resource(e *Event) (r resourceKey, known bool) {
 	return r, known
 }
 
-func lostByVersion(events []Event) *Violation {
+func lostUpdateByVersion(events []Event) *Violation {
 	for _, all := range revisions(events) {
 		for n := 1; n < len(all); n++ {
 			w, before := &all[n], &all[n-1]
@@ -105,7 +105,7 @@ func lostByVersion(events []Event) *Violation {
 	return nil
 }
 
-func lateByVersion(events []Event) *Violation {
+func fencingByVersion(events []Event) *Violation {
 	for _, all := range revisions(events) {
 		newest := revision{}
 		for _, w := range all {

@@ -33,7 +33,7 @@ type serverExclusionMonitor struct{ stateless }
 // visible: a grant that comes sooner, and an unlock that comes later, overlap more. A grant by a
 // node that is not the process's own may be by none if it comes sooner.
 func (serverExclusionMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
+	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
 
 func (serverExclusionMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -44,7 +44,7 @@ func (serverExclusionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	}
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.holder == 0 || other.renounced || other.deleted != 0 ||
+		if other.holder == 0 || other.unlockCalled || other.deleted != 0 ||
 			!sameDirectory(other, &q.nodes[n]) {
 			continue
 		}

@@ -29,27 +29,27 @@ const (
 //
 // It takes time linear in the events, times the number of leases that stand at once.
 func CheckSessionLoss(events []Event, listens bool) *Violation {
-	return decide(SessionLoss, &sessionMonitor{bounds: &Limits{Listens: listens}}, events)
+	return decide(SessionLoss, &sessionMonitor{limits: &Limits{Listens: listens}}, events)
 }
 
-// A standingLease is a lease that stands.
-type standingLease struct {
-	process int32
-	path    string // of its node, empty if none is known
-	over    bool   // the client library has said that its session is over
+// A lease is a lease that stands.
+type lease struct {
+	process      int32
+	path         string // of its node, empty if none is known
+	sessionEnded bool   // the client library has said that its session is over
 }
 
 type sessionMonitor struct {
-	bounds *Limits
-	leases []standingLease // at most one for each process
-	over   int             // of how many of them the session is over
+	limits *Limits
+	leases []lease // at most one for each process
+	ended  int     // of how many of them the session is over
 }
 
-func (m *sessionMonitor) reset() { m.leases, m.over = m.leases[:0], 0 }
+func (m *sessionMonitor) reset() { m.leases, m.ended = m.leases[:0], 0 }
 
 func (m *sessionMonitor) copy(from monitor) {
 	other := from.(*sessionMonitor)
-	m.leases, m.over = append(m.leases[:0], other.leases...), other.over
+	m.leases, m.ended = append(m.leases[:0], other.leases...), other.ended
 }
 
 func (m *sessionMonitor) finish(*queue, []Event) *Violation { return nil }
@@ -59,7 +59,8 @@ func (m *sessionMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.leases {
 		if l := &m.leases[i]; !s.ended(l.process) {
-			sum += fold(xxhash.Sum64String(l.path), uint64(uint32(l.process))<<1|bit(l.over, 0))
+			sum += fold(xxhash.Sum64String(l.path), uint64(uint32(l.process))<<1|bit(l.sessionEnded,
+				0))
 		}
 	}
 	s.fold(sum, 0)
@@ -71,18 +72,18 @@ func (m *sessionMonitor) visible(q *queue, e *Event) bool {
 	switch e.Kind {
 	case Lost, UnlockCall:
 		l := m.find(e.Process)
-		return l >= 0 && m.leases[l].over
+		return l >= 0 && m.leases[l].sessionEnded
 	case LockReturn:
-		return !q.settled(e)
+		return !q.grantIsLocal(e)
 	}
 	return false
 }
 
 func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	e := &log[i]
-	if m.over > 0 {
+	if m.ended > 0 {
 		for l := range m.leases {
-			if one := &m.leases[l]; one.over && !sameStep(one.process, e) {
+			if one := &m.leases[l]; one.sessionEnded && !sameStep(one.process, e) {
 				return &Violation{
 					Property: SessionLoss, Event: i, Reason: reasonOutlived,
 					Detail: fmt.Sprintf("the lease of c%d stood when this happened", one.process),
@@ -96,12 +97,12 @@ func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	case Lost, UnlockCall, Crashed:
 		m.end(e.Process)
 	case SessionState:
-		if e.Name == expiredState && m.bounds.Listens {
-			m.tell(e.Process, "")
+		if e.Name == expiredState && m.limits.Listens {
+			m.markEnded(e.Process, "")
 		}
 	case WatchEvent:
 		if e.Err == expiredError {
-			m.tell(e.Process, e.Path)
+			m.markEnded(e.Process, e.Path)
 		}
 	}
 	return nil
@@ -117,7 +118,7 @@ func sameStep(process int32, e *Event) bool {
 }
 
 func (m *sessionMonitor) find(process int32) int {
-	return slices.IndexFunc(m.leases, func(l standingLease) bool { return l.process == process })
+	return slices.IndexFunc(m.leases, func(l lease) bool { return l.process == process })
 }
 
 // grant takes note of a lease.
@@ -130,7 +131,7 @@ func (m *sessionMonitor) grant(q *queue, e *Event) {
 	if n := q.granted(e); n >= 0 {
 		path = q.nodes[n].path
 	}
-	m.leases = append(m.leases, standingLease{process: e.Process, path: path})
+	m.leases = append(m.leases, lease{process: e.Process, path: path})
 }
 
 func (m *sessionMonitor) end(process int32) {
@@ -138,19 +139,19 @@ func (m *sessionMonitor) end(process int32) {
 	if l < 0 {
 		return
 	}
-	if m.leases[l].over {
-		m.over--
+	if m.leases[l].sessionEnded {
+		m.ended--
 	}
 	m.leases = slices.Delete(m.leases, l, l+1)
 }
 
-// tell takes note that the client library has said that the process's session is over, by the watch
-// on a node or, where the path is empty, by its state.
-func (m *sessionMonitor) tell(process int32, path string) {
+// markEnded takes note that the client library has said that the process's session is over, by the
+// watch on a node or, where the path is empty, by its state.
+func (m *sessionMonitor) markEnded(process int32, path string) {
 	l := m.find(process)
-	if l < 0 || m.leases[l].over || path != "" && path != m.leases[l].path {
+	if l < 0 || m.leases[l].sessionEnded || path != "" && path != m.leases[l].path {
 		return
 	}
-	m.leases[l].over = true
-	m.over++
+	m.leases[l].sessionEnded = true
+	m.ended++
 }

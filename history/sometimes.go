@@ -20,9 +20,10 @@ var (
 	Contention = Sometimes{
 		Name: "a process gets the lock that had to wait for it", Clients: 2,
 		Reached: func(events []Event) bool {
-			return visit(events, func(q *queue, e *Event) bool {
+			return anyEvent(events, func(q *queue, e *Event) bool {
 				n := q.live(e.Path)
-				return e.Kind == NodeDeleted && n >= 0 && q.nodes[n].holder != 0 && q.behind(n) > 0
+				return e.Kind == NodeDeleted && n >= 0 && q.nodes[n].holder != 0 &&
+					q.waitersBehind(n) > 0
 			})
 		},
 	}
@@ -30,34 +31,34 @@ var (
 	// ExpiredHolder is reached when the session of a holder ends behind which two others wait.
 	ExpiredHolder = Sometimes{
 		Name: "two wait behind a holder whose session expires", Clients: 3, Fault: "expire",
-		Reached: func(events []Event) bool { return expires(events, true, 2) },
+		Reached: func(events []Event) bool { return sessionEnds(events, true, 2) },
 	}
 
 	// ExpiredWaiter is reached when the session of a process ends that waits before another.
 	ExpiredWaiter = Sometimes{
 		Name: "one waits behind a waiter whose session expires", Clients: 3, Fault: "expire",
-		Reached: func(events []Event) bool { return expires(events, false, 1) },
+		Reached: func(events []Event) bool { return sessionEnds(events, false, 1) },
 	}
 
 	// LostCreate is reached when the reply to the request that makes a contender's node is lost,
 	// and the node made.
 	LostCreate = Sometimes{
 		Name: "a node is made and the reply to it lost", Clients: 1,
-		Fault: "lose-reply", Reached: losesCreate,
+		Fault: "lose-reply", Reached: losesCreateReply,
 	}
 
 	// CrashedHolder is reached when a holder stops for good while another process waits.
 	CrashedHolder = Sometimes{
 		Name: "a holder crashes behind which another waits", Clients: 2, Fault: "crash",
 		Reached: func(events []Event) bool {
-			return visit(events, func(q *queue, e *Event) bool {
+			return anyEvent(events, func(q *queue, e *Event) bool {
 				if e.Kind != Crashed {
 					return false
 				}
 				for n := range q.nodes {
-					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced &&
+					if q.nodes[n].holder == e.Process && !q.nodes[n].unlockCalled &&
 						q.nodes[n].deleted == 0 &&
-						q.behind(n) > 0 {
+						q.waitersBehind(n) > 0 {
 						return true
 					}
 				}
@@ -70,14 +71,14 @@ var (
 	AbandonedPlace = Sometimes{
 		Name: "a process gives up behind which another waits", Clients: 3, Fault: cancelName,
 		Reached: func(events []Event) bool {
-			return visit(events, func(q *queue, e *Event) bool {
+			return anyEvent(events, func(q *queue, e *Event) bool {
 				if e.Kind != Fault || e.Name != cancelName {
 					return false
 				}
 				for n := range q.nodes {
 					if q.nodes[n].process == e.Process && q.nodes[n].waiting &&
 						q.nodes[n].deleted == 0 &&
-						q.behind(n) > 0 {
+						q.waitersBehind(n) > 0 {
 						return true
 					}
 				}
@@ -96,25 +97,25 @@ func QueueSometimes() []Sometimes {
 	}
 }
 
-// visit calls reached for each event, with the queue before it, until that returns true.
-func visit(events []Event, reached func(*queue, *Event) bool) bool {
+// anyEvent calls reached for each event, with the queue before it, until that returns true.
+func anyEvent(events []Event, reached func(*queue, *Event) bool) bool {
 	var nodeSpace [12]node
-	var openSpace [12]opening
+	var openSpace [12]openAttempt
 	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {
 		e := &events[i]
 		if reached(&q, e) {
 			return true
 		}
-		if contention>>e.Kind&1 != 0 {
+		if queueKinds>>e.Kind&1 != 0 {
 			q.observe(e, i)
 		}
 	}
 	return false
 }
 
-// behind counts the other nodes that wait in the directory of node n and were made after it.
-func (q *queue) behind(n int) int {
+// waitersBehind counts the other nodes that wait in the directory of node n and were made after it.
+func (q *queue) waitersBehind(n int) int {
 	count := 0
 	for m := range q.nodes {
 		other := &q.nodes[m]
@@ -138,29 +139,29 @@ func endsSession(events []Event, i int) bool {
 	return false
 }
 
-// expires tells whether a session ends and with it the node of a holder, or of one that waits, with
-// so many behind it.
-func expires(events []Event, holder bool, waiters int) bool {
+// sessionEnds tells whether a session ends and with it the node of a holder, or of one that waits,
+// with so many behind it.
+func sessionEnds(events []Event, holder bool, waiters int) bool {
 	i := -1
-	return visit(events, func(q *queue, e *Event) bool {
+	return anyEvent(events, func(q *queue, e *Event) bool {
 		i++
 		if e.Kind != NodeDeleted {
 			return false
 		}
 		n := q.live(e.Path)
-		if n < 0 || q.behind(n) < waiters || !endsSession(events, i) {
+		if n < 0 || q.waitersBehind(n) < waiters || !endsSession(events, i) {
 			return false
 		}
 		if holder {
-			return q.nodes[n].holder != 0 && !q.nodes[n].renounced
+			return q.nodes[n].holder != 0 && !q.nodes[n].unlockCalled
 		}
 		return q.nodes[n].holder == 0 && q.nodes[n].waiting
 	})
 }
 
-// losesCreate tells whether a request for a node is answered by no server, though the node was
+// losesCreateReply tells whether a request for a node is answered by no server, though the node was
 // made.
-func losesCreate(events []Event) bool {
+func losesCreateReply(events []Event) bool {
 	for i := range events {
 		e := &events[i]
 		if e.Kind != Reply || e.Op != "create" || e.Err == "" || e.Zxid != 0 {

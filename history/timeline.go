@@ -83,16 +83,16 @@ func (t *Timeline) decisive(lines int) []row {
 	if len(t.Violations) > 0 && t.has(t.Violations[0]) {
 		s.pinned = t.Violations[0].Event
 		if t.Violations[0].Property == Progress {
-			s.waits = true
+			s.waitsForever = true
 			s.from = max(0, s.pinned-contextLines)
 		} else {
 			s.end = s.pinned + 1
 		}
 	}
-	for rank := plumbing; ; rank++ {
+	for rank := rankTransport; ; rank++ {
 		keep, all := s.latest(lines, rank)
-		if all || rank == telling {
-			return rowsOf(s.withContacts(s.withFaults(keep)))
+		if all || rank == rankLock {
+			return rowsOf(s.withLastMessages(s.withFaults(keep)))
 		}
 	}
 }
@@ -105,10 +105,10 @@ func (s *span) withFaults(keep []bool) []bool {
 	return keep
 }
 
-// withContacts adds the last request of a process that waits for ever, the last answer that it got
-// and the last watch event: why it waits lies in what it knew.
-func (s *span) withContacts(keep []bool) []bool {
-	if !s.waits {
+// withLastMessages adds the last request of a process that waits for ever, the last answer that it
+// got and the last watch event: why it waits lies in what it knew.
+func (s *span) withLastMessages(keep []bool) []bool {
+	if !s.waitsForever {
 		return keep
 	}
 	for _, kind := range []Kind{Send, Reply, WatchEvent} {
@@ -127,29 +127,29 @@ func (t *Timeline) has(v *Violation) bool { return 0 <= v.Event && v.Event < len
 
 // The ranks of events, from what is left out first.
 const (
-	plumbing = iota // how requests travel
-	incident        // neither of the others
-	telling         // the life of a lock
+	rankTransport = iota // how requests travel
+	rankOther            // neither of the others
+	rankLock             // the life of a lock
 )
 
 func rankOf(k Kind) int {
 	switch k {
 	case Send, Serve, Reply, WatchArmed, Tick, Logged, Applied:
-		return plumbing
+		return rankTransport
 	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall, ReenterCall, ReenterReturn, Exited,
 		ResourceWrite,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
 		SessionExpired, SessionClosed, Leading, Fault, Resumed, Crashed, FairPhase:
-		return telling
+		return rankLock
 	}
-	return incident
+	return rankOther
 }
 
 // A span is the part of a history that is of interest, with one event that must be shown.
 type span struct {
 	events            []Event
 	from, end, pinned int
-	waits             bool // the pinned event is a call that never returned
+	waitsForever      bool // the pinned event is a call that never returned
 }
 
 // latest chooses the last events of the span that have at least the rank, so many that they fit on
@@ -263,7 +263,7 @@ func newTable(t *Timeline, rows []row) *table {
 		}
 		e := &t.Events[r.event]
 		c := b.column(e)
-		b.texts[i] = cut(cell(e, c), columnMax)
+		b.texts[i] = truncate(cell(e, c), columnMax)
 		b.columns[c] = max(b.columns[c], utf8.RuneCountInString(b.texts[i]))
 		b.number = max(b.number, len(fmt.Sprint(r.event)))
 		b.clock = max(b.clock, len(clock(e.At)))
@@ -357,8 +357,8 @@ func clock(at time.Duration) string {
 	return fmt.Sprintf("+%d.%03ds", at/time.Second, at%time.Second/time.Millisecond)
 }
 
-// cut shortens a text to at most so many runes.
-func cut(text string, most int) string {
+// truncate shortens a text to at most so many runes.
+func truncate(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}

@@ -15,8 +15,8 @@ const (
 	nodeExists = "node exists"
 )
 
-// A served is a request that the server has handled, with the indexes of its events.
-type served struct {
+// A servedRequest is a request that the server has handled, with the indexes of its events.
+type servedRequest struct {
 	send, serve, reply int // 0 where there is none
 	event              *Event
 	changes            []int // the events of what it has changed
@@ -55,7 +55,7 @@ func TreeOperations(events []Event) []porcupine.Operation {
 			add(r.event.Process, verbOf(events[i].Kind), events[i].Path, models.Output{}, r.send,
 				back)
 		}
-		switch verb, out, from := judgeRequest(&r, several); {
+		switch verb, out, from := requestOutcome(&r, several); {
 		case from >= 0:
 			add(r.event.Process, verb, r.event.Path, out, from, back)
 		}
@@ -66,7 +66,7 @@ func TreeOperations(events []Event) []porcupine.Operation {
 			add(events[i].Process, verbOf(k), events[i].Path, models.Output{}, i, i)
 		}
 	}
-	for _, path := range existing(events) {
+	for _, path := range initialNodes(events) {
 		add(0, models.Create, path, models.Output{}, -1, -1)
 	}
 	return timed(spans)
@@ -82,9 +82,9 @@ func verbOf(k Kind) models.Verb {
 	return models.Write
 }
 
-// judgeRequest returns what a request says of its znode other than by what it has changed, and
+// requestOutcome returns what a request says of its znode other than by what it has changed, and
 // since when; -1 if nothing.
-func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
+func requestOutcome(r *servedRequest, several bool) (models.Verb, models.Output, int) {
 	refused := models.Output{Refused: true}
 	switch e := r.event; e.Op {
 	case "create":
@@ -100,7 +100,7 @@ func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
 			return models.Write, refused, r.send
 		}
 	default:
-		exists, ok := sees(e)
+		exists, ok := readResult(e)
 		from := r.send
 		if several {
 			from = r.synced
@@ -116,9 +116,9 @@ func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
 	return 0, models.Output{}, -1
 }
 
-// sees returns whether a request that reads a znode has found it, and false if it is no such
+// readResult returns whether a request that reads a znode has found it, and false if it is no such
 // request or tells nothing.
-func sees(e *Event) (exists, ok bool) {
+func readResult(e *Event) (exists, ok bool) {
 	switch e.Op {
 	case "exists", "exists+watch", "get", "get+watch":
 		return e.Err == "", e.Err == "" || e.Err == noNode
@@ -126,9 +126,9 @@ func sees(e *Event) (exists, ok bool) {
 	return false, false
 }
 
-// writes tells whether an operation changes znodes. Any other may be answered by the state of the
+// isWrite tells whether an operation changes znodes. Any other may be answered by the state of the
 // process's last write.
-func writes(op string) bool {
+func isWrite(op string) bool {
 	switch op {
 	case "create", "createContainer", "createTTL", "delete", "set", "multi", "close":
 		return true
@@ -137,9 +137,9 @@ func writes(op string) bool {
 }
 
 // requests returns the requests that were served, in the order in which they were.
-func requests(events []Event) []served {
+func requests(events []Event) []servedRequest {
 	type key struct{ process, request int32 }
-	sent, all := make(map[key]int), []served(nil)
+	sent, all := make(map[key]int), []servedRequest(nil)
 	place := make(map[key]int) // among all, by what it answers
 	synced := make(map[int32]int)
 	// by their transaction, until the request that made them is served
@@ -155,9 +155,9 @@ func requests(events []Event) []served {
 		case SessionExpired:
 			delete(changes, e.Zxid)
 		case Serve:
-			r := served{send: sent[k], serve: i, event: e, synced: synced[e.Process]}
+			r := servedRequest{send: sent[k], serve: i, event: e, synced: synced[e.Process]}
 			if made := changes[e.Zxid]; len(made) > 0 && events[made[0]].Process == e.Process &&
-				e.Err == "" && writes(e.Op) {
+				e.Err == "" && isWrite(e.Op) {
 				r.changes = made
 				delete(changes, e.Zxid)
 			}
@@ -176,14 +176,14 @@ func requests(events []Event) []served {
 	return all
 }
 
-// existing returns the paths of the znodes that must have been there when the history began.
-func existing(events []Event) []string {
+// initialNodes returns the paths of the znodes that must have been there when the history began.
+func initialNodes(events []Event) []string {
 	var paths []string
 	met := make(map[string]bool)
 	for i := range events {
 		e := &events[i]
 		there := false
-		switch exists, ok := sees(e); {
+		switch exists, ok := readResult(e); {
 		case e.Kind == NodeCreated:
 		case e.Kind == NodeDeleted, e.Kind == NodeChanged:
 			there = true
@@ -217,7 +217,7 @@ func CheckSessionReads(events []Event) *Violation {
 		exists bool
 	}
 	changes := make(map[string][]change)
-	for _, path := range existing(events) {
+	for _, path := range initialNodes(events) {
 		changes[path] = []change{{-1, true}}
 	}
 	written := make(map[int64]int) // the last change of each transaction
@@ -232,7 +232,7 @@ func CheckSessionReads(events []Event) *Violation {
 		case SessionOpened:
 			seen[e.Process] = -1
 		case Serve:
-			exists, ok := sees(e)
+			exists, ok := readResult(e)
 			if !ok {
 				if last, ok := written[e.Zxid]; ok && e.Err == "" &&
 					events[last].Process == e.Process {

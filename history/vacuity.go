@@ -71,20 +71,20 @@ const (
 // It takes time linear in the events, times the number of nodes and processes alive.
 func (x *Vacuity) Add(events []Event) {
 	var nodeSpace [12]node
-	var openSpace [12]opening
+	var openSpace [12]openAttempt
 	var struckSpace, insideSpace, workingSpace [16]int32
 	c := contentionCounter{
-		Vacuity: x, struck: struckSpace[:0], inside: insideSpace[:0],
-		working: workingSpace[:0],
+		Vacuity: x, faulted: struckSpace[:0], holding: insideSpace[:0],
+		critical: workingSpace[:0],
 	}
 	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {
 		e := &events[i]
-		if contention>>e.Kind&1 != 0 {
-			c.contend(&q, e)
+		if queueKinds>>e.Kind&1 != 0 {
+			c.countQueue(&q, e)
 			q.observe(e, i)
 		} else {
-			c.count(q.open, e)
+			c.countOther(q.open, e)
 		}
 	}
 }
@@ -92,17 +92,17 @@ func (x *Vacuity) Add(events []Event) {
 // A contentionCounter is the state of Exercise.Add.
 type contentionCounter struct {
 	*Vacuity
-	struck  []int32 // the processes whose open attempt a fault has struck
-	inside  []int32 // the processes between a grant and the return of Unlock
-	working []int32 // the processes in their critical sections
-	fair    bool
-	granted bool // with a token
-	pending int  // calls of Unlock that have not returned
-	writer  int32
+	faulted  []int32 // the processes whose open attempt a fault has struck
+	holding  []int32 // the processes between a grant and the return of Unlock
+	critical []int32 // the processes in their critical sections
+	fair     bool
+	granted  bool // with a token
+	pending  int  // calls of Unlock that have not returned
+	writer   int32
 }
 
-// contend counts what an event of the contention tests.
-func (c *contentionCounter) contend(q *queue, e *Event) {
+// countQueue counts what an event of the contention tests.
+func (c *contentionCounter) countQueue(q *queue, e *Event) {
 	switch e.Kind {
 	case LockCall, UnlockCall:
 		if c.fair {
@@ -112,8 +112,8 @@ func (c *contentionCounter) contend(q *queue, e *Event) {
 			c.pending++
 		}
 	case LockReturn:
-		if n := slices.Index(c.struck, e.Process); n >= 0 {
-			c.struck = slices.Delete(c.struck, n, n+1)
+		if n := slices.Index(c.faulted, e.Process); n >= 0 {
+			c.faulted = slices.Delete(c.faulted, n, n+1)
 			c.counts[xFailure]++
 		}
 		if e.Err != "" {
@@ -124,18 +124,18 @@ func (c *contentionCounter) contend(q *queue, e *Event) {
 	case UnlockReturn:
 		c.pending--
 		c.counts[xLeakedNodes]++
-		if n := slices.Index(c.inside, e.Process); n >= 0 {
-			c.inside = slices.Delete(c.inside, n, n+1)
+		if n := slices.Index(c.holding, e.Process); n >= 0 {
+			c.holding = slices.Delete(c.holding, n, n+1)
 		}
 	case NodeDeleted:
 		n := q.live(e.Path)
 		if n < 0 || q.nodes[n].holder == 0 {
 			return
 		}
-		if q.behind(n) > 0 {
+		if q.waitersBehind(n) > 0 {
 			c.counts[xHerd]++
 		}
-		if !q.nodes[n].renounced {
+		if !q.nodes[n].unlockCalled {
 			c.counts[xLoss]++
 		}
 	}
@@ -149,8 +149,8 @@ func (c *contentionCounter) grant(q *queue, e *Event) {
 		}
 		c.granted = true
 	}
-	if !slices.Contains(c.inside, e.Process) {
-		c.inside = append(c.inside, e.Process)
+	if !slices.Contains(c.holding, e.Process) {
+		c.holding = append(c.holding, e.Process)
 	}
 	n := q.granted(e)
 	if n < 0 || q.nodes[n].deleted != 0 {
@@ -171,8 +171,8 @@ func (c *contentionCounter) grant(q *queue, e *Event) {
 	}
 }
 
-// count counts what any other event tests.
-func (c *contentionCounter) count(open []opening, e *Event) {
+// countOther counts what any other event tests.
+func (c *contentionCounter) countOther(open []openAttempt, e *Event) {
 	switch e.Kind {
 	case Send:
 		if c.fair {
@@ -181,28 +181,28 @@ func (c *contentionCounter) count(open []opening, e *Event) {
 	case WatchFired:
 		c.counts[xWatch]++
 	case SessionState:
-		if e.Name == expiredState && slices.Contains(c.inside, e.Process) {
+		if e.Name == expiredState && slices.Contains(c.holding, e.Process) {
 			c.counts[xSession]++
 		}
 	case Enter:
 		other := func(p int32) bool { return p != e.Process }
-		if len(open) > 0 || slices.ContainsFunc(c.inside, other) ||
-			slices.ContainsFunc(c.working, other) {
+		if len(open) > 0 || slices.ContainsFunc(c.holding, other) ||
+			slices.ContainsFunc(c.critical, other) {
 			c.counts[xClientExclusion]++
 		}
-		if !slices.Contains(c.working, e.Process) {
-			c.working = append(c.working, e.Process)
+		if !slices.Contains(c.critical, e.Process) {
+			c.critical = append(c.critical, e.Process)
 		}
 	case Leave:
-		if n := slices.Index(c.working, e.Process); n >= 0 {
-			c.working = slices.Delete(c.working, n, n+1)
+		if n := slices.Index(c.critical, e.Process); n >= 0 {
+			c.critical = slices.Delete(c.critical, n, n+1)
 		}
 	case Lost:
 		c.counts[xLoss]++
 	case Fault:
-		if e.Name != cancelName && findOpening(open, e.Process) >= 0 &&
-			!slices.Contains(c.struck, e.Process) {
-			c.struck = append(c.struck, e.Process)
+		if e.Name != cancelName && findOpenAttempt(open, e.Process) >= 0 &&
+			!slices.Contains(c.faulted, e.Process) {
+			c.faulted = append(c.faulted, e.Process)
 		}
 	case ReenterReturn:
 		if e.Err == "" {

@@ -15,8 +15,8 @@ func CacheableVerdict(p Property) bool {
 	return known != nil && known.cacheable
 }
 
-// verdictCache tells whether events of that kind are a part of the outline.
-func verdictCache(k Kind) bool {
+// inVerdictKey tells whether events of that kind are a part of the outline.
+func inVerdictKey(k Kind) bool {
 	const others = 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<Serve | 1<<WatchArmed | 1<<WatchFired | 1<<WatchGone |
 		1<<Logged | 1<<Applied | 1<<Leading | 1<<Healed | 1<<Resumed | 1<<Tick
 	return uint64(others)>>k&1 == 0
@@ -25,11 +25,11 @@ func verdictCache(k Kind) bool {
 // outlinesMax is how many outlines a checker remembers, which takes 512 KB.
 const verdictsMax = 1 << 16
 
-// A verdictKeys is the outlines of histories that keep their properties, each as 64 bits. Where two
-// would have the same place the newer one has it.
-type verdictKeys struct {
-	kept  []uint64 // outlinesMax; 0 where there is none
-	asked uint64   // of the last call of Familiar
+// A verdictCache is the outlines of histories that keep their properties, each as 64 bits. Where
+// two would have the same place the newer one has it.
+type verdictCache struct {
+	keys    []uint64 // outlinesMax; 0 where there is none
+	lastKey uint64   // of the last call of Familiar
 }
 
 // VerdictCached tells whether a history keeps those of the properties that are [CacheableVerdict],
@@ -37,19 +37,19 @@ type verdictKeys struct {
 // with different outlines are taken for one with a probability of about n²/2^65 after n of them. It
 // takes time linear in the events.
 func (c *Checker) VerdictCached(properties []Property, events []Event) bool {
-	m := &c.memory
-	m.asked = c.verdictKey(properties, events) | 1
-	return m.kept != nil && m.kept[m.asked>>1%verdictsMax] == m.asked
+	m := &c.cache
+	m.lastKey = c.verdictKey(properties, events) | 1
+	return m.keys != nil && m.keys[m.lastKey>>1%verdictsMax] == m.lastKey
 }
 
 // CacheVerdict notes that the history that [Checker.VerdictCached] was last asked about keeps the
 // properties.
 func (c *Checker) CacheVerdict() {
-	m := &c.memory
-	if m.kept == nil {
-		m.kept = make([]uint64, verdictsMax)
+	m := &c.cache
+	if m.keys == nil {
+		m.keys = make([]uint64, verdictsMax)
 	}
-	m.kept[m.asked>>1%verdictsMax] = m.asked
+	m.keys[m.lastKey>>1%verdictsMax] = m.lastKey
 }
 
 // verdictKey returns 64 bits over the verdictKey of a history and over what else the verdicts on it
@@ -64,15 +64,15 @@ func (c *Checker) verdictKey(properties []Property, events []Event) uint64 {
 	h = fold(h, uint64(c.limits().Overtakings))
 	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1))
 	for i := range events {
-		if e := &events[i]; verdictCache(e.Kind) {
-			h = fold(h, e.timeless())
+		if e := &events[i]; inVerdictKey(e.Kind) {
+			h = fold(h, e.hashWithoutTime())
 		}
 	}
 	return h
 }
 
-// timeless returns 64 bits over all of an event but its time.
-func (e *Event) timeless() uint64 {
+// hashWithoutTime returns 64 bits over all of an event but its time.
+func (e *Event) hashWithoutTime() uint64 {
 	h := fold(uint64(e.Kind)<<32|uint64(uint32(e.Process)),
 		uint64(uint32(e.Attempt))<<32|uint64(uint32(e.Server)))
 	if e.Request|e.Watch|e.Bytes|int32(e.Peer) != 0 {

@@ -62,9 +62,9 @@ func CheckWithin(property Property, events []Event, clocks Clocks,
 ) (v *Violation, decided bool) {
 	switch property {
 	case LossNotification:
-		return toldOtherwise(events), true
+		return lossNotificationByProcess(events), true
 	case NoLostUpdate:
-		return lostByVersion(events), true
+		return lostUpdateByVersion(events), true
 	}
 	decided = true
 	for one := range ByLock(events) {
@@ -86,28 +86,28 @@ func checkLockWithin(property Property, events []Event, clocks *Clocks,
 ) (v *Violation, decided bool) {
 	switch property {
 	case ClientMutualExclusion:
-		return insideTogether(events, clocks), true
+		return clientExclusionWithin(events, clocks), true
 	case FIFO:
-		return overtakenSurely(events, clocks), true
+		return fifoWithin(events, clocks), true
 	case MonotonicToken:
-		return tokenSurelyFell(events, clocks), true
+		return tokenWithin(events, clocks), true
 	case Linearizable:
-		return notLinearizableWithin(events, clocks, limits)
+		return linearizableWithin(events, clocks, limits)
 	case Fencing:
-		return lateByVersion(events), true
+		return fencingByVersion(events), true
 	}
 	panic(fmt.Sprintf("history: %s cannot be checked within clocks", property))
 }
 
-// An attempted is a call of Lock that got the lock, with the indexes of its events.
-type attempted struct {
+// An grantedAttempt is a call of Lock that got the lock, with the indexes of its events.
+type grantedAttempt struct {
 	call, queued, granted int  // queued is -1 where it is not known
 	ended                 int  // the call of Unlock or the Lost event; past all events if neither
 	lost                  bool // the process was told so, by a Lost event or by Unlock
 }
 
 // attempts returns the calls of Lock that got the lock, in the order of their grants.
-func attempts(events []Event) []attempted {
+func attempts(events []Event) []grantedAttempt {
 	type nodeKey struct {
 		process int32
 		path    string
@@ -131,14 +131,14 @@ func attempts(events []Event) []attempted {
 			queued[nodeKey{e.Process, e.Path}] = i
 		}
 	}
-	var all []attempted
+	var all []grantedAttempt
 	for i := range events {
 		e := &events[i]
 		if e.Kind != LockReturn || e.Err != "" {
 			continue
 		}
 		key := attemptKey{e.Process, e.Attempt}
-		a := attempted{call: i, queued: -1, granted: i, ended: len(events), lost: lost[key]}
+		a := grantedAttempt{call: i, queued: -1, granted: i, ended: len(events), lost: lost[key]}
 		if call, ok := calls[key]; ok {
 			a.call = call
 		}
@@ -154,13 +154,13 @@ func attempts(events []Event) []attempted {
 }
 
 // grantedBefore returns those of the attempts whose grant stands before an event.
-func grantedBefore(all []attempted, event int) []attempted {
+func grantedBefore(all []grantedAttempt, event int) []grantedAttempt {
 	n, _ := slices.BinarySearchFunc(all, event,
-		func(a attempted, event int) int { return a.granted - event })
+		func(a grantedAttempt, event int) int { return a.granted - event })
 	return all[:n]
 }
 
-func overtakenSurely(events []Event, clocks *Clocks) *Violation {
+func fifoWithin(events []Event, clocks *Clocks) *Violation {
 	all := attempts(events)
 	for _, w := range all {
 		if w.queued < 0 || w.lost {
@@ -188,10 +188,10 @@ func overtakenSurely(events []Event, clocks *Clocks) *Violation {
 	return nil
 }
 
-func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
+func tokenWithin(events []Event, clocks *Clocks) *Violation {
 	all := attempts(events)
 	highest := make([]int64, len(all)+1) // of so many first grants
-	with := make(map[int64][]attempted)  // of a token, the grants before
+	with := make(map[int64][]grantedAttempt)  // of a token, the grants before
 	for n, b := range all {
 		after := &events[b.granted]
 		highest[n+1] = max(highest[n], after.Zxid)
@@ -200,7 +200,7 @@ func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
 		}
 		for _, a := range with[after.Zxid] {
 			if before := &events[a.granted]; before.Process != after.Process {
-				return tokenFell(before, after, b.granted)
+				return tokenViolation(before, after, b.granted)
 			}
 		}
 		with[after.Zxid] = append(with[after.Zxid], b)
@@ -215,14 +215,14 @@ func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
 			openAtOnce := before.Process == after.Process && b.call < a.ended
 			if a.granted != b.granted && !openAtOnce && before.Zxid >= after.Zxid &&
 				clocks.latest(before) < clocks.earliest(&events[b.call]) {
-				return tokenFell(before, after, b.granted)
+				return tokenViolation(before, after, b.granted)
 			}
 		}
 	}
 	return nil
 }
 
-func tokenFell(before, after *Event, event int) *Violation {
+func tokenViolation(before, after *Event, event int) *Violation {
 	return &Violation{
 		Property: MonotonicToken, Event: event, Reason: reasonTokenFell,
 		Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d",
@@ -230,9 +230,9 @@ func tokenFell(before, after *Event, event int) *Violation {
 	}
 }
 
-// notLinearizableWithin uses the model of a lock that its owner may take again, because attempts of
+// linearizableWithin uses the model of a lock that its owner may take again, because attempts of
 // one process are not judged against each other.
-func notLinearizableWithin(events []Event, clocks *Clocks,
+func linearizableWithin(events []Event, clocks *Clocks,
 	limits models.Limits,
 ) (v *Violation, decided bool) {
 	of := make(map[attemptKey][]int) // the events of an attempt
@@ -240,14 +240,14 @@ func notLinearizableWithin(events []Event, clocks *Clocks,
 		key := attemptKey{events[i].Process, events[i].Attempt}
 		of[key] = append(of[key], i)
 	}
-	var spans []operationWithin
+	var spans []timedOperation
 	for i := range events {
 		if e := &events[i]; e.Kind == LockReturn && e.Err == "" && e.Process != 0 {
 			own := of[attemptKey{e.Process, e.Attempt}]
-			spans = append(spans, spansWithin(events, own, e, clocks)...)
+			spans = append(spans, operationsWithin(events, own, e, clocks)...)
 		}
 	}
-	switch models.Check(models.Reentrant, withTimes(spans), limits) {
+	switch models.Check(models.Reentrant, fromTimed(spans), limits) {
 	case models.Unknown:
 		return nil, false
 	case models.Violated:
@@ -261,16 +261,16 @@ func notLinearizableWithin(events []Event, clocks *Clocks,
 	return nil, true
 }
 
-// spansWithin returns the acquire of an attempt and its release. The release took effect between
+// operationsWithin returns the acquire of an attempt and its release. The release took effect between
 // the call and the return of Unlock if Unlock returned no error and the process was told of no loss
 // before; otherwise it may have taken effect at any time since the grant.
-func spansWithin(events []Event, of []int, granted *Event, clocks *Clocks) []operationWithin {
+func operationsWithin(events []Event, of []int, granted *Event, clocks *Clocks) []timedOperation {
 	const end = time.Duration(1<<63 - 1)
-	acquire := operationWithin{
+	acquire := timedOperation{
 		from: -end, till: clocks.latest(granted),
 		input: models.Input{Process: granted.Process, Verb: models.Acquire},
 	}
-	release := operationWithin{
+	release := timedOperation{
 		from: clocks.earliest(granted), till: end,
 		input: models.Input{Process: granted.Process, Verb: models.Release},
 	}
@@ -292,12 +292,12 @@ func spansWithin(events []Event, of []int, granted *Event, clocks *Clocks) []ope
 	if !lost && till < end {
 		release.from, release.till = from, till
 	}
-	return []operationWithin{acquire, release}
+	return []timedOperation{acquire, release}
 }
 
-// toldOtherwise decides [LossNotification] by what the process of each attempt was told since it
+// lossNotificationByProcess decides [LossNotification] by what the process of each attempt was told since it
 // was granted the lock.
-func toldOtherwise(events []Event) *Violation {
+func lossNotificationByProcess(events []Event) *Violation {
 	type hold struct {
 		told   int // the index of the Lost event, 0 if there is none
 		asking int // the index of the last ReenterCall, 0 if there is none

@@ -69,14 +69,14 @@ func (c *consistencyMonitor) observe(_ *queue, log []Event, i int) *Violation {
 // A clientView is what is known of one process and its connections.
 type clientView struct {
 	sent, served, replied int32 // the last request
-	seen                  int64 // the last transaction that a reply told of, in the session
-	asked                 int64 // what was committed when a sync was asked for
-	sync                  int32 // the request by which it was, 0 while none is under way
+	lastZxid                  int64 // the last transaction that a reply told of, in the session
+	syncZxid                 int64 // what was committed when a sync was asked for
+	syncRequest                  int32 // the request by which it was, 0 while none is under way
 	session               int64
 	// nodes that it has created, and creates that were answered with success
 	created, creates int
-	heard            time.Duration // when a server last answered a request
-	read             time.Duration // when one last answered a read of the process while it lived
+	lastServe            time.Duration // when a server last answered a request
+	lastRead             time.Duration // when one last answered a read of the process while it lived
 	crashed          bool
 }
 
@@ -84,7 +84,7 @@ type sessionView struct {
 	id      int64
 	process int32
 	timeout time.Duration
-	over    bool
+	ended    bool
 	opened  time.Duration
 }
 
@@ -103,10 +103,10 @@ type consistencyMonitor struct {
 	applied    [maxServers]int64
 	servers    int   // the highest number of a server so far
 	committed  int64 // the last transaction
-	early      int64 // the last transaction that a server has applied
+	highestApplied      int64 // the last transaction that a server has applied
 	// something other than a session's beginning has happened; what comes before a run is committed
 	// at once
-	begun bool
+	started bool
 	// nothing has happened yet to clocks, or to what servers hear of each other and of clients
 	strict bool
 }
@@ -132,7 +132,7 @@ func (c *consistencyMonitor) check(e *Event) {
 	if e.Server > 0 && e.Server < maxServers {
 		c.servers = max(c.servers, int(e.Server))
 	}
-	c.begun = c.begun || e.Kind != SessionOpened
+	c.started = c.started || e.Kind != SessionOpened
 	switch e.Kind {
 	case Send, Serve, Reply, SessionState:
 		c.checkRequest(e, c.client(e.Process))
@@ -150,7 +150,7 @@ func (c *consistencyMonitor) check(e *Event) {
 	case Crashed:
 		c.client(e.Process).crashed = true
 	case WatchArmed:
-		if s := c.session(e.Session); s != nil && s.over && e.Server == 0 {
+		if s := c.session(e.Session); s != nil && s.ended && e.Server == 0 {
 			c.fail("something was done in the name of a session that has ended",
 				"c%d set watch %d in session %#x", e.Process, e.Watch, e.Session)
 		}
@@ -161,12 +161,12 @@ func (c *consistencyMonitor) checkRequest(e *Event, client *clientView) {
 	switch e.Kind {
 	case Send:
 		client.sent = e.Request
-		if e.Op == "sync" && client.sync == 0 {
-			client.asked, client.sync = c.committed, e.Request
+		if e.Op == "sync" && client.syncRequest == 0 {
+			client.syncZxid, client.syncRequest = c.committed, e.Request
 		}
 	case SessionState:
 		if e.Name == "expired" || e.Session != client.session {
-			client.seen = 0 // The client library begins anew.
+			client.lastZxid = 0 // The client library begins anew.
 		}
 		client.session = e.Session
 	case Serve:
@@ -177,10 +177,10 @@ func (c *consistencyMonitor) checkRequest(e *Event, client *clientView) {
 }
 
 func (c *consistencyMonitor) checkServe(e *Event, client *clientView) {
-	client.heard = e.At
+	client.lastServe = e.At
 	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") ||
 		strings.HasPrefix(e.Op, "children")) {
-		client.read = e.At
+		client.lastRead = e.At
 	}
 	switch {
 	case e.Request <= client.served || e.Request > client.sent:
@@ -199,9 +199,9 @@ func (c *consistencyMonitor) checkServe(e *Event, client *clientView) {
 }
 
 func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
-	synced := e.Request == client.sync
+	synced := e.Request == client.syncRequest
 	if synced {
-		client.sync = 0
+		client.syncRequest = 0
 	}
 	if e.Zxid == 0 {
 		return // The client library answers by itself.
@@ -215,16 +215,16 @@ func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
 	case e.Op == "connect" || e.Op == "auth": // These tell the client of no transaction.
 		client.replied = e.Request
 		return
-	case e.Zxid < client.seen:
+	case e.Zxid < client.lastZxid:
 		c.fail("a client saw an older state than before",
 			"c%d saw transaction %s after it had seen %s",
-			e.Process, zxidName(e.Zxid), zxidName(client.seen))
-	case synced && e.Err == "" && c.strict && e.Zxid < client.asked:
+			e.Process, zxidName(e.Zxid), zxidName(client.lastZxid))
+	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
 		c.fail("a sync was answered from an old state",
 			"c%d asked when transaction %s was committed, and the answer tells of %s",
-			e.Process, zxidName(client.asked), zxidName(e.Zxid))
+			e.Process, zxidName(client.syncZxid), zxidName(e.Zxid))
 	}
-	client.replied, client.seen = e.Request, e.Zxid
+	client.replied, client.lastZxid = e.Request, e.Zxid
 }
 
 func (c *consistencyMonitor) session(id int64) *sessionView {
@@ -243,11 +243,11 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 			zxidName(e.Zxid),
 			zxidName(c.committed))
 		return
-	case e.Zxid > c.committed && e.Zxid <= c.early:
+	case e.Zxid > c.committed && e.Zxid <= c.highestApplied:
 		c.fail("a server applied a transaction before it was committed", "transaction %s",
 			zxidName(e.Zxid))
 		return
-	case e.Zxid > c.committed && c.begun && !c.agreed(e.Zxid):
+	case e.Zxid > c.committed && c.started && !c.hasMajority(e.Zxid):
 		c.fail("a transaction was committed without a majority", "transaction %s", zxidName(e.Zxid))
 		return
 	}
@@ -261,7 +261,7 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 		})
 		c.client(e.Process).session = e.Session
 	case SessionExpired, SessionClosed:
-		c.checkEnd(e)
+		c.checkSessionEnd(e)
 	case NodeCreated:
 		c.checkCreated(e)
 	case NodeDeleted:
@@ -275,9 +275,9 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 	}
 }
 
-// agreed tells whether a majority of the servers has logged a transaction, the leader being one of
+// hasMajority tells whether a majority of the servers has logged a transaction, the leader being one of
 // them. How many servers there are shows only as they do something.
-func (c *consistencyMonitor) agreed(zxid int64) bool {
+func (c *consistencyMonitor) hasMajority(zxid int64) bool {
 	if c.servers < 2 {
 		return true
 	}
@@ -295,7 +295,7 @@ func (c *consistencyMonitor) checkCreated(e *Event) {
 	if client.created++; e.Session == 0 {
 		return
 	}
-	if s := c.session(e.Session); s != nil && s.over {
+	if s := c.session(e.Session); s != nil && s.ended {
 		c.fail("something was done in the name of a session that has ended",
 			"c%d created %s in session %#x", e.Process, e.Path, e.Session)
 		return
@@ -309,7 +309,7 @@ func (c *consistencyMonitor) checkCreated(e *Event) {
 	c.ephemerals = append(c.ephemerals, ephemeralView{e.Path, e.Session})
 }
 
-func (c *consistencyMonitor) checkEnd(e *Event) {
+func (c *consistencyMonitor) checkSessionEnd(e *Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
 			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d",
@@ -321,14 +321,14 @@ func (c *consistencyMonitor) checkEnd(e *Event) {
 	if s == nil {
 		return
 	}
-	s.over = true
+	s.ended = true
 	client := c.client(s.process)
-	heard := client.heard
+	heard := client.lastServe
 	if c.servers > 0 {
 		// Other requests may have been heard long before they are answered, and those of a process
 		// that has crashed and handshakes answered when the session's end was proposed already.
 		// That may be the first that shows that there are several servers.
-		heard = client.read
+		heard = client.lastRead
 		if heard <= s.opened {
 			return // When it was asked for does not show.
 		}
@@ -356,5 +356,5 @@ func (c *consistencyMonitor) checkServer(e *Event) {
 		return
 	}
 	c.applied[e.Server] = e.Zxid
-	c.early = max(c.early, e.Zxid)
+	c.highestApplied = max(c.highestApplied, e.Zxid)
 }

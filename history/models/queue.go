@@ -2,9 +2,9 @@ package models
 
 import "github.com/anishathalye/porcupine"
 
-// A line is the state of Queue.
-type line struct {
-	waiting crowd // in the order in which they entered, the holder first
+// A queueState is the state of Queue.
+type queueState struct {
+	waiting processList // in the order in which they entered, the holder first
 	held    bool  // by the first
 }
 
@@ -13,26 +13,26 @@ type line struct {
 // of the entries of those who stayed, and that is part of what linearizable means here. It takes
 // [Enter], [Grant] and [Leave]. A process is in the queue at most once.
 var Queue = porcupine.Model{
-	Init: func() any { return line{} },
+	Init: func() any { return queueState{} },
 	Step: func(state, input, _ any) (bool, any) {
-		s, in := state.(line), input.(Input)
+		s, in := state.(queueState), input.(Input)
 		place := s.waiting.index(in.Process)
 		switch in.Verb {
 		case Enter:
-			return place < 0, line{s.waiting.with(s.waiting.len(), in.Process), s.held}
+			return place < 0, queueState{s.waiting.with(s.waiting.len(), in.Process), s.held}
 		case Grant:
-			return place == 0 && !s.held, line{s.waiting, true}
+			return place == 0 && !s.held, queueState{s.waiting, true}
 		case Leave:
 			if place >= 0 {
-				return true, line{s.waiting.without(place), s.held && place != 0}
+				return true, queueState{s.waiting.without(place), s.held && place != 0}
 			}
 		}
 		return false, state
 	},
-	Hash:              func(state any) uint64 { return state.(line).waiting.hash() },
+	Hash:              func(state any) uint64 { return state.(queueState).waiting.hash() },
 	DescribeOperation: describe,
 	DescribeState: func(state any) string {
-		s := state.(line)
+		s := state.(queueState)
 		switch {
 		case s.waiting == "":
 			return "empty"

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A crowd is processes in an order, as a string, which == compares and whose parts can be shared.
+// A processList is processes in an order, as a string, which == compares and whose parts can be shared.
 // Each takes four bytes.
-type crowd string
+type processList string
 
-func (c crowd) len() int { return len(c) / 4 }
+func (c processList) len() int { return len(c) / 4 }
 
-func (c crowd) at(i int) int32 {
+func (c processList) at(i int) int32 {
 	return int32(c[4*i])<<24 | int32(c[4*i+1])<<16 | int32(c[4*i+2])<<8 | int32(c[4*i+3])
 }
 
 // index returns where the process stands, or -1.
-func (c crowd) index(process int32) int {
+func (c processList) index(process int32) int {
 	for i := range c.len() {
 		if c.at(i) == process {
 			return i
@@ -27,8 +27,8 @@ func (c crowd) index(process int32) int {
 }
 
 // with returns the crowd with the process at place i.
-func (c crowd) with(i int, process int32) crowd {
-	one := crowd([]byte{
+func (c processList) with(i int, process int32) processList {
+	one := processList([]byte{
 		byte(process >> 24), byte(process >> 16), byte(process >> 8),
 		byte(process),
 	})
@@ -36,10 +36,10 @@ func (c crowd) with(i int, process int32) crowd {
 }
 
 // without returns the crowd without the one at place i.
-func (c crowd) without(i int) crowd { return c[:4*i] + c[4*i+4:] }
+func (c processList) without(i int) processList { return c[:4*i] + c[4*i+4:] }
 
-// sorted returns the place at which the process belongs in a crowd that is in the order of numbers.
-func (c crowd) sorted(process int32) int {
+// insertionIndex returns the place at which the process belongs in a crowd that is in the order of numbers.
+func (c processList) insertionIndex(process int32) int {
 	i := 0
 	for i < c.len() && c.at(i) < process {
 		i++
@@ -50,10 +50,10 @@ func (c crowd) sorted(process int32) int {
 var crowdSeed = maphash.MakeSeed()
 
 // hash is good within one process, which is all that a search needs.
-func (c crowd) hash() uint64 { return maphash.String(crowdSeed, string(c)) }
+func (c processList) hash() uint64 { return maphash.String(crowdSeed, string(c)) }
 
 // String lists the processes.
-func (c crowd) String() string {
+func (c processList) String() string {
 	names := make([]string, c.len())
 	for i := range names {
 		names[i] = fmt.Sprintf("c%d", c.at(i))

@@ -6,7 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// An overlapMonitor decides [Linearizable] event by event, so that a search knows which memory
+// An linearizableMonitor decides [Linearizable] event by event, so that a search knows which memory
 // tells states apart. The verdict on a history is [LinearizableChecker]'s; a test holds the two to
 // each other.
 //
@@ -18,49 +18,52 @@ import (
 //   - at the instant at which its node is deleted, if that comes before Lock returns.
 //
 // Where no node is known, only the call of Unlock ends a stay.
-type overlapMonitor struct {
-	stays    []lockStay
-	glimpses []glimpse
+type linearizableMonitor struct {
+	tenures      []tenure
+	instantHolds []instantHold
 }
 
-// A lockStay is a grant that has the lock, or may turn out to have it for ever.
-type lockStay struct {
+// A tenure is a grant that has the lock, or may turn out to have it for ever.
+type tenure struct {
 	process, attempt int32
 	node             int    // the index of the creation of its node, -1 if none is known
 	path             string // of that node
-	renounced        bool   // Unlock was called; the stay is over if the node is deleted yet
+	unlockCalled     bool   // Unlock was called; the stay is over if the node is deleted yet
 	// another grant had the lock since, which is wrong if the node is never deleted
 	overlapped bool
 }
 
-// A glimpse is a node that was deleted while the attempt that created it was open. If that attempt
-// is granted the lock by it, it had the lock at that instant alone.
-type glimpse struct {
+// A instantHold is a node that was deleted while the attempt that created it was open. If that
+// attempt is granted the lock by it, it had the lock at that instant alone.
+type instantHold struct {
 	node     int
 	excluded bool // another grant had the lock then
 	// the nodes of grants that had been renounced then, by the indexes of their creations
-	renounced []int
+	unlockCalled []int
 }
 
-func (m *overlapMonitor) reset() { m.stays, m.glimpses = m.stays[:0], m.glimpses[:0] }
-
-func (m *overlapMonitor) copy(from monitor) {
-	other := from.(*overlapMonitor)
-	m.stays = append(m.stays[:0], other.stays...)
-	m.glimpses = append(m.glimpses[:0], other.glimpses...) // Their slices never change.
+func (m *linearizableMonitor) reset() {
+	m.tenures, m.instantHolds = m.tenures[:0],
+		m.instantHolds[:0]
 }
 
-func (m *overlapMonitor) state(q *queue, s *State) {
+func (m *linearizableMonitor) copy(from monitor) {
+	other := from.(*linearizableMonitor)
+	m.tenures = append(m.tenures[:0], other.tenures...)
+	m.instantHolds = append(m.instantHolds[:0], other.instantHolds...) // Their slices never change.
+}
+
+func (m *linearizableMonitor) state(q *queue, s *State) {
 	sum := uint64(0)
-	for i := range m.stays {
-		t := &m.stays[i]
+	for i := range m.tenures {
+		t := &m.tenures[i]
 		h := fold(uint64(uint32(t.process))<<32|uint64(uint32(t.attempt)),
-			bit(t.renounced, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2))
+			bit(t.unlockCalled, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2))
 		sum += fold(h, xxhash.Sum64String(t.path))
 	}
 	s.fold(sum, 0)
-	for i := range m.glimpses {
-		g := &m.glimpses[i]
+	for i := range m.instantHolds {
+		g := &m.instantHolds[i]
 		n := slices.IndexFunc(q.nodes, func(n node) bool { return n.created == g.node })
 		if n < 0 || s.ended(q.nodes[n].process) {
 			continue
@@ -69,9 +72,9 @@ func (m *overlapMonitor) state(q *queue, s *State) {
 		if g.excluded {
 			continue
 		}
-		for j := range m.stays {
-			if t := &m.stays[j]; t.renounced && !t.overlapped &&
-				slices.Contains(g.renounced, t.node) {
+		for j := range m.tenures {
+			if t := &m.tenures[j]; t.unlockCalled && !t.overlapped &&
+				slices.Contains(g.unlockCalled, t.node) {
 				s.fold(uint64(t.process), xxhash.Sum64String(t.path))
 			}
 		}
@@ -79,11 +82,11 @@ func (m *overlapMonitor) state(q *queue, s *State) {
 }
 
 // visible: a grant that comes sooner, and an unlock that comes later, overlap more.
-func (m *overlapMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
+func (m *linearizableMonitor) visible(q *queue, e *Event) bool {
+	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
 
-func (m *overlapMonitor) observe(q *queue, log []Event, i int) *Violation {
+func (m *linearizableMonitor) observe(q *queue, log []Event, i int) *Violation {
 	switch e := &log[i]; e.Kind {
 	case LockReturn:
 		if e.Err == "" && e.Process != 0 && !m.grant(q, e) {
@@ -98,7 +101,7 @@ func (m *overlapMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-func (m *overlapMonitor) violation(i int) *Violation {
+func (m *linearizableMonitor) violation(i int) *Violation {
 	return &Violation{
 		Property: Linearizable, Event: i, Reason: reasonNoOrder,
 		Detail: "two grants had the lock at once",
@@ -106,37 +109,37 @@ func (m *overlapMonitor) violation(i int) *Violation {
 }
 
 // grant takes note of a grant, and reports whether nobody else had the lock when it had it.
-func (m *overlapMonitor) grant(q *queue, e *Event) bool {
+func (m *linearizableMonitor) grant(q *queue, e *Event) bool {
 	n := q.granted(e)
 	if n >= 0 && q.nodes[n].deleted != 0 {
-		g := slices.IndexFunc(m.glimpses,
-			func(g glimpse) bool { return g.node == q.nodes[n].created })
-		if m.glimpses[g].excluded {
+		g := slices.IndexFunc(m.instantHolds,
+			func(g instantHold) bool { return g.node == q.nodes[n].created })
+		if m.instantHolds[g].excluded {
 			return false
 		}
-		for t := range m.stays {
-			m.stays[t].overlapped = m.stays[t].overlapped ||
-				slices.Contains(m.glimpses[g].renounced, m.stays[t].node)
+		for t := range m.tenures {
+			m.tenures[t].overlapped = m.tenures[t].overlapped ||
+				slices.Contains(m.instantHolds[g].unlockCalled, m.tenures[t].node)
 		}
 		return true
 	}
-	for t := range m.stays {
-		if !m.stays[t].renounced {
+	for t := range m.tenures {
+		if !m.tenures[t].unlockCalled {
 			return false
 		}
-		m.stays[t].overlapped = true
+		m.tenures[t].overlapped = true
 	}
-	stay := lockStay{process: e.Process, attempt: e.Attempt, node: -1}
+	stay := tenure{process: e.Process, attempt: e.Attempt, node: -1}
 	if n >= 0 {
 		stay.node, stay.path = q.nodes[n].created, q.nodes[n].path
 	}
-	m.stays = append(m.stays, stay)
+	m.tenures = append(m.tenures, stay)
 	return true
 }
 
 // forget drops the glimpses of the process's attempt, which has returned.
-func (m *overlapMonitor) forget(q *queue, process int32) {
-	m.glimpses = slices.DeleteFunc(m.glimpses, func(g glimpse) bool {
+func (m *linearizableMonitor) forget(q *queue, process int32) {
+	m.instantHolds = slices.DeleteFunc(m.instantHolds, func(g instantHold) bool {
 		return slices.ContainsFunc(q.nodes, func(n node) bool {
 			return n.created == g.node &&
 				n.process == process
@@ -144,45 +147,45 @@ func (m *overlapMonitor) forget(q *queue, process int32) {
 	})
 }
 
-func (m *overlapMonitor) unlock(e *Event) {
-	for t := len(m.stays) - 1; t >= 0; t-- {
-		s := &m.stays[t]
+func (m *linearizableMonitor) unlock(e *Event) {
+	for t := len(m.tenures) - 1; t >= 0; t-- {
+		s := &m.tenures[t]
 		if s.process != e.Process || s.attempt != e.Attempt {
 			continue
 		}
 		if s.node < 0 {
-			m.stays = slices.Delete(m.stays, t, t+1)
+			m.tenures = slices.Delete(m.tenures, t, t+1)
 		} else {
-			s.renounced = true
+			s.unlockCalled = true
 		}
 		return
 	}
 }
 
-func (m *overlapMonitor) delete(q *queue, path string) {
+func (m *linearizableMonitor) delete(q *queue, path string) {
 	n := q.live(path)
 	if n < 0 {
 		return
 	}
 	node := q.nodes[n].created
 	if q.nodes[n].waiting {
-		g := glimpse{node: node}
-		for t := range m.stays {
-			switch s := &m.stays[t]; {
-			case !s.renounced:
+		g := instantHold{node: node}
+		for t := range m.tenures {
+			switch s := &m.tenures[t]; {
+			case !s.unlockCalled:
 				g.excluded = true
 			case s.node != node:
-				g.renounced = append(g.renounced, s.node)
+				g.unlockCalled = append(g.unlockCalled, s.node)
 			}
 		}
-		m.glimpses = append(m.glimpses, g)
+		m.instantHolds = append(m.instantHolds, g)
 	}
-	m.stays = slices.DeleteFunc(m.stays, func(s lockStay) bool { return s.node == node })
+	m.tenures = slices.DeleteFunc(m.tenures, func(s tenure) bool { return s.node == node })
 }
 
 // finish decides what becomes of grants whose nodes were never deleted.
-func (m *overlapMonitor) finish(_ *queue, log []Event) *Violation {
-	if slices.ContainsFunc(m.stays, func(s lockStay) bool { return s.overlapped }) {
+func (m *linearizableMonitor) finish(_ *queue, log []Event) *Violation {
+	if slices.ContainsFunc(m.tenures, func(s tenure) bool { return s.overlapped }) {
 		return m.violation(len(log) - 1)
 	}
 	return nil

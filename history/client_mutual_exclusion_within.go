@@ -9,24 +9,25 @@ import (
 // pauseName is the name of the Fault by which a process is paused.
 const pauseName = "pause"
 
-// A stay is a time that a process surely spent in its critical section.
-type stay struct {
+// A insideSpan is a time that a process surely spent in its critical section.
+type insideSpan struct {
 	process    int32
 	enter      int
 	from, till time.Duration
 }
 
-// insideTogether decides [ClientMutualExclusion] of the history of one lock.
-func insideTogether(events []Event, clocks *Clocks) *Violation {
+// clientExclusionWithin decides [ClientMutualExclusion] of the history of one lock.
+func clientExclusionWithin(events []Event, clocks *Clocks) *Violation {
 	pauses := clocks.longPauses(events)
-	var visits []stay
+	var visits []insideSpan
 	for i := range events {
 		if events[i].Kind != Enter {
 			continue
 		}
 		// A stay that has ended by now overlaps with none that begins now or later.
-		visits = slices.DeleteFunc(visits, func(o stay) bool { return o.till <= events[i].At })
-		for _, v := range awake(stayFrom(events, i, clocks), pauses) {
+		visits = slices.DeleteFunc(visits,
+			func(o insideSpan) bool { return o.till <= events[i].At })
+		for _, v := range withoutPauses(insideSpanFrom(events, i, clocks), pauses) {
 			for _, o := range visits {
 				both := min(o.till, v.till) - max(o.from, v.from)
 				if both <= 0 || o.process == v.process {
@@ -45,12 +46,12 @@ func insideTogether(events []Event, clocks *Clocks) *Violation {
 	return nil
 }
 
-// stayFrom returns the stay that begins with an Enter. It ends where the attempt ends it, or the
-// process crashes, or else with the last event of the attempt. Events of the process that belong to
-// no attempt count as well; those of its other attempts do not prolong the stay.
-func stayFrom(events []Event, enter int, clocks *Clocks) stay {
+// insideSpanFrom returns the stay that begins with an Enter. It ends where the attempt ends it, or
+// the process crashes, or else with the last event of the attempt. Events of the process that
+// belong to no attempt count as well; those of its other attempts do not prolong the stay.
+func insideSpanFrom(events []Event, enter int, clocks *Clocks) insideSpan {
 	first := &events[enter]
-	s := stay{first.Process, enter, clocks.latest(first), 0}
+	s := insideSpan{first.Process, enter, clocks.latest(first), 0}
 	for j := enter + 1; j < len(events); j++ {
 		e := &events[j]
 		if e.Process != first.Process || e.Attempt != first.Attempt && e.Attempt != 0 {
@@ -100,9 +101,9 @@ func pauseEnd(events []Event) (next *Event) {
 	return next
 }
 
-// awake returns the parts of a stay that do not fall into a long pause of its process.
-func awake(s stay, pauses map[int32][]longPause) []stay {
-	var parts []stay
+// withoutPauses returns the parts of a stay that do not fall into a long pause of its process.
+func withoutPauses(s insideSpan, pauses map[int32][]longPause) []insideSpan {
+	var parts []insideSpan
 	for _, p := range pauses[s.process] {
 		if p.from >= s.till || p.till <= s.from {
 			continue
