@@ -5,33 +5,32 @@ import (
 	"slices"
 )
 
-// A property is all that the package knows of one [Property].
+// A property is a row of [propertyTable]: how a [Property] is decided.
 type property struct {
 	name Property
 
-	// monitor makes what decides the property event by event, and knows what it remembers. It is
-	// nil where only a checker of whole histories is known.
+	// monitor returns a monitor that decides the property event by event, or is nil if only whole
+	// histories can be checked.
 	monitor func(*monitorConfig) monitor
 	kinds   uint64 // the kinds of events that the monitor observes
 
-	// check decides the property of a whole history, where that is not the monitor's matter.
+	// check decides the property of a whole history. If it is nil, the monitor decides.
 	check func(c *Checker, events []Event) *Violation
 
-	atEnd bool // it is decided, at least in part, by how a history ends
-	// it is decided, at least in part, by what happens in the fair phase; see [FairPhase]
-	fair      bool
+	atEnd     bool // see [JudgedAtEnd]
+	fair      bool // see [JudgedInFairPhase]
 	cacheable bool // see [CacheableVerdict]
 }
 
 const allKinds = 1<<kinds - 1
 
-// What several properties observe.
+// Kinds of events that several properties observe.
 const (
 	callKinds     = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn
 	resourceKinds = 1<<ResourceRead | 1<<ResourceWrite
 )
 
-// propertyTable holds the properties in their canonical order.
+// propertyTable holds the properties in canonical order.
 var propertyTable = [...]property{
 	{
 		name:    ServerMutualExclusion,
@@ -57,8 +56,7 @@ var propertyTable = [...]property{
 	},
 	{
 		name: NoLostWatch, monitor: func(*monitorConfig) monitor { return new(watchMonitor) },
-		kinds: allKinds,
-		atEnd: true, fair: true,
+		kinds: allKinds, atEnd: true, fair: true,
 	},
 	{
 		name: Progress, monitor: func(*monitorConfig) monitor { return new(progressMonitor) },
@@ -66,13 +64,18 @@ var propertyTable = [...]property{
 		atEnd: true, fair: true, cacheable: true,
 	},
 	{
-		name: NoStarvation, monitor: func(r *monitorConfig) monitor { return &starvationMonitor{limits: &r.limits} },
-		kinds: 1<<FairPhase | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState | 1<<SessionExpired | 1<<SessionClosed |
-			1<<Fault | 1<<Crashed | 1<<LockReturn, fair: true, cacheable: true,
+		name:    NoStarvation,
+		monitor: func(r *monitorConfig) monitor { return &starvationMonitor{limits: &r.limits} },
+		kinds: 1<<FairPhase | 1<<LockCall | 1<<NodeCreated | 1<<NodeDeleted | 1<<SessionState |
+			1<<SessionExpired | 1<<SessionClosed | 1<<Fault | 1<<Crashed | 1<<LockReturn,
+		fair: true, cacheable: true,
 	},
 	{
-		name: NoLivelock, monitor: func(r *monitorConfig) monitor { return &livelockMonitor{limits: &r.limits} },
-		kinds: 1<<FairPhase | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished | 1<<Send, fair: true,
+		name:    NoLivelock,
+		monitor: func(r *monitorConfig) monitor { return &livelockMonitor{limits: &r.limits} },
+		kinds: 1<<FairPhase | 1<<LockReturn | 1<<UnlockReturn | 1<<Enter | 1<<Leave | 1<<Finished |
+			1<<Send,
+		fair: true,
 	},
 	{
 		name:    NoSpuriousFailure,
@@ -92,17 +95,19 @@ var propertyTable = [...]property{
 		kinds:     holdKinds | queueKinds | 1<<ReenterReturn | 1<<Enter,
 	},
 	{
-		name: SessionLoss, monitor: func(r *monitorConfig) monitor { return &sessionMonitor{limits: &r.limits} },
-		kinds: allKinds,
+		name:    SessionLoss,
+		monitor: func(r *monitorConfig) monitor { return &sessionMonitor{limits: &r.limits} },
+		kinds:   allKinds,
 	},
 	{
 		name: Reentrancy, monitor: func(*monitorConfig) monitor { return new(reentrancyMonitor) },
 		kinds: allKinds, cacheable: true,
 	},
 	{
-		name: NoHerd, monitor: func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
-		kinds: queueKinds | 1<<Tick | 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<SessionState | 1<<Fault | 1<<Crashed | 1<<WatchFired |
-			1<<WatchArmed | 1<<WatchGone | 1<<Applied,
+		name:    NoHerd,
+		monitor: func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
+		kinds: queueKinds | 1<<Tick | 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<SessionState |
+			1<<Fault | 1<<Crashed | 1<<WatchFired | 1<<WatchArmed | 1<<WatchGone | 1<<Applied,
 	},
 	{
 		name:    MonotonicToken,
@@ -111,24 +116,20 @@ var propertyTable = [...]property{
 	},
 	{
 		name: Linearizable, monitor: func(*monitorConfig) monitor { return new(linearizableMonitor) },
-		kinds: 1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
-		check: func(c *Checker,
-			events []Event,
-		) *Violation {
-			return c.checkLinearizable(events)
-		},
+		kinds:     1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
+		check:     func(c *Checker, e []Event) *Violation { return c.checkLinearizable(e) },
 		cacheable: true,
 	},
 }
 
-// ensembleProperty is apart from the table, because no lock claims it.
+// consistencyProperty is not in the table because no lock claims it.
 var consistencyProperty = property{
 	name:    ZooKeeperConsistency,
 	monitor: func(*monitorConfig) monitor { return &consistencyMonitor{strict: true} },
 	kinds:   allKinds,
 }
 
-// find returns what the package knows of a property, nil if nothing.
+// find returns the row of a property, or nil if the property is unknown.
 func find(p Property) *property {
 	for i := range propertyTable {
 		if propertyTable[i].name == p {
@@ -141,7 +142,7 @@ func find(p Property) *property {
 	return nil
 }
 
-// Properties returns all properties in their canonical order. The slice is the caller's.
+// Properties returns all properties in canonical order. The caller owns the slice.
 func Properties() []Property {
 	names := make([]Property, len(propertyTable))
 	for i := range propertyTable {
@@ -150,7 +151,7 @@ func Properties() []Property {
 	return names
 }
 
-// ParseProperty returns the property of that name, or an error that lists the names that there are.
+// ParseProperty returns the property with the name, or an error that lists the valid names.
 func ParseProperty(name string) (Property, error) {
 	if p := Property(name); slices.Contains(Properties(), p) {
 		return p, nil
@@ -158,28 +159,28 @@ func ParseProperty(name string) (Property, error) {
 	return "", fmt.Errorf("unknown property %q, want one of %v", name, Properties())
 }
 
-// JudgedAtEnd reports whether a property is decided, at least in part, by how a history ends.
+// JudgedAtEnd reports whether the end of a history decides the property, at least in part.
 func JudgedAtEnd(p Property) bool {
 	known := find(p)
 	return known != nil && known.atEnd
 }
 
-// JudgedInFairPhase reports whether a property is decided, at least in part, by what happens once
-// no fault strikes and the order is fair: it says what must happen in the end.
+// JudgedInFairPhase reports whether the events after [FairPhase] decide the property, at least in
+// part. Such a property states what eventually happens.
 func JudgedInFairPhase(p Property) bool {
 	known := find(p)
 	return known != nil && known.fair
 }
 
-// A Checker checks any property, and remembers what is expensive to compute twice. The zero value
-// is ready for use. It is not safe for concurrent use: each worker has its own.
+// A Checker checks any property and caches verdicts. The zero value is ready for use. A Checker is
+// not safe for concurrent use: each worker has its own.
 type Checker struct {
-	// that [NoStarvation], [NoLivelock] and [NoHerd] are judged by; [DefaultSeverity] unless set
+	// the limits of [NoStarvation], [NoLivelock], [NoHerd] and [SessionLoss]; [DefaultLimits] if
+	// zero
 	Limits    Limits
 	Exclusive bool // the lock claims [ServerMutualExclusion], which [FIFO] depends on
 
-	// the histories are beginnings of longer ones, so that a release that is under way may still
-	// come
+	// the histories are prefixes of longer ones, so that a release in progress may complete later
 	Cut bool
 
 	linearizable LinearizableChecker
@@ -190,9 +191,9 @@ type Checker struct {
 	cache        verdictCache
 }
 
-// Check returns how the events break the property, which may be [ZooKeeperConsistency] too, or nil
-// if they do not. The answer depends on the events alone, not on what was checked before. It panics
-// if there is no such property.
+// Check returns how the events break the property, which may be [ZooKeeperConsistency], or nil if
+// they do not. The answer depends on the events alone, not on earlier checks. Check panics if the
+// property is unknown.
 func (c *Checker) Check(name Property, events []Event) *Violation {
 	if found := c.CheckAll([]Property{name}, events); len(found) > 0 {
 		return found[0]
@@ -200,8 +201,8 @@ func (c *Checker) Check(name Property, events []Event) *Violation {
 	return nil
 }
 
-// CheckAll does so for several properties in one pass over the events, and returns the violations
-// in the order of the properties.
+// CheckAll checks several properties as [Checker.Check] does, in one pass over the events. It
+// returns the violations in the order of the properties.
 func (c *Checker) CheckAll(names []Property, events []Event) []*Violation {
 	c.config = monitorConfig{limits: c.limits(), exclusive: c.Exclusive}
 	c.pass = c.pass[:0]
@@ -228,7 +229,7 @@ func (c *Checker) CheckAll(names []Property, events []Event) []*Violation {
 	return found
 }
 
-// monitorOf returns the checker's own monitor of a property, which has seen nothing.
+// monitorOf returns the checker's monitor of the property, reset to an empty history.
 func (c *Checker) monitorOf(p *property) monitor {
 	m, ok := c.monitors[p.name]
 	if !ok {
@@ -247,8 +248,7 @@ func (c *Checker) checkLinearizable(events []Event) *Violation {
 	return c.linearizable.Check(events)
 }
 
-// Undecided reports whether the last check of [Linearizable] has reached its limits before it came
-// to a verdict.
+// Undecided reports whether the last check of [Linearizable] reached its limits without a verdict.
 func (c *Checker) Undecided() bool { return c.linearizable.Undecided() }
 
 func (c *Checker) limits() Limits {
