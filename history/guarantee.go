@@ -17,8 +17,8 @@ var (
 	ErrAtomic = errors.New(`broke Atomic: "updates in the same revision over multiple keys ` +
 		`will not be split over several lists of events"; ` +
 		`a transaction fires all watches that it concerns before anything else happens`)
-	ErrReliable = errors.New(`broke Reliable: "a sequence of events will never drop any subsequence ` +
-		`of events"; ` +
+	ErrReliable = errors.New(`broke Reliable: "a sequence of events will never drop ` +
+		`any subsequence of events"; ` +
 		`a change fires the watches on it, and their events arrive`)
 	ErrResumable = errors.New(`broke Resumable: "a broken watch can be resumed"; ` +
 		`a watch that ends with its connection is set again, or its owner is notified, ` +

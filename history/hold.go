@@ -6,31 +6,33 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A hold is what a process has of the lock between a grant and the return of the Unlock that ends
-// it.
+// A hold is a process's tenure of the lock, from a grant to the return of the Unlock that ends it.
 type hold struct {
-	process           int32
-	attempt           int32
-	node              int    // the index of the creation of its node, -1 if none is known
-	path              string // of that node
-	lost              bool   // its node was deleted before Unlock was called
-	notified          bool   // of its loss
-	reentering        bool   // a ReenterCall is open, at which
-	lostAtReenter     bool   // its node was gone
-	notifiedAtReenter bool   // it had been told
-	// the index of a ReenterReturn with an error that nothing has explained yet, 0 if there is none
+	process  int32
+	attempt  int32
+	node     int    // the index of the creation of its node, -1 if unknown
+	path     string // of the node
+	lost     bool   // the node was deleted before Unlock was called
+	notified bool   // the process was notified of the loss
+
+	reentering        bool // a ReenterCall is open, and the following hold the state at that call
+	lostAtReenter     bool
+	notifiedAtReenter bool
+	// the index of a ReenterReturn with an error for which there is no cause yet, or 0
 	reenterFailed int
-	unlocking     bool
-	deleted       bool // its node is deleted, before Unlock was called or after
+
+	unlocking bool // Unlock was called
+	deleted   bool // the node was deleted, before or after the call of Unlock
 }
 
-// holding holds the kinds of events that change holds.
-const holdKinds = 1<<LockReturn | 1<<NodeDeleted | 1<<Lost | 1<<UnlockCall | 1<<ReenterCall | 1<<Crashed | 1<<UnlockReturn
+// holdKinds holds the kinds of events that change holds.
+const holdKinds = 1<<LockReturn | 1<<NodeDeleted | 1<<Lost | 1<<UnlockCall | 1<<ReenterCall |
+	1<<Crashed | 1<<UnlockReturn
 
-// A holdList is the holds that there are, at most one for each process.
+// A holdList holds the current holds, at most one for each process.
 type holdList []hold
 
-// observe brings the holds up to date. The queue is that of the events before.
+// observe updates the holds. The queue is that of the events before.
 func (l *holdList) observe(q *queue, e *Event) {
 	if e.Kind == NodeDeleted {
 		l.delete(q, e)
@@ -85,7 +87,7 @@ func (l holdList) find(process int32) int {
 	return slices.IndexFunc(l, func(h hold) bool { return h.process == process })
 }
 
-// state folds the holds in. They stand in no order.
+// state folds in the holds as a set.
 func (l holdList) state(s *State) {
 	sum := uint64(0)
 	for i := range l {

@@ -85,9 +85,9 @@ var propertyTable = [...]property{
 	{
 		name:    NoLeakedNodes,
 		monitor: func(*monitorConfig) monitor { return new(leakedNodeMonitor) },
-		atEnd:   true,
-		fair:    true, cacheable: true,
-		kinds: callKinds | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired | 1<<SessionClosed,
+		kinds: callKinds | 1<<NodeCreated | 1<<NodeDeleted | 1<<Crashed | 1<<SessionExpired |
+			1<<SessionClosed,
+		atEnd: true, fair: true, cacheable: true,
 	},
 	{
 		name: LossNotification, monitor: func(*monitorConfig) monitor { return new(lossMonitor) },
@@ -115,7 +115,8 @@ var propertyTable = [...]property{
 		kinds:   1 << LockReturn, cacheable: true,
 	},
 	{
-		name: Linearizable, monitor: func(*monitorConfig) monitor { return new(linearizableMonitor) },
+		name:      Linearizable,
+		monitor:   func(*monitorConfig) monitor { return new(linearizableMonitor) },
 		kinds:     1<<LockReturn | 1<<UnlockCall | 1<<NodeDeleted,
 		check:     func(c *Checker, e []Event) *Violation { return c.checkLinearizable(e) },
 		cacheable: true,

@@ -190,8 +190,8 @@ func fifoWithin(events []Event, clocks *Clocks) *Violation {
 
 func tokenWithin(events []Event, clocks *Clocks) *Violation {
 	all := attempts(events)
-	highest := make([]int64, len(all)+1) // of so many first grants
-	with := make(map[int64][]grantedAttempt)  // of a token, the grants before
+	highest := make([]int64, len(all)+1)     // of so many first grants
+	with := make(map[int64][]grantedAttempt) // of a token, the grants before
 	for n, b := range all {
 		after := &events[b.granted]
 		highest[n+1] = max(highest[n], after.Zxid)
@@ -261,9 +261,9 @@ func linearizableWithin(events []Event, clocks *Clocks,
 	return nil, true
 }
 
-// operationsWithin returns the acquire of an attempt and its release. The release took effect between
-// the call and the return of Unlock if Unlock returned no error and the process was told of no loss
-// before; otherwise it may have taken effect at any time since the grant.
+// operationsWithin returns the acquire of an attempt and its release. The release took effect
+// between the call and the return of Unlock if Unlock returned no error and the process was told of
+// no loss before; otherwise it may have taken effect at any time since the grant.
 func operationsWithin(events []Event, of []int, granted *Event, clocks *Clocks) []timedOperation {
 	const end = time.Duration(1<<63 - 1)
 	acquire := timedOperation{
@@ -295,8 +295,8 @@ func operationsWithin(events []Event, of []int, granted *Event, clocks *Clocks) 
 	return []timedOperation{acquire, release}
 }
 
-// lossNotificationByProcess decides [LossNotification] by what the process of each attempt was told since it
-// was granted the lock.
+// lossNotificationByProcess decides [LossNotification] by what the process of each attempt was told
+// since it was granted the lock.
 func lossNotificationByProcess(events []Event) *Violation {
 	type hold struct {
 		told   int // the index of the Lost event, 0 if there is none

@@ -69,14 +69,14 @@ func (c *consistencyMonitor) observe(_ *queue, log []Event, i int) *Violation {
 // A clientView is what is known of one process and its connections.
 type clientView struct {
 	sent, served, replied int32 // the last request
-	lastZxid                  int64 // the last transaction that a reply told of, in the session
-	syncZxid                 int64 // what was committed when a sync was asked for
-	syncRequest                  int32 // the request by which it was, 0 while none is under way
+	lastZxid              int64 // the last transaction that a reply told of, in the session
+	syncZxid              int64 // what was committed when a sync was asked for
+	syncRequest           int32 // the request by which it was, 0 while none is under way
 	session               int64
 	// nodes that it has created, and creates that were answered with success
 	created, creates int
-	lastServe            time.Duration // when a server last answered a request
-	lastRead             time.Duration // when one last answered a read of the process while it lived
+	lastServe        time.Duration // when a server last answered a request
+	lastRead         time.Duration // when one last answered a read of the process while it lived
 	crashed          bool
 }
 
@@ -84,7 +84,7 @@ type sessionView struct {
 	id      int64
 	process int32
 	timeout time.Duration
-	ended    bool
+	ended   bool
 	opened  time.Duration
 }
 
@@ -94,16 +94,16 @@ type ephemeralView struct {
 }
 
 type consistencyMonitor struct {
-	event      int
-	violation  *Violation
-	clients    []clientView
-	sessions   []sessionView
-	ephemerals []ephemeralView
-	logged     [maxServers]int64 // the last transaction that each server has logged
-	applied    [maxServers]int64
-	servers    int   // the highest number of a server so far
-	committed  int64 // the last transaction
-	highestApplied      int64 // the last transaction that a server has applied
+	event          int
+	violation      *Violation
+	clients        []clientView
+	sessions       []sessionView
+	ephemerals     []ephemeralView
+	logged         [maxServers]int64 // the last transaction that each server has logged
+	applied        [maxServers]int64
+	servers        int   // the highest number of a server so far
+	committed      int64 // the last transaction
+	highestApplied int64 // the last transaction that a server has applied
 	// something other than a session's beginning has happened; what comes before a run is committed
 	// at once
 	started bool
@@ -275,8 +275,8 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 	}
 }
 
-// hasMajority tells whether a majority of the servers has logged a transaction, the leader being one of
-// them. How many servers there are shows only as they do something.
+// hasMajority tells whether a majority of the servers has logged a transaction, the leader being
+// one of them. How many servers there are shows only as they do something.
 func (c *consistencyMonitor) hasMajority(zxid int64) bool {
 	if c.servers < 2 {
 		return true
