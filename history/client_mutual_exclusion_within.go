@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// pauseName is the name of the Fault by which a process is paused.
+// pauseName is the name of the Fault that pauses a process.
 const pauseName = "pause"
 
-// A insideSpan is a time that a process surely spent in its critical section.
+// An insideSpan is a period that a process certainly spent in its critical section.
 type insideSpan struct {
 	process    int32
 	enter      int
@@ -24,7 +24,7 @@ func clientExclusionWithin(events []Event, clocks *Clocks) *Violation {
 		if events[i].Kind != Enter {
 			continue
 		}
-		// A stay that has ended by now overlaps with none that begins now or later.
+		// A span that has ended by now overlaps no span that begins now or later.
 		visits = slices.DeleteFunc(visits,
 			func(o insideSpan) bool { return o.till <= events[i].At })
 		for _, v := range withoutPauses(insideSpanFrom(events, i, clocks), pauses) {
@@ -46,9 +46,9 @@ func clientExclusionWithin(events []Event, clocks *Clocks) *Violation {
 	return nil
 }
 
-// insideSpanFrom returns the stay that begins with an Enter. It ends where the attempt ends it, or
-// the process crashes, or else with the last event of the attempt. Events of the process that
-// belong to no attempt count as well; those of its other attempts do not prolong the stay.
+// insideSpanFrom returns the span that begins with an Enter. It ends with the event that ends the
+// attempt, with a crash, or else with the last event of the attempt. Events of the process without
+// an attempt extend the span; those of its other attempts do not.
 func insideSpanFrom(events []Event, enter int, clocks *Clocks) insideSpan {
 	first := &events[enter]
 	s := insideSpan{first.Process, enter, clocks.latest(first), 0}
@@ -66,12 +66,11 @@ func insideSpanFrom(events []Event, enter int, clocks *Clocks) insideSpan {
 	return s
 }
 
-// A longPause is a time for which a lock promises nothing of what a process does: a pause that is
-// longer than the lock stands, and as long after it as the lock stands.
+// A longPause is a period in which a lock guarantees nothing about a process: a pause longer than
+// [Clocks].Pause, and Clocks.Pause after it.
 type longPause struct{ from, till time.Duration }
 
-// longPauses returns the pauses of each process that were longer than the lock stands, in their
-// order.
+// longPauses returns the long pauses of each process in order.
 func (c *Clocks) longPauses(events []Event) map[int32][]longPause {
 	pauses := make(map[int32][]longPause)
 	for i := range events {
@@ -85,9 +84,8 @@ func (c *Clocks) longPauses(events []Event) map[int32][]longPause {
 	return pauses
 }
 
-// pauseEnd returns the event that ends the pause with which the events begin: Resumed, or if there
-// is none the next of the process; nil if there is neither, and so nothing that the process has
-// done since.
+// pauseEnd returns the event that ends the pause with which the events begin: a Resumed, or else
+// the next event of the process. It returns nil if there is neither.
 func pauseEnd(events []Event) (next *Event) {
 	for i := 1; i < len(events); i++ {
 		switch e := &events[i]; {
@@ -101,7 +99,7 @@ func pauseEnd(events []Event) (next *Event) {
 	return next
 }
 
-// withoutPauses returns the parts of a stay that do not fall into a long pause of its process.
+// withoutPauses returns the parts of a span outside of the long pauses of its process.
 func withoutPauses(s insideSpan, pauses map[int32][]longPause) []insideSpan {
 	var parts []insideSpan
 	for _, p := range pauses[s.process] {

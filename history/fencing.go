@@ -8,33 +8,33 @@ import (
 
 const reasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
 
-// A lastGrant is the place in the order of holders of the grant that a process had last: the
-// transaction that created its node, or where no node is known its token.
+// A lastGrant is the position of a process's last grant in the order of holders: the transaction
+// that created the node of the grant, or its token if no node is known.
 type lastGrant struct {
 	process int32
 	zxid    int64
 }
 
-// CheckFencing decides [Fencing]: a resource that checks fencing tokens never accepts a write of an
-// older holder after one of a newer.
+// CheckFencing decides [Fencing]: no resource accepts a write of an older holder after a write of a
+// newer one.
 //
-// Which holder is older does not depend on the tokens, which may be what is wrong: it is the one
-// whose contender node was created earlier, or where no node is known the one whose grant carries
-// the lower token. The property holds if no write is accepted whose process had its last grant by a
-// node that is older than that of a write which was accepted before. When a write counts as
-// accepted is as for [CheckNoLostUpdate]. A write by a process that was never granted the lock is
-// not judged.
+// An event of the property is an accepted write, as for [CheckNoLostUpdate]. Its holder is the last
+// grant of its process. Of two holders the older one is the one whose node was created earlier; if
+// no node is known, the one whose grant has the lower token. The order does not depend on the
+// tokens, if nodes are known, because the tokens themselves may be wrong.
+//
+// The property does not cover the writes of a process that was never granted the lock.
 //
 // Source: M. Burrows, The Chubby lock service, OSDI 2006, section 2.4, on sequencers.
 //
-// It takes time linear in the events, times the number of nodes, processes and resources alive.
+// The check takes time linear in the events, times the number of live nodes, processes and
+// resources.
 func CheckFencing(events []Event) *Violation {
 	return decide(Fencing, new(fencingMonitor), events)
 }
 
 type fencingMonitor struct {
-	// the version of each is the place of the newest holder that has written to it
-	resources  []resource
+	resources  []resource // the version of each is the position of the newest holder that wrote it
 	lastGrants []lastGrant
 }
 
@@ -48,9 +48,9 @@ func (m *fencingMonitor) copy(from monitor) {
 
 func (m *fencingMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds the places themselves and not only their order, since a grant by a token alone has a
-// place that no node tells. The nodes that may be granted yet have the places that the state of the
-// ensemble tells, or the queue if they are gone.
+// state folds in the positions and not only their order, because the position of a grant by a token
+// alone is not part of any node. The nodes that may still be granted have positions in the state of
+// the ensemble, or in the queue if they are deleted.
 func (m *fencingMonitor) state(q *queue, s *State) {
 	resources, grants := uint64(0), uint64(0)
 	for i := range m.resources {
@@ -69,8 +69,8 @@ func (m *fencingMonitor) state(q *queue, s *State) {
 	}
 }
 
-// visible: a process's place counts when it writes, and a resource from when it is first read, the
-// sooner the more. The order of writes that a process itself reports counts.
+// visible: the position of a process matters when it writes, and a resource matters from its first
+// read, which must not come later. The order of the writes that processes report matters.
 func (m *fencingMonitor) visible(q *queue, e *Event) bool {
 	return e.Kind == ResourceWrite && e.Path == "" || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
@@ -105,8 +105,7 @@ func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// withNewest returns the resources with that of a reading. Here the version of a resource is the
-// newest holder that has written to it.
+// withNewest returns the resources with the one of a reading, as not written by any holder.
 func withNewest(resources []resource, e *Event) []resource {
 	for r := range resources {
 		if resources[r].path == e.Path {
@@ -116,8 +115,8 @@ func withNewest(resources []resource, e *Event) []resource {
 	return append(resources, resource{path: e.Path})
 }
 
-// withLastGrant notes a grant. A grant of which neither node nor token is known leaves the process
-// without a place in the order.
+// withLastGrant records a grant. A grant with neither a known node nor a token removes the position
+// of the process.
 func withLastGrant(grants []lastGrant, e *Event, q *queue) []lastGrant {
 	now := lastGrant{process: e.Process, zxid: e.Zxid}
 	if n := q.granted(e); n >= 0 {

@@ -6,39 +6,39 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// An linearizableMonitor decides [Linearizable] event by event, so that a search knows which memory
-// tells states apart. The verdict on a history is [LinearizableChecker]'s; a test holds the two to
-// each other.
+// A linearizableMonitor decides [Linearizable] event by event, and gives a search the state to
+// compare. [LinearizableChecker] gives the verdict on a history; a test checks that the two agree.
 //
-// A history of the operations that [LinearizableChecker.Check] states is one of a lock that
-// processes have one at a time if and only if their shortest possible stays are disjoint: an
-// acquire takes effect as late, and a release as early, as it can. So a grant has the lock
-//   - from the return of Lock until its node is deleted or Unlock is called, whichever comes first;
-//   - for ever, if its node is known and never deleted, even if Unlock is called;
-//   - at the instant at which its node is deleted, if that comes before Lock returns.
+// The operations of [LinearizableChecker.Check] are linearizable, for a lock that one process holds
+// at a time, if and only if their shortest possible tenures are disjoint: an acquire takes effect
+// as late, and a release as early, as possible. So the tenure of a grant lasts
+//   - from the return of Lock until its node is deleted or Unlock is called, whichever is first;
+//   - forever, if its node is known and never deleted, even if Unlock is called;
+//   - only for the instant of the deletion of its node, if that precedes the return of Lock.
 //
-// Where no node is known, only the call of Unlock ends a stay.
+// If no node is known, the call of Unlock ends the tenure.
 type linearizableMonitor struct {
 	tenures      []tenure
 	instantHolds []instantHold
 }
 
-// A tenure is a grant that has the lock, or may turn out to have it for ever.
+// A tenure is a grant that holds the lock, or that may turn out to hold it forever.
 type tenure struct {
 	process, attempt int32
-	node             int    // the index of the creation of its node, -1 if none is known
-	path             string // of that node
-	unlockCalled     bool   // Unlock was called; the stay is over if the node is deleted yet
-	// another grant had the lock since, which is wrong if the node is never deleted
+	node             int    // the index of the creation of its node, -1 if unknown
+	path             string // of the node
+	unlockCalled     bool   // the tenure ended with the call, if the node is deleted later
+	// another grant held the lock since: a violation if the node is not deleted
 	overlapped bool
 }
 
-// A instantHold is a node that was deleted while the attempt that created it was open. If that
-// attempt is granted the lock by it, it had the lock at that instant alone.
+// An instantHold is a node that was deleted while the attempt that created it was open. If the
+// attempt is granted the lock by the node, it held the lock at that instant only.
 type instantHold struct {
 	node     int
-	excluded bool // another grant had the lock then
-	// the nodes of grants that had been renounced then, by the indexes of their creations
+	excluded bool // another grant held the lock then
+	// the nodes of the tenures for which Unlock had been called then, by the indexes of their
+	// creations
 	unlockCalled []int
 }
 
@@ -81,7 +81,7 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 	}
 }
 
-// visible: a grant that comes sooner, and an unlock that comes later, overlap more.
+// visible: an earlier grant or a later unlock makes the tenure longer.
 func (m *linearizableMonitor) visible(q *queue, e *Event) bool {
 	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
@@ -104,11 +104,11 @@ func (m *linearizableMonitor) observe(q *queue, log []Event, i int) *Violation {
 func (m *linearizableMonitor) violation(i int) *Violation {
 	return &Violation{
 		Property: Linearizable, Event: i, Reason: reasonNoOrder,
-		Detail: "two grants had the lock at once",
+		Detail: "two grants held the lock at once",
 	}
 }
 
-// grant takes note of a grant, and reports whether nobody else had the lock when it had it.
+// grant records a grant, and reports whether no other grant held the lock at the same time.
 func (m *linearizableMonitor) grant(q *queue, e *Event) bool {
 	n := q.granted(e)
 	if n >= 0 && q.nodes[n].deleted != 0 {
@@ -137,7 +137,7 @@ func (m *linearizableMonitor) grant(q *queue, e *Event) bool {
 	return true
 }
 
-// forget drops the glimpses of the process's attempt, which has returned.
+// forget drops the instantHolds of the process's attempt, which has returned.
 func (m *linearizableMonitor) forget(q *queue, process int32) {
 	m.instantHolds = slices.DeleteFunc(m.instantHolds, func(g instantHold) bool {
 		return slices.ContainsFunc(q.nodes, func(n node) bool {
@@ -183,7 +183,7 @@ func (m *linearizableMonitor) delete(q *queue, path string) {
 	m.tenures = slices.DeleteFunc(m.tenures, func(s tenure) bool { return s.node == node })
 }
 
-// finish decides what becomes of grants whose nodes were never deleted.
+// finish reports an overlap with a tenure whose node was never deleted.
 func (m *linearizableMonitor) finish(_ *queue, log []Event) *Violation {
 	if slices.ContainsFunc(m.tenures, func(s tenure) bool { return s.overlapped }) {
 		return m.violation(len(log) - 1)

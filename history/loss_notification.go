@@ -8,41 +8,41 @@ import (
 )
 
 const (
-	reasonNotTold    = "a holder whose node was gone was never told"
-	reasonUnsaid     = "a holder that was told of its loss was told the contrary by Unlock"
-	reasonReentered  = "a holder that had lost the lock was granted it once more"
-	reasonDeadGrant  = "the lock was granted by a node that was gone"
+	reasonNotTold    = "Unlock returned success to a holder whose node had been deleted"
+	reasonUnsaid     = "Unlock returned success to a holder that was notified of its loss"
+	reasonReentered  = "a holder that had lost the lock was granted it again"
+	reasonDeadGrant  = "the lock was granted by a deleted node"
 	reasonNoSuchNode = "the lock was granted by a node that did not exist"
 	reasonNoNode     = "the lock was granted to a process that had no node"
-	reasonEnteredOut = "a process entered its critical section after it was told of its loss"
+	reasonEnteredOut = "a process entered its critical section after it was notified of its loss"
 )
 
-// CheckLossNotification decides [LossNotification]: a holder that loses the lock is told so, and
-// nothing says otherwise afterwards.
+// CheckLossNotification decides [LossNotification]: a holder that loses the lock is notified, and
+// no later result contradicts the loss.
 //
-// A hold is lost when its node is deleted before its process calls Unlock: with its session, or by
-// anybody. Its process is told by a Lost event, or at last by an error of Unlock. The property
-// holds if
-//   - Unlock returns no success to a holder that has lost the lock, and none to one that was told
-//     that it has;
-//   - a holder that had lost the lock or was told so is not granted it once more (ReenterReturn),
-//     nor does it enter its critical section after it was told;
-//   - Lock does not return success by a node that does not exist, unless the process has made it in
-//     this attempt; nor, where it names no node, to a process that has made ephemeral nodes of
-//     which none is left.
+// A hold is lost when its node is deleted before its process calls Unlock. The process is notified
+// by a Lost event, or at the latest by an error of Unlock. The events of the property are:
+//   - an UnlockReturn without an error: the holder has neither lost the lock nor been notified of a
+//     loss;
+//   - a ReenterReturn without an error: the holder had neither lost the lock nor been notified at
+//     the ReenterCall;
+//   - an Enter: the process was not notified of the loss of its hold;
+//   - a LockReturn without an error: if it names a node, the node is live, or the process created
+//     it in this attempt; if it names none, the process has a live ephemeral node or has never
+//     created one.
 //
-// Whether the holder is told in time is a matter of [ClientMutualExclusion]. A process that has
-// crashed is told nothing. Where the history has seen no node in the directory of the one that is
-// named, as that of a service in production, only what a holder was told is judged.
+// The property does not cover when a holder is notified, which [ClientMutualExclusion] covers, nor
+// a crashed process. If the history shows no node in the directory of the named one, as that of a
+// service in production, the property does not cover the LockReturn.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// The check takes time linear in the events, times the number of live nodes and processes.
 func CheckLossNotification(events []Event) *Violation {
 	return decide(LossNotification, new(lossMonitor), events)
 }
 
 type lossMonitor struct {
 	holds       holdList
-	creators    []int32  // the processes that have ever made an ephemeral node
+	creators    []int32  // the processes that have ever created an ephemeral node
 	directories []string // in which the ensemble has created nodes
 }
 
@@ -69,8 +69,8 @@ func (m *lossMonitor) state(_ *queue, s *State) {
 	s.fold(directories, 0)
 }
 
-// visible: a node that goes before an unlock or a reentry is called is lost to it. A grant by the
-// process's own node may come sooner, for the process has to be told of the loss all the same.
+// visible: a node that is deleted before an Unlock or a reentry is called is lost to it. A grant by
+// the process's own node may come earlier, because the process must be notified of the loss anyway.
 func (m *lossMonitor) visible(q *queue, e *Event) bool {
 	switch e.Kind {
 	case UnlockCall, ReenterCall:
@@ -106,7 +106,7 @@ func (m *lossMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// created takes note of a node by which the lock may be granted.
+// created records a node by which the lock may be granted.
 func (m *lossMonitor) created(e *Event) {
 	if e.Session != 0 && !slices.Contains(m.creators, e.Process) {
 		m.creators = append(m.creators, e.Process)
@@ -116,7 +116,7 @@ func (m *lossMonitor) created(e *Event) {
 	}
 }
 
-// checkNotified returns what is wrong with what a holder is told, or does.
+// checkNotified returns the reason why a result or an Enter contradicts a loss, or "".
 func (m *lossMonitor) checkNotified(e *Event) string {
 	h := m.holds.find(e.Process)
 	if h < 0 || m.holds[h].attempt != e.Attempt || e.Err != "" {
@@ -137,14 +137,14 @@ func (m *lossMonitor) checkNotified(e *Event) string {
 	return ""
 }
 
-// checkGrant returns what is wrong with a grant whose node is not alive and was not made in this
-// attempt.
+// checkGrant returns the reason why a grant is wrong whose node is not live and was not created in
+// this attempt, or "".
 func (m *lossMonitor) checkGrant(q *queue, before []Event, e *Event) string {
 	switch {
 	case e.Path == "":
 		own := func(n node) bool { return n.process == e.Process && n.ephemeral }
 		if slices.Contains(m.creators, e.Process) && !slices.ContainsFunc(q.nodes, own) {
-			return reasonNoNode // With a node from before it may hold the lock by that.
+			return reasonNoNode // An older node of the process could hold the lock.
 		}
 	case q.live(e.Path) < 0 && slices.Contains(m.directories, directory(e.Path)):
 		if slices.ContainsFunc(before, func(b Event) bool {

@@ -8,12 +8,12 @@ import (
 
 func TestHonestLoss(t *testing.T) {
 	const (
-		notTold    = "a holder whose node was gone was never told"
-		unsaid     = "a holder that was told of its loss was told the contrary by Unlock"
-		again      = "a holder that had lost the lock was granted it once more"
-		deadGrant  = "the lock was granted by a node that was gone"
+		notTold    = "Unlock returned success to a holder whose node had been deleted"
+		unsaid     = "Unlock returned success to a holder that was notified of its loss"
+		again      = "a holder that had lost the lock was granted it again"
+		deadGrant  = "the lock was granted by a deleted node"
 		noNode     = "the lock was granted to a process that had no node"
-		enteredOut = "a process entered its critical section after it was told of its loss"
+		enteredOut = "a process entered its critical section after it was notified of its loss"
 	)
 	type events = []history.Event
 	held := func(rest ...history.Event) events {

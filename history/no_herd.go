@@ -13,14 +13,14 @@ const (
 	reasonExpensive = "an acquire cost more requests than the lock allows"
 )
 
-// A Cost is what locks and their releases have cost in a history. Acquires are counted only where
-// nothing disturbed them: see [CheckNoHerd].
+// A Cost is the cost of acquires and releases in a history. It counts only undisturbed acquires;
+// see [CheckNoHerd].
 type Cost struct {
-	Releases, WakeUps  int // releases of a granted node, and the waiting processes that they woke
+	Releases, WakeUps  int // releases, and the waiting processes that they woke
 	WakeUpsMax         int // by one release
-	Acquires, Requests int // undisturbed acquires, and the requests that they took
-	RequestsMax        int // by one acquire
-	Bytes, BytesMax    int // of these requests and their replies, where the history tells them
+	Acquires, Requests int // undisturbed acquires, and their requests
+	RequestsMax        int // of one acquire
+	Bytes, BytesMax    int // of these requests and their replies, if the history has their lengths
 }
 
 // Add adds the cost of another history.
@@ -35,19 +35,19 @@ func (c *Cost) Add(other *Cost) {
 	c.BytesMax = max(c.BytesMax, other.BytesMax)
 }
 
-// An attemptCost is what the attempt of a process has cost so far, if one is open.
+// An attemptCost is the cost of a process's open attempt so far.
 type attemptCost struct {
-	process  int32
-	open     bool
-	requests int
-	changes  int // nodes that went meanwhile
-	bytes    int
-	// requests without a reply, and watches that have fired and whose event has not come
-	inFlight  int
+	process   int32
+	open      bool
+	requests  int
+	changes   int // nodes deleted during the attempt
+	bytes     int
+	inFlight  int // requests without a reply, and fired watches whose event is not delivered
 	disturbed bool
 }
 
-// A release is a release and whom it has woken, a bit for each process by its number modulo 128.
+// A release is the deletion of a holder's node and the set of processes that it has woken, one bit
+// for each process by its number modulo 128.
 type release struct {
 	zxid   int64
 	path   string
@@ -55,8 +55,8 @@ type release struct {
 	woken  [2]uint64
 }
 
-// releasesRemembered is of how many releases the wake-ups are told apart. A follower fires the
-// watches of a release when it applies it, which may be several releases later.
+// releasesKept is the number of recent releases whose wake-ups are counted. A follower fires the
+// watches of a release when it applies the release, which may be several releases later.
 const releasesKept = 8
 
 // An armedWatch is a watch that a process has set while it waits.
@@ -65,28 +65,31 @@ type armedWatch struct {
 	path           string
 }
 
-// CheckNoHerd decides [NoHerd]: a release wakes no more processes, and an acquire costs no more
-// requests, than the bounds say.
+// CheckNoHerd decides [NoHerd]: a release wakes at most Limits.WakeUps waiting processes, and an
+// undisturbed acquire takes at most Limits.Requests requests, plus Limits.RequestsPerChange for
+// each node deleted during it.
 //
-// A release is the deletion of a node by which the lock was granted, whoever deletes it. It wakes
-// the processes of which a watch on that node or on its directory fires with the same transaction,
-// each counted once, if they wait for the lock and have set that watch since they called Lock,
-// while their own node stood if they had one: what is left over from an earlier attempt, or node,
-// wakes nobody. An acquire costs the requests that its process sends from the call of Lock to a
-// return without error; connecting, setting watches again, pings and closing do not count. It is
-// judged only where nothing disturbed it, for retries have no bound: no fault struck the process,
-// the state of its connection did not change, and no time passed while a reply or a watch event was
-// under way. It may cost Bounds.Requests, and Bounds.RequestsPerChange more for each node that is
-// deleted meanwhile.
+// The events of the property are:
+//   - A release, which is the deletion of a holder's node by any process. It wakes a waiting
+//     process if its transaction fires a watch of the process on the node or on the directory. Each
+//     process counts once, and only for a watch that it has set in its open attempt, while its own
+//     node, if any, was live.
+//   - An acquire, which is a LockCall up to a LockReturn without an error. Its requests are those
+//     that its process sends in between, except connects, pings, auths, renewals of watches and
+//     closes.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// The property does not cover a disturbed acquire, because retries have no bound: a fault struck
+// the process, the state of its connection changed, or time passed while a reply or a watch event
+// was in flight.
+//
+// The check takes time linear in the events, times the number of live nodes and processes.
 func CheckNoHerd(events []Event, bounds Limits) *Violation {
 	_, v := Measure(events, bounds)
 	return v
 }
 
-// Measure returns what a history has cost, and decides [NoHerd] as [CheckNoHerd] does. Of a history
-// that breaks it the cost is that of the events before.
+// Measure returns the cost of a history and decides [NoHerd] as [CheckNoHerd] does. If the history
+// breaks the property, the cost is that of the events before the violation.
 func Measure(events []Event, bounds Limits) (Cost, *Violation) {
 	m := herdMonitor{limits: &bounds}
 	v := decide(NoHerd, &m, events)
@@ -101,7 +104,8 @@ type herdMonitor struct {
 	armed    []armedWatch
 	costs    []attemptCost
 	crashed  []int32
-	several  bool // servers: the watches on a release may fire later at some than at others
+	// there are several servers, which may fire the watches of a release at different times
+	several bool
 }
 
 func (m *herdMonitor) reset() {
@@ -121,8 +125,7 @@ func (m *herdMonitor) copy(from monitor) {
 
 func (m *herdMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds of an attempt that is disturbed only that it is: it is not judged. What it costs from
-// then on makes no difference.
+// state does not fold in the cost of a disturbed attempt, to which the property does not apply.
 func (m *herdMonitor) state(_ *queue, s *State) {
 	costs, armed := uint64(0), uint64(0)
 	for i := range m.costs {
@@ -151,8 +154,8 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 	}
 }
 
-// visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner
-// is not woken any more.
+// visible: an earlier LockCall may allow more requests or need more, as more nodes are deleted in
+// the attempt. A process that returns earlier cannot be woken.
 func (m *herdMonitor) visible(q *queue, e *Event) bool {
 	return e.Kind == LockCall || !q.grantIsLocal(e) ||
 		e.Kind == LockReturn &&
@@ -165,7 +168,7 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 	case Applied:
 		m.several = true
 		return nil
-	case Tick, Send, Reply, WatchEvent, SessionState, Fault: // Most events.
+	case Tick, Send, Reply, WatchEvent, SessionState, Fault: // the majority of events
 		m.costs = updateCosts(m.costs, e)
 		return nil
 	case Crashed:
@@ -174,7 +177,7 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 		if n := q.live(e.Path); n >= 0 {
 			m.deleted(e, &q.nodes[n])
 			if q.nodes[n].holder == 0 {
-				// A process without its node waits no more, whatever its watches.
+				// A process without its node does not wait, even if it has watches.
 				m.armed = withoutArmed(m.armed, q.nodes[n].process)
 			}
 		}
@@ -213,8 +216,8 @@ func (m *herdMonitor) deleted(e *Event, n *node) {
 	m.next++
 }
 
-// fired counts a watch that has fired, and returns how many processes its release has woken by
-// then.
+// fired counts a watch that has fired, and returns the number of processes that its release has
+// woken so far.
 func (m *herdMonitor) fired(e *Event) int {
 	if findArmed(m.armed, e) < 0 {
 		return 0
@@ -238,9 +241,9 @@ func (m *herdMonitor) fired(e *Event) int {
 	return 0
 }
 
-// watch brings the alarms up to date. A watch that the client library has set again is not told
-// from one that was left over, and does not count, nor does one for a node's creation: a release is
-// a deletion.
+// watch updates the armed watches. It ignores a watch that the client library has set again, which
+// may be left over from an earlier attempt, and a watch for the creation of a node, because a
+// release is a deletion.
 func (m *herdMonitor) watch(q *queue, e *Event) {
 	switch e.Kind {
 	case WatchArmed:

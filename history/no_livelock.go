@@ -6,29 +6,31 @@ import (
 	"time"
 )
 
-const reasonLivelock = "a process sends requests without end while nobody gets on"
+const reasonLivelock = "a process sends requests without end while no process progresses"
 
-// A requestWindow is when a process has sent requests since somebody last got on, as far as that is
-// less than a second ago.
+// A requestWindow holds when a process has sent requests in the last second, since any process last
+// progressed.
 type requestWindow struct {
 	process int32
 	sent    []time.Duration // the oldest first
 }
 
-// CheckNoLivelock decides [NoLivelock]: no process sends requests without end while nobody gets on.
+// CheckNoLivelock decides [NoLivelock]: in the fair phase no process sends more than
+// Limits.RequestsPerSecond requests within a second of virtual time in which no process progresses.
 //
-// It is judged from the Liveness event on. Somebody gets on when a call of Lock or Unlock returns,
-// a process enters or leaves its critical section or finishes. The property holds if no process
-// sends more than Bounds.RequestsPerSecond requests within any second of virtual time in which
-// nobody gets on.
+// An event of the property is a Send after the FairPhase event. A process progresses when its call
+// of Lock or Unlock returns, when it enters or leaves its critical section, or when it finishes.
 //
-// It takes time linear in the events, times the number of processes, and times the requests in a
-// second.
+// The property does not cover events before the FairPhase event, nor a process that sends nothing;
+// see [CheckProgress].
+//
+// The check takes time linear in the events, times the number of processes, and times the requests
+// in a second.
 func CheckNoLivelock(events []Event, bounds Limits) *Violation {
 	return decide(NoLivelock, &livelockMonitor{limits: &bounds}, events)
 }
 
-// A livelockMonitor remembers nothing before the Liveness event.
+// A livelockMonitor has no state before the FairPhase event.
 type livelockMonitor struct {
 	limits  *Limits
 	fair    bool
@@ -46,7 +48,7 @@ func (m *livelockMonitor) copy(from monitor) {
 	}
 }
 
-// add adds a process, in the memory of one that was there before.
+// add adds a window for a process, and reuses the memory of a removed one.
 func (m *livelockMonitor) add(process int32) *requestWindow {
 	n := len(m.windows)
 	m.windows = slices.Grow(m.windows, 1)[:n+1]
@@ -67,7 +69,7 @@ func (m *livelockMonitor) state(_ *queue, s *State) {
 	}
 }
 
-// visible: before the Liveness event nothing counts.
+// visible: no event before the FairPhase event matters.
 func (m *livelockMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
@@ -93,7 +95,7 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// countRequest takes note of a request, and returns when its process has sent requests in the last
+// countRequest records a request, and returns when its process has sent requests in the last
 // second.
 func (m *livelockMonitor) countRequest(e *Event) []time.Duration {
 	var s *requestWindow

@@ -9,7 +9,7 @@ import (
 )
 
 func TestNoLivelock(t *testing.T) {
-	const livelock = "a process sends requests without end while nobody gets on"
+	const livelock = "a process sends requests without end while no process progresses"
 	type events = []history.Event
 	fair := on(history.FairPhase, 0)
 	sends := func(p int32, n int, at time.Duration) events {

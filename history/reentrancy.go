@@ -8,31 +8,31 @@ const (
 	reasonRefusal = "a holder was refused the lock that it has"
 )
 
-// CheckReentrancy decides [Reentrancy]: as many unlocks as locks give the lock back, no sooner and
-// no later.
+// CheckReentrancy decides [Reentrancy]: the lock is released by the last of as many unlocks as
+// there were locks, neither earlier nor later.
 //
-// A process that has the lock takes it once more by a ReenterCall, and gives that back by what an
-// Exited records; the last of its unlocks is the one that UnlockCall and UnlockReturn record. The
-// property holds if
-//   - the holder's node is not deleted by the holder's own request before UnlockCall, unless it was
-//     told before that the lock is lost;
-//   - it is deleted when UnlockReturn reports success;
-//   - a ReenterReturn reports no failure to a holder whose node stands, unless it is told right
-//     then that the lock is lost.
+// A holder locks again by a ReenterCall, and undoes that by an Exited; its last unlock is the
+// UnlockCall. The events of the property are:
+//   - the deletion of a holder's node: no request of the holder itself deletes the node before the
+//     UnlockCall, unless the holder was notified of a loss before;
+//   - an UnlockReturn without an error: the node is deleted by then;
+//   - a ReenterReturn: it has no error for a holder whose node is live, unless the holder is
+//     notified of a loss at once.
 //
-// A node that goes with its session, or that somebody else deletes, is a matter of
-// [LossNotification]. Holds whose node is not known are not judged.
+// The property does not cover a node that is deleted with its session or by another process, which
+// is covered by [LossNotification], nor a hold whose node is unknown.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// The check takes time linear in the events, times the number of live nodes and processes.
 func CheckReentrancy(events []Event) *Violation {
 	return decide(Reentrancy, new(reentrancyMonitor), events)
 }
 
 type reentrancyMonitor struct {
 	holds holdList
-	// a holder has deleted its node too soon, unless the same transaction ends its session
+	// a deletion of a holder's node that is a violation unless the same transaction ends its
+	// session
 	suspect *Violation
-	zxid    int64 // of that transaction
+	zxid    int64 // of the transaction
 }
 
 func (m *reentrancyMonitor) reset() { m.holds, m.suspect = m.holds[:0], nil }
@@ -49,8 +49,8 @@ func (m *reentrancyMonitor) state(_ *queue, s *State) {
 	s.fold(bit(m.suspect != nil, 0), 0)
 }
 
-// visible: to return from a call sooner, while the node stands, is to keep the lock for too long,
-// or to be refused what one has.
+// visible: if a call returns earlier, while the node is live, the lock is kept too long or a holder
+// is refused its lock.
 func (m *reentrancyMonitor) visible(q *queue, e *Event) bool {
 	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
@@ -79,7 +79,7 @@ func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// judge returns how event number i breaks the count, or nil.
+// judge returns how event i breaks the property, or nil.
 func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
 	h := m.holds.find(e.Process)
 	if h < 0 || m.holds[h].node < 0 {

@@ -9,40 +9,40 @@ import (
 
 const reasonOutlived = "a lease stood after the client library had said that the session was over"
 
-// What a client library says of a session that is over, as go-zookeeper/zk words it.
+// How go-zookeeper/zk reports that a session has ended.
 const (
 	expiredState = "expired"
 	expiredError = "zk: session has been expired by the server"
 )
 
-// CheckSessionLoss decides [SessionLoss]: no lease stands once the client library has said that its
-// session is over.
+// CheckSessionLoss decides [SessionLoss]: a lease ends as soon as the client library has reported
+// that its session has ended.
 //
-// A lease stands from a grant until its process is told of the loss, calls Unlock or crashes. The
-// client library says that the session is over by a WatchEvent with that error on the node by which
-// the lock was granted, and, to a lock that [Bounds.Listens], by the state "expired". The property
-// holds if such a lease ends before anything else happens: the next event that is neither a word of
-// that client library nor an answer to that process must not find the lease standing.
+// A lease lasts from a grant until its process is notified of the loss, calls Unlock or crashes. An
+// event of the property is such a report: a WatchEvent with the error of an expired session on the
+// node of the grant, or, for a lock that [Limits.Listens], the session state "expired". The lease
+// has ended by the next event that is neither a report of the same client library nor a reply to
+// the process.
 //
-// A client whose node is not watched is told nothing, so nothing is demanded of its lease, unless
-// the lock listens.
+// The property does not cover the lease of a client whose node has no watch, which receives no
+// report, unless the lock listens.
 //
-// It takes time linear in the events, times the number of leases that stand at once.
+// The check takes time linear in the events, times the number of leases at once.
 func CheckSessionLoss(events []Event, listens bool) *Violation {
 	return decide(SessionLoss, &sessionMonitor{limits: &Limits{Listens: listens}}, events)
 }
 
-// A lease is a lease that stands.
+// A lease is a lease that has not ended.
 type lease struct {
 	process      int32
-	path         string // of its node, empty if none is known
-	sessionEnded bool   // the client library has said that its session is over
+	path         string // of its node, empty if unknown
+	sessionEnded bool   // the client library has reported that its session has ended
 }
 
 type sessionMonitor struct {
 	limits *Limits
 	leases []lease // at most one for each process
-	ended  int     // of how many of them the session is over
+	ended  int     // the number of leases with sessionEnded
 }
 
 func (m *sessionMonitor) reset() { m.leases, m.ended = m.leases[:0], 0 }
@@ -54,7 +54,7 @@ func (m *sessionMonitor) copy(from monitor) {
 
 func (m *sessionMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state: the leases stand in no order.
+// state folds in the leases as a set.
 func (m *sessionMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.leases {
@@ -66,8 +66,8 @@ func (m *sessionMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: a lease whose session is over stands for longer if what ends it comes later. A grant
-// without a path is by a node that others can delete before.
+// visible: if the end of a lease comes later, the lease outlives its session for longer. A grant
+// without a path is by a node that other processes can delete before it.
 func (m *sessionMonitor) visible(q *queue, e *Event) bool {
 	switch e.Kind {
 	case Lost, UnlockCall:
@@ -86,7 +86,8 @@ func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 			if one := &m.leases[l]; one.sessionEnded && !sameStep(one.process, e) {
 				return &Violation{
 					Property: SessionLoss, Event: i, Reason: reasonOutlived,
-					Detail: fmt.Sprintf("the lease of c%d stood when this happened", one.process),
+					Detail: fmt.Sprintf("the lease of c%d had not ended at this event",
+						one.process),
 				}
 			}
 		}
@@ -108,20 +109,20 @@ func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// sameStep reports whether an event can belong to the step in which the client library has told the
-// process, before the end of its lease is known: what the library says and sends besides, and what
-// calls that it answers return.
+// sameStep reports whether an event can belong to the step in which the client library reports the
+// end of the session to the process: other reports and requests of the library, and the returns of
+// calls.
 func sameStep(process int32, e *Event) bool {
-	const before = 1<<SessionState | 1<<WatchEvent | 1<<WatchGone | 1<<Reply | 1<<Send | 1<<ReenterReturn | 1<<Exited |
-		1<<UnlockCall | 1<<Lost | 1<<Crashed
-	return e.Process == process && before>>e.Kind&1 != 0
+	const stepKinds = 1<<SessionState | 1<<WatchEvent | 1<<WatchGone | 1<<Reply | 1<<Send |
+		1<<ReenterReturn | 1<<Exited | 1<<UnlockCall | 1<<Lost | 1<<Crashed
+	return e.Process == process && stepKinds>>e.Kind&1 != 0
 }
 
 func (m *sessionMonitor) find(process int32) int {
 	return slices.IndexFunc(m.leases, func(l lease) bool { return l.process == process })
 }
 
-// grant takes note of a lease.
+// grant adds a lease.
 func (m *sessionMonitor) grant(q *queue, e *Event) {
 	if e.Err != "" {
 		return
@@ -145,8 +146,8 @@ func (m *sessionMonitor) end(process int32) {
 	m.leases = slices.Delete(m.leases, l, l+1)
 }
 
-// markEnded takes note that the client library has said that the process's session is over, by the
-// watch on a node or, where the path is empty, by its state.
+// markEnded records that the client library has reported the end of the process's session, by the
+// watch on a node or, if the path is empty, by a session state.
 func (m *sessionMonitor) markEnded(process int32, path string) {
 	l := m.find(process)
 	if l < 0 || m.leases[l].sessionEnded || path != "" && path != m.leases[l].path {

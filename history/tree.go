@@ -9,28 +9,29 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// What the server says of a request that had no effect.
+// The errors of requests without an effect.
 const (
 	noNode     = "no node"
 	nodeExists = "node exists"
 )
 
-// A servedRequest is a request that the server has handled, with the indexes of its events.
+// A servedRequest is a request that a server has served, with the indexes of its events.
 type servedRequest struct {
-	send, serve, reply int // 0 where there is none
+	send, serve, reply int // 0 if there is no such event
 	event              *Event
-	changes            []int // the events of what it has changed
-	// the index at which the sync was sent that the process's request before this one was, 0 if it
-	// was none
-	synced int
+	changes            []int // the events of its changes
+	synced             int   // the Send of the process's previous request if that was a sync, or 0
 }
 
-// TreeOperations returns operations for [models.Tree]: the writes, and the reads that cannot be
-// stale, which are all where there is one server, and those that follow a sync of the same process
-// where there are several. What a write has changed is taken from the ensemble's events, so that a
-// write whose reply was lost is no question: it ends when it took effect. The end of a session
-// deletes its nodes. Of reads a history tells only whether the znode exists. Requests that were
-// refused for any other reason than its existence are left out, as are those for lists of children.
+// TreeOperations returns the operations for [models.Tree]: the writes, and the reads that cannot be
+// stale. With one server these are all reads, and with several those that follow a sync of the same
+// process.
+//   - The ensemble's events show the changes of a write, so a write whose reply was lost returns
+//     when it took effect.
+//   - The end of a session deletes its nodes.
+//   - Of a read a history shows only whether the znode exists.
+//   - It omits lists of children, and requests refused for a reason other than the existence of the
+//     znode.
 func TreeOperations(events []Event) []porcupine.Operation {
 	var spans []interval
 	add := func(process int32, verb models.Verb, path string, out models.Output, from, to int) {
@@ -82,8 +83,8 @@ func verbOf(k Kind) models.Verb {
 	return models.Write
 }
 
-// requestOutcome returns what a request says of its znode other than by what it has changed, and
-// since when; -1 if nothing.
+// requestOutcome returns the operation that a request shows besides its changes, and the index from
+// which on it can have taken effect, -1 if there is none.
 func requestOutcome(r *servedRequest, several bool) (models.Verb, models.Output, int) {
 	refused := models.Output{Refused: true}
 	switch e := r.event; e.Op {
@@ -116,8 +117,8 @@ func requestOutcome(r *servedRequest, several bool) (models.Verb, models.Output,
 	return 0, models.Output{}, -1
 }
 
-// readResult returns whether a request that reads a znode has found it, and false if it is no such
-// request or tells nothing.
+// readResult returns whether a read has found its znode. It returns false for ok if the request is
+// not such a read or its error does not decide.
 func readResult(e *Event) (exists, ok bool) {
 	switch e.Op {
 	case "exists", "exists+watch", "get", "get+watch":
@@ -126,8 +127,8 @@ func readResult(e *Event) (exists, ok bool) {
 	return false, false
 }
 
-// isWrite tells whether an operation changes znodes. Any other may be answered by the state of the
-// process's last write.
+// isWrite reports whether an operation changes znodes. A reply to any other operation may show the
+// zxid of the process's last write.
 func isWrite(op string) bool {
 	switch op {
 	case "create", "createContainer", "createTTL", "delete", "set", "multi", "close":
@@ -136,14 +137,13 @@ func isWrite(op string) bool {
 	return false
 }
 
-// requests returns the requests that were served, in the order in which they were.
+// requests returns the served requests in the order of their service.
 func requests(events []Event) []servedRequest {
 	type key struct{ process, request int32 }
 	sent, all := make(map[key]int), []servedRequest(nil)
-	place := make(map[key]int) // among all, by what it answers
-	synced := make(map[int32]int)
-	// by their transaction, until the request that made them is served
-	changes := make(map[int64][]int)
+	place := make(map[key]int)       // indexes in all
+	synced := make(map[int32]int)    // of each process, as servedRequest.synced
+	changes := make(map[int64][]int) // of each transaction, until its request is served
 	for i := range events {
 		e := &events[i]
 		k := key{e.Process, e.Request}
@@ -176,7 +176,7 @@ func requests(events []Event) []servedRequest {
 	return all
 }
 
-// initialNodes returns the paths of the znodes that must have been there when the history began.
+// initialNodes returns the paths of the znodes that existed when the history began.
 func initialNodes(events []Event) []string {
 	var paths []string
 	met := make(map[string]bool)
@@ -200,13 +200,13 @@ func initialNodes(events []Event) []string {
 	return paths
 }
 
-const reasonBackwards = "a session has seen states of the tree that are no states in their order"
+const reasonBackwards = "a session has read states of the tree out of order"
 
-// CheckSessionReads decides that every session sees the states of the tree in their order, however
-// old they may be: there are states, one for each read of the session, none older than the one
-// before nor than what the session has written itself, in each of which that read's znode exists or
-// does not, as the read has found. A session that is new may begin with any state. It is a part of
-// the check against the model of the tree, and no property of a lock.
+// CheckSessionReads decides that every session reads the states of the tree in order, however old.
+// For each read of a session there is a state in which its znode exists or not, as the read has
+// found, and that is no older than the state of the previous read and the last write of the
+// session. A new session may begin with any state. The check is part of the check against
+// [models.Tree] and no property of a lock.
 //
 // Source: the single system image of the ZooKeeper Programmer's Guide.
 //
@@ -221,8 +221,7 @@ func CheckSessionReads(events []Event) *Violation {
 		changes[path] = []change{{-1, true}}
 	}
 	written := make(map[int64]int) // the last change of each transaction
-	// the index of the last change that the process's session has seen
-	seen := make(map[int32]int)
+	seen := make(map[int32]int)    // the last change that the process's session has read
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
@@ -236,13 +235,13 @@ func CheckSessionReads(events []Event) *Violation {
 			if !ok {
 				if last, ok := written[e.Zxid]; ok && e.Err == "" &&
 					events[last].Process == e.Process {
-					seen[e.Process] = max(seen[e.Process], last) // It has written.
+					seen[e.Process] = max(seen[e.Process], last) // the session's own write
 				}
 				continue
 			}
 			all := changes[e.Path]
-			// The states of the znode are: absent until the first change, then as each change made
-			// it until the next.
+			// The znode is absent until its first change, then in the state of each change until
+			// the next.
 			now, found := -1, false
 			for n := -1; n < len(all) && !found; n++ {
 				until, state, from := i, false, -1
@@ -259,9 +258,9 @@ func CheckSessionReads(events []Event) *Violation {
 			if !found {
 				return &Violation{
 					Property: "tree", Event: i, Reason: reasonBackwards,
-					Detail: fmt.Sprintf("c%d: %s %s finds %v, after it has seen the change of "+
-						"event %d", e.Process,
-						e.Op, e.Path, exists, seen[e.Process]),
+					Detail: fmt.Sprintf("c%d: %s %s returns %v after a read of the change at "+
+						"event %d",
+						e.Process, e.Op, e.Path, exists, seen[e.Process]),
 				}
 			}
 			seen[e.Process] = now

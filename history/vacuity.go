@@ -2,12 +2,11 @@ package history
 
 import "slices"
 
-// An Vacuity counts how often histories have put properties to the test: a property that holds
-// where nothing tested it says nothing. What counts as a test of each property stands in
-// [Vacuity.Add].
+// A Vacuity counts how often histories have tested each property. A property that holds without a
+// test holds vacuously. [Vacuity.Add] defines what tests each property.
 type Vacuity struct{ counts [32]int }
 
-// Of returns how often the property was tested.
+// Of returns the number of tests of the property.
 func (x *Vacuity) Of(p Property) int {
 	for i := range propertyTable {
 		if propertyTable[i].name == p {
@@ -24,7 +23,7 @@ func (x *Vacuity) Merge(other *Vacuity) {
 	}
 }
 
-// The places of the properties in Exercise, in the order of [Properties].
+// The indexes of the properties in a Vacuity, in the order of [Properties].
 const (
 	xServerExclusion = iota
 	xClientExclusion
@@ -46,29 +45,29 @@ const (
 )
 
 // Add counts the tests in a history:
-//   - server-mutual-exclusion, fifo: grants by a live node while another process has, or waits by,
-//     a node in the same directory;
-//   - client-mutual-exclusion: processes that enter while another asks for the lock, has it or has
-//     not given it back, or is inside;
-//   - fencing: writes to the resource, accepted or refused, of another process than that of the
-//     write before;
-//   - no-lost-update: writes that the resource accepts of a process that has read it;
-//   - watch: watches that fire;
-//   - progress: calls of Lock and Unlock that are open at the Liveness event or made after it;
-//   - no-starvation: grants after the Liveness event to processes that waited for another's node;
-//   - no-livelock: requests after the Liveness event;
-//   - no-spurious-failure: attempts during which a fault other than giving up strikes the process;
+//   - server-mutual-exclusion, fifo: grants by a live node while another process holds the lock or
+//     waits by a node in the same directory;
+//   - client-mutual-exclusion: processes that enter while another has called Lock, holds the lock,
+//     has not returned from Unlock, or is inside;
+//   - fencing: writes to the resource, accepted or refused, by another process than the previous
+//     write;
+//   - no-lost-update: accepted writes of a process that has read the resource;
+//   - no-lost-watch: watches that fire;
+//   - progress: calls of Lock and Unlock that are open at the FairPhase event or made after it;
+//   - no-starvation: grants after the FairPhase event while another process holds the lock or
+//     waits;
+//   - no-livelock: requests after the FairPhase event;
+//   - no-spurious-failure: attempts during which a fault other than cancel strikes the process;
 //   - no-leaked-nodes: attempts that ended, by a failure of Lock or the return of Unlock;
-//   - loss-notification: holds whose node is deleted before Unlock is called, and holders that are
-//     told of their loss;
-//   - session-loss: processes that have been granted the lock and not given it back when their
-//     client library says that the session is over;
-//   - reentrancy: locks that their holder was granted once more;
-//   - herd: releases for which another process waits;
-//   - token: grants with a token after another grant with a token;
+//   - loss-notification: holds whose node is deleted before Unlock is called, and notifications of
+//     a loss;
+//   - session-loss: holders whose client library reports the end of the session;
+//   - reentrancy: successful reentries;
+//   - no-herd: releases for which another process waits;
+//   - monotonic-token: grants with a token after another grant with a token;
 //   - linearizable: grants.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []Event) {
 	var nodeSpace [12]node
 	var openSpace [12]openAttempt
@@ -89,19 +88,19 @@ func (x *Vacuity) Add(events []Event) {
 	}
 }
 
-// A contentionCounter is the state of Exercise.Add.
+// A contentionCounter is the state of [Vacuity.Add].
 type contentionCounter struct {
 	*Vacuity
 	faulted  []int32 // the processes whose open attempt a fault has struck
 	holding  []int32 // the processes between a grant and the return of Unlock
 	critical []int32 // the processes in their critical sections
 	fair     bool
-	granted  bool // with a token
-	pending  int  // calls of Unlock that have not returned
-	writer   int32
+	granted  bool  // a grant has had a token
+	pending  int   // calls of Unlock that have not returned
+	writer   int32 // of the last write to the resource
 }
 
-// countQueue counts what an event of the contention tests.
+// countQueue counts the tests of an event that changes the queue.
 func (c *contentionCounter) countQueue(q *queue, e *Event) {
 	switch e.Kind {
 	case LockCall, UnlockCall:
@@ -171,7 +170,7 @@ func (c *contentionCounter) grant(q *queue, e *Event) {
 	}
 }
 
-// countOther counts what any other event tests.
+// countOther counts the tests of any other event.
 func (c *contentionCounter) countOther(open []openAttempt, e *Event) {
 	switch e.Kind {
 	case Send:

@@ -2,16 +2,16 @@ package models
 
 import "github.com/anishathalye/porcupine"
 
-// A queueState is the state of Queue.
+// A queueState is the state of [Queue].
 type queueState struct {
 	waiting processList // in the order in which they entered, the holder first
-	held    bool  // by the first
+	held    bool        // by the first
 }
 
-// Queue is a lock whose contenders queue: the first of the queue may be granted the lock, and
-// whoever leaves makes room, whether it had the lock or gave up. So the order of the grants is that
-// of the entries of those who stayed, and that is part of what linearizable means here. It takes
-// [Enter], [Grant] and [Leave]. A process is in the queue at most once.
+// Queue is a lock with a FIFO queue: only the head of the queue may be granted the lock, and a
+// process may leave whether it holds the lock or not. Linearizability then implies that grants have
+// the order of the entries of the processes that stayed. It accepts [Enter], [Grant] and [Leave]. A
+// process is in the queue at most once.
 var Queue = porcupine.Model{
 	Init: func() any { return queueState{} },
 	Step: func(state, input, _ any) (bool, any) {

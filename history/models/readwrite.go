@@ -2,20 +2,23 @@ package models
 
 import "github.com/anishathalye/porcupine"
 
-// A readWriteState is the state of ReadWrite.
+// A readWriteState is the state of [ReadWrite].
 type readWriteState struct {
 	writer  int32
-	readers processList // in the order of their numbers; one that reads twice is there twice
+	readers processList // ascending; a process that reads twice is in it twice
 }
 
-// ReadWrite is a lock that one process has to write or any number have to read, and whose writer
-// may become a reader with nobody between. It takes [Acquire] and [Release] for a writer,
-// [AcquireShared] and [ReleaseShared] for a reader, and [Downgrade].
+// ReadWrite is a lock that one writer or any number of readers may hold. A writer may become a
+// reader without releasing the lock. It accepts [Acquire] and [Release] of a writer,
+// [AcquireShared] and [ReleaseShared] of a reader, and [Downgrade].
 var ReadWrite = porcupine.Model{
 	Init: func() any { return readWriteState{} },
 	Step: func(state, input, _ any) (bool, any) {
 		s, in := state.(readWriteState), input.(Input)
-		with := func() processList { return s.readers.with(s.readers.insertionIndex(in.Process), in.Process) }
+		with := func() processList {
+			return s.readers.with(s.readers.insertionIndex(in.Process),
+				in.Process)
+		}
 		switch in.Verb {
 		case Acquire:
 			return s.writer == 0 && s.readers == "", readWriteState{writer: in.Process}
@@ -34,8 +37,7 @@ var ReadWrite = porcupine.Model{
 	},
 	Hash: func(state any) uint64 {
 		s := state.(readWriteState)
-		return s.readers.hash() +
-			uint64(s.writer)
+		return s.readers.hash() + uint64(s.writer)
 	},
 	DescribeOperation: describe,
 	DescribeState: func(state any) string {

@@ -6,8 +6,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Semaphore returns the model of a semaphore with so many places, each of which knows who has it. A
-// process may have several. It takes [Acquire] and [Release].
+// Semaphore returns the model of a semaphore with the given number of permits, which knows the
+// holder of each. A process may hold several. It accepts [Acquire] and [Release].
 func Semaphore(places int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return processList("") },
@@ -15,7 +15,8 @@ func Semaphore(places int) porcupine.Model {
 			holders, in := state.(processList), input.(Input)
 			switch in.Verb {
 			case Acquire:
-				return holders.len() < places, holders.with(holders.insertionIndex(in.Process), in.Process)
+				return holders.len() < places, holders.with(holders.insertionIndex(in.Process),
+					in.Process)
 			case Release:
 				if i := holders.index(in.Process); i >= 0 {
 					return true, holders.without(i)
