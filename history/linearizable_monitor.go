@@ -129,11 +129,11 @@ func (m *linearizableMonitor) grant(q *queue, e *Event) bool {
 		}
 		m.tenures[t].overlapped = true
 	}
-	stay := tenure{process: e.Process, attempt: e.Attempt, node: -1}
+	newTenure := tenure{process: e.Process, attempt: e.Attempt, node: -1}
 	if n >= 0 {
-		stay.node, stay.path = q.nodes[n].created, q.nodes[n].path
+		newTenure.node, newTenure.path = q.nodes[n].created, q.nodes[n].path
 	}
-	m.tenures = append(m.tenures, stay)
+	m.tenures = append(m.tenures, newTenure)
 	return true
 }
 

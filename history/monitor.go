@@ -191,9 +191,9 @@ func (m *Monitor) Observe(log []Event) {
 	m.observed = len(log)
 }
 
-// acting holds the kinds of what processes do with their locks and are told of them.
-const lockKinds = 1<<LockCall | 1<<LockReturn | 1<<Enter | 1<<Leave | 1<<Lost | 1<<UnlockCall | 1<<UnlockReturn | 1<<Finished |
-	1<<ReenterCall | 1<<ReenterReturn | 1<<Exited | resourceKinds
+// lockKinds holds the kinds of events between a process and its lock.
+const lockKinds = 1<<LockCall | 1<<LockReturn | 1<<Enter | 1<<Leave | 1<<Lost | 1<<UnlockCall |
+	1<<UnlockReturn | 1<<Finished | 1<<ReenterCall | 1<<ReenterReturn | 1<<Exited | resourceKinds
 
 // OfLock reports whether events of the kind pass between a process and its lock.
 func OfLock(k Kind) bool { return lockKinds>>k&1 != 0 }

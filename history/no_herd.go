@@ -195,7 +195,8 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 			spent.changes*m.limits.RequestsPerChange {
 			return &Violation{
 				Property: NoHerd, Event: i, Reason: reasonExpensive,
-				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went",
+				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, during which %d nodes "+
+					"were deleted",
 					e.Process,
 					spent.requests, e.Attempt, spent.changes),
 			}
@@ -269,8 +270,8 @@ func findArmed(armed []armedWatch, e *Event) int {
 	return -1
 }
 
-// orphaned reports whether the process has made nodes in its open attempt of which none is left: it
-// does not wait, even if it does not know that yet.
+// orphaned reports whether the process has created nodes in its open attempt and all are deleted.
+// Then it does not wait, even if it does not know yet.
 func (q *queue) orphaned(process int32) bool {
 	gone := false
 	for n := range q.nodes {
@@ -294,8 +295,8 @@ func withoutArmed(armed []armedWatch, process int32) []armedWatch {
 	return kept
 }
 
-// acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not
-// to be judged.
+// acquired counts an acquire that has returned. It returns its cost, or nil if the property does
+// not cover it.
 func (m *herdMonitor) acquired(e *Event) *attemptCost {
 	x := findCost(m.costs, e.Process)
 	if x < 0 || e.Err != "" || !m.costs[x].open || m.costs[x].disturbed {
@@ -310,7 +311,7 @@ func (m *herdMonitor) acquired(e *Event) *attemptCost {
 	return spent
 }
 
-// updateCosts brings the expenses up to date.
+// updateCosts updates the costs of the open attempts.
 func updateCosts(costs []attemptCost, e *Event) []attemptCost {
 	switch e.Kind {
 	case Tick:
@@ -327,7 +328,7 @@ func updateCosts(costs []attemptCost, e *Event) []attemptCost {
 	default:
 		return costs
 	}
-	if e.Kind == Fault && e.Process == 0 { // A server's fault may concern anybody.
+	if e.Kind == Fault && e.Process == 0 { // A server's fault may disturb any process.
 		for x := range costs {
 			costs[x].disturbed = true
 		}
@@ -342,7 +343,7 @@ func updateCosts(costs []attemptCost, e *Event) []attemptCost {
 	return costs
 }
 
-// add adds an event of the process. What is in flight outlives an attempt, and ends with the
+// add adds an event of the process. Messages in flight outlive an attempt and end with the
 // connection.
 func (x *attemptCost) add(e *Event) {
 	switch e.Kind {
@@ -370,8 +371,8 @@ func (x *attemptCost) add(e *Event) {
 	}
 }
 
-// isLockRequest reports whether an operation is one that lock code asks for, and not what the
-// client library does by itself.
+// isLockRequest reports whether lock code requests the operation, and not the client library by
+// itself.
 func isLockRequest(op string) bool {
 	switch op {
 	case "connect", "close", "set-watches", "ping", "auth":

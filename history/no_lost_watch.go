@@ -35,20 +35,18 @@ type watch struct {
 	zxid    int64  // of the change that fired it
 	number  int32
 	process int32
-	request int32 // that asked for it
-	server  int32 // that keeps it, where there are several
-	// the zxid of a change that must fire it when its server applies it; 0 if there is none
+	request int32 // the last request for it
+	server  int32 // the server that holds it, of several
+	// the zxid of a change that must fire it when its server applies the change, or 0
 	pendingZxid int64
-	// the index of the event that armed it, fired it, or ended it, whichever was last
-	index    int
-	name     string // the type that its event must have, empty if that is not known
-	due      bool   // a change has triggered it and it must fire next
-	fired    bool
-	gone     bool
-	notified bool // its owner was told that it is gone
-	covered  bool // the event of another watch has told all that wait for the same
-
-	answered bool // the request that asked for it last has been answered
+	index       int    // the index of the last event that armed it, fired it or ended it
+	name        string // the type that its event must have, or empty if unknown
+	due         bool   // a change has triggered it, and it must fire next
+	fired       bool
+	gone        bool
+	notified    bool // its owner was notified that it is gone
+	covered     bool // the client library has reported the change by the event of another watch
+	answered    bool // the last request for it has a reply
 }
 
 // CheckNoLostWatch decides [NoLostWatch]: every change fires the watches on it exactly once, and
@@ -352,32 +350,31 @@ type lastDelivered struct {
 	zxid    int64
 }
 
-// deliver settles the watch of the event. If the watch is not gone when its owner receives
-// "not-watching", it is kept: the client may detect a lost connection before the server does, and
-// until then the server may fire the watch.
-func deliverInOrder(told []lastDelivered, e *Event) ([]lastDelivered, bool) {
+// deliverInOrder records the delivery of an event, and reports whether it comes after the event of
+// a later change.
+func deliverInOrder(delivered []lastDelivered, e *Event) ([]lastDelivered, bool) {
 	if e.Zxid == 0 {
-		return told, false // The client library itself tells that a watch is gone.
+		return delivered, false // The client library itself reports that a watch is gone.
 	}
-	for n := range told {
-		if told[n].process == e.Process {
-			late := e.Zxid < told[n].zxid
-			told[n].zxid = e.Zxid
-			return told, late
+	for n := range delivered {
+		if delivered[n].process == e.Process {
+			late := e.Zxid < delivered[n].zxid
+			delivered[n].zxid = e.Zxid
+			return delivered, late
 		}
 	}
-	return append(told, lastDelivered{e.Process, e.Zxid}), false
+	return append(delivered, lastDelivered{e.Process, e.Zxid}), false
 }
 
 // forgetDelivered drops the record of a connection that has changed, because another server may
 // lag.
-func forgetDelivered(told []lastDelivered, process int32) []lastDelivered {
-	for n := range told {
-		if told[n].process == process {
-			return append(told[:n], told[n+1:]...)
+func forgetDelivered(delivered []lastDelivered, process int32) []lastDelivered {
+	for n := range delivered {
+		if delivered[n].process == process {
+			return append(delivered[:n], delivered[n+1:]...)
 		}
 	}
-	return told
+	return delivered
 }
 
 // trigger marks the watches that the change must fire, and returns their number.
@@ -572,8 +569,8 @@ func concerns(w *watch, name string) bool {
 	return true
 }
 
-// deliver settles the watch that the event is of. One that is not gone when its owner is told
-// "not-watching" is kept, for the client may know of a lost connection before the server does, and
+// deliver settles the watch of the event. If the watch is not gone when its owner receives
+// "not-watching", it is kept: the client may detect a lost connection before the server does, and
 // until then the server may fire the watch.
 func deliver(watches []watch, w int, e *Event) []watch {
 	if e.Name != notWatching {

@@ -51,7 +51,8 @@ func (m *failureMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	case e.Kind == LockReturn && e.Err != "" && !slices.Contains(m.cancelled, e.Process):
 		return &Violation{
 			Property: NoSpuriousFailure, Event: i, Reason: reasonRefused,
-			Detail: fmt.Sprintf("c%d was told %q in attempt %d", e.Process, e.Err, e.Attempt),
+			Detail: fmt.Sprintf("Lock returned %[2]q to c%[1]d in attempt %[3]d", e.Process, e.Err,
+				e.Attempt),
 		}
 	}
 	return nil

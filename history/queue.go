@@ -48,7 +48,7 @@ type openAttempt struct {
 	call    int // the index of the LockCall
 }
 
-// contention holds the kinds of events that change a queue.
+// queueKinds holds the kinds of events that change a queue.
 const queueKinds = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn | 1<<NodeCreated |
 	1<<NodeDeleted
 

@@ -71,10 +71,10 @@ const (
 func (x *Vacuity) Add(events []Event) {
 	var nodeSpace [12]node
 	var openSpace [12]openAttempt
-	var struckSpace, insideSpace, workingSpace [16]int32
+	var faultedSpace, holdingSpace, criticalSpace [16]int32
 	c := contentionCounter{
-		Vacuity: x, faulted: struckSpace[:0], holding: insideSpace[:0],
-		critical: workingSpace[:0],
+		Vacuity: x, faulted: faultedSpace[:0], holding: holdingSpace[:0],
+		critical: criticalSpace[:0],
 	}
 	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {

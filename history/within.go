@@ -190,8 +190,8 @@ func fifoWithin(events []Event, clocks *Clocks) *Violation {
 
 func tokenWithin(events []Event, clocks *Clocks) *Violation {
 	all := attempts(events)
-	highest := make([]int64, len(all)+1)     // of so many first grants
-	with := make(map[int64][]grantedAttempt) // of a token, the grants before
+	highest := make([]int64, len(all)+1)     // the highest token of the first n grants
+	with := make(map[int64][]grantedAttempt) // the earlier grants with each token
 	for n, b := range all {
 		after := &events[b.granted]
 		highest[n+1] = max(highest[n], after.Zxid)
@@ -299,8 +299,8 @@ func operationsWithin(events []Event, of []int, granted *Event, clocks *Clocks) 
 // the order of its process.
 func lossNotificationByProcess(events []Event) *Violation {
 	type hold struct {
-		told   int // the index of the Lost event, or 0
-		asking int // the index of the last ReenterCall, or 0
+		lost      int // the index of the Lost event, or 0
+		reentered int // the index of the last ReenterCall, or 0
 	}
 	holds := make(map[attemptKey]hold)
 	for i := range events {
@@ -316,21 +316,21 @@ func lossNotificationByProcess(events []Event) *Violation {
 		reason := ""
 		switch e.Kind {
 		case Lost:
-			h.told = i
+			h.lost = i
 			holds[key] = h
 		case ReenterCall:
-			h.asking = i
+			h.reentered = i
 			holds[key] = h
 		case UnlockReturn:
 			reason = reasonUnsaid
 		case Enter:
 			reason = reasonEnteredOut
 		case ReenterReturn:
-			if h.told < h.asking {
+			if h.lost < h.reentered {
 				reason = reasonReentered
 			}
 		}
-		if reason != "" && h.told != 0 {
+		if reason != "" && h.lost != 0 {
 			return &Violation{
 				Property: LossNotification, Event: i, Reason: reason,
 				Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),

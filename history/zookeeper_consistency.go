@@ -220,7 +220,7 @@ func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
 			e.Process, zxidName(e.Zxid), zxidName(client.lastZxid))
 	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
 		c.fail("a sync was answered from an old state",
-			"c%d asked when transaction %s was committed, and the answer tells of %s",
+			"c%d sent a sync when transaction %s was committed, and the reply shows %s",
 			e.Process, zxidName(client.syncZxid), zxidName(e.Zxid))
 	}
 	client.replied, client.lastZxid = e.Request, e.Zxid
@@ -322,22 +322,23 @@ func (c *consistencyMonitor) checkSessionEnd(e *Event) {
 	}
 	s.ended = true
 	client := c.client(s.process)
-	heard := client.lastServe
+	lastMessage := client.lastServe
 	if c.servers > 0 {
 		// With several servers only reads bound the time of the last message of the client. Other
 		// requests may have arrived long before they were served. Handshakes, and requests of a
 		// crashed process, may be served after the end of the session was proposed. The end itself
 		// may be the first event to show that there are several servers.
-		heard = client.lastRead
-		if heard <= s.opened {
+		lastMessage = client.lastRead
+		if lastMessage <= s.opened {
 			return // The time of the last message is unknown.
 		}
 	}
-	heard = max(s.opened, heard)
-	if e.Kind == SessionExpired && c.strict && client.session == s.id && e.At < heard+s.timeout {
+	lastMessage = max(s.opened, lastMessage)
+	if e.Kind == SessionExpired && c.strict && client.session == s.id &&
+		e.At < lastMessage+s.timeout {
 		c.fail("a session expired before its time",
 			"session %#x of c%d ended %v after its last message, and its timeout is %v",
-			s.id, s.process, e.At-heard, s.timeout)
+			s.id, s.process, e.At-lastMessage, s.timeout)
 	}
 }
 

@@ -4,7 +4,7 @@ import "github.com/anishathalye/porcupine"
 
 // A queueState is the state of [Queue].
 type queueState struct {
-	waiting processList // in the order in which they entered, the holder first
+	waiting processList // in the order of entry, the holder first
 	held    bool        // by the first
 }
 
