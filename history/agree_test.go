@@ -179,7 +179,7 @@ func TestSoonerGrantsAgree(t *testing.T) {
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
-		contest := play(t, false)
+		contest := playFairLock(t, false)
 		contest.finish()
 		events := contest.events
 		i := pick(t, events, of(history.LockReturn, true))

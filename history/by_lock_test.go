@@ -277,7 +277,7 @@ func TestResourcesByName(t *testing.T) {
 }
 
 // production turns a contest into what its processes record of their use of a lock.
-func production(c *contest, lock string, attempts int32) (events []history.Event) {
+func production(c *fairLock, lock string, attempts int32) (events []history.Event) {
 	current := map[int32]int32{}
 	for i, e := range c.events {
 		if e.Process == 0 || e.Kind > history.Finished && e.Kind != history.NodeCreated &&
@@ -302,7 +302,7 @@ func TestTwoLocksAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var logs []*history.Log
 		for i, lock := range []string{"/a", "/b"} {
-			contest := play(t, false)
+			contest := playFairLock(t, false)
 			contest.finish()
 			events := production(contest, lock, int32(1000*i))
 			step := rapid.IntRange(1, 4).Draw(t, "step")

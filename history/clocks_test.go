@@ -181,7 +181,7 @@ func TestCheckWithin(t *testing.T) {
 // they use the lock by the rules: nothing may be found.
 func TestWithinIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		contest := play(t, false)
+		contest := playFairLock(t, false)
 		contest.finish()
 		clocks := history.Clocks{Of: map[int32]time.Duration{}}
 		off := map[int32]time.Duration{}

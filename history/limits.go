@@ -25,7 +25,7 @@ var DefaultLimits = Limits{
 	RequestsPerSecond: 30,
 }
 
-// Unbounded, as a value in [Limits], is the value of a lock without that guarantee.
+// Unbounded is the value of a field of [Limits] for a lock without that guarantee.
 const Unbounded = 1 << 30
 
 // livelockWindow is the period over which [NoLivelock] counts requests.

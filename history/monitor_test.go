@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A bedlam is a world in which processes say and do anything that the ensemble and the order of
+// A arbitraryWorld is a world in which processes say and do anything that the ensemble and the order of
 // calls allow, whether a lock would or not. It writes the history of that.
-type bedlam struct {
+type arbitraryWorld struct {
 	t        *rapid.T
 	events   []history.Event
 	zxid     int64
@@ -34,16 +34,16 @@ const (
 	dead
 )
 
-func newBedlam(t *rapid.T) *bedlam {
-	return &bedlam{t: t, nodes: make(map[string]int32), watches: make(map[int32]int32)}
+func newBedlam(t *rapid.T) *arbitraryWorld {
+	return &arbitraryWorld{t: t, nodes: make(map[string]int32), watches: make(map[int32]int32)}
 }
 
-func (b *bedlam) log(e history.Event) { b.events = append(b.events, e) }
+func (b *arbitraryWorld) log(e history.Event) { b.events = append(b.events, e) }
 
 var bedlamPaths = []string{"/l/a", "/l/b", "/m/c"}
 
 // step lets something happen.
-func (b *bedlam) step() {
+func (b *arbitraryWorld) step() {
 	p := rapid.SampledFrom([]int32{1, 1, 1, 2, 2, 2, 3}).Draw(b.t, "process")
 	if b.stages[p] == dead || rapid.IntRange(0, 3).Draw(b.t, "whose") == 0 {
 		b.happen(p)
@@ -70,7 +70,7 @@ func (b *bedlam) step() {
 	}
 }
 
-func (b *bedlam) grant(p int32, failed bool) {
+func (b *arbitraryWorld) grant(p int32, failed bool) {
 	if failed {
 		b.stages[p] = outside
 		b.log(lockFailed(p, b.attempts[p]))
@@ -84,7 +84,7 @@ func (b *bedlam) grant(p int32, failed bool) {
 }
 
 // hold lets a process do what holders do.
-func (b *bedlam) hold(p int32, failed bool) {
+func (b *arbitraryWorld) hold(p int32, failed bool) {
 	attempt := b.attempts[p]
 	switch rapid.IntRange(0, 8).Draw(b.t, "holds") {
 	case 0:
@@ -112,7 +112,7 @@ func (b *bedlam) hold(p int32, failed bool) {
 }
 
 // happen lets something happen to a process, or in the ensemble in its name.
-func (b *bedlam) happen(p int32) {
+func (b *arbitraryWorld) happen(p int32) {
 	path := rapid.SampledFrom(bedlamPaths).Draw(b.t, "path")
 	_, live := b.nodes[path]
 	switch what := rapid.IntRange(-3, 11).Draw(b.t, "what"); {
@@ -155,7 +155,7 @@ func (b *bedlam) happen(p int32) {
 }
 
 // change writes a transaction with the watches that it fires.
-func (b *bedlam) change(e history.Event, ephemeral bool) {
+func (b *arbitraryWorld) change(e history.Event, ephemeral bool) {
 	b.zxid++
 	e.Zxid = b.zxid
 	if !ephemeral && e.Kind == history.NodeCreated {
@@ -165,7 +165,7 @@ func (b *bedlam) change(e history.Event, ephemeral bool) {
 }
 
 // end writes what makes the properties be judged that look at the end.
-func (b *bedlam) end() {
+func (b *arbitraryWorld) end() {
 	b.log(on(history.FairPhase, 0))
 	for range rapid.IntRange(0, 8).Draw(b.t, "steps at the end") {
 		b.step()
@@ -336,8 +336,8 @@ func ofTree(k history.Kind) bool {
 	return k == history.NodeCreated || k == history.NodeDeleted || k == history.NodeChanged
 }
 
-// drawBedlam returns a history of a bedlam.
-func drawBedlam(t *rapid.T) []history.Event {
+// drawArbitraryWorld returns a history of a bedlam.
+func drawArbitraryWorld(t *rapid.T) []history.Event {
 	b := newBedlam(t)
 	for range rapid.IntRange(20, 120).Draw(t, "steps") {
 		b.step()
@@ -358,7 +358,7 @@ func TestMonitorsAgreeWithCheckers(t *testing.T) {
 	m, saved := history.NewMonitor(claims, limits), history.NewMonitor(claims, limits)
 	found := make(map[history.Property]int)
 	for seed := range 1500 {
-		events := rapid.Custom(drawBedlam).Example(seed)
+		events := rapid.Custom(drawArbitraryWorld).Example(seed)
 		middle := seed % len(events)
 		m.Reset()
 		for i := range middle {

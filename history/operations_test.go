@@ -197,10 +197,10 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
-// crowded returns a history of ten clients that have the lock 500 times, and of as many that crash:
+// crashingClients returns a history of ten clients that have the lock 500 times, and of as many that crash:
 // half of them while they ask for it, so that nobody knows whether they got it, and half while they
 // have it. The ensemble ends their sessions.
-func crowded() []history.Event {
+func crashingClients() []history.Event {
 	var log []history.Event
 	zxid := int64(0)
 	node := func(kind history.Kind, p int32, n int) history.Event {
@@ -232,9 +232,9 @@ func crowded() []history.Event {
 	return log
 }
 
-// naive returns operations for the same history as clients alone know it: a client that has crashed
+// clientOperations returns operations for the same history as clients alone know it: a client that has crashed
 // may have acquired the lock at any time since, and may have lost it at any time since.
-func naive(events []history.Event) []porcupine.Operation {
+func clientOperations(events []history.Event) []porcupine.Operation {
 	never := int64(len(events)) + 1
 	operations := history.LockOperations(nil)
 	calls := make(map[int32]int64)
@@ -268,7 +268,7 @@ func naive(events []history.Event) []porcupine.Operation {
 
 func TestCrowdedIsLinearizable(t *testing.T) {
 	var c history.LinearizableChecker
-	if v := c.Check(crowded()); v != nil || c.Undecided() {
+	if v := c.Check(crashingClients()); v != nil || c.Undecided() {
 		t.Errorf("%+v, undecided %v", v, c.Undecided())
 	}
 }
@@ -277,7 +277,7 @@ func TestCrowdedIsLinearizable(t *testing.T) {
 // clients do not know is taken from the ensemble's log, or else left open: then it takes a long
 // time to find out that two clients have the lock at the end.
 func BenchmarkCrashedClients(b *testing.B) {
-	events := crowded()
+	events := crashingClients()
 	b.Run("resolved", func(b *testing.B) {
 		for b.Loop() {
 			if v := history.CheckLinearizable(events); v != nil {
@@ -296,7 +296,7 @@ func BenchmarkCrashedClients(b *testing.B) {
 		}
 	})
 	b.Run("open, two have it at the end", func(b *testing.B) {
-		operations := naive(wrong)
+		operations := clientOperations(wrong)
 		for b.Loop() {
 			if got := models.Check(models.Owner, operations,
 				models.Limits{}); got != models.Violated {

@@ -12,16 +12,16 @@ import (
 )
 
 // traffic is the kinds of events that are no part of an outline.
-var traffic = []history.Kind{
+var ignoredKinds = []history.Kind{
 	history.Send, history.Reply, history.WatchEvent, history.Serve, history.WatchArmed,
 	history.WatchFired,
 	history.WatchGone, history.Logged, history.Applied, history.Leading, history.Healed,
 	history.Resumed, history.Tick,
 }
 
-// anything draws an event of one of the kinds, of few processes and nodes, so that histories hang
+// arbitraryEvent draws an event of one of the kinds, of few processes and nodes, so that histories hang
 // together by chance.
-func anything(r *rand.Rand, kinds []history.Kind) history.Event {
+func arbitraryEvent(r *rand.Rand, kinds []history.Kind) history.Event {
 	e := history.Event{
 		Kind: kinds[r.IntN(len(kinds))], Process: 1 + r.Int32N(3), Attempt: 1 + r.Int32N(2),
 		Zxid: r.Int64N(10),
@@ -37,11 +37,11 @@ func anything(r *rand.Rand, kinds []history.Kind) history.Event {
 	return e
 }
 
-// ofOutline returns all kinds of events but traffic.
-func ofOutline() []history.Kind {
+// keyKinds returns all kinds of events but traffic.
+func keyKinds() []history.Kind {
 	var kinds []history.Kind
 	for k := history.LockCall; k <= history.ResourceWrite; k++ {
-		if !slices.Contains(traffic, k) {
+		if !slices.Contains(ignoredKinds, k) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -52,14 +52,14 @@ func ofOutline() []history.Kind {
 // alone.
 func TestOutlineDecides(t *testing.T) {
 	var c history.Checker
-	kinds, verdicts, r := ofOutline(), map[string]bool{}, rand.New(rand.NewPCG(1, 1))
+	kinds, verdicts, r := keyKinds(), map[string]bool{}, rand.New(rand.NewPCG(1, 1))
 	for range 10_000 {
 		var events, busy []history.Event
 		for range 1 + r.IntN(25) {
 			for r.IntN(3) == 0 {
-				busy = append(busy, anything(r, traffic))
+				busy = append(busy, arbitraryEvent(r, ignoredKinds))
 			}
-			e := anything(r, kinds)
+			e := arbitraryEvent(r, kinds)
 			events = append(events, e)
 			e.At = time.Duration(r.IntN(4)) * time.Second
 			busy = append(busy, e)
@@ -109,12 +109,12 @@ func TestFamiliar(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range traffic {
+	for _, k := range ignoredKinds {
 		if !c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
 			t.Errorf("not familiar with an event more of kind %v", k)
 		}
 	}
-	for _, k := range ofOutline() {
+	for _, k := range keyKinds() {
 		if c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
 			t.Errorf("familiar with an event more of kind %v", k)
 		}
