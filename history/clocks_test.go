@@ -28,7 +28,7 @@ func TestParseClocks(t *testing.T) {
 	}
 }
 
-// later gives events the times at which their process's clock stood, in milliseconds.
+// later sets the times of events, in milliseconds of the clocks of their processes.
 func later(at int, events ...history.Event) []history.Event {
 	for i := range events {
 		events[i].At = time.Duration(at) * time.Millisecond
@@ -177,8 +177,8 @@ func TestCheckWithin(t *testing.T) {
 	}
 }
 
-// TestWithinIsSound gives processes clocks that are off by any amount within their bounds, while
-// they use the lock by the rules: nothing may be found.
+// TestWithinIsSound shifts the clocks of processes within their bounds in legal histories, which
+// must break nothing.
 func TestWithinIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		contest := playFairLock(t, false)
@@ -214,8 +214,8 @@ func TestWithinIsSound(t *testing.T) {
 	})
 }
 
-// TestWithinAgrees compares what leaves most pairs of grants out with what compares all of them, on
-// histories of which most are wrong.
+// TestWithinAgrees compares the checks, which skip most pairs of grants, with a comparison of all
+// pairs, on histories most of which have a violation.
 func TestWithinAgrees(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	kinds := []history.Kind{
@@ -267,8 +267,7 @@ func TestWithinAgrees(t *testing.T) {
 	}
 }
 
-// plainLocks returns the history of each lock that is named, or the whole history if there is one
-// at most.
+// plainLocks returns the history of each named lock, or the whole history if it names at most one.
 func plainLocks(events []history.Event) (all [][]history.Event) {
 	lockOf := func(e history.Event) (name string) {
 		for _, o := range events {
@@ -292,7 +291,7 @@ func plainLocks(events []history.Event) (all [][]history.Event) {
 }
 
 // A plainGrant is a grant with the last call of its attempt, the last node of its path, the end of
-// the attempt, and whether it was lost. Places are indexes of events.
+// the attempt, and whether it was lost. Its fields are indexes of events.
 type plainGrant struct {
 	history.Event
 	place, call, end int
@@ -391,8 +390,8 @@ func plainInside(events []history.Event, within time.Duration) bool {
 	return false
 }
 
-// The logs of two processes of a service, which were recorded as the example does, are right; with
-// the clock of one put forward they are not, unless its uncertainty allows for that.
+// Two logs recorded as in the example have no violation. If the clock of one process is put
+// forward, they have one, unless the uncertainty of the clock is that large.
 func TestProductionHistories(t *testing.T) {
 	merged := func(forward time.Duration) []history.Event {
 		var logs []*history.Log

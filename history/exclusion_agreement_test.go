@@ -10,10 +10,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// TestExclusionsAgree checks on arbitrary interleavings of attempts that two checkers which have
-// nothing in common but the recognition of grants, and a search over all orders of the operations,
-// come to the same verdict. They must, as long as no node is deleted before its grant: then each
-// grant has a moment at which the lock must be free.
+// TestExclusionsAgree compares two checkers that share only the recognition of grants, and a search
+// over all orders of the operations, on arbitrary interleavings of attempts. They agree if no node
+// is deleted before its grant, because then the lock must be free at some time of each grant.
 func TestExclusionsAgree(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,7 +30,7 @@ func TestExclusionsAgree(t *testing.T) {
 	})
 }
 
-// drawScripts draws what each process does, in its own order.
+// drawScripts draws the events of each process, in its own order.
 func drawScripts(t *rapid.T) [][]history.Event {
 	var scripts [][]history.Event
 	for p := int32(1); p <= rapid.Int32Range(2, 4).Draw(t, "processes"); p++ {
@@ -69,9 +68,9 @@ func interleave(t *rapid.T, scripts [][]history.Event) []history.Event {
 	return events
 }
 
-// linearizableByBruteForce decides linearizability in the plainest way, from the definition of the intervals and
-// by trying every order of the grants. It knows of the histories that each process has one attempt
-// and that every granted node goes.
+// linearizableByBruteForce decides linearizability from the definition of the intervals by trying
+// every order of the grants. It requires that each process has one attempt and that every granted
+// node is deleted.
 func linearizableByBruteForce(events []history.Event) bool {
 	index := func(kind history.Kind, p int32) int {
 		return slices.IndexFunc(events, func(e history.Event) bool {
@@ -99,9 +98,8 @@ func linearizableByBruteForce(events []history.Event) bool {
 	return sequential(turns, 0)
 }
 
-// sequential reports whether the turns can come one after the other in some order, all after the
-// instant now. It takes each operation at the earliest instant that it can, which leaves most room
-// to the others.
+// sequential reports whether the turns are possible one after the other in some order, all after
+// the instant now. It places each operation at its earliest possible instant.
 func sequential(turns [][4]int, now int) bool {
 	if len(turns) == 0 {
 		return true

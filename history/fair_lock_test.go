@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A fairLock is a model of a fair lock that writes the history of its use. Its processes queue by
-// their nodes, and each watches the node before its own.
+// A fairLock simulates a fair lock and records its history. Its processes queue by nodes, and each
+// watches the node before its own.
 type fairLock struct {
 	events  []history.Event
 	zxid    int64
@@ -49,7 +49,7 @@ func (c *fairLock) log(events ...history.Event) { c.events = append(c.events, ev
 
 func (c *fairLock) path(p int32) string { return fmt.Sprintf("/lock/%d-%d", p, c.tries[p]) }
 
-// step lets a process do what comes next for it, and returns whether there was anything.
+// step performs the next step of a process, and reports whether there was one.
 func (c *fairLock) step(p int32) bool {
 	switch c.phase[p] {
 	case idle:
@@ -137,8 +137,7 @@ func (c *fairLock) crash(p int32) {
 	}
 }
 
-// playFairLock draws who does what and, if they may, who crashes, and returns the contest in the middle of
-// it.
+// playFairLock draws steps and, if allowed, crashes, and returns the lock in the middle of its use.
 func playFairLock(t *rapid.T, crashes bool) *fairLock {
 	processes := rapid.IntRange(2, 4).Draw(t, "processes")
 	c := newFairLock(processes)
@@ -153,7 +152,7 @@ func playFairLock(t *rapid.T, crashes bool) *fairLock {
 	return c
 }
 
-// finish lets all processes come to an end.
+// finish lets all processes complete.
 func (c *fairLock) finish() {
 	c.log(on(history.FairPhase, 0))
 	for moved := true; moved; {
@@ -183,8 +182,7 @@ func TestLegalHistories(t *testing.T) {
 	})
 }
 
-// queueAll brings every process to where it waits for the lock or holds it, and lets the first in
-// the queue hold it.
+// queueAll lets every process queue, and grants the lock to the first.
 func (c *fairLock) queueAll() {
 	for p := int32(1); int(p) < len(c.phase); p++ {
 		for c.phase[p] != queued && c.phase[p] != holding {
@@ -196,8 +194,8 @@ func (c *fairLock) queueAll() {
 	}
 }
 
-// TestIllegalGrants plays by the rules until one process holds the lock and all others wait, and
-// then grants it to one that waits.
+// TestIllegalGrants uses the lock legally until one process holds it and all others wait, and then
+// grants it to one of them.
 func TestIllegalGrants(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {

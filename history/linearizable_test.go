@@ -89,8 +89,7 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// TestLockOperations shows the operations as the order of their calls, in capitals, and their
-// returns.
+// TestLockOperations renders the operations as the order of their calls, in capitals, and returns.
 func TestLockOperations(t *testing.T) {
 	begin := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1)}
 	after := func(events ...history.Event) []history.Event { return append(begin[:len(begin):len(begin)], events...) }
@@ -184,13 +183,13 @@ func TestLinearizableCheckerRemembers(t *testing.T) {
 	}
 }
 
-// A checker whose cache has been emptied gives the verdicts that it gave before.
+// A checker whose cache has been emptied gives the same verdicts as before.
 func TestLinearizableCheckerForgets(t *testing.T) {
 	var c history.LinearizableChecker
 	wrong := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")}
 	want := c.Check(wrong)
-	// Every n gives a history of its own: each bit says whether the lock goes to the other process
-	// for the next turn.
+	// Every n encodes a history of its own: each bit is whether the next grant goes to the other
+	// process.
 	var events []history.Event
 	for n := range 1<<15 + 1 {
 		events = events[:0]
@@ -212,7 +211,7 @@ func TestLinearizableCheckerForgets(t *testing.T) {
 	}
 }
 
-// Of a history that is too long only the beginning is judged.
+// Only the prefix of a history that is too long is checked.
 func TestLinearizableIsBounded(t *testing.T) {
 	var turns []history.Event
 	for n := range int32(3000) {
@@ -229,8 +228,7 @@ func TestLinearizableIsBounded(t *testing.T) {
 	}
 }
 
-// Of a history that is only a beginning a release that is under way may still come, and one that
-// nobody asked for not.
+// In a prefix, a release in progress may complete later, but a release that was not called may not.
 func TestLinearizableOfABeginning(t *testing.T) {
 	c := history.LinearizableChecker{Cut: true}
 	held := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a")}

@@ -91,7 +91,7 @@ func TestHonestLoss(t *testing.T) {
 			lockOK(1, 2, "/l/a"),
 		}},
 		{
-			name: "a dead node, though another stands", reason: deadGrant, event: 7,
+			name: "a deleted node, though another is live", reason: deadGrant, event: 7,
 			events: held(gone, unlockFailed(1, 1), created(1, "/l/b", 3),
 				lockCall(1, 2), lockOK(1, 2, "/l/a")),
 		},

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A mutation makes one event of a history that is right say something else, and tells which property
-// that must break. It returns no history where there is no event to mutation.
+// A mutation changes one event of a legal history so that it breaks a property. It returns nil if
+// there is no event to change.
 type mutation struct {
 	name     string
 	property history.Property
@@ -32,8 +32,7 @@ func pick(t *rapid.T, events []history.Event, fits func(i int, e history.Event) 
 	return rapid.SampledFrom(fitting).Draw(t, "event")
 }
 
-// of returns a condition for pick: an event of that kind, which is not the first of its kind where
-// later is set.
+// of returns a condition for pick: an event of the kind, except the first one if later is set.
 func of(kind history.Kind, later bool) func(int, history.Event) bool {
 	first := true
 	return func(_ int, e history.Event) bool {
@@ -46,7 +45,7 @@ func of(kind history.Kind, later bool) func(int, history.Event) bool {
 	}
 }
 
-// editing returns a change that edits one event of a kind.
+// editing returns a mutation that edits one event of a kind.
 func editing(name string, property history.Property, kind history.Kind, later bool,
 	edit func(*history.Event),
 ) mutation {
@@ -61,7 +60,8 @@ func editing(name string, property history.Property, kind history.Kind, later bo
 	}}
 }
 
-// dropping returns a change that leaves one event of a kind out, and doubled one that has it twice.
+// dropping returns a mutation that removes one event of a kind, and duplicating one that repeats
+// it.
 func dropping(name string, property history.Property, kind history.Kind) mutation {
 	return mutation{name, property, func(t *rapid.T, events []history.Event) []history.Event {
 		i := pick(t, events, of(kind, false))
@@ -82,7 +82,7 @@ func duplicating(name string, property history.Property, kind history.Kind) muta
 	}}
 }
 
-// inserting returns a change that inserts events behind one of a kind.
+// inserting returns a mutation that inserts events after one of a kind.
 func inserting(name string, property history.Property, kind history.Kind,
 	what func(history.Event) []history.Event,
 ) mutation {
@@ -179,9 +179,9 @@ var mutations = []mutation{
 		}),
 }
 
-// TestChangedHistories changes one step of a history that is right so that it breaks a property,
-// which must be found.
-func TestChangedHistories(t *testing.T) {
+// TestMutatedHistories changes one event of a legal history so that it breaks a property, which
+// must be found.
+func TestMutatedHistories(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
 		contest := playFairLock(t, false)
@@ -197,7 +197,7 @@ func TestChangedHistories(t *testing.T) {
 	})
 	for _, p := range history.Properties() {
 		if !slices.ContainsFunc(mutations, func(c mutation) bool { return c.property == p }) {
-			t.Errorf("no change breaks %s", p)
+			t.Errorf("no mutation breaks %s", p)
 		}
 	}
 }

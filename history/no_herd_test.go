@@ -18,7 +18,7 @@ func TestHerd(t *testing.T) {
 		e.Request = number
 		return e
 	}
-	// One has the lock, two wait with a watch on its node.
+	// One process holds the lock, and two wait with a watch on its node.
 	queue := events{
 		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), lockCall(2, 1),
 		created(2, "/l/b", 2),
@@ -156,8 +156,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// What an acquire has cost is what lock code has asked for and been answered, unless something
-// disturbed it.
+// The cost of an undisturbed acquire is the number of its lock requests and replies.
 func TestCost(t *testing.T) {
 	message := func(kind history.Kind, p int32, op string, bytes int32) history.Event {
 		return history.Event{Kind: kind, Process: p, Op: op, Bytes: bytes}

@@ -117,7 +117,7 @@ func TestCheckerPanics(t *testing.T) {
 	new(history.Checker).Check("unknown", nil)
 }
 
-// Checking a history that is right must not allocate, because a search does little else.
+// Checking a legal history must not allocate, because a search does it for most histories.
 func TestCheckerAllocates(t *testing.T) {
 	var c history.Checker
 	events := contention(3)
@@ -129,8 +129,8 @@ func TestCheckerAllocates(t *testing.T) {
 	}
 }
 
-// TestArbitraryEvents feeds the checkers what no simulation produces: they must not panic, must
-// name an event that there is, and must say the same twice.
+// TestArbitraryEvents checks arbitrary events: the checkers must not panic, must name an existing
+// event, and must be deterministic.
 func TestArbitraryEvents(t *testing.T) {
 	var c history.Checker
 	event := rapid.Custom(func(t *rapid.T) history.Event {

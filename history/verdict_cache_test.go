@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// traffic is the kinds of events that are no part of an outline.
+// ignoredKinds holds the kinds of events that are not part of the key.
 var ignoredKinds = []history.Kind{
 	history.Send, history.Reply, history.WatchEvent, history.Serve, history.WatchArmed,
 	history.WatchFired,
@@ -19,8 +19,8 @@ var ignoredKinds = []history.Kind{
 	history.Resumed, history.Tick,
 }
 
-// arbitraryEvent draws an event of one of the kinds, of few processes and nodes, so that histories hang
-// together by chance.
+// arbitraryEvent draws an event of one of the kinds, of few processes and nodes, so that events of
+// a history often relate.
 func arbitraryEvent(r *rand.Rand, kinds []history.Kind) history.Event {
 	e := history.Event{
 		Kind: kinds[r.IntN(len(kinds))], Process: 1 + r.Int32N(3), Attempt: 1 + r.Int32N(2),
@@ -37,7 +37,7 @@ func arbitraryEvent(r *rand.Rand, kinds []history.Kind) history.Event {
 	return e
 }
 
-// keyKinds returns all kinds of events but traffic.
+// keyKinds returns the kinds of events that are part of the key.
 func keyKinds() []history.Kind {
 	var kinds []history.Kind
 	for k := history.LockCall; k <= history.ResourceWrite; k++ {
@@ -48,9 +48,8 @@ func keyKinds() []history.Kind {
 	return kinds
 }
 
-// Neither traffic nor the time changes what is said of a property that depends on the outline
-// alone.
-func TestOutlineDecides(t *testing.T) {
+// Ignored events and times do not change the verdict on a cacheable property.
+func TestKeyDecides(t *testing.T) {
 	var c history.Checker
 	kinds, verdicts, r := keyKinds(), map[string]bool{}, rand.New(rand.NewPCG(1, 1))
 	for range 10_000 {
@@ -84,9 +83,9 @@ func TestOutlineDecides(t *testing.T) {
 	}
 }
 
-// A history is familiar if and only if one was remembered that differs in nothing but traffic and
-// time.
-func TestFamiliar(t *testing.T) {
+// A verdict is cached if and only if it was cached for a history that differs only in ignored
+// events and times.
+func TestVerdictCached(t *testing.T) {
 	all := history.Properties()
 	events := []history.Event{
 		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"),
@@ -94,39 +93,39 @@ func TestFamiliar(t *testing.T) {
 	}
 	var c history.Checker
 	if c.VerdictCached(all, events) {
-		t.Fatal("the first history is familiar")
+		t.Fatal("the verdict on the first history is cached")
 	}
 	c.CacheVerdict()
 	if !c.VerdictCached(all, events) {
-		t.Fatal("a history is not familiar that was remembered")
+		t.Fatal("a cached verdict is not found")
 	}
 	for i := range events {
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[history.Event]()) {
 			changed := slices.Clone(events)
 			alter(reflect.ValueOf(&changed[i]).Elem().FieldByIndex(field.Index))
 			if got, want := c.VerdictCached(all, changed), field.Name == "At"; got != want {
-				t.Errorf("event %d with another %s: familiar %v, want %v", i, field.Name, got, want)
+				t.Errorf("event %d with another %s: cached %v, want %v", i, field.Name, got, want)
 			}
 		}
 	}
 	for _, k := range ignoredKinds {
 		if !c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
-			t.Errorf("not familiar with an event more of kind %v", k)
+			t.Errorf("not cached with another event of kind %v", k)
 		}
 	}
 	for _, k := range keyKinds() {
 		if c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
-			t.Errorf("familiar with an event more of kind %v", k)
+			t.Errorf("cached with another event of kind %v", k)
 		}
 	}
 	for i := range events {
 		if c.VerdictCached(all, slices.Delete(slices.Clone(events), i, i+1)) {
-			t.Errorf("familiar without event %d", i)
+			t.Errorf("cached without event %d", i)
 		}
 	}
 }
 
-// alter sets a field of an event to something else.
+// alter changes a field of an event.
 func alter(field reflect.Value) {
 	switch {
 	case field.Type() == reflect.TypeFor[history.Kind]():
@@ -142,9 +141,8 @@ func alter(field reflect.Value) {
 	}
 }
 
-// Nothing is familiar by a verdict on other properties, within other bounds, or on a whole history
-// in the place of a beginning.
-func TestFamiliarOfWhat(t *testing.T) {
+// A cached verdict does not apply to other properties, other limits, or a prefix.
+func TestVerdictCachedFor(t *testing.T) {
 	events := []history.Event{lockCall(1, 1), created(1, "/l/a", 1)}
 	fifo := []history.Property{history.FIFO}
 	for name, change := range map[string]func(*history.Checker, *[]history.Property){

@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// An answer shows when a server has heard of a client where there is one server. Where there are
-// several, the answer to a write may come long after that: as soon as any of them has shown itself,
-// and be it the first, it proves nothing.
+// With one server, a reply shows when the server has heard of a client. With several, the reply to
+// a write may come long after the request: as soon as an event shows one of them, it proves
+// nothing.
 func TestEnsembleSessionTimes(t *testing.T) {
 	const early = "a session expired before its time"
 	opened := history.Event{Kind: history.SessionOpened, Process: 1, Session: 7, Name: "4s"}
@@ -43,8 +43,8 @@ func TestEnsembleSessionTimes(t *testing.T) {
 	})
 }
 
-// A transaction needs a majority that has logged it, however low its number is. Only the sessions
-// that there are before a run have not been logged.
+// A transaction needs a majority that has logged it, however low its zxid. Only the sessions from
+// before a run have not been logged.
 func TestEnsembleMajority(t *testing.T) {
 	const alone = "a transaction was committed without a majority"
 	opened := func(process int32) history.Event {
@@ -85,7 +85,7 @@ func TestEnsembleMajority(t *testing.T) {
 	})
 }
 
-// Every promise of an ensemble that is broken is noticed, and nothing else is.
+// Every violation of a guarantee of an ensemble is found, and nothing else is.
 func TestEnsemble(t *testing.T) {
 	const (
 		disorder  = "a client's requests were handled out of order"
