@@ -12,11 +12,11 @@ func (k Kind) possible(v Victim, s site) bool {
 }
 
 // apply injects the fault. It panics if the kind does not strike the victim.
-func (k Kind) apply(v Victim, s site, bounds Severity) {
+func (k Kind) apply(v Victim, s site, severity Severity) {
 	if k >= Kinds || kindTable[k].target != v {
 		panic(fmt.Sprintf("faults: kind %d does not strike %s", k, victimNames[v]))
 	}
-	kindTable[k].apply(s, bounds)
+	kindTable[k].apply(s, severity)
 }
 
 var victimNames = [...]string{
@@ -33,8 +33,8 @@ func Possible(k Kind, client *simzk.Link) bool {
 // Apply injects the fault at the client, where it must be [Possible]. [Cancel] does nothing to the
 // cluster: the caller cancels the context. After a [Restart] the caller lets another process
 // [simzk.Cluster.Join]. Apply panics if the fault does not strike clients.
-func Apply(k Kind, bounds Severity, cluster *simzk.Cluster, client *simzk.Link) {
-	k.apply(OneClient, site{cluster: cluster, client: client}, bounds)
+func Apply(k Kind, severity Severity, cluster *simzk.Cluster, client *simzk.Link) {
+	k.apply(OneClient, site{cluster: cluster, client: client}, severity)
 }
 
 // PossibleAt reports whether the fault can strike the server now and would make a difference.
@@ -46,8 +46,8 @@ func PossibleAt(k Kind, cluster *simzk.Cluster, server int) bool {
 
 // ApplyAt injects the fault at the server, where it must be possible; see [PossibleAt]. It panics
 // if the fault does not strike servers.
-func ApplyAt(k Kind, bounds Severity, cluster *simzk.Cluster, server int) {
-	k.apply(OneServer, site{cluster: cluster, server: server}, bounds)
+func ApplyAt(k Kind, severity Severity, cluster *simzk.Cluster, server int) {
+	k.apply(OneServer, site{cluster: cluster, server: server}, severity)
 }
 
 // PossibleTo reports whether the fault can strike the link between the client and the server now

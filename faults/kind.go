@@ -3,10 +3,10 @@
 package faults
 
 // A Kind is a kind of fault. Plans and coverage tables enumerate the kinds in the order of their
-// constants; the order has no other meaning. [kindTable] defines each kind.
+// constants; the order has no other meaning.
 type Kind uint8
 
-// The kinds of faults. Each has one row in [kindTable], which gives its meaning.
+// The kinds of faults. [Kind.Meaning] describes each; its row in kindTable defines it.
 const (
 	Cut Kind = iota
 	LoseReply

@@ -24,7 +24,7 @@ type kindSpec struct {
 	// A run consults it for needs too, such as the number of servers.
 	possible func(s site) bool
 	// apply injects the fault at the site, where it is possible.
-	apply func(s site, bounds Severity)
+	apply func(s site, severity Severity)
 }
 
 // A site is where a fault strikes. Servers are counted from 0.
@@ -142,15 +142,15 @@ var kindTable = [Kinds]kindSpec{
 		meaning: "the client's process pauses, as in a long garbage collection",
 		needs:   ModelClient, relaxes: true,
 		possible: func(s site) bool { return s.client.CanPause() },
-		apply:    func(s site, bounds Severity) { s.cluster.Pause(s.client, bounds.Pause) },
+		apply:    func(s site, severity Severity) { s.cluster.Pause(s.client, severity.Pause) },
 	},
 	SlowClient: {
 		name:     "slow-client",
 		meaning:  "the client's clock runs slow from now on",
 		relaxes:  true,
 		possible: clientClockIsTrue,
-		apply: func(s site, bounds Severity) {
-			s.cluster.SetClientClock(s.client, trueClock-bounds.Drift)
+		apply: func(s site, severity Severity) {
+			s.cluster.SetClientClock(s.client, trueClock-severity.Drift)
 		},
 	},
 	FastClient: {
@@ -158,8 +158,8 @@ var kindTable = [Kinds]kindSpec{
 		meaning:  "the client's clock runs fast from now on",
 		relaxes:  true,
 		possible: clientClockIsTrue,
-		apply: func(s site, bounds Severity) {
-			s.cluster.SetClientClock(s.client, trueClock+bounds.Drift)
+		apply: func(s site, severity Severity) {
+			s.cluster.SetClientClock(s.client, trueClock+severity.Drift)
 		},
 	},
 	SlowClock: {
@@ -167,8 +167,8 @@ var kindTable = [Kinds]kindSpec{
 		meaning: "a server's clock runs slow from now on",
 		target:  OneServer, relaxes: true,
 		possible: serverClockIsTrue,
-		apply: func(s site, bounds Severity) {
-			s.cluster.SetClockRate(s.server, trueClock-bounds.Drift)
+		apply: func(s site, severity Severity) {
+			s.cluster.SetClockRate(s.server, trueClock-severity.Drift)
 		},
 	},
 	FastClock: {
@@ -176,8 +176,8 @@ var kindTable = [Kinds]kindSpec{
 		meaning: "a server's clock runs fast from now on",
 		target:  OneServer, relaxes: true,
 		possible: serverClockIsTrue,
-		apply: func(s site, bounds Severity) {
-			s.cluster.SetClockRate(s.server, trueClock+bounds.Drift)
+		apply: func(s site, severity Severity) {
+			s.cluster.SetClockRate(s.server, trueClock+severity.Drift)
 		},
 	},
 	JumpClock: {

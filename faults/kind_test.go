@@ -293,8 +293,8 @@ func (s *faultyClient) idle() {
 // A pause ends by itself.
 func TestPause(t *testing.T) {
 	withClient(t, func(t *testing.T, s *faultyClient) {
-		bounds := faults.Severity{Pause: time.Second}
-		faults.Apply(faults.Pause, bounds, s.cluster, s.conn.Link)
+		severity := faults.Severity{Pause: time.Second}
+		faults.Apply(faults.Pause, severity, s.cluster, s.conn.Link)
 		if faults.Possible(faults.Pause, s.conn.Link) || !s.conn.Paused() {
 			t.Error("a paused process can be paused again")
 		}

@@ -54,12 +54,13 @@ func TestQueueAgrees(t *testing.T) {
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
 		events := queuers(t)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
+		fifo, exclusion := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
 			events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
-		if (got == models.Holds) != (fifo == nil && served == nil) {
-			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v in\n%v", got, fifo, served,
+		if (got == models.Holds) != (fifo == nil && exclusion == nil) {
+			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v in\n%v", got, fifo,
+				exclusion,
 				events)
 		}
 	})
@@ -153,7 +154,7 @@ func TestRegisterAgrees(t *testing.T) {
 		}
 		if !slices.ContainsFunc(events,
 			func(e history.Event) bool { return e.Kind == history.ResourceRead && e.Err == "" }) {
-			return // Nothing tells of a resource before it is read.
+			return // The history shows no resource before it is read.
 		}
 		if v := history.CheckNoLostUpdate(events); (v == nil) != (lost == 0) {
 			t.Fatalf("%+v, want %d lost in\n%v", v, lost, events)
@@ -178,9 +179,9 @@ func TestSoonerGrantsAgree(t *testing.T) {
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
-		contest := playFairLock(t, false)
-		contest.finish()
-		events := contest.events
+		fair := playFairLock(t, false)
+		fair.finish()
+		events := fair.events
 		i := pick(t, events, of(history.LockReturn, true))
 		if i < 0 {
 			return
@@ -191,14 +192,14 @@ func TestSoonerGrantsAgree(t *testing.T) {
 		}
 		place := rapid.IntRange(made+1, i).Draw(t, "place")
 		events = slices.Insert(slices.Delete(events, i, i+1), place, granted)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
+		fifo, exclusion := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
 			events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
-		if (got == models.Holds) != (fifo == nil && served == nil) {
+		if (got == models.Holds) != (fifo == nil && exclusion == nil) {
 			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v after moving %d to %d "+
 				"in\n%v", got,
-				fifo, served, i, place, events)
+				fifo, exclusion, i, place, events)
 		}
 	})
 }

@@ -162,7 +162,7 @@ func TestWhatNamesALock(t *testing.T) {
 			nil, false,
 			"[billing stock]", 0,
 		},
-		{"a name goes before a node", []history.Event{
+		{"a name takes precedence over a node", []history.Event{
 			{Kind: history.LockReturn, Process: 1, Attempt: 1, Name: "x", Path: "/a/n"},
 			{Kind: history.LockReturn, Process: 2, Attempt: 1, Name: "x", Path: "/b/n"},
 		}, nil, true, "[x]", 0},
@@ -219,7 +219,7 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 			later(52, granted(1, 2, "/a", 6), enter(1, 2)),
 			later(60, leave(1, 2), unlockCall(1, 2)), later(61, unlockOK(1, 2)),
 			used(2, 1, "/a", 62, 70, 7)),
-		"one is told, the other gives back": slices.Concat(later(0, granted(1, 1, "/a", 5)),
+		"one is notified, the other unlocks": slices.Concat(later(0, granted(1, 1, "/a", 5)),
 			later(1, granted(1, 2, "/b", 3)), later(2, lost(1, 1)),
 			later(3, enter(1, 2)), later(4, unlockCall(1, 2), unlockCall(1, 1)),
 			later(5, unlockOK(1, 2), unlockFailed(1, 1))),
@@ -302,9 +302,9 @@ func TestTwoLocksAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var logs []*history.Log
 		for i, lock := range []string{"/a", "/b"} {
-			contest := playFairLock(t, false)
-			contest.finish()
-			events := production(contest, lock, int32(1000*i))
+			fair := playFairLock(t, false)
+			fair.finish()
+			events := production(fair, lock, int32(1000*i))
 			step := rapid.IntRange(1, 4).Draw(t, "step")
 			from := rapid.IntRange(0, 40).Draw(t, "from")
 			for n := range events {

@@ -26,7 +26,7 @@ func TestPausedHolder(t *testing.T) {
 		name    string
 		events  [][]history.Event
 		broken  bool
-		without bool // it would be if the lock had to stand all pauses
+		without bool // it would be if the lock had to tolerate all pauses
 	}{
 		{"not paused", [][]history.Event{inside(1, 0, 9000), other}, true, true},
 		{
@@ -38,7 +38,7 @@ func TestPausedHolder(t *testing.T) {
 			inside(1, 0, 8980), paused(1, 100, 8990),
 			other,
 		}, false, true},
-		{"paused and is told", [][]history.Event{
+		{"paused and notified", [][]history.Event{
 			later(0, enter(1, 1)), later(9000, lost(1, 1)),
 			paused(1, 100, 8990), other,
 		}, false, true},
@@ -51,7 +51,7 @@ func TestPausedHolder(t *testing.T) {
 			[][]history.Event{inside(1, 0, 5700), paused(1, 100, 5500), other},
 			false, true,
 		},
-		{"stays, and nobody tells it", [][]history.Event{
+		{"stays, and is not notified", [][]history.Event{
 			inside(1, 0, 5701), paused(1, 100, 5500),
 			other,
 		}, true, true},
@@ -164,10 +164,10 @@ func TestToldByUnlock(t *testing.T) {
 		events []history.Event
 		broken bool
 	}{
-		"given back": {paused(unlockOK(1, 1)), true},
-		"lost":       {paused(unlockFailed(1, 1)), false},
-		"no answer":  {paused(), false},
-		"told too":   {paused(lost(1, 1), unlockOK(1, 1)), false},
+		"unlocked":  {paused(unlockOK(1, 1)), true},
+		"lost":      {paused(unlockFailed(1, 1)), false},
+		"no answer": {paused(), false},
+		"notified":  {paused(lost(1, 1), unlockOK(1, 1)), false},
 	} {
 		if v := within(t, history.Linearizable, test.events); (v != nil) != test.broken {
 			t.Errorf("%s: %+v", name, v)

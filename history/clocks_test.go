@@ -77,7 +77,7 @@ func TestCheckWithin(t *testing.T) {
 			9,
 		},
 		{
-			"inside, and told of a loss", history.ClientMutualExclusion,
+			"inside, and notified of a loss", history.ClientMutualExclusion,
 			[][]history.Event{later(0, enter(1, 1)), later(100, lost(1, 1)), stay(2, 80, 200)},
 			9,
 		},
@@ -150,11 +150,11 @@ func TestCheckWithin(t *testing.T) {
 			},
 			-1,
 		},
-		{"told otherwise", history.LossNotification, [][]history.Event{
+		{"contradicted", history.LossNotification, [][]history.Event{
 			later(0, lockOK(1, 1, "")),
 			later(1, lost(1, 1)), later(2, unlockOK(1, 1)),
 		}, 10000},
-		{"told", history.LossNotification, [][]history.Event{
+		{"notified", history.LossNotification, [][]history.Event{
 			later(0, lockOK(1, 1, "")),
 			later(1, lost(1, 1)), later(2, unlockFailed(1, 1)),
 		}, -1},
@@ -181,8 +181,8 @@ func TestCheckWithin(t *testing.T) {
 // must break nothing.
 func TestWithinIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		contest := playFairLock(t, false)
-		contest.finish()
+		fair := playFairLock(t, false)
+		fair.finish()
 		clocks := history.Clocks{Of: map[int32]time.Duration{}}
 		off := map[int32]time.Duration{}
 		for p := int32(1); p <= 4; p++ {
@@ -194,7 +194,7 @@ func TestWithinIsSound(t *testing.T) {
 		var logs []*history.Log
 		for p := int32(1); p <= 4; p++ {
 			log := new(history.Log)
-			for i, e := range contest.events {
+			for i, e := range fair.events {
 				if e.Process == p && (e.Kind <= history.Finished || e.Kind == history.NodeCreated ||
 					e.Kind >= history.ReenterCall) {
 					e.At = time.Duration(i) + off[p]

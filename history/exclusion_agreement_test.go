@@ -17,11 +17,12 @@ func TestExclusionsAgree(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
 		events := interleave(t, drawScripts(t))
-		served, linearizable := c.Check(history.ServerMutualExclusion, events),
+		exclusion, linearizable := c.Check(history.ServerMutualExclusion, events),
 			c.Check(history.Linearizable, events)
-		if (served == nil) != (linearizable == nil) || served != nil &&
-			served.Event != linearizable.Event {
-			t.Fatalf("server-mutual-exclusion: %+v, linearizable: %+v in\n%v", served, linearizable,
+		if (exclusion == nil) != (linearizable == nil) || exclusion != nil &&
+			exclusion.Event != linearizable.Event {
+			t.Fatalf("server-mutual-exclusion: %+v, linearizable: %+v in\n%v", exclusion,
+				linearizable,
 				events)
 		}
 		if linearizableByBruteForce(events) != (linearizable == nil) {

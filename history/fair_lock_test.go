@@ -168,16 +168,16 @@ func (c *fairLock) finish() {
 func TestLegalHistories(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
-		contest := playFairLock(t, true)
-		events := contest.events
+		fair := playFairLock(t, true)
+		events := fair.events
 		for range 2 {
 			for _, p := range history.Properties() {
 				if v := c.Check(p, events); v != nil {
 					t.Fatalf("%+v in\n%v", *v, events)
 				}
 			}
-			contest.finish()
-			events = contest.events
+			fair.finish()
+			events = fair.events
 		}
 	})
 }
@@ -199,11 +199,11 @@ func (c *fairLock) queueAll() {
 func TestIllegalGrants(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
-		contest := playFairLock(t, false)
-		contest.queueAll()
-		place := rapid.IntRange(1, len(contest.queue)-1).Draw(t, "place")
-		p, at := contest.queue[place], len(contest.events)
-		contest.log(lockOK(p, contest.tries[p], ""), on(history.Enter, p))
+		fair := playFairLock(t, false)
+		fair.queueAll()
+		place := rapid.IntRange(1, len(fair.queue)-1).Draw(t, "place")
+		p, at := fair.queue[place], len(fair.events)
+		fair.log(lockOK(p, fair.tries[p], ""), on(history.Enter, p))
 		want := map[history.Property]int{
 			history.ServerMutualExclusion: at, history.Linearizable: at,
 			history.ClientMutualExclusion: at + 1,
@@ -212,11 +212,11 @@ func TestIllegalGrants(t *testing.T) {
 			want[history.FIFO] = at
 		}
 		for _, property := range history.Properties() {
-			v := c.Check(property, contest.events)
+			v := c.Check(property, fair.events)
 			event, wanted := want[property]
 			if (v != nil) != wanted || wanted && v.Event != event {
 				t.Fatalf("%s: %+v, want a violation: %v, at %d in\n%v", property, v, wanted, event,
-					contest.events)
+					fair.events)
 			}
 		}
 	})

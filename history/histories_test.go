@@ -179,10 +179,10 @@ func judge(t *testing.T, property history.Property, check func([]history.Event) 
 				t.Fatalf("violation %+v, want %q at %d", *v, want.reason, want.event)
 			}
 			if strings.ContainsAny(v.Reason, "0123456789/") {
-				t.Errorf("the reason %q tells specifics", v.Reason)
+				t.Errorf("the reason %q has specifics", v.Reason)
 			}
 			if !strings.Contains(v.Detail, "c") || v.Detail == v.Reason {
-				t.Errorf("the detail %q tells no specifics", v.Detail)
+				t.Errorf("the detail %q has no specifics", v.Detail)
 			}
 		})
 	}

@@ -177,7 +177,7 @@ func (o *operation) input() models.Input {
 // linearizable, it uses a binary search.
 func (c *LinearizableChecker) shortestViolation() int {
 	all := min(len(c.endpoints), 2*maxOperations)
-	switch c.judge(all) {
+	switch c.checkPrefix(all) {
 	case models.Holds:
 		if all < len(c.endpoints) {
 			return undecided
@@ -186,10 +186,10 @@ func (c *LinearizableChecker) shortestViolation() int {
 	case models.Unknown:
 		return undecided
 	}
-	return sort.Search(all, func(n int) bool { return c.judge(n) == models.Violated })
+	return sort.Search(all, func(n int) bool { return c.checkPrefix(n) == models.Violated })
 }
 
-func (c *LinearizableChecker) judge(n int) models.Verdict {
+func (c *LinearizableChecker) checkPrefix(n int) models.Verdict {
 	return models.Check(models.Owner, c.prefix(n), models.Limits{Steps: maxSteps})
 }
 

@@ -27,25 +27,28 @@ func TestLinearizable(t *testing.T) {
 		{name: "nothing"},
 		{name: "one holds", events: one},
 		{name: "two hold", reason: wrong, event: 5, events: after(lockOK(2, 1, ""))},
-		{name: "two hold, and one gives back then", reason: wrong, event: 5, events: after(
+		{name: "two hold, and one unlocks then", reason: wrong, event: 5, events: after(
 			lockOK(2, 1, ""), unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1))},
 		{name: "the second failed", events: after(lockFailed(2, 1))},
-		{name: "given back", events: after(unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1),
+		{name: "unlocked", events: after(unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1),
 			lockOK(2, 1, ""))},
 		{name: "granted during unlock", events: after(unlockCall(1, 1), lockOK(2, 1, ""),
 			deleted(1, "/l/a", 3), unlockOK(1, 1))},
 		{name: "unlock did nothing", reason: wrong, event: 7, events: after(unlockCall(1, 1),
 			unlockOK(1, 1), lockOK(2, 1, ""))},
-		{name: "unlock failed, and then the node went", events: after(
+		{name: "unlock failed, and then the node was deleted", events: after(
 			unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""), deleted(1, "/l/a", 3))},
-		{name: "unlock failed, and the node never went", reason: wrong, event: 7, events: after(
-			unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""))},
+		{
+			name: "unlock failed, and the node was never deleted", reason: wrong, event: 7,
+			events: after(
+				unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, "")),
+		},
 		{name: "expired", events: after(deleted(1, "/l/a", 3), expired(1), lockOK(2, 1, ""))},
 		{name: "expired too late", reason: wrong, event: 5, events: after(lockOK(2, 1, ""),
 			deleted(1, "/l/a", 3), expired(1))},
 		{name: "expired too late, and unlocked afterwards", reason: wrong, event: 5, events: after(
 			lockOK(2, 1, ""), deleted(1, "/l/a", 3), unlockCall(1, 1), unlockOK(1, 1))},
-		{name: "expired before it was told of the grant", events: []history.Event{
+		{name: "expired before the grant returned", events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), expired(1),
 			lockCall(2, 1),
 			created(2, "/l/b", 3),
@@ -70,7 +73,7 @@ func TestLinearizable(t *testing.T) {
 				lockCall(1, 1), lockOK(1, 1, ""), crash(1), lockCall(2, 1), lockOK(2, 1, ""),
 			},
 		},
-		{name: "without nodes, given back", events: []history.Event{
+		{name: "without nodes, unlocked", events: []history.Event{
 			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), lockCall(2, 1), lockOK(2, 1, ""),
 			unlockOK(1, 1),
 		}},
@@ -79,7 +82,7 @@ func TestLinearizable(t *testing.T) {
 			lockOK(2, 1, ""),
 		}},
 		{
-			name: "without nodes, given back too late", reason: wrong, event: 3,
+			name: "without nodes, unlocked too late", reason: wrong, event: 3,
 			events: []history.Event{
 				lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, ""),
 				unlockCall(1, 1),
@@ -92,7 +95,9 @@ func TestLinearizable(t *testing.T) {
 // TestLockOperations renders the operations as the order of their calls, in capitals, and returns.
 func TestLockOperations(t *testing.T) {
 	begin := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1)}
-	after := func(events ...history.Event) []history.Event { return append(begin[:len(begin):len(begin)], events...) }
+	after := func(events ...history.Event) []history.Event {
+		return append(begin[:len(begin):len(begin)], events...)
+	}
 	del, ok := deleted(1, "/l/a", 2), lockOK(1, 1, "/l/a")
 	for _, test := range []struct {
 		name   string
@@ -116,7 +121,7 @@ func TestLockOperations(t *testing.T) {
 			"A1 A2 a1 R1 r1 a2",
 		},
 		{
-			"told late", after(del, lockOK(2, 1, ""), ok, unlockCall(1, 1), unlockOK(1, 1)),
+			"late return", after(del, lockOK(2, 1, ""), ok, unlockCall(1, 1), unlockOK(1, 1)),
 			"A1 A2 a1 R1 r1 a2",
 		},
 		{"two nodes deleted before", after(del, lockOK(2, 1, ""), created(1, "/l/b", 3),
@@ -129,7 +134,7 @@ func TestLockOperations(t *testing.T) {
 		},
 		{"unlocked twice", after(ok, unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""),
 			unlockCall(1, 1), del, unlockOK(1, 1)), "A1 A2 a1 R1 a2 r1"},
-		{"nobody", []history.Event{lockCall(0, 1), lockOK(0, 1, "")}, ""},
+		{"no process", []history.Event{lockCall(0, 1), lockOK(0, 1, "")}, ""},
 		{"never deleted", after(ok, unlockCall(1, 1), unlockOK(1, 1)), "A1 a1"},
 		{
 			"no node", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockOK(2, 1), ok),

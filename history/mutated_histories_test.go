@@ -130,7 +130,8 @@ var mutations = []mutation{
 		func(e history.Event) []history.Event {
 			return []history.Event{lockCall(9, 1), created(9, "/lock/x", -1)}
 		}),
-	inserting("the holder's node goes unnoticed", history.LossNotification, history.LockReturn,
+	inserting("the deletion of the holder's node goes unnoticed", history.LossNotification,
+		history.LockReturn,
 		func(e history.Event) []history.Event {
 			return []history.Event{deleted(8, fmt.Sprintf("/lock/%d-%d", e.Process, e.Attempt), 0)}
 		}),
@@ -184,10 +185,10 @@ var mutations = []mutation{
 func TestMutatedHistories(t *testing.T) {
 	var c history.Checker
 	rapid.Check(t, func(t *rapid.T) {
-		contest := playFairLock(t, false)
-		contest.finish()
+		fair := playFairLock(t, false)
+		fair.finish()
 		change := rapid.SampledFrom(mutations).Draw(t, "change")
-		events := change.of(t, contest.events)
+		events := change.of(t, fair.events)
 		if events == nil {
 			return
 		}

@@ -83,15 +83,15 @@ type armedWatch struct {
 // was in flight.
 //
 // The check takes time linear in the events, times the number of live nodes and processes.
-func CheckNoHerd(events []Event, bounds Limits) *Violation {
-	_, v := Measure(events, bounds)
+func CheckNoHerd(events []Event, limits Limits) *Violation {
+	_, v := Measure(events, limits)
 	return v
 }
 
 // Measure returns the cost of a history and decides [NoHerd] as [CheckNoHerd] does. If the history
 // breaks the property, the cost is that of the events before the violation.
-func Measure(events []Event, bounds Limits) (Cost, *Violation) {
-	m := herdMonitor{limits: &bounds}
+func Measure(events []Event, limits Limits) (Cost, *Violation) {
+	m := herdMonitor{limits: &limits}
 	v := decide(NoHerd, &m, events)
 	return m.cost, v
 }

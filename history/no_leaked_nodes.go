@@ -104,14 +104,14 @@ func (m *leakedNodeMonitor) observe(_ *queue, log []Event, i int) *Violation {
 
 func (m *leakedNodeMonitor) finish(*queue, []Event) *Violation {
 	for n := range m.nodes {
-		if v := m.judge(&m.nodes[n]); v != nil {
+		if v := m.check(&m.nodes[n]); v != nil {
 			return v
 		}
 	}
 	return nil
 }
 
-func (m *leakedNodeMonitor) judge(n *ephemeralNode) *Violation {
+func (m *leakedNodeMonitor) check(n *ephemeralNode) *Violation {
 	since := n.index
 	for _, in := range m.interests {
 		if in.process == n.process {

@@ -26,8 +26,8 @@ type requestWindow struct {
 //
 // The check takes time linear in the events, times the number of processes, and times the requests
 // in a second.
-func CheckNoLivelock(events []Event, bounds Limits) *Violation {
-	return decide(NoLivelock, &livelockMonitor{limits: &bounds}, events)
+func CheckNoLivelock(events []Event, limits Limits) *Violation {
+	return decide(NoLivelock, &livelockMonitor{limits: &limits}, events)
 }
 
 // A livelockMonitor has no state before the FairPhase event.

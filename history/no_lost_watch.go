@@ -285,7 +285,7 @@ func (m *watchMonitor) firstCause(w *watch) (zxid int64) {
 func (m *watchMonitor) fire(log []Event, i int) *Violation {
 	e := &log[i]
 	w := findWatch(m.watches, e.Watch)
-	if reason := m.judgeFired(log[:i], w, e); reason != "" {
+	if reason := m.checkFired(log[:i], w, e); reason != "" {
 		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
 	}
 	fired := &m.watches[w]
@@ -301,7 +301,7 @@ func (m *watchMonitor) fire(log []Event, i int) *Violation {
 func (m *watchMonitor) deliver(log []Event, i int) *Violation {
 	e := &log[i]
 	w := findWatch(m.watches, e.Watch)
-	if reason := judgeDelivered(log[:i], m.watches, w, e); reason != "" {
+	if reason := checkDelivered(log[:i], m.watches, w, e); reason != "" {
 		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
 	}
 	markCovered(m.watches, e)
@@ -464,9 +464,9 @@ func notFired(watches []watch, i int, zxid int64) *Violation {
 	return watchViolation(i, reason, watches[n].number, watches[n].process, watches[n].path)
 }
 
-// judgeFired returns the reason why the firing of watch w is wrong, or "". If the watch is not
+// checkFired returns the reason why the firing of watch w is wrong, or "". If the watch is not
 // among the unsettled ones, w is -1, and the events before supply the reason.
-func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
+func (m *watchMonitor) checkFired(before []Event, w int, e *Event) string {
 	switch {
 	case w < 0 && hasWatch(before, WatchGone, e.Watch), w >= 0 && m.watches[w].gone:
 		return reasonFiredGone
@@ -485,10 +485,10 @@ func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 	return ""
 }
 
-// judgeDelivered returns the reason why the delivery of an event of watch w is wrong, or "". If the
+// checkDelivered returns the reason why the delivery of an event of watch w is wrong, or "". If the
 // watch is not among the unsettled ones, w is -1. An event "not-watching" may have the number 0,
 // because the client does not know all watches of the server.
-func judgeDelivered(before []Event, watches []watch, w int, e *Event) string {
+func checkDelivered(before []Event, watches []watch, w int, e *Event) string {
 	switch {
 	case w >= 0 && watches[w].notified, w < 0 && e.Watch != 0 &&
 		hasWatch(before, WatchEvent, e.Watch):

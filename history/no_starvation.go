@@ -43,8 +43,8 @@ func (p *queuePlace) withoutNode() queuePlace {
 // The property does not cover grants before the FairPhase event, when the schedule may be unfair.
 //
 // The check takes time linear in the events, times the number of processes that wait.
-func CheckNoStarvation(events []Event, bounds Limits) *Violation {
-	return decide(NoStarvation, &starvationMonitor{limits: &bounds}, events)
+func CheckNoStarvation(events []Event, limits Limits) *Violation {
+	return decide(NoStarvation, &starvationMonitor{limits: &limits}, events)
 }
 
 type starvationMonitor struct {

@@ -36,17 +36,17 @@ func CheckProgress(events []Event) *Violation {
 
 type progressMonitor struct {
 	calls   []pendingCall // the oldest first
-	judged  bool          // the FairPhase event has occurred
+	fair    bool          // the FairPhase event has occurred
 	crashed []int32
 }
 
 func (m *progressMonitor) reset() {
-	m.calls, m.judged, m.crashed = m.calls[:0], false, m.crashed[:0]
+	m.calls, m.fair, m.crashed = m.calls[:0], false, m.crashed[:0]
 }
 
 func (m *progressMonitor) copy(from monitor) {
 	other := from.(*progressMonitor)
-	m.calls, m.judged, m.crashed = append(m.calls[:0], other.calls...), other.judged,
+	m.calls, m.fair, m.crashed = append(m.calls[:0], other.calls...), other.fair,
 		append(m.crashed[:0], other.crashed...)
 }
 
@@ -60,7 +60,7 @@ func (m *progressMonitor) state(_ *queue, s *State) {
 				uint64(c.kind))
 		}
 	}
-	s.fold(open, bit(m.judged, 0))
+	s.fold(open, bit(m.fair, 0))
 }
 
 // visible: the order in which calls return does not matter.
@@ -76,7 +76,7 @@ func (m *progressMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	case UnlockReturn:
 		m.calls = withoutCall(m.calls, UnlockCall, e)
 	case FairPhase:
-		m.judged = true
+		m.fair = true
 	case Crashed:
 		m.crashed = append(m.crashed, e.Process)
 	}
@@ -84,7 +84,7 @@ func (m *progressMonitor) observe(_ *queue, log []Event, i int) *Violation {
 }
 
 func (m *progressMonitor) finish(*queue, []Event) *Violation {
-	if !m.judged {
+	if !m.fair {
 		return nil
 	}
 	for _, c := range m.calls {

@@ -35,6 +35,5 @@ type Violation struct {
 	Guarantee error
 }
 
-// Signature returns the property and the reason, by which new kinds of failures are told from known
-// ones.
+// Signature returns the property and the reason, which identify a kind of failure.
 func (v *Violation) Signature() string { return string(v.Property) + ": " + v.Reason }

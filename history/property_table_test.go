@@ -103,7 +103,7 @@ func TestCheckerDispatches(t *testing.T) {
 			t.Errorf("%s: %+v", p, v)
 		}
 		if v := c.Check(p, contention(3)); v != nil {
-			t.Errorf("%s: %+v in a history that is right", p, v)
+			t.Errorf("%s: %+v in a legal history", p, v)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
 	if (holdKinds|queueKinds|1<<ReenterReturn)>>e.Kind&1 == 0 {
 		return nil
 	}
-	if v := m.judge(q, e, i); v != nil {
+	if v := m.check(q, e, i); v != nil {
 		return v
 	}
 	m.holds.observe(q, e)
@@ -79,8 +79,8 @@ func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// judge returns how event i breaks the property, or nil.
-func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
+// check returns how event i breaks the property, or nil.
+func (m *reentrancyMonitor) check(q *queue, e *Event, i int) *Violation {
 	h := m.holds.find(e.Process)
 	if h < 0 || m.holds[h].node < 0 {
 		return nil

@@ -167,7 +167,7 @@ func TestVerdictCachedFor(t *testing.T) {
 		asked := fifo
 		change(&c, &asked)
 		if c.VerdictCached(asked, events) {
-			t.Errorf("%s: familiar", name)
+			t.Errorf("%s: cached", name)
 		}
 	}
 }

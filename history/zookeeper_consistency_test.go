@@ -16,7 +16,7 @@ func TestEnsembleSessionTimes(t *testing.T) {
 	sent := history.Event{Kind: history.Send, Process: 1, Request: 1, Op: "multi"}
 	logged := history.Event{Kind: history.Logged, Server: 1, Zxid: 2}
 	crashed := history.Event{Kind: history.Crashed, Process: 1}
-	served := history.Event{
+	exclusion := history.Event{
 		At: 3 * time.Second, Kind: history.Serve, Process: 1, Request: 1,
 		Op: "multi",
 	}
@@ -26,18 +26,18 @@ func TestEnsembleSessionTimes(t *testing.T) {
 	judge(t, history.ZooKeeperConsistency, history.CheckZooKeeperConsistency, []verdict{
 		{name: "one server, too early", reason: early, event: 4, events: []history.Event{
 			opened, sent,
-			crashed, served, expired(6 * time.Second),
+			crashed, exclusion, expired(6 * time.Second),
 		}},
 		{name: "one server, in time", events: []history.Event{
-			opened, sent, crashed, served,
+			opened, sent, crashed, exclusion,
 			expired(8 * time.Second),
 		}},
 		{name: "several servers", events: []history.Event{
-			opened, sent, logged, crashed, served,
+			opened, sent, logged, crashed, exclusion,
 			expired(6 * time.Second),
 		}},
 		{name: "several servers that show after the answer", events: []history.Event{
-			opened, sent, served,
+			opened, sent, exclusion,
 			logged, expired(6 * time.Second),
 		}},
 	})
