@@ -207,8 +207,8 @@ var kindTable = [Kinds]kindSpec{
 	},
 	Unreachable: {
 		name: "unreachable",
-		meaning: "a client cannot reach one server until their link is healed, and loses its " +
-			"connection to it; it can reach the other servers",
+		meaning: "a client cannot reach one certain server until their link is healed, and loses " +
+			"its connection to it; it can reach the other servers",
 		target: LinkToServer, needs: SeveralServers, byNameOnly: true,
 		possible: func(s site) bool {
 			return s.cluster.Servers() > 1 && !s.client.Crashed() && !s.client.Blocked(s.server)
@@ -217,7 +217,7 @@ var kindTable = [Kinds]kindSpec{
 	},
 	PartitionLink: {
 		name: "partition-link",
-		meaning: "two servers receive nothing from each other until their link is healed, and " +
+		meaning: "two servers hear nothing of each other until their link is healed, and " +
 			"detect it only by timeout; the other servers communicate with both",
 		target: LinkOfServers, needs: SeveralServers, relaxes: true, byNameOnly: true,
 		// The link has no direction: the lower server comes first.
