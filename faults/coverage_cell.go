@@ -6,37 +6,32 @@ import (
 	"strings"
 )
 
-// A CoverageCell is a place in the table of where faults have landed.
+// A CoverageCell is a cell of the fault coverage table: a kind of fault in a phase of the lock.
 type CoverageCell struct {
 	Kind  Kind
 	Phase Phase
 }
 
-// String returns the name of the cell as [ParseCoverageCells] reads it.
+// String returns the name of the cell, which [ParseCoverageCells] reads.
 func (c CoverageCell) String() string { return c.Kind.String() + "@" + c.Phase.Key() }
 
 // MarshalText returns the name of the cell.
 func (c CoverageCell) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Unreachable says why a fault of the kind cannot strike in that phase, and returns "" where it
-// can.
+// Unreachable returns why a fault of the kind is impossible in the phase, or "" if it is possible.
 func (c CoverageCell) Unreachable() string {
-	switch {
-	case c.Phase == Idle && c.Kind.ofClient():
-		return "a process is idle for no longer than it takes from one call to the next, in " +
-			"which " +
-			"nothing can strike"
-	case c.Kind == Cancel && (c.Phase == Holding || c.Phase == Releasing):
-		return "only a process that waits for its lock can give it up"
-	case c.Kind == DelayRewatch && c.Phase != Waiting && c.Phase != Holding && c.Phase != Releasing:
-		return "it strikes a client that has no connection, and so no request under way"
+	switch kind := &kindTable[c.Kind]; {
+	case c.Phase == Idle && c.Kind.onClient():
+		return "a process is idle only between one call and the next, when no fault can strike"
+	case kind.phases != 0 && !kind.phases.has(c.Phase):
+		return kind.reason
 	}
 	return ""
 }
 
 // ParseCoverageCells reads a list of cells such as "cut@hold,expire". A kind without a phase stands
-// for all its cells that can be reached, and "all" for those of all the kinds that are given. The
-// error names the part of the text that is wrong.
+// for all its reachable cells, and "all" for those of the given kinds. The error names the part of
+// the text that is wrong.
 func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 	var cells []CoverageCell
 	for part := range strings.SplitSeq(text, ",") {
@@ -51,12 +46,10 @@ func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 			continue
 		case !ok:
 			return nil, fmt.Errorf("unknown fault %q; known are all, %s", name,
-				strings.Join(names()[:Kinds],
-					", "))
+				strings.Join(names()[:Kinds], ", "))
 		case !slices.Contains(kinds, kind):
 			return nil, fmt.Errorf("the fault %v cannot strike: the plan does not allow it, or "+
-				"the "+
-				"scenario has no place for it", kind)
+				"the scenario has no target for it", kind)
 		case !phased:
 			cells = append(cells, reachable(kind)...)
 			continue
@@ -73,6 +66,7 @@ func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 	return cells, nil
 }
 
+// reachable returns the cells of a kind that are not [CoverageCell.Unreachable].
 func reachable(k Kind) []CoverageCell {
 	var cells []CoverageCell
 	for phase := range Phases {

@@ -32,11 +32,10 @@ func TestParseCells(t *testing.T) {
 		{"fire", `unknown fault "fire"; known are all, cut, `},
 		{"all@hold", `unknown fault "all"`},
 		{"cut@lunch", `unknown phase "lunch"; known are idle, create, `},
-		{"cut@idle", "cut@idle cannot be reached: a process is idle for no longer"},
+		{"cut@idle", "cut@idle cannot be reached: a process is idle only"},
 		{"cancel@release", "cancel@release cannot be reached: only a process that waits"},
 		{"delay-rewatch@create", "delay-rewatch@create cannot be reached: it strikes a client " +
-			"that has " +
-			"no connection"},
+			"that has no connection"},
 		{"crash", "the fault crash cannot strike"},
 	} {
 		if _, err := faults.ParseCoverageCells(tc.text, kinds); err == nil ||

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A struck client has asked for a node when a fault strikes it.
-type struck struct {
+// A faultyClient is a client that a fault strikes after it has sent a request for a node.
+type faultyClient struct {
 	cluster  *simzk.Cluster
 	conn     *simzk.Conn
 	began    time.Time
@@ -23,13 +23,13 @@ type struck struct {
 	returned bool
 }
 
-// withStruck runs a test with a client whose request for the ephemeral node /n has reached the
+// withClient runs a test with a client whose request for the ephemeral node /n has reached the
 // server, in a bubble.
-func withStruck(t *testing.T, test func(t *testing.T, s *struck)) {
+func withClient(t *testing.T, test func(t *testing.T, s *faultyClient)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := simzk.New(simzk.Config{Settle: synctest.Wait}, new(history.Log))
-		s := &struck{cluster: cluster, conn: cluster.Connect(), began: time.Now()}
+		s := &faultyClient{cluster: cluster, conn: cluster.Connect(), began: time.Now()}
 		defer s.conn.TearDown()
 		go func() {
 			_, s.err = s.conn.Create("/n", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -41,13 +41,13 @@ func withStruck(t *testing.T, test func(t *testing.T, s *struck)) {
 	})
 }
 
-func (s *struck) collect() {
+func (s *faultyClient) collect() {
 	synctest.Wait()
 	s.cluster.Collect()
 }
 
-// flow lets every message through.
-func (s *struck) flow() {
+// flow serves and delivers messages until none is in flight.
+func (s *faultyClient) flow() {
 	for s.collect(); s.conn.Unserved()+s.conn.Undelivered() > 0; s.collect() {
 		if s.conn.Unserved() > 0 {
 			s.cluster.Serve(s.conn.Link)
@@ -57,8 +57,8 @@ func (s *struck) flow() {
 	}
 }
 
-// pass lets time pass, and every message through at every deadline on the way.
-func (s *struck) pass(duration time.Duration) {
+// pass lets time pass, and lets messages flow at every deadline on the way.
+func (s *faultyClient) pass(duration time.Duration) {
 	for end := s.cluster.Now() + duration; s.cluster.Now() < end; s.flow() {
 		next := end
 		if deadline, ok := s.cluster.Deadline(); ok {
@@ -70,13 +70,14 @@ func (s *struck) pass(duration time.Duration) {
 	}
 }
 
-func (s *struck) stands() bool {
+// exists reports whether the node exists.
+func (s *faultyClient) exists() bool {
 	_, ok := s.cluster.Tree().Stat("/n")
 	return ok
 }
 
-// possible returns the kinds that can strike the client now.
-func (s *struck) possible() string {
+// possible returns the names of the kinds that can strike the client now.
+func (s *faultyClient) possible() string {
 	var names []string
 	for k := range faults.Kinds {
 		if faults.Possible(k, s.conn.Link) {
@@ -86,16 +87,16 @@ func (s *struck) possible() string {
 	return strings.Join(names, " ")
 }
 
-func (s *struck) wantPossible(t *testing.T, want string) {
+func (s *faultyClient) wantPossible(t *testing.T, want string) {
 	t.Helper()
 	if got := s.possible(); got != want {
 		t.Errorf("possible are %q, want %q", got, want)
 	}
 }
 
-// A reply can be lost only where a request is under way.
+// A reply can be lost only while a request is in flight.
 func TestPossibleAtRest(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		s.wantPossible(t, "cut lose-reply expire crash cancel stall-requests stall-replies pause "+
 			"slow-client fast-client restart close-session")
 		s.flow()
@@ -105,11 +106,11 @@ func TestPossibleAtRest(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		faults.Apply(faults.Cut, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.flow()
-		if s.err != zk.ErrConnectionClosed || s.stands() {
-			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
+		if s.err != zk.ErrConnectionClosed || s.exists() {
+			t.Errorf("error %v, the node exists: %v", s.err, s.exists())
 		}
 		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
 		s.cluster.Heal(s.conn.Link)
@@ -120,31 +121,31 @@ func TestCut(t *testing.T) {
 }
 
 func TestLoseReply(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		faults.Apply(faults.LoseReply, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.flow()
-		if s.err != zk.ErrConnectionClosed || !s.stands() {
-			t.Errorf("error %v, the node stands: %v", s.err, s.stands())
+		if s.err != zk.ErrConnectionClosed || !s.exists() {
+			t.Errorf("error %v, the node exists: %v", s.err, s.exists())
 		}
 		s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart close-session")
 	})
 }
 
-// The client stays cut off until its session has expired, and comes back with another without help.
+// The client stays disconnected until its session has expired, then connects with a new session.
 func TestExpire(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		s.flow()
 		before := s.conn.SessionID()
 		faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.pass(5 * time.Second)
-		if !s.stands() || s.cluster.Sessions() != 1 {
-			t.Errorf("after 5s the node stands: %v, %d sessions live", s.stands(),
+		if !s.exists() || s.cluster.Sessions() != 1 {
+			t.Errorf("after 5s the node exists: %v, %d sessions live", s.exists(),
 				s.cluster.Sessions())
 		}
 		s.wantPossible(t, "crash cancel pause slow-client fast-client restart close-session")
 		s.pass(3 * time.Second)
-		if s.stands() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
-			t.Errorf("after 8s the node stands: %v, session %#x in state %v", s.stands(),
+		if s.exists() || s.conn.SessionID() == before || s.conn.State() != zk.StateHasSession {
+			t.Errorf("after 8s the node exists: %v, session %#x in state %v", s.exists(),
 				s.conn.SessionID(),
 				s.conn.State())
 		}
@@ -153,16 +154,16 @@ func TestExpire(t *testing.T) {
 	})
 }
 
-// The session and its nodes go at once; the client loses its connection, and is told when it
-// connects again.
+// The session and its nodes end at once. The client loses its connection and learns of the end when
+// it reconnects.
 func TestCloseSession(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		s.flow()
 		before := s.conn.SessionID()
 		faults.Apply(faults.CloseSession, faults.DefaultSeverity(), s.cluster, s.conn.Link)
-		if s.stands() || s.cluster.Sessions() != 0 || s.conn.SessionID() != before {
-			t.Errorf("at once the node stands: %v, %d sessions live, the client's is %#x",
-				s.stands(),
+		if s.exists() || s.cluster.Sessions() != 0 || s.conn.SessionID() != before {
+			t.Errorf("at once the node exists: %v, %d sessions live, the client's is %#x",
+				s.exists(),
 				s.cluster.Sessions(), s.conn.SessionID())
 		}
 		s.wantPossible(t, "crash cancel pause slow-client fast-client restart")
@@ -175,10 +176,10 @@ func TestCloseSession(t *testing.T) {
 	})
 }
 
-// A client that is cut off until its session has expired can connect again as soon as somebody else
-// closes it.
+// A client that is disconnected until its session expires can reconnect as soon as another
+// connection closes the session.
 func TestCloseSessionOfIsolated(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		s.flow()
 		faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		faults.Apply(faults.CloseSession, faults.DefaultSeverity(), s.cluster, s.conn.Link)
@@ -189,36 +190,36 @@ func TestCloseSessionOfIsolated(t *testing.T) {
 	})
 }
 
-// A client that is cut off already can lose its session as well.
+// The session of a client that is disconnected already can expire.
 func TestExpireWhileCut(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		s.flow()
 		faults.Apply(faults.Cut, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.pass(6 * time.Second)
-		if s.stands() {
-			t.Error("the node stands")
+		if s.exists() {
+			t.Error("the node exists")
 		}
 	})
 }
 
 func TestCrash(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		faults.Apply(faults.Crash, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		s.wantPossible(t, "")
 		s.flow()
-		if s.returned || !s.stands() {
-			t.Errorf("the call returned: %v, the node stands: %v", s.returned, s.stands())
+		if s.returned || !s.exists() {
+			t.Errorf("the call returned: %v, the node exists: %v", s.returned, s.exists())
 		}
 		s.pass(6 * time.Second)
-		if s.stands() || s.cluster.Sessions() != 0 {
-			t.Errorf("after 6s the node stands: %v, %d sessions live", s.stands(),
+		if s.exists() || s.cluster.Sessions() != 0 {
+			t.Errorf("after 6s the node exists: %v, %d sessions live", s.exists(),
 				s.cluster.Sessions())
 		}
 	})
 }
 
-// Every kind has a name that a plan can hold, and a meaning.
+// Every kind has a unique name, which a plan can hold, and a meaning.
 func TestKinds(t *testing.T) {
 	var seen []string
 	for k := range faults.Kinds {
@@ -234,22 +235,22 @@ func TestKinds(t *testing.T) {
 }
 
 func TestUnknownKind(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		if faults.Possible(faults.Kinds, s.conn.Link) {
-			t.Error("a kind that there is not is possible")
+			t.Error("an unknown kind is possible")
 		}
 		defer func() {
 			if recover() == nil {
-				t.Error("no panic for a kind that there is not")
+				t.Error("no panic for an unknown kind")
 			}
 		}()
 		faults.Apply(faults.Kinds, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 	})
 }
 
-// To the cluster it is nothing that a process gives up.
+// Cancel does not change the cluster.
 func TestCancel(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
 		before := s.cluster.Key()
 		faults.Apply(faults.Cancel, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 		if s.cluster.Key() != before {
@@ -258,12 +259,12 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// What is held is only late, in either direction, if the link is healed in time.
-func TestHold(t *testing.T) {
+// Stalled messages arrive late, in either direction, if the link is healed in time.
+func TestStall(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.StallRequests, faults.StallReplies} {
-		withStruck(t, func(t *testing.T, s *struck) {
+		withClient(t, func(t *testing.T, s *faultyClient) {
 			faults.Apply(kind, faults.DefaultSeverity(), s.cluster, s.conn.Link)
-			s.hold()
+			s.idle()
 			if _, servable := s.conn.Servable(); servable == (kind == faults.StallRequests) ||
 				s.returned {
 				t.Errorf("%v: the request can be served: %v, the call has returned: %v", kind,
@@ -275,15 +276,15 @@ func TestHold(t *testing.T) {
 			}
 			s.cluster.Heal(s.conn.Link)
 			s.flow()
-			if !s.returned || s.err != nil || !s.stands() {
+			if !s.returned || s.err != nil || !s.exists() {
 				t.Errorf("%v: healed, the call returned: %v, error %v", kind, s.returned, s.err)
 			}
 		})
 	}
 }
 
-// hold lets two seconds pass while nothing moves.
-func (s *struck) hold() {
+// idle lets two seconds pass without a message.
+func (s *faultyClient) idle() {
 	time.Sleep(2 * time.Second)
 	synctest.Wait()
 	s.cluster.Advance(time.Since(s.began))
@@ -291,9 +292,9 @@ func (s *struck) hold() {
 
 // A pause ends by itself.
 func TestPause(t *testing.T) {
-	withStruck(t, func(t *testing.T, s *struck) {
-		bounds := faults.Severity{Pause: time.Second}
-		faults.Apply(faults.Pause, bounds, s.cluster, s.conn.Link)
+	withClient(t, func(t *testing.T, s *faultyClient) {
+		severity := faults.Severity{Pause: time.Second}
+		faults.Apply(faults.Pause, severity, s.cluster, s.conn.Link)
 		if faults.Possible(faults.Pause, s.conn.Link) || !s.conn.Paused() {
 			t.Error("a paused process can be paused again")
 		}
@@ -310,31 +311,30 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// A session ends sooner by the clock of a client that is slow, and later by that of one that is
-// fast.
+// By a slow clock of a client its session ends sooner, and by a fast one later.
 func TestClientClocks(t *testing.T) {
 	for kind, end := range map[faults.Kind]time.Duration{
 		faults.SlowClient: 4 * time.Second,
 		faults.FastClient: 8 * time.Second,
 	} {
-		withStruck(t, func(t *testing.T, s *struck) {
+		withClient(t, func(t *testing.T, s *faultyClient) {
 			faults.Apply(kind, faults.Severity{Drift: 50}, s.cluster, s.conn.Link)
 			s.flow()
 			faults.Apply(faults.Expire, faults.DefaultSeverity(), s.cluster, s.conn.Link)
 			s.pass(end - time.Millisecond)
-			early := s.stands()
+			early := s.exists()
 			s.pass(time.Millisecond)
-			if !early || s.stands() {
+			if !early || s.exists() {
 				t.Errorf("%v: the session lives right before %v: %v, and then: %v", kind, end,
 					early,
-					s.stands())
+					s.exists())
 			}
 		})
 	}
 }
 
-// The bounds of pauses and clocks are themselves bounded.
-func TestBounds(t *testing.T) {
+// Severities outside of their limits are invalid.
+func TestSeverityValidate(t *testing.T) {
 	for _, b := range []faults.Severity{
 		{},
 		{Pause: -1},
@@ -349,15 +349,15 @@ func TestBounds(t *testing.T) {
 	usual := faults.DefaultSeverity()
 	if err := usual.Validate(); err != nil || !usual.Within(usual) ||
 		(faults.Severity{Pause: time.Minute, Drift: 1}).Within(usual) {
-		t.Errorf("the default bounds: error %v, within themselves: %v", err, usual.Within(usual))
+		t.Errorf("the default severity: error %v, within itself: %v", err, usual.Within(usual))
 	}
 }
 
-// What a watch would have told of is lost if it is set again only after the answer to a call that
-// has waited for the connection.
-func TestLateWatches(t *testing.T) {
+// The event of a watch is lost if the watch is set again only after the reply to a call that waited
+// for the connection.
+func TestDelayRewatch(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		withStruck(t, func(t *testing.T, s *struck) {
+		withClient(t, func(t *testing.T, s *faultyClient) {
 			s.flow()
 			var events <-chan zk.Event
 			go func() { _, _, events, _ = s.conn.GetW("/n") }()
@@ -377,8 +377,7 @@ func TestLateWatches(t *testing.T) {
 			go func() { read, _, _ = s.conn.Get("/n") }()
 			s.collect()
 			s.wantPossible(t, "expire crash cancel pause slow-client fast-client restart "+
-				"delay-rewatch "+
-				"close-session")
+				"delay-rewatch close-session")
 			if late {
 				key := s.cluster.Key()
 				faults.Apply(faults.DelayRewatch, faults.DefaultSeverity(), s.cluster, s.conn.Link)
@@ -391,7 +390,7 @@ func TestLateWatches(t *testing.T) {
 			s.cluster.Heal(s.conn.Link)
 			s.pass(time.Second)
 			if string(read) != "changed" || (len(events) == 0) != late {
-				t.Errorf("late %v: read %q, told of %d changes", late, read, len(events))
+				t.Errorf("late %v: read %q, notified of %d changes", late, read, len(events))
 			}
 		})
 	}

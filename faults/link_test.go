@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// The link between two servers can be parted once, in either order of the two; each direction of it
-// can be muted once. Nothing of that can strike a server that is down or cut off from all.
-func TestLinksThatCanBeStruck(t *testing.T) {
+// The link between two servers can be partitioned once, and each of its directions once. No fault
+// strikes a link of a server that is down or partitioned from all the others.
+func TestPossibleBetween(t *testing.T) {
 	possible := func(c *simzk.Cluster, k faults.Kind) (links int) {
 		for from := range c.Servers() {
 			for to := range c.Servers() {
@@ -20,13 +20,13 @@ func TestLinksThatCanBeStruck(t *testing.T) {
 		}
 		return links
 	}
-	want := func(c *simzk.Cluster, after string, parts, mutes int) {
+	want := func(c *simzk.Cluster, after string, both, oneway int) {
 		t.Helper()
 		if p, m := possible(c, faults.PartitionLink),
-			possible(c, faults.PartitionLinkOneway); p != parts || m != mutes {
-			t.Errorf("after %s %d links can be parted and %d muted, want %d and %d", after, p, m,
-				parts,
-				mutes)
+			possible(c, faults.PartitionLinkOneway); p != both || m != oneway {
+			t.Errorf("after %s %d links and %d directions can be partitioned, want %d and %d",
+				after, p, m,
+				both, oneway)
 		}
 	}
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
@@ -42,13 +42,13 @@ func TestLinksThatCanBeStruck(t *testing.T) {
 		c.KillServer(1)
 		want(c, "the death of a server", 1, 2)
 		c.PartitionServer(2, true, true)
-		want(c, "that of another's links", 0, 0)
+		want(c, "the partition of another", 0, 0)
 	})
 	withEnsemble(t, 1, func(c *simzk.Cluster) { want(c, "nothing with one server", 0, 0) })
 }
 
-// A client that cannot reach its server goes on to another, and one that cannot reach another
-// notices nothing.
+// A client that cannot reach its server connects to another. One that cannot reach another server
+// keeps its connection.
 func TestUnreachable(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		first, second := c.Links()[0], c.Links()[1]
@@ -60,7 +60,7 @@ func TestUnreachable(t *testing.T) {
 			if faults.PossibleTo(faults.Unreachable, c, link, 0) ||
 				!faults.PossibleTo(faults.Unreachable, c,
 					link, 1) {
-				t.Error("s1 can become unreachable once more, or s2 cannot")
+				t.Error("s1 can become unreachable again, or s2 cannot")
 			}
 		}
 		if first.ServerIndex() != 1 || !first.Connected() || second.ServerIndex() != 1 ||
@@ -71,8 +71,8 @@ func TestUnreachable(t *testing.T) {
 		if faults.PossibleTo(faults.Unreachable, c, first, 2) ||
 			faults.PossibleTo(faults.Cut, c, second,
 				2) {
-			t.Error("what is no fault of a link strikes one, or it strikes a client that is no " +
-				"more")
+			t.Error("a fault of no link strikes one, or a fault strikes the link of a crashed " +
+				"client")
 		}
 	})
 	withEnsemble(t, 1, func(c *simzk.Cluster) {
@@ -82,7 +82,7 @@ func TestUnreachable(t *testing.T) {
 	})
 }
 
-// Whoever asks for what there is not has made a mistake.
+// A fault that does not strike such links panics.
 func TestUnknownLinkFault(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		for name, apply := range map[string]func(){
@@ -92,7 +92,7 @@ func TestUnknownLinkFault(t *testing.T) {
 			func() {
 				defer func() {
 					if recover() == nil {
-						t.Errorf("no panic for what does not strike %s", name)
+						t.Errorf("no panic for a fault that does not strike %s", name)
 					}
 				}()
 				apply()

@@ -1,49 +1,54 @@
 package faults
 
-// A Phase says what a process is doing with its lock.
+// A Phase is what a process is doing with its lock, seen from outside: which request it has sent to
+// ZooKeeper that is not yet answered.
 type Phase uint8
 
-// The phases of a lock, from the outside: what the process has asked of ZooKeeper and not yet been
-// answered.
+// The phases of a lock.
 const (
 	Idle           Phase = iota // not using the lock
-	CreateInFlight              // its contender node is being created
-	Listing                     // the contenders are being listed
-	SettingWatch                // a watch is being set
-	Asking                      // any other request
-	Waiting                     // for the lock, with no request in flight
-	Woken                       // a watch event has reached it, and it has not gone back to waiting
-	Holding                     // the lock
-	Releasing                   // the lock
+	CreateInFlight              // creating its node
+	Listing                     // listing the nodes of the queue
+	SettingWatch                // setting a watch
+	Asking                      // any other request is in flight
+	Waiting                     // waiting for the lock, with no request in flight
+	// a watch event has arrived, and the process does not wait again yet
+	Woken
+	Holding   // holding the lock
+	Releasing // releasing the lock
 
-	Phases // how many phases there are
+	Phases // the number of phases
 )
 
-// In a plan a phase goes by the first name, in reports by the second.
-var phases = [Phases]struct{ key, name string }{
-	Idle: {"idle", "idle"}, CreateInFlight: {"create", "create in flight"},
-	Listing:      {"list", "listing"},
-	SettingWatch: {"watch", "watch being set"}, Asking: {"ask", "other request"},
-	Waiting: {"wait", "waiting"},
-	Woken:   {"woken", "woken"}, Holding: {"hold", "holding"}, Releasing: {"release", "releasing"},
+// phaseNames holds the name of each phase in plans (key) and in reports (name).
+var phaseNames = [Phases]struct{ key, name string }{
+	Idle:           {"idle", "idle"},
+	CreateInFlight: {"create", "create in flight"},
+	Listing:        {"list", "listing"},
+	SettingWatch:   {"watch", "watch being set"},
+	Asking:         {"ask", "other request"},
+	Waiting:        {"wait", "waiting"},
+	Woken:          {"woken", "woken"},
+	Holding:        {"hold", "holding"},
+	Releasing:      {"release", "releasing"},
 }
 
-// String returns the name of the phase.
-func (p Phase) String() string { return phases[p].name }
+// String returns the name of the phase in reports.
+func (p Phase) String() string { return phaseNames[p].name }
 
-// Key returns the name of the phase in a plan.
-func (p Phase) Key() string { return phases[p].key }
+// Key returns the name of the phase in plans.
+func (p Phase) Key() string { return phaseNames[p].key }
 
 func phaseNamed(key string) (Phase, bool) {
 	for p := range Phases {
-		if phases[p].key == key {
+		if phaseNames[p].key == key {
 			return p, true
 		}
 	}
 	return 0, false
 }
 
-// PhaseKeys returns the names of the phases in a plan.
+// PhaseKeys returns the names of the phases in plans.
 func PhaseKeys() []string {
 	keys := make([]string, Phases)
 	for p := range Phases {
@@ -51,3 +56,16 @@ func PhaseKeys() []string {
 	}
 	return keys
 }
+
+// A phaseSet is a set of phases, one bit each.
+type phaseSet uint16
+
+func setOf(phases ...Phase) phaseSet {
+	var set phaseSet
+	for _, p := range phases {
+		set |= 1 << p
+	}
+	return set
+}
+
+func (s phaseSet) has(p Phase) bool { return s>>p&1 != 0 }

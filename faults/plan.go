@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// A Plan says how many faults a run may see at most. The zero Plan allows none.
+// A Plan is the budget of faults of a run: the most that it injects. Its fields add up. The zero
+// Plan allows none.
 type Plan struct {
 	Of  [Kinds]int // of each kind
-	Any int        // beyond those, of any kind below AnyKinds
+	Any int        // of any of [AnyKinds]
 
-	At    [Kinds][Phases]uint16 // beyond those, of each kind in each phase of the lock
-	AnyAt [Phases]uint16        // of any kind below AnyKinds in each phase
+	At    [Kinds][Phases]uint16 // of each kind in each phase of the lock
+	AnyAt [Phases]uint16        // of any of AnyKinds in each phase
 
-	// beyond those, of some kinds for certain targets, in order; the first without a number ends
-	// them
+	// of single kinds at certain targets, sorted; the first with Left 0 ends the list
 	Targeted [TargetedFaultsMax]TargetedFault
 }
 
-// Default is the plan of a run that asks for no other: two faults of any kind.
+// Default returns the plan of a run that sets none: two faults of any kind.
 func Default() Plan { return Plan{Any: 2} }
 
-// planMax keeps a plan from asking for more faults than a run has steps.
+// planMax is the highest count in a plan. No run has that many steps for faults.
 const planMax = 1000
 
-// Parse reads a plan: "none", "default", or a list such as "expire=1,cut@hold=2,any=1". A phase
-// behind an at sign bounds a fault to that phase of the lock. A target behind a colon bounds it to
-// whom it strikes, as in "kill-server:leader@hold=1"; see [Target]. The error names the part of the
-// text that is wrong and what could stand there.
+// Parse reads a plan: "none", "default", or a list such as "expire=1,cut@hold=2,any=1". An at sign
+// restricts a fault to a phase of the lock, and a colon to a [Target], as in
+// "kill-server:leader@hold=1". The error names the part of the text that is wrong and what is valid
+// there.
 func Parse(text string) (Plan, error) {
 	switch strings.TrimSpace(text) {
 	case "none":
@@ -44,8 +44,7 @@ func Parse(text string) (Plan, error) {
 		count, err := strconv.Atoi(number)
 		if !found || err != nil || count < 0 || count > planMax {
 			return Plan{}, fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N "+
-				"or "+
-				"kind:target@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
+				"or kind:target@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
 		}
 		if seen[name] {
 			return Plan{}, fmt.Errorf("fault %q stands twice", name)
@@ -58,21 +57,21 @@ func Parse(text string) (Plan, error) {
 	return plan, nil
 }
 
-// set sets one of the numbers of a plan.
+// set sets one count of the plan.
 func (p *Plan) set(name string, count int) error {
 	name, key, phased := strings.Cut(name, "@")
 	phase, ok := phaseNamed(key)
 	if phased && !ok {
 		return fmt.Errorf("unknown phase %q; known are %s", key, strings.Join(PhaseKeys(), ", "))
 	}
-	name, target, aimed := strings.Cut(name, ":")
+	name, target, targeted := strings.Cut(name, ":")
 	k, ok := kindNamed(name)
 	switch {
-	case aimed && name == "any":
-		return fmt.Errorf("any takes no target: name the fault that is to strike %q", target)
-	case ok && aimed:
-		return p.target(TargetedFault{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)},
-			target)
+	case targeted && name == "any":
+		return fmt.Errorf("any takes no target: name the fault for %q", target)
+	case ok && targeted:
+		return p.addTargeted(
+			TargetedFault{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)}, target)
 	case !ok && name != "any":
 		return fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
 	case !ok && phased:
@@ -87,24 +86,24 @@ func (p *Plan) set(name string, count int) error {
 	return nil
 }
 
-// target adds an target, whose target is yet to be read.
-func (p *Plan) target(aim TargetedFault, target string) (err error) {
-	if aim.Target, err = parseTarget(aim.Kind, target); err != nil || aim.Left == 0 {
+// addTargeted parses the target of the fault and adds the fault to the plan.
+func (p *Plan) addTargeted(fault TargetedFault, target string) (err error) {
+	if fault.Target, err = parseTarget(fault.Kind, target); err != nil || fault.Left == 0 {
 		return err
 	}
 	n := len(p.targets())
-	at, found := slices.BinarySearchFunc(p.targets(), aim, compareTargeted)
+	at, found := slices.BinarySearchFunc(p.targets(), fault, compareTargeted)
 	switch {
 	case found:
-		return fmt.Errorf("fault %q stands twice", aim)
+		return fmt.Errorf("fault %q stands twice", fault)
 	case n == TargetedFaultsMax:
 		return fmt.Errorf("a plan can name at most %d targets", TargetedFaultsMax)
 	}
-	p.insert(at, aim)
+	p.insert(at, fault)
 	return nil
 }
 
-// targets returns those that there are.
+// targets returns the targeted faults that are left.
 func (p *Plan) targets() []TargetedFault {
 	n := 0
 	for n < TargetedFaultsMax && p.Targeted[n].Left > 0 {
@@ -113,15 +112,17 @@ func (p *Plan) targets() []TargetedFault {
 	return p.Targeted[:n]
 }
 
+// kindNamed returns the kind with the name.
 func kindNamed(name string) (Kind, bool) {
 	for k := range Kinds {
-		if kinds[k].name == name {
+		if kindTable[k].name == name {
 			return k, true
 		}
 	}
 	return 0, false
 }
 
+// names returns the names of all kinds, and "any".
 func names() []string {
 	list := make([]string, 0, Kinds+1)
 	for k := range Kinds {
@@ -130,7 +131,7 @@ func names() []string {
 	return append(list, "any")
 }
 
-// String returns the text from which [Parse] makes the same plan.
+// String returns the text of the plan, which [Parse] reads.
 func (p Plan) String() string {
 	var parts []string
 	add := func(name string, count int) {
@@ -143,9 +144,9 @@ func (p Plan) String() string {
 		for phase := range Phases {
 			add(k.String()+"@"+phase.Key(), int(p.At[k][phase]))
 		}
-		for _, aim := range p.targets() {
-			if aim.Kind == k {
-				add(aim.String(), int(aim.Left))
+		for _, fault := range p.targets() {
+			if fault.Kind == k {
+				add(fault.String(), int(fault.Left))
 			}
 		}
 	}
@@ -159,7 +160,7 @@ func (p Plan) String() string {
 	return strings.Join(parts, ",")
 }
 
-// MarshalText returns the text from which [Parse] makes the same plan.
+// MarshalText returns the text of the plan, which [Parse] reads.
 func (p Plan) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads a plan; see [Parse].
@@ -168,43 +169,42 @@ func (p *Plan) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// IsTargeted tells whether the plan names a target.
+// IsTargeted reports whether the plan has a targeted fault left.
 func (p *Plan) IsTargeted() bool { return p.Targeted[0].Left > 0 }
 
-// targetedWith tells whether the plan has a fault of the kind left for some target.
-func (p *Plan) targetedWith(k Kind) bool {
+// hasTargeted reports whether the plan has a targeted fault of the kind left.
+func (p *Plan) hasTargeted(k Kind) bool {
 	return p.IsTargeted() &&
 		slices.ContainsFunc(p.targets(), func(a TargetedFault) bool { return a.Kind == k })
 }
 
-// Allows tells whether the plan has a fault of the kind left, in whatever phase.
+// Allows reports whether the plan has a fault of the kind left, in any phase and at any target.
 func (p *Plan) Allows(k Kind) bool {
-	return p.Names(k) || k < AnyKinds && (p.Any > 0 || p.AnyAt != [Phases]uint16{})
+	return p.Names(k) || k.inAny() && (p.Any > 0 || p.AnyAt != [Phases]uint16{})
 }
 
-// Names tells whether the plan has a fault of the kind left that it asks for by name, not as one of
-// any.
+// Names reports whether the plan has a fault of the kind left that it names, apart from "any".
 func (p *Plan) Names(k Kind) bool {
-	return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} || p.targetedWith(k)
+	return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} || p.hasTargeted(k)
 }
 
-// AllowsAnywhere tells whether the plan has a fault of the kind that is bound to no phase and to no
-// target.
-func (p *Plan) AllowsAnywhere(k Kind) bool { return p.Of[k] > 0 || k < AnyKinds && p.Any > 0 }
+// AllowsAnywhere reports whether the plan has a fault of the kind left that is restricted to no
+// phase and to no target.
+func (p *Plan) AllowsAnywhere(k Kind) bool { return p.Of[k] > 0 || k.inAny() && p.Any > 0 }
 
-// AllowsCell tells whether the plan has a fault of the kind that is bound to that phase, where such
-// a fault can strike if it is one of any.
+// AllowsCell reports whether the plan has a fault left that is restricted to the phase of the cell
+// and may be of its kind. A fault of "any" counts only if the cell is reachable.
 func (p *Plan) AllowsCell(c CoverageCell) bool {
-	return p.At[c.Kind][c.Phase] > 0 || c.Kind < AnyKinds && p.AnyAt[c.Phase] > 0 &&
+	return p.At[c.Kind][c.Phase] > 0 || c.Kind.inAny() && p.AnyAt[c.Phase] > 0 &&
 		c.Unreachable() == ""
 }
 
-// PhasedOnServers tells whether the plan has a fault of a server left that is bound to a phase.
+// PhasedOnServers reports whether the plan has a fault left that may strike a server and is
+// restricted to a phase.
 func (p *Plan) PhasedOnServers() bool {
 	if p.AnyAt != [Phases]uint16{} ||
 		slices.ContainsFunc(p.targets(), func(a TargetedFault) bool {
-			return a.Phased &&
-				a.Kind.OnServer()
+			return a.Phased && a.Kind.OnServer()
 		}) {
 		return true
 	}
@@ -216,14 +216,15 @@ func (p *Plan) PhasedOnServers() bool {
 	return false
 }
 
-// AllowsIn tells whether the plan has a fault of the kind left that may strike in the phase, and
-// there.
+// AllowsIn reports whether the plan has a fault of the kind left that may strike in the phase and
+// at the place.
 func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
-	return p.Of[k] > 0 || p.At[k][phase] > 0 || k < AnyKinds && (p.Any > 0 || p.AnyAt[phase] > 0) ||
+	return p.Of[k] > 0 || p.At[k][phase] > 0 || k.inAny() && (p.Any > 0 || p.AnyAt[phase] > 0) ||
 		p.matching(k, phase, at) >= 0
 }
 
-// matching returns which aim a fault spends, one for its phase alone before another; -1 if none.
+// matching returns the index of the targeted fault to spend, or -1 if none matches. A fault that is
+// restricted to the phase comes before the others.
 func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	found := -1
 	for i := range p.Targeted {
@@ -237,19 +238,20 @@ func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	return found
 }
 
-// Spend takes a fault of the kind, which strikes in the phase and there, from the plan: one for
-// that target before another, one for that phase alone before another, and one of the kind before
-// one of any. The plan must allow it. Spend returns what it has taken, bound to the kind also where
-// it was one of any: an [TargetedFault] for one fault, without a target if it was bound to none.
+// Spend takes from the plan a fault of the kind that strikes in the phase and at the place. It
+// panics if the plan does not allow it. Of several entries of the plan it takes the most specific:
+// a targeted fault, then one of the kind in the phase, then one of the kind, then one of "any" in
+// the phase, then one of "any". Spend returns the fault taken with its kind, and with the phase and
+// the target to which it was restricted.
 func (p *Plan) Spend(k Kind, phase Phase, at Place) TargetedFault {
-	aim := p.matching(k, phase, at)
+	i := p.matching(k, phase, at)
 	taken := TargetedFault{Kind: k, Left: 1}
 	switch {
-	case aim >= 0:
-		taken.Target, taken.Phase, taken.Phased = p.Targeted[aim].Target, p.Targeted[aim].Phase,
-			p.Targeted[aim].Phased
-		if p.Targeted[aim].Left--; p.Targeted[aim].Left == 0 {
-			copy(p.Targeted[aim:], p.Targeted[aim+1:])
+	case i >= 0:
+		taken = p.Targeted[i]
+		taken.Left = 1
+		if p.Targeted[i].Left--; p.Targeted[i].Left == 0 {
+			copy(p.Targeted[i:], p.Targeted[i+1:])
 			p.Targeted[TargetedFaultsMax-1] = TargetedFault{}
 		}
 	case p.At[k][phase] > 0:
@@ -257,10 +259,10 @@ func (p *Plan) Spend(k Kind, phase Phase, at Place) TargetedFault {
 		taken.Phase, taken.Phased = phase, true
 	case p.Of[k] > 0:
 		p.Of[k]--
-	case k < AnyKinds && p.AnyAt[phase] > 0:
+	case k.inAny() && p.AnyAt[phase] > 0:
 		p.AnyAt[phase]--
 		taken.Phase, taken.Phased = phase, true
-	case k < AnyKinds && p.Any > 0:
+	case k.inAny() && p.Any > 0:
 		p.Any--
 	default:
 		panic(fmt.Sprintf("faults: no %v left in %v", k, p))
@@ -268,8 +270,8 @@ func (p *Plan) Spend(k Kind, phase Phase, at Place) TargetedFault {
 	return taken
 }
 
-// Add adds faults to the plan, as [Plan.Spend] returns them. A plan has room for
-// [TargetedFaultsMax] targets: Add panics if the aim is one more.
+// Add adds faults to the plan, as [Plan.Spend] returns them. It panics if that would make more than
+// [TargetedFaultsMax] targeted faults.
 func (p *Plan) Add(a TargetedFault) {
 	switch {
 	case a.Target != Target{}:
@@ -285,12 +287,12 @@ func (p *Plan) Add(a TargetedFault) {
 	}
 }
 
-// insert makes room for an aim among those that there are.
+// insert inserts a targeted fault at an index of the list.
 func (p *Plan) insert(at int, a TargetedFault) {
 	n := len(p.targets())
 	copy(p.Targeted[at+1:n+1], p.Targeted[at:n])
 	p.Targeted[at] = a
 }
 
-// Empty tells whether the plan has no fault left.
+// Empty reports whether the plan has no fault left.
 func (p *Plan) Empty() bool { return *p == Plan{} }

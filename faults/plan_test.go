@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// somePlan draws any plan that a text can stand for.
+// somePlan draws any plan that has a text.
 var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 	count := rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 1000))
 	for k := range faults.Kinds {
@@ -26,21 +27,21 @@ var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 			plan.AnyAt[phase] = uint16(count.Draw(t, "any in phase"))
 		}
 	}
-	aims := rapid.SliceOfNDistinct(rapid.SampledFrom(someAims), 0, faults.TargetedFaultsMax,
-		rapid.ID).Draw(t, "aims")
-	if len(aims) > 0 {
-		text := plan.String() + "," + strings.Join(aims, "=3,") + "=3"
-		aimed, err := faults.Parse(strings.TrimPrefix(text, "none,"))
+	targeted := rapid.SliceOfNDistinct(rapid.SampledFrom(someTargeted), 0,
+		faults.TargetedFaultsMax, rapid.ID).Draw(t, "targeted")
+	if len(targeted) > 0 {
+		text := plan.String() + "," + strings.Join(targeted, "=3,") + "=3"
+		parsed, err := faults.Parse(strings.TrimPrefix(text, "none,"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return aimed
+		return parsed
 	}
 	return plan
 })
 
-// someAims are faults for certain targets, each as a plan writes it.
-var someAims = []string{
+// someTargeted holds targeted faults, each as in a plan.
+var someTargeted = []string{
 	"cut:c1", "cut:c2@hold", "kill-server:s1", "kill-server:leader", "kill-server:leader@hold",
 	"partition-server:follower",
 	"slow-clock:s7", "unreachable:c1", "unreachable:s2", "unreachable:c1-s2",
@@ -105,7 +106,7 @@ func planOf(of map[faults.Kind]int, any int) faults.Plan {
 	return plan
 }
 
-// The text of a plan is short and always in the same order.
+// The text of a plan omits zeros and has a fixed order.
 func TestPlanString(t *testing.T) {
 	plan := planOf(map[faults.Kind]int{
 		faults.Crash: 4, faults.Expire: 3, faults.LoseReply: 2,
@@ -119,17 +120,18 @@ func TestPlanString(t *testing.T) {
 	}
 }
 
-// Every error names the part that is wrong, and what could stand there.
+// Every error names the part that is wrong and what is valid there.
 func TestParseErrors(t *testing.T) {
 	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N " +
 		"with N from 0 to 1000"
+	const phases = `; known are idle, create, list, watch, ask, wait, woken, hold, release`
+	const forServers = "; it can be a server such as s2, leader, or follower"
 	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in " +
 		"s1-leader"
 	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, " +
-		"partition-server, " +
-		"partition-inbound, partition-outbound, stall-requests, stall-replies, pause, " +
-		"slow-client, " +
-		"fast-client, slow-clock, fast-clock, jump-clock, restart, fail-write, unreachable, " +
+		"partition-server, partition-inbound, partition-outbound, stall-requests, " +
+		"stall-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, " +
+		"restart, fail-write, unreachable, " +
 		"partition-link, partition-link-oneway, delay-rewatch, close-session, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
@@ -145,38 +147,39 @@ func TestParseErrors(t *testing.T) {
 		{"none,cut=1", `"none"` + form},
 		{"=1", `unknown fault ""` + known},
 		{"Cut=1", `unknown fault "Cut"` + known},
-		{"cut@nap=1", `unknown phase "nap"; known are idle, create, list, watch, ask, wait, woken, hold, release`},
+		{"cut@nap=1", `unknown phase "nap"` + phases},
 		{"cut=1,fire=2", `unknown fault "fire"` + known},
 		{"cut=1,cut=1", `fault "cut" stands twice`},
 		{"any=1,cut=1,any=2", `fault "any" stands twice`},
-		{"any:leader=1", `any takes no target: name the fault that is to strike "leader"`},
+		{"any:leader=1", `any takes no target: name the fault for "leader"`},
 		{"fire:s1=1", `unknown fault "fire"` + known},
 		{"cut:s1=1", `unknown target "s1" of cut; it can be a client such as c1`},
 		{"cut:c1-s1=1", `unknown target "c1-s1" of cut; it can be a client such as c1`},
 		{"cut:=1", `unknown target "" of cut; it can be a client such as c1`},
 		{
 			"kill-server:boss=1",
-			`unknown target "boss" of kill-server; it can be a server such as s2, leader, or follower`,
+			`unknown target "boss" of kill-server` + forServers,
 		},
 		{
 			"kill-server:c1=1",
-			`unknown target "c1" of kill-server; it can be a server such as s2, leader, or follower`,
+			`unknown target "c1" of kill-server` + forServers,
 		},
 		{
 			"kill-server:s0=1",
-			`unknown target "s0" of kill-server; it can be a server such as s2, leader, or follower`,
+			`unknown target "s0" of kill-server` + forServers,
 		},
 		{
 			"kill-server:s01=1",
-			`unknown target "s01" of kill-server; it can be a server such as s2, leader, or follower`,
+			`unknown target "s01" of kill-server` + forServers,
 		},
 		{
 			"kill-server:s1-s2=1",
-			`unknown target "s1-s2" of kill-server; it can be a server such as s2, leader, or follower`,
+			`unknown target "s1-s2" of kill-server` + forServers,
 		},
 		{
 			"unreachable:s1-s2=1",
-			`unknown target "s1-s2" of unreachable; it can be a client such as c1, a server such as s2, leader or follower, or both as in c1-s2`,
+			`unknown target "s1-s2" of unreachable; it can be a client such as c1, ` +
+				`a server such as s2, leader or follower, or both as in c1-s2`,
 		},
 		{"partition-link:s1-s1=1", `unknown target "s1-s1" of partition-link` + forLinks},
 		{"partition-link:c1-s1=1", `unknown target "c1-s1" of partition-link` + forLinks},
@@ -189,7 +192,7 @@ func TestParseErrors(t *testing.T) {
 		{"partition-link:s1-=1", `unknown target "s1-" of partition-link` + forLinks},
 		{
 			"kill-server:leader@lunch=1",
-			`unknown phase "lunch"; known are idle, create, list, watch, ask, wait, woken, hold, release`,
+			`unknown phase "lunch"` + phases,
 		},
 		{
 			"partition-link:s1-s3=1,partition-link:s3-s1=1",
@@ -208,7 +211,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// A fault is taken from its own kind first, then from those of any kind.
+// Spend takes a fault from its own kind first, then from "any".
 func TestSpend(t *testing.T) {
 	plan := planOf(map[faults.Kind]int{faults.Cut: 1}, 1)
 	for _, step := range []struct {
@@ -230,7 +233,7 @@ func TestSpend(t *testing.T) {
 	}
 }
 
-// A plan never allows more faults of a kind than it says, whatever is spent on the way.
+// Each Spend lowers the budget of its fault by one and never makes another budget grow.
 func TestSpendIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := somePlan.Draw(t, "plan")
@@ -249,15 +252,14 @@ func TestSpendIsBounded(t *testing.T) {
 			}
 			left.Spend(k, phase, at)
 			if total(left) != total(before)-1 || budget(&left, k, phase, at) != budget(&before, k,
-				phase,
-				at)-1 {
+				phase, at)-1 {
 				t.Fatalf("%v is left of %v after %v, phase %v, at %v", left, before, k, phase, at)
 			}
 		}
 	})
 }
 
-// somePlace draws whom a fault strikes.
+// somePlace draws where a fault strikes.
 var somePlace = rapid.Custom(func(t *rapid.T) faults.Place {
 	number := rapid.Uint8Range(1, 3)
 	at := faults.Place{
@@ -271,12 +273,12 @@ var somePlace = rapid.Custom(func(t *rapid.T) faults.Place {
 // budget returns how many faults of the kind a plan has for the phase and the place.
 func budget(p *faults.Plan, k faults.Kind, phase faults.Phase, at faults.Place) int {
 	n := p.Of[k] + int(p.At[k][phase])
-	for _, aim := range p.Targeted {
-		if aim.Matches(k, phase, at) {
-			n += int(aim.Left)
+	for _, fault := range p.Targeted {
+		if fault.Matches(k, phase, at) {
+			n += int(fault.Left)
 		}
 	}
-	if k < faults.AnyKinds {
+	if slices.Contains(slices.Collect(faults.AnyKinds), k) {
 		n += p.Any + int(p.AnyAt[phase])
 	}
 	return n
@@ -293,8 +295,8 @@ func total(p faults.Plan) int {
 	for _, inPhase := range p.AnyAt {
 		n += int(inPhase)
 	}
-	for _, aim := range p.Targeted {
-		n += int(aim.Left)
+	for _, fault := range p.Targeted {
+		n += int(fault.Left)
 	}
 	return n
 }
@@ -303,13 +305,13 @@ func TestSpendPanics(t *testing.T) {
 	plan := planOf(map[faults.Kind]int{faults.Cut: 1}, 0)
 	defer func() {
 		if reason := fmt.Sprint(recover()); !strings.Contains(reason, "crash") {
-			t.Errorf("panic %q, want one that names the fault", reason)
+			t.Errorf("panic %q, want a panic that names the fault", reason)
 		}
 	}()
 	plan.Spend(faults.Crash, faults.Idle, faults.Place{})
 }
 
-// No text makes Parse panic. What it takes, it takes again as the plan says it.
+// Parse panics for no text, and Plan.String round-trips for every text that Parse accepts.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash",

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// withEnsemble runs a test with so many servers and a client at each.
+// withEnsemble runs a test with the given number of servers and one client at each.
 func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -22,9 +22,9 @@ func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 	})
 }
 
-// Every server of several can be killed or cut off, once; one that is alone cannot. Any clock can
-// go wrong, once.
-func TestServersThatCanBeStruck(t *testing.T) {
+// Each of several servers can be killed or partitioned once; the only server cannot. A fault of a
+// clock can strike each server once.
+func TestPossibleAt(t *testing.T) {
 	for kind := range faults.Kinds {
 		if !kind.OnServer() {
 			continue
@@ -49,7 +49,7 @@ func TestServersThatCanBeStruck(t *testing.T) {
 	}
 }
 
-// What strikes clients strikes no servers, and the other way round.
+// A fault that strikes clients strikes no servers, and the reverse.
 func TestVictims(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		for kind := range faults.Kinds {
@@ -61,8 +61,8 @@ func TestVictims(t *testing.T) {
 	})
 }
 
-// The client of a server that is killed goes on to another; the client of one that is cut off
-// notices nothing at first.
+// The client of a killed server connects to another. The client of a partitioned server keeps its
+// connection at first.
 func TestServerFaults(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		first, second := c.Links()[0], c.Links()[1]
@@ -75,17 +75,17 @@ func TestServerFaults(t *testing.T) {
 		c.StartServer(0)
 		faults.ApplyAt(faults.PartitionServer, faults.DefaultSeverity(), c, 1)
 		if !c.Partitioned(1) || second.ServerIndex() != 1 || !second.Connected() {
-			t.Errorf("s2 is cut off: %v; its client is at s%d, connected: %v", c.Partitioned(1),
+			t.Errorf("s2 is partitioned: %v; its client is at s%d, connected: %v", c.Partitioned(1),
 				second.ServerIndex()+1, second.Connected())
 		}
 		c.HealServer(1)
 		if c.Partitioned(1) {
-			t.Error("s2 is still cut off")
+			t.Error("s2 is still partitioned")
 		}
 	})
 }
 
-// A reset leaves the link as it is, and there must be somewhere to go.
+// A reset does not take the link down, and requires another server.
 func TestReset(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		link := c.Links()[0]

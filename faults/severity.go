@@ -5,28 +5,27 @@ import (
 	"time"
 )
 
-// Severity say how hard some faults strike. What a lock promises of [belief in holding it] stands
-// and falls with them: no lock can know that it is lost while its process is paused.
+// A Severity bounds how strongly some faults act. What a lock guarantees about [client-side mutual
+// exclusion] depends on these bounds: a paused process cannot notice that it has lost its lock.
 //
-// [belief in holding it]:
+// [client-side mutual exclusion]:
 // https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 type Severity struct {
-	Pause time.Duration `json:"pause_ns"` // how long a process is paused at most
-	// by how many percent a clock goes too fast or too slowly
-	Drift int `json:"drift_percent"`
+	Pause time.Duration `json:"pause_ns"`      // the longest pause of a process
+	Drift int           `json:"drift_percent"` // how fast or slow a clock runs, in percent
 }
 
-// DefaultSeverity are those of a run that asks for no others. Of a session timeout of 4 s, the
-// least with ZooKeeper's default tick, they leave a lock enough to end its lease in time.
+// DefaultSeverity returns the severity of a run that sets none. With a session timeout of 4 s, the
+// shortest with ZooKeeper's default tick, it leaves a lock enough time to end its lease.
 func DefaultSeverity() Severity { return Severity{Pause: 200 * time.Millisecond, Drift: 5} }
 
-// The limits of bounds. Beyond them a run shows nothing new.
+// The limits of a [Severity]. Beyond them a run shows nothing new.
 const (
 	PauseMax = time.Minute
 	DriftMax = 90
 )
 
-// Validate returns an error that names the bound that is out of its limits, or nil.
+// Validate returns an error that names the field that is out of its limits, or nil.
 func (b Severity) Validate() error {
 	switch {
 	case b.Pause < time.Millisecond || b.Pause > PauseMax:
@@ -38,12 +37,12 @@ func (b Severity) Validate() error {
 	return nil
 }
 
-// Within tells whether the bounds ask no more of a lock than others do.
+// Within reports whether no field exceeds that of the other severity.
 func (b Severity) Within(others Severity) bool {
 	return b.Pause <= others.Pause && b.Drift <= others.Drift
 }
 
-// String describes the bounds.
+// String describes the severity.
 func (b Severity) String() string {
 	return fmt.Sprintf("pauses up to %v, clocks within %d %%", b.Pause, b.Drift)
 }

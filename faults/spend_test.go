@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// The part of a plan that a run has spent is a plan of its own. It admits the run and leaves
-// nothing over, it never allows more than the whole plan, and Parse reads what String writes.
+// The faults that a run has spent form a plan that allows the run and is empty after it, never
+// allows more than the whole plan, and round-trips through Parse.
 func TestSpentPlanAdmitsWhatWasSpent(t *testing.T) {
-	type strike struct {
+	type event struct {
 		kind  faults.Kind
 		phase faults.Phase
 		at    faults.Place
@@ -19,9 +19,9 @@ func TestSpentPlanAdmitsWhatWasSpent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plan := scarce.Draw(t, "plan")
 		left, spent := plan, faults.Plan{}
-		var run []strike
+		var run []event
 		for range 40 {
-			s := strike{
+			s := event{
 				faults.Kind(rapid.IntRange(0, int(faults.Kinds)-1).Draw(t, "kind")),
 				faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase")),
 				somePlace.Draw(t, "place"),
@@ -65,7 +65,7 @@ func TestSpentPlanAdmitsWhatWasSpent(t *testing.T) {
 	})
 }
 
-// scarce draws a plan that has few faults of each sort, so that what is left of it decides.
+// scarce draws a plan with at most two faults in each entry, so that runs exhaust it.
 var scarce = rapid.Custom(func(t *rapid.T) faults.Plan {
 	plan := somePlan.Draw(t, "plan")
 	few := func(n int) int { return min(n, 2) }
@@ -85,7 +85,7 @@ var scarce = rapid.Custom(func(t *rapid.T) faults.Plan {
 	return plan
 })
 
-// A plan has no room for more targets than it can name.
+// A plan holds at most TargetedFaultsMax targeted faults.
 func TestAddPanics(t *testing.T) {
 	full, err := faults.Parse(
 		"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1")

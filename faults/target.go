@@ -7,50 +7,51 @@ import (
 	"strings"
 )
 
-// A Place is whom a fault strikes in a run. All are counted from 1; 0 stands for none.
+// A Place is where a fault strikes in a run. Clients and servers are counted from 1; 0 is none.
 type Place struct {
-	Client, Server uint8 // of a link between the two, both
-	Peer           uint8 // of a link between two servers, the second
-	Leader         uint8 // the server that leads
+	Client, Server uint8 // both of them for the link between the two
+	Peer           uint8 // the second server of a link between two servers
+	Leader         uint8 // the server that leads, which the fault need not strike
 }
 
-// A Target is whom a fault that a plan names must strike: a client (c1), a server (s2), the leader
-// or a follower, whichever that is when it strikes; and of a link one end, or both with a dash
-// between (s1-s3, c1-leader).
+// A Target restricts where a fault of a plan strikes:
+//   - a client (c1) or a server (s2);
+//   - the leader or a follower, as of the time of the fault;
+//   - a link, by one of its ends or by both (s1-s3, c1-leader).
 type Target struct{ one, other end }
 
-// An end is one client or server; the zero end is any.
+// An end is a client or a server; the zero end is any.
 type end struct {
 	role   role
-	number uint8 // of a client or server
+	number uint8 // of a numberedClient or numberedServer
 }
 
 type role uint8
 
 const (
-	anybody role = iota
-	theClient
-	theServer
-	theLeader
-	aFollower
+	anyEnd role = iota
+	numberedClient
+	numberedServer
+	leaderRole
+	followerRole
 )
 
-// letters stand before the numbers of clients and servers.
-var letters = [...]string{theClient: "c", theServer: "s"}
+// letters are the prefixes of the numbers of clients and servers.
+var letters = [...]string{numberedClient: "c", numberedServer: "s"}
 
 func (e end) String() string {
 	switch e.role {
-	case theClient, theServer:
+	case numberedClient, numberedServer:
 		return letters[e.role] + strconv.Itoa(int(e.number))
-	case theLeader:
+	case leaderRole:
 		return "leader"
-	case aFollower:
+	case followerRole:
 		return "follower"
 	}
 	return ""
 }
 
-// String returns the target as it stands in a plan.
+// String returns the target as [Parse] reads it.
 func (t Target) String() string {
 	if t.other == (end{}) {
 		return t.one.String()
@@ -58,7 +59,7 @@ func (t Target) String() string {
 	return t.one.String() + "-" + t.other.String()
 }
 
-// forms says what a target can be.
+// forms describes the valid targets of each victim.
 var forms = [...]string{
 	OneClient: "a client such as c1",
 	OneServer: "a server such as s2, leader, or follower",
@@ -67,7 +68,7 @@ var forms = [...]string{
 	LinkOfServers: "a server such as s2, leader or follower, or two of these as in s1-leader",
 }
 
-// parseTarget reads the target of a fault.
+// parseTarget reads the target of a fault, and puts the ends of a link in canonical order.
 func parseTarget(k Kind, text string) (Target, error) {
 	first, second, both := strings.Cut(text, "-")
 	one, ok := parseEnd(first)
@@ -75,8 +76,7 @@ func parseTarget(k Kind, text string) (Target, error) {
 	if both && ok {
 		t.other, ok = parseEnd(second)
 	}
-	// The order of the ends counts only where one is not heard by the other.
-	if both && k != PartitionLinkOneway && compareEnds(t.other, t.one) < 0 {
+	if both && !kindTable[k].directed && compareEnds(t.other, t.one) < 0 {
 		t.one, t.other = t.other, t.one
 	}
 	if !ok || !t.suits(k.Strikes()) {
@@ -89,11 +89,11 @@ func parseTarget(k Kind, text string) (Target, error) {
 func parseEnd(text string) (end, bool) {
 	switch text {
 	case "leader":
-		return end{role: theLeader}, true
+		return end{role: leaderRole}, true
 	case "follower":
-		return end{role: aFollower}, true
+		return end{role: followerRole}, true
 	}
-	for _, r := range [...]role{theClient, theServer} {
+	for _, r := range [...]role{numberedClient, numberedServer} {
 		digits, ok := strings.CutPrefix(text, letters[r])
 		number, err := strconv.ParseUint(digits, 10, 8)
 		if e := (end{r, uint8(number)}); ok && err == nil && number > 0 && e.String() == text {
@@ -103,38 +103,39 @@ func parseEnd(text string) (end, bool) {
 	return end{}, false
 }
 
-// suits tells whether faults that strike so can have the target, whose ends are in order.
+// suits reports whether the target, whose ends are in order, is valid for the victim.
 func (t Target) suits(v Victim) bool {
-	client, single := t.one.role == theClient, t.other == (end{})
+	client, single := t.one.role == numberedClient, t.other == (end{})
 	switch v {
 	case OneClient:
 		return client && single
 	case OneServer:
 		return !client && single
 	case LinkToServer:
-		return single || client && t.other.role != theClient
+		return single || client && t.other.role != numberedClient
 	}
-	return !client && t.other.role != theClient && (t.one != t.other || t.one.role == aFollower)
+	return !client && t.other.role != numberedClient &&
+		(t.one != t.other || t.one.role == followerRole)
 }
 
 func compareEnds(a, b end) int {
 	return cmp.Or(cmp.Compare(a.role, b.role), cmp.Compare(a.number, b.number))
 }
 
-// is tells whether an end is that server.
+// is reports whether the end is the server.
 func (e end) is(server, leader uint8) bool {
 	switch e.role {
-	case theServer:
+	case numberedServer:
 		return e.number == server
-	case theLeader:
+	case leaderRole:
 		return server == leader
-	case aFollower:
+	case followerRole:
 		return server != leader
 	}
-	return e.role == anybody
+	return e.role == anyEnd
 }
 
-// matches tells whether a fault of the kind that strikes there strikes the target.
+// matches reports whether a fault of the kind at the place strikes the target.
 func (t Target) matches(k Kind, at Place) bool {
 	switch k.Strikes() {
 	case OneClient:
@@ -142,29 +143,29 @@ func (t Target) matches(k Kind, at Place) bool {
 	case OneServer:
 		return t.one.is(at.Server, at.Leader)
 	case LinkToServer:
-		if t.one.role == theClient {
+		if t.one.role == numberedClient {
 			return t.one.number == at.Client && t.other.is(at.Server, at.Leader)
 		}
 		return t.one.is(at.Server, at.Leader)
 	}
 	return t.one.is(at.Server, at.Leader) && t.other.is(at.Peer, at.Leader) ||
-		k == PartitionLink && t.one.is(at.Peer, at.Leader) && t.other.is(at.Server, at.Leader)
+		!kindTable[k].directed && t.one.is(at.Peer, at.Leader) && t.other.is(at.Server, at.Leader)
 }
 
-// An TargetedFault is how many faults of one kind a plan has for one target, in any phase of the
-// lock or in one.
+// A TargetedFault is an entry of a plan: a number of faults of one kind, restricted to a target and
+// to a phase of the lock.
 type TargetedFault struct {
 	Kind   Kind
-	Target Target
+	Target Target // the zero Target for any
 	Phase  Phase
-	Phased bool // only in that phase
+	Phased bool // restricted to Phase
 	Left   uint16
 }
 
-// AimsMax is how many targets a plan can name.
+// TargetedFaultsMax is the highest number of targeted faults in a plan.
 const TargetedFaultsMax = 8
 
-// String returns what stands in the plan for it, but for the number.
+// String returns the text of the entry in a plan without its count.
 func (a TargetedFault) String() string {
 	text := a.Kind.String() + ":" + a.Target.String()
 	if a.Phased {
@@ -173,35 +174,35 @@ func (a TargetedFault) String() string {
 	return text
 }
 
-// Matches tells whether a fault of the kind, which strikes in the phase and there, is one of those
-// that are aimed at.
+// Matches reports whether a fault of the kind in the phase and at the place can be taken from the
+// entry.
 func (a *TargetedFault) Matches(k Kind, phase Phase, at Place) bool {
 	return a.Left > 0 && a.Kind == k && (!a.Phased || a.Phase == phase) && a.Target.matches(k, at)
 }
 
-// Fits returns an error if there is no such target among so many clients and servers, or nil.
+// Fits returns an error if a run with the given numbers of clients and servers has no such target.
 func (a TargetedFault) Fits(clients, servers int) error {
 	for _, e := range [...]end{a.Target.one, a.Target.other} {
 		switch {
-		case e.role == theClient && int(e.number) > clients:
+		case e.role == numberedClient && int(e.number) > clients:
 			return fmt.Errorf("the fault %v cannot strike: the clients are c1 to c%d", a, clients)
-		case e.role == theServer && int(e.number) > servers:
+		case e.role == numberedServer && int(e.number) > servers:
 			return fmt.Errorf("the fault %v cannot strike: the servers are s1 to s%d", a, servers)
-		case e.role == aFollower && servers == 1:
+		case e.role == followerRole && servers == 1:
 			return fmt.Errorf("the fault %v cannot strike: there is but one server", a)
 		}
 	}
 	return nil
 }
 
-// compareTargeted orders aims as they stand in a plan.
+// compareTargeted orders the targeted faults of a plan.
 func compareTargeted(a, b TargetedFault) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareEnds(a.Target.one, b.Target.one),
 		compareEnds(a.Target.other, b.Target.other),
 		cmp.Compare(a.phaseRank(), b.phaseRank()))
 }
 
-// phaseRank is 0 of an aim without a phase.
+// phaseRank is 0 for a fault that is not restricted to a phase.
 func (a TargetedFault) phaseRank() int {
 	if a.Phased {
 		return 1 + int(a.Phase)
@@ -209,8 +210,10 @@ func (a TargetedFault) phaseRank() int {
 	return 0
 }
 
-// Key returns 64 bits that stand for the aim and for what is left of it.
+// Key encodes the entry, with its count, in 64 bits.
 func (a TargetedFault) Key() uint64 {
-	return uint64(a.Kind)<<56 | uint64(a.Target.one.role)<<52 | uint64(a.Target.other.role)<<48 | uint64(a.Target.one.number)<<40 |
-		uint64(a.Target.other.number)<<32 | uint64(a.phaseRank())<<16 | uint64(a.Left)
+	one, other := a.Target.one, a.Target.other
+	return uint64(a.Kind)<<56 | uint64(one.role)<<52 | uint64(other.role)<<48 |
+		uint64(one.number)<<40 | uint64(other.number)<<32 | uint64(a.phaseRank())<<16 |
+		uint64(a.Left)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 )
 
-// A plan that names a target allows a fault only there, whoever leads when it strikes.
+// A targeted fault is allowed only at its target, which depends on who leads at the time.
 func TestTargets(t *testing.T) {
 	const c1, c2 = 1, 2
 	for _, tc := range []struct {
@@ -148,10 +148,10 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// What is spent is first what stands for the target and the phase, then for the target, and only
-// then for any.
+// Spend prefers a fault for the target and the phase, then one for the target, then the others.
 func TestSpendTargets(t *testing.T) {
-	plan, err := faults.Parse("any=1,kill-server=1,kill-server@hold=1,kill-server:leader=2,kill-server:leader@hold=1,kill-server:s1=1")
+	plan, err := faults.Parse("any=1,kill-server=1,kill-server@hold=1,kill-server:leader=2," +
+		"kill-server:leader@hold=1,kill-server:s1=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +173,8 @@ func TestSpendTargets(t *testing.T) {
 	}
 }
 
-// A target that there is not in a run is an error.
-func TestAimFits(t *testing.T) {
+// A target that a run does not have is an error.
+func TestTargetedFaultFits(t *testing.T) {
 	for _, tc := range []struct {
 		plan             string
 		clients, servers int
@@ -184,15 +184,12 @@ func TestAimFits(t *testing.T) {
 		{"cut:c4=1", 3, 1, "the fault cut:c4 cannot strike: the clients are c1 to c3"},
 		{"kill-server:s3@hold=1", 3, 3, ""},
 		{"kill-server:s4@hold=1", 3, 3, "the fault kill-server:s4@hold cannot strike: the " +
-			"servers are " +
-			"s1 to s3"},
+			"servers are s1 to s3"},
 		{"unreachable:c1-s4=1", 3, 3, "the fault unreachable:c1-s4 cannot strike: the servers " +
-			"are s1 " +
-			"to s3"},
+			"are s1 to s3"},
 		{"slow-clock:leader=1", 3, 1, ""},
 		{"slow-clock:follower=1", 3, 1, "the fault slow-clock:follower cannot strike: there is " +
-			"but one " +
-			"server"},
+			"but one server"},
 	} {
 		plan, err := faults.Parse(tc.plan)
 		if err != nil {

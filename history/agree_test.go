@@ -11,10 +11,10 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// queuers draws what processes do that queue: each makes a node, and then gives up, is granted the
-// lock, or loses its node while it waits. Nothing keeps them from being granted the lock out of
-// turn. No node goes before its grant returns: there the model of a queue is stricter than fifo,
-// which judges a late return by those who still wait when it comes.
+// queuers draws the histories of processes that queue: each creates a node, and then cancels, is
+// granted the lock, or loses its node while it waits. The order of grants is arbitrary. No node is
+// deleted before its grant returns: there the model of a queue is stricter than fifo, which
+// compares a late return with the processes that still wait.
 func queuers(t *rapid.T) []history.Event {
 	var scripts [][]history.Event
 	for p := int32(1); p <= rapid.Int32Range(2, 4).Draw(t, "processes"); p++ {
@@ -47,26 +47,27 @@ func queuers(t *rapid.T) []history.Event {
 }
 
 // TestQueueAgrees: a history is one of a queue if and only if grants follow the order of the nodes
-// and no two have the lock at once.
+// and no two processes hold the lock at once.
 func TestQueueAgrees(t *testing.T) {
 	var c history.Checker
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
 		events := queuers(t)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
+		fifo, exclusion := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
 			events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
-		if (got == models.Holds) != (fifo == nil && served == nil) {
-			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v in\n%v", got, fifo, served,
+		if (got == models.Holds) != (fifo == nil && exclusion == nil) {
+			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v in\n%v", got, fifo,
+				exclusion,
 				events)
 		}
 	})
 }
 
-// TestFencedAgrees: a history is one of a lock with tokens that rise if and only if it is one of a
-// lock, and the tokens rise.
+// TestFencedAgrees: a history is one of a fenced lock if and only if it is one of a lock and the
+// tokens increase.
 func TestFencedAgrees(t *testing.T) {
 	var c history.Checker
 	verdicts := map[models.Verdict]int{}
@@ -88,8 +89,8 @@ func TestFencedAgrees(t *testing.T) {
 	})
 }
 
-// TestOwnersAgree: as every process has its own grants only, a lock that knows its owner allows
-// what one allows that does not, and a reentrant one that nobody re-enters.
+// TestOwnersAgree: if every process releases only its own grants, a lock that knows its owner
+// allows the same histories as one that does not, and as a reentrant one without reentries.
 func TestOwnersAgree(t *testing.T) {
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
@@ -104,8 +105,7 @@ func TestOwnersAgree(t *testing.T) {
 	})
 }
 
-// TestRegisterAgrees plays a resource, checked or not, and asks the model, and a count of who
-// overwrote what.
+// TestRegisterAgrees compares the model of a resource, fenced or not, with a count of lost updates.
 func TestRegisterAgrees(t *testing.T) {
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
@@ -154,7 +154,7 @@ func TestRegisterAgrees(t *testing.T) {
 		}
 		if !slices.ContainsFunc(events,
 			func(e history.Event) bool { return e.Kind == history.ResourceRead && e.Err == "" }) {
-			return // Nothing tells of a resource before it is read.
+			return // The history shows no resource before it is read.
 		}
 		if v := history.CheckNoLostUpdate(events); (v == nil) != (lost == 0) {
 			t.Fatalf("%+v, want %d lost in\n%v", v, lost, events)
@@ -165,23 +165,23 @@ func TestRegisterAgrees(t *testing.T) {
 	})
 }
 
-// noFatal is what modelled gets in a property, where a model that there is not is a panic.
+// noFatal is the testing.TB of checks within a property, where an unknown model panics.
 type noFatal struct{ testing.TB }
 
 func (noFatal) Helper()                   {}
 func (noFatal) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 
-// TestSoonerGrantsAgree lets one grant of a history that is right come sooner, at any time after
-// its node was made. Where the holder before has begun to unlock by then that is right still. The
-// checkers find fault with what the model of a queue does not allow, and with nothing else.
+// TestSoonerGrantsAgree moves one grant of a legal history to any earlier time after the creation
+// of its node. If the previous holder has begun to unlock by then, the history is still legal. The
+// checkers reject exactly the histories that the model of a queue rejects.
 func TestSoonerGrantsAgree(t *testing.T) {
 	var c history.Checker
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
-		contest := play(t, false)
-		contest.finish()
-		events := contest.events
+		fair := playFairLock(t, false)
+		fair.finish()
+		events := fair.events
 		i := pick(t, events, of(history.LockReturn, true))
 		if i < 0 {
 			return
@@ -192,19 +192,19 @@ func TestSoonerGrantsAgree(t *testing.T) {
 		}
 		place := rapid.IntRange(made+1, i).Draw(t, "place")
 		events = slices.Insert(slices.Delete(events, i, i+1), place, granted)
-		fifo, served := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
+		fifo, exclusion := c.Check(history.FIFO, events), c.Check(history.ServerMutualExclusion,
 			events)
 		got := modelled(noFatal{}, "queue", events)
 		verdicts[got]++
-		if (got == models.Holds) != (fifo == nil && served == nil) {
+		if (got == models.Holds) != (fifo == nil && exclusion == nil) {
 			t.Fatalf("queue: %v, fifo: %+v, server-mutual-exclusion: %+v after moving %d to %d "+
 				"in\n%v", got,
-				fifo, served, i, place, events)
+				fifo, exclusion, i, place, events)
 		}
 	})
 }
 
-// wantBoth wants a comparison to have met histories of both kinds, for else it compares nothing.
+// wantBoth requires that a comparison has met both accepted and rejected histories.
 func wantBoth(t *testing.T, verdicts map[models.Verdict]int) {
 	if verdicts[models.Holds] == 0 || verdicts[models.Violated] == 0 {
 		t.Errorf("%d histories are right and %d wrong", verdicts[models.Holds],

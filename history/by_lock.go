@@ -6,29 +6,30 @@ import (
 	"slices"
 )
 
-// A LockHistory is what a history says of one of its locks.
+// A LockHistory is the part of a history that concerns one lock.
 type LockHistory struct {
 	Lock   string  // its name, empty if the history names none
-	Events []Event // in their order; good until the next lock is asked for
+	Events []Event // in order; valid until the next iteration
 
 	all     []Event // the whole history
-	indexes []int   // of Events in all; nil if they are the same
+	indexes []int   // the indexes of Events in all; nil if Events is all
 }
 
-// An attemptKey names a call of Lock.
+// An attemptKey identifies a call of Lock.
 type attemptKey struct{ process, attempt int32 }
 
-// ByLock returns what a history says of each of its locks, in the order in which they were first
-// granted. Each attempt is of one lock, so a process may hold several locks at once, or ask for
-// several.
+// ByLock iterates over the locks of a history in the order of their first grants. Each attempt is
+// for one lock, so a process may hold or request several locks at once.
 //
-// The LockReturn that grants the lock to an attempt names the lock: by Name, or else by the
-// directory of the node in Path. If a history names one lock at most, all of it is of that lock. If
-// it names several, attempts that name none are left out, because they may be of any lock; [Locks]
-// counts them. An event that belongs to no attempt is of the lock whose directory holds its Path,
-// or else of every lock.
+//   - The LockReturn that grants a lock to an attempt names the lock, by Name or else by the
+//     directory of the node in Path.
+//   - If a history names at most one lock, all events are of that lock.
+//   - If it names several, attempts that name none are left out, because their lock is unknown;
+//     [Locks] counts them.
+//   - An event without an attempt belongs to the lock whose directory contains its Path, or else to
+//     every lock.
 //
-// It takes time linear in the events; those that are of every lock count once for each.
+// It takes time linear in the events, where an event of every lock counts once for each lock.
 func ByLock(events []Event) iter.Seq[*LockHistory] {
 	names := lockNames(events)
 	return func(yield func(*LockHistory) bool) {
@@ -56,9 +57,9 @@ func ByLock(events []Event) iter.Seq[*LockHistory] {
 	}
 }
 
-// Locks returns the names of a history's locks, in the order in which they were first granted, and
-// how many attempts [ByLock] leaves out although they were granted a lock or entered the critical
-// section.
+// Locks returns the names of the locks of a history in the order of their first grants. It also
+// returns the number of attempts that [ByLock] leaves out although they were granted a lock or
+// entered the critical section.
 func Locks(events []Event) (all []string, nameless int) {
 	names := lockNames(events)
 	if len(names.all) <= 1 {
@@ -78,15 +79,15 @@ func Locks(events []Event) (all []string, nameless int) {
 	return names.all, len(left)
 }
 
-// Judge returns what a check finds in the history of the lock. The event of the violation, and
-// those that its text names, have the indexes of the whole history. The check must ignore Tick
-// events, and find the same with and without them.
+// Judge returns what a check finds in the history of the lock. The event of the violation, and the
+// events that its text names, have the indexes of the whole history. The check must return the same
+// with and without Tick events.
 func (h *LockHistory) Judge(check func([]Event) *Violation) *Violation {
 	v := check(h.Events)
 	if v == nil || h.indexes == nil {
 		return v
 	}
-	// A text may name events by their indexes, so the check runs once more on events that have the
+	// The text may name events by their indexes, so the check runs again on events that have the
 	// indexes of the whole history.
 	spread := make([]Event, len(h.all))
 	for i := range spread {
@@ -97,22 +98,22 @@ func (h *LockHistory) Judge(check func([]Event) *Violation) *Violation {
 	}
 	if again := check(spread); again != nil {
 		v = again
-	} else { // It has reached a limit of time.
+	} else { // The check has reached a time limit.
 		v.Event = h.indexes[v.Event]
 	}
 	v.Detail += fmt.Sprintf(", of the lock %s", h.Lock)
 	return v
 }
 
-// A naming says of which locks the attempts of a history are.
-type naming struct {
+// A lockNaming maps the attempts of a history to their locks.
+type lockNaming struct {
 	all    []string
-	number map[string]int // of each in all
+	number map[string]int // the index of each name in all
 	of     map[attemptKey]int
 }
 
-func lockNames(events []Event) *naming {
-	n := &naming{number: make(map[string]int), of: make(map[attemptKey]int)}
+func lockNames(events []Event) *lockNaming {
+	n := &lockNaming{number: make(map[string]int), of: make(map[attemptKey]int)}
 	for i := range events {
 		e := &events[i]
 		if e.Kind != LockReturn || e.Err != "" {
@@ -135,9 +136,8 @@ func lockNames(events []Event) *naming {
 	return n
 }
 
-// divide returns the indexes of the events that belong to each of several locks, and of those that
-// belong to all.
-func (n *naming) divide(events []Event) (shared []int, own [][]int) {
+// divide returns the indexes of the events of each lock, and of those that belong to every lock.
+func (n *lockNaming) divide(events []Event) (shared []int, own [][]int) {
 	own = make([][]int, len(n.all))
 	for i := range events {
 		lock, known := n.lock(&events[i])
@@ -151,9 +151,9 @@ func (n *naming) divide(events []Event) (shared []int, own [][]int) {
 	return shared, own
 }
 
-// lock returns the lock that an event belongs to, and false if it belongs to none or to one that is
-// not known.
-func (n *naming) lock(e *Event) (lock int, known bool) {
+// lock returns the lock that an event belongs to. It returns false if the event belongs to every
+// lock or its lock is unknown.
+func (n *lockNaming) lock(e *Event) (lock int, known bool) {
 	if e.Attempt != 0 {
 		lock, known = n.of[attemptKey{e.Process, e.Attempt}]
 		return lock, known
@@ -162,7 +162,7 @@ func (n *naming) lock(e *Event) (lock int, known bool) {
 	return lock, known
 }
 
-// merged appends two ascending lists of numbers that have none in common, in ascending order.
+// merged appends two disjoint ascending lists of numbers, in ascending order.
 func merged(to, a, b []int) []int {
 	to = append(append(to, a...), b...)
 	slices.Sort(to)

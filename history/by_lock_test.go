@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// within judges a property of events whose times are exact.
+// within decides a property of events whose times are exact.
 func within(t *testing.T, property history.Property, events []history.Event) *history.Violation {
 	t.Helper()
 	v, decided := history.CheckWithin(property, history.Merge(history.NewLog(events)).Events(),
@@ -24,7 +24,7 @@ func within(t *testing.T, property history.Property, events []history.Event) *hi
 	return v
 }
 
-// granted is the LockReturn of a lock, by a node in its directory.
+// granted returns the LockReturn of a lock, by a node in its directory.
 func granted(p, attempt int32, lock string, token int64) history.Event {
 	return history.Event{
 		Kind: history.LockReturn, Process: p, Attempt: attempt,
@@ -32,7 +32,7 @@ func granted(p, attempt int32, lock string, token int64) history.Event {
 	}
 }
 
-// queuedFor is the NodeCreated of the node by which granted tells of a lock.
+// queuedFor returns the NodeCreated of the node that granted names.
 func queuedFor(p, attempt int32, lock string) history.Event {
 	return history.Event{
 		Kind: history.NodeCreated, Process: p, Attempt: attempt,
@@ -44,15 +44,15 @@ func leave(p, attempt int32) history.Event {
 	return history.Event{Kind: history.Leave, Process: p, Attempt: attempt}
 }
 
-// used is all that happens to an attempt that has a lock for so many milliseconds.
+// used returns the events of an attempt that holds a lock for the given number of milliseconds.
 func used(p, attempt int32, lock string, from, till int, token int64) []history.Event {
 	return slices.Concat(later(from, lockCall(p, attempt), queuedFor(p, attempt, lock)),
 		later(from+2, granted(p, attempt, lock, token), enter(p, attempt)),
 		later(till-2, leave(p, attempt), unlockCall(p, attempt)), later(till, unlockOK(p, attempt)))
 }
 
-// If two attempts at one lock break a property, the same attempts at two locks break nothing,
-// whatever a third lock is used for meanwhile. What is broken in one of several locks is found.
+// Two attempts that break a property at one lock break nothing at two locks, whatever the events of
+// a third lock. A violation at one of several locks is found.
 func TestLocksAreJudgedApart(t *testing.T) {
 	wrote := func(p, attempt int32, version int64) history.Event {
 		return history.Event{
@@ -84,7 +84,7 @@ func TestLocksAreJudgedApart(t *testing.T) {
 				later(99, wrote(1, 1, 4)))
 		},
 		history.LossNotification: func(one, other string) []history.Event {
-			// Only the first attempt is told otherwise, so its lock alone decides.
+			// Only the first attempt sees a contradiction, so its lock alone decides.
 			return slices.Concat(later(0, granted(1, 1, one, 5)), later(5, lost(1, 1)),
 				later(6, granted(1, 2, other, 7)), later(9, unlockOK(1, 1)))
 		},
@@ -113,7 +113,8 @@ func TestLocksAreJudgedApart(t *testing.T) {
 	}
 }
 
-// The event of a violation has its index in the whole history, as have those that its text names.
+// The event of a violation, and the events that its text names, have the indexes of the whole
+// history.
 func TestEventsOfOneOfSeveralLocks(t *testing.T) {
 	events := history.Merge(history.NewLog(slices.Concat(used(3, 1, "/b", 0, 45, 1),
 		used(1, 1, "/a", 10, 90, 5), used(2, 1, "/a", 50, 95, 7)))).Events()
@@ -131,8 +132,8 @@ func TestEventsOfOneOfSeveralLocks(t *testing.T) {
 	}
 }
 
-// A lock without nodes has a name. An attempt that names no lock is of the only lock that the
-// history names. If the history names several, the attempt is left out and counted.
+// A lock without nodes has a name. An attempt that names no lock is for the only lock of the
+// history. If the history names several locks, the attempt is left out and counted.
 func TestWhatNamesALock(t *testing.T) {
 	named := func(p int32, name string) history.Event {
 		return history.Event{Kind: history.LockReturn, Process: p, Attempt: 1, Name: name}
@@ -161,7 +162,7 @@ func TestWhatNamesALock(t *testing.T) {
 			nil, false,
 			"[billing stock]", 0,
 		},
-		{"a name goes before a node", []history.Event{
+		{"a name takes precedence over a node", []history.Event{
 			{Kind: history.LockReturn, Process: 1, Attempt: 1, Name: "x", Path: "/a/n"},
 			{Kind: history.LockReturn, Process: 2, Attempt: 1, Name: "x", Path: "/b/n"},
 		}, nil, true, "[x]", 0},
@@ -196,8 +197,8 @@ func TestWhatNamesALock(t *testing.T) {
 	}
 }
 
-// Attempts of one process that are open at once are not judged against each other, be they for two
-// locks or for one.
+// Attempts of one process that are open at once are not checked against each other, for two locks
+// or for one.
 func TestAttemptsOpenAtOnce(t *testing.T) {
 	again := granted(1, 2, "/a", 5)
 	again.Path = granted(1, 1, "/a", 5).Path // Leases of one owner share the node.
@@ -218,7 +219,7 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 			later(52, granted(1, 2, "/a", 6), enter(1, 2)),
 			later(60, leave(1, 2), unlockCall(1, 2)), later(61, unlockOK(1, 2)),
 			used(2, 1, "/a", 62, 70, 7)),
-		"one is told, the other gives back": slices.Concat(later(0, granted(1, 1, "/a", 5)),
+		"one is notified, the other unlocks": slices.Concat(later(0, granted(1, 1, "/a", 5)),
 			later(1, granted(1, 2, "/b", 3)), later(2, lost(1, 1)),
 			later(3, enter(1, 2)), later(4, unlockCall(1, 2), unlockCall(1, 1)),
 			later(5, unlockOK(1, 2), unlockFailed(1, 1))),
@@ -229,7 +230,7 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 			}
 		}
 	}
-	// What breaks a property in one of two locks that a process has at once is found.
+	// A violation at one of two locks that a process holds at once is found.
 	both := slices.Concat(used(1, 1, "/a", 0, 100, 7), used(1, 2, "/b", 20, 60, 3),
 		used(2, 1, "/b", 50, 99, 4))
 	for _, property := range []history.Property{
@@ -243,7 +244,7 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 	}
 }
 
-// A name stands for one resource under whatever lock, and one lock may protect several names.
+// A name identifies one resource under any lock, and one lock may protect several names.
 func TestResourcesByName(t *testing.T) {
 	at := func(ms int, kind history.Kind, p int32, resource string, version int64) []history.Event {
 		return later(ms, history.Event{
@@ -262,7 +263,7 @@ func TestResourcesByName(t *testing.T) {
 	}{
 		{[2]string{"/a", "/a"}, [2]string{"x", "x"}, true, true},
 		{[2]string{"/a", "/a"}, [2]string{"x", "y"}, false, false},
-		// The tokens of two locks have no order.
+		// The tokens of two locks are unordered.
 		{[2]string{"/a", "/b"}, [2]string{"x", "x"}, true, false},
 		{[2]string{"/a", "/b"}, [2]string{"x", "y"}, false, false},
 	} {
@@ -276,8 +277,8 @@ func TestResourcesByName(t *testing.T) {
 	}
 }
 
-// production turns a contest into what its processes record of their use of a lock.
-func production(c *contest, lock string, attempts int32) (events []history.Event) {
+// production returns the events of a fairLock that its processes could record in production.
+func production(c *fairLock, lock string, attempts int32) (events []history.Event) {
 	current := map[int32]int32{}
 	for i, e := range c.events {
 		if e.Process == 0 || e.Kind > history.Finished && e.Kind != history.NodeCreated &&
@@ -296,15 +297,14 @@ func production(c *contest, lock string, attempts int32) (events []history.Event
 	return events
 }
 
-// Processes that use two locks by the rules, both at once, give no alarm, however their events fall
-// between each other.
+// Legal uses of two locks at once break nothing, however their events interleave.
 func TestTwoLocksAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var logs []*history.Log
 		for i, lock := range []string{"/a", "/b"} {
-			contest := play(t, false)
-			contest.finish()
-			events := production(contest, lock, int32(1000*i))
+			fair := playFairLock(t, false)
+			fair.finish()
+			events := production(fair, lock, int32(1000*i))
 			step := rapid.IntRange(1, 4).Draw(t, "step")
 			from := rapid.IntRange(0, 40).Draw(t, "from")
 			for n := range events {
@@ -322,7 +322,7 @@ func TestTwoLocksAreSound(t *testing.T) {
 	})
 }
 
-// Each event of an attempt is of one lock, and an event of no attempt is of every lock.
+// Each event of an attempt belongs to one lock, and an event without an attempt to every lock.
 func TestByLock(t *testing.T) {
 	pause := later(3, history.Event{Kind: history.Fault, Process: 1, Name: "pause"})
 	events := slices.Concat(used(1, 1, "/a", 0, 10, 1), used(1, 2, "/b", 0, 10, 2), pause,

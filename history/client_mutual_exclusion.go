@@ -4,32 +4,34 @@ import "fmt"
 
 const reasonTwoInside = "a process entered its critical section while another was inside"
 
-// CheckClientMutualExclusion decides [ClientMutualExclusion]: one process at a time believes that
-// it has the lock and acts on it.
+// CheckClientMutualExclusion decides [ClientMutualExclusion]: at most one process at a time is in
+// the critical section without knowing that it has lost the lock.
 //
-// A process is inside from Enter until it leaves, is told that it has lost the lock, or crashes.
-// The property holds if no process enters while another is inside. A process that has been told of
-// its loss counts as outside even before it leaves: from there on it knows better, and what it does
-// is its own fault and not that of the lock.
+// An event of the property is an Enter. A process is inside from its Enter until a Leave, a Lost or
+// a Crashed event. The property holds if no process enters while another is inside.
 //
-// It takes time linear in the events. To remember one process is enough: a second one inside
-// decides it.
+// The property does not cover a process that has been notified of its loss and has not left yet:
+// what it does then is not the fault of the lock.
+//
+// The check takes time linear in the events, and keeps one process: a second one inside is a
+// violation.
 func CheckClientMutualExclusion(events []Event) *Violation {
 	return decide(ClientMutualExclusion, new(clientExclusionMonitor), events)
 }
 
 type clientExclusionMonitor struct {
-	inside int32 // the process that is inside, 0 for none
-	since  int
+	inside int32 // the process that is inside, or 0
+	since  int   // the index of its Enter
 }
 
 func (m *clientExclusionMonitor) reset() { *m = clientExclusionMonitor{} }
 
-func (m *clientExclusionMonitor) copy(from monitor)                 { *m = *from.(*clientExclusionMonitor) }
+func (m *clientExclusionMonitor) copy(from monitor) { *m = *from.(*clientExclusionMonitor) }
+
 func (m *clientExclusionMonitor) finish(*queue, []Event) *Violation { return nil }
 func (m *clientExclusionMonitor) state(_ *queue, s *State)          { s.fold(uint64(m.inside), 0) }
 
-// visible: to enter sooner, and to leave or to be told of a loss later, is to be inside for longer.
+// visible: an earlier Enter, or a later Leave or Lost, makes the time inside longer.
 func (m *clientExclusionMonitor) visible(_ *queue, e *Event) bool {
 	return e.Kind == Leave || e.Kind == Lost
 }

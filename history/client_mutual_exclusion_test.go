@@ -28,18 +28,18 @@ func TestBeliefExclusion(t *testing.T) {
 			on(crashed, 2), on(enter, 2),
 		}},
 		{
-			name: "told after the other entered", reason: two, event: 1,
+			name: "notified after the other entered", reason: two, event: 1,
 			events: []history.Event{on(enter, 1), on(enter, 2), on(lost, 1)},
 		},
 		{name: "enters again", events: []history.Event{on(enter, 1), on(enter, 1)}},
 		{name: "left", events: []history.Event{on(enter, 1), on(leave, 1), on(enter, 2)}},
-		{name: "told of the loss", events: []history.Event{
+		{name: "notified of the loss", events: []history.Event{
 			on(enter, 1), on(lost, 1), on(enter, 2),
 			on(leave, 1), on(leave, 2),
 		}},
 		{name: "crashed", events: []history.Event{on(enter, 1), on(crashed, 1), on(enter, 2)}},
 		{
-			name: "told of the loss, and the next is inside", reason: two, event: 4,
+			name: "notified of the loss, and the next is inside", reason: two, event: 4,
 			events: []history.Event{
 				on(enter, 1), on(lost, 1), on(enter, 2), on(leave, 1), on(enter, 1),
 			},

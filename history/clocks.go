@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// Clocks say how far the clocks of processes may be off: what happened at the time t of a process's
-// clock happened, by a clock that all share, between t less its uncertainty and t plus it. They
-// make histories of services in production fit to be checked, whose events come from several
-// clocks.
+// Clocks bounds the inaccuracy of the clocks of processes: an event with the time t happened
+// between t minus the uncertainty of its process and t plus it, by a common clock. With such
+// bounds, histories of services in production can be checked.
 type Clocks struct {
-	Default time.Duration           // of every process that is not named
-	Of      map[int32]time.Duration // of some processes
+	Default time.Duration           // the uncertainty of every process that is not in Of
+	Of      map[int32]time.Duration // the uncertainty of some processes
 
-	// Pause is the longest pause of a process that the lock promises to stand. After a longer one,
-	// which the history must tell, the lock is not held to [ClientMutualExclusion]; see
-	// [CheckWithin]. 0 stands for no pause at all.
+	// Pause is the longest pause of a process that the lock tolerates. During and shortly after a
+	// longer one, which the history must record, [ClientMutualExclusion] does not cover the
+	// process; see [CheckWithin]. 0 means that the lock tolerates no pause.
 	Pause time.Duration
 }
 
-// ParseClocks returns the clocks that a text such as "50ms" or "20ms,c3=100ms" describes.
+// ParseClocks parses a text such as "50ms" or "20ms,c3=100ms".
 func ParseClocks(text string) (Clocks, error) {
 	clocks := Clocks{Of: make(map[int32]time.Duration)}
 	for part := range strings.SplitSeq(text, ",") {
@@ -47,6 +46,7 @@ func ParseClocks(text string) (Clocks, error) {
 	return clocks, nil
 }
 
+// of returns the uncertainty of a process.
 func (c *Clocks) of(process int32) time.Duration {
 	if u, ok := c.Of[process]; ok {
 		return u
@@ -54,12 +54,12 @@ func (c *Clocks) of(process int32) time.Duration {
 	return c.Default
 }
 
-// earliest and latest return when an event can have happened.
+// earliest and latest return the bounds of the true time of an event.
 func (c *Clocks) earliest(e *Event) time.Duration { return e.At - c.of(e.Process) }
 func (c *Clocks) latest(e *Event) time.Duration   { return e.At + c.of(e.Process) }
 
-// Merge puts the events of several logs in the order of their times. Events of one log that have
-// the same time stay in their order.
+// Merge returns the events of several logs in the order of their times. Events of one log with the
+// same time keep their order.
 func Merge(logs ...*Log) *Log {
 	var events []Event
 	for _, l := range logs {

@@ -28,7 +28,7 @@ func TestParseClocks(t *testing.T) {
 	}
 }
 
-// later gives events the times at which their process's clock stood, in milliseconds.
+// later sets the times of events, in milliseconds of the clocks of their processes.
 func later(at int, events ...history.Event) []history.Event {
 	for i := range events {
 		events[i].At = time.Duration(at) * time.Millisecond
@@ -77,7 +77,7 @@ func TestCheckWithin(t *testing.T) {
 			9,
 		},
 		{
-			"inside, and told of a loss", history.ClientMutualExclusion,
+			"inside, and notified of a loss", history.ClientMutualExclusion,
 			[][]history.Event{later(0, enter(1, 1)), later(100, lost(1, 1)), stay(2, 80, 200)},
 			9,
 		},
@@ -150,11 +150,11 @@ func TestCheckWithin(t *testing.T) {
 			},
 			-1,
 		},
-		{"told otherwise", history.LossNotification, [][]history.Event{
+		{"contradicted", history.LossNotification, [][]history.Event{
 			later(0, lockOK(1, 1, "")),
 			later(1, lost(1, 1)), later(2, unlockOK(1, 1)),
 		}, 10000},
-		{"told", history.LossNotification, [][]history.Event{
+		{"notified", history.LossNotification, [][]history.Event{
 			later(0, lockOK(1, 1, "")),
 			later(1, lost(1, 1)), later(2, unlockFailed(1, 1)),
 		}, -1},
@@ -177,12 +177,12 @@ func TestCheckWithin(t *testing.T) {
 	}
 }
 
-// TestWithinIsSound gives processes clocks that are off by any amount within their bounds, while
-// they use the lock by the rules: nothing may be found.
+// TestWithinIsSound shifts the clocks of processes within their bounds in legal histories, which
+// must break nothing.
 func TestWithinIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		contest := play(t, false)
-		contest.finish()
+		fair := playFairLock(t, false)
+		fair.finish()
 		clocks := history.Clocks{Of: map[int32]time.Duration{}}
 		off := map[int32]time.Duration{}
 		for p := int32(1); p <= 4; p++ {
@@ -194,7 +194,7 @@ func TestWithinIsSound(t *testing.T) {
 		var logs []*history.Log
 		for p := int32(1); p <= 4; p++ {
 			log := new(history.Log)
-			for i, e := range contest.events {
+			for i, e := range fair.events {
 				if e.Process == p && (e.Kind <= history.Finished || e.Kind == history.NodeCreated ||
 					e.Kind >= history.ReenterCall) {
 					e.At = time.Duration(i) + off[p]
@@ -214,8 +214,8 @@ func TestWithinIsSound(t *testing.T) {
 	})
 }
 
-// TestWithinAgrees compares what leaves most pairs of grants out with what compares all of them, on
-// histories of which most are wrong.
+// TestWithinAgrees compares the checks, which skip most pairs of grants, with a comparison of all
+// pairs, on histories most of which have a violation.
 func TestWithinAgrees(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	kinds := []history.Kind{
@@ -267,8 +267,7 @@ func TestWithinAgrees(t *testing.T) {
 	}
 }
 
-// plainLocks returns the history of each lock that is named, or the whole history if there is one
-// at most.
+// plainLocks returns the history of each named lock, or the whole history if it names at most one.
 func plainLocks(events []history.Event) (all [][]history.Event) {
 	lockOf := func(e history.Event) (name string) {
 		for _, o := range events {
@@ -292,7 +291,7 @@ func plainLocks(events []history.Event) (all [][]history.Event) {
 }
 
 // A plainGrant is a grant with the last call of its attempt, the last node of its path, the end of
-// the attempt, and whether it was lost. Places are indexes of events.
+// the attempt, and whether it was lost. Its fields are indexes of events.
 type plainGrant struct {
 	history.Event
 	place, call, end int
@@ -391,8 +390,8 @@ func plainInside(events []history.Event, within time.Duration) bool {
 	return false
 }
 
-// The logs of two processes of a service, which were recorded as the example does, are right; with
-// the clock of one put forward they are not, unless its uncertainty allows for that.
+// Two logs recorded as in the example have no violation. If the clock of one process is put
+// forward, they have one, unless the uncertainty of the clock is that large.
 func TestProductionHistories(t *testing.T) {
 	merged := func(forward time.Duration) []history.Event {
 		var logs []*history.Log

@@ -8,60 +8,60 @@ import (
 
 const reasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
 
-// A fence is the place in the order of holders of the grant that a process had last: the
-// transaction that created its node, or where no node is known its token.
-type fence struct {
+// A lastGrant is the position of a process's last grant in the order of holders: the transaction
+// that created the node of the grant, or its token if no node is known.
+type lastGrant struct {
 	process int32
 	zxid    int64
 }
 
-// CheckFencing decides [Fencing]: a resource that checks fencing tokens never accepts a write of an
-// older holder after one of a newer.
+// CheckFencing decides [Fencing]: no resource accepts a write of an older holder after a write of a
+// newer one.
 //
-// Which holder is older does not depend on the tokens, which may be what is wrong: it is the one
-// whose contender node was created earlier, or where no node is known the one whose grant carries
-// the lower token. The property holds if no write is accepted whose process had its last grant by a
-// node that is older than that of a write which was accepted before. When a write counts as
-// accepted is as for [CheckNoLostUpdate]. A write by a process that was never granted the lock is
-// not judged.
+// An event of the property is an accepted write, as for [CheckNoLostUpdate]. Its holder is the last
+// grant of its process. Of two holders the older one is the one whose node was created earlier; if
+// no node is known, the one whose grant has the lower token. The order does not depend on the
+// tokens, if nodes are known, because the tokens themselves may be wrong.
+//
+// The property does not cover the writes of a process that was never granted the lock.
 //
 // Source: M. Burrows, The Chubby lock service, OSDI 2006, section 2.4, on sequencers.
 //
-// It takes time linear in the events, times the number of nodes, processes and resources alive.
+// The check takes time linear in the events, times the number of live nodes, processes and
+// resources.
 func CheckFencing(events []Event) *Violation {
 	return decide(Fencing, new(fencingMonitor), events)
 }
 
 type fencingMonitor struct {
-	// the version of each is the place of the newest holder that has written to it
-	resources []resource
-	fences    []fence
+	resources  []resource // the version of each is the position of the newest holder that wrote it
+	lastGrants []lastGrant
 }
 
-func (m *fencingMonitor) reset() { m.resources, m.fences = m.resources[:0], m.fences[:0] }
+func (m *fencingMonitor) reset() { m.resources, m.lastGrants = m.resources[:0], m.lastGrants[:0] }
 
 func (m *fencingMonitor) copy(from monitor) {
 	other := from.(*fencingMonitor)
-	m.resources, m.fences = append(m.resources[:0], other.resources...),
-		append(m.fences[:0], other.fences...)
+	m.resources, m.lastGrants = append(m.resources[:0], other.resources...),
+		append(m.lastGrants[:0], other.lastGrants...)
 }
 
 func (m *fencingMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds the places themselves and not only their order, since a grant by a token alone has a
-// place that no node tells. The nodes that may be granted yet have the places that the state of the
-// ensemble tells, or the queue if they are gone.
+// state folds in the positions and not only their order, because the position of a grant by a token
+// alone is not part of any node. The nodes that may still be granted have positions in the state of
+// the ensemble, or in the queue if they are deleted.
 func (m *fencingMonitor) state(q *queue, s *State) {
-	resources, fences := uint64(0), uint64(0)
+	resources, grants := uint64(0), uint64(0)
 	for i := range m.resources {
 		resources += fold(xxhash.Sum64String(m.resources[i].path), uint64(m.resources[i].version))
 	}
-	for _, f := range m.fences {
+	for _, f := range m.lastGrants {
 		if !s.ended(f.process) {
-			fences += fold(uint64(f.process), uint64(f.zxid))
+			grants += fold(uint64(f.process), uint64(f.zxid))
 		}
 	}
-	s.fold(resources, fences)
+	s.fold(resources, grants)
 	for n := range q.nodes {
 		if m := &q.nodes[n]; m.deleted != 0 && !s.ended(m.process) {
 			s.fold(uint64(n), uint64(m.zxid))
@@ -69,10 +69,10 @@ func (m *fencingMonitor) state(q *queue, s *State) {
 	}
 }
 
-// visible: a process's place counts when it writes, and a resource from when it is first read, the
-// sooner the more. The order of writes that a process itself reports counts.
+// visible: the position of a process matters when it writes, and a resource matters from its first
+// read, which must not come later. The order of the writes that processes report matters.
 func (m *fencingMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == ResourceWrite && e.Path == "" || e.Kind == LockReturn && !q.settled(e)
+	return e.Kind == ResourceWrite && e.Path == "" || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
 
 func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -83,16 +83,16 @@ func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
 		return nil
 	case LockReturn:
 		if e.Err == "" {
-			m.fences = withFence(m.fences, e, q)
+			m.lastGrants = withLastGrant(m.lastGrants, e, q)
 		}
 		return nil
 	}
-	n, f := accepted(m.resources, e), findFence(m.fences, e.Process)
+	n, f := accepted(m.resources, e), findLastGrant(m.lastGrants, e.Process)
 	if n < 0 || f < 0 {
 		return nil
 	}
 	newest := &m.resources[n]
-	if zxid := m.fences[f].zxid; zxid < newest.version {
+	if zxid := m.lastGrants[f].zxid; zxid < newest.version {
 		return &Violation{
 			Property: Fencing, Event: i, Reason: reasonLateWrite,
 			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d",
@@ -101,12 +101,11 @@ func (m *fencingMonitor) observe(q *queue, log []Event, i int) *Violation {
 				newest.writer, newest.version),
 		}
 	}
-	newest.version, newest.writer = m.fences[f].zxid, e.Process
+	newest.version, newest.writer = m.lastGrants[f].zxid, e.Process
 	return nil
 }
 
-// withNewest returns the resources with that of a reading. Here the version of a resource is the
-// newest holder that has written to it.
+// withNewest returns the resources with the one of a reading, as not written by any holder.
 func withNewest(resources []resource, e *Event) []resource {
 	for r := range resources {
 		if resources[r].path == e.Path {
@@ -116,28 +115,28 @@ func withNewest(resources []resource, e *Event) []resource {
 	return append(resources, resource{path: e.Path})
 }
 
-// withFence notes a grant. A grant of which neither node nor token is known leaves the process
-// without a place in the order.
-func withFence(fences []fence, e *Event, q *queue) []fence {
-	now := fence{process: e.Process, zxid: e.Zxid}
+// withLastGrant records a grant. A grant with neither a known node nor a token removes the position
+// of the process.
+func withLastGrant(grants []lastGrant, e *Event, q *queue) []lastGrant {
+	now := lastGrant{process: e.Process, zxid: e.Zxid}
 	if n := q.granted(e); n >= 0 {
 		now.zxid = q.nodes[n].zxid
 	}
-	f := findFence(fences, e.Process)
+	f := findLastGrant(grants, e.Process)
 	switch {
 	case f >= 0 && now.zxid == 0:
-		return append(fences[:f], fences[f+1:]...)
+		return append(grants[:f], grants[f+1:]...)
 	case f >= 0:
-		fences[f] = now
+		grants[f] = now
 	case now.zxid != 0:
-		fences = append(fences, now)
+		grants = append(grants, now)
 	}
-	return fences
+	return grants
 }
 
-func findFence(fences []fence, process int32) int {
-	for f := range fences {
-		if fences[f].process == process {
+func findLastGrant(grants []lastGrant, process int32) int {
+	for f := range grants {
+		if grants[f].process == process {
 			return f
 		}
 	}

@@ -2,51 +2,52 @@ package history
 
 import "fmt"
 
-const reasonOvertookHolder = "the lock was granted by a node that was gone while a process with " +
-	"an older node had it"
+const reasonOvertookHolder = "the lock was granted by a deleted node while a process with " +
+	"an older node held it"
 
 const reasonOvertaken = "the lock was granted while a process with an older node was waiting"
 
 // CheckFIFO decides [FIFO]: the lock is granted in the order in which the ensemble created the
-// contenders' nodes.
+// nodes of the processes that wait.
 //
-// The property holds if at every grant of a node no other process has, in the same directory, a
-// live ephemeral node that was created by an earlier transaction, has not been granted, and was
-// created during an attempt of that process which has not returned. A process that crashed while it
-// waited keeps its place until its node is deleted. One that gave up, so that its attempt returned
-// with an error, does not: its node is merely left over. A node that is already deleted when it is
-// granted is judged like any other, since it cannot have come before an older one at any time; of a
-// lock that claims [ServerMutualExclusion], which does not judge such a grant, nor before one by
-// which another process has the lock.
+// An event of the property is a grant whose node is known. No other process has an older node in
+// the same directory by which it waits: a live ephemeral node that was created in an attempt that
+// has not returned, and by which the lock has not been granted. Older means created by an earlier
+// transaction.
+//   - A process that crashed while it waited keeps its place until its node is deleted.
+//   - A process whose attempt returned an error has no place, even if its node is left over.
+//   - The node of the grant may be deleted: it never preceded an older node. If the lock claims
+//     [ServerMutualExclusion], which does not cover such a grant, the grant must not overtake a
+//     holder with an older node either.
 //
-// It takes time linear in the events, times the number of nodes that are live at once, and
-// allocates only if more than a few are.
+// The property does not cover a grant whose node is unknown.
+//
+// The check takes time linear in the events, times the number of live nodes, and allocates only if
+// more than a few nodes are live.
 func CheckFIFO(events []Event) *Violation {
-	return decide(FIFO, fifoMonitor{rule: new(rule)},
-		events)
+	return decide(FIFO, fifoMonitor{config: new(monitorConfig)}, events)
 }
 
-// A fifoMonitor remembers nothing but the queue.
+// A fifoMonitor has no state besides the queue.
 type fifoMonitor struct {
 	stateless
-	rule *rule
+	config *monitorConfig
 }
 
-// visible: a grant that comes sooner comes before older nodes all the same, but nobody who waits is
-// overtaken by a grant of a younger node any more; it is overtaken as the holder, of a lock that
-// excludes others. That is so only if it holds the lock by the node with which it has waited. A
-// process whose attempt fails sooner is no longer overtaken.
+// visible: an earlier grant still precedes older nodes, but it is not overtaken itself while it
+// waits. If the lock excludes other holders, it is overtaken as a holder instead, provided that it
+// holds the lock by the node with which it waited. A process whose attempt fails earlier is not
+// overtaken.
 func (m fifoMonitor) visible(q *queue, e *Event) bool {
 	if e.Kind != LockReturn {
 		return false
 	}
-	return !m.rule.exclusive || e.Err != "" || !q.settled(e) || !q.waitedWithIt(e)
+	return !m.config.exclusive || e.Err != "" || !q.grantIsLocal(e) || !q.waitedWithIt(e)
 }
 
-// waitedWithIt reports whether a process that is granted the lock has waited with no other node
-// than the one that grants it.
+// waitedWithIt reports whether a process has waited with no node other than the one of its grant.
 func (q *queue) waitedWithIt(e *Event) bool {
-	switch q.waiting(e.Process) {
+	switch q.waitingNodes(e.Process) {
 	case 0:
 		return true
 	case 1:
@@ -63,7 +64,7 @@ func (m fifoMonitor) observe(q *queue, log []Event, i int) *Violation {
 		return nil
 	}
 	o, reason, had := q.older(n, e.Process), reasonOvertaken, "waited with"
-	if o < 0 && m.rule.exclusive && q.nodes[n].deleted != 0 {
+	if o < 0 && m.config.exclusive && q.nodes[n].deleted != 0 {
 		o, reason, had = q.olderHolder(n, e.Process), reasonOvertookHolder, "had it by"
 	}
 	if o < 0 {
@@ -77,8 +78,8 @@ func (m fifoMonitor) observe(q *queue, log []Event, i int) *Violation {
 	}
 }
 
-// older returns the index of a node that waits before node n and is not of the given process, or
-// -1.
+// older returns the index of a node that is older than node n and by which another process than the
+// given one waits, or -1.
 func (q *queue) older(n int, process int32) int {
 	for m := range q.nodes {
 		other := &q.nodes[m]
@@ -91,12 +92,12 @@ func (q *queue) older(n int, process int32) int {
 	return -1
 }
 
-// olderHolder returns the index of a node that is older than node n and by which a process other
-// than the given one has the lock, or -1.
+// olderHolder returns the index of a node that is older than node n and by which another process
+// than the given one holds the lock, or -1.
 func (q *queue) olderHolder(n int, process int32) int {
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.ephemeral && other.deleted == 0 && other.holder != 0 && !other.renounced &&
+		if other.ephemeral && other.deleted == 0 && other.holder != 0 && !other.unlockCalled &&
 			other.holder != process &&
 			other.zxid < q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
 			return m

@@ -61,17 +61,17 @@ func TestFIFO(t *testing.T) {
 			created(3, "/l/b", 2),
 			lockOK(3, 1, "/l/b"),
 		}},
-		{name: "the older gave up", events: []history.Event{
+		{name: "the older cancelled", events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(2, 1),
 			created(2, "/l/b", 2),
 			lockOK(2, 1, "/l/b"),
 		}},
-		{name: "the older gave up and came back", events: []history.Event{
+		{name: "the older cancelled and returned", events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), lockCall(1, 2), lockCall(2, 1),
 			created(2, "/l/b", 2),
 			lockOK(2, 1, "/l/b"),
 		}},
-		{name: "the older gave up and crashed", events: []history.Event{
+		{name: "the older cancelled and crashed", events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1), crash(1), lockCall(2, 1),
 			created(2, "/l/b", 2),
 			lockOK(2, 1, "/l/b"),

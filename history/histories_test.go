@@ -8,7 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// What follows are the words in which the tests write histories. A process p has the session 100+p.
+// The following functions construct the events of test histories. A process p has the session
+// 100+p.
 
 func lockCall(p, attempt int32) history.Event {
 	return history.Event{Kind: history.LockCall, Process: p, Attempt: attempt}
@@ -154,7 +155,7 @@ func enter(p, attempt int32) history.Event {
 	return history.Event{Kind: history.Enter, Process: p, Attempt: attempt}
 }
 
-// A verdict is a history and what a checker must say of it.
+// A verdict is a history and the expected result of a checker.
 type verdict struct {
 	name   string
 	events []history.Event
@@ -178,17 +179,17 @@ func judge(t *testing.T, property history.Property, check func([]history.Event) 
 				t.Fatalf("violation %+v, want %q at %d", *v, want.reason, want.event)
 			}
 			if strings.ContainsAny(v.Reason, "0123456789/") {
-				t.Errorf("the reason %q tells specifics", v.Reason)
+				t.Errorf("the reason %q has specifics", v.Reason)
 			}
 			if !strings.Contains(v.Detail, "c") || v.Detail == v.Reason {
-				t.Errorf("the detail %q tells no specifics", v.Detail)
+				t.Errorf("the detail %q has no specifics", v.Detail)
 			}
 		})
 	}
 }
 
-// contention returns a history of processes that queue for the lock one behind the other, each with
-// all that passes between it and the ensemble.
+// contention returns a history of processes that queue for the lock in order, with their messages
+// and the events of the ensemble.
 func contention(processes int32) []history.Event {
 	var log []history.Event
 	zxid, request := int64(0), int32(0)

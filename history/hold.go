@@ -6,31 +6,33 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A hold is what a process has of the lock between a grant and the return of the Unlock that ends
-// it.
+// A hold is a process's tenure of the lock, from a grant to the return of the Unlock that ends it.
 type hold struct {
 	process  int32
 	attempt  int32
-	node     int    // the index of the creation of its node, -1 if none is known
-	path     string // of that node
-	gone     bool   // its node was deleted before Unlock was called
-	told     bool   // of its loss
-	asking   bool   // a ReenterCall is open, at which
-	goneThen bool   // its node was gone
-	toldThen bool   // it had been told
-	// the index of a ReenterReturn with an error that nothing has explained yet, 0 if there is none
-	refusedAt int
-	leaving   bool
-	freed     bool // its node is deleted, before Unlock was called or after
+	node     int    // the index of the creation of its node, -1 if unknown
+	path     string // of the node
+	lost     bool   // the node was deleted before Unlock was called
+	notified bool   // the process was notified of the loss
+
+	reentering        bool // a ReenterCall is open, and the following hold the state at that call
+	lostAtReenter     bool
+	notifiedAtReenter bool
+	// the index of a ReenterReturn with an error for which there is no cause yet, or 0
+	reenterFailed int
+
+	unlocking bool // Unlock was called
+	deleted   bool // the node was deleted, before or after the call of Unlock
 }
 
-// holding holds the kinds of events that change holds.
-const holding = 1<<LockReturn | 1<<NodeDeleted | 1<<Lost | 1<<UnlockCall | 1<<ReenterCall | 1<<Crashed | 1<<UnlockReturn
+// holdKinds holds the kinds of events that change holds.
+const holdKinds = 1<<LockReturn | 1<<NodeDeleted | 1<<Lost | 1<<UnlockCall | 1<<ReenterCall |
+	1<<Crashed | 1<<UnlockReturn
 
-// A holdList is the holds that there are, at most one for each process.
+// A holdList holds the current holds, at most one for each process.
 type holdList []hold
 
-// observe brings the holds up to date. The queue is that of the events before.
+// observe updates the holds. The queue is that of the events before.
 func (l *holdList) observe(q *queue, e *Event) {
 	if e.Kind == NodeDeleted {
 		l.delete(q, e)
@@ -41,7 +43,7 @@ func (l *holdList) observe(q *queue, e *Event) {
 		granted := hold{process: e.Process, attempt: e.Attempt, node: -1}
 		if n := q.granted(e); n >= 0 {
 			m := &q.nodes[n]
-			granted.node, granted.path, granted.gone, granted.freed = m.created, m.path,
+			granted.node, granted.path, granted.lost, granted.deleted = m.created, m.path,
 				m.deleted != 0,
 				m.deleted != 0
 		}
@@ -57,11 +59,11 @@ func (l *holdList) observe(q *queue, e *Event) {
 	}
 	switch had := &(*l)[h]; e.Kind {
 	case Lost:
-		had.told, had.refusedAt = true, 0
+		had.notified, had.reenterFailed = true, 0
 	case UnlockCall:
-		had.leaving = true
+		had.unlocking = true
 	case ReenterCall:
-		had.asking, had.goneThen, had.toldThen = true, had.gone, had.told
+		had.reentering, had.lostAtReenter, had.notifiedAtReenter = true, had.lost, had.notified
 	case Crashed, UnlockReturn:
 		*l = slices.Delete(*l, h, h+1)
 	}
@@ -76,8 +78,8 @@ func (l holdList) delete(q *queue, e *Event) {
 		if l[h].node != q.nodes[n].created {
 			continue
 		}
-		l[h].freed = true
-		l[h].gone = l[h].gone || !l[h].leaving
+		l[h].deleted = true
+		l[h].lost = l[h].lost || !l[h].unlocking
 	}
 }
 
@@ -85,17 +87,18 @@ func (l holdList) find(process int32) int {
 	return slices.IndexFunc(l, func(h hold) bool { return h.process == process })
 }
 
-// state folds the holds in. They stand in no order.
+// state folds in the holds as a set.
 func (l holdList) state(s *State) {
 	sum := uint64(0)
 	for i := range l {
 		h := &l[i]
-		flags := bit(h.gone, 0) | bit(h.told, 1) | bit(h.asking, 2) | bit(h.goneThen,
-			3) | bit(h.toldThen,
+		flags := bit(h.lost, 0) | bit(h.notified, 1) | bit(h.reentering, 2) | bit(h.lostAtReenter,
+			3) | bit(h.notifiedAtReenter,
 			4) |
-			bit(h.refusedAt != 0, 5) | bit(h.leaving, 6) | bit(h.freed, 7) | bit(h.node >= 0, 8)
+			bit(h.reenterFailed != 0, 5) | bit(h.unlocking, 6) | bit(h.deleted,
+			7) | bit(h.node >= 0, 8)
 		one := fold(uint64(uint32(h.process))<<32|uint64(uint32(h.attempt)), flags)
-		if h.node >= 0 && !h.freed {
+		if h.node >= 0 && !h.deleted {
 			one = fold(one, xxhash.Sum64String(h.path))
 		}
 		sum += one

@@ -2,30 +2,31 @@ package history
 
 import "time"
 
-// Limits are what a lock promises to stay within. Each number is the highest that is allowed.
+// Limits are the upper bounds that a lock guarantees for [NoHerd], [NoStarvation] and [NoLivelock].
 type Limits struct {
 	WakeUps           int // waiting processes that one release wakes
-	Requests          int // that one acquire costs, apart from what changes cost
-	RequestsPerChange int // that one acquire costs for each node that goes meanwhile
-	// grants to those who asked after a process had queued, before that process has the lock
-	Overtakings       int
-	RequestsPerSecond int // that a process sends in a second of virtual time while nobody gets on
+	Requests          int // of one acquire, without those that changes allow
+	RequestsPerChange int // further requests of an acquire for each node deleted during it
+	// grants to later callers that a queued process sees before it is granted the lock itself
+	Overtakings int
+	// of one process in a second of virtual time in which no process progresses
+	RequestsPerSecond int
 
-	// Listens is no number: the lock reads the states that its client library tells, so that
-	// [SessionLoss] counts from the state "expired". Any other lock is told by its watches alone.
+	// Listens reports whether the lock reads the session states of its client library. If so,
+	// [SessionLoss] counts from the state "expired", otherwise only from watch events.
 	Listens bool
 }
 
-// DefaultBounds are those of a queue in which each contender watches the one before it. The
-// requests leave room for a second listing and for a confirmation; those per second for a retry
-// every tenth of a second.
+// DefaultLimits are those of a queue in which each process watches the node before its own.
+// Requests allows a second listing and a confirmation; RequestsPerSecond allows a retry every tenth
+// of a second.
 var DefaultLimits = Limits{
 	WakeUps: 1, Requests: 8, RequestsPerChange: 4, Overtakings: 0,
 	RequestsPerSecond: 30,
 }
 
-// Unbounded, as one of the Bounds, is what a lock gives that promises nothing of the sort.
+// Unbounded is the value of a field of [Limits] for a lock without that guarantee.
 const Unbounded = 1 << 30
 
-// livelockWindow is the time in which requests are counted for [NoLivelock].
+// livelockWindow is the period over which [NoLivelock] counts requests.
 const livelockWindow = time.Second

@@ -15,54 +15,55 @@ import (
 const reasonNoOrder = "no order of the operations is one that a lock allows"
 
 const (
-	// maxVerdicts bounds the cache of a LinearizableChecker. A key takes two bytes or so for each
-	// call and return, so that a full cache is a few megabytes. One that is full is emptied: what a
-	// search produces drifts, and old histories do not come back more often than new ones.
+	// maxVerdicts bounds the cache of a LinearizableChecker. A key takes about two bytes for each
+	// call and return, so a full cache takes a few megabytes. A full cache is emptied, because old
+	// histories do not recur more often than new ones.
 	maxVerdicts = 1 << 15
 
-	// maxOperations bounds what is given to porcupine. A history of more operations is judged by
-	// its first ones: as every beginning of a linearizable history is linearizable, no violation
-	// that is found is false. Where none is found the verdict is unknown.
+	// maxOperations bounds the operations given to porcupine. Of a longer history only the first
+	// operations are checked. A violation in them is one of the history, because every prefix of a
+	// linearizable history is linearizable; without one the verdict is unknown.
 	maxOperations = 4096
 
-	// maxSteps bounds the search of porcupine in steps and not in time, so that the verdict never
-	// depends on the speed of the machine. It is about a second's worth.
+	// maxSteps bounds the search of porcupine, which takes about a second. It counts steps, so that
+	// the verdict does not depend on the speed of the machine.
 	maxSteps = 2_000_000
 
-	undecided = -1 // stands for a verdict
+	undecided = -1 // the value of an unknown verdict
 )
 
-// A grant is an attempt that got the lock, with the indexes of the events that bound its
+// A grant is an attempt that was granted the lock, with the indexes of the events that bound its
 // operations.
 type grant struct {
 	process, attempt int32
 	token            int64
-	node             int // the index of the creation of its node, -1 if it has none that is known
+	node             int // the index of the creation of its node, -1 if unknown
 	call, granted    int // LockCall and LockReturn
-	deleted          int // NodeDeleted of its node; like the following, 0 if there is none
-	unlock, unlocked int // UnlockCall, and the UnlockReturn without an error
+	deleted          int // NodeDeleted of its node, or 0
+	unlock, unlocked int // UnlockCall, and the UnlockReturn without an error, or 0
 }
 
-// An operation spans the time from call to back. Times are positions in the canonical history.
+// An operation takes effect between its call and its return, which are positions in the canonical
+// history.
 type operation struct {
-	process    int32
-	release    bool
-	token      int64 // of an acquire
-	event      int   // the index of the event that tells that the operation is over
-	number     int   // operations are numbered in the order of their calls
-	call, back int
-	from, to   int // the instants of the events, as endpoints have them
+	process   int32
+	release   bool
+	token     int64 // of an acquire
+	event     int   // the index of the event that shows that the operation has returned
+	number    int   // in the order of the calls
+	call, ret int
+	from, to  int // the instants of the call and the return; see endpoint
 }
 
 // An endpoint is the call or the return of an operation.
 type endpoint struct {
-	instant   int // the index of the event, times slots, plus one of the slots
+	instant   int // the index of the event times slots, plus a slot
 	operation int
-	back      bool
+	isReturn  bool
 }
 
-// One event can bound several operations: a deletion can end an acquire, and begin and end a
-// release. The slots give these an order.
+// The slots order the endpoints at one event: a deletion can end an acquire, and begin and end a
+// release.
 const (
 	slotAcquire = iota
 	slotRelease
@@ -70,19 +71,19 @@ const (
 	slots
 )
 
-// A LinearizableChecker decides [Linearizable] and remembers its verdicts by the canonical history
-// of operations, which is the order of their calls and returns, with the processes renamed by their
-// first appearance. Runs differ much more in their events than in that, and so nearly all of them
-// cost a lookup. The zero value is ready for use. It is not safe for concurrent use.
+// A LinearizableChecker decides [Linearizable] and caches verdicts by the canonical history: the
+// order of the calls and returns of the operations, with the processes numbered by their first
+// appearance. Most runs have the same canonical history as an earlier run, and so cost a lookup.
+// The zero value is ready for use. A LinearizableChecker is not safe for concurrent use.
 type LinearizableChecker struct {
-	Cut bool // the histories are beginnings of longer ones
+	Cut bool // the histories are prefixes of longer ones
 
-	// how many endpoints make the shortest beginning that is wrong, 0 if none is, or undecided
+	// the number of endpoints of the shortest prefix that is not linearizable, 0 if there is none,
+	// or undecided
 	verdicts map[string]int
-	unknown  bool // the last check was not decided
+	unknown  bool // the last check was undecided
 
-	// What follows is scratch.
-
+	// scratch for one check
 	queue      queue
 	grants     []grant
 	operations []operation
@@ -91,58 +92,55 @@ type LinearizableChecker struct {
 	key        []byte
 }
 
-// CheckLinearizable decides [Linearizable] as a [LinearizableChecker] does, without remembering
-// anything.
+// CheckLinearizable decides [Linearizable] as [LinearizableChecker.Check] does, without a cache.
 func CheckLinearizable(events []Event) *Violation { return new(LinearizableChecker).Check(events) }
 
-// LockOperations returns the operations that [LinearizableChecker.Check] judges, for porcupine to
-// check or visualize with [models.Owner], [models.Mutex] or [models.Fenced]. Their times are
-// positions in the canonical history and not indexes of events.
+// LockOperations returns the operations that [LinearizableChecker.Check] checks, as porcupine
+// checks or visualizes them with [models.Owner], [models.Mutex] or [models.Fenced]. Their times are
+// positions in the canonical history, not indexes of events.
 func LockOperations(events []Event) []porcupine.Operation {
 	c := new(LinearizableChecker)
 	c.build(events)
-	return c.beginning(len(c.endpoints))
+	return c.prefix(len(c.endpoints))
 }
 
-// Check decides [Linearizable]: what the processes were told can be explained by one lock that they
-// used one at a time.
+// Check decides [Linearizable]: the results that the processes saw are those of some sequential
+// execution of one lock that respects the real-time order of the operations.
 //
-// The property holds if the operations can be put in an order that [models.Owner] allows, and in
-// which an operation that ended before another began comes before it. The operations are made of
-// the grants, that is, of the attempts of which Lock returned without an error; an attempt that
-// failed or never returned is no operation, since nobody was told that it had the lock. What a
-// process was not told of is taken from the ensemble's own events:
-//   - A grant is an acquire from the call of Lock to its return. If its node was deleted before
-//     that return, which happens when a session expires while the good news is under way, then the
-//     process had the lock before the deletion or never. Its acquire then ends at the deletion, and
-//     its release is at the deletion.
-//   - If the node was deleted before Unlock was called, or Unlock never was, the release is at the
-//     deletion: until then the ensemble kept the lock for the process, and whatever it did itself,
-//     it did not release it.
+// The events of the property are the operations of the grants: the acquire and the release of each
+// attempt in which Lock returned without an error. [models.Owner] must allow some order of them in
+// which an operation that returned before another was called precedes it. The ensemble's events
+// supply what a process did not learn:
+//   - The acquire of a grant lasts from the call of Lock to its return. If the node was deleted
+//     before that return, as when a session expires while the reply is in flight, the process held
+//     the lock before the deletion or never: the acquire ends at the deletion, and the release is
+//     at the deletion.
+//   - If the node was deleted before Unlock was called, or Unlock was never called, the release is
+//     at the deletion: until then the ensemble kept the lock for the process.
 //   - If the node was deleted during a call of Unlock that succeeded, the release is that call.
 //   - If the node was deleted after the call of Unlock in any other way, such as by a retry in the
-//     background after Unlock returned an error, the release is from that call to the deletion. It
-//     cannot be held against the lock if it serves another process earlier, since from the call on
-//     the holder has renounced it.
+//     background after Unlock returned an error, the release lasts from that call to the deletion.
+//     The lock may serve another process earlier, since the call ended the holder's claim.
 //   - If the node was never deleted, there is no release. But if Unlock was called and the history
-//     is a beginning only ([LinearizableChecker].Cut), it is from that call to the end, for the
-//     node may go yet.
-//   - If no node is known, the release is the call of Unlock, and if that did not succeed, it is
-//     from that call to the end of the history.
+//     is a prefix ([LinearizableChecker].Cut), the release lasts from that call to the end, because
+//     the node may still be deleted.
+//   - If no node is known, the release is the call of Unlock. If that did not succeed, it lasts
+//     from the call to the end of the history.
 //
-// All grants of a history are taken to be of one lock. The event of the violation is the last one
-// of the shortest beginning of the history that is wrong; for an acquire it is the return of Lock,
-// which is what tells of it.
+// The property does not cover an attempt that failed or never returned: no process learned that it
+// held the lock. It treats all grants of a history as grants of one lock; see [ByLock]. The event
+// of the violation is the last one of the shortest prefix that is not linearizable; for an acquire
+// it is the return of Lock.
 //
 // Building the operations takes time linear in the events, times the number of live nodes, and
-// sorting them takes O(n log n) in their number. A history whose verdict is known allocates
-// nothing. The search for a verdict is exponential in the number of operations that overlap, which
-// is that of processes, but not in the length.
+// sorting them takes O(n log n) in their number. A history with a cached verdict allocates nothing.
+// The search is exponential in the number of overlapping operations, that is, of processes, but not
+// in the length.
 func (c *LinearizableChecker) Check(events []Event) *Violation {
 	c.build(events)
 	wrong, known := c.verdicts[string(c.key)]
 	if !known {
-		wrong = c.shortestWrong()
+		wrong = c.shortestViolation()
 		if c.verdicts == nil {
 			c.verdicts = make(map[string]int)
 		} else if len(c.verdicts) >= maxVerdicts {
@@ -157,15 +155,14 @@ func (c *LinearizableChecker) Check(events []Event) *Violation {
 	last := &c.operations[c.endpoints[wrong-1].operation]
 	return &Violation{
 		Property: Linearizable, Event: last.event, Reason: reasonNoOrder,
-		Detail: fmt.Sprintf("%s, as event %d tells, where no order of the acquires and releases "+
-			"so far "+
-			"leaves it possible",
+		Detail: fmt.Sprintf("%s, as event %d shows, which no order of the acquires and releases "+
+			"so far allows",
 			models.Owner.DescribeOperation(last.input(), nil), last.event),
 	}
 }
 
-// Undecided tells whether the last check has reached its limits before it came to a verdict: then
-// no violation is known, and that is no reason to believe that there is none.
+// Undecided reports whether the last check reached its limits without a verdict. Such a check has
+// found no violation, but has not shown that there is none.
 func (c *LinearizableChecker) Undecided() bool { return c.unknown }
 
 func (o *operation) input() models.Input {
@@ -175,12 +172,12 @@ func (o *operation) input() models.Input {
 	return models.Input{Process: o.process, Verb: models.Acquire}
 }
 
-// shortestWrong returns how many endpoints make the shortest beginning that is not linearizable, 0
-// if there is none, or undecided. A beginning of one that is linearizable is so too, which allows a
-// binary search.
-func (c *LinearizableChecker) shortestWrong() int {
+// shortestViolation returns the number of endpoints of the shortest prefix that is not
+// linearizable, 0 if there is none, or undecided. Since every prefix of a linearizable history is
+// linearizable, it uses a binary search.
+func (c *LinearizableChecker) shortestViolation() int {
 	all := min(len(c.endpoints), 2*maxOperations)
-	switch c.judge(all) {
+	switch c.checkPrefix(all) {
 	case models.Holds:
 		if all < len(c.endpoints) {
 			return undecided
@@ -189,44 +186,44 @@ func (c *LinearizableChecker) shortestWrong() int {
 	case models.Unknown:
 		return undecided
 	}
-	return sort.Search(all, func(n int) bool { return c.judge(n) == models.Violated })
+	return sort.Search(all, func(n int) bool { return c.checkPrefix(n) == models.Violated })
 }
 
-func (c *LinearizableChecker) judge(n int) models.Verdict {
-	return models.Check(models.Owner, c.beginning(n), models.Limits{Steps: maxSteps})
+func (c *LinearizableChecker) checkPrefix(n int) models.Verdict {
+	return models.Check(models.Owner, c.prefix(n), models.Limits{Steps: maxSteps})
 }
 
-// beginning returns the operations of the first n endpoints. An acquire that has not returned there
-// is left out, for nothing that has returned can depend on it. A release that has not returned
-// there may have taken effect or not, and is kept: as nobody but its process can release that
-// grant, putting it last is legal if leaving it out is.
-func (c *LinearizableChecker) beginning(n int) []porcupine.Operation {
+// prefix returns the operations of the first n endpoints. It omits an acquire that has not returned
+// there, because no returned operation depends on it. It keeps a release that has not returned,
+// which may have taken effect or not: no other process can release the grant, so if an order
+// without the release is legal, so is one with the release at the end.
+func (c *LinearizableChecker) prefix(n int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	for i := range c.operations {
 		o := &c.operations[i]
-		if o.back < n || o.release && o.call < n {
+		if o.ret < n || o.release && o.call < n {
 			operations = append(operations, porcupine.Operation{
 				ClientId: int(o.process) - 1, Input: o.input(),
 				Output: models.Output{Token: o.token},
-				Call:   int64(o.call), Return: int64(o.back),
+				Call:   int64(o.call), Return: int64(o.ret),
 			})
 		}
 	}
 	return operations
 }
 
-// build makes the operations and their canonical history from the events.
+// build makes the operations of the events and their canonical history.
 func (c *LinearizableChecker) build(events []Event) {
 	c.queue.reset()
 	c.grants = c.grants[:0]
 	for i := range events {
 		e := &events[i]
-		if contention>>e.Kind&1 == 0 {
+		if queueKinds>>e.Kind&1 == 0 {
 			continue
 		}
 		switch e.Kind {
 		case LockReturn:
-			if e.Err == "" && e.Process != 0 { // to the model, 0 is no process
+			if e.Err == "" && e.Process != 0 { // In the model, process 0 is none.
 				c.grant(e, i)
 			}
 		case NodeDeleted:
@@ -245,7 +242,7 @@ func (c *LinearizableChecker) build(events []Event) {
 
 func (c *LinearizableChecker) grant(e *Event, i int) {
 	g := grant{process: e.Process, attempt: e.Attempt, token: e.Zxid, node: -1, call: i, granted: i}
-	if o := c.queue.opening(e.Process); o >= 0 {
+	if o := c.queue.openAttempt(e.Process); o >= 0 {
 		g.call = c.queue.open[o].call
 	}
 	if n := c.queue.granted(e); n >= 0 {
@@ -254,9 +251,8 @@ func (c *LinearizableChecker) grant(e *Event, i int) {
 	c.grants = append(c.grants, g)
 }
 
-// delete notes the deletion of a node with every grant that rests on it. It looks at the grants
-// from the last one backwards and stops at the first that was made before the node, so that a long
-// history of grants costs little.
+// delete records the deletion of a node in every grant by it. It scans the grants backwards and
+// stops at the first one from before the node, so that a long history of grants costs little.
 func (c *LinearizableChecker) delete(path string, i int) {
 	n := c.queue.live(path)
 	if n < 0 {
@@ -321,9 +317,9 @@ func (c *LinearizableChecker) add(o operation, from, to int) {
 	c.endpoints = append(c.endpoints, endpoint{from, n, false}, endpoint{to, n, true})
 }
 
-// canonicalize orders the endpoints and writes the key. A call is written as the process and what
-// it does, a return as the number of the operation that returns. The sort is stable, so that even
-// where two grants of one node end with its deletion at the same instant the order is settled.
+// canonicalize sorts the endpoints and writes the key. The key encodes a call as the process and
+// its verb, and a return as the number of the operation. The sort is stable, because two grants of
+// one node can end at the same instant.
 func (c *LinearizableChecker) canonicalize() {
 	slices.SortStableFunc(c.endpoints,
 		func(a, b endpoint) int { return cmp.Compare(a.instant, b.instant) })
@@ -331,14 +327,14 @@ func (c *LinearizableChecker) canonicalize() {
 	calls := 0
 	for i, p := range c.endpoints {
 		o := &c.operations[p.operation]
-		if p.back {
-			o.back = i
+		if p.isReturn {
+			o.ret = i
 			c.key = binary.AppendUvarint(c.key, uint64(o.number)<<1|1)
 			continue
 		}
 		o.number, o.call = calls, i
 		calls++
-		word := uint64(c.rename(o.process)) << 2
+		word := uint64(c.canonicalProcess(o.process)) << 2
 		if o.release {
 			word |= 2
 		}
@@ -346,7 +342,7 @@ func (c *LinearizableChecker) canonicalize() {
 	}
 }
 
-func (c *LinearizableChecker) rename(process int32) int {
+func (c *LinearizableChecker) canonicalProcess(process int32) int {
 	for n, name := range c.names {
 		if name == process {
 			return n

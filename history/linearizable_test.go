@@ -27,25 +27,28 @@ func TestLinearizable(t *testing.T) {
 		{name: "nothing"},
 		{name: "one holds", events: one},
 		{name: "two hold", reason: wrong, event: 5, events: after(lockOK(2, 1, ""))},
-		{name: "two hold, and one gives back then", reason: wrong, event: 5, events: after(
+		{name: "two hold, and one unlocks then", reason: wrong, event: 5, events: after(
 			lockOK(2, 1, ""), unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1))},
 		{name: "the second failed", events: after(lockFailed(2, 1))},
-		{name: "given back", events: after(unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1),
+		{name: "unlocked", events: after(unlockCall(1, 1), deleted(1, "/l/a", 3), unlockOK(1, 1),
 			lockOK(2, 1, ""))},
 		{name: "granted during unlock", events: after(unlockCall(1, 1), lockOK(2, 1, ""),
 			deleted(1, "/l/a", 3), unlockOK(1, 1))},
 		{name: "unlock did nothing", reason: wrong, event: 7, events: after(unlockCall(1, 1),
 			unlockOK(1, 1), lockOK(2, 1, ""))},
-		{name: "unlock failed, and then the node went", events: after(
+		{name: "unlock failed, and then the node was deleted", events: after(
 			unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""), deleted(1, "/l/a", 3))},
-		{name: "unlock failed, and the node never went", reason: wrong, event: 7, events: after(
-			unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""))},
+		{
+			name: "unlock failed, and the node was never deleted", reason: wrong, event: 7,
+			events: after(
+				unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, "")),
+		},
 		{name: "expired", events: after(deleted(1, "/l/a", 3), expired(1), lockOK(2, 1, ""))},
 		{name: "expired too late", reason: wrong, event: 5, events: after(lockOK(2, 1, ""),
 			deleted(1, "/l/a", 3), expired(1))},
 		{name: "expired too late, and unlocked afterwards", reason: wrong, event: 5, events: after(
 			lockOK(2, 1, ""), deleted(1, "/l/a", 3), unlockCall(1, 1), unlockOK(1, 1))},
-		{name: "expired before it was told of the grant", events: []history.Event{
+		{name: "expired before the grant returned", events: []history.Event{
 			lockCall(1, 1), created(1, "/l/a", 1), deleted(1, "/l/a", 2), expired(1),
 			lockCall(2, 1),
 			created(2, "/l/b", 3),
@@ -70,7 +73,7 @@ func TestLinearizable(t *testing.T) {
 				lockCall(1, 1), lockOK(1, 1, ""), crash(1), lockCall(2, 1), lockOK(2, 1, ""),
 			},
 		},
-		{name: "without nodes, given back", events: []history.Event{
+		{name: "without nodes, unlocked", events: []history.Event{
 			lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), lockCall(2, 1), lockOK(2, 1, ""),
 			unlockOK(1, 1),
 		}},
@@ -79,7 +82,7 @@ func TestLinearizable(t *testing.T) {
 			lockOK(2, 1, ""),
 		}},
 		{
-			name: "without nodes, given back too late", reason: wrong, event: 3,
+			name: "without nodes, unlocked too late", reason: wrong, event: 3,
 			events: []history.Event{
 				lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, ""),
 				unlockCall(1, 1),
@@ -89,11 +92,12 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// TestLockOperations shows the operations as the order of their calls, in capitals, and their
-// returns.
+// TestLockOperations renders the operations as the order of their calls, in capitals, and returns.
 func TestLockOperations(t *testing.T) {
 	begin := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1)}
-	after := func(events ...history.Event) []history.Event { return append(begin[:len(begin):len(begin)], events...) }
+	after := func(events ...history.Event) []history.Event {
+		return append(begin[:len(begin):len(begin)], events...)
+	}
 	del, ok := deleted(1, "/l/a", 2), lockOK(1, 1, "/l/a")
 	for _, test := range []struct {
 		name   string
@@ -117,7 +121,7 @@ func TestLockOperations(t *testing.T) {
 			"A1 A2 a1 R1 r1 a2",
 		},
 		{
-			"told late", after(del, lockOK(2, 1, ""), ok, unlockCall(1, 1), unlockOK(1, 1)),
+			"late return", after(del, lockOK(2, 1, ""), ok, unlockCall(1, 1), unlockOK(1, 1)),
 			"A1 A2 a1 R1 r1 a2",
 		},
 		{"two nodes deleted before", after(del, lockOK(2, 1, ""), created(1, "/l/b", 3),
@@ -130,7 +134,7 @@ func TestLockOperations(t *testing.T) {
 		},
 		{"unlocked twice", after(ok, unlockCall(1, 1), unlockFailed(1, 1), lockOK(2, 1, ""),
 			unlockCall(1, 1), del, unlockOK(1, 1)), "A1 A2 a1 R1 a2 r1"},
-		{"nobody", []history.Event{lockCall(0, 1), lockOK(0, 1, "")}, ""},
+		{"no process", []history.Event{lockCall(0, 1), lockOK(0, 1, "")}, ""},
 		{"never deleted", after(ok, unlockCall(1, 1), unlockOK(1, 1)), "A1 a1"},
 		{
 			"no node", after(lockOK(2, 1, ""), unlockCall(2, 1), unlockOK(2, 1), ok),
@@ -184,13 +188,13 @@ func TestLinearizableCheckerRemembers(t *testing.T) {
 	}
 }
 
-// A checker whose cache has been emptied gives the verdicts that it gave before.
+// A checker whose cache has been emptied gives the same verdicts as before.
 func TestLinearizableCheckerForgets(t *testing.T) {
 	var c history.LinearizableChecker
 	wrong := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1), lockOK(2, 1, "")}
 	want := c.Check(wrong)
-	// Every n gives a history of its own: each bit says whether the lock goes to the other process
-	// for the next turn.
+	// Every n encodes a history of its own: each bit is whether the next grant goes to the other
+	// process.
 	var events []history.Event
 	for n := range 1<<15 + 1 {
 		events = events[:0]
@@ -212,7 +216,7 @@ func TestLinearizableCheckerForgets(t *testing.T) {
 	}
 }
 
-// Of a history that is too long only the beginning is judged.
+// Only the prefix of a history that is too long is checked.
 func TestLinearizableIsBounded(t *testing.T) {
 	var turns []history.Event
 	for n := range int32(3000) {
@@ -229,8 +233,7 @@ func TestLinearizableIsBounded(t *testing.T) {
 	}
 }
 
-// Of a history that is only a beginning a release that is under way may still come, and one that
-// nobody asked for not.
+// In a prefix, a release in progress may complete later, but a release that was not called may not.
 func TestLinearizableOfABeginning(t *testing.T) {
 	c := history.LinearizableChecker{Cut: true}
 	held := []history.Event{lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a")}

@@ -10,22 +10,22 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A Log is the events of one run in the order in which they happened. The zero value is an empty
-// log. It is not safe for concurrent use.
+// A Log holds the events of one run in their order. The zero value is an empty log. A Log is not
+// safe for concurrent use.
 type Log struct {
 	events []Event
 	buffer []byte // scratch for Hash
 	marked Mark
 }
 
-// A Mark is a place in a log to which the log can be taken back. The zero value is the beginning.
+// A Mark is a position in a log to which the log can be truncated. The zero value is the beginning.
 type Mark struct {
 	events int
-	digest xxhash.Digest // of the events before; not begun where there are none
+	digest xxhash.Digest // of the events before; not initialized if there are none
 }
 
-// Mark returns the end of the log as it is now. It takes time linear in the number of events since
-// the last mark.
+// Mark returns the current end of the log. It takes time linear in the number of events since the
+// last mark.
 func (l *Log) Mark() Mark {
 	m := l.marked
 	if m.events == 0 {
@@ -37,11 +37,11 @@ func (l *Log) Mark() Mark {
 	return m
 }
 
-// Return forgets all events after the mark, which must be one of this log and no later than any to
-// which it has been taken back.
+// Return truncates the log to the mark. The mark must be one of this log, and no later than any
+// mark to which the log has been truncated.
 func (l *Log) Return(m Mark) { l.events, l.marked = l.events[:m.events], m }
 
-// encoded returns all events from the given one on in one encoding, which is good until the next
+// encoded returns the encoding of the events from the given one on. It is valid until the next
 // call.
 func (l *Log) encoded(from int) []byte {
 	b := l.buffer[:0]
@@ -52,14 +52,14 @@ func (l *Log) encoded(from int) []byte {
 	return b
 }
 
-// NewLog returns a log that holds the events. The slice is the log's from now on.
+// NewLog returns a log of the events, and takes ownership of the slice.
 func NewLog(events []Event) *Log { return &Log{events: events} }
 
 // Append adds an event at the end.
 func (l *Log) Append(e Event) { l.events = append(l.events, e) }
 
-// Events returns all events. The slice is the log's own: it must not be changed, and is good until
-// the next call of Append or Reset.
+// Events returns all events. The log owns the slice: the caller must not change it, and it is valid
+// until the next call of Append or Reset.
 func (l *Log) Events() []Event { return l.events }
 
 // Len returns the number of events.
@@ -80,16 +80,16 @@ func (l *Log) Hash() uint64 {
 	return digest.Sum64()
 }
 
-// appendBinary appends an unambiguous encoding: every string is preceded by its length.
+// appendBinary appends an unambiguous encoding, in which a length precedes every string.
 func (e *Event) appendBinary(b []byte) []byte {
 	b = append(b, byte(e.Kind))
 	return e.appendFields(binary.AppendVarint(b, int64(e.At)))
 }
 
-// appendFields appends all but the kind and the time.
+// appendFields appends all fields except the kind and the time.
 func (e *Event) appendFields(b []byte) []byte {
 	b = appendVarint(b, int64(e.Process))
-	if e.Attempt|e.Request|e.Watch == 0 { // as of many events
+	if e.Attempt|e.Request|e.Watch == 0 { // the common case
 		b = append(b, 0, 0, 0)
 	} else {
 		b = appendVarint(appendVarint(appendVarint(b, int64(e.Attempt)), int64(e.Request)),
@@ -99,23 +99,23 @@ func (e *Event) appendFields(b []byte) []byte {
 	b = appendString(appendString(b, e.Op), e.Path)
 	b = appendString(appendString(b, e.Name), e.Err)
 	if e.Server != 0 {
-		b = append(b, 0) // No event begins so: there is no kind 0.
+		b = append(b, 0) // No event begins with 0: there is no kind 0.
 		b = binary.AppendVarint(b, int64(e.Server))
 	}
 	if e.Bytes != 0 {
-		b = append(b, 0, 0) // After a 0 stands a server, and there is none of number 0.
+		b = append(b, 0, 0) // A server follows one 0, and there is no server 0.
 		b = binary.AppendVarint(b, int64(e.Bytes))
 	}
 	if e.Peer != 0 {
-		b = append(b, 0, 0, 0, e.Peer) // After two 0 stands a length, and there is none of 0 bytes.
+		b = append(b, 0, 0, 0, e.Peer) // A length follows two 0, and no length is 0.
 	}
 	if e.Relaxes {
-		b = append(b, 0, 0, 0, 0) // After three 0 stands a peer, and there is none of number 0.
+		b = append(b, 0, 0, 0, 0) // A peer follows three 0, and there is no peer 0.
 	}
 	return b
 }
 
-// appendVarint is [binary.AppendVarint], at once where the number is small.
+// appendVarint is [binary.AppendVarint] with a fast path for small numbers.
 func appendVarint(b []byte, v int64) []byte {
 	if uint64(v) < 1<<6 {
 		return append(b, byte(v<<1))
@@ -123,7 +123,7 @@ func appendVarint(b []byte, v int64) []byte {
 	return binary.AppendVarint(b, v)
 }
 
-// appendString appends a string behind its length.
+// appendString appends the length of a string and the string.
 func appendString(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)
@@ -131,11 +131,10 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// processesMax is the highest number of a process that Read accepts: a timeline has a column for
-// each.
+// processesMax is the highest process number that Read accepts. A timeline has a column for each.
 const processesMax = 10_000
 
-// Write writes the log as JSON Lines, one event a line.
+// Write writes the log as JSON Lines, one line for each event.
 func (l *Log) Write(w io.Writer) error {
 	buffered := bufio.NewWriter(w)
 	encoder := json.NewEncoder(buffered)
@@ -147,9 +146,8 @@ func (l *Log) Write(w io.Writer) error {
 	return buffered.Flush()
 }
 
-// Read reads a log that [Log.Write] wrote. Fields that it does not know are ignored, so that an
-// older reader copes with a newer file; a line that is no event is an error that gives the line's
-// number.
+// Read reads a log that [Log.Write] wrote. It ignores unknown fields, so that an older reader
+// accepts a newer file. If a line is not an event, the error gives the number of the line.
 func Read(r io.Reader) (*Log, error) {
 	log := new(Log)
 	scanner := bufio.NewScanner(r)

@@ -19,7 +19,7 @@ func logOf(events ...history.Event) *history.Log {
 	return log
 }
 
-// full has a value other than zero in every field, which the tests verify.
+// full has a nonzero value in every field, as the tests verify.
 var full = history.Event{
 	At: 1, Relaxes: true, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5,
 	Server: 8, Peer: 10, Bytes: 9, Zxid: 6, Session: 7,
@@ -132,8 +132,7 @@ func TestKindText(t *testing.T) {
 	}
 }
 
-// A log that is taken back to a mark is what it was, and has the hash that one has which was never
-// longer.
+// A log truncated to a mark has the events and the hash of a log that was never longer.
 func TestMarks(t *testing.T) {
 	var log history.Log
 	event := func(i int) history.Event {

@@ -8,51 +8,52 @@ import (
 )
 
 const (
-	reasonNotTold    = "a holder whose node was gone was never told"
-	reasonUnsaid     = "a holder that was told of its loss was told the contrary by Unlock"
-	reasonReentered  = "a holder that had lost the lock was granted it once more"
-	reasonDeadGrant  = "the lock was granted by a node that was gone"
+	reasonNotTold    = "Unlock returned success to a holder whose node had been deleted"
+	reasonUnsaid     = "Unlock returned success to a holder that was notified of its loss"
+	reasonReentered  = "a holder that had lost the lock was granted it again"
+	reasonDeadGrant  = "the lock was granted by a deleted node"
 	reasonNoSuchNode = "the lock was granted by a node that did not exist"
 	reasonNoNode     = "the lock was granted to a process that had no node"
-	reasonEnteredOut = "a process entered its critical section after it was told of its loss"
+	reasonEnteredOut = "a process entered its critical section after it was notified of its loss"
 )
 
-// CheckLossNotification decides [LossNotification]: a holder that loses the lock is told so, and
-// nothing says otherwise afterwards.
+// CheckLossNotification decides [LossNotification]: a holder that loses the lock is notified, and
+// no later result contradicts the loss.
 //
-// A hold is lost when its node is deleted before its process calls Unlock: with its session, or by
-// anybody. Its process is told by a Lost event, or at last by an error of Unlock. The property
-// holds if
-//   - Unlock returns no success to a holder that has lost the lock, and none to one that was told
-//     that it has;
-//   - a holder that had lost the lock or was told so is not granted it once more (ReenterReturn),
-//     nor does it enter its critical section after it was told;
-//   - Lock does not return success by a node that does not exist, unless the process has made it in
-//     this attempt; nor, where it names no node, to a process that has made ephemeral nodes of
-//     which none is left.
+// A hold is lost when its node is deleted before its process calls Unlock. The process is notified
+// by a Lost event, or at the latest by an error of Unlock. The events of the property are:
+//   - an UnlockReturn without an error: the holder has neither lost the lock nor been notified of a
+//     loss;
+//   - a ReenterReturn without an error: the holder had neither lost the lock nor been notified at
+//     the ReenterCall;
+//   - an Enter: the process was not notified of the loss of its hold;
+//   - a LockReturn without an error: if it names a node, the node is live, or the process created
+//     it in this attempt; if it names none, the process has a live ephemeral node or has never
+//     created one.
 //
-// Whether the holder is told in time is a matter of [ClientMutualExclusion]. A process that has
-// crashed is told nothing. Where the history has seen no node in the directory of the one that is
-// named, as that of a service in production, only what a holder was told is judged.
+// The property does not cover when a holder is notified, which [ClientMutualExclusion] covers, nor
+// a crashed process. If the history shows no node in the directory of the named one, as that of a
+// service in production, the property does not cover the LockReturn.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// The check takes time linear in the events, times the number of live nodes and processes.
 func CheckLossNotification(events []Event) *Violation {
 	return decide(LossNotification, new(lossMonitor), events)
 }
 
 type lossMonitor struct {
 	holds       holdList
-	makers      []int32  // the processes that have ever made an ephemeral node
+	creators    []int32  // the processes that have ever created an ephemeral node
 	directories []string // in which the ensemble has created nodes
 }
 
 func (m *lossMonitor) reset() {
-	m.holds, m.makers, m.directories = m.holds[:0], m.makers[:0], m.directories[:0]
+	m.holds, m.creators, m.directories = m.holds[:0], m.creators[:0], m.directories[:0]
 }
 
 func (m *lossMonitor) copy(from monitor) {
 	other := from.(*lossMonitor)
-	m.holds, m.makers = append(m.holds[:0], other.holds...), append(m.makers[:0], other.makers...)
+	m.holds, m.creators = append(m.holds[:0], other.holds...),
+		append(m.creators[:0], other.creators...)
 	m.directories = append(m.directories[:0], other.directories...)
 }
 
@@ -60,7 +61,7 @@ func (m *lossMonitor) finish(*queue, []Event) *Violation { return nil }
 
 func (m *lossMonitor) state(_ *queue, s *State) {
 	m.holds.state(s)
-	s.foldProcesses(m.makers)
+	s.foldProcesses(m.creators)
 	directories := uint64(0)
 	for _, d := range m.directories {
 		directories += xxhash.Sum64String(d)
@@ -68,15 +69,15 @@ func (m *lossMonitor) state(_ *queue, s *State) {
 	s.fold(directories, 0)
 }
 
-// visible: a node that goes before an unlock or a reentry is called is lost to it. A grant by the
-// process's own node may come sooner, for the process has to be told of the loss all the same.
+// visible: a node that is deleted before an Unlock or a reentry is called is lost to it. A grant by
+// the process's own node may come earlier, because the process must be notified of the loss anyway.
 func (m *lossMonitor) visible(q *queue, e *Event) bool {
 	switch e.Kind {
 	case UnlockCall, ReenterCall:
 		return true
 	case LockReturn:
-		return e.Err == "" && (!q.settled(e) || q.granted(e) < 0 &&
-			slices.Contains(m.makers, e.Process))
+		return e.Err == "" && (!q.grantIsLocal(e) || q.granted(e) < 0 &&
+			slices.Contains(m.creators, e.Process))
 	}
 	return false
 }
@@ -87,10 +88,10 @@ func (m *lossMonitor) observe(q *queue, log []Event, i int) *Violation {
 	switch e.Kind {
 	case LockReturn:
 		if e.Err == "" && q.granted(e) < 0 {
-			reason = m.judgeNodeless(q, log[:i], e)
+			reason = m.checkGrant(q, log[:i], e)
 		}
 	case UnlockReturn, ReenterReturn, Enter:
-		reason = m.judgeTold(e)
+		reason = m.checkNotified(e)
 	}
 	if reason != "" {
 		return &Violation{
@@ -105,44 +106,45 @@ func (m *lossMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// created takes note of a node by which the lock may be granted.
+// created records a node by which the lock may be granted.
 func (m *lossMonitor) created(e *Event) {
-	if e.Session != 0 && !slices.Contains(m.makers, e.Process) {
-		m.makers = append(m.makers, e.Process)
+	if e.Session != 0 && !slices.Contains(m.creators, e.Process) {
+		m.creators = append(m.creators, e.Process)
 	}
 	if in := directory(e.Path); e.Zxid != 0 && !slices.Contains(m.directories, in) {
 		m.directories = append(m.directories, in)
 	}
 }
 
-// judgeTold returns what is wrong with what a holder is told, or does.
-func (m *lossMonitor) judgeTold(e *Event) string {
+// checkNotified returns the reason why a result or an Enter contradicts a loss, or "".
+func (m *lossMonitor) checkNotified(e *Event) string {
 	h := m.holds.find(e.Process)
 	if h < 0 || m.holds[h].attempt != e.Attempt || e.Err != "" {
 		return ""
 	}
 	lost := &m.holds[h]
 	switch {
-	case e.Kind == UnlockReturn && lost.told:
+	case e.Kind == UnlockReturn && lost.notified:
 		return reasonUnsaid
-	case e.Kind == UnlockReturn && lost.gone:
+	case e.Kind == UnlockReturn && lost.lost:
 		return reasonNotTold
-	case e.Kind == Enter && lost.told:
+	case e.Kind == Enter && lost.notified:
 		return reasonEnteredOut
-	case e.Kind == ReenterReturn && lost.asking && (lost.toldThen || lost.goneThen):
+	case e.Kind == ReenterReturn && lost.reentering &&
+		(lost.notifiedAtReenter || lost.lostAtReenter):
 		return reasonReentered
 	}
 	return ""
 }
 
-// judgeNodeless returns what is wrong with a grant whose node is not alive and was not made in this
-// attempt.
-func (m *lossMonitor) judgeNodeless(q *queue, before []Event, e *Event) string {
+// checkGrant returns the reason why a grant is wrong whose node is not live and was not created in
+// this attempt, or "".
+func (m *lossMonitor) checkGrant(q *queue, before []Event, e *Event) string {
 	switch {
 	case e.Path == "":
 		own := func(n node) bool { return n.process == e.Process && n.ephemeral }
-		if slices.Contains(m.makers, e.Process) && !slices.ContainsFunc(q.nodes, own) {
-			return reasonNoNode // With a node from before it may hold the lock by that.
+		if slices.Contains(m.creators, e.Process) && !slices.ContainsFunc(q.nodes, own) {
+			return reasonNoNode // An older node of the process could hold the lock.
 		}
 	case q.live(e.Path) < 0 && slices.Contains(m.directories, directory(e.Path)):
 		if slices.ContainsFunc(before, func(b Event) bool {

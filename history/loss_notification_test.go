@@ -8,12 +8,12 @@ import (
 
 func TestHonestLoss(t *testing.T) {
 	const (
-		notTold    = "a holder whose node was gone was never told"
-		unsaid     = "a holder that was told of its loss was told the contrary by Unlock"
-		again      = "a holder that had lost the lock was granted it once more"
-		deadGrant  = "the lock was granted by a node that was gone"
+		notTold    = "Unlock returned success to a holder whose node had been deleted"
+		unsaid     = "Unlock returned success to a holder that was notified of its loss"
+		again      = "a holder that had lost the lock was granted it again"
+		deadGrant  = "the lock was granted by a deleted node"
 		noNode     = "the lock was granted to a process that had no node"
-		enteredOut = "a process entered its critical section after it was told of its loss"
+		enteredOut = "a process entered its critical section after it was notified of its loss"
 	)
 	type events = []history.Event
 	held := func(rest ...history.Event) events {
@@ -22,26 +22,27 @@ func TestHonestLoss(t *testing.T) {
 	gone := deleted(1, "/l/a", 2)
 	judge(t, history.LossNotification, history.CheckLossNotification, []verdict{
 		{name: "nothing"},
-		{name: "never told", reason: notTold, event: 5, events: held(gone, unlockCall(1, 1),
+		{name: "never notified", reason: notTold, event: 5, events: held(gone, unlockCall(1, 1),
 			unlockOK(1, 1))},
-		{name: "told by the error of unlock", events: held(gone, unlockCall(1, 1),
+		{name: "notified by the error of Unlock", events: held(gone, unlockCall(1, 1),
 			unlockFailed(1, 1))},
-		{name: "told before", events: held(gone, lost(1, 1), unlockCall(1, 1), unlockFailed(1, 1))},
+		{name: "notified before", events: held(gone, lost(1, 1), unlockCall(1, 1),
+			unlockFailed(1, 1))},
 		{name: "not lost", events: held(unlockCall(1, 1), gone, unlockOK(1, 1))},
 		{name: "another's node", events: held(created(2, "/l/b", 2), deleted(2, "/l/b", 3),
 			unlockCall(1, 1), unlockOK(1, 1))},
-		{name: "gone when it was granted", reason: notTold, event: 5, events: events{
+		{name: "deleted when it was granted", reason: notTold, event: 5, events: events{
 			lockCall(1, 1), created(1, "/l/a", 1), gone, lockOK(1, 1, "/l/a"), unlockCall(1, 1),
 			unlockOK(1, 1),
 		}},
 		{name: "unlocked in another attempt", events: held(gone, unlockOK(1, 2))},
 		{
-			name: "never told, after an attempt that failed", reason: notTold, event: 7,
+			name: "never notified, after an attempt that failed", reason: notTold, event: 7,
 			events: held(gone, lockCall(1, 2), lockFailed(1, 2),
 				unlockCall(1, 1), unlockOK(1, 1)),
 		},
 		{
-			name: "never told of a second hold", reason: notTold, event: 8,
+			name: "never notified for a second hold", reason: notTold, event: 8,
 			events: held(lockCall(1, 2),
 				created(1, "/l/b", 2), lockOK(1, 2, "/l/b"),
 				deleted(1, "/l/b", 3), unlockCall(1, 2), unlockOK(1, 2)),
@@ -49,37 +50,38 @@ func TestHonestLoss(t *testing.T) {
 		{name: "crashed", events: held(gone, crash(1), unlockOK(1, 1))},
 
 		{
-			name: "told, and then not", reason: unsaid, event: 5,
+			name: "notified, and then contradicted", reason: unsaid, event: 5,
 			events: held(lost(1, 1), unlockCall(1, 1),
 				unlockOK(1, 1)),
 		},
-		{name: "told in an older attempt", events: held(lost(1, 0), unlockCall(1, 1), gone,
+		{name: "notified in an older attempt", events: held(lost(1, 0), unlockCall(1, 1), gone,
 			unlockOK(1, 1))},
 
 		{
-			name: "once more after it was gone", reason: again, event: 5,
+			name: "reentered after the deletion", reason: again, event: 5,
 			events: held(gone, reenter(1, 1),
 				reentered(1, 1)),
 		},
 		{
-			name: "once more after it was told", reason: again, event: 5,
+			name: "reentered after the notification", reason: again, event: 5,
 			events: held(lost(1, 1), reenter(1, 1), reentered(1, 1)),
 		},
-		{name: "once more as it goes", events: held(reenter(1, 1), gone, reentered(1, 1))},
-		{name: "once more as it is told", events: held(reenter(1, 1), lost(1, 1), reentered(1, 1))},
-		{name: "once more in vain", events: held(gone, reenter(1, 1), reenterFailed(1, 1))},
+		{name: "reentered during the deletion", events: held(reenter(1, 1), gone, reentered(1, 1))},
+		{name: "reentered during the notification", events: held(reenter(1, 1), lost(1, 1),
+			reentered(1, 1))},
+		{name: "reentry refused", events: held(gone, reenter(1, 1), reenterFailed(1, 1))},
 
 		{
-			name: "enters after it was told", reason: enteredOut, event: 4,
+			name: "enters after the notification", reason: enteredOut, event: 4,
 			events: held(lost(1, 1), enter(1, 1)),
 		},
-		{name: "enters while it asks once more", events: held(gone, reenter(1, 1), enter(1, 1),
+		{name: "enters during a reentry", events: held(gone, reenter(1, 1), enter(1, 1),
 			lost(1, 1))},
-		{name: "enters before it is told", events: held(gone, enter(1, 1), lost(1, 1))},
+		{name: "enters before the notification", events: held(gone, enter(1, 1), lost(1, 1))},
 
-		{name: "a dead node", reason: deadGrant, event: 6, events: held(gone, unlockFailed(1, 1),
+		{name: "a deleted node", reason: deadGrant, event: 6, events: held(gone, unlockFailed(1, 1),
 			lockCall(1, 2), lockOK(1, 2, "/l/a"))},
-		{name: "a node made anew", events: held(gone, unlockFailed(1, 1), lockCall(1, 2),
+		{name: "a node created again", events: held(gone, unlockFailed(1, 1), lockCall(1, 2),
 			created(1, "/l/a", 3), lockOK(1, 2, "/l/a"))},
 		{name: "no node", reason: noNode, event: 6, events: held(gone, unlockFailed(1, 1),
 			lockCall(1, 2),
@@ -91,11 +93,11 @@ func TestHonestLoss(t *testing.T) {
 			lockOK(1, 2, "/l/a"),
 		}},
 		{
-			name: "a dead node, though another stands", reason: deadGrant, event: 7,
+			name: "a deleted node, though another is live", reason: deadGrant, event: 7,
 			events: held(gone, unlockFailed(1, 1), created(1, "/l/b", 3),
 				lockCall(1, 2), lockOK(1, 2, "/l/a")),
 		},
-		{name: "a node that nobody knows", events: held(gone, unlockFailed(1, 1), lockCall(1, 2),
+		{name: "an unknown node", events: held(gone, unlockFailed(1, 1), lockCall(1, 2),
 			lockOK(1, 2, "/x"))},
 		{name: "a failed attempt without a node", events: held(gone, unlockFailed(1, 1),
 			lockCall(1, 2),

@@ -2,33 +2,33 @@ package history
 
 import "slices"
 
-// A monitor decides one property event by event. Its fields are all that the property remembers of
-// the events so far, so that they are also what a search has to tell states apart by.
+// A monitor decides one property event by event. Its fields are the property's state after the
+// events observed so far, by which a search distinguishes states.
 //
 // Source: K. Havelund and G. Roşu, Synthesizing Monitors for Safety Properties, TACAS 2002.
 type monitor interface {
 	// reset makes the monitor that of an empty history.
 	reset()
-	// observe takes event number i of the log in and returns how it breaks the property, or nil.
-	// The queue is that of the events before. Events further back than the monitor's own fields
-	// tell may word a violation, but must not decide whether there is one.
+	// observe processes event i of the log and returns how it breaks the property, or nil. The
+	// queue is that of the events before i. Earlier events of the log may supply the text of a
+	// violation, but only the monitor's fields decide whether there is one.
 	observe(q *queue, log []Event, i int) *Violation
 	// finish returns how the end of the history breaks the property, or nil.
 	finish(q *queue, log []Event) *Violation
-	// visible reports whether an event of a process must not be taken to come sooner than it does,
-	// before what other processes and the ensemble do in between: a violation may be lost by that.
-	// An event that commutes with these is not visible, nor is one that breaks, if it comes sooner,
-	// all that it breaks now. The queue is that of the events before, and the monitor has not
-	// observed the event.
+	// visible reports whether a partial-order reduction must keep an event of a process in its
+	// place: moved before concurrent events of other processes and the ensemble, it could hide a
+	// violation. An event is invisible if it commutes with those events, or if moving it keeps all
+	// violations. The queue is that of the events before, and the monitor has not observed the
+	// event.
 	visible(q *queue, e *Event) bool
-	// state folds in what decides, together with the queue, how events to come can break the
-	// property.
+	// state folds in the fields that decide, together with the queue, how later events can break
+	// the property.
 	state(q *queue, s *State)
 	// copy makes the monitor a copy of another of the same type.
 	copy(from monitor)
 }
 
-// stateless is the part of a monitor that remembers nothing.
+// stateless implements part of a monitor without state.
 type stateless struct{}
 
 func (stateless) reset()                            {}
@@ -36,71 +36,73 @@ func (stateless) copy(monitor)                      {}
 func (stateless) finish(*queue, []Event) *Violation { return nil }
 func (stateless) state(*queue, *State)              {}
 
-// A rule says how a property is judged, as far as that depends on the lock.
-type rule struct {
+// A monitorConfig holds the parameters of the lock on which some properties depend.
+type monitorConfig struct {
 	limits       Limits
-	exclusive    bool // [ServerMutualExclusion] is claimed too
-	linearizable bool // [Linearizable] is claimed too
+	exclusive    bool // the lock claims [ServerMutualExclusion]
+	linearizable bool // the lock claims [Linearizable]
 }
 
-func newRule(claims []Property, limits Limits) rule {
-	return rule{
+func newMonitorConfig(claims []Property, limits Limits) monitorConfig {
+	return monitorConfig{
 		limits, slices.Contains(claims, ServerMutualExclusion),
 		slices.Contains(claims, Linearizable),
 	}
 }
 
-// A verdict is what becomes of one property in a pass over a history.
+// A verdict is the result for one property in a pass over a history.
 type verdict struct {
 	property  *property
-	monitor   monitor // of the property, without any memory
-	over      bool    // the violation is known, or that there is none
+	monitor   monitor // of the property, in its initial state
+	decided   bool    // violation is final
 	violation *Violation
 }
 
-// decide returns how a history breaks a property, or nil. The monitor must be that of the property.
+// decide returns how a history breaks a property, or nil. The monitor must be that of the property,
+// in its initial state.
 func decide(name Property, m monitor, log []Event) *Violation {
 	pass := []verdict{{property: find(name), monitor: m}}
 	new(queue).decide(pass, log)
 	return pass[0].violation
 }
 
-// decide completes the verdicts in one pass over the history, in the memory of the queue.
+// decide completes the verdicts in one pass over the history. It resets the queue and uses its
+// memory.
 func (q *queue) decide(pass []verdict, log []Event) {
 	q.reset()
 	for i := range log {
 		kind := uint64(1) << log[i].Kind
 		for n := range pass {
-			if v := &pass[n]; v.property.kinds&kind != 0 && !v.over {
+			if v := &pass[n]; v.property.kinds&kind != 0 && !v.decided {
 				v.violation = v.monitor.observe(q, log, i)
-				v.over = v.violation != nil
+				v.decided = v.violation != nil
 			}
 		}
-		if contention&kind != 0 {
+		if queueKinds&kind != 0 {
 			q.observe(&log[i], i)
 		}
 	}
 	for n := range pass {
-		if v := &pass[n]; !v.over {
+		if v := &pass[n]; !v.decided {
 			v.violation = v.monitor.finish(q, log)
 		}
 	}
 }
 
-// A State gathers 64 bits over what monitors remember.
+// A State accumulates a 64-bit hash of the states of monitors.
 type State struct {
-	key  uint64
-	gone func(process int32) bool
+	key      uint64
+	hasEnded func(process int32) bool
 }
 
-// ended reports whether a process will never do anything again: its own part in what happened, as
-// far as only it could have made use of that, makes no difference any more.
-func (s *State) ended(process int32) bool { return s.gone != nil && s.gone(process) }
+// ended reports whether a process will never act again. Its share of a monitor's state then makes
+// no difference, where only the process itself could use it.
+func (s *State) ended(process int32) bool { return s.hasEnded != nil && s.hasEnded(process) }
 
-// fold folds two numbers in. Their order, and that of the calls, counts.
+// fold folds two numbers into the hash. Their order matters, and so does that of the calls.
 func (s *State) fold(a, b uint64) { s.key = fold(fold(s.key, a), b) }
 
-// foldProcesses folds a set of processes in, apart from those that have ended.
+// foldProcesses folds in a set of processes without those that have ended.
 func (s *State) foldProcesses(processes []int32) {
 	sum := uint64(0)
 	for _, p := range processes {
@@ -111,10 +113,10 @@ func (s *State) foldProcesses(processes []int32) {
 	s.fold(sum, 0)
 }
 
-// scatter returns 64 bits for a number, so that sums of them stand for sets.
+// scatter hashes a number, so that a sum of such hashes represents a set.
 func scatter(n uint64) uint64 { return fold(n, 0x632be59bd9b4e019) }
 
-// bit returns a number with one bit if the condition holds, and 0 otherwise.
+// bit returns 1<<place if the condition holds, and 0 otherwise.
 func bit(condition bool, place int) uint64 {
 	if condition {
 		return 1 << place
@@ -123,28 +125,28 @@ func bit(condition bool, place int) uint64 {
 }
 
 // A Monitor decides several properties at once, event by event, of a history that grows and can be
-// taken back to an earlier length. The zero value is not usable; see [NewMonitor]. It is not safe
-// for concurrent use.
+// truncated to an earlier length. Use [NewMonitor]; the zero value is not usable. A Monitor is not
+// safe for concurrent use.
 type Monitor struct {
 	monitorState
-	properties []Property // as the monitors are, in canonical order
-	masks      []uint64   // which kinds of events each monitor observes
-	rule       rule
+	properties []Property // of the monitors, in canonical order
+	masks      []uint64   // the kinds of events that each monitor observes
+	config     monitorConfig
 }
 
-// A monitorState is what changes as a [Monitor] observes events.
+// A monitorState is the part of a [Monitor] that changes with the events.
 type monitorState struct {
-	observed   int // how many events
-	visible    int // how many events up to the last one that is visible
+	observed   int // the number of events observed
+	visible    int // the number of events up to the last visible one
 	queue      queue
 	monitors   []monitor
-	violations []*Violation // the first of each monitor, nil while there is none
+	violations []*Violation // the first of each monitor, or nil
 }
 
-// NewMonitor returns a monitor for those of the claims that are decided event by event. The limits
-// are those of [NoStarvation], [NoLivelock] and [NoHerd].
+// NewMonitor returns a monitor for the claims that can be decided event by event. The limits are
+// those of [NoStarvation], [NoLivelock], [NoHerd] and [SessionLoss].
 func NewMonitor(claims []Property, limits Limits) *Monitor {
-	m := &Monitor{rule: newRule(claims, limits)}
+	m := &Monitor{config: newMonitorConfig(claims, limits)}
 	for i := range propertyTable {
 		p := &propertyTable[i]
 		if p.monitor == nil || !slices.Contains(claims, p.name) {
@@ -152,14 +154,14 @@ func NewMonitor(claims []Property, limits Limits) *Monitor {
 		}
 		m.properties = append(m.properties, p.name)
 		m.masks = append(m.masks, p.kinds)
-		m.monitors = append(m.monitors, p.monitor(&m.rule))
+		m.monitors = append(m.monitors, p.monitor(&m.config))
 	}
 	m.violations = make([]*Violation, len(m.monitors))
 	return m
 }
 
-// Unmonitored returns those of the claims whose memory is not known, because they are decided from
-// whole histories alone. A search must not merge states where there is one.
+// Unmonitored returns the claims that have no monitor, because only whole histories decide them. A
+// search must not merge states if there is one.
 func Unmonitored(claims []Property) (unknown []Property) {
 	for _, claim := range claims {
 		if p := find(claim); p == nil || p.monitor == nil {
@@ -169,12 +171,12 @@ func Unmonitored(claims []Property) (unknown []Property) {
 	return unknown
 }
 
-// Observe takes in the events of the log that it has not seen yet. It takes time linear in their
-// number, times the number of nodes and processes alive.
+// Observe processes the events of the log that it has not observed yet. It takes time linear in
+// their number, times the number of live nodes and processes.
 func (m *Monitor) Observe(log []Event) {
 	for i := m.observed; i < len(log); i++ {
 		kind := uint64(1) << log[i].Kind
-		if kind&acting != 0 && m.sees(&log[i]) {
+		if kind&lockKinds != 0 && m.isVisible(&log[i]) {
 			m.visible = i + 1
 		}
 		for n, mask := range m.masks {
@@ -182,39 +184,37 @@ func (m *Monitor) Observe(log []Event) {
 				m.violations[n] = m.monitors[n].observe(&m.queue, log, i)
 			}
 		}
-		if kind&contention != 0 {
+		if kind&queueKinds != 0 {
 			m.queue.observe(&log[i], i)
 		}
 	}
 	m.observed = len(log)
 }
 
-// acting holds the kinds of what processes do with their locks and are told of them.
-const acting = 1<<LockCall | 1<<LockReturn | 1<<Enter | 1<<Leave | 1<<Lost | 1<<UnlockCall | 1<<UnlockReturn | 1<<Finished |
-	1<<ReenterCall | 1<<ReenterReturn | 1<<Exited | writing
+// lockKinds holds the kinds of events between a process and its lock.
+const lockKinds = 1<<LockCall | 1<<LockReturn | 1<<Enter | 1<<Leave | 1<<Lost | 1<<UnlockCall |
+	1<<UnlockReturn | 1<<Finished | 1<<ReenterCall | 1<<ReenterReturn | 1<<Exited | resourceKinds
 
-// OfLock reports whether events of the kind tell what a process does with its lock, or is told of
-// it.
-func OfLock(k Kind) bool { return acting>>k&1 != 0 }
+// OfLock reports whether events of the kind pass between a process and its lock.
+func OfLock(k Kind) bool { return lockKinds>>k&1 != 0 }
 
-// sees reports whether the next event is visible to one of the monitors.
-func (m *Monitor) sees(e *Event) bool {
+// isVisible reports whether the next event is visible to one of the monitors.
+func (m *Monitor) isVisible(e *Event) bool {
 	return slices.ContainsFunc(m.monitors,
 		func(one monitor) bool { return one.visible(&m.queue, e) })
 }
 
-// VisibleSince reports whether one of the observed events, from that number on, is visible: one of
-// the properties may be kept if the event comes sooner, before what other processes and the
-// ensemble do in between, and broken as it is. A partial-order reduction must not put such an event
-// first.
+// VisibleSince reports whether an observed event with at least the given index is visible: if it
+// came before concurrent events of other processes and the ensemble, a violation could be lost. A
+// partial-order reduction must not move such an event forward.
 func (m *Monitor) VisibleSince(event int) bool { return m.visible > event }
 
-// State returns 64 bits over all that decides how events to come can break the properties. Two
-// histories with equal states and the same continuation break the same properties by it, up to a
-// collision of hashes. Gone reports whether a process will never do anything again, nor be told
-// anything; nil stands for no such process.
+// State returns a 64-bit hash of all that decides how later events can break the properties. After
+// two histories with equal states the same continuation breaks the same properties, up to a hash
+// collision. The function reports whether a process will never act again and never be notified; nil
+// means that none has ended.
 func (m *Monitor) State(gone func(process int32) bool) uint64 {
-	s := State{gone: gone}
+	s := State{hasEnded: gone}
 	m.queue.state(&s)
 	for n := range m.monitors {
 		s.fold(uint64(n), 0)
@@ -224,14 +224,14 @@ func (m *Monitor) State(gone func(process int32) bool) uint64 {
 }
 
 // Violations returns how the events so far break the properties, at most one violation for each, in
-// canonical order. Some properties are judged only by [Monitor.Finish].
+// canonical order. Some properties are decided only by [Monitor.Finish].
 func (m *Monitor) Violations() []*Violation {
 	return slices.DeleteFunc(slices.Clone(m.violations),
 		func(v *Violation) bool { return v == nil })
 }
 
-// Finish returns how the whole log, which ends with the last event that was observed, breaks the
-// properties, as [Monitor.Violations] does. The monitor stays as it is.
+// Finish returns how the whole log, which ends with the last observed event, breaks the properties,
+// as [Monitor.Violations] does. It does not change the monitor.
 func (m *Monitor) Finish(log []Event) (found []*Violation) {
 	for n, v := range m.violations {
 		if v == nil {
@@ -254,8 +254,8 @@ func (m *Monitor) Reset() {
 	clear(m.violations)
 }
 
-// Copy makes the monitor a copy of another, which must have been made for the same claims and
-// limits. It uses the memory that it has.
+// Copy makes the monitor a copy of another, which must have the same claims and limits. It reuses
+// the memory of the monitor.
 func (m *Monitor) Copy(from *Monitor) {
 	m.observed, m.visible = from.observed, from.visible
 	m.queue.copy(&from.queue)

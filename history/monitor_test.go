@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A bedlam is a world in which processes say and do anything that the ensemble and the order of
-// calls allow, whether a lock would or not. It writes the history of that.
-type bedlam struct {
+// An arbitraryWorld generates histories of processes that do anything that the ensemble and the
+// order of calls allow, even what a lock would not do.
+type arbitraryWorld struct {
 	t        *rapid.T
 	events   []history.Event
 	zxid     int64
@@ -34,16 +34,16 @@ const (
 	dead
 )
 
-func newBedlam(t *rapid.T) *bedlam {
-	return &bedlam{t: t, nodes: make(map[string]int32), watches: make(map[int32]int32)}
+func newBedlam(t *rapid.T) *arbitraryWorld {
+	return &arbitraryWorld{t: t, nodes: make(map[string]int32), watches: make(map[int32]int32)}
 }
 
-func (b *bedlam) log(e history.Event) { b.events = append(b.events, e) }
+func (b *arbitraryWorld) log(e history.Event) { b.events = append(b.events, e) }
 
 var bedlamPaths = []string{"/l/a", "/l/b", "/m/c"}
 
-// step lets something happen.
-func (b *bedlam) step() {
+// step appends one arbitrary step.
+func (b *arbitraryWorld) step() {
 	p := rapid.SampledFrom([]int32{1, 1, 1, 2, 2, 2, 3}).Draw(b.t, "process")
 	if b.stages[p] == dead || rapid.IntRange(0, 3).Draw(b.t, "whose") == 0 {
 		b.happen(p)
@@ -70,7 +70,7 @@ func (b *bedlam) step() {
 	}
 }
 
-func (b *bedlam) grant(p int32, failed bool) {
+func (b *arbitraryWorld) grant(p int32, failed bool) {
 	if failed {
 		b.stages[p] = outside
 		b.log(lockFailed(p, b.attempts[p]))
@@ -83,8 +83,8 @@ func (b *bedlam) grant(p int32, failed bool) {
 	b.log(e)
 }
 
-// hold lets a process do what holders do.
-func (b *bedlam) hold(p int32, failed bool) {
+// hold appends an event of a holder.
+func (b *arbitraryWorld) hold(p int32, failed bool) {
 	attempt := b.attempts[p]
 	switch rapid.IntRange(0, 8).Draw(b.t, "holds") {
 	case 0:
@@ -111,8 +111,8 @@ func (b *bedlam) hold(p int32, failed bool) {
 	}
 }
 
-// happen lets something happen to a process, or in the ensemble in its name.
-func (b *bedlam) happen(p int32) {
+// happen appends an event of a process, or one that it causes in the ensemble.
+func (b *arbitraryWorld) happen(p int32) {
 	path := rapid.SampledFrom(bedlamPaths).Draw(b.t, "path")
 	_, live := b.nodes[path]
 	switch what := rapid.IntRange(-3, 11).Draw(b.t, "what"); {
@@ -154,8 +154,8 @@ func (b *bedlam) happen(p int32) {
 	}
 }
 
-// change writes a transaction with the watches that it fires.
-func (b *bedlam) change(e history.Event, ephemeral bool) {
+// change appends a transaction and the watches that it fires.
+func (b *arbitraryWorld) change(e history.Event, ephemeral bool) {
 	b.zxid++
 	e.Zxid = b.zxid
 	if !ephemeral && e.Kind == history.NodeCreated {
@@ -164,21 +164,21 @@ func (b *bedlam) change(e history.Event, ephemeral bool) {
 	b.log(e)
 }
 
-// end writes what makes the properties be judged that look at the end.
-func (b *bedlam) end() {
+// end appends the events that properties of the end of a history require.
+func (b *arbitraryWorld) end() {
 	b.log(on(history.FairPhase, 0))
 	for range rapid.IntRange(0, 8).Draw(b.t, "steps at the end") {
 		b.step()
 	}
 }
 
-// without the watches, which fire in an order that bedlam does not keep.
+// excluding watches, which an arbitraryWorld fires out of order.
 func judged() []history.Property {
 	return slices.DeleteFunc(history.Properties(),
 		func(p history.Property) bool { return p == history.NoLostWatch })
 }
 
-// signature returns what a history breaks of a property, empty if nothing.
+// signature returns the violation of a property by a history, or "".
 func signature(c *history.Checker, p history.Property, events []history.Event) string {
 	if v := c.Check(p, events); v != nil {
 		return v.Signature()
@@ -186,9 +186,9 @@ func signature(c *history.Checker, p history.Property, events []history.Event) s
 	return ""
 }
 
-// Two histories after which a monitor is in the same state break the same by the same continuation,
-// as the checkers of whole histories see it. The second history is the first with some of its
-// events moved, left out, repeated, or done by another process.
+// After two histories with equal monitor states, the same continuation breaks the same properties
+// according to the checkers of whole histories. The second history is the first with some events
+// moved, left out, repeated, or done by another process.
 func TestEqualStatesHaveEqualFutures(t *testing.T) {
 	equal, apart, broken := 0, 0, 0
 	limits := history.Limits{
@@ -225,7 +225,7 @@ func TestEqualStatesHaveEqualFutures(t *testing.T) {
 			equal++
 			got, want := signature(&c, p, slices.Concat(other, rest)),
 				signature(&c, p, slices.Concat(one, rest))
-			// The order in which calls were made decides which of them a reason names.
+			// The order of the calls decides which of them a reason names.
 			if (got == "") != (want == "") {
 				t.Fatalf("%s: %q after\n%s\nand %q after\n%s\nwith\n%s", p, want, brief(one), got,
 					brief(other),
@@ -264,8 +264,8 @@ func monitorBroken(p history.Property, limits history.Limits, events []history.E
 	return len(m.Violations()) > 0
 }
 
-// altered returns the events with some moved, left out, repeated, or done by another process, and
-// false if the ensemble would not be in the same state after them.
+// altered returns the events with some moved, left out, repeated, or done by another process. It
+// returns false if the ensemble would be in another state after them.
 func altered(t *rapid.T, events []history.Event) ([]history.Event, bool) {
 	other := slices.Clone(events)
 	for range max(1, rapid.IntRange(-6, 6).Draw(t, "edits")) {
@@ -300,8 +300,8 @@ func altered(t *rapid.T, events []history.Event) ([]history.Event, bool) {
 	return other, possible && maps.Equal(got, want)
 }
 
-// nodesAfter returns the transactions that created the nodes that are live after the events, and
-// false if the events are not those of an ensemble.
+// nodesAfter returns the transactions that created the nodes that are live after the events. It
+// returns false if no ensemble has such events.
 func nodesAfter(events []history.Event) (live map[string]int64, possible bool) {
 	live = make(map[string]int64)
 	for i := range events {
@@ -320,7 +320,7 @@ func nodesAfter(events []history.Event) (live map[string]int64, possible bool) {
 	return live, true
 }
 
-// calls tells in which order each process has called and been answered.
+// calls returns the order of the calls and returns of each process.
 func calls(events []history.Event) string {
 	var of [4]string
 	for i := range events {
@@ -336,8 +336,8 @@ func ofTree(k history.Kind) bool {
 	return k == history.NodeCreated || k == history.NodeDeleted || k == history.NodeChanged
 }
 
-// drawBedlam returns a history of a bedlam.
-func drawBedlam(t *rapid.T) []history.Event {
+// drawArbitraryWorld returns the history of an arbitraryWorld.
+func drawArbitraryWorld(t *rapid.T) []history.Event {
 	b := newBedlam(t)
 	for range rapid.IntRange(20, 120).Draw(t, "steps") {
 		b.step()
@@ -346,8 +346,8 @@ func drawBedlam(t *rapid.T) []history.Event {
 	return b.events
 }
 
-// A monitor that takes a history in bit by bit, is copied, and taken back, finds what the checkers
-// of whole histories find.
+// A monitor that observes a history in parts, is copied, and is truncated finds the same violations
+// as the checkers of whole histories.
 func TestMonitorsAgreeWithCheckers(t *testing.T) {
 	limits := history.Limits{
 		WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0,
@@ -358,7 +358,7 @@ func TestMonitorsAgreeWithCheckers(t *testing.T) {
 	m, saved := history.NewMonitor(claims, limits), history.NewMonitor(claims, limits)
 	found := make(map[history.Property]int)
 	for seed := range 1500 {
-		events := rapid.Custom(drawBedlam).Example(seed)
+		events := rapid.Custom(drawArbitraryWorld).Example(seed)
 		middle := seed % len(events)
 		m.Reset()
 		for i := range middle {

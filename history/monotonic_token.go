@@ -4,37 +4,39 @@ import "fmt"
 
 const reasonTokenFell = "a fencing token is not higher than one of an earlier grant"
 
-// CheckMonotonicToken decides [MonotonicToken]: fencing tokens rise from grant to grant.
+// CheckMonotonicToken decides [MonotonicToken]: fencing tokens increase strictly from grant to
+// grant.
 //
-// The property holds if each grant's token, which a LockReturn carries as its Zxid, is higher than
-// those of all grants before it. Grants without a token do not count, nor do those whose node was
-// deleted before Lock returned: they are no grants any more, and may return late.
+// An event of the property is a grant with a token, which is the Zxid of the LockReturn. The token
+// is higher than the tokens of all earlier grants that the property covers.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// The property does not cover grants without a token, nor grants whose node was deleted before Lock
+// returned: such a grant is void, and may return late.
+//
+// The check takes time linear in the events, times the number of live nodes and processes.
 func CheckMonotonicToken(events []Event) *Violation {
-	return decide(MonotonicToken, &tokenMonitor{rule: new(rule)}, events)
+	return decide(MonotonicToken, &tokenMonitor{config: new(monitorConfig)}, events)
 }
 
 type tokenMonitor struct {
-	rule    *rule
-	highest int64 // of the grants that count
-	holder  int32
+	config  *monitorConfig
+	highest int64 // the highest token
+	holder  int32 // the process with the highest token
 }
 
-func (m *tokenMonitor) reset()                            { *m = tokenMonitor{rule: m.rule} }
+func (m *tokenMonitor) reset()                            { *m = tokenMonitor{config: m.config} }
 func (m *tokenMonitor) copy(from monitor)                 { *m = *from.(*tokenMonitor) }
 func (m *tokenMonitor) finish(*queue, []Event) *Violation { return nil }
 func (m *tokenMonitor) state(_ *queue, s *State)          { s.fold(uint64(m.highest), 0) }
 
-// visible: a grant that comes sooner may no longer have a token that is too low. Where grants
-// exclude each other it is one of two that overlap then, if its node stands; a node that does not
-// does not count.
+// visible: the token of an earlier grant may no longer be too low. If the lock claims
+// [Linearizable], two such grants by live nodes overlap, which is a violation already.
 func (m *tokenMonitor) visible(q *queue, e *Event) bool {
 	if e.Kind != LockReturn || e.Err != "" || e.Zxid == 0 {
 		return false
 	}
 	n := q.granted(e)
-	return !(m.rule.linearizable && q.settled(e) && n >= 0 && q.nodes[n].deleted == 0)
+	return !(m.config.linearizable && q.grantIsLocal(e) && n >= 0 && q.nodes[n].deleted == 0)
 }
 
 func (m *tokenMonitor) observe(q *queue, log []Event, i int) *Violation {

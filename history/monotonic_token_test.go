@@ -48,12 +48,12 @@ func TestToken(t *testing.T) {
 			Kind: history.LockReturn, Process: 2,
 			Zxid: 4, Err: "no",
 		}}},
-		{name: "late, of a node that is gone", events: events{
+		{name: "late, by a deleted node", events: events{
 			{Kind: history.LockCall, Process: 1, Attempt: 1},
 			first, node(history.NodeDeleted, 1, "/l/a"),
 			grant(2, "/l/b", 7), grant(1, "/l/a", 3),
 		}},
-		{name: "late, of a node that stands", reason: fell, event: 3, events: events{
+		{name: "late, by a live node", reason: fell, event: 3, events: events{
 			{Kind: history.LockCall, Process: 1, Attempt: 1},
 			first, grant(2, "/l/b", 7),
 			grant(1, "/l/a", 3),

@@ -13,14 +13,14 @@ const (
 	reasonExpensive = "an acquire cost more requests than the lock allows"
 )
 
-// A Cost is what locks and their releases have cost in a history. Acquires are counted only where
-// nothing disturbed them: see [CheckNoHerd].
+// A Cost is the cost of acquires and releases in a history. It counts only undisturbed acquires;
+// see [CheckNoHerd].
 type Cost struct {
-	Releases, WakeUps  int // releases of a granted node, and the waiting processes that they woke
+	Releases, WakeUps  int // releases, and the waiting processes that they woke
 	WakeUpsMax         int // by one release
-	Acquires, Requests int // undisturbed acquires, and the requests that they took
-	RequestsMax        int // by one acquire
-	Bytes, BytesMax    int // of these requests and their replies, where the history tells them
+	Acquires, Requests int // undisturbed acquires, and their requests
+	RequestsMax        int // of one acquire
+	Bytes, BytesMax    int // of these requests and their replies, if the history has their lengths
 }
 
 // Add adds the cost of another history.
@@ -35,78 +35,82 @@ func (c *Cost) Add(other *Cost) {
 	c.BytesMax = max(c.BytesMax, other.BytesMax)
 }
 
-// An expense is what the attempt of a process has cost so far, if one is open.
-type expense struct {
-	process  int32
-	open     bool
-	requests int
-	changes  int // nodes that went meanwhile
-	bytes    int
-	// requests without a reply, and watches that have fired and whose event has not come
-	inFlight  int
+// An attemptCost is the cost of a process's open attempt so far.
+type attemptCost struct {
+	process   int32
+	open      bool
+	requests  int
+	changes   int // nodes deleted during the attempt
+	bytes     int
+	inFlight  int // requests without a reply, and fired watches whose event is not delivered
 	disturbed bool
 }
 
-// A releasing is a release and whom it has woken, a bit for each process by its number modulo 128.
-type releasing struct {
+// A release is the deletion of a holder's node and the set of processes that it has woken, one bit
+// for each process by its number modulo 128.
+type release struct {
 	zxid   int64
 	path   string
 	holder int32
 	woken  [2]uint64
 }
 
-// releasesRemembered is of how many releases the wake-ups are told apart. A follower fires the
-// watches of a release when it applies it, which may be several releases later.
-const releasesRemembered = 8
+// releasesKept is the number of recent releases whose wake-ups are counted. A follower fires the
+// watches of a release when it applies the release, which may be several releases later.
+const releasesKept = 8
 
-// An alarm is a watch that a process has set while it waits.
-type alarm struct {
+// An armedWatch is a watch that a process has set while it waits.
+type armedWatch struct {
 	watch, process int32
 	path           string
 }
 
-// CheckNoHerd decides [NoHerd]: a release wakes no more processes, and an acquire costs no more
-// requests, than the bounds say.
+// CheckNoHerd decides [NoHerd]: a release wakes at most Limits.WakeUps waiting processes, and an
+// undisturbed acquire takes at most Limits.Requests requests, plus Limits.RequestsPerChange for
+// each node deleted during it.
 //
-// A release is the deletion of a node by which the lock was granted, whoever deletes it. It wakes
-// the processes of which a watch on that node or on its directory fires with the same transaction,
-// each counted once, if they wait for the lock and have set that watch since they called Lock,
-// while their own node stood if they had one: what is left over from an earlier attempt, or node,
-// wakes nobody. An acquire costs the requests that its process sends from the call of Lock to a
-// return without error; connecting, setting watches again, pings and closing do not count. It is
-// judged only where nothing disturbed it, for retries have no bound: no fault struck the process,
-// the state of its connection did not change, and no time passed while a reply or a watch event was
-// under way. It may cost Bounds.Requests, and Bounds.RequestsPerChange more for each node that is
-// deleted meanwhile.
+// The events of the property are:
+//   - A release, which is the deletion of a holder's node by any process. It wakes a waiting
+//     process if its transaction fires a watch of the process on the node or on the directory. Each
+//     process counts once, and only for a watch that it has set in its open attempt, while its own
+//     node, if any, was live.
+//   - An acquire, which is a LockCall up to a LockReturn without an error. Its requests are those
+//     that its process sends in between, except connects, pings, auths, renewals of watches and
+//     closes.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
-func CheckNoHerd(events []Event, bounds Limits) *Violation {
-	_, v := Measure(events, bounds)
+// The property does not cover a disturbed acquire, because retries have no bound: a fault struck
+// the process, the state of its connection changed, or time passed while a reply or a watch event
+// was in flight.
+//
+// The check takes time linear in the events, times the number of live nodes and processes.
+func CheckNoHerd(events []Event, limits Limits) *Violation {
+	_, v := Measure(events, limits)
 	return v
 }
 
-// Measure returns what a history has cost, and decides [NoHerd] as [CheckNoHerd] does. Of a history
-// that breaks it the cost is that of the events before.
-func Measure(events []Event, bounds Limits) (Cost, *Violation) {
-	m := herdMonitor{bounds: &bounds}
+// Measure returns the cost of a history and decides [NoHerd] as [CheckNoHerd] does. If the history
+// breaks the property, the cost is that of the events before the violation.
+func Measure(events []Event, limits Limits) (Cost, *Violation) {
+	m := herdMonitor{limits: &limits}
 	v := decide(NoHerd, &m, events)
 	return m.cost, v
 }
 
 type herdMonitor struct {
-	bounds   *Limits
+	limits   *Limits
 	cost     Cost
-	releases [releasesRemembered]releasing
+	releases [releasesKept]release
 	next     int
-	alarms   []alarm
-	expenses []expense
+	armed    []armedWatch
+	costs    []attemptCost
 	crashed  []int32
-	several  bool // servers: the watches on a release may fire later at some than at others
+	// there are several servers, which may fire the watches of a release at different times
+	several bool
 }
 
 func (m *herdMonitor) reset() {
 	*m = herdMonitor{
-		bounds: m.bounds, alarms: m.alarms[:0], expenses: m.expenses[:0],
+		limits: m.limits, armed: m.armed[:0], costs: m.costs[:0],
 		crashed: m.crashed[:0],
 	}
 }
@@ -114,19 +118,18 @@ func (m *herdMonitor) reset() {
 func (m *herdMonitor) copy(from monitor) {
 	other, old := from.(*herdMonitor), *m
 	*m = *other
-	m.alarms, m.expenses = append(old.alarms[:0], other.alarms...),
-		append(old.expenses[:0], other.expenses...)
+	m.armed, m.costs = append(old.armed[:0], other.armed...),
+		append(old.costs[:0], other.costs...)
 	m.crashed = append(old.crashed[:0], other.crashed...)
 }
 
 func (m *herdMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds of an attempt that is disturbed only that it is: it is not judged. What it costs from
-// then on makes no difference.
+// state does not fold in the cost of a disturbed attempt, to which the property does not apply.
 func (m *herdMonitor) state(_ *queue, s *State) {
-	expenses, alarms := uint64(0), uint64(0)
-	for i := range m.expenses {
-		x := &m.expenses[i]
+	costs, armed := uint64(0), uint64(0)
+	for i := range m.costs {
+		x := &m.costs[i]
 		if s.ended(x.process) || slices.Contains(m.crashed, x.process) {
 			continue
 		}
@@ -135,28 +138,28 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 		if x.open && !x.disturbed {
 			h = fold(h, uint64(x.requests)<<32|uint64(x.changes))
 		}
-		expenses += h
+		costs += h
 	}
-	for _, a := range m.alarms {
-		alarms += fold(xxhash.Sum64String(a.path), uint64(a.process))
+	for _, a := range m.armed {
+		armed += fold(xxhash.Sum64String(a.path), uint64(a.process))
 	}
-	s.fold(expenses, alarms)
+	s.fold(costs, armed)
 	if !m.several {
 		return
 	}
 	for i := range m.releases {
-		r := &m.releases[(m.next+i)%releasesRemembered]
+		r := &m.releases[(m.next+i)%releasesKept]
 		s.fold(uint64(r.zxid), uint64(r.holder))
 		s.fold(r.woken[0], r.woken[1])
 	}
 }
 
-// visible: a call that comes sooner may cost more, as more nodes go meanwhile. Who returns sooner
-// is not woken any more.
+// visible: an earlier LockCall may allow more requests or need more, as more nodes are deleted in
+// the attempt. A process that returns earlier cannot be woken.
 func (m *herdMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == LockCall || !q.settled(e) ||
+	return e.Kind == LockCall || !q.grantIsLocal(e) ||
 		e.Kind == LockReturn &&
-			slices.ContainsFunc(m.alarms, func(a alarm) bool { return a.process == e.Process })
+			slices.ContainsFunc(m.armed, func(a armedWatch) bool { return a.process == e.Process })
 }
 
 func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -165,8 +168,8 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 	case Applied:
 		m.several = true
 		return nil
-	case Tick, Send, Reply, WatchEvent, SessionState, Fault: // Most events.
-		m.expenses = spend(m.expenses, e)
+	case Tick, Send, Reply, WatchEvent, SessionState, Fault: // the majority of events
+		m.costs = updateCosts(m.costs, e)
 		return nil
 	case Crashed:
 		m.crashed = append(m.crashed, e.Process)
@@ -174,12 +177,12 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 		if n := q.live(e.Path); n >= 0 {
 			m.deleted(e, &q.nodes[n])
 			if q.nodes[n].holder == 0 {
-				// A process without its node waits no more, whatever its watches.
-				m.alarms = withoutAlarms(m.alarms, q.nodes[n].process)
+				// A process without its node does not wait, even if it has watches.
+				m.armed = withoutArmed(m.armed, q.nodes[n].process)
 			}
 		}
 	case WatchFired:
-		if woken := m.fired(e); woken > m.bounds.WakeUps {
+		if woken := m.fired(e); woken > m.limits.WakeUps {
 			return &Violation{
 				Property: NoHerd, Event: i, Reason: reasonHerd,
 				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke",
@@ -188,18 +191,19 @@ func (m *herdMonitor) observe(q *queue, log []Event, i int) *Violation {
 			}
 		}
 	case LockReturn:
-		if spent := m.acquired(e); spent != nil && spent.requests > m.bounds.Requests+
-			spent.changes*m.bounds.RequestsPerChange {
+		if spent := m.acquired(e); spent != nil && spent.requests > m.limits.Requests+
+			spent.changes*m.limits.RequestsPerChange {
 			return &Violation{
 				Property: NoHerd, Event: i, Reason: reasonExpensive,
-				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, while %d nodes went",
+				Detail: fmt.Sprintf("c%d sent %d requests in attempt %d, during which %d nodes "+
+					"were deleted",
 					e.Process,
 					spent.requests, e.Attempt, spent.changes),
 			}
 		}
 	}
 	m.watch(q, e)
-	m.expenses = spend(m.expenses, e)
+	m.costs = updateCosts(m.costs, e)
 	return nil
 }
 
@@ -209,14 +213,14 @@ func (m *herdMonitor) deleted(e *Event, n *node) {
 		return
 	}
 	m.cost.Releases++
-	m.releases[m.next%releasesRemembered] = releasing{zxid: e.Zxid, path: e.Path, holder: n.holder}
+	m.releases[m.next%releasesKept] = release{zxid: e.Zxid, path: e.Path, holder: n.holder}
 	m.next++
 }
 
-// fired counts a watch that has fired, and returns how many processes its release has woken by
-// then.
+// fired counts a watch that has fired, and returns the number of processes that its release has
+// woken so far.
 func (m *herdMonitor) fired(e *Event) int {
-	if findAlarm(m.alarms, e) < 0 {
+	if findArmed(m.armed, e) < 0 {
 		return 0
 	}
 	for r := range m.releases {
@@ -238,36 +242,36 @@ func (m *herdMonitor) fired(e *Event) int {
 	return 0
 }
 
-// watch brings the alarms up to date. A watch that the client library has set again is not told
-// from one that was left over, and does not count, nor does one for a node's creation: a release is
-// a deletion.
+// watch updates the armed watches. It ignores a watch that the client library has set again, which
+// may be left over from an earlier attempt, and a watch for the creation of a node, because a
+// release is a deletion.
 func (m *herdMonitor) watch(q *queue, e *Event) {
 	switch e.Kind {
 	case WatchArmed:
-		if e.Request != 0 && e.Name != "exist" && q.opening(e.Process) >= 0 &&
+		if e.Request != 0 && e.Name != "exist" && q.openAttempt(e.Process) >= 0 &&
 			!slices.Contains(m.crashed, e.Process) && !q.orphaned(e.Process) {
-			m.alarms = append(m.alarms, alarm{e.Watch, e.Process, e.Path})
+			m.armed = append(m.armed, armedWatch{e.Watch, e.Process, e.Path})
 		}
 	case WatchFired, WatchGone:
-		if n := findAlarm(m.alarms, e); n >= 0 {
-			m.alarms = append(m.alarms[:n], m.alarms[n+1:]...)
+		if n := findArmed(m.armed, e); n >= 0 {
+			m.armed = append(m.armed[:n], m.armed[n+1:]...)
 		}
 	case LockCall, LockReturn, Crashed:
-		m.alarms = withoutAlarms(m.alarms, e.Process)
+		m.armed = withoutArmed(m.armed, e.Process)
 	}
 }
 
-func findAlarm(alarms []alarm, e *Event) int {
-	for n := range alarms {
-		if alarms[n].watch == e.Watch && alarms[n].process == e.Process {
+func findArmed(armed []armedWatch, e *Event) int {
+	for n := range armed {
+		if armed[n].watch == e.Watch && armed[n].process == e.Process {
 			return n
 		}
 	}
 	return -1
 }
 
-// orphaned reports whether the process has made nodes in its open attempt of which none is left: it
-// does not wait, even if it does not know that yet.
+// orphaned reports whether the process has created nodes in its open attempt and all are deleted.
+// Then it does not wait, even if it does not know yet.
 func (q *queue) orphaned(process int32) bool {
 	gone := false
 	for n := range q.nodes {
@@ -281,9 +285,9 @@ func (q *queue) orphaned(process int32) bool {
 	return gone
 }
 
-func withoutAlarms(alarms []alarm, process int32) []alarm {
-	kept := alarms[:0]
-	for _, a := range alarms {
+func withoutArmed(armed []armedWatch, process int32) []armedWatch {
+	kept := armed[:0]
+	for _, a := range armed {
 		if a.process != process {
 			kept = append(kept, a)
 		}
@@ -291,14 +295,14 @@ func withoutAlarms(alarms []alarm, process int32) []alarm {
 	return kept
 }
 
-// acquired counts an acquire that has returned, and returns what it has cost, or nil if that is not
-// to be judged.
-func (m *herdMonitor) acquired(e *Event) *expense {
-	x := findExpense(m.expenses, e.Process)
-	if x < 0 || e.Err != "" || !m.expenses[x].open || m.expenses[x].disturbed {
+// acquired counts an acquire that has returned. It returns its cost, or nil if the property does
+// not cover it.
+func (m *herdMonitor) acquired(e *Event) *attemptCost {
+	x := findCost(m.costs, e.Process)
+	if x < 0 || e.Err != "" || !m.costs[x].open || m.costs[x].disturbed {
 		return nil
 	}
-	spent := &m.expenses[x]
+	spent := &m.costs[x]
 	m.cost.Acquires++
 	m.cost.Requests += spent.requests
 	m.cost.RequestsMax = max(m.cost.RequestsMax, spent.requests)
@@ -307,49 +311,49 @@ func (m *herdMonitor) acquired(e *Event) *expense {
 	return spent
 }
 
-// spend brings the expenses up to date.
-func spend(expenses []expense, e *Event) []expense {
+// updateCosts updates the costs of the open attempts.
+func updateCosts(costs []attemptCost, e *Event) []attemptCost {
 	switch e.Kind {
 	case Tick:
-		for x := range expenses {
-			expenses[x].disturbed = expenses[x].disturbed || expenses[x].inFlight > 0
+		for x := range costs {
+			costs[x].disturbed = costs[x].disturbed || costs[x].inFlight > 0
 		}
-		return expenses
+		return costs
 	case NodeDeleted:
-		for x := range expenses {
-			expenses[x].changes++
+		for x := range costs {
+			costs[x].changes++
 		}
-		return expenses
+		return costs
 	case LockCall, Send, Reply, WatchFired, WatchEvent, SessionState, Fault, LockReturn:
 	default:
-		return expenses
+		return costs
 	}
-	if e.Kind == Fault && e.Process == 0 { // A server's fault may concern anybody.
-		for x := range expenses {
-			expenses[x].disturbed = true
+	if e.Kind == Fault && e.Process == 0 { // A server's fault may disturb any process.
+		for x := range costs {
+			costs[x].disturbed = true
 		}
-		return expenses
+		return costs
 	}
-	x := findExpense(expenses, e.Process)
+	x := findCost(costs, e.Process)
 	if x < 0 {
-		x = len(expenses)
-		expenses = append(expenses, expense{process: e.Process})
+		x = len(costs)
+		costs = append(costs, attemptCost{process: e.Process})
 	}
-	expenses[x].add(e)
-	return expenses
+	costs[x].add(e)
+	return costs
 }
 
-// add adds an event of the process. What is in flight outlives an attempt, and ends with the
+// add adds an event of the process. Messages in flight outlive an attempt and end with the
 // connection.
-func (x *expense) add(e *Event) {
+func (x *attemptCost) add(e *Event) {
 	switch e.Kind {
 	case LockCall:
-		*x = expense{process: x.process, open: true, inFlight: x.inFlight}
+		*x = attemptCost{process: x.process, open: true, inFlight: x.inFlight}
 	case LockReturn:
 		x.open = false
 	case Send:
 		x.inFlight++
-		if asked(e.Op) {
+		if isLockRequest(e.Op) {
 			x.requests++
 			x.bytes += int(e.Bytes)
 		}
@@ -357,7 +361,7 @@ func (x *expense) add(e *Event) {
 		x.inFlight++
 	case WatchEvent, Reply:
 		x.inFlight = max(0, x.inFlight-1)
-		if e.Kind == Reply && asked(e.Op) {
+		if e.Kind == Reply && isLockRequest(e.Op) {
 			x.bytes += int(e.Bytes)
 		}
 	case SessionState:
@@ -367,9 +371,9 @@ func (x *expense) add(e *Event) {
 	}
 }
 
-// asked reports whether an operation is one that lock code asks for, and not what the client
-// library does by itself.
-func asked(op string) bool {
+// isLockRequest reports whether lock code requests the operation, and not the client library by
+// itself.
+func isLockRequest(op string) bool {
 	switch op {
 	case "connect", "close", "set-watches", "ping", "auth":
 		return false
@@ -377,9 +381,9 @@ func asked(op string) bool {
 	return true
 }
 
-func findExpense(expenses []expense, process int32) int {
-	for x := range expenses {
-		if expenses[x].process == process {
+func findCost(costs []attemptCost, process int32) int {
+	for x := range costs {
+		if costs[x].process == process {
 			return x
 		}
 	}

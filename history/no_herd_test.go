@@ -18,7 +18,7 @@ func TestHerd(t *testing.T) {
 		e.Request = number
 		return e
 	}
-	// One has the lock, two wait with a watch on its node.
+	// One process holds the lock, and two wait with a watch on its node.
 	queue := events{
 		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"), lockCall(2, 1),
 		created(2, "/l/b", 2),
@@ -35,10 +35,10 @@ func TestHerd(t *testing.T) {
 		}, n)
 		return slices.Concat(events{lockCall(1, 1)}, sends, rest)
 	}
-	bounds := history.Limits{WakeUps: 1, Requests: 4, RequestsPerChange: 2}
+	limits := history.Limits{WakeUps: 1, Requests: 4, RequestsPerChange: 2}
 	judge(t, history.NoHerd, func(e []history.Event) *history.Violation {
 		return history.CheckNoHerd(e,
-			bounds)
+			limits)
 	}, []verdict{
 		{name: "nothing"},
 		{name: "two are woken", reason: herd, event: 12, events: then(release, one, two)},
@@ -58,9 +58,10 @@ func TestHerd(t *testing.T) {
 			release,
 			one, two)},
 		{name: "the second has crashed", events: then(crash(3), release, one, two)},
-		{name: "the second's node is gone", events: then(deleted(3, "/l/c", 3), release, one, two)},
+		{name: "the second's node is deleted", events: then(deleted(3, "/l/c", 3), release, one,
+			two)},
 		{
-			name: "the second has set its watch when its node was gone",
+			name: "the second has set its watch after the deletion of its node",
 			events: then(deleted(3, "/l/c", 3),
 				watch(3, 3, "/l/a", "data"), release, one, fired(3, 3, "/l/a", 4)),
 		},
@@ -82,11 +83,11 @@ func TestHerd(t *testing.T) {
 			events: requests(5, lockOK(1, 1, "")),
 		},
 		{name: "just enough requests", events: requests(4, lockOK(1, 1, ""))},
-		{name: "too many in vain", events: requests(5, lockFailed(1, 1))},
-		{name: "more because a node went", events: requests(6, deleted(2, "/l/b", 1),
+		{name: "too many, and Lock fails", events: requests(5, lockFailed(1, 1))},
+		{name: "more because a node was deleted", events: requests(6, deleted(2, "/l/b", 1),
 			lockOK(1, 1, ""))},
 		{
-			name: "more than for a node that went", reason: expensive, event: 16,
+			name: "more than for a deleted node", reason: expensive, event: 16,
 			events: requests(7, deleted(2, "/l/b", 1), lockOK(1, 1, "")),
 		},
 		{name: "disturbed by a fault", events: requests(5, history.Event{
@@ -156,8 +157,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// What an acquire has cost is what lock code has asked for and been answered, unless something
-// disturbed it.
+// The cost of an undisturbed acquire is the number of its lock requests and replies.
 func TestCost(t *testing.T) {
 	message := func(kind history.Kind, p int32, op string, bytes int32) history.Event {
 		return history.Event{Kind: kind, Process: p, Op: op, Bytes: bytes}

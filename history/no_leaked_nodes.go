@@ -9,65 +9,66 @@ import (
 
 const reasonOrphan = "an ephemeral node outlived its creator's interest in the lock"
 
-// An ephemeral is a node that lives as long as its session.
-type ephemeral struct {
+// An ephemeralNode is a live ephemeral node.
+type ephemeralNode struct {
 	path    string
 	session int64
 	process int32
 	index   int // of its creation
 }
 
-// An interest is what a process has in the lock: from the call of Lock until Lock fails or Unlock
-// returns.
+// An interest is the period in which a process uses the lock: from the call of Lock until Lock
+// returns an error or Unlock returns.
 type interest struct {
 	process int32
-	attempt int32 // the one that is open, 0 for none
+	attempt int32 // the open one, or 0
 	ended   int   // the index of the event that ended the last one
 }
 
-// CheckNoLeakedNodes decides [NoLeakedNodes]: no node is left that keeps the lock from others and
-// that nobody will ever delete.
+// CheckNoLeakedNodes decides [NoLeakedNodes]: no process that is done with the lock leaves a node
+// that keeps the lock from others.
 //
-// The property holds if at the end of the history there is no live ephemeral node whose session
-// goes on, and whose creator has neither crashed nor an open interest in the lock. An interest is
-// open from the call of Lock until it returns an error, or until Unlock returns, even if with an
-// error: whoever gives back the lock has no further reason to keep a node. A crashed process is
-// apart, because the end of its session will delete what it left. The event of the violation is the
-// one since which the node has been an orphan: the end of its creator's last interest, or its own
-// creation if that came later.
+// An event of the property is an ephemeral node that is live at the end of the history, with its
+// session. Its creator has an open interest in the lock: a call of Lock that has not returned an
+// error and whose Unlock has not returned. Unlock ends the interest even if it returns an error.
+// The event of a violation is the one since which the node is leaked: the end of the creator's last
+// interest, or the creation of the node if that is later.
 //
-// It takes time linear in the events, times the number of nodes that are live at once and of
-// processes.
+// The property does not cover the nodes of crashed processes, which are deleted when their sessions
+// end.
+//
+// The check takes time linear in the events, times the number of live nodes and of processes.
 func CheckNoLeakedNodes(events []Event) *Violation {
 	return decide(NoLeakedNodes, new(leakedNodeMonitor), events)
 }
 
 type leakedNodeMonitor struct {
-	nodes     []ephemeral // that are live
-	interests []interest
-	crashed   []int32
-	over      []int64 // the sessions that have ended
+	nodes         []ephemeralNode
+	interests     []interest // at most one for each process
+	crashed       []int32
+	endedSessions []int64
 }
 
 func (m *leakedNodeMonitor) reset() {
-	m.nodes, m.interests, m.crashed, m.over = m.nodes[:0], m.interests[:0], m.crashed[:0],
-		m.over[:0]
+	m.nodes, m.interests, m.crashed, m.endedSessions = m.nodes[:0], m.interests[:0], m.crashed[:0],
+		m.endedSessions[:0]
 }
 
 func (m *leakedNodeMonitor) copy(from monitor) {
 	other := from.(*leakedNodeMonitor)
 	m.nodes, m.interests = append(m.nodes[:0], other.nodes...),
 		append(m.interests[:0], other.interests...)
-	m.crashed, m.over = append(m.crashed[:0], other.crashed...), append(m.over[:0], other.over...)
+	m.crashed, m.endedSessions = append(m.crashed[:0], other.crashed...),
+		append(m.endedSessions[:0], other.endedSessions...)
 }
 
-// state does not depend on the order of nodes, nor on when an interest ended: these decide which
-// node a violation names, and at which event.
+// state does not fold in the order of nodes, nor when interests ended: these only decide which node
+// a violation names, and at which event.
 func (m *leakedNodeMonitor) state(_ *queue, s *State) {
 	nodes, open := uint64(0), uint64(0)
 	for i := range m.nodes {
 		if n := &m.nodes[i]; !slices.Contains(m.crashed, n.process) &&
-			!slices.Contains(m.over, n.session) {
+			!slices.Contains(m.endedSessions, n.session) {
 			nodes += fold(xxhash.Sum64String(n.path), uint64(n.process))
 		}
 	}
@@ -79,7 +80,7 @@ func (m *leakedNodeMonitor) state(_ *queue, s *State) {
 	s.fold(nodes, open)
 }
 
-// visible: in what order interests end and nodes go makes no difference.
+// visible: the order in which interests end and nodes are deleted does not matter.
 func (m *leakedNodeMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *leakedNodeMonitor) observe(_ *queue, log []Event, i int) *Violation {
@@ -87,30 +88,30 @@ func (m *leakedNodeMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	switch e.Kind {
 	case NodeCreated:
 		if e.Session != 0 {
-			m.nodes = append(m.nodes, ephemeral{e.Path, e.Session, e.Process, i})
+			m.nodes = append(m.nodes, ephemeralNode{e.Path, e.Session, e.Process, i})
 		}
 	case NodeDeleted:
 		m.nodes = withoutEphemeral(m.nodes, e.Path)
 	case LockCall, LockReturn, UnlockReturn:
-		m.interests = follow(m.interests, e, i)
+		m.interests = updateInterests(m.interests, e, i)
 	case Crashed:
 		m.crashed = append(m.crashed, e.Process)
 	case SessionExpired, SessionClosed:
-		m.over = append(m.over, e.Session)
+		m.endedSessions = append(m.endedSessions, e.Session)
 	}
 	return nil
 }
 
 func (m *leakedNodeMonitor) finish(*queue, []Event) *Violation {
 	for n := range m.nodes {
-		if v := m.judge(&m.nodes[n]); v != nil {
+		if v := m.check(&m.nodes[n]); v != nil {
 			return v
 		}
 	}
 	return nil
 }
 
-func (m *leakedNodeMonitor) judge(n *ephemeral) *Violation {
+func (m *leakedNodeMonitor) check(n *ephemeralNode) *Violation {
 	since := n.index
 	for _, in := range m.interests {
 		if in.process == n.process {
@@ -120,7 +121,7 @@ func (m *leakedNodeMonitor) judge(n *ephemeral) *Violation {
 			since = max(since, in.ended)
 		}
 	}
-	if slices.Contains(m.crashed, n.process) || slices.Contains(m.over, n.session) {
+	if slices.Contains(m.crashed, n.process) || slices.Contains(m.endedSessions, n.session) {
 		return nil
 	}
 	return &Violation{
@@ -130,8 +131,8 @@ func (m *leakedNodeMonitor) judge(n *ephemeral) *Violation {
 	}
 }
 
-// follow opens or ends an interest. The end of an older attempt does not end a newer one.
-func follow(interests []interest, e *Event, i int) []interest {
+// updateInterests opens or ends an interest. The end of an older attempt does not end a newer one.
+func updateInterests(interests []interest, e *Event, i int) []interest {
 	for n := range interests {
 		in := &interests[n]
 		if in.process != e.Process {
@@ -150,7 +151,7 @@ func follow(interests []interest, e *Event, i int) []interest {
 	return interests
 }
 
-func withoutEphemeral(nodes []ephemeral, path string) []ephemeral {
+func withoutEphemeral(nodes []ephemeralNode, path string) []ephemeralNode {
 	for n := range nodes {
 		if nodes[n].path == path {
 			return append(nodes[:n], nodes[n+1:]...)

@@ -6,51 +6,53 @@ import (
 	"time"
 )
 
-const reasonLivelock = "a process sends requests without end while nobody gets on"
+const reasonLivelock = "a process sends requests without end while no process progresses"
 
-// A spinning is when a process has sent requests since somebody last got on, as far as that is less
-// than a second ago.
-type spinning struct {
+// A requestWindow holds when a process has sent requests in the last second, since any process last
+// progressed.
+type requestWindow struct {
 	process int32
 	sent    []time.Duration // the oldest first
 }
 
-// CheckNoLivelock decides [NoLivelock]: no process sends requests without end while nobody gets on.
+// CheckNoLivelock decides [NoLivelock]: in the fair phase no process sends more than
+// Limits.RequestsPerSecond requests within a second of virtual time in which no process progresses.
 //
-// It is judged from the Liveness event on. Somebody gets on when a call of Lock or Unlock returns,
-// a process enters or leaves its critical section or finishes. The property holds if no process
-// sends more than Bounds.RequestsPerSecond requests within any second of virtual time in which
-// nobody gets on.
+// An event of the property is a Send after the FairPhase event. A process progresses when its call
+// of Lock or Unlock returns, when it enters or leaves its critical section, or when it finishes.
 //
-// It takes time linear in the events, times the number of processes, and times the requests in a
-// second.
-func CheckNoLivelock(events []Event, bounds Limits) *Violation {
-	return decide(NoLivelock, &livelockMonitor{bounds: &bounds}, events)
+// The property does not cover events before the FairPhase event, nor a process that sends nothing;
+// see [CheckProgress].
+//
+// The check takes time linear in the events, times the number of processes, and times the requests
+// in a second.
+func CheckNoLivelock(events []Event, limits Limits) *Violation {
+	return decide(NoLivelock, &livelockMonitor{limits: &limits}, events)
 }
 
-// A livelockMonitor remembers nothing before the Liveness event.
+// A livelockMonitor has no state before the FairPhase event.
 type livelockMonitor struct {
-	bounds    *Limits
-	fair      bool
-	spinnings []spinning
+	limits  *Limits
+	fair    bool
+	windows []requestWindow
 }
 
-func (m *livelockMonitor) reset() { m.fair, m.spinnings = false, m.spinnings[:0] }
+func (m *livelockMonitor) reset() { m.fair, m.windows = false, m.windows[:0] }
 
 func (m *livelockMonitor) copy(from monitor) {
 	other := from.(*livelockMonitor)
-	m.fair, m.spinnings = other.fair, m.spinnings[:0]
-	for i := range other.spinnings {
-		s := m.add(other.spinnings[i].process)
-		s.sent = append(s.sent, other.spinnings[i].sent...)
+	m.fair, m.windows = other.fair, m.windows[:0]
+	for i := range other.windows {
+		s := m.add(other.windows[i].process)
+		s.sent = append(s.sent, other.windows[i].sent...)
 	}
 }
 
-// add adds a process, in the memory of one that was there before.
-func (m *livelockMonitor) add(process int32) *spinning {
-	n := len(m.spinnings)
-	m.spinnings = slices.Grow(m.spinnings, 1)[:n+1]
-	s := &m.spinnings[n]
+// add adds a window for a process, and reuses the memory of a removed one.
+func (m *livelockMonitor) add(process int32) *requestWindow {
+	n := len(m.windows)
+	m.windows = slices.Grow(m.windows, 1)[:n+1]
+	s := &m.windows[n]
 	s.process, s.sent = process, s.sent[:0]
 	return s
 }
@@ -58,8 +60,8 @@ func (m *livelockMonitor) add(process int32) *spinning {
 func (m *livelockMonitor) finish(*queue, []Event) *Violation { return nil }
 
 func (m *livelockMonitor) state(_ *queue, s *State) {
-	for i := range m.spinnings {
-		one := &m.spinnings[i]
+	for i := range m.windows {
+		one := &m.windows[i]
 		s.fold(uint64(uint32(one.process))<<32|uint64(len(one.sent)), 0)
 		for _, at := range one.sent {
 			s.fold(uint64(at), 0)
@@ -67,7 +69,7 @@ func (m *livelockMonitor) state(_ *queue, s *State) {
 	}
 }
 
-// visible: before the Liveness event nothing counts.
+// visible: no event before the FairPhase event matters.
 func (m *livelockMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
@@ -76,12 +78,12 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	case FairPhase:
 		m.fair = true
 	case LockReturn, UnlockReturn, Enter, Leave, Finished:
-		m.spinnings = m.spinnings[:0]
+		m.windows = m.windows[:0]
 	case Send:
 		if !m.fair {
 			break
 		}
-		if sent := m.spin(e); len(sent) > m.bounds.RequestsPerSecond {
+		if sent := m.countRequest(e); len(sent) > m.limits.RequestsPerSecond {
 			return &Violation{
 				Property: NoLivelock, Event: i, Reason: reasonLivelock,
 				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s",
@@ -93,12 +95,13 @@ func (m *livelockMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// spin takes note of a request, and returns when its process has sent requests in the last second.
-func (m *livelockMonitor) spin(e *Event) []time.Duration {
-	var s *spinning
-	if n := slices.IndexFunc(m.spinnings,
-		func(one spinning) bool { return one.process == e.Process }); n >= 0 {
-		s = &m.spinnings[n]
+// countRequest records a request, and returns when its process has sent requests in the last
+// second.
+func (m *livelockMonitor) countRequest(e *Event) []time.Duration {
+	var s *requestWindow
+	if n := slices.IndexFunc(m.windows,
+		func(one requestWindow) bool { return one.process == e.Process }); n >= 0 {
+		s = &m.windows[n]
 	} else {
 		s = m.add(e.Process)
 	}

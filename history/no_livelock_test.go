@@ -9,7 +9,7 @@ import (
 )
 
 func TestNoLivelock(t *testing.T) {
-	const livelock = "a process sends requests without end while nobody gets on"
+	const livelock = "a process sends requests without end while no process progresses"
 	type events = []history.Event
 	fair := on(history.FairPhase, 0)
 	sends := func(p int32, n int, at time.Duration) events {
@@ -33,15 +33,15 @@ func TestNoLivelock(t *testing.T) {
 			{name: "before it was fair", events: slices.Concat(sends(1, 4, 0), events{fair})},
 			{name: "two processes", events: slices.Concat(events{fair}, sends(1, 3, 0),
 				sends(2, 3, 0))},
-			{name: "somebody gets on", events: slices.Concat(events{fair}, sends(1, 3, 0),
+			{name: "a process progresses", events: slices.Concat(events{fair}, sends(1, 3, 0),
 				events{on(history.Enter, 2)}, sends(1, 3, 0))},
 			{name: "an attempt returns", events: slices.Concat(events{fair}, sends(1, 3, 0),
 				events{lockFailed(2, 1)}, sends(1, 3, 0))},
 			{name: "an unlock returns", events: slices.Concat(events{fair}, sends(1, 3, 0),
 				events{unlockOK(2, 1)}, sends(1, 3, 0))},
-			{name: "somebody leaves", events: slices.Concat(events{fair}, sends(1, 3, 0),
+			{name: "a process leaves", events: slices.Concat(events{fair}, sends(1, 3, 0),
 				events{on(history.Leave, 2)}, sends(1, 3, 0))},
-			{name: "somebody finishes", events: slices.Concat(events{fair}, sends(1, 3, 0),
+			{name: "a process finishes", events: slices.Concat(events{fair}, sends(1, 3, 0),
 				events{on(history.Finished, 2)}, sends(1, 3, 0))},
 			{
 				name: "within a later second", reason: livelock, event: 4,
@@ -49,7 +49,7 @@ func TestNoLivelock(t *testing.T) {
 					sends(1, 3, time.Minute), sends(1, 1, time.Minute+time.Second-1)),
 			},
 			{
-				name: "somebody crashes", reason: livelock, event: 5,
+				name: "a process crashes", reason: livelock, event: 5,
 				events: slices.Concat(events{fair},
 					sends(1, 3, 0), events{crash(2)}, sends(1, 1, 0)),
 			},

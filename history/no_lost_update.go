@@ -8,24 +8,25 @@ import (
 
 const reasonLostUpdate = "a write was accepted that did not take an earlier write into account"
 
-// CheckNoLostUpdate decides [NoLostUpdate]: a process that reads, computes and writes while it has
-// the lock never overwrites what it has not seen. It is the effect that a lock is there for,
-// measured at the resource and not at the lock.
+// CheckNoLostUpdate decides [NoLostUpdate]: no process overwrites a version of the resource that it
+// has not read. This is the effect of mutual exclusion, measured at the resource.
 //
-// The property holds if whenever the resource accepts a write of a process, the version that the
-// process read last, or made itself since, is the last version that there was. Versions are what
-// the resource says: the Zxid of a ResourceRead and of a ResourceWrite. Where the resource is a
-// znode, its Path stands in the ResourceRead, versions are zxids, and a write is accepted at its
-// NodeCreated or NodeChanged, whether or not the process ever heard of that. A write of a process
-// that has read nothing is not judged.
+// An event of the property is an accepted write of a process that has read the resource. The last
+// version that the process has read or written is the current version of the resource.
+//   - Versions are the Zxids of ResourceRead and ResourceWrite events.
+//   - For a znode, which the ResourceRead names by its Path, versions are zxids, and each
+//     NodeCreated or NodeChanged is an accepted write, whether or not its process learns of it.
 //
-// It takes time linear in the events, times the number of resources and processes. [LostUpdates]
-// counts.
+// The property does not cover a write of a process that has read nothing.
+//
+// The check takes time linear in the events, times the number of resources and processes.
+// [LostUpdates] counts the violations.
 func CheckNoLostUpdate(events []Event) *Violation {
 	return decide(NoLostUpdate, new(updateMonitor), events)
 }
 
-// LostUpdates counts the writes that [NoLostUpdate] forbids, and all that were accepted.
+// LostUpdates returns the number of writes that break [NoLostUpdate] and the number of accepted
+// writes.
 func LostUpdates(events []Event) (lost, writes int) {
 	var m updateMonitor
 	for i := range events {
@@ -39,7 +40,7 @@ func LostUpdates(events []Event) (lost, writes int) {
 type updateMonitor struct {
 	resources []resource
 	readings  []reading
-	writes    int // that were accepted
+	writes    int // accepted writes
 }
 
 func (m *updateMonitor) reset() {
@@ -68,8 +69,8 @@ func (m *updateMonitor) state(_ *queue, s *State) {
 	s.fold(resources, readings)
 }
 
-// visible: what a process has read of a znode counts when it writes. Of any other resource the
-// order of all that processes report counts.
+// visible: what a process has read of a znode matters only when it writes. For any other resource
+// the order of all reported reads and writes matters.
 func (m *updateMonitor) visible(_ *queue, e *Event) bool {
 	return (e.Kind == ResourceRead || e.Kind == ResourceWrite) && e.Path == ""
 }

@@ -24,102 +24,101 @@ const (
 	reasonGoneSilently  = "a watch was gone and its owner was not told"
 )
 
-// notWatching is the name of the WatchEvent by which a client library tells that a watch is gone.
+// notWatching is the name of the WatchEvent by which a client library reports that a watch is gone.
 const notWatching = "not-watching"
 
-// A watch is one that is not settled: its event has not been delivered, or it is gone and its owner
-// does not know.
+// A watch is a watch that is not settled: its event has not been delivered, or it is gone and its
+// owner has not been notified.
 type watch struct {
 	path    string
 	kind    string // data, exist or child
 	zxid    int64  // of the change that fired it
 	number  int32
 	process int32
-	request int32 // that asked for it
-	server  int32 // that keeps it, where there are several
-	// the zxid of a change that must fire it when its server applies it; 0 if there is none
-	owed  int64
-	index int    // the index of the event that armed it, fired it, or ended it, whichever was last
-	name  string // the type that its event must have, empty if that is not known
-	due   bool   // a change has triggered it and it must fire next
-	fired bool
-	gone  bool
-	told  bool // its owner was told that it is gone
-	heard bool // the event of another watch has told all that wait for the same
-
-	answered bool // the request that asked for it last has been answered
+	request int32 // the last request for it
+	server  int32 // the server that holds it, of several
+	// the zxid of a change that must fire it when its server applies the change, or 0
+	pendingZxid int64
+	index       int    // the index of the last event that armed it, fired it or ended it
+	name        string // the type that its event must have, or empty if unknown
+	due         bool   // a change has triggered it, and it must fire next
+	fired       bool
+	gone        bool
+	notified    bool // its owner was notified that it is gone
+	covered     bool // the client library has reported the change by the event of another watch
+	answered    bool // the last request for it has a reply
 }
 
-// CheckNoLostWatch decides [NoLostWatch]: watches keep the promises that ZooKeeper makes about
-// them.
+// CheckNoLostWatch decides [NoLostWatch]: every change fires the watches on it exactly once, and
+// their owners receive the events in order, before any reply that shows the change.
 //
-// The property holds if all of this is so:
+// The events of the property are those of watches, and the changes and replies that concern them:
 //   - A watch fires only if it was armed, once, and not after it is gone. It fires because of a
-//     change: a "data" watch of a change to the node's data or its deletion, an "exist" watch of
-//     its creation, a "child" watch of its deletion or of the creation or deletion of a direct
-//     child. The change may lie before the arming if its zxid is not beyond that which the watch
-//     reports, since a client that reconnects catches up on what it missed.
-//   - A change fires every armed watch that it concerns before anything else happens: at the leader
-//     of several servers when it is agreed on, at the others when they apply it. What a server that
-//     lags behind has not applied when a watch is armed at it counts as a change after the arming.
-//   - An event is delivered only of a watch that has fired, and no watch has two events. An event
-//     "not-watching" says that the watch is gone, and needs no firing.
-//   - An event has the type of the change that fired its watch, and the events of a connection are
-//     delivered in the order of the changes.
-//   - While the event of a watch is under way, no reply reaches its owner whose zxid is that of the
-//     change or beyond and that was served after the watch had fired: a process sees the event
-//     before it sees the new state. (A client that reconnects can read before it hands its watches
-//     over; no server could tell it of the change sooner.)
-//   - At the end of the history every watch that fired has had its event delivered, unless it is
-//     gone or its owner has crashed.
-//   - At the end of the history the owner of a watch that is gone, fired or not, has been told
-//     "not-watching" of that path since, or has armed a watch of that path since, or has had the
-//     event after all, unless the owner has crashed or its last known state is not "has-session":
-//     then it knows that it cannot rely on its watches. A watch whose owner never had the reply to
-//     the request for it is not owed to anyone, nor is one whose owner had the event of another
-//     watch before it was gone that waits for the same: a client library hands an event to all that
-//     wait for it. It is owed again to who asks for a watch of that path once more.
+//     change: a "data" watch for a change of the node's data or its deletion, an "exist" watch for
+//     its creation, a "child" watch for its deletion or the creation or deletion of a direct child.
+//     The change may precede the arming if its zxid is at most that of the firing, since a client
+//     that reconnects catches up.
+//   - A change fires every armed watch that it concerns before any other event: at the leader when
+//     it commits, at the other servers when they apply it. A change that a lagging server has not
+//     applied when a watch is armed there counts as a change after the arming.
+//   - A WatchEvent is delivered only for a watch that has fired, and at most once. An event
+//     "not-watching" reports that the watch is gone, and requires no firing.
+//   - A WatchEvent has the type of the change that fired its watch, and the events of a connection
+//     are delivered in the order of the changes.
+//   - Between the firing of a watch and the delivery of its event, no reply reaches the owner that
+//     was served after the firing and has at least the zxid of the change. A client that reconnects
+//     may read before it sets its watches again.
+//   - At the end of the history the event of every fired watch has been delivered, unless the watch
+//     is gone or its owner has crashed.
+//   - At the end of the history the owner of a gone watch, fired or not, has since received
+//     "not-watching" for its path, or armed a watch on the path, or received the event after all.
 //
-// A violation names, as its Guarantee, which of the nine guarantees it breaks that etcd has of its
-// watches.
+// The property does not cover, at the end of the history, a gone watch
+//   - whose owner has crashed or has a session state other than "has-session", and so knows that
+//     its watches are void;
+//   - whose owner received no reply to the request for it;
+//   - whose change the client library reported by the event of another watch before, unless the
+//     owner requests a watch on that path again.
 //
-// It takes time linear in the events, times the number of watches that are not settled; a watch
-// that fires without a change right before it, and a violation, cost another pass. It allocates
-// only if more than a few watches are not settled at once.
+// The Guarantee of a violation is the one of etcd's nine watch guarantees that it breaks.
+//
+// The check takes time linear in the events, times the number of watches that are not settled. A
+// watch that fires without a change right before it, and a violation, cost another pass. The check
+// allocates only if more than a few watches are not settled at once.
 func CheckNoLostWatch(events []Event) *Violation {
 	return decide(NoLostWatch, new(watchMonitor), events)
 }
 
 type watchMonitor struct {
-	watches []watch // that are not settled
-	due     int     // how many of them must fire next
-	changed int64   // the transaction that has triggered these
-	told    []toldOf
-	serving []serving
-	changes []pathChanges
-	owners  []watchOwner
+	watches        []watch // not settled
+	due            int     // the number of watches that must fire next
+	changed        int64   // the transaction that has triggered them
+	delivered      []lastDelivered
+	pendingReplies []pendingReply
+	changes        []pathChanges
+	owners         []watchOwner
 }
 
-// A serving is a request that a server has handled and whose reply has not arrived.
-type serving struct{ process, request, index int32 }
+// A pendingReply is a request that a server has served and whose reply has not arrived.
+type pendingReply struct{ process, request, index int32 }
 
-// A pathChanges is when a znode was first changed in each way that fires watches; 0 stands for not
-// yet.
+// A pathChanges holds the zxids of the first changes of a znode of each type that fires watches, or
+// 0.
 type pathChanges struct {
 	path                             string
 	created, data, deleted, children int64
 }
 
-// A watchOwner is what is known of a process in the end.
+// A watchOwner is the state of a process that has watches.
 type watchOwner struct {
 	process    int32
 	crashed    bool
-	hasSession bool // by the last thing that its client library said
+	hasSession bool // by the last report of its client library
 }
 
 func (m *watchMonitor) reset() {
 	*m = watchMonitor{
-		watches: m.watches[:0], told: m.told[:0], serving: m.serving[:0],
+		watches: m.watches[:0], delivered: m.delivered[:0], pendingReplies: m.pendingReplies[:0],
 		changes: m.changes[:0], owners: m.owners[:0],
 	}
 }
@@ -127,33 +126,35 @@ func (m *watchMonitor) reset() {
 func (m *watchMonitor) copy(from monitor) {
 	other := from.(*watchMonitor)
 	m.watches, m.due, m.changed = append(m.watches[:0], other.watches...), other.due, other.changed
-	m.told, m.serving = append(m.told[:0], other.told...), append(m.serving[:0], other.serving...)
+	m.delivered, m.pendingReplies = append(m.delivered[:0], other.delivered...),
+		append(m.pendingReplies[:0], other.pendingReplies...)
 	m.changes, m.owners = append(m.changes[:0], other.changes...),
 		append(m.owners[:0], other.owners...)
 }
 
-// state does not hold which changes a server that lags behind has not applied: the state of the
-// ensemble tells.
+// state does not fold in which changes a lagging server has not applied, because the state of the
+// ensemble holds them.
 func (m *watchMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.watches {
 		w := &m.watches[i]
-		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.told, 3) | bit(w.heard,
+		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.notified,
+			3) | bit(w.covered,
 			4) | bit(w.answered, 5) |
-			bit(w.request == 0, 6) | bit(w.owed != 0, 7)
+			bit(w.request == 0, 6) | bit(w.pendingZxid != 0, 7)
 		h := fold(fold(xxhash.Sum64String(w.path),
 			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags),
 			xxhash.Sum64String(w.kind))
 		h = fold(h, xxhash.Sum64String(w.name))
 		if w.fired {
-			h = fold(h, uint64(w.zxid)<<1|bit(m.late(w), 0))
-			for _, r := range m.serving {
+			h = fold(h, uint64(w.zxid)<<1|bit(m.isLate(w), 0))
+			for _, r := range m.pendingReplies {
 				if r.process == w.process && int(r.index) < w.index {
 					h = fold(h, 1)
 				}
 			}
 		} else {
-			h = fold(h, bit(m.cause(w) != 0, 0))
+			h = fold(h, bit(m.firstCause(w) != 0, 0))
 		}
 		sum += h
 	}
@@ -165,7 +166,7 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 	s.fold(uint64(m.due), 0)
 }
 
-// visible: what processes do with their locks is no part of it.
+// visible: events between processes and their locks do not matter.
 func (m *watchMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
@@ -185,11 +186,11 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 			path: e.Path, kind: e.Name, number: e.Watch,
 			process: e.Process, request: e.Request, server: e.Server, index: i,
 		}
-		w.owed = firstUnapplied(log[:i], &w, e)
+		w.pendingZxid = firstUnapplied(log[:i], &w, e)
 		m.watches = append(m.watches, w)
 	case Serve:
-		expectAgain(m.watches, e)
-		m.serving = append(m.serving, serving{e.Process, e.Request, int32(i)})
+		reassignCovered(m.watches, e)
+		m.pendingReplies = append(m.pendingReplies, pendingReply{e.Process, e.Request, int32(i)})
 	case WatchFired:
 		return m.fire(log, i)
 	case WatchGone:
@@ -197,7 +198,7 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	case WatchEvent:
 		return m.deliver(log, i)
 	case SessionState:
-		m.told = forgetTold(m.told, e.Process)
+		m.delivered = forgetDelivered(m.delivered, e.Process)
 		m.owner(e.Process).hasSession = e.Name == "has-session"
 	case Crashed:
 		m.owner(e.Process).crashed = true
@@ -207,12 +208,11 @@ func (m *watchMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// late reports whether the event of a watch that has fired will come after one of a later change.
-// Those of changes to come cannot.
-func (m *watchMonitor) late(w *watch) bool {
-	return slices.ContainsFunc(m.told, func(t toldOf) bool {
-		return t.process == w.process &&
-			w.zxid < t.zxid
+// isLate reports whether the event of a fired watch will be delivered after one of a later change.
+// Events of future changes cannot be late.
+func (m *watchMonitor) isLate(w *watch) bool {
+	return slices.ContainsFunc(m.delivered, func(t lastDelivered) bool {
+		return t.process == w.process && w.zxid < t.zxid
 	})
 }
 
@@ -226,23 +226,23 @@ func (m *watchMonitor) owner(process int32) *watchOwner {
 	return &m.owners[len(m.owners)-1]
 }
 
-// change takes note of a change to a znode, which is one of its parent's children too if it is a
-// creation or a deletion.
+// change records a change of a znode. A creation or a deletion changes the children of its parent
+// too.
 func (m *watchMonitor) change(e *Event) {
 	c := m.changesOf(e.Path)
 	switch e.Kind {
 	case NodeCreated:
-		first(&c.created, e.Zxid)
+		setFirst(&c.created, e.Zxid)
 	case NodeDeleted:
-		first(&c.deleted, e.Zxid)
+		setFirst(&c.deleted, e.Zxid)
 	case NodeChanged:
-		first(&c.data, e.Zxid)
+		setFirst(&c.data, e.Zxid)
 		return
 	}
-	first(&m.changesOf(directory(e.Path)).children, e.Zxid)
+	setFirst(&m.changesOf(directory(e.Path)).children, e.Zxid)
 }
 
-func first(at *int64, zxid int64) {
+func setFirst(at *int64, zxid int64) {
 	if *at == 0 {
 		*at = max(zxid, 1)
 	}
@@ -258,9 +258,8 @@ func (m *watchMonitor) changesOf(path string) *pathChanges {
 	return &m.changes[len(m.changes)-1]
 }
 
-// cause returns the transaction of the first change that could have fired the watch, 0 if there was
-// none.
-func (m *watchMonitor) cause(w *watch) (zxid int64) {
+// firstCause returns the transaction of the first change that could have fired the watch, or 0.
+func (m *watchMonitor) firstCause(w *watch) (zxid int64) {
 	earliest := func(ways ...int64) {
 		for _, at := range ways {
 			if at != 0 && (zxid == 0 || at < zxid) {
@@ -282,11 +281,11 @@ func (m *watchMonitor) cause(w *watch) (zxid int64) {
 	return zxid
 }
 
-// fire takes note of a watch that has fired, by event number i.
+// fire records event i, by which a watch fires.
 func (m *watchMonitor) fire(log []Event, i int) *Violation {
 	e := &log[i]
 	w := findWatch(m.watches, e.Watch)
-	if reason := m.judgeFired(log[:i], w, e); reason != "" {
+	if reason := m.checkFired(log[:i], w, e); reason != "" {
 		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
 	}
 	fired := &m.watches[w]
@@ -298,31 +297,31 @@ func (m *watchMonitor) fire(log []Event, i int) *Violation {
 	return nil
 }
 
-// deliver takes note of a watch event that has reached its process, by event number i.
+// deliver records event i, by which a watch event reaches its process.
 func (m *watchMonitor) deliver(log []Event, i int) *Violation {
 	e := &log[i]
 	w := findWatch(m.watches, e.Watch)
-	if reason := judgeDelivered(log[:i], m.watches, w, e); reason != "" {
+	if reason := checkDelivered(log[:i], m.watches, w, e); reason != "" {
 		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
 	}
-	hear(m.watches, e)
+	markCovered(m.watches, e)
 	m.watches = deliver(m.watches, w, e)
 	var late bool
-	if m.told, late = inOrder(m.told, e); late {
+	if m.delivered, late = deliverInOrder(m.delivered, e); late {
 		return watchViolation(i, reasonEventOrder, e.Watch, e.Process, e.Path)
 	}
 	return nil
 }
 
-// reply takes note of a reply that has reached its process, by event number i.
+// reply records event i, by which a reply reaches its process.
 func (m *watchMonitor) reply(e *Event, i int) *Violation {
-	served := slices.IndexFunc(m.serving, func(r serving) bool {
+	served := slices.IndexFunc(m.pendingReplies, func(r pendingReply) bool {
 		return r.process == e.Process &&
 			r.request == e.Request
 	})
 	since := i
 	if served >= 0 {
-		since = int(m.serving[served].index)
+		since = int(m.pendingReplies[served].index)
 	}
 	if w := findOvertaken(m.watches, e, since); w >= 0 {
 		return watchViolation(i, reasonReplyFirst, m.watches[w].number, e.Process,
@@ -333,7 +332,7 @@ func (m *watchMonitor) reply(e *Event, i int) *Violation {
 		w.answered = w.answered || w.process == e.Process && w.request == e.Request
 	}
 	if served >= 0 {
-		m.serving = slices.Delete(m.serving, served, served+1)
+		m.pendingReplies = slices.Delete(m.pendingReplies, served, served+1)
 	}
 	return nil
 }
@@ -345,39 +344,40 @@ func watchViolation(i int, reason string, number, process int32, path string) *V
 	}
 }
 
-// A toldOf is the last change of which a connection has told its process.
-type toldOf struct {
+// A lastDelivered is the last change that a connection has reported to its process.
+type lastDelivered struct {
 	process int32
 	zxid    int64
 }
 
-// inOrder notes that an event was delivered, and tells whether it comes after that of a later
-// change.
-func inOrder(told []toldOf, e *Event) ([]toldOf, bool) {
+// deliverInOrder records the delivery of an event, and reports whether it comes after the event of
+// a later change.
+func deliverInOrder(delivered []lastDelivered, e *Event) ([]lastDelivered, bool) {
 	if e.Zxid == 0 {
-		return told, false // The client library itself tells that a watch is gone.
+		return delivered, false // The client library itself reports that a watch is gone.
 	}
-	for n := range told {
-		if told[n].process == e.Process {
-			late := e.Zxid < told[n].zxid
-			told[n].zxid = e.Zxid
-			return told, late
+	for n := range delivered {
+		if delivered[n].process == e.Process {
+			late := e.Zxid < delivered[n].zxid
+			delivered[n].zxid = e.Zxid
+			return delivered, late
 		}
 	}
-	return append(told, toldOf{e.Process, e.Zxid}), false
+	return append(delivered, lastDelivered{e.Process, e.Zxid}), false
 }
 
-// forgetTold forgets what was told by a connection that has changed: another server may be behind.
-func forgetTold(told []toldOf, process int32) []toldOf {
-	for n := range told {
-		if told[n].process == process {
-			return append(told[:n], told[n+1:]...)
+// forgetDelivered drops the record of a connection that has changed, because another server may
+// lag.
+func forgetDelivered(delivered []lastDelivered, process int32) []lastDelivered {
+	for n := range delivered {
+		if delivered[n].process == process {
+			return append(delivered[:n], delivered[n+1:]...)
 		}
 	}
-	return told
+	return delivered
 }
 
-// trigger marks the watches that the change must fire, and returns how many they are.
+// trigger marks the watches that the change must fire, and returns their number.
 func trigger(watches []watch, e *Event) int {
 	due := 0
 	for n := range watches {
@@ -387,20 +387,21 @@ func trigger(watches []watch, e *Event) int {
 		case w.server == e.Server:
 			w.due, w.name = true, typeOf(e, w)
 			due++
-		case w.owed == 0:
-			w.owed, w.name = e.Zxid, typeOf(e, w)
+		case w.pendingZxid == 0:
+			w.pendingZxid, w.name = e.Zxid, typeOf(e, w)
 		}
 	}
 	return due
 }
 
 // triggerApplied marks the watches that must fire now that their server has applied a change, and
-// returns how many they are.
+// returns their number.
 func triggerApplied(watches []watch, e *Event) int {
 	due := 0
 	for n := range watches {
 		w := &watches[n]
-		if !w.fired && !w.gone && w.server == e.Server && w.owed != 0 && w.owed <= e.Zxid {
+		if !w.fired && !w.gone && w.server == e.Server && w.pendingZxid != 0 &&
+			w.pendingZxid <= e.Zxid {
 			w.due = true
 			due++
 		}
@@ -408,7 +409,7 @@ func triggerApplied(watches []watch, e *Event) int {
 	return due
 }
 
-// typeOf returns the type of the event by which a change shows to a watch.
+// typeOf returns the type of the event by which a watch reports a change.
 func typeOf(e *Event, w *watch) string {
 	switch {
 	case w.kind == "child" && e.Path != w.path:
@@ -421,8 +422,8 @@ func typeOf(e *Event, w *watch) string {
 	return "changed"
 }
 
-// firstUnapplied returns the zxid of the first change that the watch's server had not applied when
-// the watch was armed, though it was agreed on, and that concerns the watch; 0 if there is none.
+// firstUnapplied returns the zxid of the first committed change that concerns the watch and that
+// its server had not applied when the watch was armed, or 0.
 func firstUnapplied(before []Event, w *watch, armed *Event) int64 {
 	if armed.Server == 0 {
 		return 0
@@ -463,9 +464,9 @@ func notFired(watches []watch, i int, zxid int64) *Violation {
 	return watchViolation(i, reason, watches[n].number, watches[n].process, watches[n].path)
 }
 
-// judgeFired returns what is wrong with a firing of watch w, which is -1 if no such watch is known.
-// The events before it say only what became of the watch.
-func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
+// checkFired returns the reason why the firing of watch w is wrong, or "". If the watch is not
+// among the unsettled ones, w is -1, and the events before supply the reason.
+func (m *watchMonitor) checkFired(before []Event, w int, e *Event) string {
 	switch {
 	case w < 0 && hasWatch(before, WatchGone, e.Watch), w >= 0 && m.watches[w].gone:
 		return reasonFiredGone
@@ -475,7 +476,7 @@ func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 		return reasonNeverArmed
 	}
 	fired := &m.watches[w]
-	switch cause := m.cause(fired); {
+	switch cause := m.firstCause(fired); {
 	case !fired.due && (cause == 0 || cause > max(e.Zxid, 1)):
 		return reasonFiredUncaused
 	case fired.due && fired.name != "" && e.Name != fired.name:
@@ -484,12 +485,13 @@ func (m *watchMonitor) judgeFired(before []Event, w int, e *Event) string {
 	return ""
 }
 
-// judgeDelivered returns what is wrong with the delivery of an event of watch w, which is -1 if no
-// such watch is known. An event "not-watching" may carry the number 0, because the client does not
-// know all watches that the server had.
-func judgeDelivered(before []Event, watches []watch, w int, e *Event) string {
+// checkDelivered returns the reason why the delivery of an event of watch w is wrong, or "". If the
+// watch is not among the unsettled ones, w is -1. An event "not-watching" may have the number 0,
+// because the client does not know all watches of the server.
+func checkDelivered(before []Event, watches []watch, w int, e *Event) string {
 	switch {
-	case w >= 0 && watches[w].told, w < 0 && e.Watch != 0 && hasWatch(before, WatchEvent, e.Watch):
+	case w >= 0 && watches[w].notified, w < 0 && e.Watch != 0 &&
+		hasWatch(before, WatchEvent, e.Watch):
 		return reasonEventTwice
 	case e.Name != notWatching && (w < 0 || !watches[w].fired):
 		return reasonEventInvented
@@ -508,53 +510,54 @@ func hasWatch(events []Event, kind Kind, number int32) bool {
 	return false
 }
 
-// endWatch marks a watch as gone, or drops it if nobody needs to be told: because the owner was
-// told already, or never had the reply that would have told it of the watch.
+// endWatch marks a watch as gone. It drops the watch if the owner need not be notified: it was
+// notified already, or received no reply to the request for the watch.
 func endWatch(watches []watch, e *Event, i int) []watch {
 	w := findWatch(watches, e.Watch)
 	if w < 0 {
 		return watches
 	}
-	if watches[w].told || watches[w].heard || watches[w].request != 0 && !watches[w].answered {
+	if watches[w].notified || watches[w].covered || watches[w].request != 0 &&
+		!watches[w].answered {
 		return append(watches[:w], watches[w+1:]...)
 	}
 	watches[w].gone, watches[w].index = true, i
 	return watches
 }
 
-// hear marks the watches of which the server has told nothing, and their owner's client library has
-// by the event of another one.
-func hear(watches []watch, e *Event) {
+// markCovered marks the watches whose change the client library has reported by the event of
+// another watch.
+func markCovered(watches []watch, e *Event) {
 	if e.Name == notWatching {
 		return
 	}
 	for n := range watches {
 		w := &watches[n]
-		if w.process == e.Process && w.path == e.Path && waitsFor(w, e.Name) &&
+		if w.process == e.Process && w.path == e.Path && concerns(w, e.Name) &&
 			(w.request == 0 || w.answered) {
-			w.heard = true
+			w.covered = true
 		}
 	}
 }
 
-// expectAgain takes note of a request that waits for what a watch of the same client stands for at
-// the server already: that watch is the request's too, and is armed no second time.
-func expectAgain(watches []watch, e *Event) {
+// reassignCovered records a request for a watch that the server holds already for the same client:
+// the watch becomes that of the request, and is not armed again.
+func reassignCovered(watches []watch, e *Event) {
 	if !strings.HasSuffix(e.Op, "+watch") || e.Err != "" {
 		return
 	}
 	children := strings.HasPrefix(e.Op, "children")
 	for n := range watches {
-		if w := &watches[n]; w.heard && !w.fired && w.process == e.Process && w.path == e.Path &&
+		if w := &watches[n]; w.covered && !w.fired && w.process == e.Process && w.path == e.Path &&
 			(w.kind == "child") == children {
-			w.request, w.answered, w.heard = e.Request, false, false
+			w.request, w.answered, w.covered = e.Request, false, false
 		}
 	}
 }
 
-// waitsFor tells whether an event of that type concerns the watch: it ends all watches of a node
-// that is gone.
-func waitsFor(w *watch, name string) bool {
+// concerns reports whether an event of that type concerns the watch. The deletion of a node ends
+// all its watches.
+func concerns(w *watch, name string) bool {
 	switch name {
 	case "created":
 		return w.kind == "exist"
@@ -566,20 +569,20 @@ func waitsFor(w *watch, name string) bool {
 	return true
 }
 
-// deliver settles the watch that the event is of. One that is not gone when its owner is told
-// "not-watching" is kept, for the client may know of a lost connection before the server does, and
+// deliver settles the watch of the event. If the watch is not gone when its owner receives
+// "not-watching", it is kept: the client may detect a lost connection before the server does, and
 // until then the server may fire the watch.
 func deliver(watches []watch, w int, e *Event) []watch {
 	if e.Name != notWatching {
 		return append(watches[:w], watches[w+1:]...)
 	}
 	if w >= 0 {
-		watches[w].told = true
+		watches[w].notified = true
 	}
 	return withoutGone(watches, e)
 }
 
-// withoutGone drops the watches that are gone and whose process and path are those of the event.
+// withoutGone drops the gone watches with the process and the path of the event.
 func withoutGone(watches []watch, e *Event) []watch {
 	kept := watches[:0]
 	for n := range watches {
@@ -590,7 +593,7 @@ func withoutGone(watches []watch, e *Event) []watch {
 	return kept
 }
 
-// findWatch searches from the end, because a watch that fires was mostly armed not long before.
+// findWatch searches backwards, because most watches that fire were armed recently.
 func findWatch(watches []watch, number int32) int {
 	for n := len(watches) - 1; n >= 0; n-- {
 		if watches[n].number == number {
@@ -600,14 +603,14 @@ func findWatch(watches []watch, number int32) int {
 	return -1
 }
 
-// findOvertaken returns a watch whose event ought to have come before the reply, or -1. A reply
-// that was never sent by a server, such as the error of a lost connection, has no zxid and
-// overtakes nothing, nor does one to a request that was served, as the given event, before the
-// watch fired.
+// findOvertaken returns a watch whose event should have been delivered before the reply, or -1. A
+// reply that the client library made, such as the error of a lost connection, has no zxid and
+// overtakes nothing. Neither does a reply that was served, by the given event, before the watch
+// fired.
 func findOvertaken(watches []watch, e *Event, served int) int {
 	for n := range watches {
 		w := &watches[n]
-		if w.fired && !w.gone && !w.told && w.process == e.Process && e.Zxid != 0 &&
+		if w.fired && !w.gone && !w.notified && w.process == e.Process && e.Zxid != 0 &&
 			e.Zxid >= w.zxid &&
 			served >= w.index {
 			return n
@@ -616,13 +619,13 @@ func findOvertaken(watches []watch, e *Event, served int) int {
 	return -1
 }
 
-// finish decides at the end of the history what is owed to the owners of watches.
+// finish checks that the owners of watches have received what the property requires by the end.
 func (m *watchMonitor) finish(*queue, []Event) *Violation {
 	for n := range m.watches {
 		w := &m.watches[n]
 		owner := m.owner(w.process)
 		switch {
-		case w.told || owner.crashed:
+		case w.notified || owner.crashed:
 		case w.gone && owner.hasSession:
 			return watchViolation(w.index, reasonGoneSilently, w.number, w.process, w.path)
 		case w.fired && !w.gone:

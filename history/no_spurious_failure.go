@@ -7,49 +7,52 @@ import (
 
 const reasonRefused = "Lock failed for a process that still wanted the lock"
 
-// cancelName is the name of the Fault by which a process gives up its attempt.
+// cancelName is the name of the Fault that cancels an attempt.
 const cancelName = "cancel"
 
-// CheckNoSpuriousFailure decides [NoSpuriousFailure]: a lock that is asked for is granted, however
-// often the connection or the session is lost meanwhile.
+// CheckNoSpuriousFailure decides [NoSpuriousFailure]: Lock returns an error only in an attempt that
+// its process has cancelled, however often the connection or the session is lost.
 //
-// The property holds if Lock returns an error only to a process that has given up that attempt,
-// which a Fault named "cancel" records. Together with [CheckProgress] it says that whoever asks for
-// the lock and does not give up gets it.
+// An event of the property is a LockReturn with an error. A Fault named "cancel" has struck the
+// process since its LockCall.
 //
-// It takes time linear in the events, times the number of processes that have given up.
+// The property does not cover a Lock that never returns, which is covered by [CheckProgress]. The
+// two properties together imply that every attempt that is not cancelled is granted the lock.
+//
+// The check takes time linear in the events, times the number of processes that have cancelled.
 func CheckNoSpuriousFailure(events []Event) *Violation {
 	return decide(NoSpuriousFailure, new(failureMonitor), events)
 }
 
 type failureMonitor struct {
-	withdrawn []int32 // the processes that have given up the attempt that is under way
+	cancelled []int32 // the processes that have cancelled their open attempts
 }
 
-func (m *failureMonitor) reset() { m.withdrawn = m.withdrawn[:0] }
+func (m *failureMonitor) reset() { m.cancelled = m.cancelled[:0] }
 
 func (m *failureMonitor) copy(from monitor) {
-	m.withdrawn = append(m.withdrawn[:0], from.(*failureMonitor).withdrawn...)
+	m.cancelled = append(m.cancelled[:0], from.(*failureMonitor).cancelled...)
 }
 
 func (m *failureMonitor) finish(*queue, []Event) *Violation { return nil }
 
-func (m *failureMonitor) state(_ *queue, s *State) { s.foldProcesses(m.withdrawn) }
+func (m *failureMonitor) state(_ *queue, s *State) { s.foldProcesses(m.cancelled) }
 
-// visible: only what the process itself has done counts.
+// visible: only events of the process itself matter.
 func (m *failureMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *failureMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	e := &log[i]
 	switch {
 	case e.Kind == LockCall:
-		m.withdrawn = withoutProcess(m.withdrawn, e.Process)
+		m.cancelled = withoutProcess(m.cancelled, e.Process)
 	case e.Kind == Fault && e.Name == cancelName:
-		m.withdrawn = append(withoutProcess(m.withdrawn, e.Process), e.Process)
-	case e.Kind == LockReturn && e.Err != "" && !slices.Contains(m.withdrawn, e.Process):
+		m.cancelled = append(withoutProcess(m.cancelled, e.Process), e.Process)
+	case e.Kind == LockReturn && e.Err != "" && !slices.Contains(m.cancelled, e.Process):
 		return &Violation{
 			Property: NoSpuriousFailure, Event: i, Reason: reasonRefused,
-			Detail: fmt.Sprintf("c%d was told %q in attempt %d", e.Process, e.Err, e.Attempt),
+			Detail: fmt.Sprintf("Lock returned %[2]q to c%[1]d in attempt %[3]d", e.Process, e.Err,
+				e.Attempt),
 		}
 	}
 	return nil

@@ -8,43 +8,47 @@ import (
 
 const reasonStarved = "a process that had queued was overtaken more often than the lock allows"
 
-// A queuePlace is that of a process which waits.
+// A queuePlace is the place in the queue of a process that waits.
 type queuePlace struct {
 	process int32
-	queued  int    // the index of the event since which overtakings count, 0 if they do not yet
-	node    string // by which it has queued
-	// it has made a node in this attempt, and its connection has kept its state since
-	made bool
-	// so many of the next nodes may be those of attempts before, which were given up before they
-	// had made one
-	late      int
-	withdrawn bool // the process has given this attempt up, and need not get the lock any more
-	overtaken int
+	queued  int    // the index of the event from which overtakes count, 0 if they do not yet
+	node    string // the node by which the process has queued
+	// the process has created a node in this attempt, and its connection has kept its state since
+	made        bool
+	lateCreates int  // the number of nodes that earlier attempts may still create
+	cancelled   bool // the process has cancelled the attempt, and need not get the lock
+	overtaken   int  // the number of overtakes
 }
 
-// lost is the place of a process whose node is gone.
-func (p *queuePlace) lost() queuePlace {
-	return queuePlace{process: p.process, made: p.made, late: p.late, withdrawn: p.withdrawn}
+// withoutNode returns the place of the process after the loss of its node.
+func (p *queuePlace) withoutNode() queuePlace {
+	return queuePlace{
+		process: p.process, made: p.made, lateCreates: p.lateCreates,
+		cancelled: p.cancelled,
+	}
 }
 
-// CheckNoStarvation decides [NoStarvation]: whoever waits is overtaken only so often.
+// CheckNoStarvation decides [NoStarvation]: in the fair phase no queued process is overtaken more
+// than Limits.Overtakings times before it is granted the lock.
 //
-// It is judged from the Liveness event on, for before it the order may be unfair. A process has
-// queued when it has made an ephemeral node while it waits for the lock; its place counts anew
-// whenever the state of its connection changes or its session ends, and where it has lost its node
-// before the order became fair. Not for its own are taken the nodes that attempts before may have
-// asked for, which were given up without one. Once the order is fair one that leaves the queue
-// keeps its claim to a place. It is overtaken when the lock is granted to a process that called
-// Lock after it had queued. The property holds if nobody is overtaken more often than
-// Bounds.Overtakings before it has the lock, gives up, its call fails, or it crashes.
+// An event of the property is a grant after the FairPhase event. It overtakes each process that had
+// queued before the LockCall of the grant. A process queues when it creates an ephemeral node while
+// it waits for the lock, except that a node which an earlier attempt may still create does not
+// count.
+//   - The process must queue again when the state of its connection changes, when its session ends,
+//     or when its node is deleted before the FairPhase event. From that event on it keeps its place
+//     even if its node is deleted.
+//   - Its place ends when its call returns, when it cancels the attempt, and when it crashes.
 //
-// It takes time linear in the events, times the number of processes that wait.
-func CheckNoStarvation(events []Event, bounds Limits) *Violation {
-	return decide(NoStarvation, &starvationMonitor{bounds: &bounds}, events)
+// The property does not cover grants before the FairPhase event, when the schedule may be unfair.
+//
+// The check takes time linear in the events, times the number of processes that wait.
+func CheckNoStarvation(events []Event, limits Limits) *Violation {
+	return decide(NoStarvation, &starvationMonitor{limits: &limits}, events)
 }
 
 type starvationMonitor struct {
-	bounds *Limits
+	limits *Limits
 	places []queuePlace
 	fair   bool
 }
@@ -58,8 +62,8 @@ func (m *starvationMonitor) copy(from monitor) {
 
 func (m *starvationMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state holds of a place not since when it counts: until the Liveness event comes no overtaking
-// counts, and from then on those count that have begun later.
+// state does not fold in the indexes since which places count. Before the FairPhase event no
+// overtake counts, and after it only grants of attempts that begin later.
 func (m *starvationMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.places {
@@ -67,14 +71,15 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 		if s.ended(p.process) {
 			continue
 		}
-		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.withdrawn, 2) | uint64(p.late)<<3
+		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.cancelled,
+			2) | uint64(p.lateCreates)<<3
 		sum += fold(fold(uint64(p.process), flags), xxhash.Sum64String(p.node))
 	}
 	s.fold(sum, bit(m.fair, 0))
 }
 
-// visible: before the Liveness event nobody is overtaken, and places depend on what each process
-// does itself.
+// visible: no process is overtaken before the FairPhase event, and a place depends only on events
+// of its process.
 func (m *starvationMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -91,11 +96,11 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 	case LockCall:
 		late := 0
 		if p >= 0 {
-			late = m.places[p].late
+			late = m.places[p].lateCreates
 		}
 		m.places = append(withoutPlace(m.places, e.Process), queuePlace{
-			process: e.Process,
-			late:    late,
+			process:     e.Process,
+			lateCreates: late,
 		})
 	case NodeCreated:
 		if p >= 0 && e.Session != 0 {
@@ -103,24 +108,24 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 		}
 	case NodeDeleted:
 		if p >= 0 && m.places[p].node == e.Path && !m.fair {
-			m.places[p] = m.places[p].lost()
+			m.places[p] = m.places[p].withoutNode()
 		}
-	// A pause that began before the Liveness event can cost the session after it.
+	// A pause from before the FairPhase event can end the session after it.
 	case SessionExpired, SessionClosed:
 		if p >= 0 {
-			m.places[p] = m.places[p].lost()
+			m.places[p] = m.places[p].withoutNode()
 		}
 	case SessionState:
 		if p >= 0 {
 			m.places[p] = queuePlace{
-				process: e.Process, late: m.places[p].late,
-				withdrawn: m.places[p].withdrawn,
+				process: e.Process, lateCreates: m.places[p].lateCreates,
+				cancelled: m.places[p].cancelled,
 			}
 		}
 	case Fault:
 		if p >= 0 && e.Name == cancelName {
-			m.places[p].withdrawn = true
-			m.places[p] = m.places[p].lost()
+			m.places[p].cancelled = true
+			m.places[p] = m.places[p].withoutNode()
 		}
 	case Crashed:
 		m.places = withoutPlace(m.places, e.Process)
@@ -130,9 +135,9 @@ func (m *starvationMonitor) observe(q *queue, log []Event, i int) *Violation {
 	return nil
 }
 
-// returned takes note of an attempt that has ended.
+// returned records the end of an attempt.
 func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
-	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.bounds.Overtakings {
+	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.limits.Overtakings {
 		return &Violation{
 			Property: NoStarvation, Event: i, Reason: reasonStarved,
 			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, "+
@@ -145,36 +150,36 @@ func (m *starvationMonitor) returned(q *queue, e *Event, i int) *Violation {
 			m.places[p].overtaken = 0
 		}
 	}
-	m.places = left(m.places, e)
+	m.places = withoutReturned(m.places, e)
 	return nil
 }
 
-// queue takes note of a node that the process has made.
+// queue records a node that the process has created.
 func (p *queuePlace) queue(e *Event, index int) {
 	switch {
-	case p.late > 0:
-		p.late--
+	case p.lateCreates > 0:
+		p.lateCreates--
 		return
-	case p.queued == 0 && !p.withdrawn:
+	case p.queued == 0 && !p.cancelled:
 		p.queued, p.node = index, e.Path
 	}
 	p.made = true
 }
 
-// left returns the places without that of a process whose call has returned, unless a node that it
-// has asked for may yet come.
-func left(places []queuePlace, e *Event) []queuePlace {
+// withoutReturned returns the places without that of a process whose call has returned. If a node
+// that the process has requested may still be created, it leaves a place that expects the node.
+func withoutReturned(places []queuePlace, e *Event) []queuePlace {
 	if p := findPlace(places, e.Process); p >= 0 && e.Err != "" && !places[p].made {
-		places[p] = queuePlace{process: e.Process, late: places[p].late + 1}
+		places[p] = queuePlace{process: e.Process, lateCreates: places[p].lateCreates + 1}
 		return places
 	}
 	return withoutPlace(places, e.Process)
 }
 
-// overtake counts a grant against all whom it overtakes, and returns the one that was overtaken
-// most often, or nil. Nobody queues before its own call.
+// overtake counts a grant against all processes that it overtakes, and returns the place that was
+// overtaken most often, or nil.
 func overtake(places []queuePlace, q *queue, e *Event) *queuePlace {
-	o := q.opening(e.Process)
+	o := q.openAttempt(e.Process)
 	if e.Err != "" || o < 0 {
 		return nil
 	}

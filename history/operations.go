@@ -9,19 +9,19 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// A ModelOperations is a model that a recorded history can be checked against, and how the history
-// becomes operations for it. In all of them what a client was not told of is taken from the events
-// of the ensemble, so that every operation has an end.
+// A ModelOperations is a model against which a history can be checked, with the conversion of a
+// history to operations of the model. The ensemble's events supply what a client did not learn, so
+// that every operation returns.
 type ModelOperations struct {
 	Name       string
 	Model      porcupine.Model
 	Operations func([]Event) []porcupine.Operation
-	Besides    func([]Event) *Violation // what else must hold, nil for nothing
+	Besides    func([]Event) *Violation // a further check, or nil
 }
 
-// Models returns the models that histories can be checked against. A history says nothing of how
-// many places a semaphore has nor of who reads and who writes, so [models.Semaphore] and
-// [models.ReadWrite] are not among them.
+// Models returns the models against which histories can be checked. [models.Semaphore] and
+// [models.ReadWrite] are not among them, because a history does not show the number of permits, nor
+// which processes are readers and writers.
 func Models() []ModelOperations {
 	return []ModelOperations{
 		{"mutex", models.Mutex, LockOperations, nil},
@@ -34,11 +34,10 @@ func Models() []ModelOperations {
 	}
 }
 
-// NestedOperations returns operations for [models.Reentrant]: those of LockOperations and those of
-// what a holder takes once more. A ReenterReturn without an error is an acquire since its
-// ReenterCall, an Exited is a release at some time since the process's event before it. Where a
-// hold ends before its last Exited, because its session does, what it had taken once more is
-// released with it.
+// NestedOperations returns the operations for [models.Reentrant]: those of [LockOperations] and
+// those of reentries. A ReenterReturn without an error is an acquire from its ReenterCall on. An
+// Exited is a release from the process's previous event on. If a hold ends with its session before
+// the last Exited, its remaining reentries are released with it.
 func NestedOperations(events []Event) []porcupine.Operation {
 	var c LinearizableChecker
 	c.build(events)
@@ -53,14 +52,14 @@ func NestedOperations(events []Event) []porcupine.Operation {
 	return timed(spans)
 }
 
-// nested returns what the holder of a grant takes and gives back once more.
+// nested returns the reentries of the holder of a grant and their releases.
 func nested(events []Event, g *grant) []interval {
 	var spans []interval
 	depth, asked, last := 0, 0, g.granted
 	end := len(events)
 	lost := g.deleted != 0 && (g.unlock == 0 || g.deleted < g.unlock)
 	if lost {
-		end = g.deleted // From here on the process has nothing.
+		end = g.deleted // From here on the process holds nothing.
 	}
 	for i := g.granted + 1; i < end; i++ {
 		e := &events[i]
@@ -98,11 +97,14 @@ func nested(events []Event, g *grant) []interval {
 	return spans
 }
 
-// QueueOperations returns operations for [models.Queue]. A process enters when its ephemeral node
-// is created while it asks for the lock, is granted the lock between that and the return of Lock,
-// and leaves between the call of Unlock, or the failure of Lock, and the deletion of its node;
-// where the node is deleted sooner, then. A node of a process that has another in the queue is left
-// out, as is one by which nobody was ever granted the lock after it was deleted.
+// QueueOperations returns the operations for [models.Queue]:
+//   - A process enters when its ephemeral node is created while it waits for the lock.
+//   - It is granted the lock between that and the return of Lock.
+//   - It leaves between the call of Unlock, or the failure of Lock, and the deletion of its node.
+//     If the node is deleted earlier, it leaves at the deletion.
+//
+// It omits a node of a process that has another node in the queue, and a grant by a node that was
+// deleted before.
 func QueueOperations(events []Event) []porcupine.Operation {
 	var spans []interval
 	var q queue
@@ -133,12 +135,12 @@ func QueueOperations(events []Event) []porcupine.Operation {
 	}
 	for i := range events {
 		e := &events[i]
-		if contention>>e.Kind&1 == 0 {
+		if queueKinds>>e.Kind&1 == 0 {
 			continue
 		}
 		m := find(e.Process)
 		switch {
-		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && q.opening(e.Process) >= 0:
+		case e.Kind == NodeCreated && e.Session != 0 && m < 0 && q.openAttempt(e.Process) >= 0:
 			members = append(members, member{process: e.Process, created: i})
 			spans = append(spans, interval{
 				models.Input{Process: e.Process, Verb: models.Enter},
@@ -179,10 +181,9 @@ func QueueOperations(events []Event) []porcupine.Operation {
 	return timed(spans)
 }
 
-// ResourceOperations returns operations for [models.Register] of the uses of the resource that is
-// no znode. They take effect where they stand in the history, and the token is that of the
-// process's last grant. Versions that the history does not begin with count from the first that is
-// read.
+// ResourceOperations returns the operations for [models.Register]: the reads and writes of the
+// resource that is not a znode. Each takes effect at its event, with the token of the process's
+// last grant. The versions of a history may start at any number.
 func ResourceOperations(events []Event) []porcupine.Operation {
 	var spans []interval
 	tokens := make(map[int32]int64)
@@ -212,14 +213,14 @@ func ResourceOperations(events []Event) []porcupine.Operation {
 	return timed(spans)
 }
 
-// A interval is an operation with the instants between which it took effect.
+// An interval is an operation with the instants between which it took effect.
 type interval struct {
 	input    models.Input
 	output   models.Output
 	from, to int
 }
 
-// timed turns spans into operations.
+// timed returns the operations of intervals.
 func timed(spans []interval) []porcupine.Operation {
 	operations := make([]porcupine.Operation, len(spans))
 	for i, s := range spans {
@@ -231,14 +232,14 @@ func timed(spans []interval) []porcupine.Operation {
 	return operations
 }
 
-// An operationWithin is an operation with the times between which it took effect.
-type operationWithin struct {
+// A timedOperation is an operation with the times between which it took effect.
+type timedOperation struct {
 	input      models.Input
 	from, till time.Duration
 }
 
-// withTimes turns operations with times into operations.
-func withTimes(all []operationWithin) []porcupine.Operation {
+// fromTimed returns the operations of timedOperations.
+func fromTimed(all []timedOperation) []porcupine.Operation {
 	operations := make([]porcupine.Operation, len(all))
 	for i, o := range all {
 		operations[i] = porcupine.Operation{

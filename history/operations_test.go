@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// modelled checks a history against the model of that name.
+// modelled checks a history against the model with the name.
 func modelled(t testing.TB, name string, events []history.Event) models.Verdict {
 	t.Helper()
 	for _, m := range history.Models() {
@@ -27,7 +27,7 @@ func modelled(t testing.TB, name string, events []history.Event) models.Verdict 
 	return models.Unknown
 }
 
-// A history that is right is right to each model.
+// Every model allows a legal history.
 func TestModelsHold(t *testing.T) {
 	for _, m := range history.Models() {
 		events := contention(3)
@@ -197,10 +197,10 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
-// crowded returns a history of ten clients that have the lock 500 times, and of as many that crash:
-// half of them while they ask for it, so that nobody knows whether they got it, and half while they
-// have it. The ensemble ends their sessions.
-func crowded() []history.Event {
+// crashingClients returns a history of ten clients that hold the lock 500 times and of as many that
+// crash: half of them in a call of Lock with an unknown result, and half as holders. The ensemble
+// ends their sessions.
+func crashingClients() []history.Event {
 	var log []history.Event
 	zxid := int64(0)
 	node := func(kind history.Kind, p int32, n int) history.Event {
@@ -213,8 +213,8 @@ func crowded() []history.Event {
 	for n := range 500 {
 		p := int32(n%10) + 1
 		log = append(log, lockCall(p, int32(n)), node(history.NodeCreated, p, n))
-		// A client that crashes overlaps all that comes after it, unless the ensemble's log tells
-		// its end.
+		// The operation of a crashed client overlaps all later ones, unless the ensemble's log ends
+		// it.
 		if n%50 == 25 {
 			c := int32(n/50) + 11
 			log = append(log, lockCall(c, 1), node(history.NodeCreated, c, n), crash(c))
@@ -232,9 +232,9 @@ func crowded() []history.Event {
 	return log
 }
 
-// naive returns operations for the same history as clients alone know it: a client that has crashed
-// may have acquired the lock at any time since, and may have lost it at any time since.
-func naive(events []history.Event) []porcupine.Operation {
+// clientOperations returns the operations of the same history as clients alone know them: a crashed
+// client may have acquired the lock, and may have lost it, at any time since.
+func clientOperations(events []history.Event) []porcupine.Operation {
 	never := int64(len(events)) + 1
 	operations := history.LockOperations(nil)
 	calls := make(map[int32]int64)
@@ -266,18 +266,18 @@ func naive(events []history.Event) []porcupine.Operation {
 	return operations
 }
 
-func TestCrowdedIsLinearizable(t *testing.T) {
+func TestCrashingClientsAreLinearizable(t *testing.T) {
 	var c history.LinearizableChecker
-	if v := c.Check(crowded()); v != nil || c.Undecided() {
+	if v := c.Check(crashingClients()); v != nil || c.Undecided() {
 		t.Errorf("%+v, undecided %v", v, c.Undecided())
 	}
 }
 
-// BenchmarkCrashedClients checks 1,000 operations of ten clients beside ten that crash. What the
-// clients do not know is taken from the ensemble's log, or else left open: then it takes a long
-// time to find out that two clients have the lock at the end.
+// BenchmarkCrashedClients checks 1,000 operations of ten clients together with ten that crash. With
+// the ensemble's log the check is fast. Without it, the check takes long to find that two clients
+// hold the lock at the end.
 func BenchmarkCrashedClients(b *testing.B) {
-	events := crowded()
+	events := crashingClients()
 	b.Run("resolved", func(b *testing.B) {
 		for b.Loop() {
 			if v := history.CheckLinearizable(events); v != nil {
@@ -296,7 +296,7 @@ func BenchmarkCrashedClients(b *testing.B) {
 		}
 	})
 	b.Run("open, two have it at the end", func(b *testing.B) {
-		operations := naive(wrong)
+		operations := clientOperations(wrong)
 		for b.Loop() {
 			if got := models.Check(models.Owner, operations,
 				models.Limits{}); got != models.Violated {

@@ -17,9 +17,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// A recorder writes what a process of a service does with its lock as a history, one event a line.
-// It is an observer of the lock, which tells it when a contender has queued and when a lease was
-// lost; the rest it writes where it happens.
+// A recorder writes the events between a process of a service and its lock as a history in JSON
+// Lines. It observes the lock, which reports when the process has queued and when a lease was lost;
+// the service reports the other events.
 type recorder struct {
 	process int32 // another number in every process
 	mutex   *lock.Mutex
@@ -37,10 +37,10 @@ func newRecorder(process int32, conn *zk.Conn, path string, w io.Writer) (*recor
 	return r, err
 }
 
-// attemptKey is under what the context of a call of Lock holds its number.
+// attemptKey is the key of the attempt number in the context of a call of Lock.
 type attemptKey struct{}
 
-// Observe is called by the lock.
+// The lock calls Observe.
 func (r *recorder) Observe(e lock.Event) {
 	attempt, _ := e.Context.Value(attemptKey{}).(int32)
 	switch {
@@ -51,7 +51,7 @@ func (r *recorder) Observe(e lock.Event) {
 	}
 }
 
-// write writes an event that happens now, unless it says when it happened.
+// write writes an event, at the current time unless the event has one.
 func (r *recorder) write(e history.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +62,7 @@ func (r *recorder) write(e history.Event) {
 }
 
 // watchPauses records the pauses of the process, such as long garbage collections or those of its
-// virtual machine: a tick that comes late tells of one. It goes by the wall clock, which does not
-// stand still while a machine sleeps.
+// virtual machine, as late ticks. It uses the wall clock, which advances while a machine sleeps.
 func (r *recorder) watchPauses(ctx context.Context, tick, late time.Duration) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -82,7 +81,7 @@ func (r *recorder) watchPauses(ctx context.Context, tick, late time.Duration) {
 	}
 }
 
-// do does some work while it has the lock.
+// do works while it holds the lock.
 func (r *recorder) do(ctx context.Context, work func(context.Context) error) error {
 	r.mu.Lock()
 	r.attempts++
@@ -117,8 +116,8 @@ func (r *recorder) do(ctx context.Context, work func(context.Context) error) err
 	return err
 }
 
-// Two processes of a service use a lock and record what they do. Their clocks are the same one
-// here; let them be off by up to 50 ms.
+// Two processes of a service use a lock and record their events. Their clocks are the same in this
+// example; assume that they are off by up to 50 ms.
 func Example_production() {
 	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
 	if err != nil {

@@ -10,70 +10,73 @@ const (
 	reasonUnlockStuck = "a process waits for its unlock for ever"
 )
 
-// A pending is a call that has not returned.
-type pending struct {
+// A pendingCall is a call that has not returned.
+type pendingCall struct {
 	kind    Kind // LockCall or UnlockCall
 	process int32
 	attempt int32
 	index   int
 }
 
-// CheckProgress decides [Progress]: once no faults come any more, every process gets an answer.
-// Whether the answer is the lock, [CheckNoSpuriousFailure] decides.
+// CheckProgress decides [Progress]: once no more faults strike and the schedule is fair, every call
+// of Lock and Unlock returns.
 //
-// The property holds if the history has no Liveness event, for then nothing was promised, or if at
-// its end every call of Lock and of Unlock by a process that has not crashed has returned. The
-// history must have been run until nothing could happen any more; of one that was cut short the
-// checker would speak too soon. A violation names the oldest call that is left.
+// An event of the property is a LockCall or an UnlockCall of a process that does not crash. If the
+// history has a FairPhase event, the call has returned by the end of the history. A violation names
+// the oldest open call.
 //
-// It takes time linear in the events, times the number of calls that are open at once.
+// The property does not cover a history without a FairPhase event, nor the result of a call; see
+// [CheckNoSpuriousFailure]. The history must have been run until no event was possible: in a
+// history that was cut short an open call is no violation of the lock.
+//
+// The check takes time linear in the events, times the number of calls that are open at once.
 func CheckProgress(events []Event) *Violation {
-	return decide(Progress, new(progressMonitor),
-		events)
+	return decide(Progress, new(progressMonitor), events)
 }
 
 type progressMonitor struct {
-	calls   []pending // that have not returned, the oldest first
-	judged  bool      // the Liveness event has come
+	calls   []pendingCall // the oldest first
+	fair    bool          // the FairPhase event has occurred
 	crashed []int32
 }
 
 func (m *progressMonitor) reset() {
-	m.calls, m.judged, m.crashed = m.calls[:0], false, m.crashed[:0]
+	m.calls, m.fair, m.crashed = m.calls[:0], false, m.crashed[:0]
 }
 
 func (m *progressMonitor) copy(from monitor) {
 	other := from.(*progressMonitor)
-	m.calls, m.judged, m.crashed = append(m.calls[:0], other.calls...), other.judged,
+	m.calls, m.fair, m.crashed = append(m.calls[:0], other.calls...), other.fair,
 		append(m.crashed[:0], other.crashed...)
 }
 
-// state does not depend on which call is the oldest: that decides which one a violation names.
+// state does not fold in the order of the calls, which only decides which call a violation names.
 func (m *progressMonitor) state(_ *queue, s *State) {
 	open := uint64(0)
 	for i := range m.calls {
 		c := &m.calls[i]
 		if !slices.Contains(m.crashed, c.process) {
-			open += scatter(uint64(uint32(c.process))<<32 | uint64(uint32(c.attempt))<<8 | uint64(c.kind))
+			open += scatter(uint64(uint32(c.process))<<32 | uint64(uint32(c.attempt))<<8 |
+				uint64(c.kind))
 		}
 	}
-	s.fold(open, bit(m.judged, 0))
+	s.fold(open, bit(m.fair, 0))
 }
 
-// visible: in what order calls return makes no difference.
+// visible: the order in which calls return does not matter.
 func (m *progressMonitor) visible(*queue, *Event) bool { return false }
 
 func (m *progressMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	e := &log[i]
 	switch e.Kind {
 	case LockCall, UnlockCall:
-		m.calls = append(m.calls, pending{e.Kind, e.Process, e.Attempt, i})
+		m.calls = append(m.calls, pendingCall{e.Kind, e.Process, e.Attempt, i})
 	case LockReturn:
 		m.calls = withoutCall(m.calls, LockCall, e)
 	case UnlockReturn:
 		m.calls = withoutCall(m.calls, UnlockCall, e)
 	case FairPhase:
-		m.judged = true
+		m.fair = true
 	case Crashed:
 		m.crashed = append(m.crashed, e.Process)
 	}
@@ -81,7 +84,7 @@ func (m *progressMonitor) observe(_ *queue, log []Event, i int) *Violation {
 }
 
 func (m *progressMonitor) finish(*queue, []Event) *Violation {
-	if !m.judged {
+	if !m.fair {
 		return nil
 	}
 	for _, c := range m.calls {
@@ -101,8 +104,8 @@ func (m *progressMonitor) finish(*queue, []Event) *Violation {
 	return nil
 }
 
-// withoutCall removes the call that e answers. It keeps the order, so that the oldest stays first.
-func withoutCall(calls []pending, kind Kind, e *Event) []pending {
+// withoutCall removes the call that e answers, and keeps the order of the others.
+func withoutCall(calls []pendingCall, kind Kind, e *Event) []pendingCall {
 	for c := range calls {
 		if calls[c].kind == kind && calls[c].process == e.Process && calls[c].attempt == e.Attempt {
 			return append(calls[:c], calls[c+1:]...)

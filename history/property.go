@@ -1,9 +1,9 @@
 package history
 
-// A Property names something that a lock can promise, and that a checker decides from a history.
+// A Property names a guarantee of a lock that a checker decides from a history.
 type Property string
 
-// The properties. The checker of each states precisely when it holds.
+// The properties. The doc comment of each CheckX function defines when the property holds.
 const (
 	ServerMutualExclusion Property = "server-mutual-exclusion"
 	ClientMutualExclusion Property = "client-mutual-exclusion"
@@ -24,18 +24,16 @@ const (
 	Linearizable          Property = "linearizable"
 )
 
-// A Violation is a proof that a history breaks a property.
+// A Violation shows that a history breaks a property.
 type Violation struct {
 	Property Property
-	Event    int // the index of the event at which the property is seen to be broken
-	// what went wrong, in the same words for every history that fails in the same way
-	Reason string
-	Detail string // what went wrong in this history: who, which node
+	Event    int    // the index of the event at which the property is broken
+	Reason   string // the kind of failure, the same for every history that fails in this way
+	Detail   string // what went wrong in this history: the processes, the nodes
 
-	// of [NoLostWatch]: which of the named guarantees is broken, such as [ErrUnique]
+	// of a violation of [NoLostWatch], the guarantee that is broken, such as [ErrUnique]
 	Guarantee error
 }
 
-// Signature returns what two histories have in common that fail in the same way. It serves to tell
-// new failures from known ones.
+// Signature returns the property and the reason, which identify a kind of failure.
 func (v *Violation) Signature() string { return string(v.Property) + ": " + v.Reason }

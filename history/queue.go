@@ -7,17 +7,16 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A queue is who contends for locks, as far as the events of a history tell: the znodes by which
-// processes contend, and the attempts that are open. Most properties are decided by it.
+// A queue is the contention for locks that the events of a history show: the znodes by which
+// processes contend, and the open attempts. Most properties are decided by it.
 //
-// A deleted node is dropped at once, except while the attempt that created it is open: the grant
-// that ends the attempt may still name it. A queue thus stays as short as the number of nodes and
-// processes that are alive, and an event costs time linear in that. The same holds for the history
-// of a service, which knows of a node only that a process has queued with it: such a node goes with
-// its attempt.
+// The queue drops a deleted node at once, except while the attempt that created it is open: the
+// grant that ends the attempt may still name it. A node of a service in production, of which the
+// history shows only that a process has queued with it, is dropped with its attempt. So the queue
+// is as short as the number of live nodes and processes, and an event takes time linear in that.
 type queue struct {
-	nodes []node // in the order of their creation
-	open  []opening
+	nodes []node // in order of creation
+	open  []openAttempt
 }
 
 // reset makes the queue that of an empty history.
@@ -28,47 +27,47 @@ func (q *queue) copy(from *queue) {
 	q.nodes, q.open = append(q.nodes[:0], from.nodes...), append(q.open[:0], from.open...)
 }
 
-// A node is a znode by which processes contend: who made it, and who was granted the lock by it.
+// A node is a znode by which a process contends, or by which one was granted the lock.
 type node struct {
-	path      string
-	zxid      int64 // of its creation
-	process   int32 // its creator
-	ephemeral bool
-	waiting   bool  // the creator's attempt during which it was created has not returned
-	holder    int32 // the process that was granted the lock by this node, 0 for none
-	attempt   int32 // the attempt of the holder
-	renounced bool  // the holder has called Unlock for that attempt
-	// the index of the event that created it, which tells two nodes of one path apart
-	created       int
-	deleted       int // the index of the event that deleted it, 0 while it is live
-	directoryEnds int // path[:directoryEnds] is its parent
+	path          string
+	zxid          int64 // of its creation
+	process       int32 // its creator
+	ephemeral     bool
+	waiting       bool  // the attempt in which it was created has not returned
+	holder        int32 // the process that was granted the lock by the node, or 0
+	attempt       int32 // the attempt of the holder
+	unlockCalled  bool  // the holder has called Unlock for that attempt
+	created       int   // the index of its creation, which distinguishes nodes of the same path
+	deleted       int   // the index of its deletion, 0 while it is live
+	directoryEnds int   // path[:directoryEnds] is its parent
 }
 
-// An opening is an attempt that has been called and has not returned. A process has one at a time.
-type opening struct {
+// An openAttempt is a call of Lock that has not returned. A process has at most one.
+type openAttempt struct {
 	process int32
-	call    int // the index of the call
+	call    int // the index of the LockCall
 }
 
-// contention holds the kinds of events that change a queue.
-const contention = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn | 1<<NodeCreated | 1<<NodeDeleted
+// queueKinds holds the kinds of events that change a queue.
+const queueKinds = 1<<LockCall | 1<<LockReturn | 1<<UnlockCall | 1<<UnlockReturn | 1<<NodeCreated |
+	1<<NodeDeleted
 
-// observe brings the queue up to date with event number i.
+// observe updates the queue with event i.
 func (q *queue) observe(e *Event, i int) {
 	switch e.Kind {
 	case LockCall:
-		q.open = append(withoutOpening(q.open, e.Process), opening{e.Process, i})
+		q.open = append(withoutOpenAttempt(q.open, e.Process), openAttempt{e.Process, i})
 	case NodeCreated:
 		q.nodes = append(q.nodes, node{
 			path: e.Path, zxid: e.Zxid, process: e.Process, ephemeral: e.Session != 0, created: i,
-			waiting: q.opening(e.Process) >= 0, directoryEnds: len(directory(e.Path)),
+			waiting: q.openAttempt(e.Process) >= 0, directoryEnds: len(directory(e.Path)),
 		})
 	case NodeDeleted:
 		q.delete(e.Path, i)
 	case LockReturn:
-		q.open = withoutOpening(q.open, e.Process)
+		q.open = withoutOpenAttempt(q.open, e.Process)
 		if n := q.granted(e); n >= 0 {
-			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].renounced = e.Process, e.Attempt,
+			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].unlockCalled = e.Process, e.Attempt,
 				false
 		}
 		q.endWaiting(e.Process)
@@ -80,21 +79,20 @@ func (q *queue) observe(e *Event, i int) {
 	case UnlockCall:
 		for n := range q.nodes {
 			if q.nodes[n].holder == e.Process && q.nodes[n].attempt == e.Attempt {
-				q.nodes[n].renounced = true
+				q.nodes[n].unlockCalled = true
 			}
 		}
 	}
 }
 
-// granted returns the index of the node by which a LockReturn grants the lock, or -1 if it grants
-// nothing or its node is not known.
-//
-// A path that the lock names is looked for among the process's own nodes first: where the
-// contenders of a lock share one path, the process's own node may be deleted while another process
-// has made one of the same path. Only a process that never made such a node has taken over somebody
-// else's. Without a path it is the last ephemeral node that the process made in this attempt. A
-// live one goes before a deleted one, because a lock that made two by a retry deletes the one that
-// it does not use.
+// granted returns the index of the node by which a LockReturn grants the lock. It returns -1 if the
+// event grants nothing or the node is unknown.
+//   - If the event names a path, the node is one of the process itself, even a deleted one: another
+//     process may have created a node at the same path since. Only if the process has created no
+//     such node is it the live node of another process.
+//   - Otherwise the node is the last ephemeral node that the process created in the attempt. A live
+//     node has priority over a deleted one, because a lock that created two by a retry deletes the
+//     unused one.
 func (q *queue) granted(e *Event) int {
 	if e.Kind != LockReturn || e.Err != "" || e.Process == 0 {
 		return -1
@@ -122,22 +120,22 @@ func (q *queue) granted(e *Event) int {
 	return found
 }
 
-// settled reports whether the node by which a LockReturn grants the lock, if any, is the same
-// whatever other processes do before it. A node that the process has not made in this attempt may
-// come and go.
-func (q *queue) settled(e *Event) bool {
+// grantIsLocal reports whether other processes cannot change by which node a LockReturn grants the
+// lock. They can if the process did not create the node in this attempt.
+func (q *queue) grantIsLocal(e *Event) bool {
 	if e.Err != "" {
 		return true
 	}
 	if e.Path == "" {
-		return q.waiting(e.Process) < 2
+		return q.waitingNodes(e.Process) < 2
 	}
 	n := q.granted(e)
 	return n >= 0 && q.nodes[n].process == e.Process && q.nodes[n].waiting
 }
 
-// waiting returns how many ephemeral nodes a process has made in its open attempt.
-func (q *queue) waiting(process int32) (nodes int) {
+// waitingNodes returns the number of ephemeral nodes that a process has created in its open
+// attempt.
+func (q *queue) waitingNodes(process int32) (nodes int) {
 	for n := range q.nodes {
 		if m := &q.nodes[n]; m.process == process && m.waiting && m.ephemeral {
 			nodes++
@@ -160,7 +158,7 @@ func directory(path string) string {
 	return path[:max(slash, 0)]
 }
 
-// live returns the index of the node that is live at the path, or -1.
+// live returns the index of the live node at the path, or -1.
 func (q *queue) live(path string) int {
 	for n := range q.nodes {
 		if q.nodes[n].deleted == 0 && q.nodes[n].path == path {
@@ -195,8 +193,8 @@ func (q *queue) endWaiting(process int32) {
 	q.nodes = kept
 }
 
-// dropUnobserved drops the nodes of a process of which no event of the ensemble tells, and by which
-// the holder has the lock in that attempt. A holder 0 stands for nobody.
+// dropUnobserved drops the nodes of a process that the ensemble's events do not show and that have
+// the given holder, or none if the holder is 0, and attempt.
 func (q *queue) dropUnobserved(process, holder, attempt int32) {
 	q.nodes = slices.DeleteFunc(q.nodes, func(n node) bool {
 		return n.zxid == 0 && !n.ephemeral && n.process == process && n.holder == holder &&
@@ -204,10 +202,10 @@ func (q *queue) dropUnobserved(process, holder, attempt int32) {
 	})
 }
 
-// opening returns the index of the attempt of a process that is open, or -1.
-func (q *queue) opening(process int32) int { return findOpening(q.open, process) }
+// openAttempt returns the index of the open attempt of a process, or -1.
+func (q *queue) openAttempt(process int32) int { return findOpenAttempt(q.open, process) }
 
-func findOpening(open []opening, process int32) int {
+func findOpenAttempt(open []openAttempt, process int32) int {
 	for o := range open {
 		if open[o].process == process {
 			return o
@@ -216,30 +214,31 @@ func findOpening(open []opening, process int32) int {
 	return -1
 }
 
-func withoutOpening(open []opening, process int32) []opening {
-	if o := findOpening(open, process); o >= 0 {
+func withoutOpenAttempt(open []openAttempt, process int32) []openAttempt {
+	if o := findOpenAttempt(open, process); o >= 0 {
 		return append(open[:o], open[o+1:]...)
 	}
 	return open
 }
 
-// state folds the queue into the state of the properties that are decided by it. Where a node
-// stands among the others says which is older. What processes that have ended waited for, or were
-// granted by nodes that are gone, decides nothing any more.
+// state folds in the queue. The order of the nodes is the order of their creation. Two facts make
+// no difference and are left out: what ended processes waited for, and their grants by deleted
+// nodes.
 func (q *queue) state(s *State) {
 	for n := range q.nodes {
 		m := &q.nodes[n]
 		if m.deleted != 0 && s.ended(m.process) {
 			continue
 		}
-		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0, 2) | bit(m.renounced,
+		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0,
+			2) | bit(m.unlockCalled,
 			3)
 		s.fold(xxhash.Sum64String(m.path), uint64(uint32(m.process))<<32|flags)
 		if m.holder == 0 {
 			continue
 		}
 		attempt := m.attempt
-		if m.renounced {
+		if m.unlockCalled {
 			attempt = 0
 		}
 		s.fold(uint64(uint32(m.holder)), uint64(uint32(attempt)))

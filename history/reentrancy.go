@@ -8,31 +8,31 @@ const (
 	reasonRefusal = "a holder was refused the lock that it has"
 )
 
-// CheckReentrancy decides [Reentrancy]: as many unlocks as locks give the lock back, no sooner and
-// no later.
+// CheckReentrancy decides [Reentrancy]: the lock is released by the last of as many unlocks as
+// there were locks, neither earlier nor later.
 //
-// A process that has the lock takes it once more by a ReenterCall, and gives that back by what an
-// Exited records; the last of its unlocks is the one that UnlockCall and UnlockReturn record. The
-// property holds if
-//   - the holder's node is not deleted by the holder's own request before UnlockCall, unless it was
-//     told before that the lock is lost;
-//   - it is deleted when UnlockReturn reports success;
-//   - a ReenterReturn reports no failure to a holder whose node stands, unless it is told right
-//     then that the lock is lost.
+// A holder locks again by a ReenterCall, and undoes that by an Exited; its last unlock is the
+// UnlockCall. The events of the property are:
+//   - the deletion of a holder's node: no request of the holder itself deletes the node before the
+//     UnlockCall, unless the holder was notified of a loss before;
+//   - an UnlockReturn without an error: the node is deleted by then;
+//   - a ReenterReturn: it has no error for a holder whose node is live, unless the holder is
+//     notified of a loss at once.
 //
-// A node that goes with its session, or that somebody else deletes, is a matter of
-// [LossNotification]. Holds whose node is not known are not judged.
+// The property does not cover a node that is deleted with its session or by another process, which
+// is covered by [LossNotification], nor a hold whose node is unknown.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// The check takes time linear in the events, times the number of live nodes and processes.
 func CheckReentrancy(events []Event) *Violation {
 	return decide(Reentrancy, new(reentrancyMonitor), events)
 }
 
 type reentrancyMonitor struct {
 	holds holdList
-	// a holder has deleted its node too soon, unless the same transaction ends its session
+	// a deletion of a holder's node that is a violation unless the same transaction ends its
+	// session
 	suspect *Violation
-	zxid    int64 // of that transaction
+	zxid    int64 // of the transaction
 }
 
 func (m *reentrancyMonitor) reset() { m.holds, m.suspect = m.holds[:0], nil }
@@ -49,10 +49,10 @@ func (m *reentrancyMonitor) state(_ *queue, s *State) {
 	s.fold(bit(m.suspect != nil, 0), 0)
 }
 
-// visible: to return from a call sooner, while the node stands, is to keep the lock for too long,
-// or to be refused what one has.
+// visible: if a call returns earlier, while the node is live, the lock is kept too long or a holder
+// is refused its lock.
 func (m *reentrancyMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
+	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
 
 func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -65,22 +65,22 @@ func (m *reentrancyMonitor) observe(q *queue, log []Event, i int) *Violation {
 			m.suspect = nil
 		}
 	}
-	if (holding|contention|1<<ReenterReturn)>>e.Kind&1 == 0 {
+	if (holdKinds|queueKinds|1<<ReenterReturn)>>e.Kind&1 == 0 {
 		return nil
 	}
-	if v := m.judge(q, e, i); v != nil {
+	if v := m.check(q, e, i); v != nil {
 		return v
 	}
 	m.holds.observe(q, e)
 	if h := m.holds.find(e.Process); h >= 0 && e.Kind == ReenterReturn && e.Err != "" &&
-		!m.holds[h].freed && !m.holds[h].told {
-		m.holds[h].refusedAt = i
+		!m.holds[h].deleted && !m.holds[h].notified {
+		m.holds[h].reenterFailed = i
 	}
 	return nil
 }
 
-// judge returns how event number i breaks the count, or nil.
-func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
+// check returns how event i breaks the property, or nil.
+func (m *reentrancyMonitor) check(q *queue, e *Event, i int) *Violation {
 	h := m.holds.find(e.Process)
 	if h < 0 || m.holds[h].node < 0 {
 		return nil
@@ -95,13 +95,13 @@ func (m *reentrancyMonitor) judge(q *queue, e *Event, i int) *Violation {
 		}
 	}
 	switch {
-	case had.refusedAt != 0 && e.Kind != Lost && e.Kind != Crashed && e.Kind != NodeDeleted:
-		return violation(reasonRefusal, had.refusedAt)
-	case e.Kind == NodeDeleted && !had.leaving && !had.told:
+	case had.reenterFailed != 0 && e.Kind != Lost && e.Kind != Crashed && e.Kind != NodeDeleted:
+		return violation(reasonRefusal, had.reenterFailed)
+	case e.Kind == NodeDeleted && !had.unlocking && !had.notified:
 		if n := q.live(e.Path); n >= 0 && q.nodes[n].created == had.node {
 			m.suspect, m.zxid = violation(reasonTooSoon, i), e.Zxid
 		}
-	case e.Kind == UnlockReturn && e.Err == "" && e.Attempt == had.attempt && !had.freed:
+	case e.Kind == UnlockReturn && e.Err == "" && e.Attempt == had.attempt && !had.deleted:
 		return violation(reasonTooLate, i)
 	}
 	return nil

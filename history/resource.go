@@ -1,23 +1,23 @@
 package history
 
-// A resource is what the lock protects, as the checkers follow it: its last version and who made
-// it.
+// A resource is what the lock protects: its last version and the process that wrote it.
 type resource struct {
 	path    string
 	version int64
 	writer  int32
 }
 
-// A reading is what a process knows of a resource: the version that it has read, or made itself.
+// A reading is the version of a resource that a process has last read or written.
 type reading struct {
 	process int32
 	path    string
 	version int64
 }
 
-// accepted returns the resource that the event writes to, or -1. A resource in the ensemble, which
-// its readings name by its path, is written to when its znode is created or changed: so a write of
-// which the process never heard counts too. Any other is written to when it says so.
+// accepted returns the index of the resource that the event writes, or -1. A resource in the
+// ensemble, which its readings name by its path, is written when its znode is created or changed,
+// so a write whose reply was lost counts. Any other resource is written by an accepted
+// ResourceWrite.
 func accepted(resources []resource, e *Event) int {
 	switch e.Kind {
 	case ResourceWrite:
@@ -39,8 +39,8 @@ func accepted(resources []resource, e *Event) int {
 	return -1
 }
 
-// withResource returns the resources with that of a reading, whose version is taken from it if the
-// resource is new.
+// withResource returns the resources with the one of a reading. A new resource has the version of
+// the reading.
 func withResource(resources []resource, e *Event) []resource {
 	for r := range resources {
 		if resources[r].path == e.Path {

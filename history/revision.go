@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// A revision is a write that a resource accepted, and what its process knew and had by then, in its
-// own order.
+// A revision is a write that a resource accepted, with what its process knew by then, in the order
+// of the process.
 type revision struct {
 	event   int
 	version int64
-	base    int64 // the version that the process had read or made last, -1 if none
-	token   int64 // of the attempt's grant, 0 if it is not known
+	base    int64 // the version that the process had last read or written, -1 if none
+	token   int64 // of the attempt's grant, 0 if unknown
 }
 
-// A resourceKey names a resource: by what its events call it, or else by the number of the lock
-// that protects it.
+// A resourceKey identifies a resource by its name, or else by the number of the lock that protects
+// it.
 type resourceKey struct {
 	path string
 	lock int
 }
 
-// revisions returns the writes of each resource in the order of their versions; resources in the
-// order of their first writes. Events of a resource without a name are passed over where it is not
-// known which of several locks protects it.
+// revisions returns the writes of each resource in the order of their versions, and the resources
+// in the order of their first writes. It ignores events of a resource without a name if the lock
+// that protects it is unknown.
 func revisions(events []Event) [][]revision {
 	type reader struct {
 		process  int32
@@ -72,9 +72,9 @@ func revisions(events []Event) [][]revision {
 	return all
 }
 
-// resource returns the resource that an event reads or writes, and false if it does neither or if
-// the resource has no name and its lock is not known.
-func (n *naming) resource(e *Event) (r resourceKey, known bool) {
+// resource returns the resource that an event reads or writes. It returns false if there is none,
+// or if the resource has no name and its lock is unknown.
+func (n *lockNaming) resource(e *Event) (r resourceKey, known bool) {
 	switch {
 	case e.Kind != ResourceRead && e.Kind != ResourceWrite:
 		return r, false
@@ -87,7 +87,7 @@ func (n *naming) resource(e *Event) (r resourceKey, known bool) {
 	return r, known
 }
 
-func lostByVersion(events []Event) *Violation {
+func lostUpdateByVersion(events []Event) *Violation {
 	for _, all := range revisions(events) {
 		for n := 1; n < len(all); n++ {
 			w, before := &all[n], &all[n-1]
@@ -105,7 +105,7 @@ func lostByVersion(events []Event) *Violation {
 	return nil
 }
 
-func lateByVersion(events []Event) *Violation {
+func fencingByVersion(events []Event) *Violation {
 	for _, all := range revisions(events) {
 		newest := revision{}
 		for _, w := range all {

@@ -8,32 +8,35 @@ const (
 	reasonSharedNode = "the lock was granted by a node by which another process still held it"
 )
 
-// CheckServerMutualExclusion decides [ServerMutualExclusion]: as far as the ensemble knows, one
-// process at a time has the lock.
+// CheckServerMutualExclusion decides [ServerMutualExclusion]: as far as the ensemble's state shows,
+// at most one process at a time holds the lock.
 //
-// A grant is a return of Lock without an error, and its node is the one that the lock names, or
-// else the last ephemeral node that the process created in that attempt. The property holds if at
-// every grant of a live node there is no other live node in the same directory that has been
-// granted and whose holder has not called Unlock for that attempt, and if that node itself is not
-// one by which another process holds the lock.
+// An event of the property is a grant: a LockReturn without an error. Its node is the one that it
+// names, or else the last ephemeral node that the process created in the attempt. At every grant by
+// a live node
+//   - no other live node of the same directory has been granted to a holder that has not called
+//     Unlock for that attempt;
+//   - the node is not one by which another process still holds the lock.
 //
-// A holder that crashed still counts while its node lives: the ensemble has not taken the lock from
-// it. A grant of a node that is already deleted is not judged, because then the ensemble does not
-// serve the process at all; what comes of such a grant is a matter of [ClientMutualExclusion].
+// The node of a crashed holder counts while it is live, because the ensemble still keeps the lock
+// for the holder.
 //
-// It takes time linear in the events, times the number of nodes that are live at once, and
-// allocates only if more than a few are.
+// The property does not cover a grant by a deleted node, by which the ensemble does not keep the
+// lock for the process; [ClientMutualExclusion] covers its effects.
+//
+// The check takes time linear in the events, times the number of live nodes, and allocates only if
+// more than a few nodes are live.
 func CheckServerMutualExclusion(events []Event) *Violation {
 	return decide(ServerMutualExclusion, serverExclusionMonitor{}, events)
 }
 
-// A serverExclusionMonitor remembers nothing but the queue.
+// A serverExclusionMonitor has no state besides the queue.
 type serverExclusionMonitor struct{ stateless }
 
-// visible: a grant that comes sooner, and an unlock that comes later, overlap more. A grant by a
-// node that is not the process's own may be by none if it comes sooner.
+// visible: an earlier grant or a later unlock makes the tenure longer. If the process does not own
+// the node of the grant, an earlier grant may find no node.
 func (serverExclusionMonitor) visible(q *queue, e *Event) bool {
-	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.settled(e)
+	return e.Kind == UnlockCall || e.Kind == LockReturn && !q.grantIsLocal(e)
 }
 
 func (serverExclusionMonitor) observe(q *queue, log []Event, i int) *Violation {
@@ -44,14 +47,14 @@ func (serverExclusionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	}
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.holder == 0 || other.renounced || other.deleted != 0 ||
+		if other.holder == 0 || other.unlockCalled || other.deleted != 0 ||
 			!sameDirectory(other, &q.nodes[n]) {
 			continue
 		}
 		reason := reasonTwoServed
 		if m == n {
 			if other.holder == e.Process {
-				continue // The process is granted again what it has.
+				continue // The process is granted the lock that it holds.
 			}
 			reason = reasonSharedNode
 		}

@@ -9,83 +9,85 @@ import (
 
 const reasonOutlived = "a lease stood after the client library had said that the session was over"
 
-// What a client library says of a session that is over, as go-zookeeper/zk words it.
+// How go-zookeeper/zk reports that a session has ended.
 const (
 	expiredState = "expired"
 	expiredError = "zk: session has been expired by the server"
 )
 
-// CheckSessionLoss decides [SessionLoss]: no lease stands once the client library has said that its
-// session is over.
+// CheckSessionLoss decides [SessionLoss]: a lease ends as soon as the client library has reported
+// that its session has ended.
 //
-// A lease stands from a grant until its process is told of the loss, calls Unlock or crashes. The
-// client library says that the session is over by a WatchEvent with that error on the node by which
-// the lock was granted, and, to a lock that [Bounds.Listens], by the state "expired". The property
-// holds if such a lease ends before anything else happens: the next event that is neither a word of
-// that client library nor an answer to that process must not find the lease standing.
+// A lease lasts from a grant until its process is notified of the loss, calls Unlock or crashes. An
+// event of the property is such a report: a WatchEvent with the error of an expired session on the
+// node of the grant, or, for a lock that [Limits.Listens], the session state "expired". The lease
+// has ended by the next event that is neither a report of the same client library nor a reply to
+// the process.
 //
-// A client whose node is not watched is told nothing, so nothing is demanded of its lease, unless
-// the lock listens.
+// The property does not cover the lease of a client whose node has no watch, which receives no
+// report, unless the lock listens.
 //
-// It takes time linear in the events, times the number of leases that stand at once.
+// The check takes time linear in the events, times the number of leases at once.
 func CheckSessionLoss(events []Event, listens bool) *Violation {
-	return decide(SessionLoss, &sessionMonitor{bounds: &Limits{Listens: listens}}, events)
+	return decide(SessionLoss, &sessionMonitor{limits: &Limits{Listens: listens}}, events)
 }
 
-// A standingLease is a lease that stands.
-type standingLease struct {
-	process int32
-	path    string // of its node, empty if none is known
-	over    bool   // the client library has said that its session is over
+// A lease is a lease that has not ended.
+type lease struct {
+	process      int32
+	path         string // of its node, empty if unknown
+	sessionEnded bool   // the client library has reported that its session has ended
 }
 
 type sessionMonitor struct {
-	bounds *Limits
-	leases []standingLease // at most one for each process
-	over   int             // of how many of them the session is over
+	limits *Limits
+	leases []lease // at most one for each process
+	ended  int     // the number of leases with sessionEnded
 }
 
-func (m *sessionMonitor) reset() { m.leases, m.over = m.leases[:0], 0 }
+func (m *sessionMonitor) reset() { m.leases, m.ended = m.leases[:0], 0 }
 
 func (m *sessionMonitor) copy(from monitor) {
 	other := from.(*sessionMonitor)
-	m.leases, m.over = append(m.leases[:0], other.leases...), other.over
+	m.leases, m.ended = append(m.leases[:0], other.leases...), other.ended
 }
 
 func (m *sessionMonitor) finish(*queue, []Event) *Violation { return nil }
 
-// state: the leases stand in no order.
+// state folds in the leases as a set.
 func (m *sessionMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.leases {
 		if l := &m.leases[i]; !s.ended(l.process) {
-			sum += fold(xxhash.Sum64String(l.path), uint64(uint32(l.process))<<1|bit(l.over, 0))
+			sum += fold(xxhash.Sum64String(l.path), uint64(uint32(l.process))<<1|bit(l.sessionEnded,
+				0))
 		}
 	}
 	s.fold(sum, 0)
 }
 
-// visible: a lease whose session is over stands for longer if what ends it comes later. A grant
-// without a path is by a node that others can delete before.
+// visible: if the end of a lease comes later, the lease outlives its session for longer. A grant
+// without a path is by a node that other processes can delete before it.
 func (m *sessionMonitor) visible(q *queue, e *Event) bool {
 	switch e.Kind {
 	case Lost, UnlockCall:
 		l := m.find(e.Process)
-		return l >= 0 && m.leases[l].over
+		return l >= 0 && m.leases[l].sessionEnded
 	case LockReturn:
-		return !q.settled(e)
+		return !q.grantIsLocal(e)
 	}
 	return false
 }
 
 func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	e := &log[i]
-	if m.over > 0 {
+	if m.ended > 0 {
 		for l := range m.leases {
-			if one := &m.leases[l]; one.over && !sameStep(one.process, e) {
+			if one := &m.leases[l]; one.sessionEnded && !sameStep(one.process, e) {
 				return &Violation{
 					Property: SessionLoss, Event: i, Reason: reasonOutlived,
-					Detail: fmt.Sprintf("the lease of c%d stood when this happened", one.process),
+					Detail: fmt.Sprintf("the lease of c%d had not ended at this event",
+						one.process),
 				}
 			}
 		}
@@ -96,31 +98,31 @@ func (m *sessionMonitor) observe(q *queue, log []Event, i int) *Violation {
 	case Lost, UnlockCall, Crashed:
 		m.end(e.Process)
 	case SessionState:
-		if e.Name == expiredState && m.bounds.Listens {
-			m.tell(e.Process, "")
+		if e.Name == expiredState && m.limits.Listens {
+			m.markEnded(e.Process, "")
 		}
 	case WatchEvent:
 		if e.Err == expiredError {
-			m.tell(e.Process, e.Path)
+			m.markEnded(e.Process, e.Path)
 		}
 	}
 	return nil
 }
 
-// sameStep reports whether an event can belong to the step in which the client library has told the
-// process, before the end of its lease is known: what the library says and sends besides, and what
-// calls that it answers return.
+// sameStep reports whether an event can belong to the step in which the client library reports the
+// end of the session to the process: other reports and requests of the library, and the returns of
+// calls.
 func sameStep(process int32, e *Event) bool {
-	const before = 1<<SessionState | 1<<WatchEvent | 1<<WatchGone | 1<<Reply | 1<<Send | 1<<ReenterReturn | 1<<Exited |
-		1<<UnlockCall | 1<<Lost | 1<<Crashed
-	return e.Process == process && before>>e.Kind&1 != 0
+	const stepKinds = 1<<SessionState | 1<<WatchEvent | 1<<WatchGone | 1<<Reply | 1<<Send |
+		1<<ReenterReturn | 1<<Exited | 1<<UnlockCall | 1<<Lost | 1<<Crashed
+	return e.Process == process && stepKinds>>e.Kind&1 != 0
 }
 
 func (m *sessionMonitor) find(process int32) int {
-	return slices.IndexFunc(m.leases, func(l standingLease) bool { return l.process == process })
+	return slices.IndexFunc(m.leases, func(l lease) bool { return l.process == process })
 }
 
-// grant takes note of a lease.
+// grant adds a lease.
 func (m *sessionMonitor) grant(q *queue, e *Event) {
 	if e.Err != "" {
 		return
@@ -130,7 +132,7 @@ func (m *sessionMonitor) grant(q *queue, e *Event) {
 	if n := q.granted(e); n >= 0 {
 		path = q.nodes[n].path
 	}
-	m.leases = append(m.leases, standingLease{process: e.Process, path: path})
+	m.leases = append(m.leases, lease{process: e.Process, path: path})
 }
 
 func (m *sessionMonitor) end(process int32) {
@@ -138,19 +140,19 @@ func (m *sessionMonitor) end(process int32) {
 	if l < 0 {
 		return
 	}
-	if m.leases[l].over {
-		m.over--
+	if m.leases[l].sessionEnded {
+		m.ended--
 	}
 	m.leases = slices.Delete(m.leases, l, l+1)
 }
 
-// tell takes note that the client library has said that the process's session is over, by the watch
-// on a node or, where the path is empty, by its state.
-func (m *sessionMonitor) tell(process int32, path string) {
+// markEnded records that the client library has reported the end of the process's session, by the
+// watch on a node or, if the path is empty, by a session state.
+func (m *sessionMonitor) markEnded(process int32, path string) {
 	l := m.find(process)
-	if l < 0 || m.leases[l].over || path != "" && path != m.leases[l].path {
+	if l < 0 || m.leases[l].sessionEnded || path != "" && path != m.leases[l].path {
 		return
 	}
-	m.leases[l].over = true
-	m.over++
+	m.leases[l].sessionEnded = true
+	m.ended++
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// sessionOver is what the client library tells of a watch whose session is over.
+// sessionOver returns the report of the client library that the session of a watch has ended.
 func sessionOver(p int32, path string) history.Event {
 	return history.Event{
 		Kind: history.WatchEvent, Process: p, Path: path, Name: "not-watching",

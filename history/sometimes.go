@@ -1,63 +1,64 @@
 package history
 
-// A Sometimes is something that must happen in some run, or else the runs have not tested what they
-// are meant to test. A campaign of which no run reaches a goal is not green, however many of them
-// there were.
+// A Sometimes is a situation that some run of a campaign must reach. If no run does, the campaign
+// has not tested what it is meant to test, and fails.
 //
 // Source: the sometimes properties of Stateright and Antithesis.
 type Sometimes struct {
 	Name    string // in a few words
-	Clients int    // how many processes it takes
-	Fault   string // the name of the fault that it takes, empty if none
+	Clients int    // the number of processes that it needs
+	Fault   string // the name of the fault that it needs, or empty
 
-	// Reached tells whether the events reach the goal. It must be a function of the events alone.
+	// Reached reports whether the history reaches the situation. It depends on the events alone.
 	Reached func([]Event) bool
 }
 
-// The goals of a lock in which processes queue by ephemeral nodes.
+// The Sometimes of a lock in which processes queue by ephemeral nodes.
 var (
-	// Contention is reached when the lock is granted to a process that has waited for another.
+	// Contention is reached when a holder's node is deleted while another process waits.
 	Contention = Sometimes{
 		Name: "a process gets the lock that had to wait for it", Clients: 2,
 		Reached: func(events []Event) bool {
-			return visit(events, func(q *queue, e *Event) bool {
+			return anyEvent(events, func(q *queue, e *Event) bool {
 				n := q.live(e.Path)
-				return e.Kind == NodeDeleted && n >= 0 && q.nodes[n].holder != 0 && q.behind(n) > 0
+				return e.Kind == NodeDeleted && n >= 0 && q.nodes[n].holder != 0 &&
+					q.waitersBehind(n) > 0
 			})
 		},
 	}
 
-	// ExpiredHolder is reached when the session of a holder ends behind which two others wait.
+	// ExpiredHolder is reached when the session of a holder ends while two processes wait behind
+	// it.
 	ExpiredHolder = Sometimes{
 		Name: "two wait behind a holder whose session expires", Clients: 3, Fault: "expire",
-		Reached: func(events []Event) bool { return expires(events, true, 2) },
+		Reached: func(events []Event) bool { return sessionEnds(events, true, 2) },
 	}
 
-	// ExpiredWaiter is reached when the session of a process ends that waits before another.
+	// ExpiredWaiter is reached when the session of a waiting process ends while another waits
+	// behind it.
 	ExpiredWaiter = Sometimes{
 		Name: "one waits behind a waiter whose session expires", Clients: 3, Fault: "expire",
-		Reached: func(events []Event) bool { return expires(events, false, 1) },
+		Reached: func(events []Event) bool { return sessionEnds(events, false, 1) },
 	}
 
-	// LostCreate is reached when the reply to the request that makes a contender's node is lost,
-	// and the node made.
+	// LostCreate is reached when a process's node is created and the reply to the request is lost.
 	LostCreate = Sometimes{
 		Name: "a node is made and the reply to it lost", Clients: 1,
-		Fault: "lose-reply", Reached: losesCreate,
+		Fault: "lose-reply", Reached: losesCreateReply,
 	}
 
-	// CrashedHolder is reached when a holder stops for good while another process waits.
+	// CrashedHolder is reached when a holder crashes while another process waits.
 	CrashedHolder = Sometimes{
 		Name: "a holder crashes behind which another waits", Clients: 2, Fault: "crash",
 		Reached: func(events []Event) bool {
-			return visit(events, func(q *queue, e *Event) bool {
+			return anyEvent(events, func(q *queue, e *Event) bool {
 				if e.Kind != Crashed {
 					return false
 				}
 				for n := range q.nodes {
-					if q.nodes[n].holder == e.Process && !q.nodes[n].renounced &&
+					if q.nodes[n].holder == e.Process && !q.nodes[n].unlockCalled &&
 						q.nodes[n].deleted == 0 &&
-						q.behind(n) > 0 {
+						q.waitersBehind(n) > 0 {
 						return true
 					}
 				}
@@ -66,18 +67,18 @@ var (
 		},
 	}
 
-	// AbandonedPlace is reached when a process that waits before another gives up.
+	// AbandonedPlace is reached when a waiting process cancels while another waits behind it.
 	AbandonedPlace = Sometimes{
 		Name: "a process gives up behind which another waits", Clients: 3, Fault: cancelName,
 		Reached: func(events []Event) bool {
-			return visit(events, func(q *queue, e *Event) bool {
+			return anyEvent(events, func(q *queue, e *Event) bool {
 				if e.Kind != Fault || e.Name != cancelName {
 					return false
 				}
 				for n := range q.nodes {
 					if q.nodes[n].process == e.Process && q.nodes[n].waiting &&
 						q.nodes[n].deleted == 0 &&
-						q.behind(n) > 0 {
+						q.waitersBehind(n) > 0 {
 						return true
 					}
 				}
@@ -87,8 +88,8 @@ var (
 	}
 )
 
-// QueueSometimes returns the goals of a lock in which processes queue by ephemeral nodes. The slice
-// is the caller's.
+// QueueSometimes returns the Sometimes of a lock in which processes queue by ephemeral nodes. The
+// caller owns the slice.
 func QueueSometimes() []Sometimes {
 	return []Sometimes{
 		Contention, ExpiredHolder, ExpiredWaiter, LostCreate, CrashedHolder,
@@ -96,25 +97,26 @@ func QueueSometimes() []Sometimes {
 	}
 }
 
-// visit calls reached for each event, with the queue before it, until that returns true.
-func visit(events []Event, reached func(*queue, *Event) bool) bool {
+// anyEvent reports whether reached is true for some event and the queue before it.
+func anyEvent(events []Event, reached func(*queue, *Event) bool) bool {
 	var nodeSpace [12]node
-	var openSpace [12]opening
+	var openSpace [12]openAttempt
 	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {
 		e := &events[i]
 		if reached(&q, e) {
 			return true
 		}
-		if contention>>e.Kind&1 != 0 {
+		if queueKinds>>e.Kind&1 != 0 {
 			q.observe(e, i)
 		}
 	}
 	return false
 }
 
-// behind counts the other nodes that wait in the directory of node n and were made after it.
-func (q *queue) behind(n int) int {
+// waitersBehind returns the number of nodes in the directory of node n by which other processes
+// wait and that are younger than n.
+func (q *queue) waitersBehind(n int) int {
 	count := 0
 	for m := range q.nodes {
 		other := &q.nodes[m]
@@ -127,8 +129,8 @@ func (q *queue) behind(n int) int {
 	return count
 }
 
-// endsSession reports whether the deletion, which is event number i, came with the end of the
-// session that owned the node: then the end follows, with the same transaction.
+// endsSession reports whether the deletion, which is event i, is part of the end of a session: the
+// SessionExpired or SessionClosed follows with the same transaction.
 func endsSession(events []Event, i int) bool {
 	for j := i + 1; j < len(events) && events[j].Zxid == events[i].Zxid; j++ {
 		if k := events[j].Kind; k == SessionExpired || k == SessionClosed {
@@ -138,29 +140,28 @@ func endsSession(events []Event, i int) bool {
 	return false
 }
 
-// expires tells whether a session ends and with it the node of a holder, or of one that waits, with
-// so many behind it.
-func expires(events []Event, holder bool, waiters int) bool {
+// sessionEnds reports whether a session ends that owns the node of a holder, or else of a waiting
+// process, while at least the given number of processes wait behind it.
+func sessionEnds(events []Event, holder bool, waiters int) bool {
 	i := -1
-	return visit(events, func(q *queue, e *Event) bool {
+	return anyEvent(events, func(q *queue, e *Event) bool {
 		i++
 		if e.Kind != NodeDeleted {
 			return false
 		}
 		n := q.live(e.Path)
-		if n < 0 || q.behind(n) < waiters || !endsSession(events, i) {
+		if n < 0 || q.waitersBehind(n) < waiters || !endsSession(events, i) {
 			return false
 		}
 		if holder {
-			return q.nodes[n].holder != 0 && !q.nodes[n].renounced
+			return q.nodes[n].holder != 0 && !q.nodes[n].unlockCalled
 		}
 		return q.nodes[n].holder == 0 && q.nodes[n].waiting
 	})
 }
 
-// losesCreate tells whether a request for a node is answered by no server, though the node was
-// made.
-func losesCreate(events []Event) bool {
+// losesCreateReply reports whether a create was served with success and its reply was lost.
+func losesCreateReply(events []Event) bool {
 	for i := range events {
 		e := &events[i]
 		if e.Kind != Reply || e.Op != "create" || e.Err == "" || e.Zxid != 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// Each goal is reached by a history that reaches it, and by none that only comes close.
-func TestGoals(t *testing.T) {
+// Each Sometimes is reached by a history that reaches it, and not by one that comes close.
+func TestSometimes(t *testing.T) {
 	type events = []history.Event
 	after := func(before events, more ...history.Event) events {
 		return append(before[:len(before):len(before)], more...)

@@ -12,32 +12,33 @@ import (
 	"unicode/utf8"
 )
 
-// DecisiveLines is the number of lines that [Timeline.Decisive] shows where it is not told another.
+// DecisiveLines is the default number of lines of [Timeline.Decisive].
 const DecisiveLines = 24
 
 const (
-	// runes; a longer text is cut, for one long error must not push all columns off the screen
+	// runes of a cell; a longer text is truncated, to keep the columns on the screen
 	columnMax    = 52
-	contextLines = 3 // events shown ahead of a call that never returned
-	minimumLines = 3 // one line, and that there is more ahead of it and after it
+	contextLines = 3 // events shown before a call that never returned
+	minimumLines = 3 // one line, with a gap before it and one after it
 )
 
-// legend explains the signs of a timeline to someone who sees one for the first time.
-const legend = `Each line: number of the event, virtual time since the start, and the event under the one it happens to.
-!  a property is broken here   ✂  a fault lands   →  a request leaves   ←  its reply arrives   …  shortened
-`
+// legend explains the signs of a timeline.
+const legend = "Each line: number of the event, virtual time since the start, and the event " +
+	"under " +
+	"the one it happens to.\n!  a property is broken here   ✂  a fault lands   " +
+	"→  a request leaves   ←  its reply arrives   …  shortened\n"
 
-// A Timeline renders a history as text for people: a line per event, a column for the ensemble and
-// one per process. Equal timelines are rendered to equal bytes.
+// A Timeline renders a history as text: one line for each event, one column for the ensemble and
+// one for each process. Equal timelines are rendered to equal bytes.
 type Timeline struct {
-	Title      string       // the first line; none where it is empty
+	Title      string       // the first line, if not empty
 	Events     []Event      // the history
-	Processes  int          // how many processes have a column; 0 for as many as the events name
-	Violations []*Violation // what is wrong with the history, the most important first
+	Processes  int          // the number of processes with a column; 0 for all that the events name
+	Violations []*Violation // of the history, the most important first
 }
 
-// Write writes the whole timeline under a header that explains it. A violation whose event is not
-// in the history stands at the end.
+// Write writes the whole timeline after a legend. A violation whose event is not in the history
+// comes last.
 func (t *Timeline) Write(w io.Writer) error {
 	rows := make([]row, len(t.Events))
 	for i := range rows {
@@ -50,17 +51,15 @@ func (t *Timeline) Write(w io.Writer) error {
 	return t.write(w, head+legend+"\n", rows)
 }
 
-// Decisive writes, without title and legend, the few lines that explain the first violation: at
-// most so many lines of events and of "⋮", which stands for events left out. Faults that would be
-// left out, what a process that waits for ever last said and heard, the heads of the columns and
-// the violations themselves come on top. Less than 1 means [DecisiveLines]; it cannot do with less
-// than 3.
+// Decisive writes, without title and legend, the few lines that explain the first violation. It
+// writes at most the given number of lines of events and of "⋮", which stands for omitted events.
+// Faults, the last messages of a process that waits forever, the heads of the columns and the
+// violations come in addition. A number less than 1 means [DecisiveLines], and the minimum is 3.
 //
-// The lines end with the event of the violation, except that those for [Progress] begin shortly
-// before the call that never returned and go on to the end of the history, for there the reason is
-// what did not happen after the call. Without a violation they end with the history. Requests and
-// their replies give way first, then what else does not belong to the life of a lock, then what is
-// long past; faults never do.
+// The lines end with the event of the violation, or with the history if there is no violation.
+// Those for [Progress] begin shortly before the call that never returned and extend to the end of
+// the history. Decisive omits requests and their replies first, then other events that are not
+// events of a lock, then the oldest events. It never omits a fault.
 func (t *Timeline) Decisive(w io.Writer, lines int) error {
 	if lines < 1 {
 		lines = DecisiveLines
@@ -68,10 +67,10 @@ func (t *Timeline) Decisive(w io.Writer, lines int) error {
 	return t.write(w, "", t.decisive(max(lines, minimumLines)))
 }
 
-// A row is a line of the table: an event, or a gap that stands for some that are left out.
+// A row is a line of the table: an event, or a gap that stands for omitted events.
 type row struct {
 	event int // its index
-	gap   int // how many events are left out, beginning with that one; 0 for an event
+	gap   int // the number of omitted events from that one on; 0 for an event
 }
 
 // decisive returns the rows that Decisive shows.
@@ -83,21 +82,21 @@ func (t *Timeline) decisive(lines int) []row {
 	if len(t.Violations) > 0 && t.has(t.Violations[0]) {
 		s.pinned = t.Violations[0].Event
 		if t.Violations[0].Property == Progress {
-			s.waits = true
+			s.waitsForever = true
 			s.from = max(0, s.pinned-contextLines)
 		} else {
 			s.end = s.pinned + 1
 		}
 	}
-	for rank := plumbing; ; rank++ {
+	for rank := rankTransport; ; rank++ {
 		keep, all := s.latest(lines, rank)
-		if all || rank == telling {
-			return rowsOf(s.withContacts(s.withFaults(keep)))
+		if all || rank == rankLock {
+			return rowsOf(s.withLastMessages(s.withFaults(keep)))
 		}
 	}
 }
 
-// withFaults adds the faults: a reader who does not see them all cannot follow what came of them.
+// withFaults adds the faults, because they explain later events.
 func (s *span) withFaults(keep []bool) []bool {
 	for i := range keep {
 		keep[i] = keep[i] || s.events[i].Kind == Fault
@@ -105,10 +104,10 @@ func (s *span) withFaults(keep []bool) []bool {
 	return keep
 }
 
-// withContacts adds the last request of a process that waits for ever, the last answer that it got
-// and the last watch event: why it waits lies in what it knew.
-func (s *span) withContacts(keep []bool) []bool {
-	if !s.waits {
+// withLastMessages adds the last request, reply and watch event of a process that waits forever,
+// because they show what the process knew.
+func (s *span) withLastMessages(keep []bool) []bool {
+	if !s.waitsForever {
 		return keep
 	}
 	for _, kind := range []Kind{Send, Reply, WatchEvent} {
@@ -122,39 +121,39 @@ func (s *span) withContacts(keep []bool) []bool {
 	return keep
 }
 
-// has tells whether the event of the violation is in the history.
+// has reports whether the event of the violation is in the history.
 func (t *Timeline) has(v *Violation) bool { return 0 <= v.Event && v.Event < len(t.Events) }
 
-// The ranks of events, from what is left out first.
+// The ranks of events, from the one that is omitted first.
 const (
-	plumbing = iota // how requests travel
-	incident        // neither of the others
-	telling         // the life of a lock
+	rankTransport = iota // messages and replication
+	rankOther
+	rankLock // events of locks, nodes, sessions and faults
 )
 
 func rankOf(k Kind) int {
 	switch k {
 	case Send, Serve, Reply, WatchArmed, Tick, Logged, Applied:
-		return plumbing
+		return rankTransport
 	case LockCall, LockReturn, Enter, Leave, Lost, UnlockCall, ReenterCall, ReenterReturn, Exited,
 		ResourceWrite,
 		NodeCreated, NodeDeleted, WatchFired, WatchEvent,
 		SessionExpired, SessionClosed, Leading, Fault, Resumed, Crashed, FairPhase:
-		return telling
+		return rankLock
 	}
-	return incident
+	return rankOther
 }
 
-// A span is the part of a history that is of interest, with one event that must be shown.
+// A span is the part of a history to show, with one event that must be shown.
 type span struct {
 	events            []Event
 	from, end, pinned int
-	waits             bool // the pinned event is a call that never returned
+	waitsForever      bool // the pinned event is a call that never returns
 }
 
-// latest chooses the last events of the span that have at least the rank, so many that they fit on
-// the lines together with the gaps between them. It tells which of the events up to the end of the
-// span it chose, and whether these are all of that rank.
+// latest selects the last events of the span with at least the given rank that fit in the lines
+// together with the gaps between them. It returns which events up to the end of the span it has
+// selected, and whether these are all of the rank.
 func (s *span) latest(lines, rank int) (keep []bool, all bool) {
 	keep = make([]bool, s.end)
 	keep[s.pinned] = true
@@ -173,8 +172,8 @@ func (s *span) latest(lines, rank int) (keep []bool, all bool) {
 	return keep, true
 }
 
-// reserve returns how many lines are needed ahead of event i if nothing but the pinned event is
-// chosen there.
+// reserve returns the number of lines needed before event i if only the pinned event is selected
+// there.
 func (s *span) reserve(i int) int {
 	if i <= s.pinned {
 		return gapLine(0, i)
@@ -182,11 +181,11 @@ func (s *span) reserve(i int) int {
 	return gapLine(0, s.pinned) + 1 + gapLine(s.pinned+1, i)
 }
 
-// gapLine returns the number of lines that leaving out the events in [from, end) takes.
+// gapLine returns the number of lines for omitting the events in [from, end).
 func gapLine(from, end int) int { return min(end-from, 1) }
 
-// rowsOf returns a row per event that is kept, and a gap for each run of others. A single event is
-// shown nevertheless: its gap would take as much room and say less.
+// rowsOf returns a row for each selected event, and a gap for each run of others. It shows a single
+// event instead of a gap, which would take as many lines.
 func rowsOf(keep []bool) []row {
 	var rows []row
 	for i := 0; i < len(keep); {
@@ -203,11 +202,11 @@ func rowsOf(keep []bool) []row {
 	return rows
 }
 
-// write writes the rows as a table below the head.
+// write writes the rows as a table after the head.
 func (t *Timeline) write(w io.Writer, head string, rows []row) error {
 	table := newTable(t, rows)
 	out := bufio.NewWriter(w)
-	out.WriteString(head) // A buffered writer keeps its first error for Flush.
+	out.WriteString(head) // Flush returns the first error of a buffered writer.
 	out.Write(table.heads())
 	for i, r := range rows {
 		if r.gap > 0 {
@@ -228,7 +227,7 @@ func (t *Timeline) write(w io.Writer, head string, rows []row) error {
 	return out.Flush()
 }
 
-// violationsAt returns the violations that are seen at the event.
+// violationsAt returns the violations at the event.
 func (t *Timeline) violationsAt(event int) []*Violation {
 	var found []*Violation
 	for _, v := range t.Violations {
@@ -239,11 +238,10 @@ func (t *Timeline) violationsAt(event int) []*Violation {
 	return found
 }
 
-// A table knows the texts of its cells and, from them, how wide its columns are. Widths are in
-// runes.
+// A table holds the texts of its cells and the widths of its columns, in runes.
 type table struct {
 	events  []Event
-	texts   []string // by row; empty for a gap
+	texts   []string // of each row; empty for a gap
 	columns []int    // the width of each; the first is the ensemble's
 	number  int      // the width of the number of an event
 	clock   int      // the width of the time
@@ -263,7 +261,7 @@ func newTable(t *Timeline, rows []row) *table {
 		}
 		e := &t.Events[r.event]
 		c := b.column(e)
-		b.texts[i] = cut(cell(e, c), columnMax)
+		b.texts[i] = truncate(cell(e, c), columnMax)
 		b.columns[c] = max(b.columns[c], utf8.RuneCountInString(b.texts[i]))
 		b.number = max(b.number, len(fmt.Sprint(r.event)))
 		b.clock = max(b.clock, len(clock(e.At)))
@@ -271,7 +269,7 @@ func newTable(t *Timeline, rows []row) *table {
 	return b
 }
 
-// processes returns how many processes have a column.
+// processes returns the number of processes with a column.
 func (t *Timeline) processes() int {
 	if t.Processes > 0 {
 		return t.Processes
@@ -290,8 +288,8 @@ func columnName(column int) string {
 	return fmt.Sprintf("c%d", column)
 }
 
-// column returns the column of the one to whom the event happens. A process that has no column is
-// the ensemble's guest.
+// column returns the column of an event. An event of a process without a column is in the column of
+// the ensemble.
 func (b *table) column(e *Event) int {
 	if e.Kind >= Serve && e.Kind <= Leading || e.Process < 1 || int(e.Process) >= len(b.columns) {
 		return 0
@@ -326,8 +324,7 @@ func (b *table) line(row, event int, violates bool) []byte {
 	return endLine(line)
 }
 
-// violation returns the lines that say what is wrong. They are never cut: they are what the reader
-// came for.
+// violation returns the lines that describe a violation, which are never truncated.
 func (b *table) violation(v *Violation) []byte {
 	detail := v.Detail
 	if detail == "" {
@@ -342,14 +339,14 @@ func (b *table) violation(v *Violation) []byte {
 	return lines
 }
 
-// margin returns the width of what stands left of the columns: the mark, the number and the time.
+// margin returns the width of the mark, the number and the time.
 func (b *table) margin() int { return 2 + b.number + 2 + b.clock }
 
-// endLine ends a line without the blanks that only padded its last cells.
+// endLine ends a line without trailing blanks.
 func endLine(line []byte) []byte { return append(bytes.TrimRight(line, " "), '\n') }
 
-// clock renders virtual time in seconds, and from an hour on with hours. Milliseconds are enough,
-// since the order of the lines tells the rest.
+// clock renders virtual time in seconds, and with hours from an hour on. The resolution is a
+// millisecond; the order of the lines is the order of the events.
 func clock(at time.Duration) string {
 	if at >= time.Hour {
 		return "+" + at.Truncate(time.Millisecond).String()
@@ -357,16 +354,16 @@ func clock(at time.Duration) string {
 	return fmt.Sprintf("+%d.%03ds", at/time.Second, at%time.Second/time.Millisecond)
 }
 
-// cut shortens a text to at most so many runes.
-func cut(text string, most int) string {
+// truncate shortens a text to at most the given number of runes.
+func truncate(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// cell returns the text of an event. Outside the column of its process, it begins with the
-// process's name.
+// cell returns the text of an event. Outside the column of its process the text begins with the
+// name of the process.
 func cell(e *Event, column int) string {
 	text := printable(phrase(e))
 	if column == 0 && e.Process > 0 {
@@ -375,8 +372,8 @@ func cell(e *Event, column int) string {
 	return text
 }
 
-// printable replaces what would break the table or reach the terminal as a command, for a history
-// may have been read from a file.
+// printable replaces characters that would break the table or control the terminal, because a
+// history may have been read from a file.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -386,7 +383,8 @@ func printable(text string) string {
 	}, text)
 }
 
-// phrase says in a few words what happened. The groups are those in which the kinds are declared.
+// phrase describes an event in a few words. The cases are the groups in which the kinds are
+// declared.
 func phrase(e *Event) string {
 	switch {
 	case e.Kind <= Finished:
@@ -401,7 +399,7 @@ func phrase(e *Event) string {
 	return harnessPhrase(e)
 }
 
-// lockPhrase says what a process asked of its lock, and was told.
+// lockPhrase describes an event between a process and its lock.
 func lockPhrase(e *Event) string {
 	switch e.Kind {
 	case LockCall:
@@ -433,7 +431,7 @@ func lockPhrase(e *Event) string {
 	return e.Kind.String()
 }
 
-// insidePhrase says what a process did while it had its lock.
+// insidePhrase describes an event of a holder.
 func insidePhrase(e *Event) string {
 	switch {
 	case e.Kind == ReenterCall:
@@ -456,7 +454,7 @@ func insidePhrase(e *Event) string {
 	return e.Kind.String()
 }
 
-// clientPhrase says what passed between a process and the ensemble.
+// clientPhrase describes a message between a process and the ensemble.
 func clientPhrase(e *Event) string {
 	switch e.Kind {
 	case Send:
@@ -471,7 +469,7 @@ func clientPhrase(e *Event) string {
 	return e.Kind.String()
 }
 
-// ensemblePhrase says what happened in the ensemble.
+// ensemblePhrase describes an event in the ensemble.
 func ensemblePhrase(e *Event) string {
 	node := nodeName(e.Path)
 	switch e.Kind {
@@ -505,8 +503,7 @@ func ensemblePhrase(e *Event) string {
 	return e.Kind.String()
 }
 
-// zxidName returns a transaction's number, which after an election is the leader's epoch and a
-// count.
+// zxidName renders a zxid. After an election it is the epoch of the leader and a counter.
 func zxidName(zxid int64) string {
 	if epoch := zxid >> 32; epoch > 0 {
 		return fmt.Sprintf("%d:%d", epoch, zxid&(1<<32-1))
@@ -514,7 +511,7 @@ func zxidName(zxid int64) string {
 	return fmt.Sprint(zxid)
 }
 
-// harnessPhrase says what the harness did.
+// harnessPhrase describes an event of the harness.
 func harnessPhrase(e *Event) string {
 	switch e.Kind {
 	case Fault:
@@ -553,7 +550,7 @@ func harnessPhrase(e *Event) string {
 	return e.Kind.String()
 }
 
-// failure returns how an operation failed, to be appended to what it was.
+// failure returns the suffix that describes the error of an event, or "".
 func failure(e *Event) string {
 	if e.Err == "" {
 		return ""
@@ -561,11 +558,10 @@ func failure(e *Event) string {
 	return ": " + e.Err
 }
 
-// guid matches the unique part of a node's name, with or without the dashes.
-var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
+// guid matches the unique part of a node's name, with or without dashes.
+var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}`)
 
-// nodeName returns the last element of a path, with no more of a GUID than tells it from the others
-// of a run.
+// nodeName returns the last element of a path, with a GUID shortened to a prefix.
 func nodeName(path string) string {
 	last := path[strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1:]
 	return guid.ReplaceAllStringFunc(last, func(id string) string { return id[:4] + "…" })

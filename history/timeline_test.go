@@ -18,10 +18,10 @@ const (
 	secondNode = "/locks/a/_c_b07Ec0110000405f9a7766554433221f-lock-0000000001"
 )
 
-// ms numbers the events' times in milliseconds, so that the tables of events below stay narrow.
+// ms sets the times of the events in milliseconds, which keeps the tables of events narrow.
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// paused is a history in which c1 stays in its critical section while its session expires, and c2
+// paused is a history in which c1 stays in its critical section while its session expires and c2
 // enters.
 func paused() *Timeline {
 	return &Timeline{
@@ -150,7 +150,7 @@ func TestTimelineDecisiveProgress(t *testing.T) {
 `)
 }
 
-// stuck is a history in which the lock gets free and c2 is never told.
+// stuck is a history in which the lock becomes free and c2 is never notified.
 func stuck() *Timeline {
 	events := paused().Events[:18]
 	events = append(events, Event{At: ms(6010), Kind: FairPhase}, Event{
@@ -167,12 +167,12 @@ func stuck() *Timeline {
 	}}}
 }
 
-// bodyLine matches the beginning of a line of an event or a gap.
+// bodyLine matches the start of the line of an event or a gap.
 var bodyLine = regexp.MustCompile(`(?m)^([! ] +[0-9]+  +\+|  ⋮ )`)
 
-// The lines that Decisive may use are a bound, whatever the history: two more for the one fault,
-// which splits a gap, and for each of what a process that waits for ever last said and heard, here
-// a request and its answer. All of these are among them, and so is the event of the violation.
+// The lines of Decisive are a bound for every history, plus two for the one fault, which splits a
+// gap, and two for each last message of a process that waits forever, here a request and its reply.
+// All of these are shown, and so is the event of the violation.
 func TestTimelineDecisiveBound(t *testing.T) {
 	for _, timeline := range []*Timeline{paused(), stuck()} {
 		on, waits := 2, timeline.Violations[0].Property == Progress
@@ -198,14 +198,14 @@ func TestTimelineDecisiveBound(t *testing.T) {
 	}
 }
 
-// Every bar stands below that of the head, also where signs take several bytes.
+// Every bar is below that of the head, even if characters have several bytes.
 func TestTimelineAlignment(t *testing.T) {
 	lines := strings.Split(render(t, decisive(paused(), 50)), "\n")
-	// The last three are those of the violation, and what is behind it.
+	// The last three lines are those of the violation and after it.
 	for _, line := range lines[1 : len(lines)-3] {
 		for bar := range 3 {
 			if got, want := barAt(line, bar), barAt(lines[0], bar); got != want {
-				t.Errorf("bar %d stands at %d, want %d: %q", bar, got, want, line)
+				t.Errorf("bar %d is at %d, want %d: %q", bar, got, want, line)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func TestTimelineTruncation(t *testing.T) {
 `)
 }
 
-// A history cut short, or written by another version, is still rendered.
+// A truncated history, or one of another version, is still rendered.
 func TestTimelineOddities(t *testing.T) {
 	odd := []*Violation{{Property: FIFO, Event: 7, Reason: "not in this history"}}
 	timeline := &Timeline{
@@ -262,7 +262,7 @@ func TestTimelineWriteError(t *testing.T) {
 	}
 }
 
-// Every kind has a phrase of its own, so that a kind added later is not forgotten here.
+// Every kind has a phrase of its own, even one that is added later.
 func TestTimelineKnowsKinds(t *testing.T) {
 	for kind := Kind(1); !strings.HasPrefix(kind.String(), "kind("); kind++ {
 		timeline := &Timeline{Events: []Event{{Kind: kind, Process: 1}}}
@@ -289,13 +289,13 @@ func render(t *testing.T, write func(io.Writer) error) string {
 
 func expect(t *testing.T, write func(io.Writer) error, want string) {
 	t.Helper()
-	// The first line break only keeps the golden text in one block.
+	// The first line break keeps the golden text in one block.
 	if got := render(t, write); got != want[1:] {
 		t.Errorf("got\n%s\nwant%s", got, want)
 	}
 }
 
-// barAt returns the rune at which the n-th bar of a line stands.
+// barAt returns the index of the rune of the n-th bar of a line.
 func barAt(line string, n int) int {
 	parts := strings.SplitN(line, "│", n+2)
 	return utf8.RuneCountInString(strings.Join(parts[:n+1], "│"))

@@ -9,28 +9,29 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// What the server says of a request that had no effect.
+// The errors of requests without an effect.
 const (
 	noNode     = "no node"
 	nodeExists = "node exists"
 )
 
-// A served is a request that the server has handled, with the indexes of its events.
-type served struct {
-	send, serve, reply int // 0 where there is none
+// A servedRequest is a request that a server has served, with the indexes of its events.
+type servedRequest struct {
+	send, serve, reply int // 0 if there is no such event
 	event              *Event
-	changes            []int // the events of what it has changed
-	// the index at which the sync was sent that the process's request before this one was, 0 if it
-	// was none
-	synced int
+	changes            []int // the events of its changes
+	synced             int   // the Send of the process's previous request if that was a sync, or 0
 }
 
-// TreeOperations returns operations for [models.Tree]: the writes, and the reads that cannot be
-// stale, which are all where there is one server, and those that follow a sync of the same process
-// where there are several. What a write has changed is taken from the ensemble's events, so that a
-// write whose reply was lost is no question: it ends when it took effect. The end of a session
-// deletes its nodes. Of reads a history tells only whether the znode exists. Requests that were
-// refused for any other reason than its existence are left out, as are those for lists of children.
+// TreeOperations returns the operations for [models.Tree]: the writes, and the reads that cannot be
+// stale. With one server these are all reads, and with several those that follow a sync of the same
+// process.
+//   - The ensemble's events show the changes of a write, so a write whose reply was lost returns
+//     when it took effect.
+//   - The end of a session deletes its nodes.
+//   - Of a read a history shows only whether the znode exists.
+//   - It omits lists of children, and requests refused for a reason other than the existence of the
+//     znode.
 func TreeOperations(events []Event) []porcupine.Operation {
 	var spans []interval
 	add := func(process int32, verb models.Verb, path string, out models.Output, from, to int) {
@@ -55,7 +56,7 @@ func TreeOperations(events []Event) []porcupine.Operation {
 			add(r.event.Process, verbOf(events[i].Kind), events[i].Path, models.Output{}, r.send,
 				back)
 		}
-		switch verb, out, from := judgeRequest(&r, several); {
+		switch verb, out, from := requestOutcome(&r, several); {
 		case from >= 0:
 			add(r.event.Process, verb, r.event.Path, out, from, back)
 		}
@@ -66,7 +67,7 @@ func TreeOperations(events []Event) []porcupine.Operation {
 			add(events[i].Process, verbOf(k), events[i].Path, models.Output{}, i, i)
 		}
 	}
-	for _, path := range existing(events) {
+	for _, path := range initialNodes(events) {
 		add(0, models.Create, path, models.Output{}, -1, -1)
 	}
 	return timed(spans)
@@ -82,9 +83,9 @@ func verbOf(k Kind) models.Verb {
 	return models.Write
 }
 
-// judgeRequest returns what a request says of its znode other than by what it has changed, and
-// since when; -1 if nothing.
-func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
+// requestOutcome returns the operation that a request shows besides its changes, and the index from
+// which on it can have taken effect, -1 if there is none.
+func requestOutcome(r *servedRequest, several bool) (models.Verb, models.Output, int) {
 	refused := models.Output{Refused: true}
 	switch e := r.event; e.Op {
 	case "create":
@@ -100,7 +101,7 @@ func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
 			return models.Write, refused, r.send
 		}
 	default:
-		exists, ok := sees(e)
+		exists, ok := readResult(e)
 		from := r.send
 		if several {
 			from = r.synced
@@ -116,9 +117,9 @@ func judgeRequest(r *served, several bool) (models.Verb, models.Output, int) {
 	return 0, models.Output{}, -1
 }
 
-// sees returns whether a request that reads a znode has found it, and false if it is no such
-// request or tells nothing.
-func sees(e *Event) (exists, ok bool) {
+// readResult returns whether a read has found its znode. It returns false for ok if the request is
+// not such a read or its error does not decide.
+func readResult(e *Event) (exists, ok bool) {
 	switch e.Op {
 	case "exists", "exists+watch", "get", "get+watch":
 		return e.Err == "", e.Err == "" || e.Err == noNode
@@ -126,9 +127,9 @@ func sees(e *Event) (exists, ok bool) {
 	return false, false
 }
 
-// writes tells whether an operation changes znodes. Any other may be answered by the state of the
-// process's last write.
-func writes(op string) bool {
+// isWrite reports whether an operation changes znodes. A reply to any other operation may show the
+// zxid of the process's last write.
+func isWrite(op string) bool {
 	switch op {
 	case "create", "createContainer", "createTTL", "delete", "set", "multi", "close":
 		return true
@@ -136,14 +137,13 @@ func writes(op string) bool {
 	return false
 }
 
-// requests returns the requests that were served, in the order in which they were.
-func requests(events []Event) []served {
+// requests returns the served requests in the order of their service.
+func requests(events []Event) []servedRequest {
 	type key struct{ process, request int32 }
-	sent, all := make(map[key]int), []served(nil)
-	place := make(map[key]int) // among all, by what it answers
-	synced := make(map[int32]int)
-	// by their transaction, until the request that made them is served
-	changes := make(map[int64][]int)
+	sent, all := make(map[key]int), []servedRequest(nil)
+	place := make(map[key]int)       // indexes in all
+	synced := make(map[int32]int)    // of each process, as servedRequest.synced
+	changes := make(map[int64][]int) // of each transaction, until its request is served
 	for i := range events {
 		e := &events[i]
 		k := key{e.Process, e.Request}
@@ -155,9 +155,9 @@ func requests(events []Event) []served {
 		case SessionExpired:
 			delete(changes, e.Zxid)
 		case Serve:
-			r := served{send: sent[k], serve: i, event: e, synced: synced[e.Process]}
+			r := servedRequest{send: sent[k], serve: i, event: e, synced: synced[e.Process]}
 			if made := changes[e.Zxid]; len(made) > 0 && events[made[0]].Process == e.Process &&
-				e.Err == "" && writes(e.Op) {
+				e.Err == "" && isWrite(e.Op) {
 				r.changes = made
 				delete(changes, e.Zxid)
 			}
@@ -176,14 +176,14 @@ func requests(events []Event) []served {
 	return all
 }
 
-// existing returns the paths of the znodes that must have been there when the history began.
-func existing(events []Event) []string {
+// initialNodes returns the paths of the znodes that existed when the history began.
+func initialNodes(events []Event) []string {
 	var paths []string
 	met := make(map[string]bool)
 	for i := range events {
 		e := &events[i]
 		there := false
-		switch exists, ok := sees(e); {
+		switch exists, ok := readResult(e); {
 		case e.Kind == NodeCreated:
 		case e.Kind == NodeDeleted, e.Kind == NodeChanged:
 			there = true
@@ -200,13 +200,13 @@ func existing(events []Event) []string {
 	return paths
 }
 
-const reasonBackwards = "a session has seen states of the tree that are no states in their order"
+const reasonBackwards = "a session has read states of the tree out of order"
 
-// CheckSessionReads decides that every session sees the states of the tree in their order, however
-// old they may be: there are states, one for each read of the session, none older than the one
-// before nor than what the session has written itself, in each of which that read's znode exists or
-// does not, as the read has found. A session that is new may begin with any state. It is a part of
-// the check against the model of the tree, and no property of a lock.
+// CheckSessionReads decides that every session reads the states of the tree in order, however old.
+// For each read of a session there is a state in which its znode exists or not, as the read has
+// found, and that is no older than the state of the previous read and the last write of the
+// session. A new session may begin with any state. The check is part of the check against
+// [models.Tree] and no property of a lock.
 //
 // Source: the single system image of the ZooKeeper Programmer's Guide.
 //
@@ -217,12 +217,11 @@ func CheckSessionReads(events []Event) *Violation {
 		exists bool
 	}
 	changes := make(map[string][]change)
-	for _, path := range existing(events) {
+	for _, path := range initialNodes(events) {
 		changes[path] = []change{{-1, true}}
 	}
 	written := make(map[int64]int) // the last change of each transaction
-	// the index of the last change that the process's session has seen
-	seen := make(map[int32]int)
+	seen := make(map[int32]int)    // the last change that the process's session has read
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
@@ -232,17 +231,17 @@ func CheckSessionReads(events []Event) *Violation {
 		case SessionOpened:
 			seen[e.Process] = -1
 		case Serve:
-			exists, ok := sees(e)
+			exists, ok := readResult(e)
 			if !ok {
 				if last, ok := written[e.Zxid]; ok && e.Err == "" &&
 					events[last].Process == e.Process {
-					seen[e.Process] = max(seen[e.Process], last) // It has written.
+					seen[e.Process] = max(seen[e.Process], last) // the session's own write
 				}
 				continue
 			}
 			all := changes[e.Path]
-			// The states of the znode are: absent until the first change, then as each change made
-			// it until the next.
+			// The znode is absent until its first change, then in the state of each change until
+			// the next.
 			now, found := -1, false
 			for n := -1; n < len(all) && !found; n++ {
 				until, state, from := i, false, -1
@@ -259,9 +258,9 @@ func CheckSessionReads(events []Event) *Violation {
 			if !found {
 				return &Violation{
 					Property: "tree", Event: i, Reason: reasonBackwards,
-					Detail: fmt.Sprintf("c%d: %s %s finds %v, after it has seen the change of "+
-						"event %d", e.Process,
-						e.Op, e.Path, exists, seen[e.Process]),
+					Detail: fmt.Sprintf("c%d: %s %s returns %v after a read of the change at "+
+						"event %d",
+						e.Process, e.Op, e.Path, exists, seen[e.Process]),
 				}
 			}
 			seen[e.Process] = now

@@ -2,12 +2,11 @@ package history
 
 import "slices"
 
-// An Vacuity counts how often histories have put properties to the test: a property that holds
-// where nothing tested it says nothing. What counts as a test of each property stands in
-// [Vacuity.Add].
+// A Vacuity counts how often histories have tested each property. A property that holds without a
+// test holds vacuously. [Vacuity.Add] defines what tests each property.
 type Vacuity struct{ counts [32]int }
 
-// Of returns how often the property was tested.
+// Of returns the number of tests of the property.
 func (x *Vacuity) Of(p Property) int {
 	for i := range propertyTable {
 		if propertyTable[i].name == p {
@@ -24,7 +23,7 @@ func (x *Vacuity) Merge(other *Vacuity) {
 	}
 }
 
-// The places of the properties in Exercise, in the order of [Properties].
+// The indexes of the properties in a Vacuity, in the order of [Properties].
 const (
 	xServerExclusion = iota
 	xClientExclusion
@@ -46,63 +45,63 @@ const (
 )
 
 // Add counts the tests in a history:
-//   - server-mutual-exclusion, fifo: grants by a live node while another process has, or waits by,
-//     a node in the same directory;
-//   - client-mutual-exclusion: processes that enter while another asks for the lock, has it or has
-//     not given it back, or is inside;
-//   - fencing: writes to the resource, accepted or refused, of another process than that of the
-//     write before;
-//   - no-lost-update: writes that the resource accepts of a process that has read it;
-//   - watch: watches that fire;
-//   - progress: calls of Lock and Unlock that are open at the Liveness event or made after it;
-//   - no-starvation: grants after the Liveness event to processes that waited for another's node;
-//   - no-livelock: requests after the Liveness event;
-//   - no-spurious-failure: attempts during which a fault other than giving up strikes the process;
+//   - server-mutual-exclusion, fifo: grants by a live node while another process holds the lock or
+//     waits by a node in the same directory;
+//   - client-mutual-exclusion: processes that enter while another has called Lock, holds the lock,
+//     has not returned from Unlock, or is inside;
+//   - fencing: writes to the resource, accepted or refused, by another process than the previous
+//     write;
+//   - no-lost-update: accepted writes of a process that has read the resource;
+//   - no-lost-watch: watches that fire;
+//   - progress: calls of Lock and Unlock that are open at the FairPhase event or made after it;
+//   - no-starvation: grants after the FairPhase event while another process holds the lock or
+//     waits;
+//   - no-livelock: requests after the FairPhase event;
+//   - no-spurious-failure: attempts during which a fault other than cancel strikes the process;
 //   - no-leaked-nodes: attempts that ended, by a failure of Lock or the return of Unlock;
-//   - loss-notification: holds whose node is deleted before Unlock is called, and holders that are
-//     told of their loss;
-//   - session-loss: processes that have been granted the lock and not given it back when their
-//     client library says that the session is over;
-//   - reentrancy: locks that their holder was granted once more;
-//   - herd: releases for which another process waits;
-//   - token: grants with a token after another grant with a token;
+//   - loss-notification: holds whose node is deleted before Unlock is called, and notifications of
+//     a loss;
+//   - session-loss: holders whose client library reports the end of the session;
+//   - reentrancy: successful reentries;
+//   - no-herd: releases for which another process waits;
+//   - monotonic-token: grants with a token after another grant with a token;
 //   - linearizable: grants.
 //
-// It takes time linear in the events, times the number of nodes and processes alive.
+// It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []Event) {
 	var nodeSpace [12]node
-	var openSpace [12]opening
-	var struckSpace, insideSpace, workingSpace [16]int32
+	var openSpace [12]openAttempt
+	var faultedSpace, holdingSpace, criticalSpace [16]int32
 	c := contentionCounter{
-		Vacuity: x, struck: struckSpace[:0], inside: insideSpace[:0],
-		working: workingSpace[:0],
+		Vacuity: x, faulted: faultedSpace[:0], holding: holdingSpace[:0],
+		critical: criticalSpace[:0],
 	}
 	q := queue{nodeSpace[:0], openSpace[:0]}
 	for i := range events {
 		e := &events[i]
-		if contention>>e.Kind&1 != 0 {
-			c.contend(&q, e)
+		if queueKinds>>e.Kind&1 != 0 {
+			c.countQueue(&q, e)
 			q.observe(e, i)
 		} else {
-			c.count(q.open, e)
+			c.countOther(q.open, e)
 		}
 	}
 }
 
-// A contentionCounter is the state of Exercise.Add.
+// A contentionCounter is the state of [Vacuity.Add].
 type contentionCounter struct {
 	*Vacuity
-	struck  []int32 // the processes whose open attempt a fault has struck
-	inside  []int32 // the processes between a grant and the return of Unlock
-	working []int32 // the processes in their critical sections
-	fair    bool
-	granted bool // with a token
-	pending int  // calls of Unlock that have not returned
-	writer  int32
+	faulted  []int32 // the processes whose open attempt a fault has struck
+	holding  []int32 // the processes between a grant and the return of Unlock
+	critical []int32 // the processes in their critical sections
+	fair     bool
+	granted  bool  // a grant has had a token
+	pending  int   // calls of Unlock that have not returned
+	writer   int32 // of the last write to the resource
 }
 
-// contend counts what an event of the contention tests.
-func (c *contentionCounter) contend(q *queue, e *Event) {
+// countQueue counts the tests of an event that changes the queue.
+func (c *contentionCounter) countQueue(q *queue, e *Event) {
 	switch e.Kind {
 	case LockCall, UnlockCall:
 		if c.fair {
@@ -112,8 +111,8 @@ func (c *contentionCounter) contend(q *queue, e *Event) {
 			c.pending++
 		}
 	case LockReturn:
-		if n := slices.Index(c.struck, e.Process); n >= 0 {
-			c.struck = slices.Delete(c.struck, n, n+1)
+		if n := slices.Index(c.faulted, e.Process); n >= 0 {
+			c.faulted = slices.Delete(c.faulted, n, n+1)
 			c.counts[xFailure]++
 		}
 		if e.Err != "" {
@@ -124,18 +123,18 @@ func (c *contentionCounter) contend(q *queue, e *Event) {
 	case UnlockReturn:
 		c.pending--
 		c.counts[xLeakedNodes]++
-		if n := slices.Index(c.inside, e.Process); n >= 0 {
-			c.inside = slices.Delete(c.inside, n, n+1)
+		if n := slices.Index(c.holding, e.Process); n >= 0 {
+			c.holding = slices.Delete(c.holding, n, n+1)
 		}
 	case NodeDeleted:
 		n := q.live(e.Path)
 		if n < 0 || q.nodes[n].holder == 0 {
 			return
 		}
-		if q.behind(n) > 0 {
+		if q.waitersBehind(n) > 0 {
 			c.counts[xHerd]++
 		}
-		if !q.nodes[n].renounced {
+		if !q.nodes[n].unlockCalled {
 			c.counts[xLoss]++
 		}
 	}
@@ -149,8 +148,8 @@ func (c *contentionCounter) grant(q *queue, e *Event) {
 		}
 		c.granted = true
 	}
-	if !slices.Contains(c.inside, e.Process) {
-		c.inside = append(c.inside, e.Process)
+	if !slices.Contains(c.holding, e.Process) {
+		c.holding = append(c.holding, e.Process)
 	}
 	n := q.granted(e)
 	if n < 0 || q.nodes[n].deleted != 0 {
@@ -171,8 +170,8 @@ func (c *contentionCounter) grant(q *queue, e *Event) {
 	}
 }
 
-// count counts what any other event tests.
-func (c *contentionCounter) count(open []opening, e *Event) {
+// countOther counts the tests of any other event.
+func (c *contentionCounter) countOther(open []openAttempt, e *Event) {
 	switch e.Kind {
 	case Send:
 		if c.fair {
@@ -181,28 +180,28 @@ func (c *contentionCounter) count(open []opening, e *Event) {
 	case WatchFired:
 		c.counts[xWatch]++
 	case SessionState:
-		if e.Name == expiredState && slices.Contains(c.inside, e.Process) {
+		if e.Name == expiredState && slices.Contains(c.holding, e.Process) {
 			c.counts[xSession]++
 		}
 	case Enter:
 		other := func(p int32) bool { return p != e.Process }
-		if len(open) > 0 || slices.ContainsFunc(c.inside, other) ||
-			slices.ContainsFunc(c.working, other) {
+		if len(open) > 0 || slices.ContainsFunc(c.holding, other) ||
+			slices.ContainsFunc(c.critical, other) {
 			c.counts[xClientExclusion]++
 		}
-		if !slices.Contains(c.working, e.Process) {
-			c.working = append(c.working, e.Process)
+		if !slices.Contains(c.critical, e.Process) {
+			c.critical = append(c.critical, e.Process)
 		}
 	case Leave:
-		if n := slices.Index(c.working, e.Process); n >= 0 {
-			c.working = slices.Delete(c.working, n, n+1)
+		if n := slices.Index(c.critical, e.Process); n >= 0 {
+			c.critical = slices.Delete(c.critical, n, n+1)
 		}
 	case Lost:
 		c.counts[xLoss]++
 	case Fault:
-		if e.Name != cancelName && findOpening(open, e.Process) >= 0 &&
-			!slices.Contains(c.struck, e.Process) {
-			c.struck = append(c.struck, e.Process)
+		if e.Name != cancelName && findOpenAttempt(open, e.Process) >= 0 &&
+			!slices.Contains(c.faulted, e.Process) {
+			c.faulted = append(c.faulted, e.Process)
 		}
 	case ReenterReturn:
 		if e.Err == "" {

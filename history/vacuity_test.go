@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// What counts as a test of each property, and what does not.
+// Each history tests a property the given number of times.
 func TestExercise(t *testing.T) {
 	type events = []history.Event
 	after := func(before events, more ...history.Event) events {

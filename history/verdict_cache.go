@@ -6,54 +6,54 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// CacheableVerdict tells whether a property depends on the outline of a history alone: on what the
-// processes asked of the lock and were told, on what became of nodes and sessions, and on the order
-// of all that. What passed between the clients and the ensemble, and at what times, is no part of
-// it.
+// CacheableVerdict reports whether the verdict on a property depends only on the part of a history
+// that the verdict cache compares: the events between processes and their locks, the changes of
+// nodes and sessions, and their order. Messages between clients and the ensemble, and times, are
+// not part of it.
 func CacheableVerdict(p Property) bool {
 	known := find(p)
 	return known != nil && known.cacheable
 }
 
-// verdictCache tells whether events of that kind are a part of the outline.
-func verdictCache(k Kind) bool {
-	const others = 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<Serve | 1<<WatchArmed | 1<<WatchFired | 1<<WatchGone |
-		1<<Logged | 1<<Applied | 1<<Leading | 1<<Healed | 1<<Resumed | 1<<Tick
+// inVerdictKey reports whether events of the kind are part of the key of the cache.
+func inVerdictKey(k Kind) bool {
+	const others = 1<<Send | 1<<Reply | 1<<WatchEvent | 1<<Serve | 1<<WatchArmed | 1<<WatchFired |
+		1<<WatchGone | 1<<Logged | 1<<Applied | 1<<Leading | 1<<Healed | 1<<Resumed | 1<<Tick
 	return uint64(others)>>k&1 == 0
 }
 
-// outlinesMax is how many outlines a checker remembers, which takes 512 KB.
+// verdictsMax is the number of keys in a cache, which takes 512 KB.
 const verdictsMax = 1 << 16
 
-// A verdictKeys is the outlines of histories that keep their properties, each as 64 bits. Where two
-// would have the same place the newer one has it.
-type verdictKeys struct {
-	kept  []uint64 // outlinesMax; 0 where there is none
-	asked uint64   // of the last call of Familiar
+// A verdictCache holds the 64-bit keys of histories without a violation. Of two keys with the same
+// slot it keeps the newer one.
+type verdictCache struct {
+	keys    []uint64 // verdictsMax slots; 0 in an empty one
+	lastKey uint64   // of the last call of VerdictCached
 }
 
-// VerdictCached tells whether a history keeps those of the properties that are [CacheableVerdict],
-// because one with the same outline did, for which [Checker.CacheVerdict] was called. Histories
-// with different outlines are taken for one with a probability of about n²/2^65 after n of them. It
-// takes time linear in the events.
+// VerdictCached reports whether a history with the same key was passed to [Checker.CacheVerdict]
+// for the same properties. If so, this history keeps those of the properties that are
+// [CacheableVerdict]. After n histories, the probability that two with different keys have collided
+// is about n²/2^65. It takes time linear in the events.
 func (c *Checker) VerdictCached(properties []Property, events []Event) bool {
-	m := &c.memory
-	m.asked = c.verdictKey(properties, events) | 1
-	return m.kept != nil && m.kept[m.asked>>1%verdictsMax] == m.asked
+	m := &c.cache
+	m.lastKey = c.verdictKey(properties, events) | 1
+	return m.keys != nil && m.keys[m.lastKey>>1%verdictsMax] == m.lastKey
 }
 
-// CacheVerdict notes that the history that [Checker.VerdictCached] was last asked about keeps the
+// CacheVerdict records that the last history passed to [Checker.VerdictCached] keeps the
 // properties.
 func (c *Checker) CacheVerdict() {
-	m := &c.memory
-	if m.kept == nil {
-		m.kept = make([]uint64, verdictsMax)
+	m := &c.cache
+	if m.keys == nil {
+		m.keys = make([]uint64, verdictsMax)
 	}
-	m.kept[m.asked>>1%verdictsMax] = m.asked
+	m.keys[m.lastKey>>1%verdictsMax] = m.lastKey
 }
 
-// verdictKey returns 64 bits over the verdictKey of a history and over what else the verdicts on it
-// depend on.
+// verdictKey returns the key of a history: a 64-bit hash of its compared events, the properties,
+// and the fields of the checker on which the verdicts depend.
 func (c *Checker) verdictKey(properties []Property, events []Event) uint64 {
 	h := uint64(len(properties))
 	for _, p := range properties {
@@ -64,15 +64,15 @@ func (c *Checker) verdictKey(properties []Property, events []Event) uint64 {
 	h = fold(h, uint64(c.limits().Overtakings))
 	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1))
 	for i := range events {
-		if e := &events[i]; verdictCache(e.Kind) {
-			h = fold(h, e.timeless())
+		if e := &events[i]; inVerdictKey(e.Kind) {
+			h = fold(h, e.hashWithoutTime())
 		}
 	}
 	return h
 }
 
-// timeless returns 64 bits over all of an event but its time.
-func (e *Event) timeless() uint64 {
+// hashWithoutTime returns a 64-bit hash of all fields except the time.
+func (e *Event) hashWithoutTime() uint64 {
 	h := fold(uint64(e.Kind)<<32|uint64(uint32(e.Process)),
 		uint64(uint32(e.Attempt))<<32|uint64(uint32(e.Server)))
 	if e.Request|e.Watch|e.Bytes|int32(e.Peer) != 0 {
@@ -92,7 +92,7 @@ func (e *Event) timeless() uint64 {
 	return h
 }
 
-// fold folds b into a. It is the step of wyhash (Wang Yi).
+// fold folds b into a, as a step of wyhash (Wang Yi).
 func fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
 	return high ^ low

@@ -11,17 +11,17 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// traffic is the kinds of events that are no part of an outline.
-var traffic = []history.Kind{
+// ignoredKinds holds the kinds of events that are not part of the key.
+var ignoredKinds = []history.Kind{
 	history.Send, history.Reply, history.WatchEvent, history.Serve, history.WatchArmed,
 	history.WatchFired,
 	history.WatchGone, history.Logged, history.Applied, history.Leading, history.Healed,
 	history.Resumed, history.Tick,
 }
 
-// anything draws an event of one of the kinds, of few processes and nodes, so that histories hang
-// together by chance.
-func anything(r *rand.Rand, kinds []history.Kind) history.Event {
+// arbitraryEvent draws an event of one of the kinds, of few processes and nodes, so that events of
+// a history often relate.
+func arbitraryEvent(r *rand.Rand, kinds []history.Kind) history.Event {
 	e := history.Event{
 		Kind: kinds[r.IntN(len(kinds))], Process: 1 + r.Int32N(3), Attempt: 1 + r.Int32N(2),
 		Zxid: r.Int64N(10),
@@ -37,29 +37,28 @@ func anything(r *rand.Rand, kinds []history.Kind) history.Event {
 	return e
 }
 
-// ofOutline returns all kinds of events but traffic.
-func ofOutline() []history.Kind {
+// keyKinds returns the kinds of events that are part of the key.
+func keyKinds() []history.Kind {
 	var kinds []history.Kind
 	for k := history.LockCall; k <= history.ResourceWrite; k++ {
-		if !slices.Contains(traffic, k) {
+		if !slices.Contains(ignoredKinds, k) {
 			kinds = append(kinds, k)
 		}
 	}
 	return kinds
 }
 
-// Neither traffic nor the time changes what is said of a property that depends on the outline
-// alone.
-func TestOutlineDecides(t *testing.T) {
+// Ignored events and times do not change the verdict on a cacheable property.
+func TestKeyDecides(t *testing.T) {
 	var c history.Checker
-	kinds, verdicts, r := ofOutline(), map[string]bool{}, rand.New(rand.NewPCG(1, 1))
+	kinds, verdicts, r := keyKinds(), map[string]bool{}, rand.New(rand.NewPCG(1, 1))
 	for range 10_000 {
 		var events, busy []history.Event
 		for range 1 + r.IntN(25) {
 			for r.IntN(3) == 0 {
-				busy = append(busy, anything(r, traffic))
+				busy = append(busy, arbitraryEvent(r, ignoredKinds))
 			}
-			e := anything(r, kinds)
+			e := arbitraryEvent(r, kinds)
 			events = append(events, e)
 			e.At = time.Duration(r.IntN(4)) * time.Second
 			busy = append(busy, e)
@@ -84,9 +83,9 @@ func TestOutlineDecides(t *testing.T) {
 	}
 }
 
-// A history is familiar if and only if one was remembered that differs in nothing but traffic and
-// time.
-func TestFamiliar(t *testing.T) {
+// A verdict is cached if and only if it was cached for a history that differs only in ignored
+// events and times.
+func TestVerdictCached(t *testing.T) {
 	all := history.Properties()
 	events := []history.Event{
 		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, "/l/a"),
@@ -94,39 +93,39 @@ func TestFamiliar(t *testing.T) {
 	}
 	var c history.Checker
 	if c.VerdictCached(all, events) {
-		t.Fatal("the first history is familiar")
+		t.Fatal("the verdict on the first history is cached")
 	}
 	c.CacheVerdict()
 	if !c.VerdictCached(all, events) {
-		t.Fatal("a history is not familiar that was remembered")
+		t.Fatal("a cached verdict is not found")
 	}
 	for i := range events {
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[history.Event]()) {
 			changed := slices.Clone(events)
 			alter(reflect.ValueOf(&changed[i]).Elem().FieldByIndex(field.Index))
 			if got, want := c.VerdictCached(all, changed), field.Name == "At"; got != want {
-				t.Errorf("event %d with another %s: familiar %v, want %v", i, field.Name, got, want)
+				t.Errorf("event %d with another %s: cached %v, want %v", i, field.Name, got, want)
 			}
 		}
 	}
-	for _, k := range traffic {
+	for _, k := range ignoredKinds {
 		if !c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
-			t.Errorf("not familiar with an event more of kind %v", k)
+			t.Errorf("not cached with another event of kind %v", k)
 		}
 	}
-	for _, k := range ofOutline() {
+	for _, k := range keyKinds() {
 		if c.VerdictCached(all, slices.Insert(slices.Clone(events), 2, on(k, 1))) {
-			t.Errorf("familiar with an event more of kind %v", k)
+			t.Errorf("cached with another event of kind %v", k)
 		}
 	}
 	for i := range events {
 		if c.VerdictCached(all, slices.Delete(slices.Clone(events), i, i+1)) {
-			t.Errorf("familiar without event %d", i)
+			t.Errorf("cached without event %d", i)
 		}
 	}
 }
 
-// alter sets a field of an event to something else.
+// alter changes a field of an event.
 func alter(field reflect.Value) {
 	switch {
 	case field.Type() == reflect.TypeFor[history.Kind]():
@@ -142,9 +141,8 @@ func alter(field reflect.Value) {
 	}
 }
 
-// Nothing is familiar by a verdict on other properties, within other bounds, or on a whole history
-// in the place of a beginning.
-func TestFamiliarOfWhat(t *testing.T) {
+// A cached verdict does not apply to other properties, other limits, or a prefix.
+func TestVerdictCachedFor(t *testing.T) {
 	events := []history.Event{lockCall(1, 1), created(1, "/l/a", 1)}
 	fifo := []history.Property{history.FIFO}
 	for name, change := range map[string]func(*history.Checker, *[]history.Property){
@@ -169,7 +167,7 @@ func TestFamiliarOfWhat(t *testing.T) {
 		asked := fifo
 		change(&c, &asked)
 		if c.VerdictCached(asked, events) {
-			t.Errorf("%s: familiar", name)
+			t.Errorf("%s: cached", name)
 		}
 	}
 }

@@ -8,63 +8,62 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// WithinClocks are the properties that [CheckWithin] can judge. The others need what only a
-// simulation knows: the events of the ensemble, or a time from which no fault strikes.
+// WithinClocks lists the properties that [CheckWithin] can decide. The others need events that only
+// a simulation has: those of the ensemble, or the start of the fair phase.
 var WithinClocks = []Property{
 	ClientMutualExclusion, Fencing, NoLostUpdate, FIFO, LossNotification,
 	MonotonicToken, Linearizable,
 }
 
-// CheckWithin decides a property of a history whose events have times of clocks that may be off. It
-// returns a violation only if the property is broken whatever the clocks really said within their
-// bounds:
-//   - [ClientMutualExclusion]: two processes were inside at the same time even if each entered as
-//     late, and left or was told of its loss as early, as its clock allows. If the history has no
-//     end of a stay, the stay ends with the last event of its attempt.
-//   - [FIFO]: a process had surely queued, by a NodeCreated, before another was granted the lock,
-//     was surely granted it after that, and has the lower token. A grant that was lost is not
-//     compared, for it may have come late.
-//   - [MonotonicToken]: two grants have the same token, or a lower one was asked for when a higher
-//     one had surely been granted.
-//   - [Linearizable]: no order of the acquires and releases is possible if each may have taken
-//     effect at any time from the earliest at which it can have been called to the latest at which
-//     it can have returned. A lock that was lost may have been released at any time since it was
-//     granted.
-//   - [Fencing] and [NoLostUpdate] go by the versions that the ResourceRead and ResourceWrite
-//     events of a resource tell, and [LossNotification] by what the process of each attempt was
-//     told, in its own order: none of them depends on clocks.
+// CheckWithin decides a property of a history whose times are readings of inaccurate clocks. It
+// returns a violation only if the property is broken for every true time within the uncertainty of
+// the clocks:
+//   - [ClientMutualExclusion]: two processes were inside at once even if each entered as late, and
+//     left or was notified of its loss as early, as its clock allows. If the history has no end of
+//     an attempt's time inside, it ends with the last event of the attempt.
+//   - [FIFO]: a process had certainly queued, by a NodeCreated, before another was granted the
+//     lock, was certainly granted it later, and has the lower token. A grant that was lost is not
+//     compared, because it may have come late.
+//   - [MonotonicToken]: two grants have the same token, or the attempt with the lower token began
+//     certainly after the grant of the higher one.
+//   - [Linearizable]: no order of the acquires and releases is possible if each took effect between
+//     the earliest time of its call and the latest time of its return. A lock that was lost may
+//     have been released at any time since its grant.
+//   - [Fencing] and [NoLostUpdate] depend on the versions in the ResourceRead and ResourceWrite
+//     events, and [LossNotification] on the order of the events of each process. They do not depend
+//     on clocks.
 //
-// A lock was lost if a Lost event says so, or an error of Unlock.
+// A lock was lost if a Lost event or an error of Unlock reports it.
 //
-// Each lock is judged by itself; see [ByLock]. NoLostUpdate goes by resources: the Path of its
-// events names a resource, and each lock protects one resource without a name. A process may have
-// several attempts open at once, for several locks or for one. Those for one lock are not judged
-// against each other, because an owner may take its lock again, or share it between goroutines.
+// Each lock is checked by itself; see [ByLock]. NoLostUpdate is checked for each resource: the Path
+// of an event names a resource, and each lock protects one resource without a name. A process may
+// have several attempts open at once, for several locks or for one. Attempts of one process for one
+// lock are not checked against each other, because an owner may reenter its lock or share it
+// between goroutines.
 //
-// While a process is paused it is told of nothing, and its next act may come before it has looked
-// at its lock. A history tells of a pause by two events: a Fault with the name pause, at the last
-// time at which the process surely ran, and a Resumed, at the time at which the process noticed.
-// Without a Resumed the pause lasts until the next event of the process. From the beginning of a
-// pause that is longer than [Clocks].Pause until Clocks.Pause after its end, the process does not
-// count as inside. So a holder that was paused, and leaves as the first thing that it does, breaks
-// nothing. A holder that stays inside after that is inside again.
+// A paused process receives no notification, and its next event may come before it has checked its
+// lock. A history records a pause by two events: a Fault named "pause", at the last time at which
+// the process certainly ran, and a Resumed, when the process detected the pause. Without a Resumed
+// the pause lasts until the next event of the process. From the start of a pause longer than
+// [Clocks].Pause until Clocks.Pause after its end, the process does not count as inside: a paused
+// holder that leaves at once breaks nothing, and one that stays inside counts again later.
 //
-// Every grant excludes all others of the same lock: grants of readers and of semaphores must be
-// left out of the history.
+// Handles that several processes may hold at once, such as those of read locks and of semaphores,
+// must be left out of the history.
 //
-// It reports false if it could not decide within the limits, and panics if the property is none of
-// [WithinClocks]. Events must be in the order of their times, as [Merge] returns them. Of a history
-// that is right it takes time linear in the events, times how many processes are in the queue at
-// the same time; but [Linearizable] is as [models.Check], and takes memory quadratic in the
-// acquires of a lock.
+// CheckWithin reports false if it reached the limits without a verdict, and panics if the property
+// is not one of [WithinClocks]. The events must be in the order of their times, as [Merge] returns
+// them. On a history without a violation it takes time linear in the events, times the number of
+// processes in the queue at once. For [Linearizable] it takes the time of [models.Check], and
+// memory quadratic in the acquires of a lock.
 func CheckWithin(property Property, events []Event, clocks Clocks,
 	limits models.Limits,
 ) (v *Violation, decided bool) {
 	switch property {
 	case LossNotification:
-		return toldOtherwise(events), true
+		return lossNotificationByProcess(events), true
 	case NoLostUpdate:
-		return lostByVersion(events), true
+		return lostUpdateByVersion(events), true
 	}
 	decided = true
 	for one := range ByLock(events) {
@@ -86,28 +85,29 @@ func checkLockWithin(property Property, events []Event, clocks *Clocks,
 ) (v *Violation, decided bool) {
 	switch property {
 	case ClientMutualExclusion:
-		return insideTogether(events, clocks), true
+		return clientExclusionWithin(events, clocks), true
 	case FIFO:
-		return overtakenSurely(events, clocks), true
+		return fifoWithin(events, clocks), true
 	case MonotonicToken:
-		return tokenSurelyFell(events, clocks), true
+		return tokenWithin(events, clocks), true
 	case Linearizable:
-		return notLinearizableWithin(events, clocks, limits)
+		return linearizableWithin(events, clocks, limits)
 	case Fencing:
-		return lateByVersion(events), true
+		return fencingByVersion(events), true
 	}
 	panic(fmt.Sprintf("history: %s cannot be checked within clocks", property))
 }
 
-// An attempted is a call of Lock that got the lock, with the indexes of its events.
-type attempted struct {
-	call, queued, granted int  // queued is -1 where it is not known
-	ended                 int  // the call of Unlock or the Lost event; past all events if neither
-	lost                  bool // the process was told so, by a Lost event or by Unlock
+// A grantedAttempt is a call of Lock that was granted the lock, with the indexes of its events.
+type grantedAttempt struct {
+	call, queued, granted int // queued is -1 if unknown
+	// the first UnlockCall or Lost, or the number of events if there is none
+	ended int
+	lost  bool // a Lost event or an error of Unlock reported the loss
 }
 
-// attempts returns the calls of Lock that got the lock, in the order of their grants.
-func attempts(events []Event) []attempted {
+// attempts returns the granted attempts in the order of their grants.
+func attempts(events []Event) []grantedAttempt {
 	type nodeKey struct {
 		process int32
 		path    string
@@ -131,14 +131,14 @@ func attempts(events []Event) []attempted {
 			queued[nodeKey{e.Process, e.Path}] = i
 		}
 	}
-	var all []attempted
+	var all []grantedAttempt
 	for i := range events {
 		e := &events[i]
 		if e.Kind != LockReturn || e.Err != "" {
 			continue
 		}
 		key := attemptKey{e.Process, e.Attempt}
-		a := attempted{call: i, queued: -1, granted: i, ended: len(events), lost: lost[key]}
+		a := grantedAttempt{call: i, queued: -1, granted: i, ended: len(events), lost: lost[key]}
 		if call, ok := calls[key]; ok {
 			a.call = call
 		}
@@ -153,14 +153,14 @@ func attempts(events []Event) []attempted {
 	return all
 }
 
-// grantedBefore returns those of the attempts whose grant stands before an event.
-func grantedBefore(all []attempted, event int) []attempted {
+// grantedBefore returns the attempts that were granted before an event.
+func grantedBefore(all []grantedAttempt, event int) []grantedAttempt {
 	n, _ := slices.BinarySearchFunc(all, event,
-		func(a attempted, event int) int { return a.granted - event })
+		func(a grantedAttempt, event int) int { return a.granted - event })
 	return all[:n]
 }
 
-func overtakenSurely(events []Event, clocks *Clocks) *Violation {
+func fifoWithin(events []Event, clocks *Clocks) *Violation {
 	all := attempts(events)
 	for _, w := range all {
 		if w.queued < 0 || w.lost {
@@ -188,10 +188,10 @@ func overtakenSurely(events []Event, clocks *Clocks) *Violation {
 	return nil
 }
 
-func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
+func tokenWithin(events []Event, clocks *Clocks) *Violation {
 	all := attempts(events)
-	highest := make([]int64, len(all)+1) // of so many first grants
-	with := make(map[int64][]attempted)  // of a token, the grants before
+	highest := make([]int64, len(all)+1)     // the highest token of the first n grants
+	with := make(map[int64][]grantedAttempt) // the earlier grants with each token
 	for n, b := range all {
 		after := &events[b.granted]
 		highest[n+1] = max(highest[n], after.Zxid)
@@ -200,7 +200,7 @@ func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
 		}
 		for _, a := range with[after.Zxid] {
 			if before := &events[a.granted]; before.Process != after.Process {
-				return tokenFell(before, after, b.granted)
+				return tokenViolation(before, after, b.granted)
 			}
 		}
 		with[after.Zxid] = append(with[after.Zxid], b)
@@ -215,14 +215,14 @@ func tokenSurelyFell(events []Event, clocks *Clocks) *Violation {
 			openAtOnce := before.Process == after.Process && b.call < a.ended
 			if a.granted != b.granted && !openAtOnce && before.Zxid >= after.Zxid &&
 				clocks.latest(before) < clocks.earliest(&events[b.call]) {
-				return tokenFell(before, after, b.granted)
+				return tokenViolation(before, after, b.granted)
 			}
 		}
 	}
 	return nil
 }
 
-func tokenFell(before, after *Event, event int) *Violation {
+func tokenViolation(before, after *Event, event int) *Violation {
 	return &Violation{
 		Property: MonotonicToken, Event: event, Reason: reasonTokenFell,
 		Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d",
@@ -230,9 +230,9 @@ func tokenFell(before, after *Event, event int) *Violation {
 	}
 }
 
-// notLinearizableWithin uses the model of a lock that its owner may take again, because attempts of
-// one process are not judged against each other.
-func notLinearizableWithin(events []Event, clocks *Clocks,
+// linearizableWithin uses the model of a reentrant lock, because attempts of one process are not
+// checked against each other.
+func linearizableWithin(events []Event, clocks *Clocks,
 	limits models.Limits,
 ) (v *Violation, decided bool) {
 	of := make(map[attemptKey][]int) // the events of an attempt
@@ -240,14 +240,14 @@ func notLinearizableWithin(events []Event, clocks *Clocks,
 		key := attemptKey{events[i].Process, events[i].Attempt}
 		of[key] = append(of[key], i)
 	}
-	var spans []operationWithin
+	var spans []timedOperation
 	for i := range events {
 		if e := &events[i]; e.Kind == LockReturn && e.Err == "" && e.Process != 0 {
 			own := of[attemptKey{e.Process, e.Attempt}]
-			spans = append(spans, spansWithin(events, own, e, clocks)...)
+			spans = append(spans, operationsWithin(events, own, e, clocks)...)
 		}
 	}
-	switch models.Check(models.Reentrant, withTimes(spans), limits) {
+	switch models.Check(models.Reentrant, fromTimed(spans), limits) {
 	case models.Unknown:
 		return nil, false
 	case models.Violated:
@@ -261,16 +261,16 @@ func notLinearizableWithin(events []Event, clocks *Clocks,
 	return nil, true
 }
 
-// spansWithin returns the acquire of an attempt and its release. The release took effect between
-// the call and the return of Unlock if Unlock returned no error and the process was told of no loss
-// before; otherwise it may have taken effect at any time since the grant.
-func spansWithin(events []Event, of []int, granted *Event, clocks *Clocks) []operationWithin {
+// operationsWithin returns the acquire and the release of an attempt. If Unlock returned no error
+// and no Lost event precedes, the release took effect between the call and the return of Unlock.
+// Otherwise it may have taken effect at any time since the grant.
+func operationsWithin(events []Event, of []int, granted *Event, clocks *Clocks) []timedOperation {
 	const end = time.Duration(1<<63 - 1)
-	acquire := operationWithin{
+	acquire := timedOperation{
 		from: -end, till: clocks.latest(granted),
 		input: models.Input{Process: granted.Process, Verb: models.Acquire},
 	}
-	release := operationWithin{
+	release := timedOperation{
 		from: clocks.earliest(granted), till: end,
 		input: models.Input{Process: granted.Process, Verb: models.Release},
 	}
@@ -292,15 +292,15 @@ func spansWithin(events []Event, of []int, granted *Event, clocks *Clocks) []ope
 	if !lost && till < end {
 		release.from, release.till = from, till
 	}
-	return []operationWithin{acquire, release}
+	return []timedOperation{acquire, release}
 }
 
-// toldOtherwise decides [LossNotification] by what the process of each attempt was told since it
-// was granted the lock.
-func toldOtherwise(events []Event) *Violation {
+// lossNotificationByProcess decides [LossNotification] by the events of each granted attempt, in
+// the order of its process.
+func lossNotificationByProcess(events []Event) *Violation {
 	type hold struct {
-		told   int // the index of the Lost event, 0 if there is none
-		asking int // the index of the last ReenterCall, 0 if there is none
+		lost      int // the index of the Lost event, or 0
+		reentered int // the index of the last ReenterCall, or 0
 	}
 	holds := make(map[attemptKey]hold)
 	for i := range events {
@@ -316,21 +316,21 @@ func toldOtherwise(events []Event) *Violation {
 		reason := ""
 		switch e.Kind {
 		case Lost:
-			h.told = i
+			h.lost = i
 			holds[key] = h
 		case ReenterCall:
-			h.asking = i
+			h.reentered = i
 			holds[key] = h
 		case UnlockReturn:
 			reason = reasonUnsaid
 		case Enter:
 			reason = reasonEnteredOut
 		case ReenterReturn:
-			if h.told < h.asking {
+			if h.lost < h.reentered {
 				reason = reasonReentered
 			}
 		}
-		if reason != "" && h.told != 0 {
+		if reason != "" && h.lost != 0 {
 			return &Violation{
 				Property: LossNotification, Event: i, Reason: reason,
 				Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),

@@ -6,35 +6,37 @@ import (
 	"time"
 )
 
-// Ensemble is the property of a history that the ensemble in it kept ZooKeeper's promises, whatever
-// the lock did. A lock that fails where it is broken was not at fault; a run in which it holds says
-// something about a simulator too.
+// ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.
+// If a history breaks it, the lock is not at fault for a failure. It also validates a simulator.
 const ZooKeeperConsistency Property = "zookeeper-consistency"
 
-// CheckZooKeeperConsistency decides [ZooKeeperConsistency]. It holds if
-//   - the server handles a client's requests in the order in which they were sent, and the client
-//     gets the answers in that order;
-//   - an answer never tells of an older state than one before it in the same session (single system
+// CheckZooKeeperConsistency decides [ZooKeeperConsistency]: the ensemble keeps the consistency and
+// session guarantees of ZooKeeper. That is:
+//   - a server handles the requests of a client in the order in which they were sent, and the
+//     client receives the replies in that order;
+//   - a reply never shows an older state than an earlier reply of the same session (single system
 //     image);
-//   - an answer to a sync, while no server is cut off, tells of no older state than was committed
-//     when it was asked for;
-//   - transactions are committed in the order of their numbers, by a majority of the servers, each
-//     of which has logged it, or by an election; no server applies one before it is committed, and
-//     every server applies them in that order;
-//   - a create is answered with success only if it was committed, and is carried out once;
-//   - a session does not expire before its time while nothing is known of clocks or connections
-//     that are not as they should be;
-//   - with a session all its ephemeral nodes are deleted, in the same transaction; later it owns
-//     none, and nothing is done in its name.
+//   - a reply to a sync shows no older state than was committed when the sync was sent;
+//   - transactions commit in the order of their zxids, each after a majority of the servers has
+//     logged it or after an election; no server applies a transaction before it commits, and every
+//     server applies transactions in order;
+//   - a successful reply to a create means that the create was committed exactly once;
+//   - a session does not expire before its timeout;
+//   - all ephemeral nodes of a session are deleted in the transaction that ends it, and from then
+//     on the session owns no node and nothing is done on its behalf.
 //
-// See "Consistency Guarantees" and "ZooKeeper Sessions" in the ZooKeeper programmer's guide, and
+// The events of the property are the requests, replies, transactions, session states and armed
+// watches of a history.
+//
+// The property does not cover the guarantees on syncs and expiry after a fault with Relaxes, nor
+// those on watches, which are covered by [NoLostWatch]. No lock claims it, and a search that merges
+// states does not distinguish states by it.
+//
+// Sources: "Consistency Guarantees" and "ZooKeeper Sessions" in the ZooKeeper programmer's guide;
 // Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN
-// 2011. What is promised of watches [NoLostWatch] decides.
+// 2011.
 //
-// It takes time linear in the events, times the number of ephemeral nodes that are live at once.
-//
-// No lock decides it: it is a check on the ensemble, in every history that is looked at. A search
-// that merges states does not tell them apart by it.
+// The check takes time linear in the events, times the number of live ephemeral nodes.
 func CheckZooKeeperConsistency(events []Event) *Violation {
 	return decide(ZooKeeperConsistency, &consistencyMonitor{strict: true}, events)
 }
@@ -57,7 +59,7 @@ func (c *consistencyMonitor) copy(from monitor) {
 func (c *consistencyMonitor) finish(*queue, []Event) *Violation { return nil }
 func (c *consistencyMonitor) state(*queue, *State)              {}
 
-// visible: no lock decides it.
+// visible: no lock claims the property.
 func (c *consistencyMonitor) visible(*queue, *Event) bool { return false }
 
 func (c *consistencyMonitor) observe(_ *queue, log []Event, i int) *Violation {
@@ -66,25 +68,24 @@ func (c *consistencyMonitor) observe(_ *queue, log []Event, i int) *Violation {
 	return c.violation
 }
 
-// A clientView is what is known of one process and its connections.
+// A clientView is the state of one process and its connections.
 type clientView struct {
 	sent, served, replied int32 // the last request
-	seen                  int64 // the last transaction that a reply told of, in the session
-	asked                 int64 // what was committed when a sync was asked for
-	sync                  int32 // the request by which it was, 0 while none is under way
+	lastZxid              int64 // the last transaction that a reply of the session showed
+	syncZxid              int64 // the last transaction committed when the open sync was sent
+	syncRequest           int32 // the open sync, or 0
 	session               int64
-	// nodes that it has created, and creates that were answered with success
-	created, creates int
-	heard            time.Duration // when a server last answered a request
-	read             time.Duration // when one last answered a read of the process while it lived
-	crashed          bool
+	created, creates      int           // nodes created, and successful replies to creates
+	lastServe             time.Duration // when a server last served a request
+	lastRead              time.Duration // when one last served a read before the process crashed
+	crashed               bool
 }
 
 type sessionView struct {
 	id      int64
 	process int32
 	timeout time.Duration
-	over    bool
+	ended   bool
 	opened  time.Duration
 }
 
@@ -94,24 +95,22 @@ type ephemeralView struct {
 }
 
 type consistencyMonitor struct {
-	event      int
-	violation  *Violation
-	clients    []clientView
-	sessions   []sessionView
-	ephemerals []ephemeralView
-	logged     [maxServers]int64 // the last transaction that each server has logged
-	applied    [maxServers]int64
-	servers    int   // the highest number of a server so far
-	committed  int64 // the last transaction
-	early      int64 // the last transaction that a server has applied
-	// something other than a session's beginning has happened; what comes before a run is committed
-	// at once
-	begun bool
-	// nothing has happened yet to clocks, or to what servers hear of each other and of clients
-	strict bool
+	event          int
+	violation      *Violation
+	clients        []clientView
+	sessions       []sessionView
+	ephemerals     []ephemeralView
+	logged         [maxServers]int64 // the last transaction that each server has logged
+	applied        [maxServers]int64
+	servers        int   // the highest number of a server so far
+	committed      int64 // the last transaction
+	highestApplied int64 // the last transaction that a server has applied
+	// an event other than SessionOpened has occurred: from then on majorities count
+	started bool
+	strict  bool // no fault has relaxed the guarantees of the ensemble
 }
 
-// maxServers is more than any history has servers.
+// maxServers is an upper bound of the number of servers in a history.
 const maxServers = 64
 
 func (c *consistencyMonitor) fail(reason, format string, values ...any) {
@@ -132,7 +131,7 @@ func (c *consistencyMonitor) check(e *Event) {
 	if e.Server > 0 && e.Server < maxServers {
 		c.servers = max(c.servers, int(e.Server))
 	}
-	c.begun = c.begun || e.Kind != SessionOpened
+	c.started = c.started || e.Kind != SessionOpened
 	switch e.Kind {
 	case Send, Serve, Reply, SessionState:
 		c.checkRequest(e, c.client(e.Process))
@@ -142,7 +141,7 @@ func (c *consistencyMonitor) check(e *Event) {
 		c.checkServer(e)
 	case Leading:
 		for i := range c.logged {
-			// Whoever follows the new leader has all that it has.
+			// The followers synchronize with the new leader.
 			c.logged[i] = max(c.logged[i], e.Zxid)
 		}
 	case Fault:
@@ -150,7 +149,7 @@ func (c *consistencyMonitor) check(e *Event) {
 	case Crashed:
 		c.client(e.Process).crashed = true
 	case WatchArmed:
-		if s := c.session(e.Session); s != nil && s.over && e.Server == 0 {
+		if s := c.session(e.Session); s != nil && s.ended && e.Server == 0 {
 			c.fail("something was done in the name of a session that has ended",
 				"c%d set watch %d in session %#x", e.Process, e.Watch, e.Session)
 		}
@@ -161,12 +160,12 @@ func (c *consistencyMonitor) checkRequest(e *Event, client *clientView) {
 	switch e.Kind {
 	case Send:
 		client.sent = e.Request
-		if e.Op == "sync" && client.sync == 0 {
-			client.asked, client.sync = c.committed, e.Request
+		if e.Op == "sync" && client.syncRequest == 0 {
+			client.syncZxid, client.syncRequest = c.committed, e.Request
 		}
 	case SessionState:
 		if e.Name == "expired" || e.Session != client.session {
-			client.seen = 0 // The client library begins anew.
+			client.lastZxid = 0 // A new session may begin with any state.
 		}
 		client.session = e.Session
 	case Serve:
@@ -177,10 +176,10 @@ func (c *consistencyMonitor) checkRequest(e *Event, client *clientView) {
 }
 
 func (c *consistencyMonitor) checkServe(e *Event, client *clientView) {
-	client.heard = e.At
+	client.lastServe = e.At
 	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") ||
 		strings.HasPrefix(e.Op, "children")) {
-		client.read = e.At
+		client.lastRead = e.At
 	}
 	switch {
 	case e.Request <= client.served || e.Request > client.sent:
@@ -193,18 +192,18 @@ func (c *consistencyMonitor) checkServe(e *Event, client *clientView) {
 				"c%d's request %d, transaction %s", e.Process, e.Request, zxidName(e.Zxid))
 		}
 	case e.Op == "create":
-		client.created = client.creates // What other requests have created does not count.
+		client.created = client.creates // Nodes that other requests have created do not count.
 	}
 	client.served = e.Request
 }
 
 func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
-	synced := e.Request == client.sync
+	synced := e.Request == client.syncRequest
 	if synced {
-		client.sync = 0
+		client.syncRequest = 0
 	}
 	if e.Zxid == 0 {
-		return // The client library answers by itself.
+		return // The client library made the reply.
 	}
 	switch {
 	case e.Request <= client.replied:
@@ -212,19 +211,19 @@ func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
 			"c%d got the answer to its request %d after that to its request %d", e.Process,
 			e.Request,
 			client.replied)
-	case e.Op == "connect" || e.Op == "auth": // These tell the client of no transaction.
+	case e.Op == "connect" || e.Op == "auth": // These replies show no transaction.
 		client.replied = e.Request
 		return
-	case e.Zxid < client.seen:
+	case e.Zxid < client.lastZxid:
 		c.fail("a client saw an older state than before",
 			"c%d saw transaction %s after it had seen %s",
-			e.Process, zxidName(e.Zxid), zxidName(client.seen))
-	case synced && e.Err == "" && c.strict && e.Zxid < client.asked:
+			e.Process, zxidName(e.Zxid), zxidName(client.lastZxid))
+	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
 		c.fail("a sync was answered from an old state",
-			"c%d asked when transaction %s was committed, and the answer tells of %s",
-			e.Process, zxidName(client.asked), zxidName(e.Zxid))
+			"c%d sent a sync when transaction %s was committed, and the reply shows %s",
+			e.Process, zxidName(client.syncZxid), zxidName(e.Zxid))
 	}
-	client.replied, client.seen = e.Request, e.Zxid
+	client.replied, client.lastZxid = e.Request, e.Zxid
 }
 
 func (c *consistencyMonitor) session(id int64) *sessionView {
@@ -243,11 +242,11 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 			zxidName(e.Zxid),
 			zxidName(c.committed))
 		return
-	case e.Zxid > c.committed && e.Zxid <= c.early:
+	case e.Zxid > c.committed && e.Zxid <= c.highestApplied:
 		c.fail("a server applied a transaction before it was committed", "transaction %s",
 			zxidName(e.Zxid))
 		return
-	case e.Zxid > c.committed && c.begun && !c.agreed(e.Zxid):
+	case e.Zxid > c.committed && c.started && !c.hasMajority(e.Zxid):
 		c.fail("a transaction was committed without a majority", "transaction %s", zxidName(e.Zxid))
 		return
 	}
@@ -261,7 +260,7 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 		})
 		c.client(e.Process).session = e.Session
 	case SessionExpired, SessionClosed:
-		c.checkEnd(e)
+		c.checkSessionEnd(e)
 	case NodeCreated:
 		c.checkCreated(e)
 	case NodeDeleted:
@@ -275,9 +274,9 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 	}
 }
 
-// agreed tells whether a majority of the servers has logged a transaction, the leader being one of
-// them. How many servers there are shows only as they do something.
-func (c *consistencyMonitor) agreed(zxid int64) bool {
+// hasMajority reports whether a majority of the servers, which includes the leader, has logged a
+// transaction. The number of servers is known only from the events so far.
+func (c *consistencyMonitor) hasMajority(zxid int64) bool {
 	if c.servers < 2 {
 		return true
 	}
@@ -295,7 +294,7 @@ func (c *consistencyMonitor) checkCreated(e *Event) {
 	if client.created++; e.Session == 0 {
 		return
 	}
-	if s := c.session(e.Session); s != nil && s.over {
+	if s := c.session(e.Session); s != nil && s.ended {
 		c.fail("something was done in the name of a session that has ended",
 			"c%d created %s in session %#x", e.Process, e.Path, e.Session)
 		return
@@ -309,7 +308,7 @@ func (c *consistencyMonitor) checkCreated(e *Event) {
 	c.ephemerals = append(c.ephemerals, ephemeralView{e.Path, e.Session})
 }
 
-func (c *consistencyMonitor) checkEnd(e *Event) {
+func (c *consistencyMonitor) checkSessionEnd(e *Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
 			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d",
@@ -321,24 +320,25 @@ func (c *consistencyMonitor) checkEnd(e *Event) {
 	if s == nil {
 		return
 	}
-	s.over = true
+	s.ended = true
 	client := c.client(s.process)
-	heard := client.heard
+	lastMessage := client.lastServe
 	if c.servers > 0 {
-		// Other requests may have been heard long before they are answered, and those of a process
-		// that has crashed and handshakes answered when the session's end was proposed already.
-		// That may be the first that shows that there are several servers.
-		heard = client.read
-		if heard <= s.opened {
-			return // When it was asked for does not show.
+		// With several servers only reads bound the time of the last message of the client. Other
+		// requests may have arrived long before they were served. Handshakes, and requests of a
+		// crashed process, may be served after the end of the session was proposed. The end itself
+		// may be the first event to show that there are several servers.
+		lastMessage = client.lastRead
+		if lastMessage <= s.opened {
+			return // The time of the last message is unknown.
 		}
 	}
-	heard = max(s.opened, heard)
-	if e.Kind == SessionExpired && c.strict && client.session == s.id && e.At < heard+s.timeout {
+	lastMessage = max(s.opened, lastMessage)
+	if e.Kind == SessionExpired && c.strict && client.session == s.id &&
+		e.At < lastMessage+s.timeout {
 		c.fail("a session expired before its time",
-			"session %#x of c%d ended %v after the server had "+
-				"heard of it, and its timeout is %v",
-			s.id, s.process, e.At-heard, s.timeout)
+			"session %#x of c%d ended %v after its last message, and its timeout is %v",
+			s.id, s.process, e.At-lastMessage, s.timeout)
 	}
 }
 
@@ -356,5 +356,5 @@ func (c *consistencyMonitor) checkServer(e *Event) {
 		return
 	}
 	c.applied[e.Server] = e.Zxid
-	c.early = max(c.early, e.Zxid)
+	c.highestApplied = max(c.highestApplied, e.Zxid)
 }

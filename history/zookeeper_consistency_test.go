@@ -7,16 +7,16 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// An answer shows when a server has heard of a client where there is one server. Where there are
-// several, the answer to a write may come long after that: as soon as any of them has shown itself,
-// and be it the first, it proves nothing.
+// With one server, a reply shows when the server has heard of a client. With several, the reply to
+// a write may come long after the request: as soon as an event shows one of them, it proves
+// nothing.
 func TestEnsembleSessionTimes(t *testing.T) {
 	const early = "a session expired before its time"
 	opened := history.Event{Kind: history.SessionOpened, Process: 1, Session: 7, Name: "4s"}
 	sent := history.Event{Kind: history.Send, Process: 1, Request: 1, Op: "multi"}
 	logged := history.Event{Kind: history.Logged, Server: 1, Zxid: 2}
 	crashed := history.Event{Kind: history.Crashed, Process: 1}
-	served := history.Event{
+	exclusion := history.Event{
 		At: 3 * time.Second, Kind: history.Serve, Process: 1, Request: 1,
 		Op: "multi",
 	}
@@ -26,25 +26,25 @@ func TestEnsembleSessionTimes(t *testing.T) {
 	judge(t, history.ZooKeeperConsistency, history.CheckZooKeeperConsistency, []verdict{
 		{name: "one server, too early", reason: early, event: 4, events: []history.Event{
 			opened, sent,
-			crashed, served, expired(6 * time.Second),
+			crashed, exclusion, expired(6 * time.Second),
 		}},
 		{name: "one server, in time", events: []history.Event{
-			opened, sent, crashed, served,
+			opened, sent, crashed, exclusion,
 			expired(8 * time.Second),
 		}},
 		{name: "several servers", events: []history.Event{
-			opened, sent, logged, crashed, served,
+			opened, sent, logged, crashed, exclusion,
 			expired(6 * time.Second),
 		}},
 		{name: "several servers that show after the answer", events: []history.Event{
-			opened, sent, served,
+			opened, sent, exclusion,
 			logged, expired(6 * time.Second),
 		}},
 	})
 }
 
-// A transaction needs a majority that has logged it, however low its number is. Only the sessions
-// that there are before a run have not been logged.
+// A transaction needs a majority that has logged it, however low its zxid. Only the sessions from
+// before a run have not been logged.
 func TestEnsembleMajority(t *testing.T) {
 	const alone = "a transaction was committed without a majority"
 	opened := func(process int32) history.Event {
@@ -85,7 +85,7 @@ func TestEnsembleMajority(t *testing.T) {
 	})
 }
 
-// Every promise of an ensemble that is broken is noticed, and nothing else is.
+// Every violation of a guarantee of an ensemble is found, and nothing else is.
 func TestEnsemble(t *testing.T) {
 	const (
 		disorder  = "a client's requests were handled out of order"

@@ -9,11 +9,11 @@ import (
 // A Fence is the state of [Fenced].
 type Fence struct {
 	Owner int32
-	Token int64 // the last that was granted
+	Token int64 // of the last grant
 }
 
-// Fenced is a lock that knows its owner and whose tokens rise strictly from one grant to the next.
-// It takes [Acquire], whose output has the token, and [Release].
+// Fenced is a lock that knows its owner and whose tokens increase strictly from grant to grant. It
+// accepts [Acquire], whose output has the token, and [Release].
 //
 // Source: the fenced mutex of Jepsen's Hazelcast tests.
 var Fenced = porcupine.Model{

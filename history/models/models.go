@@ -1,9 +1,9 @@
-// Package models holds what locks and the things that they are made of do when they are used by one
-// process at a time, as models for porcupine, and checks histories of operations against them.
+// Package models holds sequential specifications of locks and of what they are built from, as
+// models for porcupine, and checks histories of operations against them.
 //
-// An operation that has not returned may have taken effect or not, and each such operation doubles
-// what must be searched. Whoever knows better, as the log of a cluster does, should say so: package
-// history makes the operations of a recorded history so that nothing is left open.
+// An operation that has not returned may have taken effect or not, which doubles the search space.
+// A caller that knows more, such as from the log of a cluster, should supply a return: package
+// history converts a recorded history to operations that all return.
 package models
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Verb says what an operation does.
+// A Verb is the kind of an operation.
 type Verb uint8
 
-// The verbs. Each model knows some of them and allows no other.
+// The verbs. Each model accepts some of them and rejects the others.
 const (
-	Acquire       Verb = iota // the lock, or a place of a semaphore
+	Acquire       Verb = iota // the lock, or a permit of a semaphore
 	Release                   // what was acquired
 	AcquireShared             // as a reader
 	ReleaseShared
 	Downgrade // from writer to reader
 	Enter     // the queue
-	Grant     // the lock to the first of the queue
+	Grant     // the lock to the head of the queue
 	Leave     // the queue, holding the lock or not
 	Read      // the resource, or a znode
 	Write     // the resource, or the data of a znode
@@ -41,58 +41,57 @@ var verbNames = [...]string{
 	Read:  "reads", Write: "writes", Create: "creates", Delete: "deletes",
 }
 
-// String returns the verb as it stands in a description.
+// String returns the verb as in a description of an operation.
 func (v Verb) String() string { return verbNames[v] }
 
-// An Input is who does what.
+// An Input is the call of an operation.
 type Input struct {
 	Process int32
 	Verb    Verb
-	Token   int64  // with which the resource is used
+	Token   int64  // the fencing token sent to the resource
 	Path    string // of the znode
 }
 
-// An Output is what came of it.
+// An Output is the result of an operation.
 type Output struct {
-	Token   int64 // that was granted
-	Version int64 // of what was read or written
+	Token   int64 // the token of the grant
+	Version int64 // the version read or written
 	Refused bool  // the operation had no effect
 }
 
-// A Verdict is what a check has found out.
+// A Verdict is the result of a check.
 type Verdict uint8
 
 // The verdicts.
 const (
-	Unknown  Verdict = iota // the limit was reached first
-	Holds                   // some order of the operations is allowed by the model
-	Violated                // none is
+	Unknown  Verdict = iota // a limit was reached
+	Holds                   // the model allows some order of the operations
+	Violated                // the model allows no order
 )
 
-// String returns the verdict in a word.
+// String returns the verdict as a word.
 func (v Verdict) String() string { return [...]string{"unknown", "holds", "violated"}[v] }
 
-// Limits bound a check, whose search is exponential in the number of operations that overlap. No
-// limit, once reached, gives a verdict other than [Unknown].
+// Limits bound a check, whose search is exponential in the number of overlapping operations. A
+// check that reaches a limit returns [Unknown].
 type Limits struct {
-	Steps int           // how many steps of the model; the same on every machine. 0 for no limit
-	Time  time.Duration // for how long; 0 for no limit
+	Steps int           // of the model, which does not depend on the machine; 0 for no limit
+	Time  time.Duration // 0 for no limit
 }
 
-// Check decides whether the operations are linearizable: whether they can be put in an order that
-// the model allows, and in which an operation that returned before another was called comes before
-// it.
+// Check decides whether the operations are linearizable: whether the model allows some order of
+// them in which an operation that returned before another was called precedes it.
 //
 // Source: M. Herlihy and J. Wing, Linearizability, TOPLAS 1990; A. Athalye, porcupine.
 func Check(model porcupine.Model, operations []porcupine.Operation, limits Limits) Verdict {
-	var steps atomic.Int64 // porcupine checks partitions at the same time
+	var steps atomic.Int64 // porcupine checks partitions concurrently
 	exceeded := func() bool { return limits.Steps > 0 && steps.Load() > int64(limits.Steps) }
 	if limits.Steps > 0 {
 		step := model.Step
 		model.Step = func(state, input, output any) (bool, any) {
 			steps.Add(1)
 			if exceeded() {
-				return false, state // The search ends soon, and what it says does not count.
+				return false, state // The search ends soon, and its result is discarded.
 			}
 			return step(state, input, output)
 		}
@@ -106,7 +105,7 @@ func Check(model porcupine.Model, operations []porcupine.Operation, limits Limit
 	return Violated
 }
 
-// describe says what an operation was. Models that have nothing to add use it as it is.
+// describe describes an operation. It is the default of the models.
 func describe(input, output any) string {
 	in := input.(Input)
 	text := fmt.Sprintf("c%d %v", in.Process, in.Verb)

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// op is an operation that takes its time: from is when it is called, and to when it returns.
+// op returns an operation that is called at from and returns at to.
 func op(from, to int64, process int32, verb models.Verb, out ...models.Output) porcupine.Operation {
 	o := porcupine.Operation{
 		ClientId: int(process), Input: models.Input{Process: process, Verb: verb},
@@ -22,7 +22,7 @@ func op(from, to int64, process int32, verb models.Verb, out ...models.Output) p
 	return o
 }
 
-// with gives an operation the token that it uses the resource with.
+// with sets the token that an operation sends to the resource.
 func with(token int64, o porcupine.Operation) porcupine.Operation {
 	in := o.Input.(models.Input)
 	in.Token = token
@@ -30,7 +30,7 @@ func with(token int64, o porcupine.Operation) porcupine.Operation {
 	return o
 }
 
-// at gives an operation its znode.
+// at sets the znode of an operation.
 func at(path string, o porcupine.Operation) porcupine.Operation {
 	in := o.Input.(models.Input)
 	in.Path = path
@@ -226,7 +226,7 @@ func TestModels(t *testing.T) {
 			with(1, op(4, 5, 1, models.Write, refused)),
 		}, models.Holds},
 		{
-			models.Register, "register: refused for nothing",
+			models.Register, "register: refused without a reason",
 			operations{with(1, op(0, 1, 1, models.Read, refused))},
 			models.Violated,
 		},
@@ -252,7 +252,7 @@ func TestModels(t *testing.T) {
 			at("/a", op(2, 3, 2, models.Create)),
 		}, models.Violated},
 		{
-			models.Tree, "tree: created twice, once in vain",
+			models.Tree, "tree: created twice, once refused",
 			operations{
 				at("/a", op(0, 1, 1, models.Create)),
 				at("/a", op(2, 3, 2, models.Create, refused)),
@@ -281,7 +281,7 @@ func TestModels(t *testing.T) {
 			at("/a", op(4, 5, 2, models.Read, version(models.Present))),
 		}, models.Holds},
 		{
-			models.Tree, "tree: deleted in vain, though it was there",
+			models.Tree, "tree: delete refused, though it existed",
 			operations{
 				at("/a", op(0, 1, 1, models.Create)),
 				at("/a", op(2, 3, 2, models.Delete, refused)),
@@ -289,7 +289,7 @@ func TestModels(t *testing.T) {
 			models.Violated,
 		},
 		{
-			models.Tree, "tree: written, though it was not there",
+			models.Tree, "tree: written, though it did not exist",
 			operations{at("/a", op(0, 1, 1, models.Write))},
 			models.Violated,
 		},
@@ -310,8 +310,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// checkHash goes through states and wants equal ones to have equal hashes and descriptions, and
-// others other descriptions.
+// checkHash requires that equal states have equal hashes and descriptions, and that unequal states
+// have unequal descriptions.
 func checkHash(t *testing.T, model *porcupine.Model, ops operations) {
 	t.Helper()
 	states := []any{model.Init()}
@@ -334,7 +334,7 @@ func checkHash(t *testing.T, model *porcupine.Model, ops operations) {
 	}
 }
 
-// Verbs that a model does not know are not allowed.
+// A model rejects unknown verbs.
 func TestModelsRefuseOtherVerbs(t *testing.T) {
 	for _, model := range []porcupine.Model{
 		models.Mutex, models.Owner, models.Reentrant, models.Fenced, models.ReadWrite,
@@ -363,8 +363,8 @@ func TestModelsRefuseOtherVerbs(t *testing.T) {
 	}
 }
 
-// hard returns operations whose check takes long: so many processes that all overlap, and none of
-// which can be the last.
+// hard returns operations whose check takes long: the given number of processes overlap, and no
+// order of them is legal.
 func hard(processes int32) operations {
 	ops := operations{op(0, 1000, 99, models.Acquire)}
 	for p := range processes {
@@ -374,7 +374,7 @@ func hard(processes int32) operations {
 	return append(ops, op(502, 503, 98, models.Release))
 }
 
-// A check that reaches its limit knows nothing, and says so.
+// A check that reaches a limit returns Unknown.
 func TestLimits(t *testing.T) {
 	if got := models.Check(models.Owner, hard(3), models.Limits{}); got != models.Violated {
 		t.Fatalf("%v without a limit", got)

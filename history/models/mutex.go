@@ -2,8 +2,8 @@ package models
 
 import "github.com/anishathalye/porcupine"
 
-// Mutex is a lock that does not know who has it: it may be acquired while it is free, and released
-// by anybody while it is not. It takes [Acquire] and [Release].
+// Mutex is a lock that does not know its owner: any process may acquire it while it is free, and
+// release it while it is held. It accepts [Acquire] and [Release].
 var Mutex = porcupine.Model{
 	Init: func() any { return false },
 	Step: func(state, input, _ any) (bool, any) {

@@ -6,9 +6,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Owner is a lock that knows who has it. Its state is the process, 0 for none, as an int32. A
-// process may acquire it only while it is free, and only its owner may release it. It takes
-// [Acquire] and [Release].
+// Owner is a lock that knows its owner, which is its state as an int32, 0 for none. A process may
+// acquire it while it is free, and only its owner may release it. It accepts [Acquire] and
+// [Release].
 //
 // Source: the owner-aware mutex of Jepsen's Hazelcast tests.
 var Owner = porcupine.Model{

@@ -2,37 +2,37 @@ package models
 
 import "github.com/anishathalye/porcupine"
 
-// A line is the state of Queue.
-type line struct {
-	waiting crowd // in the order in which they entered, the holder first
-	held    bool  // by the first
+// A queueState is the state of [Queue].
+type queueState struct {
+	waiting processList // in the order of entry, the holder first
+	held    bool        // by the first
 }
 
-// Queue is a lock whose contenders queue: the first of the queue may be granted the lock, and
-// whoever leaves makes room, whether it had the lock or gave up. So the order of the grants is that
-// of the entries of those who stayed, and that is part of what linearizable means here. It takes
-// [Enter], [Grant] and [Leave]. A process is in the queue at most once.
+// Queue is a lock with a FIFO queue: only the head of the queue may be granted the lock, and a
+// process may leave whether it holds the lock or not. Linearizability then implies that grants have
+// the order of the entries of the processes that stayed. It accepts [Enter], [Grant] and [Leave]. A
+// process is in the queue at most once.
 var Queue = porcupine.Model{
-	Init: func() any { return line{} },
+	Init: func() any { return queueState{} },
 	Step: func(state, input, _ any) (bool, any) {
-		s, in := state.(line), input.(Input)
+		s, in := state.(queueState), input.(Input)
 		place := s.waiting.index(in.Process)
 		switch in.Verb {
 		case Enter:
-			return place < 0, line{s.waiting.with(s.waiting.len(), in.Process), s.held}
+			return place < 0, queueState{s.waiting.with(s.waiting.len(), in.Process), s.held}
 		case Grant:
-			return place == 0 && !s.held, line{s.waiting, true}
+			return place == 0 && !s.held, queueState{s.waiting, true}
 		case Leave:
 			if place >= 0 {
-				return true, line{s.waiting.without(place), s.held && place != 0}
+				return true, queueState{s.waiting.without(place), s.held && place != 0}
 			}
 		}
 		return false, state
 	},
-	Hash:              func(state any) uint64 { return state.(line).waiting.hash() },
+	Hash:              func(state any) uint64 { return state.(queueState).waiting.hash() },
 	DescribeOperation: describe,
 	DescribeState: func(state any) string {
-		s := state.(line)
+		s := state.(queueState)
 		switch {
 		case s.waiting == "":
 			return "empty"

@@ -2,44 +2,46 @@ package models
 
 import "github.com/anishathalye/porcupine"
 
-// A sharing is the state of ReadWrite.
-type sharing struct {
+// A readWriteState is the state of [ReadWrite].
+type readWriteState struct {
 	writer  int32
-	readers crowd // in the order of their numbers; one that reads twice is there twice
+	readers processList // ascending; a process that reads twice is in it twice
 }
 
-// ReadWrite is a lock that one process has to write or any number have to read, and whose writer
-// may become a reader with nobody between. It takes [Acquire] and [Release] for a writer,
-// [AcquireShared] and [ReleaseShared] for a reader, and [Downgrade].
+// ReadWrite is a lock that one writer or any number of readers may hold. A writer may become a
+// reader without releasing the lock. It accepts [Acquire] and [Release] of a writer,
+// [AcquireShared] and [ReleaseShared] of a reader, and [Downgrade].
 var ReadWrite = porcupine.Model{
-	Init: func() any { return sharing{} },
+	Init: func() any { return readWriteState{} },
 	Step: func(state, input, _ any) (bool, any) {
-		s, in := state.(sharing), input.(Input)
-		with := func() crowd { return s.readers.with(s.readers.sorted(in.Process), in.Process) }
+		s, in := state.(readWriteState), input.(Input)
+		with := func() processList {
+			return s.readers.with(s.readers.insertionIndex(in.Process),
+				in.Process)
+		}
 		switch in.Verb {
 		case Acquire:
-			return s.writer == 0 && s.readers == "", sharing{writer: in.Process}
+			return s.writer == 0 && s.readers == "", readWriteState{writer: in.Process}
 		case Release:
-			return s.writer == in.Process, sharing{readers: s.readers}
+			return s.writer == in.Process, readWriteState{readers: s.readers}
 		case AcquireShared:
-			return s.writer == 0, sharing{readers: with()}
+			return s.writer == 0, readWriteState{readers: with()}
 		case Downgrade:
-			return s.writer == in.Process, sharing{readers: with()}
+			return s.writer == in.Process, readWriteState{readers: with()}
 		case ReleaseShared:
 			if i := s.readers.index(in.Process); i >= 0 {
-				return true, sharing{s.writer, s.readers.without(i)}
+				return true, readWriteState{s.writer, s.readers.without(i)}
 			}
 		}
 		return false, state
 	},
 	Hash: func(state any) uint64 {
-		s := state.(sharing)
-		return s.readers.hash() +
-			uint64(s.writer)
+		s := state.(readWriteState)
+		return s.readers.hash() + uint64(s.writer)
 	},
 	DescribeOperation: describe,
 	DescribeState: func(state any) string {
-		s := state.(sharing)
+		s := state.(readWriteState)
 		if s.readers != "" {
 			return "read by " + s.readers.String()
 		}

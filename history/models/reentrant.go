@@ -13,7 +13,7 @@ type Nesting struct {
 }
 
 // Reentrant is a lock that its owner may acquire again, and that is free after as many releases. It
-// takes [Acquire] and [Release].
+// accepts [Acquire] and [Release].
 var Reentrant = porcupine.Model{
 	Init: func() any { return Nesting{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -29,7 +29,10 @@ var Reentrant = porcupine.Model{
 		}
 		return false, state
 	},
-	Hash:              func(state any) uint64 { s := state.(Nesting); return uint64(s.Owner)<<32 | uint64(s.Depth) },
+	Hash: func(state any) uint64 {
+		s := state.(Nesting)
+		return uint64(s.Owner)<<32 | uint64(s.Depth)
+	},
 	DescribeOperation: describe,
 	DescribeState: func(state any) string {
 		s := state.(Nesting)

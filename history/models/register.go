@@ -9,12 +9,12 @@ import (
 // A Store is the state of [Register].
 type Store struct {
 	Version int64
-	Token   int64 // the highest that was seen
+	Token   int64 // the highest token seen
 }
 
-// Register is a resource that checks fencing tokens. It takes [Read] and [Write] with a token; one
-// that is lower than the highest that it has seen is refused, and no other is. A read returns the
-// version, a write makes the next.
+// Register is a resource that checks fencing tokens. It accepts [Read] and [Write] with a token,
+// and refuses exactly those with a lower token than the highest one seen. A read returns the
+// version, and a write increments it.
 var Register = porcupine.Model{
 	Init: func() any { return Store{} },
 	Step: func(state, input, output any) (bool, any) {

@@ -6,21 +6,21 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// What a read can tell besides a version.
+// The outputs of a read without a version.
 const (
 	Absent  = -1 // the znode does not exist
-	Present = -2 // it does, in a version that was not asked for
+	Present = -2 // the znode exists, in an unknown version
 )
 
-// Tree is ZooKeeper's tree as its writes and synced reads see it. Its state is that of one znode,
-// for each is checked by itself: the number of times that its data were set since it was created,
-// or [Absent], as an int64. It takes
-//   - [Create], which is refused where the znode exists;
-//   - [Delete] and [Write], which are refused where it does not;
+// Tree is ZooKeeper's tree as seen by writes and synced reads. Each znode is checked by itself: its
+// state is the number of times that its data were set since it was created, or [Absent], as an
+// int64. Tree accepts
+//   - [Create], which is refused if the znode exists;
+//   - [Delete] and [Write], which are refused if it does not;
 //   - [Read], whose output has the version, [Absent] or [Present].
 //
-// Other reads are not linearizable: a server may answer out of an older state. What holds of them
-// is that each session sees the states in their order; see history.CheckSessionReads.
+// Other reads are not linearizable, because a server may reply from an older state. They are
+// ordered within each session; see history.CheckSessionReads.
 //
 // Source: the consistency guarantees of the ZooKeeper Programmer's Guide.
 var Tree = porcupine.Model{
@@ -60,7 +60,7 @@ var Tree = porcupine.Model{
 	},
 }
 
-// byPath parts the operations by their znode, in the order in which the znodes first appear.
+// byPath partitions the operations by their znode, in the order of the first operations.
 func byPath(operations []porcupine.Operation) [][]porcupine.Operation {
 	var parts [][]porcupine.Operation
 	places := make(map[string]int)

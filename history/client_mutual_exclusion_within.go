@@ -6,27 +6,28 @@ import (
 	"time"
 )
 
-// pauseName is the name of the Fault by which a process is paused.
+// pauseName is the name of the Fault that pauses a process.
 const pauseName = "pause"
 
-// A stay is a time that a process surely spent in its critical section.
-type stay struct {
+// An insideSpan is a period that a process certainly spent in its critical section.
+type insideSpan struct {
 	process    int32
 	enter      int
 	from, till time.Duration
 }
 
-// insideTogether decides [ClientMutualExclusion] of the history of one lock.
-func insideTogether(events []Event, clocks *Clocks) *Violation {
+// clientExclusionWithin decides [ClientMutualExclusion] of the history of one lock.
+func clientExclusionWithin(events []Event, clocks *Clocks) *Violation {
 	pauses := clocks.longPauses(events)
-	var visits []stay
+	var visits []insideSpan
 	for i := range events {
 		if events[i].Kind != Enter {
 			continue
 		}
-		// A stay that has ended by now overlaps with none that begins now or later.
-		visits = slices.DeleteFunc(visits, func(o stay) bool { return o.till <= events[i].At })
-		for _, v := range awake(stayFrom(events, i, clocks), pauses) {
+		// A span that has ended by now overlaps no span that begins now or later.
+		visits = slices.DeleteFunc(visits,
+			func(o insideSpan) bool { return o.till <= events[i].At })
+		for _, v := range withoutPauses(insideSpanFrom(events, i, clocks), pauses) {
 			for _, o := range visits {
 				both := min(o.till, v.till) - max(o.from, v.from)
 				if both <= 0 || o.process == v.process {
@@ -45,12 +46,12 @@ func insideTogether(events []Event, clocks *Clocks) *Violation {
 	return nil
 }
 
-// stayFrom returns the stay that begins with an Enter. It ends where the attempt ends it, or the
-// process crashes, or else with the last event of the attempt. Events of the process that belong to
-// no attempt count as well; those of its other attempts do not prolong the stay.
-func stayFrom(events []Event, enter int, clocks *Clocks) stay {
+// insideSpanFrom returns the span that begins with an Enter. It ends with the event that ends the
+// attempt, with a crash, or else with the last event of the attempt. Events of the process without
+// an attempt extend the span; those of its other attempts do not.
+func insideSpanFrom(events []Event, enter int, clocks *Clocks) insideSpan {
 	first := &events[enter]
-	s := stay{first.Process, enter, clocks.latest(first), 0}
+	s := insideSpan{first.Process, enter, clocks.latest(first), 0}
 	for j := enter + 1; j < len(events); j++ {
 		e := &events[j]
 		if e.Process != first.Process || e.Attempt != first.Attempt && e.Attempt != 0 {
@@ -65,12 +66,11 @@ func stayFrom(events []Event, enter int, clocks *Clocks) stay {
 	return s
 }
 
-// A longPause is a time for which a lock promises nothing of what a process does: a pause that is
-// longer than the lock stands, and as long after it as the lock stands.
+// A longPause is a period in which a lock guarantees nothing about a process: a pause longer than
+// [Clocks].Pause, and Clocks.Pause after it.
 type longPause struct{ from, till time.Duration }
 
-// longPauses returns the pauses of each process that were longer than the lock stands, in their
-// order.
+// longPauses returns the long pauses of each process in order.
 func (c *Clocks) longPauses(events []Event) map[int32][]longPause {
 	pauses := make(map[int32][]longPause)
 	for i := range events {
@@ -84,9 +84,8 @@ func (c *Clocks) longPauses(events []Event) map[int32][]longPause {
 	return pauses
 }
 
-// pauseEnd returns the event that ends the pause with which the events begin: Resumed, or if there
-// is none the next of the process; nil if there is neither, and so nothing that the process has
-// done since.
+// pauseEnd returns the event that ends the pause with which the events begin: a Resumed, or else
+// the next event of the process. It returns nil if there is neither.
 func pauseEnd(events []Event) (next *Event) {
 	for i := 1; i < len(events); i++ {
 		switch e := &events[i]; {
@@ -100,9 +99,9 @@ func pauseEnd(events []Event) (next *Event) {
 	return next
 }
 
-// awake returns the parts of a stay that do not fall into a long pause of its process.
-func awake(s stay, pauses map[int32][]longPause) []stay {
-	var parts []stay
+// withoutPauses returns the parts of a span outside of the long pauses of its process.
+func withoutPauses(s insideSpan, pauses map[int32][]longPause) []insideSpan {
+	var parts []insideSpan
 	for _, p := range pauses[s.process] {
 		if p.from >= s.till || p.till <= s.from {
 			continue

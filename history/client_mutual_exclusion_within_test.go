@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// A holder that was paused for longer than the lock stands is out of contract during the pause, and
-// for as long after it as the lock stands. Any other holder is not.
+// A holder that was paused for longer than the lock tolerates is out of contract during the pause,
+// and for the tolerated time after it. Any other holder is not.
 func TestPausedHolder(t *testing.T) {
 	paused := func(p int32, from, till int) []history.Event {
 		begins := history.Event{Kind: history.Fault, Process: p, Name: "pause"}
@@ -26,7 +26,7 @@ func TestPausedHolder(t *testing.T) {
 		name    string
 		events  [][]history.Event
 		broken  bool
-		without bool // it would be if the lock had to stand all pauses
+		without bool // it would be if the lock had to tolerate all pauses
 	}{
 		{"not paused", [][]history.Event{inside(1, 0, 9000), other}, true, true},
 		{
@@ -38,7 +38,7 @@ func TestPausedHolder(t *testing.T) {
 			inside(1, 0, 8980), paused(1, 100, 8990),
 			other,
 		}, false, true},
-		{"paused and is told", [][]history.Event{
+		{"paused and notified", [][]history.Event{
 			later(0, enter(1, 1)), later(9000, lost(1, 1)),
 			paused(1, 100, 8990), other,
 		}, false, true},
@@ -51,11 +51,11 @@ func TestPausedHolder(t *testing.T) {
 			[][]history.Event{inside(1, 0, 5700), paused(1, 100, 5500), other},
 			false, true,
 		},
-		{"stays, and nobody tells it", [][]history.Event{
+		{"stays, and is not notified", [][]history.Event{
 			inside(1, 0, 5701), paused(1, 100, 5500),
 			other,
 		}, true, true},
-		{"paused for no longer than it stands", [][]history.Event{
+		{"paused for no longer than tolerated", [][]history.Event{
 			inside(1, 0, 9000),
 			paused(1, 5000, 5200), other,
 		}, true, true},
@@ -122,7 +122,7 @@ func TestPausedHolder(t *testing.T) {
 			v, _ := history.CheckWithin(history.ClientMutualExclusion, events,
 				history.Clocks{Pause: pause}, models.Limits{})
 			if (v != nil) != want {
-				t.Errorf("%s, if the lock stands %v: %+v", test.name, pause, v)
+				t.Errorf("%s, if the lock tolerates %v: %+v", test.name, pause, v)
 			}
 		}
 	}
@@ -131,8 +131,8 @@ func TestPausedHolder(t *testing.T) {
 	}
 }
 
-// The bounds of the clocks make stays shorter and the excuse longer: what is reported is surely
-// broken.
+// Uncertain clocks shorten the time inside and extend the pause, so a reported violation is
+// certain.
 func TestPausedHolderWithinClocks(t *testing.T) {
 	for uncertainty, broken := range map[int]bool{0: true, 50: true, 51: false} {
 		events := history.Merge(history.NewLog(slices.Concat(
@@ -151,8 +151,8 @@ func TestPausedHolderWithinClocks(t *testing.T) {
 	}
 }
 
-// A holder that learns of its loss from Unlock alone, because it was paused until then, may have
-// lost the lock at any time. So may a holder that got no answer from Unlock.
+// A paused holder that learns of its loss only from Unlock may have lost the lock at any time. So
+// may a holder without a reply to Unlock.
 func TestToldByUnlock(t *testing.T) {
 	paused := func(unlocked ...history.Event) []history.Event {
 		return slices.Concat(later(0, lockCall(1, 1), queuedFor(1, 1, "/a")),
@@ -164,10 +164,10 @@ func TestToldByUnlock(t *testing.T) {
 		events []history.Event
 		broken bool
 	}{
-		"given back": {paused(unlockOK(1, 1)), true},
-		"lost":       {paused(unlockFailed(1, 1)), false},
-		"no answer":  {paused(), false},
-		"told too":   {paused(lost(1, 1), unlockOK(1, 1)), false},
+		"unlocked":  {paused(unlockOK(1, 1)), true},
+		"lost":      {paused(unlockFailed(1, 1)), false},
+		"no answer": {paused(), false},
+		"notified":  {paused(lost(1, 1), unlockOK(1, 1)), false},
 	} {
 		if v := within(t, history.Linearizable, test.events); (v != nil) != test.broken {
 			t.Errorf("%s: %+v", name, v)
