@@ -88,18 +88,18 @@ func TestDefectsCoverAllProperties(t *testing.T) {
 func TestWatchIsChecked(t *testing.T) {
 	scenario := &scenarios.Scenario{Subject: subjects.Textbook(), Clients: 3, Cycles: 2}
 	events := slices.Clone(scenarios.NewRunner(t).Run(scenario, scenarios.NewRandom(1, 1)).Events)
-	told := slices.IndexFunc(events,
+	delivered := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchEvent })
 	fired := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchFired })
-	if told < 0 || fired < 0 || history.CheckNoLostWatch(events) != nil {
-		t.Fatalf("watch event %d, fired %d, %v", told, fired, history.CheckNoLostWatch(events))
+	if delivered < 0 || fired < 0 || history.CheckNoLostWatch(events) != nil {
+		t.Fatalf("watch event %d, fired %d, %v", delivered, fired, history.CheckNoLostWatch(events))
 	}
 	for name, changed := range map[string][]history.Event{
-		"not told":   slices.Delete(slices.Clone(events), told, told+1),
-		"told twice": slices.Insert(slices.Clone(events), told, events[told]),
+		"not told":   slices.Delete(slices.Clone(events), delivered, delivered+1),
+		"told twice": slices.Insert(slices.Clone(events), delivered, events[delivered]),
 		"not fired":  slices.Delete(slices.Clone(events), fired, fired+1),
-		"invented":   slices.Insert(slices.Clone(events), 0, events[told]),
+		"invented":   slices.Insert(slices.Clone(events), 0, events[delivered]),
 	} {
 		if history.CheckNoLostWatch(changed) == nil {
 			t.Errorf("%s: no violation", name)

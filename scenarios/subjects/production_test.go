@@ -52,7 +52,10 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 	} {
-		scenario := scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: onBoth(1)}
+		scenario := scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
+			Faults: planForBothClients(1),
+		}
 		for schedule := range 60 {
 			strategy := func() scenarios.Strategy { return scenarios.NewRandom(3, schedule) }
 			if found := difference(runner, scenario, strategy); found != "" {
