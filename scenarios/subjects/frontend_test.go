@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// difference runs a schedule through both clients and describes the first event in which the
-// histories differ, or returns the empty string.
+// difference runs a schedule with both clients and describes the first event in which the histories
+// differ, or returns the empty string.
 func difference(runner *scenarios.Runner, scenario scenarios.Scenario,
 	strategy func() scenarios.Strategy,
 ) string {
