@@ -40,8 +40,8 @@ func difference(runner *scenarios.Runner, scenario scenarios.Scenario,
 	return ""
 }
 
-// withoutTimeJump returns the events of a run as if time had not leapt where nothing was going to
-// happen any more, which it does only for the model.
+// withoutTimeJump returns the events as if time had not jumped once the run was idle. Only runs
+// with the model client jump.
 func withoutTimeJump(events []history.Event) []history.Event {
 	events = slices.Clone(events)
 	jumped := time.Duration(0)
@@ -55,19 +55,18 @@ func withoutTimeJump(events []history.Event) []history.Event {
 	return events
 }
 
-// modelClientLocks returns the bundled locks that run with the model of the client too. Left out
-// are those of which several goroutines of one process ask at the same instant: in which order the
-// client queues them is up to Go's scheduler.
+// modelClientLocks returns the bundled locks that run with either client. It omits locks in which
+// several goroutines of a process send requests at the same instant: Go's scheduler decides the
+// order in which the real client queues them.
 func modelClientLocks() []scenarios.Subject {
 	several := []string{"multi", "careful", "late-notice"}
 	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool {
-		return s.Real ||
-			slices.Contains(several, s.Name)
+		return s.Real || slices.Contains(several, s.Name)
 	})
 }
 
-// planForBothClients returns a plan of so many faults of each kind that strikes both clients: the
-// real one can neither be paused nor restarted.
+// planForBothClients returns a plan of the given number of faults of each kind that applies to both
+// clients. The real client can be neither paused nor restarted.
 func planForBothClients(each int) (plan faults.Plan) {
 	for kind := range faults.AnyKinds {
 		if kind != faults.Pause {
@@ -77,8 +76,8 @@ func planForBothClients(each int) (plan faults.Plan) {
 	return plan
 }
 
-// The model of the client does what the client does: the same decisions give the same history,
-// whatever the lock, the schedule and the faults.
+// The model client behaves like the real client: for every lock, schedule and fault plan, the same
+// decisions yield the same history.
 func TestModelIsTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
@@ -88,8 +87,8 @@ func TestModelIsTheRealClient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plan := planForBothClients(rapid.IntRange(0, 3).Draw(t, "faults"))
 		if rapid.Bool().Draw(t, "links") {
-			// Two attempts of one process that it gives up ask the same when a connection comes
-			// back, and nobody can tell them apart.
+			// After a reconnect, two canceled attempts of one process send indistinguishable
+			// requests.
 			plan.Of[faults.Cancel] = 0
 			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink],
 				plan.Of[faults.PartitionLinkOneway] = 2, 2, 2

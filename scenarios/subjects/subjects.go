@@ -38,7 +38,7 @@ func Named(name string) (scenarios.Subject, error) {
 		for j := range all {
 			names[j] = all[j].Name
 		}
-		return scenarios.Subject{}, fmt.Errorf("unknown lock %q; the known locks are %s", name,
+		return scenarios.Subject{}, fmt.Errorf("unknown lock %q; known are %s", name,
 			strings.Join(names, ", "))
 	}
 	return all[i], nil
