@@ -21,7 +21,7 @@ import (
 // What it sees of the queue moves it from state to state, and in one of them, in one place, it
 // errs. Nobody can see the state until then.
 type automaton struct {
-	Next    [states][sights]int // by the state and what was seen
+	Next    [states][inputs]int // by the state and what was seen
 	State   int                 // in which it errs
 	Place   place
 	Defect  defect
@@ -37,7 +37,7 @@ type automaton struct {
 
 const (
 	states = 3
-	sights = 4
+	inputs = 4
 )
 
 type place int
@@ -94,11 +94,11 @@ type automatonLock struct {
 	early   bool
 }
 
-func (l *automatonLock) see(what int) {
+func (l *automatonLock) observe(what int) {
 	if l.Clock && time.Since(l.began) > time.Millisecond {
 		what++
 	}
-	l.state = l.Next[l.state][min(what, sights-1)]
+	l.state = l.Next[l.state][min(what, inputs-1)]
 }
 
 func (l *automatonLock) create() error {
@@ -109,7 +109,7 @@ func (l *automatonLock) create() error {
 }
 
 // err errs, if this is where.
-func (l *automatonLock) errAt(at place) error {
+func (l *automatonLock) applyDefect(at place) error {
 	if at != l.Place || l.state != l.State || l.attempt < l.Attempt {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (l *automatonLock) errAt(at place) error {
 	return nil
 }
 
-func (l *automatonLock) errs(at place, which defect) bool {
+func (l *automatonLock) hasDefect(at place, which defect) bool {
 	return at == l.Place && l.state == l.State && l.attempt >= l.Attempt && l.Defect == which
 }
 
@@ -150,19 +150,19 @@ func (l *automatonLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.see(len(children))
+		l.observe(len(children))
 		if l.Sleeps {
 			time.Sleep(time.Duration(l.state) * time.Second)
 		}
 	}
-	if err := l.errAt(beforeNode); err != nil {
+	if err := l.applyDefect(beforeNode); err != nil {
 		return nil, err
 	}
 	if err := l.create(); err != nil {
 		return nil, err
 	}
 	for !l.early {
-		first, err := l.turn(ctx)
+		first, err := l.isFirstOrWait(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -170,14 +170,14 @@ func (l *automatonLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 			break
 		}
 	}
-	if err := l.errAt(beforeGrant); err != nil {
+	if err := l.applyDefect(beforeGrant); err != nil {
 		return nil, err
 	}
 	return l.hold()
 }
 
-// turn looks whether it is the lock's turn, and waits for a change if not.
-func (l *automatonLock) turn(ctx context.Context) (bool, error) {
+// isFirstOrWait looks whether it is the lock's isFirstOrWait, and waits for a change if not.
+func (l *automatonLock) isFirstOrWait(ctx context.Context) (bool, error) {
 	var children []string
 	var events <-chan zk.Event
 	var err error
@@ -192,8 +192,8 @@ func (l *automatonLock) turn(ctx context.Context) (bool, error) {
 	slices.Sort(children)
 	own := strings.TrimPrefix(l.path, l.p.Directory+"/")
 	rank := slices.Index(children, own)
-	l.see(len(children))
-	if err := l.errAt(afterList); err != nil {
+	l.observe(len(children))
+	if err := l.applyDefect(afterList); err != nil {
 		return false, err
 	}
 	if rank <= 0 || l.early {
@@ -234,19 +234,19 @@ func (l *automatonLock) hold() (*scenarios.Hold, error) {
 		fmt.Sscanf(path[len(path)-10:], "%d", &h.Token)
 		h.Token++
 	}
-	if l.errs(beforeGrant, lowToken) {
+	if l.hasDefect(beforeGrant, lowToken) {
 		h.Token = 1
 	}
 	h.Unlock = func(context.Context) error {
-		if err := l.errAt(inUnlock); err != nil {
+		if err := l.applyDefect(inUnlock); err != nil {
 			return err
 		}
-		if !l.errs(inUnlock, keepsNode) {
+		if !l.hasDefect(inUnlock, keepsNode) {
 			if err := l.p.Client.Delete(path, -1); err != nil && err != zk.ErrNoNode {
 				return err
 			}
 		}
-		return l.errAt(afterUnlock)
+		return l.applyDefect(afterUnlock)
 	}
 	return h, nil
 }
@@ -306,14 +306,14 @@ func TestAutomataLoseNothing(t *testing.T) {
 		}
 		got, merged := verdictsOf(t, e)
 		e.NoMerge = true
-		want, apart := verdictsOf(t, e)
-		if !merged.Complete || !apart.Complete {
-			t.Fatalf("%+v: complete %v and %v", a, merged.Complete, apart.Complete)
+		want, unmerged := verdictsOf(t, e)
+		if !merged.Complete || !unmerged.Complete {
+			t.Fatalf("%+v: complete %v and %v", a, merged.Complete, unmerged.Complete)
 		}
 		if e.IdleTicks == 0 {
 			e.NoReplayCache, e.NoReduction = true, true
-			whole, _ := verdictsOf(t, e)
-			maps.Copy(want, whole)
+			unreduced, _ := verdictsOf(t, e)
+			maps.Copy(want, unreduced)
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("%+v: found %v, want %v", a, slices.Sorted(maps.Keys(got)),

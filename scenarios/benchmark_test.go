@@ -18,10 +18,10 @@ import (
 // and reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var schedules, floor time.Duration
-		steps, familiar := 0, 0
+		steps, cached := 0, 0
 		b.ReportAllocs()
 		b.ResetTimer()
 		for i := range b.N {
@@ -34,16 +34,16 @@ func BenchmarkSchedule(b *testing.B) {
 			}
 			steps += result.Steps
 			if result.VerdictCached {
-				familiar++
+				cached++
 			}
 			wakes := wakeUps(result)
 			began = time.Now()
-			bareBubble(t, 3, wakes)
+			bubbleFloor(t, 3, wakes)
 			floor += time.Since(began)
 		}
 		b.ReportMetric(0, "ns/op") // which would mix the two
 		b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
-		b.ReportMetric(100*float64(familiar)/float64(b.N), "%familiar")
+		b.ReportMetric(100*float64(cached)/float64(b.N), "%familiar")
 		b.ReportMetric(float64(b.N)/schedules.Seconds(), "schedules/s")
 		b.ReportMetric(float64(schedules)/float64(floor), "×floor")
 	})
@@ -55,7 +55,7 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		steps := 0
 		b.ReportAllocs()
@@ -74,17 +74,17 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 // schedules still adds.
 func BenchmarkRehearsed(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner, rehearse := scenarios.NewRunner(t), scenarios.Rehearser(t, scenario)
 		var rehearsed, run time.Duration
-		pasts, half := 0, 0
+		histories, half := 0, 0
 		for i := range b.N {
 			began := time.Now()
 			var hash uint64
-			hash, pasts = rehearse(scenarios.NewRandom(1, i))
+			hash, histories = rehearse(scenarios.NewRandom(1, i))
 			rehearsed += time.Since(began)
 			if i == b.N/2 {
-				half = pasts
+				half = histories
 			}
 			began = time.Now()
 			if result := runner.Run(scenario, scenarios.NewRandom(1, i)); result.TraceHash != hash {
@@ -94,7 +94,7 @@ func BenchmarkRehearsed(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op") // which would mix the two
 		b.ReportMetric(float64(rehearsed)/float64(run), "×run")
-		b.ReportMetric(float64(pasts-half)/float64(b.N-b.N/2), "pasts/schedule")
+		b.ReportMetric(float64(histories-half)/float64(b.N-b.N/2), "pasts/schedule")
 	})
 }
 
@@ -102,7 +102,7 @@ func BenchmarkRehearsed(b *testing.B) {
 // step costs on several, as a multiple of what it costs on one.
 func BenchmarkServers(b *testing.B) {
 	sizes := [...]int{1, 3, 5}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var spent [len(sizes)]time.Duration
 		var steps [len(sizes)]int
@@ -144,9 +144,9 @@ func wakeUps(result *scenarios.Result) int {
 	return wakes
 }
 
-// bareBubble is the floor under a schedule: a bubble with as many goroutines, each process's and
+// bubbleFloor is the floor under a schedule: a bubble with as many goroutines, each process's and
 // one that works for it, which are woken as often, one at a time.
-func bareBubble(t *testing.T, processes, wakes int) {
+func bubbleFloor(t *testing.T, processes, wakes int) {
 	synctest.Test(t, func(*testing.T) {
 		channels := make([]chan struct{}, 2*processes)
 		for i := range channels {
@@ -167,9 +167,9 @@ func bareBubble(t *testing.T, processes, wakes int) {
 	})
 }
 
-// inTest runs f on one core and with the stacks that a campaign holds, with the *testing.T that a
-// bubble of virtual time needs and a benchmark does not have.
-func inTest(b *testing.B, f func(*testing.T)) {
+// runInTest runs f on one core and with the stacks that a campaign holds, with the *testing.T that
+// a bubble of virtual time needs and a benchmark does not have.
+func runInTest(b *testing.B, f func(*testing.T)) {
 	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)
 	onOneCore := func(t *testing.T) {

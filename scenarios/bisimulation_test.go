@@ -18,36 +18,37 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A picture is what can be seen of all processes and the ensemble at one moment: what each has last
-// done with its lock, what it waits for and is about to be told, and which nodes there are.
-type picture struct {
-	doing   map[int32]string
-	waiting map[string]string
-	nodes   map[string]bool
+// A observation is what can be seen of all processes and the ensemble at one moment: what each has
+// last done with its lock, what it waits for and is about to be told, and which nodes there are.
+type observation struct {
+	lastAction map[int32]string
+	pending    map[string]string
+	nodes      map[string]bool
 }
 
-// see brings a picture up to date.
-func (p *picture) see(e *history.Event) {
+// update brings a picture up to date.
+func (p *observation) update(e *history.Event) {
 	request := fmt.Sprintf("c%d %d", e.Process, e.Request)
 	switch e.Kind {
 	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.UnlockCall,
 		history.UnlockReturn,
 		history.Finished, history.ResourceRead, history.ResourceWrite, history.ReenterReturn,
 		history.Exited:
-		p.doing[e.Process] = fmt.Sprintf("%v %d %s %d %s", e.Kind, e.Attempt, e.Path, e.Zxid, e.Err)
+		p.lastAction[e.Process] = fmt.Sprintf("%v %d %s %d %s", e.Kind, e.Attempt, e.Path, e.Zxid,
+			e.Err)
 	case history.Send:
-		p.waiting[request] = e.Op + e.Path
+		p.pending[request] = e.Op + e.Path
 	case history.Serve:
-		if _, ok := p.waiting[request]; !ok {
+		if _, ok := p.pending[request]; !ok {
 			return // The process has crashed.
 		}
-		p.waiting[request] = fmt.Sprintf("%s%s gets %s", e.Op, e.Path, e.Err)
+		p.pending[request] = fmt.Sprintf("%s%s gets %s", e.Op, e.Path, e.Err)
 	case history.Reply:
-		delete(p.waiting, request)
+		delete(p.pending, request)
 	case history.WatchFired:
-		p.waiting[fmt.Sprintf("w%d", e.Watch)] = fmt.Sprintf("c%d %s%s", e.Process, e.Name, e.Path)
+		p.pending[fmt.Sprintf("w%d", e.Watch)] = fmt.Sprintf("c%d %s%s", e.Process, e.Name, e.Path)
 	case history.WatchEvent, history.WatchGone:
-		delete(p.waiting, fmt.Sprintf("w%d", e.Watch))
+		delete(p.pending, fmt.Sprintf("w%d", e.Watch))
 	case history.NodeCreated:
 		p.nodes[e.Path] = true
 	case history.NodeDeleted:
@@ -57,31 +58,31 @@ func (p *picture) see(e *history.Event) {
 	}
 }
 
-func (p *picture) forget(process int32) {
-	delete(p.doing, process)
+func (p *observation) forget(process int32) {
+	delete(p.lastAction, process)
 	name := fmt.Sprintf("c%d ", process)
-	for which, what := range p.waiting {
+	for which, what := range p.pending {
 		if strings.HasPrefix(which, name) || strings.HasPrefix(what, name) {
-			delete(p.waiting, which)
+			delete(p.pending, which)
 		}
 	}
 }
 
 // String does not tell the numbers of requests and of watches.
-func (p *picture) String() string {
+func (p *observation) String() string {
 	var waiting []string
-	for which, what := range p.waiting {
+	for which, what := range p.pending {
 		if process, _, ok := strings.Cut(which, " "); ok {
 			what = process + " " + what
 		}
 		waiting = append(waiting, what)
 	}
 	slices.Sort(waiting)
-	return fmt.Sprint(p.doing, waiting, p.nodes)
+	return fmt.Sprint(p.lastAction, waiting, p.nodes)
 }
 
-// pictures returns all that can be seen in the runs of a search, and the verdicts.
-func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bool,
+// observations returns all that can be seen in the runs of a search, and the verdicts.
+func observations(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bool,
 	r *scenarios.Report,
 ) {
 	t.Helper()
@@ -90,12 +91,12 @@ func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bo
 		for _, v := range result.Violations {
 			verdicts[v.Signature()] = true
 		}
-		now := picture{make(map[int32]string), make(map[string]string), make(map[string]bool)}
+		now := observation{make(map[int32]string), make(map[string]string), make(map[string]bool)}
 		for i := range result.Events {
 			if result.Events[i].Kind == history.FairPhase {
 				break
 			}
-			now.see(&result.Events[i])
+			now.update(&result.Events[i])
 			if i+1 < len(result.Events) && result.Events[i+1].Kind == history.WatchFired {
 				// The order in which one write fires watches of different processes decides
 				// nothing.
@@ -187,9 +188,9 @@ func TestLikenessLosesNothing(t *testing.T) {
 				e.Scenario.Servers = tc.servers
 				// What is left out depends on the way to a state, and so do pictures.
 				e.NoReduction = tc.plan != "none"
-				got, verdicts, r := pictures(t, e)
+				got, verdicts, r := observations(t, e)
 				e.NoMerge = true
-				want, wantVerdicts, apart := pictures(t, e)
+				want, wantVerdicts, unmerged := observations(t, e)
 				if !maps.Equal(verdicts, wantVerdicts) {
 					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
 						slices.Sorted(maps.Keys(wantVerdicts)))
@@ -198,12 +199,12 @@ func TestLikenessLosesNothing(t *testing.T) {
 					t.Errorf("%d pictures, want %d", len(got), len(want))
 				}
 				// A memory knows of other processes too.
-				if r.States > apart.States+apart.States/10 ||
-					r.LocalHistories > apart.LocalHistories+
-						apart.LocalHistories/10 {
+				if r.States > unmerged.States+unmerged.States/10 ||
+					r.LocalHistories > unmerged.LocalHistories+
+						unmerged.LocalHistories/10 {
 					t.Errorf("%d states and %d pasts, and %d and %d where all pasts are told apart",
 						r.States,
-						r.LocalHistories, apart.States, apart.LocalHistories)
+						r.LocalHistories, unmerged.States, unmerged.LocalHistories)
 				}
 			})
 	}
@@ -243,7 +244,8 @@ func TestTimeTellsApart(t *testing.T) {
 	for _, seconds := range [][2]time.Duration{{1, 3}, {3, 1}} {
 		subject := sleepsAsSeen(seconds)
 		subject.Claims = nil
-		all, _, _ := pictures(t, scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none")})
+		all, _, _ := observations(t, scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1,
+			"none")})
 		both := func(seen string) bool {
 			return strings.HasSuffix(seen, "map[/lock/first:true /lock/second:true]")
 		}

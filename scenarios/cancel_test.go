@@ -16,9 +16,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// inCall returns a context that ends in the given call of the subject's Lock or Unlock, the
+// cancelInCall returns a context that ends in the given call of the subject's Lock or Unlock, the
 // subject, and how many calls there have been.
-func inCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject, *atomic.Int64) {
+func cancelInCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject,
+	*atomic.Int64,
+) {
 	ctx, end := context.WithCancel(context.Background())
 	calls := new(atomic.Int64)
 	count := func() {
@@ -46,14 +48,15 @@ func inCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject
 	return ctx, s, calls
 }
 
-// bubbled counts the goroutines that there are in bubbles. Those of runs have all ended with them.
-func bubbled() int {
+// bubbleGoroutines counts the goroutines that there are in bubbles. Those of runs have all ended
+// with them.
+func bubbleGoroutines() int {
 	dump := make([]byte, 16<<20)
 	return bytes.Count(dump[:runtime.Stack(dump, true)], []byte("synctest bubble"))
 }
 
-// outcomeOf is all that a campaign has counted.
-func outcomeOf(r *scenarios.Report) string {
+// campaignOutcome is all that a campaign has counted.
+func campaignOutcome(r *scenarios.Report) string {
 	return fmt.Sprint(r.Schedules, r.Steps, r.States, r.Depth, r.Histories, r.Digest, r.Coverage,
 		r.Targeted, r.Totals, r.Strategies, r.Failure, r.Nondeterministic)
 }
@@ -81,8 +84,8 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 			{"in the third", 4*calls + calls/2, 2},
 		} {
 			t.Run(fmt.Sprint(client, " ", tc.name), func(t *testing.T) {
-				before := bubbled()
-				ctx, subject, calls := inCall(subjects.Textbook(), tc.call)
+				before := bubbleGoroutines()
+				ctx, subject, calls := cancelInCall(subjects.Textbook(), tc.call)
 				c := &scenarios.Campaign{Scenario: *scenario(subject, clients, cycles, 0), Seed: 4}
 				c.Scenario.Client = client
 				r := c.Run(ctx, t)
@@ -94,7 +97,7 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 					c.Schedules = tc.schedules
 					want = c.Run(context.Background(), t)
 				}
-				if got, want := outcomeOf(r), outcomeOf(want); got != want {
+				if got, want := campaignOutcome(r), campaignOutcome(want); got != want {
 					t.Errorf("the campaign came to\n%s, want\n%s", got, want)
 				}
 				if !r.Interrupted || r.Schedules != tc.schedules {
@@ -102,7 +105,7 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 						r.Schedules,
 						tc.schedules)
 				}
-				if left := bubbled() - before; left != 0 {
+				if left := bubbleGoroutines() - before; left != 0 {
 					t.Errorf("%d goroutines are left", left)
 				}
 			})
@@ -124,16 +127,16 @@ func TestAbandonedRunsEnd(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(s.Name, " ", client), func(t *testing.T) {
-				before := bubbled()
+				before := bubbleGoroutines()
 				for _, call := range []int64{1, 4, 7, 15, 22, 37, 60} {
 					var ctx context.Context
-					ctx, c.Scenario.Subject, _ = inCall(s, call)
+					ctx, c.Scenario.Subject, _ = cancelInCall(s, call)
 					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil &&
 						!r.Interrupted {
 						t.Errorf("call %d: not interrupted, after %d schedules", call, r.Schedules)
 					}
 				}
-				if left := bubbled() - before; left != 0 {
+				if left := bubbleGoroutines() - before; left != 0 {
 					t.Errorf("%d goroutines are left", left)
 				}
 			})
@@ -145,7 +148,7 @@ func TestAbandonedRunsEnd(t *testing.T) {
 func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	const ahead = 64 // is where the second worker begins
 	first := 0       // gets the lock
-	c := &scenarios.Campaign{Scenario: *scenario(granting(func(process int) { first = process }), 2,
+	c := &scenarios.Campaign{Scenario: *scenario(observeFirstGrant(func(process int) { first = process }), 2,
 		1,
 		0), Workers: 2, Strategy: scenarios.RandomStrategy}
 	winner := func(schedule int) int {
@@ -158,7 +161,7 @@ func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var runs, broken atomic.Int64
 	repeated := make(chan struct{})
-	c.Scenario.Subject = granting(func(process int) {
+	c.Scenario.Subject = observeFirstGrant(func(process int) {
 		switch {
 		case runs.Add(1) == 1: // the profile
 		case process == 2:
@@ -250,14 +253,14 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 		}
 	}
 	e := scenarios.Exhaustive{Scenario: *scenario(noLock(), 2, 1, 0)}
-	_, subject, calls := inCall(noLock(), 0)
+	_, subject, calls := cancelInCall(noLock(), 0)
 	e.Scenario.Subject = subject
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Fatal("the search finds nothing")
 	}
 	var ctx context.Context
 	// The last call, in the run that makes sure.
-	ctx, e.Scenario.Subject, _ = inCall(noLock(), calls.Load())
+	ctx, e.Scenario.Subject, _ = cancelInCall(noLock(), calls.Load())
 	if r := e.Run(ctx, t); r.Failure == nil {
 		t.Errorf("interrupted %v, and nothing is found any more", r.Interrupted)
 	}
@@ -266,7 +269,7 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 // Shrinking ends within a run too, and what it has until then stands.
 func TestShrinkEndsWithinARun(t *testing.T) {
 	const clients, cycles, call = 3, 20, 60
-	ctx, subject, calls := inCall(noLock(), call)
+	ctx, subject, calls := cancelInCall(noLock(), call)
 	s := scenario(subject, clients, cycles, 0)
 	signature := scenarios.NewRunner(t).Run(scenario(noLock(), clients, cycles, 0),
 		&scenarios.Replay{}).Violations[0].Signature()
@@ -278,8 +281,9 @@ func TestShrinkEndsWithinARun(t *testing.T) {
 	}
 }
 
-// granting is the textbook lock with a function that is told in each run who gets the lock first.
-func granting(granted func(process int)) scenarios.Subject {
+// observeFirstGrant is the textbook lock with a function that is told in each run who gets the lock
+// first.
+func observeFirstGrant(granted func(process int)) scenarios.Subject {
 	s := subjects.Textbook()
 	open := s.Open
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
@@ -303,7 +307,7 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 				Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
 				NoMerge:  true, NoReplayCache: live,
 			}
-			whole := e.Run(context.Background(), t)
+			uninterrupted := e.Run(context.Background(), t)
 			runs, interrupted := 0, 0
 			e.Each = func(*scenarios.Result) { runs++ }
 			e.NoMerge, e.Checkpoint = false, filepath.Join(t.TempDir(), "checkpoint")
@@ -314,7 +318,7 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 				if err := e.Resume(t); err != nil {
 					t.Fatal(err)
 				}
-				ctx, subject, calls := inCall(subjects.Textbook(), call)
+				ctx, subject, calls := cancelInCall(subjects.Textbook(), call)
 				e.Scenario.Subject = subject
 				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil ||
 					r.Nondeterministic != nil {
@@ -331,17 +335,17 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 					t.Errorf("there were %d calls, want %d", calls.Load(), call)
 				}
 			}
-			if interrupted < 3 || runs != whole.Schedules {
+			if interrupted < 3 || runs != uninterrupted.Schedules {
 				t.Errorf("interrupted %d times in %d runs, want %d", interrupted, runs,
-					whole.Schedules)
+					uninterrupted.Schedules)
 			}
-			if r.Digest != whole.Digest || r.Schedules != whole.Schedules ||
-				r.Steps != whole.Steps ||
-				r.States != whole.States ||
-				r.Transitions != whole.Transitions || r.Depth != whole.Depth ||
-				r.Coverage != whole.Coverage ||
-				r.Scope != whole.Scope {
-				t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
+			if r.Digest != uninterrupted.Digest || r.Schedules != uninterrupted.Schedules ||
+				r.Steps != uninterrupted.Steps ||
+				r.States != uninterrupted.States ||
+				r.Transitions != uninterrupted.Transitions || r.Depth != uninterrupted.Depth ||
+				r.Coverage != uninterrupted.Coverage ||
+				r.Scope != uninterrupted.Scope {
+				t.Errorf("in parts\n%+v, at once\n%+v", r, uninterrupted)
 			}
 		})
 	}

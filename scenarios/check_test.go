@@ -20,12 +20,12 @@ import (
 // hangs, one with a goal that is never reached, one for too long to judge it, one that breaks in a
 // schedule which goes beyond its bounds, and would without that. The tests below run it so, in a
 // process of its own.
-const brokenVariable = "INTERLOCK_TEST_BROKEN"
+const variantVariable = "INTERLOCK_TEST_BROKEN"
 
 func TestChecked(t *testing.T) {
 	s := scenario(subjects.Textbook(), 3, 1, 1)
 	name := subjects.ExistsThenWait().Name
-	switch os.Getenv(brokenVariable) {
+	switch os.Getenv(variantVariable) {
 	case "1":
 		s.Subject = subjects.ExistsThenWait()
 	case "goal":
@@ -62,14 +62,16 @@ func TestChecked(t *testing.T) {
 	t.Run("lock[1]", func(t *testing.T) { scenarios.Check(t, *s) })
 }
 
-// checked runs TestChecked in the directory and returns what it printed and whether it passed.
-func checked(t *testing.T, directory string, environment ...string) (string, bool) {
+// runChecked runs TestChecked in the directory and returns what it printed and whether it passed.
+func runChecked(t *testing.T, directory string, environment ...string) (string, bool) {
 	t.Helper()
-	return checkedFor(t, "2m", directory, environment...)
+	return runCheckedWithin(t, "2m", directory, environment...)
 }
 
-// checkedFor does so, and the test must not take longer.
-func checkedFor(t *testing.T, timeout, directory string, environment ...string) (string, bool) {
+// runCheckedWithin does so, and the test must not take longer.
+func runCheckedWithin(t *testing.T, timeout, directory string, environment ...string) (string,
+	bool,
+) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -84,8 +86,8 @@ func checkedFor(t *testing.T, timeout, directory string, environment ...string) 
 
 func TestCheck(t *testing.T) {
 	directory := t.TempDir()
-	broken := brokenVariable + "=1"
-	first, passed := checked(t, directory, broken)
+	broken := variantVariable + "=1"
+	first, passed := runChecked(t, directory, broken)
 	if passed {
 		t.Fatalf("the broken lock passes:\n%s", first)
 	}
@@ -162,25 +164,25 @@ func TestCheck(t *testing.T) {
 			"past.json: none of its decisions can happen any more",
 		},
 		"nobody has the lock": {
-			[]string{brokenVariable + "=refuses", "INTERLOCK_SCHEDULES=20"},
+			[]string{variantVariable + "=refuses", "INTERLOCK_SCHEDULES=20"},
 			false, `nobody has had the lock in any of 20 schedules, so this says nothing of it: Lock returns the error "zk: node does not exist"`,
 		},
 		"a goal is never reached": {
-			[]string{brokenVariable + "=goal", "INTERLOCK_SCHEDULES=5000"},
+			[]string{variantVariable + "=goal", "INTERLOCK_SCHEDULES=5000"},
 			false, "no schedule has reached a goal, so this says too little of the lock: never",
 		},
 		"a verdict is unknown": {
-			[]string{brokenVariable + "=long", "INTERLOCK_SCHEDULES=1"},
+			[]string{variantVariable + "=long", "INTERLOCK_SCHEDULES=1"},
 			false,
 			"of 1 schedules it is unknown whether they are linearizable",
 		},
 		"a run stands still": {
-			[]string{brokenVariable + "=hangs"},
+			[]string{variantVariable + "=hangs"},
 			false,
 			"  sync.Mutex.Lock in scenarios_test.",
 		},
 		"a pause excuses nothing": {[]string{
-			brokenVariable + "=late", "INTERLOCK_SCHEDULES=100",
+			variantVariable + "=late", "INTERLOCK_SCHEDULES=100",
 			"INTERLOCK_SEED=5",
 		}, false, "faults expire=1, pauses up to 10s"},
 		"bad number of schedules": {
@@ -200,7 +202,7 @@ func TestCheck(t *testing.T) {
 				"such file",
 		},
 	} {
-		if printed, passed := checked(t, directory, tc.environment...); passed != tc.passes ||
+		if printed, passed := runChecked(t, directory, tc.environment...); passed != tc.passes ||
 			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
 				printed)
@@ -216,7 +218,7 @@ func TestCheckStrategy(t *testing.T) {
 		want        string
 	}{
 		"all schedules": {
-			[]string{exhaustive, brokenVariable + "=alone"},
+			[]string{exhaustive, variantVariable + "=alone"},
 			true,
 			" which are complete: all schedules of 1 clients × 1 cycles with at most these " +
 				"faults: any=1",
@@ -227,23 +229,23 @@ func TestCheckStrategy(t *testing.T) {
 			"nothing found in 50 schedules of an exhaustive search, which is not complete",
 		},
 		"all schedules, one fails": {
-			[]string{exhaustive, brokenVariable + "=pair"},
+			[]string{exhaustive, variantVariable + "=pair"},
 			false,
 			"progress: a process waits for the lock for ever",
 		},
 		"not all come to rest": {
-			[]string{exhaustive, brokenVariable + "=unsettled"},
+			[]string{exhaustive, variantVariable + "=unsettled"},
 			true,
 			"which is not complete\n        1 schedules ended, by a bound of time or steps, " +
 				"while " +
 				"requests were still under way",
 		},
 		"not all, by chance": {
-			[]string{brokenVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},
+			[]string{variantVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},
 			true, "20 schedules ended, by a bound",
 		},
 		"all, of the real client": {
-			[]string{exhaustive, brokenVariable + "=real"},
+			[]string{exhaustive, variantVariable + "=real"},
 			false,
 			"so it cannot be done with the real client",
 		},
@@ -261,7 +263,7 @@ func TestCheckStrategy(t *testing.T) {
 		if name == "all, of the real client" && simzk.RaceDetector {
 			continue // It is skipped before that.
 		}
-		if printed, passed := checked(t, t.TempDir(), tc.environment...); passed != tc.passes ||
+		if printed, passed := runChecked(t, t.TempDir(), tc.environment...); passed != tc.passes ||
 			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
 				printed)
@@ -272,7 +274,7 @@ func TestCheckStrategy(t *testing.T) {
 // Shortening ends before go test ends the test too, and what was found is told.
 func TestCheckShortensInTime(t *testing.T) {
 	directory := t.TempDir()
-	printed, passed := checkedFor(t, "6s", directory, brokenVariable+"=slow to shorten")
+	printed, passed := runCheckedWithin(t, "6s", directory, variantVariable+"=slow to shorten")
 	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*",
 		"exists-then-wait-no-panic-*"))
 	if err != nil || passed || len(found) != 1 ||
@@ -283,7 +285,7 @@ func TestCheckShortensInTime(t *testing.T) {
 
 // A search ends before go test ends the test, and says how far it came.
 func TestCheckEndsInTime(t *testing.T) {
-	printed, passed := checkedFor(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
+	printed, passed := runCheckedWithin(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
 	if want := "ask for less, or give go test a longer -timeout"; passed ||
 		!strings.Contains(printed, want) {
 		t.Errorf("passed %v, want a failure that says %q:\n%s", passed, want, printed)

@@ -52,7 +52,7 @@ func BenchmarkExhaustive(b *testing.B) {
 }
 
 func searchAll(b *testing.B, s scenarios.Scenario, symmetry bool) {
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		var r *scenarios.Report
 		var heap uint64
 		for range b.N {

@@ -97,7 +97,7 @@ func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	known := newReplayCache(scenario, t)
 	defer known.close()
 	e := &Exhaustive{Scenario: *scenario}
-	k := &keyed{Strategy: strategy, x: &dfs{search: e, monitor: e.newMonitor()}}
+	k := &keyRecorder{Strategy: strategy, x: &dfs{search: e, monitor: e.newMonitor()}}
 	NewRunner(t).runCached(context.Background(), scenario, k, known, nil)
 	sightings := make([]Sighting, len(k.keys))
 	for i := range sightings {
@@ -106,18 +106,18 @@ func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	return sightings
 }
 
-// keyed takes note of the states in which a strategy makes its decisions.
-type keyed struct {
+// keyRecorder takes note of the states in which a strategy makes its decisions.
+type keyRecorder struct {
 	Strategy
 	x     *dfs
 	keys  []uint64
 	steps []Step
 }
 
-func (k *keyed) join(l *loop)             { k.x.loop = l }
-func (k *keyed) settledSteps(int) []frame { return nil }
+func (k *keyRecorder) join(l *loop)             { k.x.loop = l }
+func (k *keyRecorder) settledSteps(int) []frame { return nil }
 
-func (k *keyed) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
+func (k *keyRecorder) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	k.keys = append(k.keys, k.x.visitKey(k.x.loop.lastKey()))
 	i := k.Strategy.Choose(index, enabled, defaultIndex)
 	k.steps = append(k.steps, enabled[i].Step)
@@ -129,21 +129,21 @@ func (k *keyed) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 func GoOn(t *testing.T, scenario *Scenario, steps []Step, strategy Strategy) (result *Result,
 	before int,
 ) {
-	s := &staged{steps: steps, Strategy: strategy}
+	s := &prefixStrategy{steps: steps, Strategy: strategy}
 	return NewRunner(t).Run(scenario, s), s.before
 }
 
-type staged struct {
+type prefixStrategy struct {
 	Strategy
 	loop   *loop
 	steps  []Step
 	before int
 }
 
-func (s *staged) join(l *loop)             { s.loop = l }
-func (s *staged) settledSteps(int) []frame { return nil }
+func (s *prefixStrategy) join(l *loop)             { s.loop = l }
+func (s *prefixStrategy) settledSteps(int) []frame { return nil }
 
-func (s *staged) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
+func (s *prefixStrategy) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index < len(s.steps) {
 		return slices.IndexFunc(enabled,
 			func(o EnabledStep) bool { return o.Step == s.steps[index] })

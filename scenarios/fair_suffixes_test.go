@@ -147,17 +147,17 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 			Scenario:     planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 			FairSuffixes: true, ValidationInterval: 1,
 		}
-		got := verdictsWith(t, e)
+		got := completeVerdicts(t, e)
 		e.NoMerge, e.ValidationInterval = true, 0
-		if want := verdictsWith(t, e); !slices.Equal(got, want) {
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
 			t.Errorf("%v: found %q, and %q where all pasts are told apart", &e.Scenario, got, want)
 		}
 		e.NoMerge, e.NoReduction = false, true
-		if want := verdictsWith(t, e); !slices.Equal(got, want) {
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
 			t.Errorf("%v: found %q, and %q with nothing left out", &e.Scenario, got, want)
 		}
 		e.NoReduction = false
-		if want := verdictsWith(t, *e.Unsparing()); !slices.Equal(got, want) {
+		if want := completeVerdicts(t, *e.Unsparing()); !slices.Equal(got, want) {
 			t.Errorf("%v: found %q, and %q where no state is spared", &e.Scenario, got, want)
 		}
 	}
@@ -223,9 +223,9 @@ func TestClaimsAreToldApart(t *testing.T) {
 			Scenario:     planned(t, givesUpEarly(flags), 2, 2, "none"),
 			FairSuffixes: true,
 		}
-		got := verdictsWith(t, e)
+		got := completeVerdicts(t, e)
 		e.NoMerge = true
-		if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
 			t.Errorf("%v: found %q, and %q where all pasts are told apart", flags, got, want)
 		}
 	}

@@ -29,8 +29,8 @@ func TestRequiredPlaces(t *testing.T) {
 		t.Errorf("lacking %v", lacking)
 	}
 	planned := r.Coverage.Total(faults.Crash) == 0
-	if never := c.NeverCovered(r); planned != (len(never) == 1 && never[0] == "crash@ask") {
-		t.Errorf("never landed %v, of crash %d have", never, r.Coverage.Total(faults.Crash))
+	if missed := c.NeverCovered(r); planned != (len(missed) == 1 && missed[0] == "crash@ask") {
+		t.Errorf("never landed %v, of crash %d have", missed, r.Coverage.Total(faults.Crash))
 	}
 }
 

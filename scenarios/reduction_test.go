@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// verdictsWith returns what a whole search finds.
-func verdictsWith(t *testing.T, e scenarios.Exhaustive) []string {
+// completeVerdicts returns what a whole search finds.
+func completeVerdicts(t *testing.T, e scenarios.Exhaustive) []string {
 	t.Helper()
 	found := make(map[string]bool)
 	e.Each = func(result *scenarios.Result) {
@@ -69,9 +69,9 @@ func tellsTooSoon() scenarios.Subject {
 // A delivery by which a process comes to give its lock back is not put before what others do alone.
 func TestReductionKeepsLateUnlocks(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, tellsTooSoon(), 2, 1, "none")}
-	got := verdictsWith(t, e)
+	got := completeVerdicts(t, e)
 	e.NoReduction = true
-	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
+	if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("found %q, and %q with nothing left out", got, want)
 	}
 }
@@ -131,9 +131,9 @@ func cutShort() scenarios.Subject {
 // others do before, though nobody but the process takes notice of the message.
 func TestReductionKeepsLateFaults(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")}
-	got := verdictsWith(t, e)
+	got := completeVerdicts(t, e)
 	e.NoReduction = true
-	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
+	if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("found %q, and %q with nothing left out", got, want)
 	}
 }
@@ -181,9 +181,9 @@ func TestDisturbedAttemptsAreToldApart(t *testing.T) {
 			Scenario:    planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"),
 			NoReduction: true,
 		}
-		got := verdictsWith(t, e)
+		got := completeVerdicts(t, e)
 		e.NoMerge = true
-		if want := verdictsWith(t, e); !slices.Equal(got, want) {
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
 			t.Errorf("c%d: found %q, and %q where all pasts are told apart", busy, got, want)
 		}
 	}
@@ -236,7 +236,7 @@ func TestEarlyLossIsToldApart(t *testing.T) {
 		{NoReplayCache: true},
 	} {
 		e.Scenario = planned(t, takesAway(), 2, 1, "none")
-		if found := verdictsWith(t, e); len(found) == 0 {
+		if found := completeVerdicts(t, e); len(found) == 0 {
 			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.NoReduction, e.NoMerge,
 				e.NoReplayCache)
 		}
@@ -270,10 +270,10 @@ func TestReductionOnSeveralServers(t *testing.T) {
 					NoMerge:  true,
 				}
 				e.Scenario.Servers = 3
-				got, verdicts, r := locals(t, e)
-				want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
-				maps.DeleteFunc(got, goesOn)
-				maps.DeleteFunc(want, goesOn)
+				got, verdicts, r := processPrefixes(t, e)
+				want, wantVerdicts, unreduced := processPrefixes(t, *e.LeapsOnly())
+				maps.DeleteFunc(got, continuesAfterFinish)
+				maps.DeleteFunc(want, continuesAfterFinish)
 				if !maps.Equal(got, want) {
 					t.Errorf("%d lives, want %d", len(got), len(want))
 				}
@@ -281,8 +281,8 @@ func TestReductionOnSeveralServers(t *testing.T) {
 					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
 						slices.Sorted(maps.Keys(wantVerdicts)))
 				}
-				if 2*r.States > whole.States {
-					t.Errorf("%d states, and %d with nothing left out", r.States, whole.States)
+				if 2*r.States > unreduced.States {
+					t.Errorf("%d states, and %d with nothing left out", r.States, unreduced.States)
 				}
 			})
 	}
@@ -321,19 +321,19 @@ func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
 		NoMerge:  true,
 	}
 	e.Scenario.Servers = 3
-	got, _, _ := locals(t, e)
-	want, _, _ := locals(t, *e.LeapsOnly())
-	for _, lives := range []map[string]bool{got, want} {
-		maps.DeleteFunc(lives, goesOn)
+	got, _, _ := processPrefixes(t, e)
+	want, _, _ := processPrefixes(t, *e.LeapsOnly())
+	for _, prefixes := range []map[string]bool{got, want} {
+		maps.DeleteFunc(prefixes, continuesAfterFinish)
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%d lives of processes, want %d", len(got), len(want))
 	}
 }
 
-// goesOn tells whether something is in a life of a process after it has finished, which nobody
-// takes note of.
-func goesOn(life string, _ bool) bool {
+// continuesAfterFinish tells whether something is in a life of a process after it has finished,
+// which nobody takes note of.
+func continuesAfterFinish(life string, _ bool) bool {
 	_, after, finished := strings.Cut(life, history.Finished.String())
 	return finished && strings.Count(after, ";") > 1
 }

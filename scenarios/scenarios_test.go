@@ -3,7 +3,6 @@ package scenarios_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,123 +19,6 @@ func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenar
 	return &scenarios.Scenario{
 		Subject: subject, Clients: clients, Cycles: cycles,
 		Faults: faults.Plan{Any: anyFaults},
-	}
-}
-
-func TestValidate(t *testing.T) {
-	for _, tc := range []struct {
-		clients, cycles int
-		want            string
-	}{
-		{0, 1, "clients must be from 1 to 100, not 0"},
-		{-3, 1, "clients must be from 1 to 100, not -3"},
-		{101, 1, "clients must be from 1 to 100, not 101"},
-		{1, 0, "cycles must be from 1 to 100, not 0"},
-		{1, 101, "cycles must be from 1 to 100, not 101"},
-	} {
-		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil ||
-			err.Error() != tc.want {
-			t.Errorf("%d clients, %d cycles: %v, want %q", tc.clients, tc.cycles, err, tc.want)
-		}
-	}
-	if err := new(scenarios.Scenario).Validate(); err == nil {
-		t.Error("a scenario without a lock is valid")
-	}
-}
-
-// What is wrong with a scenario is said before anything runs, and with it what would be right.
-func TestValidateSubject(t *testing.T) {
-	for name, tc := range map[string]struct {
-		spoil func(*scenarios.Scenario)
-		want  string
-	}{
-		"no claim": {
-			func(s *scenarios.Scenario) { s.Subject.Claims = nil },
-			"the lock mutex claims nothing",
-		},
-		"no property": {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [server-mutual-exclusion `},
-		"no name": {
-			func(s *scenarios.Scenario) { s.Subject.Name = "" },
-			`the name of the lock, "", must not be empty`,
-		},
-		"negative sequence": {
-			func(s *scenarios.Scenario) { s.Subject.Sequence = -5 },
-			"cannot have the number -5",
-		},
-		"no such guard": {
-			func(s *scenarios.Scenario) { s.Subject.Guard = 9 },
-			"a guard 9 that there is not",
-		},
-		"a goal of nothing": {func(s *scenarios.Scenario) { s.Subject.Sometimes = []history.Sometimes{{Name: "x"}} }, `a goal "x" that nothing can reach`},
-		"no such client":    {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
-		"the model": {
-			func(s *scenarios.Scenario) { s.Subject.Real = true },
-			"Client: scenarios.Real in the scenario",
-		},
-		"fewer than no cuts": {
-			func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 },
-			"faults cut must not be negative, as -1 is",
-		},
-		"fewer than no any": {
-			func(s *scenarios.Scenario) { s.Faults.Any = -2 },
-			"faults of any kind must not be negative, as -2 is",
-		},
-	} {
-		s := scenario(subjects.Mutex(), 2, 1, 0)
-		tc.spoil(s)
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
-	}
-}
-
-func TestStepNames(t *testing.T) {
-	steps := []scenarios.Step{{Kind: scenarios.Tick}, {Kind: scenarios.Fair}}
-	for _, kind := range []scenarios.StepKind{
-		scenarios.Serve, scenarios.Deliver, scenarios.Enter,
-		scenarios.Leave, scenarios.Heal,
-	} {
-		steps = append(steps, scenarios.Step{Kind: kind, Process: 12})
-	}
-	for kind := range faults.Kinds {
-		step := scenarios.Step{Kind: scenarios.Fault, Fault: kind, Process: 3}
-		switch kind.Strikes() {
-		case faults.OneServer:
-			step.Process = -3
-		case faults.LinkToServer:
-			step.Peer = 2
-		case faults.LinkOfServers:
-			step.Process, step.Peer = -1, 3
-		}
-		steps = append(steps, step)
-	}
-	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2},
-		scenarios.Step{Kind: scenarios.Heal, Process: -1},
-		scenarios.Step{Kind: scenarios.Heal, Process: 4, Peer: 2}, scenarios.Step{
-			Kind:    scenarios.Heal,
-			Process: -3, Peer: 2,
-		},
-		scenarios.Step{
-			Kind: scenarios.Fault, Fault: faults.PartitionLinkOneway, Process: -3,
-			Peer: 2,
-		})
-	for _, step := range steps {
-		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
-			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
-		}
-	}
-	for _, name := range []string{
-		"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx",
-		"serve c101",
-		"dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
-		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
-		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
-		"unreachable c1",
-		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2",
-	} {
-		if step, err := scenarios.ParseStep(name); err == nil {
-			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
-		}
 	}
 }
 
@@ -182,75 +64,6 @@ func TestSameSeedSameBytes(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// What a campaign finds and counts does not depend on the number of workers.
-func TestCampaignWorkers(t *testing.T) {
-	for _, tc := range []struct {
-		subject   scenarios.Subject
-		schedules int
-	}{
-		{subjects.Mutex(), 1000}, // no multiple of the number that a worker takes at a time
-		{subjects.NoRecheck(), 5000},
-	} {
-		t.Run(tc.subject.Name, func(t *testing.T) {
-			var want string
-			for _, workers := range []int{1, 2, 5} {
-				c := &scenarios.Campaign{
-					Scenario: *scenario(tc.subject, 3, 2, 2), Seed: 7,
-					Schedules: tc.schedules, Workers: workers,
-				}
-				r := c.Run(context.Background(), t)
-				failed := -1
-				if r.Failure != nil {
-					failed = r.Failure.Schedule
-				}
-				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals,
-					failed)
-				if want == "" {
-					want = got
-				}
-				if got != want {
-					t.Errorf("%d workers: %s, want %s as with one", workers, got, want)
-				}
-				if tc.subject.Name == "mutex" && r.Schedules != tc.schedules {
-					t.Errorf("%d schedules were run, want %d", r.Schedules, tc.schedules)
-				}
-			}
-		})
-	}
-}
-
-// A campaign ends once it has counted so many states, after the same schedule for any number of
-// workers.
-func TestCampaignEndsByStates(t *testing.T) {
-	const most = 20000
-	var want string
-	for _, workers := range []int{1, 3} {
-		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.Textbook(), 3, 2, 2), Seed: 7, States: most,
-			Workers: workers,
-		}
-		r := c.Run(context.Background(), t)
-		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest)
-		if want == "" {
-			want = got
-		}
-		if got != want || r.States < most || r.States > most+most/2 || r.Interrupted {
-			t.Errorf("%d workers: %s, with one %s; interrupted %v", workers, got, want,
-				r.Interrupted)
-		}
-	}
-}
-
-func TestCampaignInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 2, 1, 0), Seed: 1, Workers: 2}
-	c.Progress = func(*scenarios.Report) { cancel() }
-	if r := c.Run(ctx, t); !r.Interrupted || r.Schedules == 0 || r.Failure != nil {
-		t.Errorf("interrupted %v after %d schedules, failure %v", r.Interrupted, r.Schedules,
-			r.Failure)
 	}
 }
 
@@ -406,23 +219,6 @@ func TestWhatOpenAndLockMustReturn(t *testing.T) {
 	}
 }
 
-func TestNondeterminismIsFound(t *testing.T) {
-	c := &scenarios.Campaign{
-		Scenario: *scenario(fickle(), 2, 1, 0), Seed: 1, Schedules: 10,
-		Workers: 2,
-	}
-	c.Scenario.Subject.Claims = nil
-	r := c.Run(context.Background(), t)
-	if r.Nondeterministic == nil {
-		t.Fatal("a lock that behaves differently every time was not noticed")
-	}
-	if text := r.Nondeterministic.Error(); !strings.Contains(text,
-		`"send" of c1 at 0s, op "exists", path "/call-`) ||
-		!strings.Contains(text, "likely causes") {
-		t.Errorf("the difference is described as %q", text)
-	}
-}
-
 func TestReplaySkipsWhatCannotHappen(t *testing.T) {
 	impossible := []scenarios.Deviation{
 		{Index: 0, Step: scenarios.Step{Kind: scenarios.Deliver, Process: 1}},
@@ -482,43 +278,6 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// A campaign lands faults of every kind in every phase that a lock goes through.
-func TestFaultsLand(t *testing.T) {
-	for _, servers := range []int{1, 3} {
-		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400,
-			Workers: 2,
-		}
-		c.Scenario.Servers = servers
-		r := c.Run(context.Background(), t)
-		if r.Failure != nil {
-			t.Fatal(r.Failure.Violations[0])
-		}
-		for kind := range faults.AnyKinds {
-			for phase := range faults.Phases {
-				if r.Coverage[kind][phase] == 0 && !seldom(kind, phase) &&
-					(servers > 1) == (kind > faults.Cancel && kind < faults.StallRequests) {
-					t.Errorf("%d servers: no %v landed in phase %v", servers, kind, phase)
-				}
-			}
-		}
-	}
-}
-
-// seldom tells whether a fault can hardly strike in a phase. A process is idle only at the instant
-// between two calls. While it waits or holds, the only replies that can be lost are those to what
-// its client or its lease asks for now and then. Only a process that waits for its lock can give it
-// up.
-func seldom(kind faults.Kind, phase faults.Phase) bool {
-	switch kind {
-	case faults.LoseReply:
-		return phase == faults.Idle || phase == faults.Waiting || phase == faults.Holding
-	case faults.Cancel:
-		return phase == faults.Idle || phase == faults.Holding || phase == faults.Releasing
-	}
-	return phase == faults.Idle
-}
-
 // Of a run whose outline is familiar a runner says what a checker finds that remembers nothing.
 func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 	for _, tc := range []struct {
@@ -534,7 +293,7 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			scenario := planned(t, tc.subject, 2, 1, tc.plan)
-			runner, familiar, broken := scenarios.NewRunner(t), 0, 0
+			runner, cached, broken := scenarios.NewRunner(t), 0, 0
 			for i := range 1500 {
 				result := runner.Run(&scenario, scenarios.NewRandom(1, i))
 				got := map[history.Property]bool{}
@@ -550,14 +309,14 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 					}
 				}
 				if result.VerdictCached {
-					familiar++
+					cached++
 				}
 				if len(got) > 0 {
 					broken++
 				}
 			}
-			if familiar == 0 || (broken > 0) != tc.breaks {
-				t.Errorf("%d familiar runs and %d that break something", familiar, broken)
+			if cached == 0 || (broken > 0) != tc.breaks {
+				t.Errorf("%d familiar runs and %d that break something", cached, broken)
 			}
 		})
 	}

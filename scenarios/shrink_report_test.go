@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// beyond runs campaigns with pauses of up to ten seconds until one breaks what the lock does not
-// promise there, and nothing else.
-func beyond(t *testing.T, subject scenarios.Subject, plan string,
+// findOutOfContract runs campaigns with pauses of up to ten seconds until one breaks what the lock
+// does not promise there, and nothing else.
+func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 	schedules int,
 ) (*scenarios.Campaign, *scenarios.Report) {
 	t.Helper()
@@ -59,7 +59,7 @@ func TestShortenBeyondBounds(t *testing.T) {
 		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario,
 			short.Recording.Deviations)
 	}
-	c, r = beyond(t, subjects.Mutex(), "pause=2", 1000)
+	c, r = findOutOfContract(t, subjects.Mutex(), "pause=2", 1000)
 	short = shorten(t, c, r)
 	if r.Failure != nil || !short.Scenario.Faults.Names(faults.Pause) ||
 		len(short.Result.Violations) == 0 || len(short.Recording.Deviations) > 5 {

@@ -27,7 +27,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 				s = planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,delay-rewatch=1")
 			}
 			s.Servers = servers
-			if landed := changesNothing(t, scenarios.Exhaustive{
+			if landed := compareWithoutSnapshots(t, scenarios.Exhaustive{
 				Scenario:  s,
 				Schedules: 400,
 			}); landed.Total(kind) == 0 {
@@ -35,24 +35,26 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	changesNothing(t, scenarios.Exhaustive{
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Mutex(), 2, 2, "any=2"),
 		Schedules: 2000,
 	})
-	changesNothing(t, scenarios.Exhaustive{
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Mutex(), 2, 2, "any=2"),
 		Schedules: 1000, FairSuffixes: true,
 	})
-	changesNothing(t, scenarios.Exhaustive{
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Textbook(), 3, 1, "none"),
 		Schedules: 1000,
 	})
-	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, named(t, "reentrant"), 2, 1,
+	compareWithoutSnapshots(t, scenarios.Exhaustive{Scenario: planned(t, named(t, "reentrant"), 2,
+		1,
 		"cut=1,restart=1"), Schedules: 1000})
 }
 
-// changesNothing compares the first runs of a search, and returns which faults have struck in them.
-func changesNothing(t *testing.T, e scenarios.Exhaustive) scenarios.FaultCoverage {
+// compareWithoutSnapshots compares the first runs of a search, and returns which faults have struck
+// in them.
+func compareWithoutSnapshots(t *testing.T, e scenarios.Exhaustive) scenarios.FaultCoverage {
 	t.Helper()
 	rooted := e
 	got, want := e.Run(context.Background(), t), rooted.Rooted().Run(context.Background(), t)

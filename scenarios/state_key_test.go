@@ -35,7 +35,7 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	}
 	compared, broken := 0, 0
 	for i := range all {
-		one, other := comparesFutures(t, &all[i], 40)
+		one, other := compareFutures(t, &all[i], 40)
 		compared, broken = compared+one, broken+other
 	}
 	if compared < 500 || broken == 0 {
@@ -44,9 +44,9 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	t.Logf("%d pairs of ways were compared, %d with a violation", compared, broken)
 }
 
-// comparesFutures looks for states that random walks reach in two ways, and compares how the runs
+// compareFutures looks for states that random walks reach in two ways, and compares how the runs
 // go on from there. It returns how often it has, and how often something broke.
-func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
+func compareFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
 	seen := make(map[uint64][]scenarios.Step)
 	for walk := range walks {
 		sightings := scenarios.Sightings(t, s, scenarios.NewRandom(7, walk))
@@ -106,4 +106,84 @@ func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, wa
 		}
 	}
 	return strings.Join(lines, "\n"), strings.Join(verdicts, ", ")
+}
+
+// firstStep takes the firstStep option, and so decides by the state alone, where the default policy
+// looks at ages too.
+type firstStep struct {
+	replay scenarios.Replay
+	from   int // the index of the first decision of its own
+}
+
+func (f *firstStep) Choose(index int, options []scenarios.EnabledStep, usual int) int {
+	if index < f.from {
+		return f.replay.Choose(index, options, usual)
+	}
+	return 0
+}
+
+// futureFrom returns what a run comes to that goes on by itself from a decision on, and the state
+// key at that decision.
+func futureFrom(runner *scenarios.Runner, s *scenarios.Scenario, deviations []scenarios.Deviation,
+	from int,
+) (string, uint64) {
+	result := runner.Run(s, &firstStep{
+		replay: scenarios.Replay{Deviations: deviations},
+		from:   from,
+	})
+	text := processHistories(result.Events, s.Clients)
+	for _, v := range result.Violations {
+		text += v.Signature()
+	}
+	return text, result.Keys[from-1]
+}
+
+// Two states with equal keys have equal futures.
+func TestEqualKeysHaveEqualFutures(t *testing.T) {
+	type state struct {
+		deviations []scenarios.Deviation
+		steps      int
+	}
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.Mutex(),
+		subjects.RetryProtected(),
+	} {
+		runner, pairs := scenarios.NewRunner(t), 0
+		s := planned(t, subject, 2, 1, "any=1")
+		seen := make(map[uint64]state)
+		for schedule := range 300 {
+			result := runner.Run(&s, scenarios.NewRandom(4, schedule))
+			keys, deviations := slices.Clone(result.Keys), result.Deviations
+			for i, key := range keys {
+				until := slices.IndexFunc(deviations,
+					func(d scenarios.Deviation) bool { return d.Index > i })
+				if until < 0 {
+					until = len(deviations)
+				}
+				now := state{deviations[:until], i + 1}
+				before, ok := seen[key]
+				if !ok {
+					seen[key] = now
+					continue
+				}
+				if slices.Equal(before.deviations, now.deviations) || i%7 != 0 {
+					continue
+				}
+				pairs++
+				one, oneKey := futureFrom(runner, &s, before.deviations, before.steps)
+				two, twoKey := futureFrom(runner, &s, now.deviations, now.steps)
+				if oneKey != key || twoKey != key {
+					continue // The liveness phase had begun.
+				}
+				if one != two {
+					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations,
+						now.deviations,
+						one, two)
+				}
+			}
+		}
+		if pairs < 20 {
+			t.Errorf("%s: only %d pairs of ways to the same state", subject.Name, pairs)
+		}
+	}
 }

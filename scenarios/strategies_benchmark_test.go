@@ -35,19 +35,19 @@ func BenchmarkSchedulesToBug(b *testing.B) {
 		}
 		for _, name := range slices.Concat(scenarios.StrategyNames(), []string{"pct10"}) {
 			b.Run(subject.Name+"/"+name, func(b *testing.B) {
-				maker, err := scenarios.ParseStrategy(name)
+				factory, err := scenarios.ParseStrategy(name)
 				if err != nil {
 					b.Fatal(err)
 				}
 				var schedules, found int
-				inTest(b, func(t *testing.T) {
+				runInTest(b, func(t *testing.T) {
 					runner := scenarios.NewRunner(t)
 					profile := runner.Profile(scenario)
 					for seed := range uint64(seeds) {
 						for schedule := range schedulesMax {
 							schedules++
 							if len(runner.Run(scenario,
-								maker(profile, seed+1, schedule)).Violations) > 0 {
+								factory(profile, seed+1, schedule)).Violations) > 0 {
 								found++
 								break
 							}

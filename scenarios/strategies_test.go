@@ -12,7 +12,7 @@ import (
 
 func TestParseStrategy(t *testing.T) {
 	for _, name := range append(scenarios.StrategyNames(), "pct1", "pct10", "delay5") {
-		if maker, err := scenarios.ParseStrategy(name); err != nil || maker == nil {
+		if factory, err := scenarios.ParseStrategy(name); err != nil || factory == nil {
 			t.Errorf("%q: error %v", name, err)
 		}
 	}
@@ -33,14 +33,14 @@ func TestStrategiesAreDeterministic(t *testing.T) {
 	s := scenario(subjects.Textbook(), 3, 2, 3)
 	profile := runner.Profile(s)
 	for _, name := range scenarios.StrategyNames() {
-		maker, err := scenarios.ParseStrategy(name)
+		factory, err := scenarios.ParseStrategy(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		hashes := make(map[uint64]bool)
 		for schedule := range 50 {
-			hash := runner.Run(s, maker(profile, 9, schedule)).TraceHash
-			if again := runner.Run(s, maker(profile, 9, schedule)).TraceHash; again != hash {
+			hash := runner.Run(s, factory(profile, 9, schedule)).TraceHash
+			if again := runner.Run(s, factory(profile, 9, schedule)).TraceHash; again != hash {
 				t.Errorf("%s: schedule %d differs", name, schedule)
 			}
 			hashes[hash] = true

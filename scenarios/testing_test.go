@@ -16,26 +16,26 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A witness stands in for a test that is expected to fail.
-type witness struct {
+// A recordingT stands in for a test that is expected to fail.
+type recordingT struct {
 	*testing.T
 	failed bool
 	log    strings.Builder
 }
 
-func (w *witness) Log(args ...any)                 { fmt.Fprintln(&w.log, args...) }
-func (w *witness) Logf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
-func (w *witness) Error(args ...any)               { w.Log(args...); w.Fail() }
-func (w *witness) Errorf(f string, args ...any)    { w.Logf(f, args...); w.Fail() }
-func (w *witness) Fatal(args ...any)               { w.Log(args...); w.FailNow() }
-func (w *witness) Fatalf(f string, args ...any)    { w.Logf(f, args...); w.FailNow() }
-func (w *witness) Fail()                           { w.failed = true }
-func (w *witness) FailNow()                        { w.failed = true; runtime.Goexit() }
-func (w *witness) Failed() bool                    { return w.failed }
+func (w *recordingT) Log(args ...any)                 { fmt.Fprintln(&w.log, args...) }
+func (w *recordingT) Logf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
+func (w *recordingT) Error(args ...any)               { w.Log(args...); w.Fail() }
+func (w *recordingT) Errorf(f string, args ...any)    { w.Logf(f, args...); w.Fail() }
+func (w *recordingT) Fatal(args ...any)               { w.Log(args...); w.FailNow() }
+func (w *recordingT) Fatalf(f string, args ...any)    { w.Logf(f, args...); w.FailNow() }
+func (w *recordingT) Fail()                           { w.failed = true }
+func (w *recordingT) FailNow()                        { w.failed = true; runtime.Goexit() }
+func (w *recordingT) Failed() bool                    { return w.failed }
 
-// underRapid checks a scenario and returns what a test would have shown.
-func underRapid(t *testing.T, scenario scenarios.Scenario) *witness {
-	w := &witness{T: t}
+// runRapid checks a scenario and returns what a test would have shown.
+func runRapid(t *testing.T, scenario scenarios.Scenario) *recordingT {
+	w := &recordingT{T: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -53,7 +53,7 @@ func TestRapidFailFile(t *testing.T) {
 		Subject: subjects.ExistsThenWait(), Clients: 2, Cycles: 1,
 		Faults: faults.Plan{},
 	}
-	first := underRapid(t, broken)
+	first := runRapid(t, broken)
 	if !first.failed || !strings.Contains(first.log.String(),
 		"progress: a process waits for the lock for ever") {
 		t.Fatalf("rapid did not find the defect:\n%s", first.log.String())
@@ -78,7 +78,7 @@ func TestRapidFailFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer flag.Set("rapid.failfile", "")
-	if second := underRapid(t, broken); !second.failed ||
+	if second := runRapid(t, broken); !second.failed ||
 		!strings.Contains(second.log.String(), "failed after 0 tests") {
 		t.Errorf("the fail file does not reproduce the failure:\n%s", second.log.String())
 	}

@@ -24,9 +24,9 @@ func TestReductionKeepsPhases(t *testing.T) {
 			}
 			reduced := search(t, e)
 			e.NoReduction = true
-			whole := search(t, e)
-			if !maps.Equal(reduced.histories, whole.histories) {
-				t.Errorf("%d histories, want %d", len(reduced.histories), len(whole.histories))
+			unreduced := search(t, e)
+			if !maps.Equal(reduced.histories, unreduced.histories) {
+				t.Errorf("%d histories, want %d", len(reduced.histories), len(unreduced.histories))
 			}
 		})
 	}

@@ -197,12 +197,12 @@ func TestNothingForgottenMatters(t *testing.T) {
 			}
 			merged, _ := verdictsOf(t, e)
 			e.NoMerge = true
-			apart, _ := verdictsOf(t, e)
+			unmerged, _ := verdictsOf(t, e)
 			e.NoReplayCache = true
 			e.NoReduction = tc.want != "reentrancy" && tc.slack == 0
 			live, _ := verdictsOf(t, e)
 			for how, found := range map[string]map[string]bool{
-				"merged": merged, "apart": apart,
+				"merged": merged, "apart": unmerged,
 				"live": live,
 			} {
 				if !slices.ContainsFunc(slices.Collect(maps.Keys(found)),

@@ -16,7 +16,7 @@ func BenchmarkScheduleReal(b *testing.B) {
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var took [2]time.Duration
 		b.ResetTimer()

@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// firstIs makes a lock that everybody gets. Its Unlock depends on which process got it first in the
-// run.
-func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
+// dependsOnFirst makes a lock that everybody gets. Its Unlock depends on which process got it first
+// in the run.
+func dependsOnFirst(unlock func(first *atomic.Int32) error) scenarios.Subject {
 	first := new(atomic.Int32)
 	s := subject("first-is", func(p *scenarios.Process) scenarios.LockerFunc {
 		first.Store(0)
@@ -33,9 +33,9 @@ func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
 	return s
 }
 
-// heads returns the report of a search that ended with a schedule for which the function returns
-// true.
-func heads(t *testing.T, s *scenarios.Scenario,
+// findReport returns the report of a search that ended with a schedule for which the function
+// returns true.
+func findReport(t *testing.T, s *scenarios.Scenario,
 	wanted func(*scenarios.Result) bool,
 ) *scenarios.Report {
 	t.Helper()
@@ -67,8 +67,9 @@ func breaks(r *scenarios.Result, p history.Property) bool {
 		func(v *history.Violation) bool { return v.Property == p })
 }
 
-// headed demands that the counterexample is one of the property, in all that is said of it.
-func headed(t *testing.T, c *scenarios.Counterexample, p history.Property) {
+// checkFirstViolation demands that the counterexample is one of the property, in all that is said
+// of it.
+func checkFirstViolation(t *testing.T, c *scenarios.Counterexample, p history.Property) {
 	t.Helper()
 	first := c.Result.Violations[0]
 	if first.Property != p || c.Recording.Property != string(p) ||
@@ -99,7 +100,7 @@ func TestPanicHeadsAndIsKept(t *testing.T) {
 	})
 	panicsWhenCut.Claims = []history.Property{history.ClientMutualExclusion}
 	c := &scenarios.Campaign{Scenario: planned(t, panicsWhenCut, 3, 2, "cut=2,cancel=1"), Seed: 1}
-	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	report := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return r.Panic != "" && len(r.Violations) > 1
 	})
 	if v := report.Failure.Violations; v[0].Property != scenarios.NoPanic ||
@@ -107,7 +108,7 @@ func TestPanicHeadsAndIsKept(t *testing.T) {
 		t.Errorf("found: %v", v)
 	}
 	short := shorten(t, c, report)
-	headed(t, short, scenarios.NoPanic)
+	checkFirstViolation(t, short, scenarios.NoPanic)
 	smallest := planned(t, panicsWhenCut, 1, 1, "cut=1")
 	if short.Result.Panic == "" || short.Scenario.String() != smallest.String() {
 		t.Errorf("shortened to %v with %v, which panics with %q", &short.Scenario,
@@ -118,7 +119,7 @@ func TestPanicHeadsAndIsKept(t *testing.T) {
 // The short form of a schedule that does not panic does not panic either, although the schedule
 // without any deviation breaks the same property and panics.
 func TestShrinkLetsNoPanicIn(t *testing.T) {
-	firstPanics := firstIs(func(first *atomic.Int32) error {
+	firstPanics := dependsOnFirst(func(first *atomic.Int32) error {
 		if first.Load() == 1 {
 			panic("c1 was first")
 		}
@@ -129,10 +130,10 @@ func TestShrinkLetsNoPanicIn(t *testing.T) {
 		!breaks(r, history.ClientMutualExclusion) {
 		t.Fatalf("the default policy breaks %v", r.Violations)
 	}
-	short := shorten(t, c, heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	short := shorten(t, c, findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return r.Panic == "" && breaks(r, history.ClientMutualExclusion)
 	}))
-	headed(t, short, history.ClientMutualExclusion)
+	checkFirstViolation(t, short, history.ClientMutualExclusion)
 	if short.Result.Panic != "" || len(short.Recording.Deviations) == 0 {
 		t.Errorf("shortened to %v with %v, which panics with %q", &short.Scenario,
 			short.Recording.Deviations, short.Result.Panic)
@@ -157,11 +158,11 @@ func TestBrokenPromiseHeadsBeforeAnExcuse(t *testing.T) {
 	s.Claims = []history.Property{history.ClientMutualExclusion, history.NoSpuriousFailure}
 	c := &scenarios.Campaign{Scenario: planned(t, s, 2, 1, "pause=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
-	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	report := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return len(r.Violations) == 1 && c.Scenario.OutOfContract(r, r.Violations[0])
 	})
 	short := shorten(t, c, report)
-	headed(t, short, history.NoSpuriousFailure)
+	checkFirstViolation(t, short, history.NoSpuriousFailure)
 	if report.Failure == nil || !short.Scenario.Faults.Empty() {
 		t.Errorf("failed: %v, shortened to %v with %v", report.Failure != nil, &short.Scenario,
 			short.Recording.Deviations)
@@ -194,14 +195,14 @@ func impatient() scenarios.Subject {
 func TestFailureIsNotExcusedWhenShort(t *testing.T) {
 	c := &scenarios.Campaign{Scenario: planned(t, impatient(), 2, 1, "pause=1,restart=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: time.Minute}
-	paused := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	paused := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return len(r.Violations) > 0 && r.Coverage.Total(faults.Restart) < 2
 	})
 	if paused.OutOfContract == nil || paused.Failure != nil {
 		t.Fatal("a long pause is no excuse")
 	}
-	short := shorten(t, c, heads(t, &c.Scenario, c.Scenario.Fails))
-	headed(t, short, history.ClientMutualExclusion)
+	short := shorten(t, c, findReport(t, &c.Scenario, c.Scenario.Fails))
+	checkFirstViolation(t, short, history.ClientMutualExclusion)
 	if c.Scenario.OutOfContract(short.Result, short.Result.Violations[0]) ||
 		short.Scenario.Faults.Allows(faults.Pause) {
 		t.Errorf("shortened to %v with %v", &short.Scenario, short.Recording.Deviations)
@@ -274,7 +275,7 @@ func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
 	long := &scenarios.Campaign{Scenario: *scenario(sometimes(isNotLast), 2, 2, 0)}
 	found := report(&long.Scenario)
 	c = shorten(t, long, found)
-	headed(t, c, found.Failure.Violations[0].Property)
+	checkFirstViolation(t, c, found.Failure.Violations[0].Property)
 	if !slices.Equal(c.Recording.Deviations, found.Failure.Deviations) ||
 		len(short.Recording.Deviations) >= len(found.Failure.Deviations) {
 		t.Errorf("recorded with %v, found with %v", c.Recording.Deviations,
@@ -286,14 +287,15 @@ func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
 func TestShortenInterrupted(t *testing.T) {
 	s := planned(t, named(t, "no-guid"), 3, 2, "any@create=1,cut:c2=1")
 	c := &scenarios.Campaign{Scenario: s, Seed: 1}
-	report := heads(t, &s, func(r *scenarios.Result) bool { return breaks(r, history.Progress) })
+	report := findReport(t, &s,
+		func(r *scenarios.Result) bool { return breaks(r, history.Progress) })
 	for polls := 0; polls < 3000; polls = polls*5/4 + 1 {
-		ctx := &polled{context.Background(), polls}
+		ctx := &pollLimitedContext{context.Background(), polls}
 		short, err := scenarios.NewRunner(t).Shorten(ctx, c, report)
 		if err != nil {
 			t.Fatalf("after %d polls: %v", polls, err)
 		}
-		headed(t, short, report.Failure.Violations[0].Property)
+		checkFirstViolation(t, short, report.Failure.Violations[0].Property)
 		replay := &scenarios.Replay{Deviations: short.Recording.Deviations}
 		scenarios.NewRunner(t).Run(&short.Scenario, replay)
 		if len(replay.Skipped)+len(replay.Unreached()) > 0 {

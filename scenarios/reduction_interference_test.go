@@ -17,11 +17,11 @@ import (
 // What can interfere with the step that a reduced search puts first: each test has a lock that
 // breaks only where that step is not the first.
 
-// keepsVerdicts compares what a search finds with what one does that leaves nothing out.
-func keepsVerdicts(t *testing.T, e scenarios.Exhaustive) {
+// compareVerdicts compares what a search finds with what one does that leaves nothing out.
+func compareVerdicts(t *testing.T, e scenarios.Exhaustive) {
 	t.Helper()
-	got := verdictsWith(t, e)
-	if want := verdictsWith(t, *e.LeapsOnly()); !slices.Equal(got, want) || len(want) == 0 {
+	got := completeVerdicts(t, e)
+	if want := completeVerdicts(t, *e.LeapsOnly()); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("%v: found %q, and %q with nothing left out", &e.Scenario, got, want)
 	}
 }
@@ -53,7 +53,7 @@ func trusting(made int) scenarios.Subject {
 // Where time may pass at will, a client whose pings are not answered can give its connection up
 // before a message reaches it that the server has sent.
 func TestReductionKeepsRepliesThatAreLostInTime(t *testing.T) {
-	keepsVerdicts(t, scenarios.Exhaustive{
+	compareVerdicts(t, scenarios.Exhaustive{
 		Scenario:  planned(t, trusting(1), 1, 1, "stall-requests=1"),
 		IdleTicks: 1,
 	})
@@ -169,7 +169,7 @@ func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 	} {
 		e := scenarios.Exhaustive{Scenario: planned(t, looksBack(unconnected), 2, 1, plan)}
 		e.Scenario.Servers, e.Scenario.Severity = 2, e.Scenario.Subject.Severity
-		keepsVerdicts(t, e)
+		compareVerdicts(t, e)
 	}
 }
 
@@ -203,7 +203,7 @@ func hasty() scenarios.Subject {
 func TestReductionKeepsServersThatLagInTime(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, hasty(), 2, 1, "none"), IdleTicks: 1}
 	e.Scenario.Servers = 2
-	keepsVerdicts(t, e)
+	compareVerdicts(t, e)
 }
 
 // writesAtLength is a lock whose holder says in its critical section that it writes, and waits
@@ -269,7 +269,8 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 // before what others do alone.
 func TestReductionKeepsLateLossesAndLeavings(t *testing.T) {
 	for _, tellsLoss := range []bool{true, false} {
-		keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, writesAtLength(tellsLoss), 2, 1,
+		compareVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, writesAtLength(tellsLoss), 2,
+			1,
 			"none")})
 	}
 }

@@ -127,7 +127,7 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 					Scenario:      planned(t, lock(process), 2, 2, "none"),
 					NoReplayCache: true, NoReduction: true,
 				}
-				want := verdictsWith(t, e)
+				want := completeVerdicts(t, e)
 				if len(want) == 0 {
 					t.Fatal("nothing can be found")
 				}
@@ -138,7 +138,7 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 					{NoReplayCache: true},
 				} {
 					e.Scenario = planned(t, lock(process), 2, 2, "none")
-					if got := verdictsWith(t, e); !slices.Equal(got, want) {
+					if got := completeVerdicts(t, e); !slices.Equal(got, want) {
 						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q",
 							e.NoReduction, e.NoMerge,
 							e.NoReplayCache, got, want)
@@ -198,7 +198,7 @@ func answersTwice() scenarios.Subject {
 // answer is used for others.
 func TestAnswersOfMultisStay(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, answersTwice(), 2, 1, "none"), NoReduction: true}
-	if found := verdictsWith(t, *e.Rooted()); len(found) > 0 {
+	if found := completeVerdicts(t, *e.Rooted()); len(found) > 0 {
 		t.Errorf("found %q", found)
 	}
 }

@@ -15,9 +15,9 @@ import (
 
 // An operation is an atomic step of a thread.
 type operation struct {
-	object int                                // what it touches: a variable or a lock
-	free   func(m *machine) bool              // it need not wait; nil if it never has to
-	do     func(m *machine, t *programThread) // what it does
+	object  int                                // what it touches: a variable or a lock
+	enabled func(m *machine) bool              // it need not wait; nil if it never has to
+	do      func(m *machine, t *programThread) // what it does
 }
 
 // A programThread is a thread of a program. It has ended when at is behind its last operation.
@@ -219,7 +219,7 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 				continue
 			}
 			left++
-			if o := &t.operations[t.at]; t.started && (o.free == nil || o.free(m)) {
+			if o := &t.operations[t.at]; t.started && (o.enabled == nil || o.enabled(m)) {
 				enabled = append(enabled, EnabledStep{
 					Step: Step{Kind: Serve, Process: int32(i + 1)},
 					Age:  uint64(t.at + 1),
@@ -242,8 +242,8 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 // of returns the operation that an option stands for.
 func (m *machine) of(o *EnabledStep) *operation { return &m.threads[o.Process-1].operations[o.Age-1] }
 
-// explorers returns the strategies that are compared, for programs.
-func explorers(program func() []programThread, seed uint64,
+// strategiesFor returns the strategies that are compared, for programs.
+func strategiesFor(program func() []programThread, seed uint64,
 	schedule int,
 ) map[string]func(*machine) Strategy {
 	profile := new(Profile)
@@ -327,7 +327,7 @@ var programs = []struct {
 	}},
 }
 
-var explorerNames = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
+var strategiesCompared = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
 
 // meanToBug returns how many schedules a strategy takes to find the bug, as a mean over 20 seeds.
 func meanToBug(program func() []programThread, name string) float64 {
@@ -336,7 +336,7 @@ func meanToBug(program func() []programThread, name string) float64 {
 	for seed := range uint64(seeds) {
 		for schedule := range most {
 			total++
-			if run(program, explorers(program, seed+1, schedule)[name], nil) {
+			if run(program, strategiesFor(program, seed+1, schedule)[name], nil) {
 				break
 			}
 		}
@@ -359,7 +359,7 @@ func TestExplorersAgainstPublished(t *testing.T) {
 // BenchmarkExplorers prints the means.
 func BenchmarkExplorers(b *testing.B) {
 	for _, p := range programs {
-		for _, name := range explorerNames {
+		for _, name := range strategiesCompared {
 			b.Run(fmt.Sprintf("%s/%s", p.name, name), func(b *testing.B) {
 				b.ReportMetric(meanToBug(p.make, name), "schedules")
 				b.ReportMetric(p.published[name], "published")
