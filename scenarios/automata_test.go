@@ -17,22 +17,22 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// An automaton is a lock by ZooKeeper's recipe that keeps a state of its own over all its attempts.
-// What it sees of the queue moves it from state to state, and in one of them, in one place, it
-// errs. Nobody can see the state until then.
+// An automaton is a lock by ZooKeeper's recipe with hidden state that persists over its attempts.
+// Each observation of the queue is an input of its state machine. In one state and at one place,
+// the lock applies its defect.
 type automaton struct {
-	Next    [states][inputs]int // by the state and what was seen
-	State   int                 // in which it errs
+	Next    [states][inputs]int // by state and input
+	State   int                 // of the defect
 	Place   place
 	Defect  defect
-	Attempt int  // from which on it errs
-	Looks   bool // at the queue before it makes its node too
-	Watches bool // all others
-	Token   int  // where fencing tokens come from: none, the node, the number of the node
-	Idle    bool // a goroutine lives as long as the lock
+	Attempt int  // the first with the defect
+	Looks   bool // lists the queue before it creates its node, too
+	Watches bool // all children
+	Token   int  // source of fencing tokens: none, the czxid of the node, its sequence number
+	Idle    bool // runs a goroutine until the context ends
 	Silent  bool // the hold does not name its node
-	Clock   bool // what is seen depends on the time too
-	Sleeps  bool // after what it sees first
+	Clock   bool // inputs depend on the time, too
+	Sleeps  bool // after its first input
 }
 
 const (
@@ -108,7 +108,7 @@ func (l *automatonLock) create() error {
 	return err
 }
 
-// err errs, if this is where.
+// applyDefect applies the defect if this is its place, state and attempt.
 func (l *automatonLock) applyDefect(at place) error {
 	if at != l.Place || l.state != l.State || l.attempt < l.Attempt {
 		return nil
@@ -176,7 +176,7 @@ func (l *automatonLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 	return l.hold()
 }
 
-// isFirstOrWait looks whether it is the lock's isFirstOrWait, and waits for a change if not.
+// isFirstOrWait reports whether the lock's node is the first. Otherwise it waits for a change.
 func (l *automatonLock) isFirstOrWait(ctx context.Context) (bool, error) {
 	var children []string
 	var events <-chan zk.Event
@@ -271,7 +271,7 @@ func drawAutomaton(t *rapid.T) *automaton {
 	return a
 }
 
-// verdictsOf returns the signatures of all that a search finds.
+// verdictsOf returns the signatures of all violations that a search finds.
 func verdictsOf(t *testing.T, e scenarios.Exhaustive) (map[string]bool, *scenarios.Report) {
 	t.Helper()
 	found := make(map[string]bool)
@@ -283,8 +283,9 @@ func verdictsOf(t *testing.T, e scenarios.Exhaustive) (map[string]bool, *scenari
 	return found, e.Run(context.Background(), t)
 }
 
-// Whatever a lock remembers of its past, a search to which pasts are one finds what one finds which
-// tells them apart, and what one finds that runs the code in every schedule and leaves nothing out.
+// For locks with hidden state, three searches find the same violations: one that merges states with
+// bisimilar local histories, one that merges none, and one that runs the code in every schedule
+// without reductions.
 func TestAutomataLoseNothing(t *testing.T) {
 	wrong := 0
 	for seed := range 12 {
@@ -322,6 +323,6 @@ func TestAutomataLoseNothing(t *testing.T) {
 		wrong += len(got)
 	}
 	if wrong < 3 {
-		t.Errorf("only %d violations in all", wrong)
+		t.Errorf("the searches found only %d violations, want at least 3", wrong)
 	}
 }

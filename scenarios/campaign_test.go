@@ -11,13 +11,13 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// What a campaign finds and counts does not depend on the number of workers.
+// The report of a campaign does not depend on the number of workers.
 func TestCampaignWorkers(t *testing.T) {
 	for _, tc := range []struct {
 		subject   scenarios.Subject
 		schedules int
 	}{
-		{subjects.Mutex(), 1000}, // no multiple of the number that a worker takes at a time
+		{subjects.Mutex(), 1000}, // not a multiple of a worker's batch
 		{subjects.NoRecheck(), 5000},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
@@ -38,18 +38,17 @@ func TestCampaignWorkers(t *testing.T) {
 					want = got
 				}
 				if got != want {
-					t.Errorf("%d workers: %s, want %s as with one", workers, got, want)
+					t.Errorf("%d workers: %s, want %s as with one worker", workers, got, want)
 				}
 				if tc.subject.Name == "mutex" && r.Schedules != tc.schedules {
-					t.Errorf("%d schedules were run, want %d", r.Schedules, tc.schedules)
+					t.Errorf("%d schedules, want %d", r.Schedules, tc.schedules)
 				}
 			}
 		})
 	}
 }
 
-// A campaign ends once it has counted so many states, after the same schedule for any number of
-// workers.
+// A campaign with a limit of states ends after the same schedule for any number of workers.
 func TestCampaignEndsByStates(t *testing.T) {
 	const most = 20000
 	var want string
@@ -88,7 +87,7 @@ func TestNondeterminismIsFound(t *testing.T) {
 	c.Scenario.Subject.Claims = nil
 	r := c.Run(context.Background(), t)
 	if r.Nondeterministic == nil {
-		t.Fatal("a lock that behaves differently every time was not noticed")
+		t.Fatal("the campaign did not notice a nondeterministic lock")
 	}
 	if text := r.Nondeterministic.Error(); !strings.Contains(text,
 		`"send" of c1 at 0s, op "exists", path "/call-`) ||
@@ -97,7 +96,7 @@ func TestNondeterminismIsFound(t *testing.T) {
 	}
 }
 
-// A campaign lands faults of every kind in every phase that a lock goes through.
+// A campaign covers every kind of fault in every phase of a lock.
 func TestFaultsLand(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		c := &scenarios.Campaign{
@@ -113,17 +112,16 @@ func TestFaultsLand(t *testing.T) {
 			for phase := range faults.Phases {
 				if r.Coverage[kind][phase] == 0 && !rarelyPossible(kind, phase) &&
 					(servers > 1) == (kind > faults.Cancel && kind < faults.StallRequests) {
-					t.Errorf("%d servers: no %v landed in phase %v", servers, kind, phase)
+					t.Errorf("%d servers: no %v in phase %v", servers, kind, phase)
 				}
 			}
 		}
 	}
 }
 
-// rarelyPossible tells whether a fault can hardly strike in a phase. A process is idle only at the
-// instant between two calls. While it waits or holds, the only replies that can be lost are those
-// to what its client or its lease asks for now and then. Only a process that waits for its lock can
-// give it up.
+// rarelyPossible reports whether a fault can hardly strike in a phase. A process is idle only for
+// an instant between two calls. While it waits or holds, only the replies to occasional requests of
+// its client or lease can be lost. Only a waiting process can be canceled.
 func rarelyPossible(kind faults.Kind, phase faults.Phase) bool {
 	switch kind {
 	case faults.LoseReply:

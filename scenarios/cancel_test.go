@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// cancelInCall returns a context that ends in the given call of the subject's Lock or Unlock, the
-// subject, and how many calls there have been.
+// cancelInCall returns a context that is canceled in the given call of the subject's Lock or
+// Unlock, the instrumented subject, and the counter of calls.
 func cancelInCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject,
 	*atomic.Int64,
 ) {
@@ -48,23 +48,23 @@ func cancelInCall(s scenarios.Subject, call int64) (context.Context, scenarios.S
 	return ctx, s, calls
 }
 
-// bubbleGoroutines counts the goroutines that there are in bubbles. Those of runs have all ended
-// with them.
+// bubbleGoroutines counts the goroutines in bubbles. Completed runs leave none.
 func bubbleGoroutines() int {
 	dump := make([]byte, 16<<20)
 	return bytes.Count(dump[:runtime.Stack(dump, true)], []byte("synctest bubble"))
 }
 
-// campaignOutcome is all that a campaign has counted.
+// campaignOutcome formats all counts of a campaign.
 func campaignOutcome(r *scenarios.Report) string {
 	return fmt.Sprint(r.Schedules, r.Steps, r.States, r.Depth, r.Histories, r.Digest, r.Coverage,
 		r.Targeted, r.Totals, r.Strategies, r.Failure, r.Nondeterministic)
 }
 
-// A campaign whose context ends within a schedule is what it would be without that schedule.
+// A campaign that is canceled within a schedule reports the same as a campaign without that
+// schedule.
 func TestCampaignEndsWithinASchedule(t *testing.T) {
 	const clients, cycles = 3, 20
-	// of a run: the profile is the first one, and the first schedule of all is run twice
+	// Calls per run. The first run is the profile, and the first schedule is run twice.
 	const calls = 2 * clients * cycles
 	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		if client == scenarios.Real && simzk.RaceDetector {
@@ -90,7 +90,7 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 				c.Scenario.Client = client
 				r := c.Run(ctx, t)
 				if made := calls.Load(); made >= tc.call+clients {
-					t.Errorf("there were %d calls", made)
+					t.Errorf("%d calls were made", made)
 				}
 				want := &scenarios.Report{}
 				if tc.schedules > 0 {
@@ -98,7 +98,7 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 					want = c.Run(context.Background(), t)
 				}
 				if got, want := campaignOutcome(r), campaignOutcome(want); got != want {
-					t.Errorf("the campaign came to\n%s, want\n%s", got, want)
+					t.Errorf("the campaign reports\n%s, want\n%s", got, want)
 				}
 				if !r.Interrupted || r.Schedules != tc.schedules {
 					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted,
@@ -106,18 +106,18 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 						tc.schedules)
 				}
 				if left := bubbleGoroutines() - before; left != 0 {
-					t.Errorf("%d goroutines are left", left)
+					t.Errorf("%d goroutines remain", left)
 				}
 			})
 		}
 	}
 }
 
-// Whatever a lock was about to do when its run is abandoned, its goroutines end.
+// The goroutines of a lock end when its run is canceled at any point.
 func TestAbandonedRunsEnd(t *testing.T) {
 	for _, s := range subjects.All() {
 		if s.Name == "forgotten-wait" {
-			continue // It leaves a goroutine behind whatever happens.
+			continue // It always leaks a goroutine.
 		}
 		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 			c := &scenarios.Campaign{Scenario: *scenario(s, 3, 2, 2), Seed: 1}
@@ -137,17 +137,17 @@ func TestAbandonedRunsEnd(t *testing.T) {
 					}
 				}
 				if left := bubbleGoroutines() - before; left != 0 {
-					t.Errorf("%d goroutines are left", left)
+					t.Errorf("%d goroutines remain", left)
 				}
 			})
 		}
 	}
 }
 
-// What was found in a schedule is told although one before it was abandoned.
+// A failure is reported although an earlier schedule was canceled.
 func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
-	const ahead = 64 // is where the second worker begins
-	first := 0       // gets the lock
+	const ahead = 64 // the first schedule of the second worker
+	first := 0       // the process that gets the lock first
 	c := &scenarios.Campaign{Scenario: *scenario(observeFirstGrant(func(process int) { first = process }), 2,
 		1,
 		0), Workers: 2, Strategy: scenarios.RandomStrategy}
@@ -181,7 +181,7 @@ func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	}
 }
 
-// A schedule counts once it was judged.
+// A schedule without a verdict does not count.
 func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
@@ -189,7 +189,7 @@ func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 		unlock := hold.Unlock
 		hold.Unlock = func(ctx context.Context) error {
 			defer func() {
-				if unlocks.Add(1) == 2 { // The first is that of the profile.
+				if unlocks.Add(1) == 2 { // The first belongs to the profile.
 					cancel()
 				}
 			}()
@@ -203,14 +203,13 @@ func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 	}
 }
 
-// What was found before counts: that a process has panicked is known when its verdicts are not
-// there yet.
+// A panic counts, even if the schedule is canceled before its verdicts.
 func TestPanicBeforeTheVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
 	lock := withLock("panics", func(hold *scenarios.Hold) {
 		hold.Unlock = func(context.Context) error {
-			if unlocks.Add(1) > 1 { // The first is that of the profile.
+			if unlocks.Add(1) > 1 { // The first belongs to the profile.
 				cancel()
 			}
 			panic("on purpose")
@@ -223,7 +222,7 @@ func TestPanicBeforeTheVerdict(t *testing.T) {
 	}
 }
 
-// What was found when time is over is told, and made sure of.
+// A failure that is found at the moment of cancellation is reported and confirmed.
 func TestFoundWhenTimeIsOver(t *testing.T) {
 	for _, always := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -236,7 +235,7 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 				return nil
 			}
 		})
-		// It is asked when the schedule has been judged.
+		// Sometimes conditions are evaluated after the verdicts of the schedule.
 		s.Sometimes = []history.Sometimes{{Name: "none", Reached: func([]history.Event) bool {
 			if unlocks.Load() == 2 {
 				cancel()
@@ -256,17 +255,17 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 	_, subject, calls := cancelInCall(noLock(), 0)
 	e.Scenario.Subject = subject
 	if r := e.Run(context.Background(), t); r.Failure == nil {
-		t.Fatal("the search finds nothing")
+		t.Fatal("the search found nothing")
 	}
 	var ctx context.Context
-	// The last call, in the run that makes sure.
+	// The last call is in the confirming run.
 	ctx, e.Scenario.Subject, _ = cancelInCall(noLock(), calls.Load())
 	if r := e.Run(ctx, t); r.Failure == nil {
-		t.Errorf("interrupted %v, and nothing is found any more", r.Interrupted)
+		t.Errorf("interrupted %v, and the failure was lost", r.Interrupted)
 	}
 }
 
-// Shrinking ends within a run too, and what it has until then stands.
+// Shrinking, too, ends within a run and returns its best result so far.
 func TestShrinkEndsWithinARun(t *testing.T) {
 	const clients, cycles, call = 3, 20, 60
 	ctx, subject, calls := cancelInCall(noLock(), call)
@@ -281,8 +280,8 @@ func TestShrinkEndsWithinARun(t *testing.T) {
 	}
 }
 
-// observeFirstGrant is the textbook lock with a function that is told in each run who gets the lock
-// first.
+// observeFirstGrant is the textbook lock. In each run it calls the function with the process that
+// gets the lock first.
 func observeFirstGrant(granted func(process int)) scenarios.Subject {
 	s := subjects.Textbook()
 	open := s.Open
@@ -299,7 +298,8 @@ func observeFirstGrant(granted func(process int)) scenarios.Subject {
 	return s
 }
 
-// A search that ends within a schedule, over and over, comes to the same as one that does not.
+// A search that is repeatedly canceled within a schedule and resumed reports the same as an
+// uninterrupted search.
 func TestCheckpointWithinASchedule(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		t.Run(fmt.Sprint("live ", live), func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 			e.NoMerge, e.Checkpoint = false, filepath.Join(t.TempDir(), "checkpoint")
 			var r *scenarios.Report
 			for part := int64(0); r == nil || !r.Complete; part++ {
-				call := 1 + part%2*part*3 // Every second part comes to nothing.
+				call := 1 + part%2*part*3 // Every second part completes no schedule.
 				e := e
 				if err := e.Resume(t); err != nil {
 					t.Fatal(err)
@@ -329,14 +329,14 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 				}
 				interrupted++
 				if r.Schedules > 0 && r.Untried == 0 {
-					t.Errorf("nothing is left to be tried after %d schedules", r.Schedules)
+					t.Errorf("no untried steps remain after %d schedules", r.Schedules)
 				}
 				if live && calls.Load() >= call+int64(e.Scenario.Clients) {
-					t.Errorf("there were %d calls, want %d", calls.Load(), call)
+					t.Errorf("%d calls were made, want %d", calls.Load(), call)
 				}
 			}
 			if interrupted < 3 || runs != uninterrupted.Schedules {
-				t.Errorf("interrupted %d times in %d runs, want %d", interrupted, runs,
+				t.Errorf("interrupted %d times; %d runs, want %d", interrupted, runs,
 					uninterrupted.Schedules)
 			}
 			if r.Digest != uninterrupted.Digest || r.Schedules != uninterrupted.Schedules ||
@@ -345,7 +345,7 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 				r.Transitions != uninterrupted.Transitions || r.Depth != uninterrupted.Depth ||
 				r.Coverage != uninterrupted.Coverage ||
 				r.Scope != uninterrupted.Scope {
-				t.Errorf("in parts\n%+v, at once\n%+v", r, uninterrupted)
+				t.Errorf("interrupted\n%+v, uninterrupted\n%+v", r, uninterrupted)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A search that is interrupted and goes on ends as one that is not. With a checkpoint all pasts are
-// told apart.
+// A search that is interrupted and resumed reports the same as an uninterrupted search. Searches
+// with a checkpoint do not merge local histories.
 func TestCheckpoint(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1,
@@ -22,8 +22,8 @@ func TestCheckpoint(t *testing.T) {
 	testCheckpoint(t, 7, scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")})
 }
 
-// testCheckpoint compares a search that is broken off after so many schedules, over and over, with
-// one that is not.
+// testCheckpoint compares a search that is repeatedly interrupted after the given number of
+// schedules with an uninterrupted search.
 func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 	t.Helper()
 	search.NoMerge = true
@@ -45,7 +45,7 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 		parts++
 	}
 	if parts < 3 || runs != uninterrupted.Schedules {
-		t.Errorf("%d runs in %d parts, want %d", runs, parts, uninterrupted.Schedules)
+		t.Errorf("%d runs in %d parts, want %d runs", runs, parts, uninterrupted.Schedules)
 	}
 	if r.Digest != uninterrupted.Digest || r.Schedules != uninterrupted.Schedules ||
 		r.Steps != uninterrupted.Steps ||
@@ -53,14 +53,14 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 		r.Transitions != uninterrupted.Transitions || r.Depth != uninterrupted.Depth ||
 		r.Coverage != uninterrupted.Coverage ||
 		r.Scope != uninterrupted.Scope {
-		t.Errorf("in parts\n%+v, at once\n%+v", r, uninterrupted)
+		t.Errorf("interrupted\n%+v, uninterrupted\n%+v", r, uninterrupted)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the checkpoint of a search that has ended still stands: %v", err)
+		t.Errorf("the checkpoint of a completed search still exists: %v", err)
 	}
 }
 
-// Nobody goes on from what is no checkpoint of the same search.
+// Resume rejects a file that is not a checkpoint of the same search.
 func TestCheckpointsThatDoNotFit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "checkpoint")
 	other := &scenarios.Exhaustive{
@@ -95,12 +95,12 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 			subjects.Textbook(), "version 5",
 		},
 		{
-			"with a state too little", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,
+			"with a state missing", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,
 				1),
 			subjects.Textbook(), "not whole",
 		},
 		{
-			"with states that are none", strings.Replace(string(written), `"seen":"`, `"seen":"!`,
+			"with malformed states", strings.Replace(string(written), `"seen":"`, `"seen":"!`,
 				1),
 			subjects.Textbook(), "not whole",
 		},
@@ -115,13 +115,13 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 2, 1, "none"), Checkpoint: file}
 		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) ||
 			!strings.Contains(err.Error(), file) {
-			t.Errorf("%s: %v, want an error that names the file and says %q", tc.name, err, tc.want)
+			t.Errorf("%s: %v, want an error that names the file and contains %q", tc.name, err, tc.want)
 		}
 	}
 }
 
-// A search that begins the fair phase in every state is another one, and what cannot be read is
-// none.
+// A search that begins the fair phase in every state is a different search, and an unreadable
+// checkpoint is an error.
 func TestCheckpointsOfOtherSearches(t *testing.T) {
 	directory := t.TempDir()
 	file := filepath.Join(directory, "checkpoint")

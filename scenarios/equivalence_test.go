@@ -13,10 +13,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// processHistories returns what each process has lived through up to the end of a run, or until it
-// has finished: the run processHistories with the last of them, so whether an event still reaches
-// one that has finished before is a matter of who is the last. Runs that differ only in the order
-// of steps that commute have this in common.
+// processHistories returns the history of each process until it finishes or the run ends. Whether
+// an event still reaches a finished process depends on which process is the last. Runs that differ
+// only in the order of independent steps have equal process histories.
 func processHistories(events []history.Event, processes int) string {
 	prefixes := make([]strings.Builder, processes+2*scenarios.CyclesMax)
 	finished := make([]bool, len(prefixes))
@@ -33,7 +32,7 @@ func processHistories(events []history.Event, processes int) string {
 			history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent,
 			history.Fault, history.Crashed:
 			if e.Process == 0 {
-				// In what phase a process is when a server is struck is no part of its life.
+				// The phase of a process at a server fault is not part of its history.
 				e.Op = ""
 			}
 			fmt.Fprintf(&prefixes[e.Process], "%v %d %s %s %s;", e.Kind, e.Request, e.Op, e.Path,
@@ -51,7 +50,7 @@ func joinHistories(prefixes []strings.Builder) string {
 	return strings.Join(all, "|")
 }
 
-// outcome is all that a search has found out.
+// outcome is the result of a search.
 type outcome struct {
 	histories, verdicts map[string]bool
 	report              *scenarios.Report
@@ -75,9 +74,9 @@ func search(t *testing.T, e scenarios.Exhaustive) outcome {
 	return o
 }
 
-// What the reduction leaves out is nothing new: without it the same histories, up to steps that
-// commute, and the same verdicts. The scenarios are those in which no time passes for anybody who
-// goes on.
+// Partial-order reduction loses nothing: without it, a search has the same histories, up to
+// independent steps, and the same verdicts. In these scenarios no time passes for a process that
+// can continue.
 func TestReductionLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -97,8 +96,8 @@ func TestReductionLosesNothing(t *testing.T) {
 		{noLock(), 3, 1, "none"},
 	} {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
-			// A live search tells all pasts of all processes apart, so that it comes to the end of
-			// every history.
+			// Without a replay cache, a search distinguishes all local histories, and therefore
+			// completes every history.
 			e := scenarios.Exhaustive{
 				Scenario:      planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 				NoReplayCache: true,
@@ -114,16 +113,15 @@ func TestReductionLosesNothing(t *testing.T) {
 				t.Errorf("%d histories, want %d", len(reduced.histories), len(unreduced.histories))
 			}
 			if reduced.report.States > unreduced.report.States {
-				t.Errorf("%d states, and %d without the reduction", reduced.report.States,
+				t.Errorf("%d states, without reduction %d", reduced.report.States,
 					unreduced.report.States)
 			}
 		})
 	}
 }
 
-// processPrefixes returns all that single processes have lived through in the runs of a search, up
-// to any moment. What the client asks for by itself, and how it is answered, does not reach the
-// process.
+// processPrefixes returns all prefixes of the histories of single processes in the runs of a
+// search. It omits the client's own requests and their replies, which do not reach the process.
 func processPrefixes(t *testing.T, e scenarios.Exhaustive) (prefixes, verdicts map[string]bool,
 	r *scenarios.Report,
 ) {
@@ -161,10 +159,9 @@ func processPrefixes(t *testing.T, e scenarios.Exhaustive) (prefixes, verdicts m
 	return prefixes, verdicts, r
 }
 
-// A search that remembers what the processes' code does misses nothing of what a search that runs
-// it in every schedule finds, though that tells all pasts of all processes apart: whatever can
-// happen to a process does, and the same properties break. Every single run is performed for real
-// besides, and must come to the same, event by event.
+// A search with cached reactions finds everything that a search finds that runs the code in every
+// schedule and distinguishes all local histories: the same process histories and the same
+// violations. In addition, every schedule is validated with live goroutines, event by event.
 func TestRehearsalLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -209,10 +206,10 @@ func TestRehearsalLosesNothing(t *testing.T) {
 						slices.Sorted(maps.Keys(wantVerdicts)))
 				}
 				if !maps.Equal(prefixes, wantPrefixes) {
-					t.Errorf("%d lives of processes, want %d", len(prefixes), len(wantPrefixes))
+					t.Errorf("%d prefixes of process histories, want %d", len(prefixes), len(wantPrefixes))
 				}
 				if r.Validated != r.Schedules || r.States > want.States {
-					t.Errorf("%d of %d schedules performed for real; %d states, and %d in a live "+
+					t.Errorf("%d of %d schedules validated; %d states, and %d in a live "+
 						"search",
 						r.Validated, r.Schedules, r.States, want.States)
 				}
@@ -220,8 +217,7 @@ func TestRehearsalLosesNothing(t *testing.T) {
 	}
 }
 
-// With faults after which time passes, histories differ in when things happened, but not in whether
-// they were right.
+// With faults that take time, histories differ in the times of events, but not in their verdicts.
 func TestReductionKeepsVerdicts(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
@@ -257,7 +253,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 	}
 }
 
-// Time that passes where nothing waits for it changes nothing for a lock that looks at no clock.
+// Idle ticks change nothing for a lock that reads no clock.
 func TestSlackChangesNothing(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.Textbook(), subjects.ExistsThenWait(),
@@ -275,7 +271,7 @@ func TestSlackChangesNothing(t *testing.T) {
 	}
 }
 
-// What is found does not depend on which process is which.
+// The verdicts do not depend on the numbering of processes.
 func TestSymmetryKeepsVerdicts(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.Textbook(), subjects.ExistsThenWait(),
