@@ -28,8 +28,7 @@ func free(context.Context) error { return nil }
 func noLock() scenarios.Subject {
 	return subject("no-lock", func(*scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
-			return &scenarios.Hold{Unlock: free},
-				nil
+			return &scenarios.Hold{Unlock: free}, nil
 		}
 	})
 }
@@ -44,16 +43,16 @@ func unlockFails() scenarios.Subject {
 	return withLock("unlock-fails", func(hold *scenarios.Hold) {
 		unlock := hold.Unlock
 		hold.Unlock = func(ctx context.Context) error {
-			return errors.Join(unlock(ctx),
-				errors.New("no"))
+			return errors.Join(unlock(ctx), errors.New("no"))
 		}
 	})
 }
 
 // panics panics in Unlock.
 func panics() scenarios.Subject {
-	return withLock("panics",
-		func(hold *scenarios.Hold) { hold.Unlock = func(context.Context) error { panic("on purpose") } })
+	return withLock("panics", func(hold *scenarios.Hold) {
+		hold.Unlock = func(context.Context) error { panic("on purpose") }
+	})
 }
 
 // panicsLate panics in the given call of Lock of a process.

@@ -36,9 +36,8 @@ func named(t *testing.T, name string) scenarios.Subject {
 	return subject
 }
 
-// How many states a search stores changes only with the lock, the simulated server, or what a
-// search takes to be the same or leaves out; whoever changes one of these should know that they
-// did.
+// The number of stored states changes only with the lock, the simulated server, the state key or a
+// reduction. Whoever changes one of these should notice.
 func TestStateCounts(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -75,13 +74,13 @@ func TestStateCounts(t *testing.T) {
 	}
 }
 
-// Every broken lock is found in the smallest scenario in which it can break.
+// An exhaustive search finds every broken lock in the smallest scenario that exposes it.
 func TestBrokenLocksAreFound(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
 		clients, cycles int
 		plan            string
-		want            string // the property that breaks
+		want            string // the violated property
 	}{
 		{subjects.NoRecheck(), 3, 1, "cancel=1", "server-mutual-exclusion"},
 		{subjects.ExistsThenWait(), 2, 1, "none", "progress"},
@@ -112,9 +111,9 @@ func TestBrokenLocksAreFound(t *testing.T) {
 			e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles,
 				tc.plan)}
 			switch tc.subject.Name {
-			case "spin": // Its schedules have no end.
+			case "spin": // Its schedules are infinite.
 				e.MaxDeviations = 1
-			case "retry-loop": // It overtakes in schedules alone that become fair early.
+			case "retry-loop": // It starves a process only in schedules with an early fair phase.
 				e.FairSuffixes = true
 			}
 			r := e.Run(context.Background(), t)
@@ -127,7 +126,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 				t.Errorf("%v, want %s", r.Failure.Violations, tc.want)
 			}
 			if r.Complete {
-				t.Error("a search that ended at a violation calls itself complete")
+				t.Error("a search that ended at a violation reports that it is complete")
 			}
 			replayed := scenarios.NewRunner(t).Run(&e.Scenario,
 				&scenarios.Replay{Deviations: r.Failure.Deviations})
@@ -138,8 +137,8 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	}
 }
 
-// Of several servers the ones that lag behind are a part of the search: a lock that takes what a
-// follower says for the truth is found.
+// With several servers, the search covers lagging servers: it finds a lock that trusts a follower's
+// answer.
 func TestExhaustiveOnSeveralServers(t *testing.T) {
 	for _, tc := range []struct {
 		subject             scenarios.Subject
@@ -171,7 +170,7 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 			}
 			if len(wantPrefixes) > 0 || tc.lives > 0 && len(prefixes) != tc.lives ||
 				!maps.Equal(verdicts, wantVerdicts) {
-				t.Errorf("%d lives and verdicts %v, want %d and %v, %d more", len(prefixes),
+				t.Errorf("%d histories and verdicts %v, want %d and %v, %d missing", len(prefixes),
 					verdicts,
 					tc.lives,
 					wantVerdicts, len(wantPrefixes))
@@ -189,8 +188,8 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 	}
 }
 
-// A search by deviations runs each schedule with so few deviations once, deepens only when it has
-// them all, and finds what whole searches have no end of.
+// A search by deviations runs each schedule within its bound once and raises the bound only after
+// it has run them all. It finds violations where complete searches do not terminate.
 func TestExhaustiveByDeviations(t *testing.T) {
 	ran := make(map[string]int)
 	e := &scenarios.Exhaustive{
@@ -207,7 +206,7 @@ func TestExhaustiveByDeviations(t *testing.T) {
 	if !r.Complete || r.Deviations != 2 || !strings.Contains(r.Scope, "at most 2 times") {
 		t.Errorf("complete %v, %d deviations, scope %q", r.Complete, r.Deviations, r.Scope)
 	}
-	// The one without any and those with one are run with each bound.
+	// Each bound repeats the schedules with at most one deviation.
 	if repeated := r.Schedules - len(ran); ran["[]"] != 2 || repeated < 10 ||
 		repeated > len(ran)/4 {
 		t.Errorf("%d different schedules in %d, the default policy %d times", len(ran), r.Schedules,
@@ -233,20 +232,20 @@ func TestExhaustiveBounds(t *testing.T) {
 	if r := e.Run(ctx, t); !r.Interrupted || r.Complete {
 		t.Errorf("interrupted %v, complete %v", r.Interrupted, r.Complete)
 	}
-	runtime.GC() // Or else nobody might know yet what the heap holds.
+	runtime.GC() // It updates the statistics of the heap.
 	e.Schedules, e.MemoryLimit = 0, 1
 	if r := e.Run(context.Background(), t); !r.MemoryExhausted || r.Complete || r.Schedules == 0 ||
 		r.Schedules > 100 || r.Untried == 0 {
-		t.Errorf("full %v, complete %v after %d schedules with %d steps open", r.MemoryExhausted,
+		t.Errorf("memory exhausted %v, complete %v after %d schedules with %d untried steps", r.MemoryExhausted,
 			r.Complete, r.Schedules, r.Untried)
 	}
 	e.MemoryLimit = math.MaxInt64
 	if r := e.Run(context.Background(), t); r.MemoryExhausted || !r.Complete {
-		t.Errorf("with memory for all: full %v, complete %v", r.MemoryExhausted, r.Complete)
+		t.Errorf("without a memory limit: memory exhausted %v, complete %v", r.MemoryExhausted, r.Complete)
 	}
 }
 
-// The same search goes the same way.
+// A repeated search has the same result.
 func TestExhaustiveIsDeterministic(t *testing.T) {
 	e := &scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Textbook(), 2, 1, "any=1"),
@@ -259,8 +258,7 @@ func TestExhaustiveIsDeterministic(t *testing.T) {
 	}
 }
 
-// A lock that does not run the same way twice is noticed by the way to a state, which does not lead
-// there again.
+// A search notices a nondeterministic lock, because the path to a state does not lead there again.
 func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		e := &scenarios.Exhaustive{
@@ -269,7 +267,7 @@ func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 		}
 		e.Scenario.Subject.Claims = nil
 		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
-			t.Errorf("live %v: a lock that behaves differently every time was not noticed: %+v",
+			t.Errorf("live %v: the search did not notice a nondeterministic lock: %+v",
 				live, r)
 		}
 	}

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// HoldStacks does what a campaign does before it begins, for benchmarks of what a campaign does.
+// HoldStacks warms goroutine stacks as a campaign does before it begins.
 var HoldStacks = holdStacks
 
-// LimitStandstill sets for how long a run may stand still.
+// LimitStandstill sets the limit of the watchdog.
 func LimitStandstill(limit time.Duration) { watchdogLimit = limit }
 
-// Keyless makes the runner's runs those of a campaign that counts no more states.
+// Keyless makes the runner skip state keys, like a campaign that no longer counts states.
 func (r *Runner) Keyless() *Runner {
 	r.noKeys = true
 	return r
 }
 
-// Rehearser returns a function that performs a run with what is known of the processes' code by
-// their pasts, as an exhaustive search does, and returns its trace hash and how many pasts are
-// known by then.
+// Rehearser returns a function that performs a run with cached reactions, as an exhaustive search
+// does. It returns the trace hash and the number of cached local histories.
 func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
 	runner, known := NewRunner(t), newReplayCache(scenario, t)
 	t.Cleanup(known.close)
@@ -31,7 +30,7 @@ func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint6
 	}
 }
 
-// Rooted makes the search begin every run at the beginning.
+// Rooted makes the search start every run at the initial state instead of a snapshot.
 func (e *Exhaustive) Rooted() *Exhaustive {
 	e.noSnapshots = true
 	return e
@@ -43,29 +42,28 @@ func (e *Exhaustive) Hoarding() *Exhaustive {
 	return e
 }
 
-// LeapsOnly makes the search leave nothing out but the steps of leaps through time.
+// LeapsOnly disables all reductions except time jumps.
 func (e *Exhaustive) LeapsOnly() *Exhaustive {
 	e.jumpsOnly = true
 	return e
 }
 
-// Unsparing makes the search with Fair try in all states that the fair phase begins.
+// Unsparing makes a search with FairSuffixes begin the fair phase in all states.
 func (e *Exhaustive) Unsparing() *Exhaustive {
 	e.fairEverywhere = true
 	return e
 }
 
-// Mutate makes searches break by the mutation of that number until the function that it returns is
-// called.
+// Mutate applies the mutation with the given number to all searches until restore is called.
 func Mutate(which int) (restore func()) {
 	mutated = mutation(which)
 	return func() { mutated = unmutated }
 }
 
-// MutationCount is how many things [Mutate] can do.
+// MutationCount is the number of mutations.
 const MutationCount = int(mutations) - 1
 
-// Mutations are the numbers of what [Mutate] can do, by name.
+// Mutations maps the names of mutations to their numbers for [Mutate].
 var Mutations = map[string]int{
 	"no step is visible":                           int(nothingVisible),
 	"an entry before tokens are checked":           int(entryBeforeToken),
@@ -85,14 +83,14 @@ var Mutations = map[string]int{
 	"a leaving while another holds the lock":       int(leavingAmongHolders),
 }
 
-// A Sighting is a state in which a decision is made: its key, and the steps that have led there.
+// A Sighting is a state in which a decision is made: its key and the steps that lead to it.
 type Sighting struct {
 	Key   uint64
 	Steps []Step
 }
 
-// Sightings returns the states of a run, by the keys that an exhaustive search has that tells local
-// histories apart.
+// Sightings returns the states of a run with the keys of an exhaustive search that distinguishes
+// local histories.
 func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	known := newReplayCache(scenario, t)
 	defer known.close()
@@ -106,7 +104,7 @@ func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	return sightings
 }
 
-// keyRecorder takes note of the states in which a strategy makes its decisions.
+// keyRecorder records the keys of the states in which a strategy decides.
 type keyRecorder struct {
 	Strategy
 	x     *dfs
@@ -124,8 +122,8 @@ func (k *keyRecorder) Choose(index int, enabled []EnabledStep, defaultIndex int)
 	return i
 }
 
-// GoOn takes the steps and then lets the strategy decide, in a run of the processes' code. It
-// returns the result, and how many events there were before the strategy decided.
+// GoOn takes the steps and then lets the strategy decide, in a live run. It returns the result and
+// the number of events before the strategy's first decision.
 func GoOn(t *testing.T, scenario *Scenario, steps []Step, strategy Strategy) (result *Result,
 	before int,
 ) {

@@ -12,9 +12,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Two ways to states that a search takes for one, as far as its keys tell, lead, with the same
-// decisions from there on, to the same events and verdicts. What the code of the processes does is
-// found out by running it.
+// Two paths to states with equal keys yield the same events and verdicts if the same decisions
+// follow. The processes' code runs live.
 func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	all := []scenarios.Scenario{
 		planned(t, subjects.Textbook(), 2, 1, "any=1"),
@@ -39,13 +38,13 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 		compared, broken = compared+one, broken+other
 	}
 	if compared < 500 || broken == 0 {
-		t.Errorf("%d pairs of ways were compared, %d with a violation", compared, broken)
+		t.Errorf("%d pairs of paths were compared, %d with a violation", compared, broken)
 	}
-	t.Logf("%d pairs of ways were compared, %d with a violation", compared, broken)
+	t.Logf("%d pairs of paths were compared, %d with a violation", compared, broken)
 }
 
-// compareFutures looks for states that random walks reach in two ways, and compares how the runs
-// go on from there. It returns how often it has, and how often something broke.
+// compareFutures compares the continuations of states that random walks reach on two paths. It
+// returns the number of comparisons and of comparisons with a violation.
 func compareFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
 	seen := make(map[uint64][]scenarios.Step)
 	for walk := range walks {
@@ -77,7 +76,7 @@ func compareFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, b
 	return compared, broken
 }
 
-// futureAfter returns what happens after the steps, and what it breaks.
+// futureAfter returns the events after the steps, and the properties that they violate.
 func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, walk int) (events,
 	broken string,
 ) {
@@ -93,7 +92,7 @@ func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, wa
 			fired = append(fired, line)
 			continue
 		}
-		// The order in which one write fires watches of different processes decides nothing.
+		// The order in which one write fires watches of different processes is irrelevant.
 		slices.Sort(fired)
 		lines, fired = append(append(lines, fired...), line), nil
 	}
@@ -108,8 +107,8 @@ func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, wa
 	return strings.Join(lines, "\n"), strings.Join(verdicts, ", ")
 }
 
-// firstStep takes the firstStep option, and so decides by the state alone, where the default policy
-// looks at ages too.
+// firstStep always takes the first enabled step. It thus decides by the state alone, whereas the
+// default policy also considers ages.
 type firstStep struct {
 	replay scenarios.Replay
 	from   int // the index of the first decision of its own
@@ -122,8 +121,8 @@ func (f *firstStep) Choose(index int, options []scenarios.EnabledStep, usual int
 	return 0
 }
 
-// futureFrom returns what a run comes to that goes on by itself from a decision on, and the state
-// key at that decision.
+// futureFrom returns the outcome of a run that continues with firstStep from a decision, and the
+// state key at that decision.
 func futureFrom(runner *scenarios.Runner, s *scenarios.Scenario, deviations []scenarios.Deviation,
 	from int,
 ) (string, uint64) {
@@ -138,7 +137,7 @@ func futureFrom(runner *scenarios.Runner, s *scenarios.Scenario, deviations []sc
 	return text, result.Keys[from-1]
 }
 
-// Two states with equal keys have equal futures.
+// States with equal keys have equal futures.
 func TestEqualKeysHaveEqualFutures(t *testing.T) {
 	type state struct {
 		deviations []scenarios.Deviation
@@ -173,7 +172,7 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 				one, oneKey := futureFrom(runner, &s, before.deviations, before.steps)
 				two, twoKey := futureFrom(runner, &s, now.deviations, now.steps)
 				if oneKey != key || twoKey != key {
-					continue // The liveness phase had begun.
+					continue // The fair phase had begun.
 				}
 				if one != two {
 					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations,
@@ -183,7 +182,7 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 			}
 		}
 		if pairs < 20 {
-			t.Errorf("%s: only %d pairs of ways to the same state", subject.Name, pairs)
+			t.Errorf("%s: only %d pairs of paths to one state, want at least 20", subject.Name, pairs)
 		}
 	}
 }
