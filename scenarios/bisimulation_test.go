@@ -283,7 +283,8 @@ func TestSearchesLeaveFewGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
 	r := e.Run(context.Background(), t)
 	if left := runtime.NumGoroutine() - before; !r.Complete || left > 220 {
-		t.Errorf("%d goroutines remain after %d local histories, complete %v", left, r.LocalHistories,
+		t.Errorf("%d goroutines remain after %d local histories, complete %v", left,
+			r.LocalHistories,
 			r.Complete)
 	}
 }

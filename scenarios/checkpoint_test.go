@@ -115,7 +115,8 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 2, 1, "none"), Checkpoint: file}
 		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) ||
 			!strings.Contains(err.Error(), file) {
-			t.Errorf("%s: %v, want an error that names the file and contains %q", tc.name, err, tc.want)
+			t.Errorf("%s: %v, want an error that names the file and contains %q", tc.name, err,
+				tc.want)
 		}
 	}
 }

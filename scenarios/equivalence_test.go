@@ -206,7 +206,8 @@ func TestRehearsalLosesNothing(t *testing.T) {
 						slices.Sorted(maps.Keys(wantVerdicts)))
 				}
 				if !maps.Equal(prefixes, wantPrefixes) {
-					t.Errorf("%d prefixes of process histories, want %d", len(prefixes), len(wantPrefixes))
+					t.Errorf("%d prefixes of process histories, want %d", len(prefixes),
+						len(wantPrefixes))
 				}
 				if r.Validated != r.Schedules || r.States > want.States {
 					t.Errorf("%d of %d schedules validated; %d states, and %d in a live "+

@@ -236,12 +236,14 @@ func TestExhaustiveBounds(t *testing.T) {
 	e.Schedules, e.MemoryLimit = 0, 1
 	if r := e.Run(context.Background(), t); !r.MemoryExhausted || r.Complete || r.Schedules == 0 ||
 		r.Schedules > 100 || r.Untried == 0 {
-		t.Errorf("memory exhausted %v, complete %v after %d schedules with %d untried steps", r.MemoryExhausted,
+		t.Errorf("memory exhausted %v, complete %v after %d schedules with %d untried steps",
+			r.MemoryExhausted,
 			r.Complete, r.Schedules, r.Untried)
 	}
 	e.MemoryLimit = math.MaxInt64
 	if r := e.Run(context.Background(), t); r.MemoryExhausted || !r.Complete {
-		t.Errorf("without a memory limit: memory exhausted %v, complete %v", r.MemoryExhausted, r.Complete)
+		t.Errorf("without a memory limit: memory exhausted %v, complete %v", r.MemoryExhausted,
+			r.Complete)
 	}
 }
 

@@ -22,8 +22,8 @@ func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenar
 	}
 }
 
-// The default policy completes a run in the order in which the processes asked, without a fault or
-// a deviation.
+// The default policy completes a run in the order of the calls to Lock, without faults or
+// deviations.
 func TestDefaultPolicy(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(subjects.Mutex(), 3, 1, 2), &scenarios.Replay{})
 	if len(result.Violations) > 0 || len(result.Deviations) > 0 {
@@ -40,11 +40,11 @@ func TestDefaultPolicy(t *testing.T) {
 	}
 }
 
-// Equal decisions give equal histories to the last byte, whoever runs them and whatever ran before.
+// Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
 func TestSameSeedSameBytes(t *testing.T) {
 	schedules := 300
 	if simzk.RaceDetector {
-		// Each takes ten times as long there, and the race detector sees the same code in them.
+		// With the race detector, each schedule takes ten times as long and covers the same code.
 		schedules = 60
 	}
 	for _, subject := range subjects.All() {
@@ -60,18 +60,18 @@ func TestSameSeedSameBytes(t *testing.T) {
 				}
 				c := second.Run(s, &scenarios.Replay{Deviations: slices.Clone(b.Deviations)})
 				if aHash != c.TraceHash {
-					t.Fatalf("schedule %d differs when its recording is replayed", i)
+					t.Fatalf("the replay of schedule %d differs", i)
 				}
 			}
 		})
 	}
 }
 
-// Every property that a run judges is broken by some lock.
+// Every property that a run checks is violated by some lock.
 func TestPropertiesFire(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
-		want    []history.Property // that must be among the broken ones
+		want    []history.Property // each must be violated
 	}{
 		{noLock(), []history.Property{history.ClientMutualExclusion, history.Linearizable}},
 		{neverFree(), []history.Property{history.Progress, history.NoLeakedNodes}},
@@ -91,14 +91,14 @@ func TestPropertiesFire(t *testing.T) {
 			}
 			for _, p := range tc.want {
 				if !broken[p] {
-					t.Errorf("%s was never broken; broken were %v", p, broken)
+					t.Errorf("%s was not violated; violated were %v", p, broken)
 				}
 			}
 		})
 	}
 }
 
-// An error from Unlock alone breaks nothing: the node is gone.
+// An error from Unlock violates nothing if the node is deleted.
 func TestUnlockError(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	s := scenario(unlockFails(), 3, 2, 0)
@@ -112,12 +112,12 @@ func TestUnlockError(t *testing.T) {
 func TestLeakSaysWhere(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(leaks(), 1, 1, 0), &scenarios.Replay{})
 	if !strings.Contains(result.Leak, "defects_test.go") {
-		t.Errorf("the leak is described as %q, want the file where the goroutine stands",
+		t.Errorf("the leak is described as %q, want the file of the goroutine",
 			result.Leak)
 	}
 }
 
-// A goroutine that a lock keeps until it is closed is no leak where the end of the run closes it.
+// A goroutine that runs until the process's context ends is no leak.
 func TestContextEndsTheLock(t *testing.T) {
 	for _, tc := range []struct {
 		closes bool
@@ -147,7 +147,7 @@ func TestContextEndsTheLock(t *testing.T) {
 				broken = append(broken, v.Property)
 			}
 			if !slices.Equal(broken, tc.broken) {
-				t.Fatalf("closes %v, schedule %d: broken is %v, want %v", tc.closes, i, broken,
+				t.Fatalf("closes %v, schedule %d: violated %v, want %v", tc.closes, i, broken,
 					tc.broken)
 			}
 		}
@@ -166,21 +166,23 @@ func TestPanicSaysWhere(t *testing.T) {
 	}
 }
 
-// The violation of a panic stands where the process was when it panicked, and names the calls that
-// led to it.
+// The violation of a panic refers to the process's last event before the panic, and names the calls
+// that led to it.
 func TestPanicIsPlaced(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
 	v := result.Violations[slices.IndexFunc(result.Violations,
 		func(v *history.Violation) bool { return v.Property == scenarios.NoPanic })]
 	if e := result.Events[v.Event]; e.Kind != history.UnlockCall || e.Process != 1 {
-		t.Errorf("the panic stands at %v of c%d, want the call of Unlock of c1", e.Kind, e.Process)
+		t.Errorf("the panic is at %v of c%d, want the call of Unlock of c1", e.Kind, e.Process)
 	}
-	if !regexp.MustCompile(`^c1 panicked: on purpose in \S*panics\S* \(defects_test\.go:\d+\)$`).MatchString(v.Detail) {
+	want := regexp.MustCompile(
+		`^c1 panicked: on purpose in \S*panics\S* \(defects_test\.go:\d+\)$`)
+	if !want.MatchString(v.Detail) {
 		t.Errorf("the panic is described as %q", v.Detail)
 	}
 }
 
-// A scenario that is put together wrongly is told from a lock that panics by itself.
+// Errors of the scenario are distinguished from panics of the lock.
 func TestWhatOpenAndLockMustReturn(t *testing.T) {
 	holding := func(hold *scenarios.Hold) scenarios.Subject {
 		return subject("x", func(*scenarios.Process) scenarios.LockerFunc {
@@ -233,12 +235,12 @@ func TestReplaySkipsWhatCannotHappen(t *testing.T) {
 	}
 	if plain := runner.Run(scenario(subjects.Mutex(), 2, 1, 0),
 		&scenarios.Replay{}).TraceHash; plain != hash {
-		t.Error("steps that were skipped changed the run")
+		t.Error("skipped steps changed the run")
 	}
 }
 
-// A counterexample that was shortened fails in the same way, is shorter, and cannot be made shorter
-// by leaving out any one step.
+// A shrunk counterexample has the same failure and fewer deviations, and none of them can be
+// omitted.
 func TestShrink(t *testing.T) {
 	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.ExistsThenWait()} {
 		t.Run(subject.Name, func(t *testing.T) {
@@ -267,18 +269,18 @@ func TestShrink(t *testing.T) {
 				return false
 			}
 			if !fails(deviations) {
-				t.Error("the short schedule does not fail")
+				t.Error("the shrunk schedule does not fail")
 			}
 			for i := range deviations {
 				if fails(slices.Delete(slices.Clone(deviations), i, i+1)) {
-					t.Errorf("%v can be left out", deviations[i].Step)
+					t.Errorf("%v can be omitted", deviations[i].Step)
 				}
 			}
 		})
 	}
 }
 
-// Of a run whose outline is familiar a runner says what a checker finds that remembers nothing.
+// For a run whose verdict is cached, a runner reports the same as a checker without a cache.
 func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
@@ -304,7 +306,7 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 				for _, p := range history.Properties() {
 					if broken := scenario.Subject.Claimed(p) &&
 						fresh.Check(p, result.Events) != nil; broken != got[p] {
-						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken,
+						t.Fatalf("schedule %d violates %s: %v, cached %v", i, p, broken,
 							result.VerdictCached)
 					}
 				}
@@ -316,13 +318,13 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 				}
 			}
 			if cached == 0 || (broken > 0) != tc.breaks {
-				t.Errorf("%d familiar runs and %d that break something", cached, broken)
+				t.Errorf("%d runs with cached verdicts and %d with a violation", cached, broken)
 			}
 		})
 	}
 }
 
-// Once a campaign counts no more states its runs are the same, without the keys of their states.
+// Without state keys, a run has the same history.
 func TestKeylessRuns(t *testing.T) {
 	scenario := planned(t, subjects.Textbook(), 3, 1, "any=2")
 	counted, uncounted := scenarios.NewRunner(t), scenarios.NewRunner(t).Keyless()
@@ -339,8 +341,7 @@ func TestKeylessRuns(t *testing.T) {
 	}
 }
 
-// A run is the same whatever its runner has run before: other scenarios, and runs that leak
-// goroutines or panic.
+// A run does not depend on the earlier runs of its runner: other scenarios, leaks and panics.
 func TestRunsInUsedMemory(t *testing.T) {
 	used := scenarios.NewRunner(t)
 	others := []scenarios.Scenario{
@@ -356,7 +357,7 @@ func TestRunsInUsedMemory(t *testing.T) {
 		used.Run(&others[i%len(others)], scenarios.NewRandom(2, i))
 		if again := used.Run(&scenario, scenarios.NewRandom(1, i)); again.TraceHash != hash ||
 			!slices.Equal(fresh.Keys, again.Keys) {
-			t.Fatalf("schedule %d is another after one of %v", i, &others[i%len(others)])
+			t.Fatalf("schedule %d differs after a schedule of %v", i, &others[i%len(others)])
 		}
 	}
 }

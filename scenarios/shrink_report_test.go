@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// findOutOfContract runs campaigns with pauses of up to ten seconds until one breaks what the lock
-// does not promise there, and nothing else.
+// findOutOfContract runs campaigns with pauses of up to ten seconds until one has an
+// out-of-contract schedule and no failure.
 func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 	schedules int,
 ) (*scenarios.Campaign, *scenarios.Report) {
@@ -26,7 +26,7 @@ func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 			return c, r
 		}
 	}
-	t.Fatalf("%s broke nothing but what it promises", subject.Name)
+	t.Fatalf("no campaign of %s had only out-of-contract violations", subject.Name)
 	return nil, nil
 }
 
@@ -40,8 +40,8 @@ func shorten(t *testing.T, c *scenarios.Campaign, r *scenarios.Report) *scenario
 	return short
 }
 
-// A schedule beyond the bounds of a lock is shortened like one that fails; and the lock has failed
-// if the short one needs nothing beyond them.
+// An out-of-contract schedule is shrunk like a failure. The lock has failed if the shrunk schedule
+// is within the contract.
 func TestShortenBeyondBounds(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: planned(t, named(t, "late-notice"), 3, 2, "expire=1,pause=1"),
@@ -49,9 +49,10 @@ func TestShortenBeyondBounds(t *testing.T) {
 	}
 	r := c.Run(context.Background(), t)
 	if r.Failure == nil {
-		t.Fatal("late-notice has not failed")
+		t.Fatal("late-notice did not fail")
 	}
-	// It fails within its bounds, so it does too where it was thought to fail only beyond.
+	// The failure is within the contract, so Shorten must find that out if it is reported as out of
+	// contract.
 	r.Failure, r.OutOfContract = nil, r.Failure
 	short := shorten(t, c, r)
 	if r.Failure != r.OutOfContract || short.Scenario.Faults.Names(faults.Pause) ||
@@ -67,6 +68,6 @@ func TestShortenBeyondBounds(t *testing.T) {
 			short.Recording.Deviations)
 	}
 	if shorten(t, c, new(scenarios.Report)) != nil {
-		t.Error("there is nothing to shorten")
+		t.Error("Shorten returned a counterexample of an empty report")
 	}
 }

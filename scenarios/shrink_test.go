@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// pollLimitedContext is a context that ends when it has been asked so many times whether it has.
+// pollLimitedContext is a context that ends after a number of calls of Err.
 type pollLimitedContext struct {
 	context.Context
 	left int
@@ -48,8 +48,8 @@ var drawPlan = rapid.Custom(func(t *rapid.T) string {
 	return strings.Join(parts, ",")
 })
 
-// drawFailing returns a scenario with any plan for a broken lock, and a schedule that fails in it;
-// false if it has found none.
+// drawFailing returns a scenario of a broken lock with a random plan, and a failing schedule of it;
+// ok is false if it found none.
 func drawFailing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenarios.Result,
 	bool,
 ) {
@@ -84,8 +84,8 @@ func drawFailing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *sc
 	return s, nil, false
 }
 
-// replayExactly runs a schedule with a plan, and demands that all of its decisions happen and that
-// the first violation is that one.
+// replayExactly replays a schedule with a plan and checks that all of its decisions are possible
+// and that it has the violation.
 func replayExactly(t *rapid.T, runner *scenarios.Runner, s scenarios.Scenario, plan faults.Plan,
 	d []scenarios.Deviation, signature string,
 ) uint64 {
@@ -98,7 +98,7 @@ func replayExactly(t *rapid.T, runner *scenarios.Runner, s scenarios.Scenario, p
 	}
 	if !slices.ContainsFunc(r.Violations,
 		func(v *history.Violation) bool { return v.Signature() == signature }) {
-		t.Fatalf("%v with %v breaks %v, not %s", &s, d, r.Violations, signature)
+		t.Fatalf("%v with %v violates %v, not %s", &s, d, r.Violations, signature)
 	}
 	return r.TraceHash
 }
@@ -112,8 +112,8 @@ func faultsOf(deviations []scenarios.Deviation) (n int) {
 	return n
 }
 
-// Shrinking returns a scenario that is no larger than the given one, and a schedule that both the
-// given plan and the returned one admit, whatever the plan allows and whenever shrinking ends.
+// Shrink returns a scenario no larger than the given one, and a schedule that both the given and
+// the returned plan allow, for every plan and whenever it is canceled.
 func TestShrinkStaysWithinThePlan(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	drawn, failed, aimed := 0, 0, 0
@@ -146,7 +146,7 @@ func TestShrinkStaysWithinThePlan(t *testing.T) {
 		}
 	})
 	if !t.Failed() && (failed < drawn/4 || aimed < drawn/20) {
-		t.Errorf("of %d plans %d let a schedule fail; of these %d name a target when shrunk",
-			drawn, failed, aimed)
+		t.Errorf("%d of %d plans had a failing schedule; %d shrunk plans have a target",
+			failed, drawn, aimed)
 	}
 }

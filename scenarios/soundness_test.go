@@ -6,31 +6,31 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A search with all its reductions finds the defect of each trap, and calls the variant without it
-// complete and correct.
+// A search with all reductions finds the defect of each trap, and is complete without a violation
+// for the variant without the defect.
 func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 	for _, tr := range traps {
 		t.Run(tr.name, func(t *testing.T) {
 			search := &scenarios.Exhaustive{Scenario: tr.scenario(t, true), FairSuffixes: tr.fair}
 			switch report := search.Run(t.Context(), t); {
 			case report.Nondeterministic != nil:
-				t.Errorf("with its defect: %v", report.Nondeterministic)
+				t.Errorf("with the defect: %v", report.Nondeterministic)
 			case report.Failure == nil:
-				t.Errorf("with its defect: complete %v in %d schedules, nothing found",
+				t.Errorf("with the defect: complete %v in %d schedules, nothing found",
 					report.Complete,
 					report.Schedules)
 			case report.Failure.Violations[0].Property != tr.claims[0]:
-				t.Errorf("with its defect: found %v, want %s", report.Failure.Violations[0],
+				t.Errorf("with the defect: found %v, want %s", report.Failure.Violations[0],
 					tr.claims[0])
 			}
 			search = &scenarios.Exhaustive{Scenario: tr.scenario(t, false), FairSuffixes: tr.fair}
 			switch report := search.Run(t.Context(), t); {
 			case report.Nondeterministic != nil:
-				t.Errorf("without its defect: %v", report.Nondeterministic)
+				t.Errorf("without the defect: %v", report.Nondeterministic)
 			case report.Failure != nil:
-				t.Errorf("without its defect: found %v", report.Failure.Violations)
+				t.Errorf("without the defect: found %v", report.Failure.Violations)
 			case !report.Complete:
-				t.Errorf("without its defect: not complete in %d schedules", report.Schedules)
+				t.Errorf("without the defect: not complete in %d schedules", report.Schedules)
 			}
 		})
 	}

@@ -182,7 +182,8 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 			}
 		}
 		if pairs < 20 {
-			t.Errorf("%s: only %d pairs of paths to one state, want at least 20", subject.Name, pairs)
+			t.Errorf("%s: only %d pairs of paths to one state, want at least 20", subject.Name,
+				pairs)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A recordingT stands in for a test that is expected to fail.
+// A recordingT records the result and the log of a test that is expected to fail.
 type recordingT struct {
 	*testing.T
 	failed bool
@@ -33,7 +33,7 @@ func (w *recordingT) Fail()                           { w.failed = true }
 func (w *recordingT) FailNow()                        { w.failed = true; runtime.Goexit() }
 func (w *recordingT) Failed() bool                    { return w.failed }
 
-// runRapid checks a scenario and returns what a test would have shown.
+// runRapid checks a scenario with rapid and returns the recorded test.
 func runRapid(t *testing.T, scenario scenarios.Scenario) *recordingT {
 	w := &recordingT{T: t}
 	done := make(chan struct{})
@@ -45,7 +45,7 @@ func runRapid(t *testing.T, scenario scenarios.Scenario) *recordingT {
 	return w
 }
 
-// A broken lock fails under rapid, which shrinks the schedule and leaves a file that reproduces the
+// rapid shrinks the failing schedule of a broken lock and writes a file that reproduces the
 // failure.
 func TestRapidFailFile(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -62,7 +62,7 @@ func TestRapidFailFile(t *testing.T) {
 	if path == nil {
 		t.Fatalf("rapid names no fail file:\n%s", first.log.String())
 	}
-	// The draws are the steps by name, and the test's output shows those of one run.
+	// The draws are the steps by name, and the output shows those of one run.
 	draws := regexp.MustCompile(`\[rapid\] draw step: (serve|deliver|enter|leave) c[12]|\[rapid\] draw step: tick`).
 		FindAllString(first.log.String(), -1)
 	if len(draws) < 10 || len(draws) > 100 {

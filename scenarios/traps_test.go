@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A trap is a small lock that an exhaustive search once called complete and correct although a
-// random campaign broke it, because a reduction left out the one schedule that breaks it or two
-// states had one key. Each has a variant without the defect.
+// A trap is a small lock that an exhaustive search once reported as complete and correct although a
+// random campaign found a violation, because a reduction omitted the only failing schedule or two
+// states had one key. Each trap has a variant without the defect.
 type trap struct {
 	name            string
 	clients, cycles int
@@ -22,11 +22,11 @@ type trap struct {
 	fair            bool // the search begins the fair phase in every state
 	guard           scenarios.Guard
 	limits          history.Limits
-	claims          []history.Property // the first is the one that breaks
+	claims          []history.Property // the first is violated
 	lock            func(t trapProcess, attempt int, ctx context.Context) (*scenarios.Hold, error)
 }
 
-// A trapProcess is a process of a trap. It runs the defect, or the variant without it.
+// A trapProcess is a process of a trap. It runs the defect or the variant without it.
 type trapProcess struct {
 	*scenarios.Process
 	defective bool
@@ -66,7 +66,7 @@ func (t trapProcess) unlockBy(name string) func(context.Context) error {
 	return func(context.Context) error { return t.delete(name) }
 }
 
-// spendRequests asks n times for a node that does not exist: a process that takes its time.
+// spendRequests takes time by n requests for a node that does not exist.
 func (t trapProcess) spendRequests(n int) {
 	for range n {
 		t.exists("y")
@@ -74,8 +74,8 @@ func (t trapProcess) spendRequests(n int) {
 }
 
 var traps = []trap{
-	// An early entry raises the token that the resource has seen, so that the newer holder is
-	// refused.
+	// An early entry raises the highest token that the resource has seen, so that it rejects the
+	// newer holder.
 	{
 		name: "tokens that fall", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
 		claims: []history.Property{history.Fencing},
@@ -100,7 +100,7 @@ var traps = []trap{
 		guard:  scenarios.TokenChecked,
 		claims: []history.Property{history.Fencing},
 		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
-			t.create("x") // Only one of them succeeds.
+			t.create("x") // Only one process succeeds.
 			hold := &scenarios.Hold{Token: int64(10 - t.Number), Unlock: free}
 			if t.defective {
 				return hold, t.create("ab"[t.Number-1 : t.Number])
@@ -117,11 +117,11 @@ var traps = []trap{
 		},
 	},
 
-	// The run goes on after a wait of any length.
+	// The run continues after a sleep of any length.
 	sleepTrap("15 s", 15*time.Second), sleepTrap("16 s", 16*time.Second),
 	sleepTrap("a day", 24*time.Hour),
 
-	// A grant that arrives late is one without the node, which was lost.
+	// A delayed grant refers to a deleted node.
 	{
 		name: "a grant that is put off", clients: 2, cycles: 1,
 		claims: []history.Property{history.LossNotification},
@@ -144,8 +144,8 @@ var traps = []trap{
 		},
 	},
 
-	// A process whose refusal arrives late still waits with the older node while the other is
-	// granted the lock.
+	// A process whose failed attempt returns late still waits with the older node while the other
+	// process is granted the lock.
 	{
 		name: "a refusal that is put off", clients: 2, cycles: 1, claims: []history.Property{
 			history.FIFO,
@@ -167,7 +167,7 @@ var traps = []trap{
 		},
 	},
 
-	// A process whose call is late is granted the lock by a node that has gone by then.
+	// A process with a delayed call of Lock is granted the lock by a node that is deleted by then.
 	{
 		name: "a call that is put off", clients: 2, cycles: 2,
 		claims: []history.Property{history.LossNotification},
@@ -191,7 +191,7 @@ var traps = []trap{
 		},
 	},
 
-	// A node that goes before the call excuses no request of it.
+	// A node deleted before the call allows no additional request of the attempt.
 	{
 		name: "a call that costs more when it is put off", clients: 2, cycles: 2,
 		claims: []history.Property{history.NoHerd},
@@ -202,7 +202,7 @@ var traps = []trap{
 		lock: costsMoreLater,
 	},
 
-	// The order of two nodes matters after both have gone.
+	// The order of two nodes matters after both are deleted.
 	{
 		name: "the age of a node that is gone", clients: 2, cycles: 1, guard: scenarios.Unguarded,
 		claims: []history.Property{history.Fencing},
@@ -237,7 +237,7 @@ var traps = []trap{
 		lock:   holdsAnothersNode,
 	},
 
-	// A restarted process reads the clock. Cached execution has to show it the time of its restart.
+	// A restarted process reads the clock. Cached execution must show it the time of its restart.
 	{
 		name: "the clock of a restarted process", clients: 2, cycles: 1, faults: "restart=1",
 		claims: []history.Property{history.LossNotification},
@@ -247,14 +247,14 @@ var traps = []trap{
 			time.Sleep(6 * time.Second)
 			t.spendRequests(1)
 			if late && t.defective {
-				// There is no such node.
+				// This node does not exist.
 				return &scenarios.Hold{Node: t.path("x"), Unlock: free}, nil
 			}
 			return nil, errTaken
 		},
 	},
 
-	// A grant that arrives late names a node that is another's by then.
+	// A delayed grant names a node that belongs to another process by then.
 	{
 		name: "a grant that names another's node", clients: 2, cycles: 1,
 		claims: []history.Property{history.ServerMutualExclusion},
@@ -277,8 +277,8 @@ var traps = []trap{
 		},
 	},
 
-	// A process that waits with one node and is granted the lock by another is overtaken as the one
-	// and not as the other.
+	// A process that waits with one node and is granted the lock by another is overtaken only with
+	// the first.
 	{
 		name: "a grant by a node that did not wait", clients: 2, cycles: 1,
 		claims: []history.Property{history.FIFO, history.ServerMutualExclusion},
@@ -299,8 +299,7 @@ var traps = []trap{
 		},
 	},
 
-	// A grant that arrives late names a node that exists by then, so that its deletion is a
-	// release.
+	// A delayed grant names a node that exists by then, so that its deletion is a release.
 	{
 		name: "a release of another's node", clients: 2, cycles: 1,
 		claims: []history.Property{history.NoHerd},
@@ -319,7 +318,7 @@ var traps = []trap{
 		},
 	},
 
-	// Requests are too many in a second that begins between two others.
+	// The limit of requests is exceeded in a second that overlaps two others.
 	{
 		name: "a second of many requests", clients: 1, cycles: 1, fair: true,
 		claims: []history.Property{history.NoLivelock},
@@ -336,7 +335,7 @@ var traps = []trap{
 		},
 	},
 
-	// A delivery that is pending when the fair phase begins lets a process call Lock in it.
+	// A delivery that is pending at the begin of the fair phase lets a process call Lock within it.
 	{
 		name: "a call in the fair phase", clients: 2, cycles: 2, fair: true,
 		claims: []history.Property{history.NoStarvation},
@@ -358,8 +357,8 @@ var traps = []trap{
 		},
 	},
 
-	// Whether a grant came before or after the deletion of another's node decides whether it can be
-	// explained.
+	// The order of a grant and the deletion of another node decides whether the history is
+	// linearizable.
 	{
 		name: "the order of a grant and a deletion", clients: 2, cycles: 1,
 		claims: []history.Property{history.Linearizable},
@@ -379,7 +378,7 @@ var traps = []trap{
 	},
 }
 
-// sleepTrap returns a trap whose processes sleep before they ask for the lock.
+// sleepTrap returns a trap whose processes sleep before they check for the node.
 func sleepTrap(name string, pause time.Duration) trap {
 	return trap{
 		name: "a sleep of " + name, clients: 2, cycles: 1,
@@ -465,7 +464,7 @@ func holdsAnothersNode(t trapProcess, _ int, ctx context.Context) (*scenarios.Ho
 	return &scenarios.Hold{Node: t.path("a"), Unlock: t.unlockBy("a")}, nil
 }
 
-// scenario returns the trap with its defect or without.
+// scenario returns the scenario of the trap, with or without the defect.
 func (tr trap) scenario(t *testing.T, defective bool) scenarios.Scenario {
 	t.Helper()
 	plan := faults.Plan{}

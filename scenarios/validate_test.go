@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What is wrong with a scenario is said before anything runs, and with it what would be right.
+// Validate rejects an invalid scenario before anything runs, and says what would be valid.
 func TestValidateSubject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil func(*scenarios.Scenario)
