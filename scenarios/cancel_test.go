@@ -148,9 +148,8 @@ func TestAbandonedRunsEnd(t *testing.T) {
 func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	const ahead = 64 // the first schedule of the second worker
 	first := 0       // the process that gets the lock first
-	c := &scenarios.Campaign{Scenario: *scenario(observeFirstGrant(func(process int) { first = process }), 2,
-		1,
-		0), Workers: 2, Strategy: scenarios.RandomStrategy}
+	s := scenario(observeFirstGrant(func(process int) { first = process }), 2, 1, 0)
+	c := &scenarios.Campaign{Scenario: *s, Workers: 2, Strategy: scenarios.RandomStrategy}
 	winner := func(schedule int) int {
 		scenarios.NewRunner(t).Run(&c.Scenario, scenarios.NewRandom(c.Seed, schedule))
 		return first

@@ -165,7 +165,9 @@ func TestCheck(t *testing.T) {
 		},
 		"the lock is never acquired": {
 			[]string{variantVariable + "=refuses", "INTERLOCK_SCHEDULES=20"},
-			false, `nobody has had the lock in any of 20 schedules, so this says nothing of it: Lock returns the error "zk: node does not exist"`,
+			false,
+			"nobody has had the lock in any of 20 schedules, so this says nothing of it: " +
+				`Lock returns the error "zk: node does not exist"`,
 		},
 		"a sometimes condition is never reached": {
 			[]string{variantVariable + "=goal", "INTERLOCK_SCHEDULES=5000"},

@@ -237,7 +237,9 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 }
 
 // of returns the operation of an enabled step.
-func (m *machine) of(o *EnabledStep) *operation { return &m.threads[o.Process-1].operations[o.Age-1] }
+func (m *machine) of(o *EnabledStep) *operation {
+	return &m.threads[o.Process-1].operations[o.Age-1]
+}
 
 // strategiesFor returns the compared strategies.
 func strategiesFor(program func() []programThread, seed uint64,

@@ -28,7 +28,8 @@ func (p *pollLimitedContext) Err() error {
 	return nil
 }
 
-// somePlan draws the text of a plan of few faults, most of them bound to a phase, a target or both.
+// drawPlan draws the text of a plan with few faults, most of them bound to a phase, a target or
+// both.
 var drawPlan = rapid.Custom(func(t *rapid.T) string {
 	kinds := []string{
 		"cut", "lose-reply", "expire", "crash", "cancel", "stall-requests", "pause",
@@ -48,8 +49,8 @@ var drawPlan = rapid.Custom(func(t *rapid.T) string {
 	return strings.Join(parts, ",")
 })
 
-// drawFailing returns a scenario of a broken lock with a random plan, and a failing schedule of it;
-// ok is false if it found none.
+// drawFailing returns a scenario of a broken lock with a random plan, and a failing schedule of it.
+// It reports whether it found one.
 func drawFailing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenarios.Result,
 	bool,
 ) {

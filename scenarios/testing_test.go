@@ -63,8 +63,9 @@ func TestRapidFailFile(t *testing.T) {
 		t.Fatalf("rapid names no fail file:\n%s", first.log.String())
 	}
 	// The draws are the steps by name, and the output shows those of one run.
-	draws := regexp.MustCompile(`\[rapid\] draw step: (serve|deliver|enter|leave) c[12]|\[rapid\] draw step: tick`).
-		FindAllString(first.log.String(), -1)
+	step := regexp.MustCompile(
+		`\[rapid\] draw step: (serve|deliver|enter|leave) c[12]|\[rapid\] draw step: tick`)
+	draws := step.FindAllString(first.log.String(), -1)
 	if len(draws) < 10 || len(draws) > 100 {
 		t.Errorf("rapid shows %d steps, want those of one short schedule:\n%s", len(draws),
 			first.log.String())

@@ -23,7 +23,7 @@ type trap struct {
 	guard           scenarios.Guard
 	limits          history.Limits
 	claims          []history.Property // the first is violated
-	lock            func(t trapProcess, attempt int, ctx context.Context) (*scenarios.Hold, error)
+	lock            func(ctx context.Context, t trapProcess, attempt int) (*scenarios.Hold, error)
 }
 
 // A trapProcess is a process of a trap. It runs the defect or the variant without it.
@@ -79,7 +79,7 @@ var traps = []trap{
 	{
 		name: "tokens that fall", clients: 2, cycles: 1, guard: scenarios.TokenChecked,
 		claims: []history.Property{history.Fencing},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			if t.Number == 2 && !t.exists("a") {
 				return nil, errTaken
 			}
@@ -99,7 +99,7 @@ var traps = []trap{
 		name: "tokens that fall without nodes", clients: 2, cycles: 1,
 		guard:  scenarios.TokenChecked,
 		claims: []history.Property{history.Fencing},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			t.create("x") // Only one process succeeds.
 			hold := &scenarios.Hold{Token: int64(10 - t.Number), Unlock: free}
 			if t.defective {
@@ -125,7 +125,7 @@ var traps = []trap{
 	{
 		name: "a grant that is put off", clients: 2, cycles: 1,
 		claims: []history.Property{history.LossNotification},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			if t.Number == 2 {
 				if t.get("x") == "granted" && t.defective {
 					t.delete("x")
@@ -151,7 +151,7 @@ var traps = []trap{
 			history.FIFO,
 			history.ServerMutualExclusion,
 		},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
 				t.create("n2")
@@ -171,7 +171,7 @@ var traps = []trap{
 	{
 		name: "a call that is put off", clients: 2, cycles: 2,
 		claims: []history.Property{history.LossNotification},
-		lock: func(t trapProcess, attempt int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, attempt int) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
 				if t.get("x") == "free" {
@@ -206,7 +206,7 @@ var traps = []trap{
 	{
 		name: "the age of a node that is gone", clients: 2, cycles: 1, guard: scenarios.Unguarded,
 		claims: []history.Property{history.Fencing},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				t.create("b")
 				t.delete("b")
@@ -241,7 +241,7 @@ var traps = []trap{
 	{
 		name: "the clock of a restarted process", clients: 2, cycles: 1, faults: "restart=1",
 		claims: []history.Property{history.LossNotification},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			late := time.Now().Second() > 5
 			t.create("w")
 			time.Sleep(6 * time.Second)
@@ -258,7 +258,7 @@ var traps = []trap{
 	{
 		name: "a grant that names another's node", clients: 2, cycles: 1,
 		claims: []history.Property{history.ServerMutualExclusion},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			if t.Number == 2 {
 				if data, _, _ := t.Client.Get(t.Directory); string(data) != "mine" {
 					return nil, errTaken
@@ -282,7 +282,7 @@ var traps = []trap{
 	{
 		name: "a grant by a node that did not wait", clients: 2, cycles: 1,
 		claims: []history.Property{history.FIFO, history.ServerMutualExclusion},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				t.createPersistent("p1")
 				t.create("e1")
@@ -304,7 +304,7 @@ var traps = []trap{
 		name: "a release of another's node", clients: 2, cycles: 1,
 		claims: []history.Property{history.NoHerd},
 		limits: history.Limits{Requests: 100, RequestsPerChange: 3, RequestsPerSecond: 300},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			if t.Number == 1 {
 				if t.exists("x") || !t.defective {
 					return nil, errTaken
@@ -322,7 +322,7 @@ var traps = []trap{
 	{
 		name: "a second of many requests", clients: 1, cycles: 1, fair: true,
 		claims: []history.Property{history.NoLivelock},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			t.spendRequests(3)
 			time.Sleep(900 * time.Millisecond)
 			t.spendRequests(20)
@@ -339,7 +339,7 @@ var traps = []trap{
 	{
 		name: "a call in the fair phase", clients: 2, cycles: 2, fair: true,
 		claims: []history.Property{history.NoStarvation},
-		lock: func(t trapProcess, attempt int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, attempt int) (*scenarios.Hold, error) {
 			switch {
 			case t.Number == 2:
 				if attempt == 1 && t.exists("m") {
@@ -362,7 +362,7 @@ var traps = []trap{
 	{
 		name: "the order of a grant and a deletion", clients: 2, cycles: 1,
 		claims: []history.Property{history.Linearizable},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			if !t.defective {
 				return &scenarios.Hold{Node: t.path("x"), Unlock: t.unlockBy("x")}, t.create("x")
 			}
@@ -383,7 +383,7 @@ func sleepTrap(name string, pause time.Duration) trap {
 	return trap{
 		name: "a sleep of " + name, clients: 2, cycles: 1,
 		claims: []history.Property{history.ClientMutualExclusion},
-		lock: func(t trapProcess, _ int, _ context.Context) (*scenarios.Hold, error) {
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			time.Sleep(pause)
 			if t.Number == 2 {
 				t.spendRequests(2)
@@ -399,7 +399,7 @@ func sleepTrap(name string, pause time.Duration) trap {
 	}
 }
 
-func costsMoreLater(t trapProcess, attempt int, _ context.Context) (*scenarios.Hold, error) {
+func costsMoreLater(_ context.Context, t trapProcess, attempt int) (*scenarios.Hold, error) {
 	switch {
 	case t.Number == 2 && attempt == 1:
 		t.create("m")
@@ -428,7 +428,7 @@ func costsMoreLater(t trapProcess, attempt int, _ context.Context) (*scenarios.H
 
 // holdsAnothersNode grants the first process the lock by the node of the second, which waits for
 // the node of the first.
-func holdsAnothersNode(t trapProcess, _ int, ctx context.Context) (*scenarios.Hold, error) {
+func holdsAnothersNode(ctx context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 	switch t.Number {
 	case 3:
 		time.Sleep(7 * time.Second)
@@ -478,7 +478,7 @@ func (tr trap) scenario(t *testing.T, defective bool) scenarios.Scenario {
 		attempt := 0
 		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 			attempt++
-			return tr.lock(trapProcess{p, defective}, attempt, ctx)
+			return tr.lock(ctx, trapProcess{p, defective}, attempt)
 		}), nil
 	}
 	return scenarios.Scenario{

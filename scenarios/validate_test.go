@@ -34,14 +34,19 @@ func TestValidate(t *testing.T) {
 // Validate rejects an invalid scenario before anything runs, and says what would be valid.
 func TestValidateSubject(t *testing.T) {
 	for name, tc := range map[string]struct {
-		spoil func(*scenarios.Scenario)
-		want  string
+		invalidate func(*scenarios.Scenario)
+		want       string
 	}{
 		"no claim": {
 			func(s *scenarios.Scenario) { s.Subject.Claims = nil },
 			"the lock mutex claims nothing",
 		},
-		"no property": {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [server-mutual-exclusion `},
+		"no property": {
+			func(s *scenarios.Scenario) {
+				s.Subject.Claims = []history.Property{"servedexclusion"}
+			},
+			`claims "servedexclusion", which is no property; there are [server-mutual-exclusion `,
+		},
 		"no name": {
 			func(s *scenarios.Scenario) { s.Subject.Name = "" },
 			`the name of the lock, "", must not be empty`,
@@ -54,8 +59,13 @@ func TestValidateSubject(t *testing.T) {
 			func(s *scenarios.Scenario) { s.Subject.Guard = 9 },
 			"a guard 9 that there is not",
 		},
-		"a goal of nothing": {func(s *scenarios.Scenario) { s.Subject.Sometimes = []history.Sometimes{{Name: "x"}} }, `a goal "x" that nothing can reach`},
-		"no such client":    {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
+		"a condition without a function": {
+			func(s *scenarios.Scenario) {
+				s.Subject.Sometimes = []history.Sometimes{{Name: "x"}}
+			},
+			`a goal "x" that nothing can reach`,
+		},
+		"no such client": {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
 		"the model": {
 			func(s *scenarios.Scenario) { s.Subject.Real = true },
 			"Client: scenarios.Real in the scenario",
@@ -70,7 +80,7 @@ func TestValidateSubject(t *testing.T) {
 		},
 	} {
 		s := scenario(subjects.Mutex(), 2, 1, 0)
-		tc.spoil(s)
+		tc.invalidate(s)
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
