@@ -203,8 +203,7 @@ func TestLikenessLosesNothing(t *testing.T) {
 					r.LocalHistories > unmerged.LocalHistories+
 						unmerged.LocalHistories/10 {
 					t.Errorf("%d states and %d local histories, without merging %d and %d",
-						r.States,
-						r.LocalHistories, unmerged.States, unmerged.LocalHistories)
+						r.States, r.LocalHistories, unmerged.States, unmerged.LocalHistories)
 				}
 			})
 	}
@@ -284,8 +283,7 @@ func TestSearchesLeaveFewGoroutines(t *testing.T) {
 	r := e.Run(context.Background(), t)
 	if left := runtime.NumGoroutine() - before; !r.Complete || left > 220 {
 		t.Errorf("%d goroutines remain after %d local histories, complete %v", left,
-			r.LocalHistories,
-			r.Complete)
+			r.LocalHistories, r.Complete)
 	}
 }
 

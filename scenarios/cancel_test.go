@@ -102,8 +102,7 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 				}
 				if !r.Interrupted || r.Schedules != tc.schedules {
 					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted,
-						r.Schedules,
-						tc.schedules)
+						r.Schedules, tc.schedules)
 				}
 				if left := bubbleGoroutines() - before; left != 0 {
 					t.Errorf("%d goroutines remain", left)

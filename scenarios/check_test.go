@@ -155,8 +155,7 @@ func TestCheck(t *testing.T) {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
 			false,
 			"other.json fails otherwise than recorded, which was progress: a process waits for " +
-				"the lock " +
-				"for ever:\n",
+				"the lock for ever:\n",
 		},
 		"replayed past its end": {
 			[]string{"INTERLOCK_REPLAY=past.json"},
@@ -239,8 +238,7 @@ func TestCheckStrategy(t *testing.T) {
 			[]string{exhaustive, variantVariable + "=unsettled"},
 			true,
 			"which is not complete\n        1 schedules ended, by a bound of time or steps, " +
-				"while " +
-				"requests were still under way",
+				"while requests were still under way",
 		},
 		"unsettled random schedules": {
 			[]string{variantVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},

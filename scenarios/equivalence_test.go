@@ -210,8 +210,7 @@ func TestRehearsalLosesNothing(t *testing.T) {
 						len(wantPrefixes))
 				}
 				if r.Validated != r.Schedules || r.States > want.States {
-					t.Errorf("%d of %d schedules validated; %d states, and %d in a live "+
-						"search",
+					t.Errorf("%d of %d schedules validated; %d states, and %d in a live search",
 						r.Validated, r.Schedules, r.States, want.States)
 				}
 			})
@@ -266,8 +265,7 @@ func TestSlackChangesNothing(t *testing.T) {
 		got := search(t, e)
 		if !maps.Equal(got.verdicts, want.verdicts) || !maps.Equal(got.histories, want.histories) {
 			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name,
-				len(got.histories),
-				got.verdicts, len(want.histories), want.verdicts)
+				len(got.histories), got.verdicts, len(want.histories), want.verdicts)
 		}
 	}
 }

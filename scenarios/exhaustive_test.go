@@ -68,8 +68,7 @@ func TestStateCounts(t *testing.T) {
 		}
 		if r.States != tc.states || r.Schedules != tc.runs {
 			t.Errorf("%v, symmetry %v: %d states in %d runs, want %d in %d", &e.Scenario,
-				tc.symmetry,
-				r.States, r.Schedules, tc.states, tc.runs)
+				tc.symmetry, r.States, r.Schedules, tc.states, tc.runs)
 		}
 	}
 }
@@ -171,9 +170,7 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 			if len(wantPrefixes) > 0 || tc.lives > 0 && len(prefixes) != tc.lives ||
 				!maps.Equal(verdicts, wantVerdicts) {
 				t.Errorf("%d histories and verdicts %v, want %d and %v, %d missing", len(prefixes),
-					verdicts,
-					tc.lives,
-					wantVerdicts, len(wantPrefixes))
+					verdicts, tc.lives, wantVerdicts, len(wantPrefixes))
 			}
 			reduced := search(t, e)
 			e.NoReduction = true
@@ -237,8 +234,7 @@ func TestExhaustiveBounds(t *testing.T) {
 	if r := e.Run(context.Background(), t); !r.MemoryExhausted || r.Complete || r.Schedules == 0 ||
 		r.Schedules > 100 || r.Untried == 0 {
 		t.Errorf("memory exhausted %v, complete %v after %d schedules with %d untried steps",
-			r.MemoryExhausted,
-			r.Complete, r.Schedules, r.Untried)
+			r.MemoryExhausted, r.Complete, r.Schedules, r.Untried)
 	}
 	e.MemoryLimit = math.MaxInt64
 	if r := e.Run(context.Background(), t); r.MemoryExhausted || !r.Complete {
@@ -269,8 +265,7 @@ func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 		}
 		e.Scenario.Subject.Claims = nil
 		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
-			t.Errorf("live %v: the search did not notice a nondeterministic lock: %+v",
-				live, r)
+			t.Errorf("live %v: the search did not notice a nondeterministic lock: %+v", live, r)
 		}
 	}
 }

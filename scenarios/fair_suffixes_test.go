@@ -51,8 +51,7 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 	if again.TraceHash != uint64(recording.TraceHash) ||
 		again.Violations[0].Signature() != recording.Signature || len(replay.Skipped) > 0 {
 		t.Errorf("replayed: hash %x and %v, want %v and %s; skipped %v", again.TraceHash,
-			again.Violations, recording.TraceHash,
-			recording.Signature, replay.Skipped)
+			again.Violations, recording.TraceHash, recording.Signature, replay.Skipped)
 	}
 }
 

@@ -170,8 +170,7 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 		if r := e.Run(context.Background(), t); r.Unsettled > 0 != tc.unsettled ||
 			r.Complete == tc.unsettled || r.Failure != nil {
 			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v",
-				tc.subject.Name,
-				r.Unsettled, r.Complete, r.Failure)
+				tc.subject.Name, r.Unsettled, r.Complete, r.Failure)
 		}
 		c := &scenarios.Campaign{
 			Scenario: planned(t, tc.subject, 2, 1, "none"), Schedules: 20,
@@ -183,8 +182,7 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 		}
 		if r := c.Run(context.Background(), t); r.Unsettled != want || r.Failure != nil {
 			t.Errorf("%s, campaign: %d schedules unsettled of %d, failure %v", tc.subject.Name,
-				r.Unsettled,
-				r.Schedules, r.Failure)
+				r.Unsettled, r.Schedules, r.Failure)
 		}
 	}
 }

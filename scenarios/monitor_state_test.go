@@ -46,9 +46,9 @@ func exists(p *scenarios.Process, name string) bool {
 // resource is the znode that the first write creates, or is not declared as one.
 func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 	return func(twice int) scenarios.Subject {
-		return scripted(history.Fencing, func(p *scenarios.Process, attempt int) (*scenarios.Hold,
-			error,
-		) {
+		return scripted(history.Fencing, func(
+			p *scenarios.Process, attempt int,
+		) (*scenarios.Hold, error) {
 			hold := &scenarios.Hold{Unlock: free, Resource: &scenarios.Resource{
 				Path: znode,
 				Read: func(context.Context) (int64, error) { return 0, nil },
@@ -85,9 +85,7 @@ func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 // before or after the grant. After that, it grants the other process token 4.
 func grantsLate(deletes int) scenarios.Subject {
 	return scripted(history.MonotonicToken,
-		func(p *scenarios.Process, attempt int) (*scenarios.Hold,
-			error,
-		) {
+		func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
 			switch {
 			case p.Number == deletes && attempt == 1:
 				return nil, errors.Join(p.Client.Delete(p.Directory+"-node", -1), errTaken)
@@ -138,8 +136,7 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 					e.Scenario = planned(t, lock(process), 2, 2, "none")
 					if got := completeVerdicts(t, e); !slices.Equal(got, want) {
 						t.Errorf("no reduction %v, no merge %v, live %v: found %q, want %q",
-							e.NoReduction, e.NoMerge,
-							e.NoReplayCache, got, want)
+							e.NoReduction, e.NoMerge, e.NoReplayCache, got, want)
 					}
 				}
 			})
@@ -152,9 +149,9 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 // then.
 func answersTwice() scenarios.Subject {
 	open := zk.WorldACL(zk.PermAll)
-	return scripted(history.LossNotification, func(p *scenarios.Process, _ int) (*scenarios.Hold,
-		error,
-	) {
+	return scripted(history.LossNotification, func(
+		p *scenarios.Process, _ int,
+	) (*scenarios.Hold, error) {
 		multi := func(name string) string {
 			answers, err := p.Client.(interface {
 				Multi(...any) ([]zk.MultiResponse, error)

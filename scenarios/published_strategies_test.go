@@ -348,8 +348,8 @@ func TestExplorersAgainstPublished(t *testing.T) {
 	for _, p := range programs {
 		for name, published := range p.published {
 			if got := meanToBug(p.make, name); got > 2*published {
-				t.Errorf("%s, %s: a mean of %.1f schedules, published %.0f", p.name, name,
-					got, published)
+				t.Errorf("%s, %s: a mean of %.1f schedules, published %.0f", p.name, name, got,
+					published)
 			}
 		}
 	}

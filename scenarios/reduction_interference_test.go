@@ -266,8 +266,8 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 // leaves its critical section.
 func TestReductionKeepsLateLossesAndLeavings(t *testing.T) {
 	for _, tellsLoss := range []bool{true, false} {
-		compareVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, writesAtLength(tellsLoss), 2,
-			1,
-			"none")})
+		compareVerdicts(t, scenarios.Exhaustive{
+			Scenario: planned(t, writesAtLength(tellsLoss), 2, 1, "none"),
+		})
 	}
 }

@@ -238,8 +238,7 @@ func TestEarlyLossIsToldApart(t *testing.T) {
 		e.Scenario = planned(t, takesAway(), 2, 1, "none")
 		if found := completeVerdicts(t, e); len(found) == 0 {
 			t.Errorf("nothing was found: no reduction %v, no merge %v, live %v", e.NoReduction,
-				e.NoMerge,
-				e.NoReplayCache)
+				e.NoMerge, e.NoReplayCache)
 		}
 	}
 }

@@ -112,8 +112,7 @@ func TestUnlockError(t *testing.T) {
 func TestLeakSaysWhere(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(leaks(), 1, 1, 0), &scenarios.Replay{})
 	if !strings.Contains(result.Leak, "defects_test.go") {
-		t.Errorf("the leak is described as %q, want the file of the goroutine",
-			result.Leak)
+		t.Errorf("the leak is described as %q, want the file of the goroutine", result.Leak)
 	}
 }
 
@@ -334,9 +333,7 @@ func TestKeylessRuns(t *testing.T) {
 		if with.TraceHash != without.TraceHash || len(with.Keys) != with.Steps ||
 			len(without.Keys) != 0 {
 			t.Fatalf("schedule %d: traces %x and %x, %d and %d keys of %d states", i,
-				with.TraceHash,
-				without.TraceHash,
-				len(with.Keys), len(without.Keys), with.Steps)
+				with.TraceHash, without.TraceHash, len(with.Keys), len(without.Keys), with.Steps)
 		}
 	}
 }

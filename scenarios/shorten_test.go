@@ -75,8 +75,7 @@ func checkFirstViolation(t *testing.T, c *scenarios.Counterexample, p history.Pr
 	if first.Property != p || c.Recording.Property != string(p) ||
 		c.Recording.Signature != first.Signature() || c.Timeline().Violations[0] != first {
 		t.Errorf("%s is first in the counterexample, %q in the recording, want %s",
-			first.Signature(),
-			c.Recording.Signature, p)
+			first.Signature(), c.Recording.Signature, p)
 	}
 	c.ReplayBy = func(string) string { return "" }
 	directory, err := c.Write(t.TempDir())

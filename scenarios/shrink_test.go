@@ -147,7 +147,7 @@ func TestShrinkStaysWithinThePlan(t *testing.T) {
 		}
 	})
 	if !t.Failed() && (failed < drawn/4 || aimed < drawn/20) {
-		t.Errorf("%d of %d plans had a failing schedule; %d shrunk plans have a target",
-			failed, drawn, aimed)
+		t.Errorf("%d of %d plans had a failing schedule; %d shrunk plans have a target", failed,
+			drawn, aimed)
 	}
 }

@@ -47,9 +47,10 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 		Scenario:  planned(t, subjects.Textbook(), 3, 1, "none"),
 		Schedules: 1000,
 	})
-	compareWithoutSnapshots(t, scenarios.Exhaustive{Scenario: planned(t, named(t, "reentrant"), 2,
-		1,
-		"cut=1,restart=1"), Schedules: 1000})
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
+		Scenario:  planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
+		Schedules: 1000,
+	})
 }
 
 // compareWithoutSnapshots compares the first runs of a search with and without snapshots, and
@@ -62,8 +63,8 @@ func compareWithoutSnapshots(t *testing.T, e scenarios.Exhaustive) scenarios.Fau
 		got.Transitions != want.Transitions ||
 		got.Coverage != want.Coverage {
 		t.Errorf("%v: digest %x, %d states, %d transitions; without snapshots %x, %d, %d",
-			&e.Scenario,
-			got.Digest, got.States, got.Transitions, want.Digest, want.States, want.Transitions)
+			&e.Scenario, got.Digest, got.States, got.Transitions, want.Digest, want.States,
+			want.Transitions)
 	}
 	if got.Nondeterministic != nil || want.Nondeterministic != nil {
 		t.Errorf("%v: %v, without snapshots %v", &e.Scenario, got.Nondeterministic,

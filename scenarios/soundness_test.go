@@ -17,8 +17,7 @@ func TestExhaustiveFallsIntoNoTrap(t *testing.T) {
 				t.Errorf("with the defect: %v", report.Nondeterministic)
 			case report.Failure == nil:
 				t.Errorf("with the defect: complete %v in %d schedules, nothing found",
-					report.Complete,
-					report.Schedules)
+					report.Complete, report.Schedules)
 			case report.Failure.Violations[0].Property != tr.claims[0]:
 				t.Errorf("with the defect: found %v, want %s", report.Failure.Violations[0],
 					tr.claims[0])

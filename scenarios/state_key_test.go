@@ -64,8 +64,7 @@ func compareFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, b
 			other, otherBroken := futureAfter(t, s, now.Steps, walk)
 			if one != other || oneBroken != otherBroken {
 				t.Fatalf("%v: after %v\n%s\n%s\nand after %v\n%s\n%s", s, steps, one, oneBroken,
-					now.Steps,
-					other, otherBroken)
+					now.Steps, other, otherBroken)
 			}
 			compared++
 			if oneBroken != "" {
@@ -176,8 +175,7 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 				}
 				if one != two {
 					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations,
-						now.deviations,
-						one, two)
+						now.deviations, one, two)
 				}
 			}
 		}

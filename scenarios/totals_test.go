@@ -48,8 +48,7 @@ func TestGoals(t *testing.T) {
 	any.Scenario.Servers = 3
 	if several := any.SometimesCounts(report)[5].Applicable; alone || !several {
 		t.Errorf("a condition that needs the crash of a server is applicable with one: %t, with "+
-			"three: %t",
-			alone, several)
+			"three: %t", alone, several)
 	}
 	c.Schedules = 100
 	if got := c.NeverReached(c.Run(context.Background(), t)); got != nil {

@@ -43,8 +43,7 @@ func TestDefects(t *testing.T) {
 			}
 			if first := report.Failure.Violations[0]; first.Property != d.Property {
 				t.Errorf("schedule %d violated %s first (%s), want %s", report.Failure.Schedule,
-					first.Property,
-					first.Reason, d.Property)
+					first.Property, first.Reason, d.Property)
 			}
 			twin := campaign(t, d.Mended, *twinSchedules)
 			if twin.Failure != nil {

@@ -43,8 +43,7 @@ func TestFixedSchedules(t *testing.T) {
 				x.Add(result.Events)
 				if result.Coverage.Total(faults.CloseSession) != 1 ||
 					x.Of(history.SessionLoss) == 0 {
-					t.Errorf("%v: the schedule no longer exercises session-loss",
-						scenario)
+					t.Errorf("%v: the schedule no longer exercises session-loss", scenario)
 				}
 			}
 		})

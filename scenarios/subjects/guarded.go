@@ -18,8 +18,7 @@ import (
 // follows a write of a later one.
 func Guarded() scenarios.Subject {
 	return production("guarded", "lock.Mutex with Lease.Write: an earlier holder never writes "+
-		"after "+
-		"a later one", func(p *scenarios.Process) (lockFunc, error) {
+		"after a later one", func(p *scenarios.Process) (lockFunc, error) {
 		if _, ok := p.Client.(interface {
 			Multi(...any) ([]zk.MultiResponse, error)
 		}); !ok {

@@ -30,8 +30,8 @@ var recipeLimits = history.Limits{
 
 // Textbook is the lock recipe of the ZooKeeper documentation.
 func Textbook() scenarios.Subject {
-	return recipeSubject("textbook", "ZooKeeper's documented lock recipe: each contender "+
-		"watches its predecessor", recipe{})
+	return recipeSubject("textbook", "ZooKeeper's documented lock recipe: each contender watches "+
+		"its predecessor", recipe{})
 }
 
 // Herd is the recipe with a watch on all children: every release wakes every contender. It is
@@ -49,8 +49,7 @@ func Herd() scenarios.Subject {
 //   - If the connection is lost again before the events arrive, no server sends them again.
 func Heartbeat() scenarios.Subject {
 	return recipeSubject("heartbeat", "herd with a goroutine that polls during the wait: the "+
-		"client "+
-		"library loses its watch",
+		"client library loses its watch",
 		recipe{watchesAll: true, heartbeat: true})
 }
 
