@@ -79,7 +79,7 @@ func TestCampaignInterrupted(t *testing.T) {
 	}
 }
 
-func TestNondeterminismIsFound(t *testing.T) {
+func TestCampaignNoticesNondeterminism(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: *scenario(fickle(), 2, 1, 0), Seed: 1, Schedules: 10,
 		Workers: 2,
@@ -97,7 +97,7 @@ func TestNondeterminismIsFound(t *testing.T) {
 }
 
 // A campaign covers every kind of fault in every phase of a lock.
-func TestFaultsLand(t *testing.T) {
+func TestFaultCoverage(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		c := &scenarios.Campaign{
 			Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400,

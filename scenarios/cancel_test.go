@@ -62,7 +62,7 @@ func campaignOutcome(r *scenarios.Report) string {
 
 // A campaign that is canceled within a schedule reports the same as a campaign without that
 // schedule.
-func TestCampaignEndsWithinASchedule(t *testing.T) {
+func TestCampaignCanceledWithinSchedule(t *testing.T) {
 	const clients, cycles = 3, 20
 	// Calls per run. The first run is the profile, and the first schedule is run twice.
 	const calls = 2 * clients * cycles
@@ -113,7 +113,7 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 }
 
 // The goroutines of a lock end when its run is canceled at any point.
-func TestAbandonedRunsEnd(t *testing.T) {
+func TestCanceledRunsEnd(t *testing.T) {
 	for _, s := range subjects.All() {
 		if s.Name == "forgotten-wait" {
 			continue // It always leaks a goroutine.
@@ -144,7 +144,7 @@ func TestAbandonedRunsEnd(t *testing.T) {
 }
 
 // A failure is reported although an earlier schedule was canceled.
-func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
+func TestFailureAfterCanceledSchedule(t *testing.T) {
 	const ahead = 64 // the first schedule of the second worker
 	first := 0       // the process that gets the lock first
 	s := scenario(observeFirstGrant(func(process int) { first = process }), 2, 1, 0)
@@ -180,7 +180,7 @@ func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 }
 
 // A schedule without a verdict does not count.
-func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
+func TestCampaignCanceledBeforeVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
 	lock := withLock("lock", func(hold *scenarios.Hold) {
@@ -202,7 +202,7 @@ func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 }
 
 // A panic counts, even if the schedule is canceled before its verdicts.
-func TestPanicBeforeTheVerdict(t *testing.T) {
+func TestPanicBeforeVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
 	lock := withLock("panics", func(hold *scenarios.Hold) {
@@ -221,7 +221,7 @@ func TestPanicBeforeTheVerdict(t *testing.T) {
 }
 
 // A failure that is found at the moment of cancellation is reported and confirmed.
-func TestFoundWhenTimeIsOver(t *testing.T) {
+func TestFailureAtCancellation(t *testing.T) {
 	for _, always := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var unlocks atomic.Int64
@@ -264,7 +264,7 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 }
 
 // Shrinking, too, ends within a run and returns its best result so far.
-func TestShrinkEndsWithinARun(t *testing.T) {
+func TestShrinkCanceledWithinRun(t *testing.T) {
 	const clients, cycles, call = 3, 20, 60
 	ctx, subject, calls := cancelInCall(noLock(), call)
 	s := scenario(subject, clients, cycles, 0)
@@ -298,7 +298,7 @@ func observeFirstGrant(granted func(process int)) scenarios.Subject {
 
 // A search that is repeatedly canceled within a schedule and resumed reports the same as an
 // uninterrupted search.
-func TestCheckpointWithinASchedule(t *testing.T) {
+func TestCheckpointWithinSchedule(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		t.Run(fmt.Sprint("live ", live), func(t *testing.T) {
 			e := scenarios.Exhaustive{

@@ -272,7 +272,7 @@ func TestCheckStrategy(t *testing.T) {
 }
 
 // Shrinking ends before the timeout of go test, and the failure is reported.
-func TestCheckShortensInTime(t *testing.T) {
+func TestCheckShrinksBeforeTimeout(t *testing.T) {
 	directory := t.TempDir()
 	printed, passed := runCheckedWithin(t, "6s", directory, variantVariable+"=slow to shrink")
 	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*",
@@ -284,7 +284,7 @@ func TestCheckShortensInTime(t *testing.T) {
 }
 
 // A search ends before the timeout of go test and reports its progress.
-func TestCheckEndsInTime(t *testing.T) {
+func TestCheckEndsBeforeTimeout(t *testing.T) {
 	printed, passed := runCheckedWithin(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
 	if want := "ask for less, or give go test a longer -timeout"; passed ||
 		!strings.Contains(printed, want) {

@@ -61,7 +61,7 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 }
 
 // Resume rejects a file that is not a checkpoint of the same search.
-func TestCheckpointsThatDoNotFit(t *testing.T) {
+func TestCheckpointRejections(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "checkpoint")
 	other := &scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Textbook(), 2, 1, "none"),

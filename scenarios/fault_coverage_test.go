@@ -14,7 +14,7 @@ import (
 
 // MissingCoverage and NeverCovered report exactly the required and the planned cells without
 // coverage.
-func TestRequiredPlaces(t *testing.T) {
+func TestMissingCoverage(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1,
 		Schedules: 300,
@@ -37,7 +37,7 @@ func TestRequiredPlaces(t *testing.T) {
 
 // After a pause that exceeds the lock's contract, a process may believe that it still holds a lost
 // lock. This is out of contract; all other claims still hold.
-func TestPausedTooLong(t *testing.T) {
+func TestPauseOutOfContract(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000,
 		Workers: 2,
@@ -76,7 +76,7 @@ func TestPausedTooLong(t *testing.T) {
 
 // A history that is checked as that of a service has the same exemption for long pauses as in a
 // campaign: the lock reports the loss as soon as the pause is over.
-func TestPausedTooLongWithinClocks(t *testing.T) {
+func TestPauseOutOfContractOfService(t *testing.T) {
 	s := scenario(subjects.Mutex(), 3, 2, 0)
 	s.Faults.Of[faults.Pause] = 2
 	s.Severity = faults.Severity{Pause: 10 * time.Second}
@@ -102,7 +102,7 @@ func TestPausedTooLongWithinClocks(t *testing.T) {
 
 // Only a pause that has exceeded the contract by then, or a clock with too much drift, puts a
 // violation out of contract.
-func TestExcuses(t *testing.T) {
+func TestOutOfContract(t *testing.T) {
 	paused := func(at time.Duration, process int32) history.Event {
 		return history.Event{
 			At: at, Kind: history.Fault, Process: process,

@@ -175,7 +175,7 @@ func asksWhenLate() scenarios.Subject {
 }
 
 // A merged state loses nothing of a local history that a later violation depends on.
-func TestNothingForgottenMatters(t *testing.T) {
+func TestForgottenHistoriesAreIrrelevant(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
 		clients, cycles int

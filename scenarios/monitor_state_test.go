@@ -191,7 +191,7 @@ func answersTwice() scenarios.Subject {
 
 // The answer of a multi stays the same when code is run again, although its memory is reused for
 // other answers.
-func TestAnswersOfMultisStay(t *testing.T) {
+func TestMultiAnswersPersist(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, answersTwice(), 2, 1, "none"), NoReduction: true}
 	if found := completeVerdicts(t, *e.Rooted()); len(found) > 0 {
 		t.Errorf("found %q", found)

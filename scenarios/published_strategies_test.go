@@ -344,7 +344,7 @@ func meanToBug(program func() []programThread, name string) float64 {
 }
 
 // Every strategy needs at most twice the schedules of its published implementation.
-func TestExplorersAgainstPublished(t *testing.T) {
+func TestStrategiesAgainstPublished(t *testing.T) {
 	for _, p := range programs {
 		for name, published := range p.published {
 			if got := meanToBug(p.make, name); got > 2*published {

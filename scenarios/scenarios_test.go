@@ -68,7 +68,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 }
 
 // Every property that a run checks is violated by some lock.
-func TestPropertiesFire(t *testing.T) {
+func TestEveryPropertyIsViolated(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
 		want    []history.Property // each must be violated
@@ -109,7 +109,7 @@ func TestUnlockError(t *testing.T) {
 	}
 }
 
-func TestLeakSaysWhere(t *testing.T) {
+func TestLeakLocation(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(leaks(), 1, 1, 0), &scenarios.Replay{})
 	if !strings.Contains(result.Leak, "defects_test.go") {
 		t.Errorf("the leak is described as %q, want the file of the goroutine", result.Leak)
@@ -157,7 +157,7 @@ func TestContextEndsTheLock(t *testing.T) {
 	}
 }
 
-func TestPanicSaysWhere(t *testing.T) {
+func TestPanicLocation(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
 	if result.PanicProcess != 1 || !strings.Contains(result.Panic, "on purpose") ||
 		!strings.Contains(result.Panic, "defects_test.go") {
@@ -167,7 +167,7 @@ func TestPanicSaysWhere(t *testing.T) {
 
 // The violation of a panic refers to the process's last event before the panic, and names the calls
 // that led to it.
-func TestPanicIsPlaced(t *testing.T) {
+func TestPanicEvent(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
 	v := result.Violations[slices.IndexFunc(result.Violations,
 		func(v *history.Violation) bool { return v.Property == scenarios.NoPanic })]
@@ -182,7 +182,7 @@ func TestPanicIsPlaced(t *testing.T) {
 }
 
 // Errors of the scenario are distinguished from panics of the lock.
-func TestWhatOpenAndLockMustReturn(t *testing.T) {
+func TestInvalidOpenAndLock(t *testing.T) {
 	holding := func(hold *scenarios.Hold) scenarios.Subject {
 		return subject("x", func(*scenarios.Process) scenarios.LockerFunc {
 			return func(context.Context) (*scenarios.Hold, error) { return hold, nil }
@@ -220,7 +220,7 @@ func TestWhatOpenAndLockMustReturn(t *testing.T) {
 	}
 }
 
-func TestReplaySkipsWhatCannotHappen(t *testing.T) {
+func TestReplaySkipsImpossibleSteps(t *testing.T) {
 	impossible := []scenarios.Deviation{
 		{Index: 0, Step: scenarios.Step{Kind: scenarios.Deliver, Process: 1}},
 		{Index: 1, Step: scenarios.Step{Kind: scenarios.Serve, Process: 77}},
@@ -324,7 +324,7 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 }
 
 // Without state keys, a run has the same history.
-func TestKeylessRuns(t *testing.T) {
+func TestRunsWithoutStateKeys(t *testing.T) {
 	scenario := planned(t, subjects.Textbook(), 3, 1, "any=2")
 	counted, uncounted := scenarios.NewRunner(t), scenarios.NewRunner(t).Keyless()
 	for i := range 100 {
@@ -339,7 +339,7 @@ func TestKeylessRuns(t *testing.T) {
 }
 
 // A run does not depend on the earlier runs of its runner: other scenarios, leaks and panics.
-func TestRunsInUsedMemory(t *testing.T) {
+func TestRunsInReusedMemory(t *testing.T) {
 	used := scenarios.NewRunner(t)
 	others := []scenarios.Scenario{
 		planned(t, subjects.Textbook(), 5, 2, "any=3"), planned(t, panics(), 2, 1, "none"),

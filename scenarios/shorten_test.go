@@ -89,7 +89,7 @@ func checkFirstViolation(t *testing.T, c *scenarios.Counterexample, p history.Pr
 
 // A panic is first in the report of a schedule with other violations. The shrunk schedule still
 // panics, although the other violations do not need the fault that causes the panic.
-func TestPanicHeadsAndIsKept(t *testing.T) {
+func TestShortenKeepsPanicFirst(t *testing.T) {
 	panicsWhenCut := subject("panics-when-cut", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			if _, _, err := p.Client.Exists(p.Directory); err != nil {
@@ -118,7 +118,7 @@ func TestPanicHeadsAndIsKept(t *testing.T) {
 
 // A schedule without a panic is shrunk to one without a panic, although the schedule without
 // deviations violates the same property and panics.
-func TestShrinkLetsNoPanicIn(t *testing.T) {
+func TestShrinkAddsNoPanic(t *testing.T) {
 	firstPanics := dependsOnFirst(func(first *atomic.Int32) error {
 		if first.Load() == 1 {
 			panic("c1 was first")
@@ -142,7 +142,7 @@ func TestShrinkLetsNoPanicIn(t *testing.T) {
 
 // If a shrunk out-of-contract schedule violates a claim, the lock has failed, and that violation is
 // first in the counterexample.
-func TestBrokenPromiseHeadsBeforeAnExcuse(t *testing.T) {
+func TestBrokenClaimPrecedesOutOfContract(t *testing.T) {
 	s := subjects.Mutex()
 	open := s.Open
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
@@ -192,7 +192,7 @@ func impatient() scenarios.Subject {
 
 // A failure is not shrunk to an out-of-contract schedule, although a schedule with one long pause
 // violates the same property as a schedule with two restarts.
-func TestFailureIsNotExcusedWhenShort(t *testing.T) {
+func TestShortenKeepsFailureWithinContract(t *testing.T) {
 	c := &scenarios.Campaign{Scenario: planned(t, impatient(), 2, 1, "pause=1,restart=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: time.Minute}
 	paused := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
@@ -211,7 +211,7 @@ func TestFailureIsNotExcusedWhenShort(t *testing.T) {
 
 // A run without a violation, or with another violation than the requested one, is no
 // counterexample.
-func TestNoCounterexampleOfNothing(t *testing.T) {
+func TestNoCounterexampleWithoutViolation(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	c, err := runner.NewCounterexample(*scenario(subjects.Textbook(), 2, 1, 0), nil, "", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
@@ -248,7 +248,7 @@ func sometimes(broken func(run int64) bool) scenarios.Subject {
 
 // If only the shrunk schedule is not reproduced, the failure is recorded as found. If the failure
 // itself is not reproduced, Shorten returns an error that says so.
-func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
+func TestShortenUnreproducibleFailure(t *testing.T) {
 	report := func(s *scenarios.Scenario) *scenarios.Report {
 		result := scenarios.NewRunner(t).Run(s, scenarios.NewRandom(1, 0))
 		if !s.Fails(result) {
@@ -308,7 +308,7 @@ func TestShortenInterrupted(t *testing.T) {
 }
 
 // The same failure is shrunk to the same bytes.
-func TestShortenTwice(t *testing.T) {
+func TestShortenIsDeterministic(t *testing.T) {
 	for _, name := range []string{"name-order", "silent-loss"} {
 		var recorded [2]string
 		for i := range recorded {

@@ -42,7 +42,7 @@ func shorten(t *testing.T, c *scenarios.Campaign, r *scenarios.Report) *scenario
 
 // An out-of-contract schedule is shrunk like a failure. The lock has failed if the shrunk schedule
 // is within the contract.
-func TestShortenBeyondBounds(t *testing.T) {
+func TestShortenOutOfContract(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: planned(t, named(t, "late-notice"), 3, 2, "expire=1,pause=1"),
 		Seed:     1, Schedules: 1500, Workers: 2,

@@ -2,7 +2,7 @@ package scenarios
 
 import "testing"
 
-func TestKeySet(t *testing.T) {
+func TestStateSet(t *testing.T) {
 	var s stateSet
 	const keys = 100_000
 	for round := range 2 {

@@ -90,7 +90,7 @@ func TestPortfolioWorkers(t *testing.T) {
 
 // The portfolio assigns more schedules to strategies that keep finding new behaviours, and none
 // less than half of an even share, for any number of workers.
-func TestPortfolioFollowsWhatIsNew(t *testing.T) {
+func TestPortfolioFavorsNewBehaviours(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
 		c := &scenarios.Campaign{

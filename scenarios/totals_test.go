@@ -11,7 +11,7 @@ import (
 )
 
 // A campaign that could have reached a sometimes condition and has not reports it.
-func TestGoals(t *testing.T) {
+func TestSometimes(t *testing.T) {
 	reached := func(answer bool) func([]history.Event) bool {
 		return func([]history.Event) bool { return answer }
 	}

@@ -75,7 +75,7 @@ type recipe struct {
 	heartbeat     bool // polls its own node during a wait
 	retries       bool // a failed attempt is repeated
 	keepsLease    bool // notifies its holder of a loss before another process can hold the lock
-	watchesNode   bool // notifies its holder of a loss that a watch on its node reports
+	watchesNode   bool // notifies its holder when a watch on its node reports a loss
 	reentrant     bool // its holder may acquire it again
 	fencing       bool // has fencing tokens, which the resource checks
 	guardedWrites bool // the resource is a znode, written by guarded multis
