@@ -27,7 +27,7 @@ func TestChecked(t *testing.T) {
 	switch os.Getenv(variantVariable) {
 	case "1":
 		s.Subject = subjects.ExistsThenWait()
-	case "goal":
+	case "sometimes":
 		s.Subject.Sometimes = []history.Sometimes{{
 			Name: "never", Clients: 1,
 			Reached: func([]history.Event) bool { return false },
@@ -169,7 +169,7 @@ func TestCheck(t *testing.T) {
 				`Lock returns the error "zk: node does not exist"`,
 		},
 		"a sometimes condition is never reached": {
-			[]string{variantVariable + "=goal", "INTERLOCK_SCHEDULES=5000"},
+			[]string{variantVariable + "=sometimes", "INTERLOCK_SCHEDULES=5000"},
 			false, "no schedule has reached a goal, so this says too little of the lock: never",
 		},
 		"a verdict is unknown": {

@@ -140,10 +140,10 @@ func TestBrokenLocksAreFound(t *testing.T) {
 // answer.
 func TestExhaustiveOnSeveralServers(t *testing.T) {
 	for _, tc := range []struct {
-		subject             scenarios.Subject
-		clients             int
-		plan                string
-		states, runs, lives int
+		subject                   scenarios.Subject
+		clients                   int
+		plan                      string
+		states, runs, prefixCount int
 	}{
 		{subjects.Textbook(), 2, "none", 108, 98, 0},
 		{subjects.ExistsThenWait(), 2, "none", 104, 98, 0},
@@ -167,10 +167,10 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 			for life := range prefixes {
 				delete(wantPrefixes, life)
 			}
-			if len(wantPrefixes) > 0 || tc.lives > 0 && len(prefixes) != tc.lives ||
+			if len(wantPrefixes) > 0 || tc.prefixCount > 0 && len(prefixes) != tc.prefixCount ||
 				!maps.Equal(verdicts, wantVerdicts) {
 				t.Errorf("%d histories and verdicts %v, want %d and %v, %d missing", len(prefixes),
-					verdicts, tc.lives, wantVerdicts, len(wantPrefixes))
+					verdicts, tc.prefixCount, wantVerdicts, len(wantPrefixes))
 			}
 			reduced := search(t, e)
 			e.NoReduction = true

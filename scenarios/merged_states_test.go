@@ -179,7 +179,7 @@ func TestForgottenHistoriesAreIrrelevant(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
 		clients, cycles int
-		slack           int
+		idleTicks       int
 		want            string
 	}{
 		{leaksWhereSecond(), 2, 1, 0, "no-goroutine-leak"},
@@ -192,13 +192,13 @@ func TestForgottenHistoriesAreIrrelevant(t *testing.T) {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			e := scenarios.Exhaustive{
 				Scenario:  planned(t, tc.subject, tc.clients, tc.cycles, "none"),
-				IdleTicks: tc.slack,
+				IdleTicks: tc.idleTicks,
 			}
 			merged, _ := verdictsOf(t, e)
 			e.NoMerge = true
 			unmerged, _ := verdictsOf(t, e)
 			e.NoReplayCache = true
-			e.NoReduction = tc.want != "reentrancy" && tc.slack == 0
+			e.NoReduction = tc.want != "reentrancy" && tc.idleTicks == 0
 			live, _ := verdictsOf(t, e)
 			for how, found := range map[string]map[string]bool{
 				"merged": merged, "apart": unmerged,

@@ -209,7 +209,7 @@ var catalogue = []entry{
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.
 const mendedSuffix = "-mended"
 
-// Defects returns the defects of the recipe, each with a lock that has it and one that has not.
+// Defects returns the defects of the recipe, each with a lock that has it and one without it.
 func Defects() []Defect {
 	defects := make([]Defect, len(catalogue))
 	for i, e := range catalogue {

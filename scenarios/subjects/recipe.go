@@ -290,18 +290,18 @@ func (r *recipeLock) unlock(context.Context) error {
 
 // release deletes the node. It returns errLost if the node was gone before.
 func (r *recipeLock) release() error {
-	doubtful := false // An attempt whose answer was lost may have deleted the node.
+	maybeDeleted := false // An attempt whose answer was lost may have deleted the node.
 	for {
 		err := r.tryDelete()
 		switch {
 		case err != nil && err != zk.ErrNoNode:
 		case isClosed(r.lost), err == zk.ErrNoNode &&
-			(!doubtful || r.client.SessionID() != r.session):
+			(!maybeDeleted || r.client.SessionID() != r.session):
 			return errLost
 		default:
 			return nil
 		}
-		doubtful = true
+		maybeDeleted = true
 		time.Sleep(retryDelay)
 	}
 }
@@ -517,7 +517,7 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 		return true, nil
 	}
 	if event.Err != nil && r.deafToExpiry {
-		<-ctx.Done() // the defect: it waits for a watch that never fires
+		<-ctx.Done() // the defect: a watch of an ended session never fires
 	}
 	return true, event.Err
 }
