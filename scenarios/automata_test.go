@@ -17,27 +17,27 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// An automaton is a lock by ZooKeeper's recipe that keeps a state of its own over all its attempts.
-// What it sees of the queue moves it from state to state, and in one of them, in one place, it
-// errs. Nobody can see the state until then.
+// An automaton is a lock by ZooKeeper's recipe with hidden state that persists over its attempts.
+// Each observation of the queue is an input of its state machine. In one state and at one place,
+// the lock applies its defect.
 type automaton struct {
-	Next    [states][sights]int // by the state and what was seen
-	State   int                 // in which it errs
+	Next    [states][inputs]int // by state and input
+	State   int                 // of the defect
 	Place   place
 	Defect  defect
-	Attempt int  // from which on it errs
-	Looks   bool // at the queue before it makes its node too
-	Watches bool // all others
-	Token   int  // where fencing tokens come from: none, the node, the number of the node
-	Idle    bool // a goroutine lives as long as the lock
+	Attempt int  // the first with the defect
+	Looks   bool // lists the queue before it creates its node, too
+	Watches bool // all children
+	Token   int  // source of fencing tokens: none, the czxid of the node, its sequence number
+	Idle    bool // runs a goroutine until the context ends
 	Silent  bool // the hold does not name its node
-	Clock   bool // what is seen depends on the time too
-	Sleeps  bool // after what it sees first
+	Clock   bool // inputs depend on the time, too
+	Sleeps  bool // after its first input
 }
 
 const (
-	states = 3 // states are all states that a search has entered.
-	sights = 4
+	states = 3
+	inputs = 4
 )
 
 type place int
@@ -94,11 +94,11 @@ type automatonLock struct {
 	early   bool
 }
 
-func (l *automatonLock) see(what int) {
+func (l *automatonLock) observe(what int) {
 	if l.Clock && time.Since(l.began) > time.Millisecond {
 		what++
 	}
-	l.state = l.Next[l.state][min(what, sights-1)]
+	l.state = l.Next[l.state][min(what, inputs-1)]
 }
 
 func (l *automatonLock) create() error {
@@ -108,8 +108,8 @@ func (l *automatonLock) create() error {
 	return err
 }
 
-// err errs, if this is where.
-func (l *automatonLock) errAt(at place) error {
+// applyDefect applies the defect if this is its place, state and attempt.
+func (l *automatonLock) applyDefect(at place) error {
 	if at != l.Place || l.state != l.State || l.attempt < l.Attempt {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (l *automatonLock) errAt(at place) error {
 	return nil
 }
 
-func (l *automatonLock) errs(at place, which defect) bool {
+func (l *automatonLock) hasDefect(at place, which defect) bool {
 	return at == l.Place && l.state == l.State && l.attempt >= l.Attempt && l.Defect == which
 }
 
@@ -150,19 +150,19 @@ func (l *automatonLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.see(len(children))
+		l.observe(len(children))
 		if l.Sleeps {
 			time.Sleep(time.Duration(l.state) * time.Second)
 		}
 	}
-	if err := l.errAt(beforeNode); err != nil {
+	if err := l.applyDefect(beforeNode); err != nil {
 		return nil, err
 	}
 	if err := l.create(); err != nil {
 		return nil, err
 	}
 	for !l.early {
-		first, err := l.turn(ctx)
+		first, err := l.isFirstOrWait(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -170,14 +170,14 @@ func (l *automatonLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 			break
 		}
 	}
-	if err := l.errAt(beforeGrant); err != nil {
+	if err := l.applyDefect(beforeGrant); err != nil {
 		return nil, err
 	}
 	return l.hold()
 }
 
-// turn looks whether it is the lock's turn, and waits for a change if not.
-func (l *automatonLock) turn(ctx context.Context) (bool, error) {
+// isFirstOrWait reports whether the lock's node is the first. Otherwise it waits for a change.
+func (l *automatonLock) isFirstOrWait(ctx context.Context) (bool, error) {
 	var children []string
 	var events <-chan zk.Event
 	var err error
@@ -192,8 +192,8 @@ func (l *automatonLock) turn(ctx context.Context) (bool, error) {
 	slices.Sort(children)
 	own := strings.TrimPrefix(l.path, l.p.Directory+"/")
 	rank := slices.Index(children, own)
-	l.see(len(children))
-	if err := l.errAt(afterList); err != nil {
+	l.observe(len(children))
+	if err := l.applyDefect(afterList); err != nil {
 		return false, err
 	}
 	if rank <= 0 || l.early {
@@ -234,19 +234,19 @@ func (l *automatonLock) hold() (*scenarios.Hold, error) {
 		fmt.Sscanf(path[len(path)-10:], "%d", &h.Token)
 		h.Token++
 	}
-	if l.errs(beforeGrant, lowToken) {
+	if l.hasDefect(beforeGrant, lowToken) {
 		h.Token = 1
 	}
 	h.Unlock = func(context.Context) error {
-		if err := l.errAt(inUnlock); err != nil {
+		if err := l.applyDefect(inUnlock); err != nil {
 			return err
 		}
-		if !l.errs(inUnlock, keepsNode) {
+		if !l.hasDefect(inUnlock, keepsNode) {
 			if err := l.p.Client.Delete(path, -1); err != nil && err != zk.ErrNoNode {
 				return err
 			}
 		}
-		return l.errAt(afterUnlock)
+		return l.applyDefect(afterUnlock)
 	}
 	return h, nil
 }
@@ -271,7 +271,7 @@ func drawAutomaton(t *rapid.T) *automaton {
 	return a
 }
 
-// verdictsOf returns the signatures of all that a search finds.
+// verdictsOf returns the signatures of all violations that a search finds.
 func verdictsOf(t *testing.T, e scenarios.Exhaustive) (map[string]bool, *scenarios.Report) {
 	t.Helper()
 	found := make(map[string]bool)
@@ -283,8 +283,9 @@ func verdictsOf(t *testing.T, e scenarios.Exhaustive) (map[string]bool, *scenari
 	return found, e.Run(context.Background(), t)
 }
 
-// Whatever a lock remembers of its past, a search to which pasts are one finds what one finds which
-// tells them apart, and what one finds that runs the code in every schedule and leaves nothing out.
+// For locks with hidden state, three searches find the same violations: one that merges states with
+// bisimilar local histories, one that merges none, and one that runs the code in every schedule
+// without reductions.
 func TestAutomataLoseNothing(t *testing.T) {
 	wrong := 0
 	for seed := range 12 {
@@ -306,14 +307,14 @@ func TestAutomataLoseNothing(t *testing.T) {
 		}
 		got, merged := verdictsOf(t, e)
 		e.NoMerge = true
-		want, apart := verdictsOf(t, e)
-		if !merged.Complete || !apart.Complete {
-			t.Fatalf("%+v: complete %v and %v", a, merged.Complete, apart.Complete)
+		want, unmerged := verdictsOf(t, e)
+		if !merged.Complete || !unmerged.Complete {
+			t.Fatalf("%+v: complete %v and %v", a, merged.Complete, unmerged.Complete)
 		}
 		if e.IdleTicks == 0 {
 			e.NoReplayCache, e.NoReduction = true, true
-			whole, _ := verdictsOf(t, e)
-			maps.Copy(want, whole)
+			unreduced, _ := verdictsOf(t, e)
+			maps.Copy(want, unreduced)
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("%+v: found %v, want %v", a, slices.Sorted(maps.Keys(got)),
@@ -322,6 +323,6 @@ func TestAutomataLoseNothing(t *testing.T) {
 		wrong += len(got)
 	}
 	if wrong < 3 {
-		t.Errorf("only %d violations in all", wrong)
+		t.Errorf("the searches found only %d violations, want at least 3", wrong)
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// BenchmarkSchedule is one schedule of the production lock: 3 processes that take it once each, a
-// random walk without faults, with the history and all checkers. It alternates with the bare floor
-// and reports the ratio of the two.
+// BenchmarkSchedule measures a schedule of the production lock: 3 processes with one cycle each, a
+// random walk without faults, with history and all checkers. It alternates with bubbleFloor and
+// reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var schedules, floor time.Duration
-		steps, familiar := 0, 0
+		steps, cached := 0, 0
 		b.ReportAllocs()
 		b.ResetTimer()
 		for i := range b.N {
@@ -34,28 +34,28 @@ func BenchmarkSchedule(b *testing.B) {
 			}
 			steps += result.Steps
 			if result.VerdictCached {
-				familiar++
+				cached++
 			}
 			wakes := wakeUps(result)
 			began = time.Now()
-			bareBubble(t, 3, wakes)
+			bubbleFloor(t, 3, wakes)
 			floor += time.Since(began)
 		}
-		b.ReportMetric(0, "ns/op") // which would mix the two
+		b.ReportMetric(0, "ns/op") // It would mix the two.
 		b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
-		b.ReportMetric(100*float64(familiar)/float64(b.N), "%familiar")
+		b.ReportMetric(100*float64(cached)/float64(b.N), "%familiar")
 		b.ReportMetric(float64(b.N)/schedules.Seconds(), "schedules/s")
 		b.ReportMetric(float64(schedules)/float64(floor), "×floor")
 	})
 }
 
-// BenchmarkScheduleWithFaults is what interlock check does by default, on one core.
+// BenchmarkScheduleWithFaults measures the default workload of interlock check on one core.
 func BenchmarkScheduleWithFaults(b *testing.B) {
 	scenario := &scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		steps := 0
 		b.ReportAllocs()
@@ -68,41 +68,40 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 	})
 }
 
-// BenchmarkRehearsed is the schedules of BenchmarkSchedule with processes' code remembered by its
-// past, as an exhaustive search does it, in turns with running it: what a schedule costs so as a
-// multiple of what it costs when it is run, and how many pasts each of the last half of the
-// schedules still adds.
+// BenchmarkRehearsed runs the schedules of BenchmarkSchedule with the cached reactions of an
+// exhaustive search, alternating with runs of the code. It reports the cost of a cached schedule
+// relative to a run, and the number of local histories that each schedule of the second half adds.
 func BenchmarkRehearsed(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner, rehearse := scenarios.NewRunner(t), scenarios.Rehearser(t, scenario)
 		var rehearsed, run time.Duration
-		pasts, half := 0, 0
+		histories, half := 0, 0
 		for i := range b.N {
 			began := time.Now()
 			var hash uint64
-			hash, pasts = rehearse(scenarios.NewRandom(1, i))
+			hash, histories = rehearse(scenarios.NewRandom(1, i))
 			rehearsed += time.Since(began)
 			if i == b.N/2 {
-				half = pasts
+				half = histories
 			}
 			began = time.Now()
 			if result := runner.Run(scenario, scenarios.NewRandom(1, i)); result.TraceHash != hash {
-				b.Errorf("schedule %d is another when it is run", i)
+				b.Errorf("schedule %d differs between cache and run", i)
 			}
 			run += time.Since(began)
 		}
-		b.ReportMetric(0, "ns/op") // which would mix the two
+		b.ReportMetric(0, "ns/op") // It would mix the two.
 		b.ReportMetric(float64(rehearsed)/float64(run), "×run")
-		b.ReportMetric(float64(pasts-half)/float64(b.N-b.N/2), "pasts/schedule")
+		b.ReportMetric(float64(histories-half)/float64(b.N-b.N/2), "pasts/schedule")
 	})
 }
 
-// BenchmarkServers is the default schedule on one server, on three and on five, in turns: what a
-// step costs on several, as a multiple of what it costs on one.
+// BenchmarkServers runs the default schedules on one, three and five servers in turn. It reports
+// the cost of a step on several servers relative to one server.
 func BenchmarkServers(b *testing.B) {
 	sizes := [...]int{1, 3, 5}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var spent [len(sizes)]time.Duration
 		var steps [len(sizes)]int
@@ -117,7 +116,7 @@ func BenchmarkServers(b *testing.B) {
 				spent[size] += time.Since(began)
 			}
 		}
-		b.ReportMetric(0, "ns/op") // which would mix the sizes
+		b.ReportMetric(0, "ns/op") // It would mix the sizes.
 		perStep := func(size int) float64 { return spent[size].Seconds() / float64(steps[size]) }
 		for size, servers := range sizes {
 			b.ReportMetric(float64(b.N)/spent[size].Seconds(), fmt.Sprintf("schedules/s-on-%d",
@@ -129,9 +128,9 @@ func BenchmarkServers(b *testing.B) {
 	})
 }
 
-// wakeUps counts how often a run has woken a goroutine: by a reply, by an event, at a gate, by the
-// passing of time, and when the lock hands a grant, a release and its confirmation from one of its
-// goroutines to another.
+// wakeUps counts how often a run has woken a goroutine: by a reply, a watch event, a gate or the
+// passing of time, and when one goroutine of the lock passes a grant, a release or its confirmation
+// to another.
 func wakeUps(result *scenarios.Result) int {
 	wakes := 0
 	for _, e := range result.Events {
@@ -144,9 +143,9 @@ func wakeUps(result *scenarios.Result) int {
 	return wakes
 }
 
-// bareBubble is the floor under a schedule: a bubble with as many goroutines, each process's and
-// one that works for it, which are woken as often, one at a time.
-func bareBubble(t *testing.T, processes, wakes int) {
+// bubbleFloor measures the lower bound of a schedule: a bubble with two goroutines per process and
+// the same number of wake-ups, one at a time.
+func bubbleFloor(t *testing.T, processes, wakes int) {
 	synctest.Test(t, func(*testing.T) {
 		channels := make([]chan struct{}, 2*processes)
 		for i := range channels {
@@ -167,9 +166,9 @@ func bareBubble(t *testing.T, processes, wakes int) {
 	})
 }
 
-// inTest runs f on one core and with the stacks that a campaign holds, with the *testing.T that a
-// bubble of virtual time needs and a benchmark does not have.
-func inTest(b *testing.B, f func(*testing.T)) {
+// runInTest runs f on one core and with the warmed stacks of a campaign. It supplies the *testing.T
+// that a bubble of virtual time needs and a benchmark does not have.
+func runInTest(b *testing.B, f func(*testing.T)) {
 	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)
 	onOneCore := func(t *testing.T) {

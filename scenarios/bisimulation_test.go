@@ -18,70 +18,71 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A picture is what can be seen of all processes and the ensemble at one moment: what each has last
-// done with its lock, what it waits for and is about to be told, and which nodes there are.
-type picture struct {
-	doing   map[int32]string
-	waiting map[string]string
-	nodes   map[string]bool
+// An observation is the visible state of all processes and the ensemble at one moment: the last
+// action of each process, its pending requests and watch events, and the existing nodes.
+type observation struct {
+	lastAction map[int32]string
+	pending    map[string]string
+	nodes      map[string]bool
 }
 
-// see brings a picture up to date.
-func (p *picture) see(e *history.Event) {
+// update applies an event.
+func (p *observation) update(e *history.Event) {
 	request := fmt.Sprintf("c%d %d", e.Process, e.Request)
 	switch e.Kind {
 	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.UnlockCall,
 		history.UnlockReturn,
 		history.Finished, history.ResourceRead, history.ResourceWrite, history.ReenterReturn,
 		history.Exited:
-		p.doing[e.Process] = fmt.Sprintf("%v %d %s %d %s", e.Kind, e.Attempt, e.Path, e.Zxid, e.Err)
+		p.lastAction[e.Process] = fmt.Sprintf("%v %d %s %d %s", e.Kind, e.Attempt, e.Path, e.Zxid,
+			e.Err)
 	case history.Send:
-		p.waiting[request] = e.Op + e.Path
+		p.pending[request] = e.Op + e.Path
 	case history.Serve:
-		if _, ok := p.waiting[request]; !ok {
+		if _, ok := p.pending[request]; !ok {
 			return // The process has crashed.
 		}
-		p.waiting[request] = fmt.Sprintf("%s%s gets %s", e.Op, e.Path, e.Err)
+		p.pending[request] = fmt.Sprintf("%s%s gets %s", e.Op, e.Path, e.Err)
 	case history.Reply:
-		delete(p.waiting, request)
+		delete(p.pending, request)
 	case history.WatchFired:
-		p.waiting[fmt.Sprintf("w%d", e.Watch)] = fmt.Sprintf("c%d %s%s", e.Process, e.Name, e.Path)
+		p.pending[fmt.Sprintf("w%d", e.Watch)] = fmt.Sprintf("c%d %s%s", e.Process, e.Name, e.Path)
 	case history.WatchEvent, history.WatchGone:
-		delete(p.waiting, fmt.Sprintf("w%d", e.Watch))
+		delete(p.pending, fmt.Sprintf("w%d", e.Watch))
 	case history.NodeCreated:
 		p.nodes[e.Path] = true
 	case history.NodeDeleted:
 		delete(p.nodes, e.Path)
-	case history.Crashed: // What it has done last is soon forgotten.
+	case history.Crashed: // The search drops the state of a crashed process.
 		p.forget(e.Process)
 	}
 }
 
-func (p *picture) forget(process int32) {
-	delete(p.doing, process)
+func (p *observation) forget(process int32) {
+	delete(p.lastAction, process)
 	name := fmt.Sprintf("c%d ", process)
-	for which, what := range p.waiting {
+	for which, what := range p.pending {
 		if strings.HasPrefix(which, name) || strings.HasPrefix(what, name) {
-			delete(p.waiting, which)
+			delete(p.pending, which)
 		}
 	}
 }
 
-// String does not tell the numbers of requests and of watches.
-func (p *picture) String() string {
+// String omits the numbers of requests and watches.
+func (p *observation) String() string {
 	var waiting []string
-	for which, what := range p.waiting {
+	for which, what := range p.pending {
 		if process, _, ok := strings.Cut(which, " "); ok {
 			what = process + " " + what
 		}
 		waiting = append(waiting, what)
 	}
 	slices.Sort(waiting)
-	return fmt.Sprint(p.doing, waiting, p.nodes)
+	return fmt.Sprint(p.lastAction, waiting, p.nodes)
 }
 
-// pictures returns all that can be seen in the runs of a search, and the verdicts.
-func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bool,
+// observations returns all observations of the runs of a search, and the verdicts.
+func observations(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bool,
 	r *scenarios.Report,
 ) {
 	t.Helper()
@@ -90,15 +91,14 @@ func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bo
 		for _, v := range result.Violations {
 			verdicts[v.Signature()] = true
 		}
-		now := picture{make(map[int32]string), make(map[string]string), make(map[string]bool)}
+		now := observation{make(map[int32]string), make(map[string]string), make(map[string]bool)}
 		for i := range result.Events {
 			if result.Events[i].Kind == history.FairPhase {
 				break
 			}
-			now.see(&result.Events[i])
+			now.update(&result.Events[i])
 			if i+1 < len(result.Events) && result.Events[i+1].Kind == history.WatchFired {
-				// The order in which one write fires watches of different processes decides
-				// nothing.
+				// The order in which one write fires watches of different processes is irrelevant.
 				continue
 			}
 			all[now.String()] = true
@@ -110,9 +110,9 @@ func pictures(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[string]bo
 	return all, verdicts, r
 }
 
-// remembers is a lock whose code looks the same while it waits, whatever it has seen before it
-// queued, and gives the lock back in another way if it then sees as many contenders as it saw at
-// first.
+// remembers is a lock that lists the contenders before it queues and again at its unlock, and sends
+// an additional request at the unlock if both numbers are equal. While it waits, its state depends
+// on the first listing without any visible difference.
 func remembers() scenarios.Subject {
 	return subject("remembers", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -143,8 +143,8 @@ func remembers() scenarios.Subject {
 	})
 }
 
-// A search that does not enter a state again where processes do the same after other pasts comes to
-// see all that one sees which tells pasts apart, and finds the same.
+// A search that merges bisimilar states makes the same observations and finds the same violations
+// as a search that distinguishes all local histories.
 func TestLikenessLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -185,32 +185,32 @@ func TestLikenessLosesNothing(t *testing.T) {
 				e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles,
 					tc.plan)}
 				e.Scenario.Servers = tc.servers
-				// What is left out depends on the way to a state, and so do pictures.
+				// The reduction depends on the path to a state, and so do the observations.
 				e.NoReduction = tc.plan != "none"
-				got, verdicts, r := pictures(t, e)
+				got, verdicts, r := observations(t, e)
 				e.NoMerge = true
-				want, wantVerdicts, apart := pictures(t, e)
+				want, wantVerdicts, unmerged := observations(t, e)
 				if !maps.Equal(verdicts, wantVerdicts) {
 					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
 						slices.Sorted(maps.Keys(wantVerdicts)))
 				}
 				if !maps.Equal(got, want) {
-					t.Errorf("%d pictures, want %d", len(got), len(want))
+					t.Errorf("%d observations, want %d", len(got), len(want))
 				}
-				// A memory knows of other processes too.
-				if r.States > apart.States+apart.States/10 ||
-					r.LocalHistories > apart.LocalHistories+
-						apart.LocalHistories/10 {
-					t.Errorf("%d states and %d pasts, and %d and %d where all pasts are told apart",
-						r.States,
-						r.LocalHistories, apart.States, apart.LocalHistories)
+				// The monitor state covers several processes, so that a merged search may have
+				// slightly more states.
+				if r.States > unmerged.States+unmerged.States/10 ||
+					r.LocalHistories > unmerged.LocalHistories+
+						unmerged.LocalHistories/10 {
+					t.Errorf("%d states and %d local histories, without merging %d and %d",
+						r.States, r.LocalHistories, unmerged.States, unmerged.LocalHistories)
 				}
 			})
 	}
 }
 
-// sleepsAsSeen makes a node after so many seconds as it has seen nodes when it began. The second
-// process has one while it sleeps.
+// sleepsAsSeen creates a node after a sleep that depends on the number of existing nodes. The
+// second process has a node during its own sleep.
 func sleepsAsSeen(seconds [2]time.Duration) scenarios.Subject {
 	return subject("sleeps-as-seen", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(name string) *scenarios.Hold {
@@ -238,12 +238,13 @@ func sleepsAsSeen(seconds [2]time.Duration) scenarios.Subject {
 	})
 }
 
-// Processes that do the same by themselves, but not at the same time, are told apart.
+// A search distinguishes processes that act alike at different times.
 func TestTimeTellsApart(t *testing.T) {
 	for _, seconds := range [][2]time.Duration{{1, 3}, {3, 1}} {
 		subject := sleepsAsSeen(seconds)
 		subject.Claims = nil
-		all, _, _ := pictures(t, scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none")})
+		all, _, _ := observations(t, scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1,
+			"none")})
 		both := func(seen string) bool {
 			return strings.HasSuffix(seen, "map[/lock/first:true /lock/second:true]")
 		}
@@ -253,8 +254,8 @@ func TestTimeTellsApart(t *testing.T) {
 	}
 }
 
-// A search of a lock that leaves a goroutine behind in every attempt, up to the end of the run,
-// does not leave one behind for every past.
+// A search of a lock that starts a goroutine per attempt, which lives until the end of the run,
+// does not retain goroutines for every local history.
 func TestSearchesLeaveFewGoroutines(t *testing.T) {
 	listens := subject("listens-on", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -281,12 +282,12 @@ func TestSearchesLeaveFewGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
 	r := e.Run(context.Background(), t)
 	if left := runtime.NumGoroutine() - before; !r.Complete || left > 220 {
-		t.Errorf("%d goroutines are left after %d pasts, complete %v", left, r.LocalHistories,
-			r.Complete)
+		t.Errorf("%d goroutines remain after %d local histories, complete %v", left,
+			r.LocalHistories, r.Complete)
 	}
 }
 
-// A search of a lock that does the same for ever, with nothing changed, does not come to an end.
+// A search of a lock that polls forever without any change is not complete.
 func TestEndlessSearchIsNotComplete(t *testing.T) {
 	polls := subject("polls", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {

@@ -16,9 +16,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// inCall returns a context that ends in the given call of the subject's Lock or Unlock, the
-// subject, and how many calls there have been.
-func inCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject, *atomic.Int64) {
+// cancelInCall returns a context that is canceled in the given call of the subject's Lock or
+// Unlock, the instrumented subject, and the counter of calls.
+func cancelInCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject,
+	*atomic.Int64,
+) {
 	ctx, end := context.WithCancel(context.Background())
 	calls := new(atomic.Int64)
 	count := func() {
@@ -46,22 +48,23 @@ func inCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject
 	return ctx, s, calls
 }
 
-// bubbled counts the goroutines that there are in bubbles. Those of runs have all ended with them.
-func bubbled() int {
+// bubbleGoroutines counts the goroutines in bubbles. Completed runs leave none.
+func bubbleGoroutines() int {
 	dump := make([]byte, 16<<20)
 	return bytes.Count(dump[:runtime.Stack(dump, true)], []byte("synctest bubble"))
 }
 
-// outcomeOf is all that a campaign has counted.
-func outcomeOf(r *scenarios.Report) string {
+// campaignOutcome formats all counts of a campaign.
+func campaignOutcome(r *scenarios.Report) string {
 	return fmt.Sprint(r.Schedules, r.Steps, r.States, r.Depth, r.Histories, r.Digest, r.Coverage,
 		r.Targeted, r.Totals, r.Strategies, r.Failure, r.Nondeterministic)
 }
 
-// A campaign whose context ends within a schedule is what it would be without that schedule.
-func TestCampaignEndsWithinASchedule(t *testing.T) {
+// A campaign that is canceled within a schedule reports the same as a campaign without that
+// schedule.
+func TestCampaignCanceledWithinSchedule(t *testing.T) {
 	const clients, cycles = 3, 20
-	// of a run: the profile is the first one, and the first schedule of all is run twice
+	// Calls per run. The first run is the profile, and the first schedule is run twice.
 	const calls = 2 * clients * cycles
 	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		if client == scenarios.Real && simzk.RaceDetector {
@@ -81,40 +84,39 @@ func TestCampaignEndsWithinASchedule(t *testing.T) {
 			{"in the third", 4*calls + calls/2, 2},
 		} {
 			t.Run(fmt.Sprint(client, " ", tc.name), func(t *testing.T) {
-				before := bubbled()
-				ctx, subject, calls := inCall(subjects.Textbook(), tc.call)
+				before := bubbleGoroutines()
+				ctx, subject, calls := cancelInCall(subjects.Textbook(), tc.call)
 				c := &scenarios.Campaign{Scenario: *scenario(subject, clients, cycles, 0), Seed: 4}
 				c.Scenario.Client = client
 				r := c.Run(ctx, t)
 				if made := calls.Load(); made >= tc.call+clients {
-					t.Errorf("there were %d calls", made)
+					t.Errorf("%d calls were made", made)
 				}
 				want := &scenarios.Report{}
 				if tc.schedules > 0 {
 					c.Schedules = tc.schedules
 					want = c.Run(context.Background(), t)
 				}
-				if got, want := outcomeOf(r), outcomeOf(want); got != want {
-					t.Errorf("the campaign came to\n%s, want\n%s", got, want)
+				if got, want := campaignOutcome(r), campaignOutcome(want); got != want {
+					t.Errorf("the campaign reports\n%s, want\n%s", got, want)
 				}
 				if !r.Interrupted || r.Schedules != tc.schedules {
 					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted,
-						r.Schedules,
-						tc.schedules)
+						r.Schedules, tc.schedules)
 				}
-				if left := bubbled() - before; left != 0 {
-					t.Errorf("%d goroutines are left", left)
+				if left := bubbleGoroutines() - before; left != 0 {
+					t.Errorf("%d goroutines remain", left)
 				}
 			})
 		}
 	}
 }
 
-// Whatever a lock was about to do when its run is abandoned, its goroutines end.
-func TestAbandonedRunsEnd(t *testing.T) {
+// The goroutines of a lock end when its run is canceled at any point.
+func TestCanceledRunsEnd(t *testing.T) {
 	for _, s := range subjects.All() {
 		if s.Name == "forgotten-wait" {
-			continue // It leaves a goroutine behind whatever happens.
+			continue // It always leaks a goroutine.
 		}
 		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 			c := &scenarios.Campaign{Scenario: *scenario(s, 3, 2, 2), Seed: 1}
@@ -124,30 +126,29 @@ func TestAbandonedRunsEnd(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(s.Name, " ", client), func(t *testing.T) {
-				before := bubbled()
+				before := bubbleGoroutines()
 				for _, call := range []int64{1, 4, 7, 15, 22, 37, 60} {
 					var ctx context.Context
-					ctx, c.Scenario.Subject, _ = inCall(s, call)
+					ctx, c.Scenario.Subject, _ = cancelInCall(s, call)
 					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil &&
 						!r.Interrupted {
 						t.Errorf("call %d: not interrupted, after %d schedules", call, r.Schedules)
 					}
 				}
-				if left := bubbled() - before; left != 0 {
-					t.Errorf("%d goroutines are left", left)
+				if left := bubbleGoroutines() - before; left != 0 {
+					t.Errorf("%d goroutines remain", left)
 				}
 			})
 		}
 	}
 }
 
-// What was found in a schedule is told although one before it was abandoned.
-func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
-	const ahead = 64 // is where the second worker begins
-	first := 0       // gets the lock
-	c := &scenarios.Campaign{Scenario: *scenario(granting(func(process int) { first = process }), 2,
-		1,
-		0), Workers: 2, Strategy: scenarios.RandomStrategy}
+// A failure is reported although an earlier schedule was canceled.
+func TestFailureAfterCanceledSchedule(t *testing.T) {
+	const ahead = 64 // the first schedule of the second worker
+	first := 0       // the process that gets the lock first
+	s := scenario(observeFirstGrant(func(process int) { first = process }), 2, 1, 0)
+	c := &scenarios.Campaign{Scenario: *s, Workers: 2, Strategy: scenarios.RandomStrategy}
 	winner := func(schedule int) int {
 		scenarios.NewRunner(t).Run(&c.Scenario, scenarios.NewRandom(c.Seed, schedule))
 		return first
@@ -158,7 +159,7 @@ func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var runs, broken atomic.Int64
 	repeated := make(chan struct{})
-	c.Scenario.Subject = granting(func(process int) {
+	c.Scenario.Subject = observeFirstGrant(func(process int) {
 		switch {
 		case runs.Add(1) == 1: // the profile
 		case process == 2:
@@ -178,15 +179,15 @@ func TestFoundBehindAnAbandonedSchedule(t *testing.T) {
 	}
 }
 
-// A schedule counts once it was judged.
-func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
+// A schedule without a verdict does not count.
+func TestCampaignCanceledBeforeVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
 	lock := withLock("lock", func(hold *scenarios.Hold) {
 		unlock := hold.Unlock
 		hold.Unlock = func(ctx context.Context) error {
 			defer func() {
-				if unlocks.Add(1) == 2 { // The first is that of the profile.
+				if unlocks.Add(1) == 2 { // The first belongs to the profile.
 					cancel()
 				}
 			}()
@@ -200,14 +201,13 @@ func TestCampaignEndsBeforeTheVerdict(t *testing.T) {
 	}
 }
 
-// What was found before counts: that a process has panicked is known when its verdicts are not
-// there yet.
-func TestPanicBeforeTheVerdict(t *testing.T) {
+// A panic counts, even if the schedule is canceled before its verdicts.
+func TestPanicBeforeVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
 	lock := withLock("panics", func(hold *scenarios.Hold) {
 		hold.Unlock = func(context.Context) error {
-			if unlocks.Add(1) > 1 { // The first is that of the profile.
+			if unlocks.Add(1) > 1 { // The first belongs to the profile.
 				cancel()
 			}
 			panic("on purpose")
@@ -220,8 +220,8 @@ func TestPanicBeforeTheVerdict(t *testing.T) {
 	}
 }
 
-// What was found when time is over is told, and made sure of.
-func TestFoundWhenTimeIsOver(t *testing.T) {
+// A failure that is found at the moment of cancellation is reported and confirmed.
+func TestFailureAtCancellation(t *testing.T) {
 	for _, always := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var unlocks atomic.Int64
@@ -233,7 +233,7 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 				return nil
 			}
 		})
-		// It is asked when the schedule has been judged.
+		// Sometimes conditions are evaluated after the verdicts of the schedule.
 		s.Sometimes = []history.Sometimes{{Name: "none", Reached: func([]history.Event) bool {
 			if unlocks.Load() == 2 {
 				cancel()
@@ -250,23 +250,23 @@ func TestFoundWhenTimeIsOver(t *testing.T) {
 		}
 	}
 	e := scenarios.Exhaustive{Scenario: *scenario(noLock(), 2, 1, 0)}
-	_, subject, calls := inCall(noLock(), 0)
+	_, subject, calls := cancelInCall(noLock(), 0)
 	e.Scenario.Subject = subject
 	if r := e.Run(context.Background(), t); r.Failure == nil {
-		t.Fatal("the search finds nothing")
+		t.Fatal("the search found nothing")
 	}
 	var ctx context.Context
-	// The last call, in the run that makes sure.
-	ctx, e.Scenario.Subject, _ = inCall(noLock(), calls.Load())
+	// The last call is in the confirming run.
+	ctx, e.Scenario.Subject, _ = cancelInCall(noLock(), calls.Load())
 	if r := e.Run(ctx, t); r.Failure == nil {
-		t.Errorf("interrupted %v, and nothing is found any more", r.Interrupted)
+		t.Errorf("interrupted %v, and the failure was lost", r.Interrupted)
 	}
 }
 
-// Shrinking ends within a run too, and what it has until then stands.
-func TestShrinkEndsWithinARun(t *testing.T) {
+// Shrinking, too, ends within a run and returns its best result so far.
+func TestShrinkCanceledWithinRun(t *testing.T) {
 	const clients, cycles, call = 3, 20, 60
-	ctx, subject, calls := inCall(noLock(), call)
+	ctx, subject, calls := cancelInCall(noLock(), call)
 	s := scenario(subject, clients, cycles, 0)
 	signature := scenarios.NewRunner(t).Run(scenario(noLock(), clients, cycles, 0),
 		&scenarios.Replay{}).Violations[0].Signature()
@@ -278,8 +278,9 @@ func TestShrinkEndsWithinARun(t *testing.T) {
 	}
 }
 
-// granting is the textbook lock with a function that is told in each run who gets the lock first.
-func granting(granted func(process int)) scenarios.Subject {
+// observeFirstGrant is the textbook lock. In each run it calls the function with the process that
+// gets the lock first.
+func observeFirstGrant(granted func(process int)) scenarios.Subject {
 	s := subjects.Textbook()
 	open := s.Open
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
@@ -295,26 +296,27 @@ func granting(granted func(process int)) scenarios.Subject {
 	return s
 }
 
-// A search that ends within a schedule, over and over, comes to the same as one that does not.
-func TestCheckpointWithinASchedule(t *testing.T) {
+// A search that is repeatedly canceled within a schedule and resumed reports the same as an
+// uninterrupted search.
+func TestCheckpointWithinSchedule(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		t.Run(fmt.Sprint("live ", live), func(t *testing.T) {
 			e := scenarios.Exhaustive{
 				Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
 				NoMerge:  true, NoReplayCache: live,
 			}
-			whole := e.Run(context.Background(), t)
+			uninterrupted := e.Run(context.Background(), t)
 			runs, interrupted := 0, 0
 			e.Each = func(*scenarios.Result) { runs++ }
 			e.NoMerge, e.Checkpoint = false, filepath.Join(t.TempDir(), "checkpoint")
 			var r *scenarios.Report
 			for part := int64(0); r == nil || !r.Complete; part++ {
-				call := 1 + part%2*part*3 // Every second part comes to nothing.
+				call := 1 + part%2*part*3 // Every second part completes no schedule.
 				e := e
 				if err := e.Resume(t); err != nil {
 					t.Fatal(err)
 				}
-				ctx, subject, calls := inCall(subjects.Textbook(), call)
+				ctx, subject, calls := cancelInCall(subjects.Textbook(), call)
 				e.Scenario.Subject = subject
 				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil ||
 					r.Nondeterministic != nil {
@@ -325,23 +327,23 @@ func TestCheckpointWithinASchedule(t *testing.T) {
 				}
 				interrupted++
 				if r.Schedules > 0 && r.Untried == 0 {
-					t.Errorf("nothing is left to be tried after %d schedules", r.Schedules)
+					t.Errorf("no untried steps remain after %d schedules", r.Schedules)
 				}
 				if live && calls.Load() >= call+int64(e.Scenario.Clients) {
-					t.Errorf("there were %d calls, want %d", calls.Load(), call)
+					t.Errorf("%d calls were made, want %d", calls.Load(), call)
 				}
 			}
-			if interrupted < 3 || runs != whole.Schedules {
-				t.Errorf("interrupted %d times in %d runs, want %d", interrupted, runs,
-					whole.Schedules)
+			if interrupted < 3 || runs != uninterrupted.Schedules {
+				t.Errorf("interrupted %d times; %d runs, want %d", interrupted, runs,
+					uninterrupted.Schedules)
 			}
-			if r.Digest != whole.Digest || r.Schedules != whole.Schedules ||
-				r.Steps != whole.Steps ||
-				r.States != whole.States ||
-				r.Transitions != whole.Transitions || r.Depth != whole.Depth ||
-				r.Coverage != whole.Coverage ||
-				r.Scope != whole.Scope {
-				t.Errorf("in parts\n%+v, at once\n%+v", r, whole)
+			if r.Digest != uninterrupted.Digest || r.Schedules != uninterrupted.Schedules ||
+				r.Steps != uninterrupted.Steps ||
+				r.States != uninterrupted.States ||
+				r.Transitions != uninterrupted.Transitions || r.Depth != uninterrupted.Depth ||
+				r.Coverage != uninterrupted.Coverage ||
+				r.Scope != uninterrupted.Scope {
+				t.Errorf("interrupted\n%+v, uninterrupted\n%+v", r, uninterrupted)
 			}
 		})
 	}

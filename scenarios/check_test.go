@@ -16,19 +16,18 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// brokenVariable makes TestChecked test another lock, or in another way: a broken one, one that
-// hangs, one with a goal that is never reached, one for too long to judge it, one that breaks in a
-// schedule which goes beyond its bounds, and would without that. The tests below run it so, in a
-// process of its own.
-const brokenVariable = "INTERLOCK_TEST_BROKEN"
+// variantVariable selects the lock or the mode of TestChecked: for example a broken lock, a lock
+// that hangs, a sometimes condition that is never reached, or a scenario beyond the limits of a
+// checker. The tests below run TestChecked with it in a separate process.
+const variantVariable = "INTERLOCK_TEST_BROKEN"
 
 func TestChecked(t *testing.T) {
 	s := scenario(subjects.Textbook(), 3, 1, 1)
 	name := subjects.ExistsThenWait().Name
-	switch os.Getenv(brokenVariable) {
+	switch os.Getenv(variantVariable) {
 	case "1":
 		s.Subject = subjects.ExistsThenWait()
-	case "goal":
+	case "sometimes":
 		s.Subject.Sometimes = []history.Sometimes{{
 			Name: "never", Clients: 1,
 			Reached: func([]history.Event) bool { return false },
@@ -53,23 +52,26 @@ func TestChecked(t *testing.T) {
 	case "hangs":
 		scenarios.LimitStandstill(200 * time.Millisecond)
 		s.Subject = sharedMutex()
-	case "slow to shorten": // No smaller scenario fails, and to find that out takes a while.
+	case "slow to shrink": // No smaller scenario fails, and the shrinker needs long to find out.
 		s = scenario(panicsLate(60), 2, 60, 0)
 	case "long":
 		s.Clients, s.Cycles = 100, 21
 	}
-	s.Subject.Name = name // The lock that is mended is the same lock.
+	s.Subject.Name = name // The fixed lock has the same name.
 	t.Run("lock[1]", func(t *testing.T) { scenarios.Check(t, *s) })
 }
 
-// checked runs TestChecked in the directory and returns what it printed and whether it passed.
-func checked(t *testing.T, directory string, environment ...string) (string, bool) {
+// runChecked runs TestChecked in the directory. It returns the output and reports whether the test
+// passed.
+func runChecked(t *testing.T, directory string, environment ...string) (string, bool) {
 	t.Helper()
-	return checkedFor(t, "2m", directory, environment...)
+	return runCheckedWithin(t, "2m", directory, environment...)
 }
 
-// checkedFor does so, and the test must not take longer.
-func checkedFor(t *testing.T, timeout, directory string, environment ...string) (string, bool) {
+// runCheckedWithin is runChecked with a timeout for the test.
+func runCheckedWithin(t *testing.T, timeout, directory string, environment ...string) (string,
+	bool,
+) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -84,15 +86,15 @@ func checkedFor(t *testing.T, timeout, directory string, environment ...string) 
 
 func TestCheck(t *testing.T) {
 	directory := t.TempDir()
-	broken := brokenVariable + "=1"
-	first, passed := checked(t, directory, broken)
+	broken := variantVariable + "=1"
+	first, passed := runChecked(t, directory, broken)
 	if passed {
-		t.Fatalf("the broken lock passes:\n%s", first)
+		t.Fatalf("the broken lock passed:\n%s", first)
 	}
 	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*",
 		"exists-then-wait-progress-*"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("counterexamples %v, error %v, want one; the test printed\n%s", found, err, first)
+		t.Fatalf("counterexamples %v, error %v, want one; output:\n%s", found, err, first)
 	}
 	relative, err := filepath.Rel(directory, found[0])
 	if err != nil {
@@ -105,21 +107,21 @@ func TestCheck(t *testing.T) {
 			"' go test -count=1 -run '^TestChecked$/^lock\\[1\\]$' .",
 	} {
 		if !strings.Contains(first, want) {
-			t.Errorf("the first failure does not say %q:\n%s", want, first)
+			t.Errorf("the first failure does not contain %q:\n%s", want, first)
 		}
 	}
 	recorded, err := os.ReadFile(filepath.Join(found[0], "schedule.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// No run of that lock has so many decisions.
+	// No run of the lock makes as many decisions.
 	past := regexp.MustCompile(`"index": (\d+)`).ReplaceAll(recorded, []byte(`"index": 9000$1`))
 	for path, content := range map[string][]byte{
 		filepath.Join(directory, "past.json"): past,
 		filepath.Join(directory,
 			"other.json"): regexp.MustCompile(`("trace_hash": ".*).{4}"`).ReplaceAll(recorded,
 			[]byte(`${1}0000"`)),
-		// by an editor, say; it is no counterexample
+		// a temporary file of an editor, for example; not a counterexample
 		filepath.Join(filepath.Dir(found[0]), ".left-over"): nil,
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
@@ -131,25 +133,25 @@ func TestCheck(t *testing.T) {
 		passes      bool
 		want        string
 	}{
-		"found again by the corpus": {[]string{broken}, false, " fails as recorded:\n"},
+		"reproduced by the corpus": {[]string{broken}, false, " fails as recorded:\n"},
 		"replayed": {
 			[]string{broken, "INTERLOCK_REPLAY=" + relative},
 			false,
 			relative + " fails as recorded:\n",
 		},
-		"mended": {nil, true, "nothing found in 2000 schedules of "},
+		"fixed": {nil, true, "nothing found in 2000 schedules of "},
 		"not exercised": {
 			[]string{"INTERLOCK_SCHEDULES=1"},
 			true,
 			"claimed and not exercised: ",
 		},
-		"mended and replayed": {
+		"fixed and replayed": {
 			[]string{"INTERLOCK_REPLAY=" + relative},
 			true,
 			relative + ": nothing is broken; recorded was progress: a process waits for the lock " +
 				"for ever\n",
 		},
-		"replayed otherwise": {
+		"replayed with another trace": {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
 			false,
 			"other.json fails otherwise than recorded, which was progress: a process waits for " +
@@ -160,26 +162,28 @@ func TestCheck(t *testing.T) {
 			false,
 			"past.json: none of its decisions can happen any more",
 		},
-		"nobody has the lock": {
-			[]string{brokenVariable + "=refuses", "INTERLOCK_SCHEDULES=20"},
-			false, `nobody has had the lock in any of 20 schedules, so this says nothing of it: Lock returns the error "zk: node does not exist"`,
+		"the lock is never acquired": {
+			[]string{variantVariable + "=refuses", "INTERLOCK_SCHEDULES=20"},
+			false,
+			"nobody has had the lock in any of 20 schedules, so this says nothing of it: " +
+				`Lock returns the error "zk: node does not exist"`,
 		},
-		"a goal is never reached": {
-			[]string{brokenVariable + "=goal", "INTERLOCK_SCHEDULES=5000"},
+		"a sometimes condition is never reached": {
+			[]string{variantVariable + "=sometimes", "INTERLOCK_SCHEDULES=5000"},
 			false, "no schedule has reached a goal, so this says too little of the lock: never",
 		},
 		"a verdict is unknown": {
-			[]string{brokenVariable + "=long", "INTERLOCK_SCHEDULES=1"},
+			[]string{variantVariable + "=long", "INTERLOCK_SCHEDULES=1"},
 			false,
 			"of 1 schedules it is unknown whether they are linearizable",
 		},
-		"a run stands still": {
-			[]string{brokenVariable + "=hangs"},
+		"a run hangs": {
+			[]string{variantVariable + "=hangs"},
 			false,
 			"  sync.Mutex.Lock in scenarios_test.",
 		},
-		"a pause excuses nothing": {[]string{
-			brokenVariable + "=late", "INTERLOCK_SCHEDULES=100",
+		"a failure is within the contract despite a pause": {[]string{
+			variantVariable + "=late", "INTERLOCK_SCHEDULES=100",
 			"INTERLOCK_SEED=5",
 		}, false, "faults expire=1, pauses up to 10s"},
 		"bad number of schedules": {
@@ -199,7 +203,7 @@ func TestCheck(t *testing.T) {
 				"such file",
 		},
 	} {
-		if printed, passed := checked(t, directory, tc.environment...); passed != tc.passes ||
+		if printed, passed := runChecked(t, directory, tc.environment...); passed != tc.passes ||
 			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
 				printed)
@@ -215,7 +219,7 @@ func TestCheckStrategy(t *testing.T) {
 		want        string
 	}{
 		"all schedules": {
-			[]string{exhaustive, brokenVariable + "=alone"},
+			[]string{exhaustive, variantVariable + "=alone"},
 			true,
 			" which are complete: all schedules of 1 clients × 1 cycles with at most these " +
 				"faults: any=1",
@@ -226,23 +230,22 @@ func TestCheckStrategy(t *testing.T) {
 			"nothing found in 50 schedules of an exhaustive search, which is not complete",
 		},
 		"all schedules, one fails": {
-			[]string{exhaustive, brokenVariable + "=pair"},
+			[]string{exhaustive, variantVariable + "=pair"},
 			false,
 			"progress: a process waits for the lock for ever",
 		},
-		"not all come to rest": {
-			[]string{exhaustive, brokenVariable + "=unsettled"},
+		"unsettled schedules": {
+			[]string{exhaustive, variantVariable + "=unsettled"},
 			true,
 			"which is not complete\n        1 schedules ended, by a bound of time or steps, " +
-				"while " +
-				"requests were still under way",
+				"while requests were still under way",
 		},
-		"not all, by chance": {
-			[]string{brokenVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},
+		"unsettled random schedules": {
+			[]string{variantVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},
 			true, "20 schedules ended, by a bound",
 		},
-		"all, of the real client": {
-			[]string{exhaustive, brokenVariable + "=real"},
+		"all schedules of the real client": {
+			[]string{exhaustive, variantVariable + "=real"},
 			false,
 			"so it cannot be done with the real client",
 		},
@@ -251,16 +254,16 @@ func TestCheckStrategy(t *testing.T) {
 			true,
 			"nothing found in 20 schedules of ",
 		},
-		"no strategy": {
+		"unknown strategy": {
 			[]string{"INTERLOCK_STRATEGY=luck"},
 			false,
 			`INTERLOCK_STRATEGY: unknown strategy "luck"; known are random`,
 		},
 	} {
-		if name == "all, of the real client" && simzk.RaceDetector {
-			continue // It is skipped before that.
+		if name == "all schedules of the real client" && simzk.RaceDetector {
+			continue // The real client is skipped earlier.
 		}
-		if printed, passed := checked(t, t.TempDir(), tc.environment...); passed != tc.passes ||
+		if printed, passed := runChecked(t, t.TempDir(), tc.environment...); passed != tc.passes ||
 			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
 				printed)
@@ -268,10 +271,10 @@ func TestCheckStrategy(t *testing.T) {
 	}
 }
 
-// Shortening ends before go test ends the test too, and what was found is told.
-func TestCheckShortensInTime(t *testing.T) {
+// Shrinking ends before the timeout of go test, and the failure is reported.
+func TestCheckShrinksBeforeTimeout(t *testing.T) {
 	directory := t.TempDir()
-	printed, passed := checkedFor(t, "6s", directory, brokenVariable+"=slow to shorten")
+	printed, passed := runCheckedWithin(t, "6s", directory, variantVariable+"=slow to shrink")
 	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*",
 		"exists-then-wait-no-panic-*"))
 	if err != nil || passed || len(found) != 1 ||
@@ -280,11 +283,11 @@ func TestCheckShortensInTime(t *testing.T) {
 	}
 }
 
-// A search ends before go test ends the test, and says how far it came.
-func TestCheckEndsInTime(t *testing.T) {
-	printed, passed := checkedFor(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
+// A search ends before the timeout of go test and reports its progress.
+func TestCheckEndsBeforeTimeout(t *testing.T) {
+	printed, passed := runCheckedWithin(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
 	if want := "ask for less, or give go test a longer -timeout"; passed ||
 		!strings.Contains(printed, want) {
-		t.Errorf("passed %v, want a failure that says %q:\n%s", passed, want, printed)
+		t.Errorf("passed %v, want a failure that contains %q:\n%s", passed, want, printed)
 	}
 }

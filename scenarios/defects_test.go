@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// subject makes a lock under test of a function that opens it. It claims everything.
+// subject returns a lock under test that claims every property.
 func subject(name string, open func(*scenarios.Process) scenarios.LockerFunc) scenarios.Subject {
 	return scenarios.Subject{
 		Name: name, Summary: name, Claims: history.Properties(),
@@ -24,39 +24,38 @@ func subject(name string, open func(*scenarios.Process) scenarios.LockerFunc) sc
 
 func free(context.Context) error { return nil }
 
-// noLock lets everybody in.
+// noLock grants the lock to every process at once.
 func noLock() scenarios.Subject {
 	return subject("no-lock", func(*scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
-			return &scenarios.Hold{Unlock: free},
-				nil
+			return &scenarios.Hold{Unlock: free}, nil
 		}
 	})
 }
 
-// neverFree is correct until somebody gives the lock back, and then keeps the node.
+// neverFree is the textbook lock without a release: Unlock keeps the node.
 func neverFree() scenarios.Subject {
 	return withLock("never-free", func(hold *scenarios.Hold) { hold.Unlock = free })
 }
 
-// unlockFails gives the lock back and says that it could not.
+// unlockFails releases the lock and returns an error.
 func unlockFails() scenarios.Subject {
 	return withLock("unlock-fails", func(hold *scenarios.Hold) {
 		unlock := hold.Unlock
 		hold.Unlock = func(ctx context.Context) error {
-			return errors.Join(unlock(ctx),
-				errors.New("no"))
+			return errors.Join(unlock(ctx), errors.New("no"))
 		}
 	})
 }
 
-// panics panics when the lock is given back.
+// panics panics in Unlock.
 func panics() scenarios.Subject {
-	return withLock("panics",
-		func(hold *scenarios.Hold) { hold.Unlock = func(context.Context) error { panic("on purpose") } })
+	return withLock("panics", func(hold *scenarios.Hold) {
+		hold.Unlock = func(context.Context) error { panic("on purpose") }
+	})
 }
 
-// panicsLate panics when a process asks for the lock for the given time.
+// panicsLate panics in the given call of Lock of a process.
 func panicsLate(times int) scenarios.Subject {
 	return subject("panics-late", func(p *scenarios.Process) scenarios.LockerFunc {
 		textbook, count := subjects.Textbook(), 0
@@ -73,12 +72,12 @@ func panicsLate(times int) scenarios.Subject {
 	})
 }
 
-// leaks leaves a goroutine behind that nothing can wake.
+// leaks leaks a goroutine that nothing can wake.
 func leaks() scenarios.Subject {
 	return withLock("leaks", func(*scenarios.Hold) { go func() { select {} }() })
 }
 
-// misplaced makes its node where there is no parent for it.
+// misplaced creates its node under a parent that does not exist.
 func misplaced() scenarios.Subject {
 	return subject("misplaced", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
@@ -89,7 +88,7 @@ func misplaced() scenarios.Subject {
 	})
 }
 
-// sharedMutex waits for ZooKeeper while it holds a mutex of all processes.
+// sharedMutex waits for ZooKeeper while it holds a mutex that all processes share.
 func sharedMutex() scenarios.Subject {
 	var mu sync.Mutex
 	return subject("shared-mutex", func(p *scenarios.Process) scenarios.LockerFunc {
@@ -102,7 +101,7 @@ func sharedMutex() scenarios.Subject {
 	})
 }
 
-// withLock is the textbook lock with a change to every hold.
+// withLock is the textbook lock with every hold changed.
 func withLock(name string, change func(*scenarios.Hold)) scenarios.Subject {
 	return subject(name, func(p *scenarios.Process) scenarios.LockerFunc {
 		textbook := subjects.Textbook()
@@ -120,7 +119,7 @@ func withLock(name string, change func(*scenarios.Hold)) scenarios.Subject {
 	})
 }
 
-// fickle sends a request that differs from run to run.
+// fickle sends different requests in every run.
 func fickle() scenarios.Subject {
 	var calls atomic.Int64
 	return subject("fickle", func(p *scenarios.Process) scenarios.LockerFunc {

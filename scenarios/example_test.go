@@ -11,10 +11,10 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A nodeLock is the lock of some team: whoever creates the node has the lock, everybody else waits
-// for its end.
+// A nodeLock is an example of a user's lock: the process that creates the node has the lock, and
+// all others wait for its deletion.
 type nodeLock struct {
-	client interface { // of *zk.Conn, what the lock needs
+	client interface { // the methods of *zk.Conn that the lock needs
 		Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 		ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error)
 		Delete(path string, version int32) error
@@ -40,8 +40,8 @@ func (l *nodeLock) Lock() error {
 
 func (l *nodeLock) Unlock() error { return l.client.Delete(l.path, -1) }
 
-// nodeLockScenario tells Interlock how to use the lock, and what it promises. It is no queue, so it
-// is not fair; and it gives up where a connection breaks, so it is tested without faults.
+// nodeLockScenario describes the lock and its claims. The lock is not fair, since it has no queue.
+// It fails when a connection is lost, so the scenario has no faults.
 func nodeLockScenario() scenarios.Scenario {
 	return scenarios.Scenario{
 		Clients: 3, Cycles: 2, Faults: faults.Plan{},
@@ -57,7 +57,9 @@ func nodeLockScenario() scenarios.Scenario {
 					if err := lock.Lock(); err != nil {
 						return nil, err
 					}
-					return &scenarios.Hold{Unlock: func(context.Context) error { return lock.Unlock() }}, nil
+					return &scenarios.Hold{
+						Unlock: func(context.Context) error { return lock.Unlock() },
+					}, nil
 				}), nil
 			},
 		},

@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// BenchmarkExhaustive searches all schedules of the production lock, as interlock check --strategy
-// exhaustive does: on one processor, with a heap that grows to three times what lives. MB-heap is
-// the most that the heap was found to take, twice a second.
+// BenchmarkExhaustive searches all schedules of the production lock like interlock check --strategy
+// exhaustive: on one processor, with GOGC=200. MB-heap is the maximum heap in use, sampled twice a
+// second.
 func BenchmarkExhaustive(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	for _, tc := range []struct {
@@ -52,7 +52,7 @@ func BenchmarkExhaustive(b *testing.B) {
 }
 
 func searchAll(b *testing.B, s scenarios.Scenario, symmetry bool) {
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		var r *scenarios.Report
 		var heap uint64
 		for range b.N {
@@ -68,7 +68,7 @@ func searchAll(b *testing.B, s scenarios.Scenario, symmetry bool) {
 				return
 			}
 		}
-		b.ReportMetric(0, "ns/op") // in favour of seconds
+		b.ReportMetric(0, "ns/op") // The metric s replaces it.
 		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s")
 		b.ReportMetric(float64(r.States), "states")
 		b.ReportMetric(float64(r.Schedules), "schedules")

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// HoldStacks does what a campaign does before it begins, for benchmarks of what a campaign does.
+// HoldStacks warms goroutine stacks as a campaign does before it begins.
 var HoldStacks = holdStacks
 
-// LimitStandstill sets for how long a run may stand still.
+// LimitStandstill sets the limit of the watchdog.
 func LimitStandstill(limit time.Duration) { watchdogLimit = limit }
 
-// Keyless makes the runner's runs those of a campaign that counts no more states.
+// Keyless makes the runner skip state keys, like a campaign that no longer counts states.
 func (r *Runner) Keyless() *Runner {
 	r.noKeys = true
 	return r
 }
 
-// Rehearser returns a function that performs a run with what is known of the processes' code by
-// their pasts, as an exhaustive search does, and returns its trace hash and how many pasts are
-// known by then.
+// Rehearser returns a function that performs a run with cached reactions, as an exhaustive search
+// does. It returns the trace hash and the number of cached local histories.
 func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
 	runner, known := NewRunner(t), newReplayCache(scenario, t)
 	t.Cleanup(known.close)
@@ -31,7 +30,7 @@ func Rehearser(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint6
 	}
 }
 
-// Rooted makes the search begin every run at the beginning.
+// Rooted makes the search start every run at the initial state instead of a snapshot.
 func (e *Exhaustive) Rooted() *Exhaustive {
 	e.noSnapshots = true
 	return e
@@ -43,29 +42,28 @@ func (e *Exhaustive) Hoarding() *Exhaustive {
 	return e
 }
 
-// LeapsOnly makes the search leave nothing out but the steps of leaps through time.
+// LeapsOnly disables all reductions except time jumps.
 func (e *Exhaustive) LeapsOnly() *Exhaustive {
 	e.jumpsOnly = true
 	return e
 }
 
-// Unsparing makes the search with Fair try in all states that the fair phase begins.
+// Unsparing makes a search with FairSuffixes begin the fair phase in all states.
 func (e *Exhaustive) Unsparing() *Exhaustive {
 	e.fairEverywhere = true
 	return e
 }
 
-// Mutate makes searches break by the mutation of that number until the function that it returns is
-// called.
+// Mutate applies the mutation with the given number to all searches until restore is called.
 func Mutate(which int) (restore func()) {
 	mutated = mutation(which)
 	return func() { mutated = unmutated }
 }
 
-// MutationCount is how many things [Mutate] can do.
+// MutationCount is the number of mutations.
 const MutationCount = int(mutations) - 1
 
-// Mutations are the numbers of what [Mutate] can do, by name.
+// Mutations maps the names of mutations to their numbers for [Mutate].
 var Mutations = map[string]int{
 	"no step is visible":                           int(nothingVisible),
 	"an entry before tokens are checked":           int(entryBeforeToken),
@@ -85,19 +83,19 @@ var Mutations = map[string]int{
 	"a leaving while another holds the lock":       int(leavingAmongHolders),
 }
 
-// A Sighting is a state in which a decision is made: its key, and the steps that have led there.
+// A Sighting is a state in which a decision is made: its key and the steps that lead to it.
 type Sighting struct {
 	Key   uint64
 	Steps []Step
 }
 
-// Sightings returns the states of a run, by the keys that an exhaustive search has that tells local
-// histories apart.
+// Sightings returns the states of a run with the keys of an exhaustive search that distinguishes
+// local histories.
 func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	known := newReplayCache(scenario, t)
 	defer known.close()
 	e := &Exhaustive{Scenario: *scenario}
-	k := &keyed{Strategy: strategy, x: &dfs{search: e, monitor: e.newMonitor()}}
+	k := &keyRecorder{Strategy: strategy, x: &dfs{search: e, monitor: e.newMonitor()}}
 	NewRunner(t).runCached(context.Background(), scenario, k, known, nil)
 	sightings := make([]Sighting, len(k.keys))
 	for i := range sightings {
@@ -106,44 +104,44 @@ func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	return sightings
 }
 
-// keyed takes note of the states in which a strategy makes its decisions.
-type keyed struct {
+// keyRecorder records the keys of the states in which a strategy decides.
+type keyRecorder struct {
 	Strategy
 	x     *dfs
 	keys  []uint64
 	steps []Step
 }
 
-func (k *keyed) join(l *loop)                               { k.x.loop = l }
-func (k *keyed) settled(int) (step Step, deviates, ok bool) { return step, false, false }
+func (k *keyRecorder) join(l *loop)                               { k.x.loop = l }
+func (k *keyRecorder) settled(int) (step Step, deviates, ok bool) { return step, false, false }
 
-func (k *keyed) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
+func (k *keyRecorder) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	k.keys = append(k.keys, k.x.visitKey(k.x.loop.lastKey()))
 	i := k.Strategy.Choose(index, enabled, defaultIndex)
 	k.steps = append(k.steps, enabled[i].Step)
 	return i
 }
 
-// GoOn takes the steps and then lets the strategy decide, in a run of the processes' code. It
-// returns the result, and how many events there were before the strategy decided.
+// GoOn takes the steps and then lets the strategy decide, in a live run. It returns the result and
+// the number of events before the strategy's first decision.
 func GoOn(t *testing.T, scenario *Scenario, steps []Step, strategy Strategy) (result *Result,
 	before int,
 ) {
-	s := &staged{steps: steps, Strategy: strategy}
+	s := &prefixStrategy{steps: steps, Strategy: strategy}
 	return NewRunner(t).Run(scenario, s), s.before
 }
 
-type staged struct {
+type prefixStrategy struct {
 	Strategy
 	loop   *loop
 	steps  []Step
 	before int
 }
 
-func (s *staged) join(l *loop)                               { s.loop = l }
-func (s *staged) settled(int) (step Step, deviates, ok bool) { return step, false, false }
+func (s *prefixStrategy) join(l *loop)                               { s.loop = l }
+func (s *prefixStrategy) settled(int) (step Step, deviates, ok bool) { return step, false, false }
 
-func (s *staged) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
+func (s *prefixStrategy) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	if index < len(s.steps) {
 		return slices.IndexFunc(enabled,
 			func(o EnabledStep) bool { return o.Step == s.steps[index] })

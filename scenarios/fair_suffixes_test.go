@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A lock that starves a process breaks its promise in schedules alone in which the order becomes
-// fair while one waits and another asks again later. A search that begins the fair phase nowhere
-// but at the end does not find it.
+// A lock that starves a process violates no-starvation only in schedules in which the fair phase
+// begins while one process waits and another calls Lock again later. A search that begins the fair
+// phase only at the end does not find the violation.
 func TestFairPhaseFindsStarvation(t *testing.T) {
 	e := &scenarios.Exhaustive{Scenario: planned(t, named(t, "retry-loop"), 2, 2, "none")}
 	if r := e.Run(context.Background(), t); !r.Complete || strings.Contains(r.Scope, "fair") {
@@ -35,7 +35,7 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 	}
 	if d := c.Recording.Deviations; len(d) != 1 ||
 		d[0].Step != (scenarios.Step{Kind: scenarios.Fair}) {
-		t.Errorf("shortened to %v", d)
+		t.Errorf("shrunk to %v", d)
 	}
 	c.ReplayBy = func(directory string) string { return directory }
 	directory, err := c.Write(filepath.Join(t.TempDir(), "failures"))
@@ -51,12 +51,11 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 	if again.TraceHash != uint64(recording.TraceHash) ||
 		again.Violations[0].Signature() != recording.Signature || len(replay.Skipped) > 0 {
 		t.Errorf("replayed: hash %x and %v, want %v and %s; skipped %v", again.TraceHash,
-			again.Violations, recording.TraceHash,
-			recording.Signature, replay.Skipped)
+			again.Violations, recording.TraceHash, recording.Signature, replay.Skipped)
 	}
 }
 
-// Beginning the fair phase is a deviation like any other.
+// The begin of the fair phase is a deviation like any other.
 func TestFairPhaseByDeviations(t *testing.T) {
 	e := &scenarios.Exhaustive{
 		Scenario:     planned(t, named(t, "retry-loop"), 2, 2, "none"),
@@ -82,7 +81,7 @@ func TestFairPhaseByDeviations(t *testing.T) {
 	}
 }
 
-// Locks that starve nobody stand the search in which that one is found.
+// Locks without starvation pass the same search.
 func TestFairPhaseInEveryState(t *testing.T) {
 	for _, name := range []string{"retry-loop-mended", "mutex"} {
 		e := &scenarios.Exhaustive{
@@ -97,7 +96,7 @@ func TestFairPhaseInEveryState(t *testing.T) {
 	}
 }
 
-// Nothing is decided any more once the fair phase has begun, and it begins once.
+// After the begin of the fair phase, no decisions follow, and it begins once.
 func TestFairStep(t *testing.T) {
 	s := scenario(subjects.Mutex(), 3, 1, 2)
 	usual := slices.Clone(scenarios.NewRunner(t).Run(s, &scenarios.Replay{}).Events)
@@ -115,15 +114,15 @@ func TestFairStep(t *testing.T) {
 		began := slices.IndexFunc(r.Events, fair)
 		if !slices.Equal(r.Events[:began], usual[:began]) ||
 			slices.ContainsFunc(r.Events[began+1:], fair) || len(r.Violations) > 0 {
-			t.Errorf("step %d: not what happens under the default policy until the fair phase, "+
-				"which begins once", index)
+			t.Errorf("step %d: want the events of the default policy up to a single begin of the "+
+				"fair phase", index)
 		}
 	}
 }
 
-// A search that tells no pasts apart after which processes do the same begins the fair phase in
-// states that stand for others, and finds what one finds that tells all apart, or leaves nothing
-// out, or spares no state. All its schedules do the same for real.
+// A search that merges bisimilar states begins the fair phase only in representatives. It finds the
+// same violations as a search that merges nothing, one without reduction and one that begins the
+// fair phase in every state. All its schedules are validated with live goroutines.
 func TestFairPhaseLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -146,26 +145,27 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 			Scenario:     planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 			FairSuffixes: true, ValidationInterval: 1,
 		}
-		got := verdictsWith(t, e)
+		got := completeVerdicts(t, e)
 		e.NoMerge, e.ValidationInterval = true, 0
-		if want := verdictsWith(t, e); !slices.Equal(got, want) {
-			t.Errorf("%v: found %q, and %q where all pasts are told apart", &e.Scenario, got, want)
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
+			t.Errorf("%v: found %q, without merging %q", &e.Scenario, got, want)
 		}
 		e.NoMerge, e.NoReduction = false, true
-		if want := verdictsWith(t, e); !slices.Equal(got, want) {
-			t.Errorf("%v: found %q, and %q with nothing left out", &e.Scenario, got, want)
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
+			t.Errorf("%v: found %q, without reduction %q", &e.Scenario, got, want)
 		}
 		e.NoReduction = false
-		if want := verdictsWith(t, *e.Unsparing()); !slices.Equal(got, want) {
-			t.Errorf("%v: found %q, and %q where no state is spared", &e.Scenario, got, want)
+		if want := completeVerdicts(t, *e.Unsparing()); !slices.Equal(got, want) {
+			t.Errorf("%v: found %q, with the fair phase in every state %q", &e.Scenario, got, want)
 		}
 	}
 }
 
-// givesUpEarly is a lock whose first process gives up its first attempt, after it has made a node
-// and deleted it, and then does much before it queues. That first node is ephemeral or not, as the
-// process has seen one of the other process before. The other one asks again when the first has
-// given up, and gets the lock at once: it overtakes the first only where that one has hurried.
+// givesUpEarly is a lock whose first process gives up its first attempt after it has created and
+// deleted a node, and sends many requests before it queues again. Its first node is ephemeral or
+// not, depending on whether it saw a node of the other process. The other process calls Lock again
+// after the first has given up and gets the lock at once: it overtakes the first process only if
+// that one was fast.
 func givesUpEarly(flags [2]int32) scenarios.Subject {
 	s := subject("gives-up-early", func(p *scenarios.Process) scenarios.LockerFunc {
 		attempt := 0
@@ -215,23 +215,23 @@ func givesUpEarly(flags [2]int32) scenarios.Subject {
 	return s
 }
 
-// Whether a process is judged by the next node that it makes tells states apart.
+// The state key includes whether the next node of a process starts its claim in the queue.
 func TestClaimsAreToldApart(t *testing.T) {
 	for _, flags := range [][2]int32{{0, zk.FlagEphemeral}, {zk.FlagEphemeral, 0}} {
 		e := scenarios.Exhaustive{
 			Scenario:     planned(t, givesUpEarly(flags), 2, 2, "none"),
 			FairSuffixes: true,
 		}
-		got := verdictsWith(t, e)
+		got := completeVerdicts(t, e)
 		e.NoMerge = true
-		if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
-			t.Errorf("%v: found %q, and %q where all pasts are told apart", flags, got, want)
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
+			t.Errorf("%v: found %q, without merging %q", flags, got, want)
 		}
 	}
 }
 
-// A campaign lets the fair phase begin early in some schedules, so that what must happen in the end
-// is put to the test while there are processes to which it has yet to happen.
+// A campaign begins the fair phase early in some schedules, so that liveness properties are checked
+// while processes still have pending obligations.
 func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: *scenario(subjects.Mutex(), 3, 2, 1), Seed: 1, Schedules: 320,
@@ -246,7 +246,7 @@ func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
 		history.NoLivelock,
 	} {
 		if r.Totals.Vacuity.Of(p) == 0 {
-			t.Errorf("%d schedules have never put %s to the test", r.Schedules, p)
+			t.Errorf("%d schedules never exercised %s", r.Schedules, p)
 		}
 	}
 	c = &scenarios.Campaign{

@@ -12,8 +12,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// What a campaign requires to land, and what it planned, are missed only where nothing has landed.
-func TestRequiredPlaces(t *testing.T) {
+// MissingCoverage and NeverCovered report exactly the required and the planned cells without
+// coverage.
+func TestMissingCoverage(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1,
 		Schedules: 300,
@@ -26,17 +27,17 @@ func TestRequiredPlaces(t *testing.T) {
 	}
 	r := c.Run(context.Background(), t)
 	if lacking := c.MissingCoverage(r); len(lacking) != 1 || lacking[0] != c.RequiredCoverage[1] {
-		t.Errorf("lacking %v", lacking)
+		t.Errorf("missing coverage %v", lacking)
 	}
 	planned := r.Coverage.Total(faults.Crash) == 0
-	if never := c.NeverCovered(r); planned != (len(never) == 1 && never[0] == "crash@ask") {
-		t.Errorf("never landed %v, of crash %d have", never, r.Coverage.Total(faults.Crash))
+	if missed := c.NeverCovered(r); planned != (len(missed) == 1 && missed[0] == "crash@ask") {
+		t.Errorf("never covered %v, with %d crashes", missed, r.Coverage.Total(faults.Crash))
 	}
 }
 
-// A process that is paused for longer than its lock can stand may believe that it holds what it has
-// lost. That is beyond what the lock promises, and what it promises there holds.
-func TestPausedTooLong(t *testing.T) {
+// After a pause that exceeds the lock's contract, a process may believe that it still holds a lost
+// lock. This is out of contract; all other claims still hold.
+func TestPauseOutOfContract(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000,
 		Workers: 2,
@@ -49,23 +50,23 @@ func TestPausedTooLong(t *testing.T) {
 	}
 	if r.OutOfContractSchedules == 0 ||
 		r.OutOfContract.Violations[0].Property != history.ClientMutualExclusion {
-		t.Errorf("%d schedules broke what is not promised, first %v", r.OutOfContractSchedules,
+		t.Errorf("%d schedules were out of contract, first %v", r.OutOfContractSchedules,
 			r.OutOfContract)
 	}
 	if r.Totals.Vacuity.Of(history.Fencing) == 0 {
-		t.Error("fencing was not put to the test")
+		t.Error("fencing was not exercised")
 	}
-	// It holds because the resource checks tokens: a process that goes on after its pause writes
-	// all the same.
+	// Fencing holds because the resource checks tokens: after its pause, a process writes
+	// nevertheless.
 	unguarded := *c
 	unguarded.Scenario.Subject.Guard = scenarios.Unguarded
 	if r := unguarded.Run(context.Background(), t); r.Failure == nil {
-		t.Error("nobody writes late")
+		t.Error("no process wrote late")
 	} else if v := r.Failure.Violations[0]; v.Property != history.Fencing &&
 		v.Property != history.NoLostUpdate {
 		t.Error(v)
 	}
-	// A lock that says that it can stand as much has failed.
+	// A lock whose contract includes such pauses has failed.
 	c.Scenario.Subject.Severity = c.Scenario.Severity
 	if r := c.Run(context.Background(), t); r.Failure == nil ||
 		r.Failure.Violations[0].Property != history.ClientMutualExclusion {
@@ -73,9 +74,9 @@ func TestPausedTooLong(t *testing.T) {
 	}
 }
 
-// If the history of a run is judged as that of a service, a long pause excuses what it excuses in a
-// campaign: the lock tells a process of its loss as soon as the pause is over.
-func TestPausedTooLongWithinClocks(t *testing.T) {
+// A history that is checked as that of a service has the same exemption for long pauses as in a
+// campaign: the lock reports the loss as soon as the pause is over.
+func TestPauseOutOfContractOfService(t *testing.T) {
 	s := scenario(subjects.Mutex(), 3, 2, 0)
 	s.Faults.Of[faults.Pause] = 2
 	s.Severity = faults.Severity{Pause: 10 * time.Second}
@@ -95,13 +96,13 @@ func TestPausedTooLongWithinClocks(t *testing.T) {
 		}
 	}
 	if excused == 0 {
-		t.Error("no pause was too long")
+		t.Error("no schedule was out of contract")
 	}
 }
 
-// Only a pause that has lasted for too long by then, or a clock that goes wrong by too much,
-// excuses a lock.
-func TestExcuses(t *testing.T) {
+// Only a pause that has exceeded the contract by then, or a clock with too much drift, puts a
+// violation out of contract.
+func TestOutOfContract(t *testing.T) {
 	paused := func(at time.Duration, process int32) history.Event {
 		return history.Event{
 			At: at, Kind: history.Fault, Process: process,
@@ -171,7 +172,7 @@ func TestExcuses(t *testing.T) {
 			}
 		}
 		if got := s.OutOfContract(r, v); got != tc.excused {
-			t.Errorf("%s: excused: %v", name, got)
+			t.Errorf("%s: out of contract: %v", name, got)
 		}
 	}
 }

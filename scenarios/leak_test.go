@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// leavesBehind is the textbook lock that starts a goroutine when it has given the lock back.
+// leavesBehind is the textbook lock that starts a goroutine after each unlock.
 func leavesBehind(name string, background func(p *scenarios.Process)) scenarios.Subject {
 	s := subject(name, func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -39,7 +39,7 @@ func leavesBehind(name string, background func(p *scenarios.Process)) scenarios.
 	return s
 }
 
-// polls asks the server for ever, with a pause after each request.
+// polls sends requests forever, with a pause after each.
 func polls(pause time.Duration) scenarios.Subject {
 	return leavesBehind("polls", func(p *scenarios.Process) {
 		for {
@@ -49,7 +49,7 @@ func polls(pause time.Duration) scenarios.Subject {
 	})
 }
 
-// deletes deletes a node for ever without a pause, also when the client is closed.
+// deletes sends deletes forever without a pause, even after the client is closed.
 func deletes() scenarios.Subject {
 	return leavesBehind("deletes", func(p *scenarios.Process) {
 		for {
@@ -58,7 +58,7 @@ func deletes() scenarios.Subject {
 	})
 }
 
-// deletesUntilClosed deletes a node without a pause until its client is closed.
+// deletesUntilClosed sends deletes without a pause until its client is closed.
 func deletesUntilClosed() scenarios.Subject {
 	return leavesBehind("deletes-until-closed", func(p *scenarios.Process) {
 		for p.Client.Delete(p.Directory+"/gone", -1) != zk.ErrConnectionClosed {
@@ -66,7 +66,7 @@ func deletesUntilClosed() scenarios.Subject {
 	})
 }
 
-// deletesTwice has a background goroutine that ends.
+// deletesTwice has a background goroutine that terminates.
 func deletesTwice() scenarios.Subject {
 	return leavesBehind("deletes-twice", func(p *scenarios.Process) {
 		for range 2 {
@@ -76,7 +76,7 @@ func deletesTwice() scenarios.Subject {
 	})
 }
 
-// renews asks the server again and again until the end of its context.
+// renews sends requests until its context ends.
 func renews() scenarios.Subject {
 	return leavesBehind("renews", func(p *scenarios.Process) {
 		for p.Context().Err() == nil {
@@ -86,7 +86,7 @@ func renews() scenarios.Subject {
 	})
 }
 
-// asksAside lets another goroutine make its node, and waits until that has.
+// asksAside sends a request on another goroutine and waits for it.
 func asksAside() scenarios.Subject {
 	return subject("asks-aside", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -116,9 +116,9 @@ func leaked(result *scenarios.Result) bool {
 	return false
 }
 
-// A goroutine that goes on for ever after its process's last unlock is a leak, whether it pauses or
-// not, and by whatever client and search it is run. One that ends, by itself or by what the end of
-// the run tells it, is none.
+// A goroutine that runs forever after its process's last unlock is a leak, with or without pauses,
+// with either client and in every kind of search. A goroutine that ends by itself or at the end of
+// the run is none.
 func TestEndlessRequestsAreLeaks(t *testing.T) {
 	for _, tc := range []struct {
 		subject  scenarios.Subject
@@ -160,7 +160,7 @@ func TestEndlessRequestsAreLeaks(t *testing.T) {
 	}
 }
 
-// A run that does not come to rest is counted, and a search with such a run is not complete.
+// Unsettled runs are counted, and a search with an unsettled run is not complete.
 func TestUnsettledRunsAreCounted(t *testing.T) {
 	for _, tc := range []struct {
 		subject   scenarios.Subject
@@ -170,8 +170,7 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 		if r := e.Run(context.Background(), t); r.Unsettled > 0 != tc.unsettled ||
 			r.Complete == tc.unsettled || r.Failure != nil {
 			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v",
-				tc.subject.Name,
-				r.Unsettled, r.Complete, r.Failure)
+				tc.subject.Name, r.Unsettled, r.Complete, r.Failure)
 		}
 		c := &scenarios.Campaign{
 			Scenario: planned(t, tc.subject, 2, 1, "none"), Schedules: 20,
@@ -183,14 +182,13 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 		}
 		if r := c.Run(context.Background(), t); r.Unsettled != want || r.Failure != nil {
 			t.Errorf("%s, campaign: %d schedules unsettled of %d, failure %v", tc.subject.Name,
-				r.Unsettled,
-				r.Schedules, r.Failure)
+				r.Unsettled, r.Schedules, r.Failure)
 		}
 	}
 }
 
-// What a crashed process leaves behind is no leak: its goroutines end at their next request, and
-// others may wait for them.
+// The goroutines of a crashed process are no leak: they end at their next request, and other
+// goroutines may wait for them.
 func TestCrashedProcessesDoNotLeak(t *testing.T) {
 	for _, plan := range []string{"crash=1", "restart=1"} {
 		e := &scenarios.Exhaustive{Scenario: planned(t, asksAside(), 2, 1, plan)}
@@ -208,7 +206,7 @@ func TestCrashedProcessesDoNotLeak(t *testing.T) {
 	}
 }
 
-// What the others leave behind is one all the same.
+// A leak of a surviving process is reported despite a crash.
 func TestCrashHidesNoLeak(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	s := planned(t, leaks(), 2, 1, "crash:c1=1")
@@ -220,14 +218,14 @@ func TestCrashHidesNoLeak(t *testing.T) {
 		}
 		crashes++
 		if !leaked(result) {
-			t.Fatalf("c1 crashes, and the goroutine of c2 is no leak: %s", result.Describe(&s))
+			t.Fatalf("c1 crashed, and the leak of c2 was not reported: %s", result.Describe(&s))
 		}
-		if result.Leak != "goroutine in scenarios_test.leaks.func1.1 (defects_test.go:69)" {
+		if result.Leak != "goroutine in scenarios_test.leaks.func1.1 (defects_test.go:77)" {
 			t.Fatalf("the leak is %q", result.Leak)
 		}
 	}
 	if crashes == 0 {
-		t.Error("no process has crashed")
+		t.Error("no process crashed")
 	}
 	e := &scenarios.Exhaustive{Scenario: planned(t, leaks(), 2, 1, "crash:c1=1")}
 	if r := e.Run(context.Background(), t); r.Failure == nil ||

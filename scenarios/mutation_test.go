@@ -11,11 +11,11 @@ import (
 )
 
 var mutationLocks = flag.Int("mutation-locks", 0,
-	"let the referee look for the first lock of so many that shows a mutation of the search; 0 to "+
-		"judge the known ones")
+	"search this many random `locks` for the first witness of each mutation; 0 checks the known "+
+		"witnesses")
 
-// witnesses are the seeds of the first random locks by which the referee notices a mutation of the
-// search. They change with what is drawn from a seed; make mutations finds them again.
+// witnesses maps mutations of the search to the seed of the first random lock by which the referee
+// notices them. The seeds depend on what is drawn from a seed; make mutations finds them again.
 var witnesses = map[string]uint64{
 	"others left out after a delivery":             2,
 	"grants that are invisible":                    39,
@@ -29,31 +29,31 @@ var witnesses = map[string]uint64{
 	"keys with the memory of holders only":         1174,
 }
 
-// The referee notices when the search leaves out what it must not, or takes two states for one. So
-// its agreement about random locks says something about the search.
+// The referee notices unsound reductions and missing parts of the state key. Hence its agreement on
+// random locks is evidence for the search.
 func TestMutationsOfTheSearchAreNoticed(t *testing.T) {
 	if len(witnesses) < 10 {
-		t.Errorf("%d mutations have a witness, want 10", len(witnesses))
+		t.Errorf("%d mutations have a witness, want at least 10", len(witnesses))
 	}
 	r := referee.New(t)
 	for _, name := range slices.Sorted(maps.Keys(witnesses)) {
 		l := r.Draw(witnesses[name])
 		if verdict, _, _ := r.Judge(t, l); verdict == referee.Loss ||
 			verdict == referee.FalseAlarm {
-			t.Errorf("lock %d: %v without any mutation", witnesses[name], verdict)
+			t.Errorf("lock %d: %v without a mutation", witnesses[name], verdict)
 		}
 		if verdict := judgeMutated(t, r, l, name); verdict != referee.Loss &&
 			verdict != referee.FalseAlarm {
-			t.Errorf("%s: lock %d does not show it: %v", name, witnesses[name], verdict)
+			t.Errorf("%s: not noticed with lock %d: %v", name, witnesses[name], verdict)
 		}
 	}
 }
 
-// TestFindWitnesses looks for the first lock that shows each mutation.
+// TestFindWitnesses searches for the first witness of each mutation.
 func TestFindWitnesses(t *testing.T) {
 	unnoticed := maps.Clone(scenarios.Mutations)
 	if len(unnoticed) != scenarios.MutationCount {
-		t.Errorf("%d of %d mutations have a name", len(unnoticed), scenarios.MutationCount)
+		t.Errorf("%d of %d mutations have names", len(unnoticed), scenarios.MutationCount)
 	}
 	r := referee.New(t)
 	for seed := range uint64(*mutationLocks) {
@@ -69,7 +69,7 @@ func TestFindWitnesses(t *testing.T) {
 	if *mutationLocks > 0 {
 		t.Logf("not noticed: %q", slices.Sorted(maps.Keys(unnoticed)))
 		if noticed := scenarios.MutationCount - len(unnoticed); noticed < 10 {
-			t.Errorf("%d mutations were noticed, want 10", noticed)
+			t.Errorf("%d mutations were noticed, want at least 10", noticed)
 		}
 	}
 }

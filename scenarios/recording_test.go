@@ -32,7 +32,7 @@ func counterexample(t *testing.T, runner *scenarios.Runner) *scenarios.Counterex
 	return nil
 }
 
-// What is written down is all that a replay needs, 20 times out of 20.
+// A counterexample contains all that a replay needs: 20 of 20 replays reproduce it.
 func TestWriteAndReplay(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	c := counterexample(t, runner)
@@ -54,7 +54,7 @@ func TestWriteAndReplay(t *testing.T) {
 				&scenarios.Replay{Deviations: recording.Deviations})
 			if again.TraceHash != uint64(recording.TraceHash) ||
 				again.Violations[0].Signature() != recording.Signature {
-				t.Fatalf("replay %d has trace hash %x and breaks %v", i, again.TraceHash,
+				t.Fatalf("replay %d has trace hash %x and violates %v", i, again.TraceHash,
 					again.Violations)
 			}
 		}
@@ -75,9 +75,9 @@ func TestWriteAndReplay(t *testing.T) {
 		err = json.Unmarshal(content, &report)
 	}
 	if err != nil || report.Replay != "replay "+directory {
-		t.Errorf("report.json says to replay by %q, error %v", report.Replay, err)
+		t.Errorf("the replay command in report.json is %q, error %v", report.Replay, err)
 	}
-	// A second time it replaces what stands there, and leaves no draft behind.
+	// A second Write replaces the first and leaves no temporary files.
 	_, err = runner.NewCounterexample(c.Scenario, c.Recording.Deviations, "", 1, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestRecordingBounds(t *testing.T) {
 	}
 }
 
-// Shrinking ends when it is told to, with a schedule that still fails.
+// A canceled Shrink returns a schedule that still fails.
 func TestShrinkInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -157,6 +157,6 @@ func TestShrinkInterrupted(t *testing.T) {
 	small, deviations := runner.Shrink(ctx, c.Scenario, c.Recording.Deviations,
 		c.Recording.Signature)
 	if small.String() != c.Scenario.String() || !slices.Equal(deviations, c.Recording.Deviations) {
-		t.Errorf("%v with %v, want what was given", &small, deviations)
+		t.Errorf("%v with %v, want the input", &small, deviations)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// verdictsWith returns what a whole search finds.
-func verdictsWith(t *testing.T, e scenarios.Exhaustive) []string {
+// completeVerdicts returns the signatures of all violations that a complete search finds.
+func completeVerdicts(t *testing.T, e scenarios.Exhaustive) []string {
 	t.Helper()
 	found := make(map[string]bool)
 	e.Each = func(result *scenarios.Result) {
@@ -32,8 +32,8 @@ func verdictsWith(t *testing.T, e scenarios.Exhaustive) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// tellsTooSoon is a lock whose holder tells the next one that the lock is free before it begins to
-// give it back: with the last unlock but one.
+// tellsTooSoon is a lock whose holder signals with its last unlock but one that the lock is free,
+// before it starts the release.
 func tellsTooSoon() scenarios.Subject {
 	s := subject("tells-too-soon", func(p *scenarios.Process) scenarios.LockerFunc {
 		free := p.Directory + "-free"
@@ -66,19 +66,19 @@ func tellsTooSoon() scenarios.Subject {
 	return s
 }
 
-// A delivery by which a process comes to give its lock back is not put before what others do alone.
+// The reduction does not prioritize a delivery after which a process unlocks.
 func TestReductionKeepsLateUnlocks(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, tellsTooSoon(), 2, 1, "none")}
-	got := verdictsWith(t, e)
+	got := completeVerdicts(t, e)
 	e.NoReduction = true
-	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
-		t.Errorf("found %q, and %q with nothing left out", got, want)
+	if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("found %q, without reduction %q", got, want)
 	}
 }
 
-// cutShort is a lock whose holder asks for something before it unlocks, and says that all is well
-// only if its connection breaks then and it has not yet heard what the other process has done. That
-// one takes its node away meanwhile.
+// cutShort is a lock whose holder sends a request before it unlocks. Its unlock succeeds only if
+// the connection breaks during that request and the holder has not yet learned of the other
+// process's action. The other process deletes the holder's node in the meantime.
 func cutShort() scenarios.Subject {
 	s := subject("cut-short", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, heard, asked := p.Directory+"/held", p.Directory+"/heard", p.Directory+"/asked"
@@ -127,19 +127,19 @@ func cutShort() scenarios.Subject {
 	return s
 }
 
-// What comes of a fault that strikes a process while a message to it is under way depends on what
-// others do before, though nobody but the process takes notice of the message.
+// The effect of a fault on a process with a message in flight depends on earlier steps of other
+// processes, although only that process sees the message.
 func TestReductionKeepsLateFaults(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")}
-	got := verdictsWith(t, e)
+	got := completeVerdicts(t, e)
 	e.NoReduction = true
-	if want := verdictsWith(t, e); !slices.Equal(got, want) || len(want) == 0 {
-		t.Errorf("found %q, and %q with nothing left out", got, want)
+	if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("found %q, without reduction %q", got, want)
 	}
 }
 
-// asksIfSlow is a lock of which one process sends many requests if somebody was held up when it
-// began.
+// asksIfSlow is a lock in which one process sends many requests if another process was delayed at
+// its start.
 func asksIfSlow(busy int) scenarios.Subject {
 	s := subject("asks-if-slow", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(ctx context.Context) (*scenarios.Hold, error) {
@@ -174,23 +174,23 @@ func asksIfSlow(busy int) scenarios.Subject {
 	return s
 }
 
-// Whether something has disturbed an attempt, so that its cost is not judged, tells states apart.
+// The state key includes whether an attempt was disturbed, because its cost is then not checked.
 func TestDisturbedAttemptsAreToldApart(t *testing.T) {
 	for _, busy := range []int{1, 2} {
 		e := scenarios.Exhaustive{
 			Scenario:    planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"),
 			NoReduction: true,
 		}
-		got := verdictsWith(t, e)
+		got := completeVerdicts(t, e)
 		e.NoMerge = true
-		if want := verdictsWith(t, e); !slices.Equal(got, want) {
-			t.Errorf("c%d: found %q, and %q where all pasts are told apart", busy, got, want)
+		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
+			t.Errorf("c%d: found %q, without merging %q", busy, got, want)
 		}
 	}
 }
 
-// takesAway is a lock whose second process deletes the node of the first once that has begun to
-// leave. The first notices nothing.
+// takesAway is a lock whose second process deletes the node of the first after that has begun to
+// leave. The first process does not notice.
 func takesAway() scenarios.Subject {
 	s := subject("takes-away", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, leaves := p.Directory+"/held", p.Directory+"/leaves"
@@ -227,7 +227,7 @@ func takesAway() scenarios.Subject {
 	return s
 }
 
-// Whether a node went before or after its holder began to give the lock back tells states apart.
+// The state key includes whether a node was deleted before or after the start of its release.
 func TestEarlyLossIsToldApart(t *testing.T) {
 	for _, e := range []scenarios.Exhaustive{
 		{},
@@ -236,15 +236,15 @@ func TestEarlyLossIsToldApart(t *testing.T) {
 		{NoReplayCache: true},
 	} {
 		e.Scenario = planned(t, takesAway(), 2, 1, "none")
-		if found := verdictsWith(t, e); len(found) == 0 {
-			t.Errorf("nothing was found, unreduced %v, apart %v, live %v", e.NoReduction, e.NoMerge,
-				e.NoReplayCache)
+		if found := completeVerdicts(t, e); len(found) == 0 {
+			t.Errorf("nothing was found: no reduction %v, no merge %v, live %v", e.NoReduction,
+				e.NoMerge, e.NoReplayCache)
 		}
 	}
 }
 
-// On several servers a search comes to all that can happen to a process, and when, though it leaves
-// out orders of steps that commute.
+// With several servers, a reduced search has the same timed histories of each process, although it
+// omits orders of independent steps.
 func TestReductionOnSeveralServers(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -270,27 +270,26 @@ func TestReductionOnSeveralServers(t *testing.T) {
 					NoMerge:  true,
 				}
 				e.Scenario.Servers = 3
-				got, verdicts, r := locals(t, e)
-				want, wantVerdicts, whole := locals(t, *e.LeapsOnly())
-				maps.DeleteFunc(got, goesOn)
-				maps.DeleteFunc(want, goesOn)
+				got, verdicts, r := processPrefixes(t, e)
+				want, wantVerdicts, unreduced := processPrefixes(t, *e.LeapsOnly())
+				maps.DeleteFunc(got, continuesAfterFinish)
+				maps.DeleteFunc(want, continuesAfterFinish)
 				if !maps.Equal(got, want) {
-					t.Errorf("%d lives, want %d", len(got), len(want))
+					t.Errorf("%d process histories, want %d", len(got), len(want))
 				}
 				if !maps.Equal(verdicts, wantVerdicts) {
 					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
 						slices.Sorted(maps.Keys(wantVerdicts)))
 				}
-				if 2*r.States > whole.States {
-					t.Errorf("%d states, and %d with nothing left out", r.States, whole.States)
+				if 2*r.States > unreduced.States {
+					t.Errorf("%d states, without reduction %d", r.States, unreduced.States)
 				}
 			})
 	}
 }
 
-// asksForLong is a lock of which the first process watches for a node that the second one makes and
-// then asks for a write, which waits for as long as its server is cut off from the others: in the
-// end until its session is over.
+// asksForLong is a lock whose first process watches for a node that the second creates, and then
+// sends a write. While the server is partitioned, the write waits until the session ends.
 func asksForLong() scenarios.Subject {
 	s := subject("asks-for-long", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(path string) error {
@@ -313,27 +312,27 @@ func asksForLong() scenarios.Subject {
 	return s
 }
 
-// A server that is about to apply the end of a session drops what is under way to its client, so
-// what the client does before is not left out, though it waits for an answer.
+// A server that applies the end of a session drops the messages in flight to its client. The
+// reduction therefore keeps the client's earlier steps, even while it waits for an answer.
 func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
 	e := scenarios.Exhaustive{
 		Scenario: planned(t, asksForLong(), 2, 1, "partition-server=1"),
 		NoMerge:  true,
 	}
 	e.Scenario.Servers = 3
-	got, _, _ := locals(t, e)
-	want, _, _ := locals(t, *e.LeapsOnly())
-	for _, lives := range []map[string]bool{got, want} {
-		maps.DeleteFunc(lives, goesOn)
+	got, _, _ := processPrefixes(t, e)
+	want, _, _ := processPrefixes(t, *e.LeapsOnly())
+	for _, prefixes := range []map[string]bool{got, want} {
+		maps.DeleteFunc(prefixes, continuesAfterFinish)
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("%d lives of processes, want %d", len(got), len(want))
+		t.Errorf("%d process histories, want %d", len(got), len(want))
 	}
 }
 
-// goesOn tells whether something is in a life of a process after it has finished, which nobody
-// takes note of.
-func goesOn(life string, _ bool) bool {
+// continuesAfterFinish reports whether a process history has events after its end, which no checker
+// considers.
+func continuesAfterFinish(life string, _ bool) bool {
 	_, after, finished := strings.Cut(life, history.Finished.String())
 	return finished && strings.Count(after, ";") > 1
 }

@@ -3,7 +3,6 @@ package scenarios_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,125 +22,8 @@ func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenar
 	}
 }
 
-func TestValidate(t *testing.T) {
-	for _, tc := range []struct {
-		clients, cycles int
-		want            string
-	}{
-		{0, 1, "clients must be from 1 to 100, not 0"},
-		{-3, 1, "clients must be from 1 to 100, not -3"},
-		{101, 1, "clients must be from 1 to 100, not 101"},
-		{1, 0, "cycles must be from 1 to 100, not 0"},
-		{1, 101, "cycles must be from 1 to 100, not 101"},
-	} {
-		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil ||
-			err.Error() != tc.want {
-			t.Errorf("%d clients, %d cycles: %v, want %q", tc.clients, tc.cycles, err, tc.want)
-		}
-	}
-	if err := new(scenarios.Scenario).Validate(); err == nil {
-		t.Error("a scenario without a lock is valid")
-	}
-}
-
-// What is wrong with a scenario is said before anything runs, and with it what would be right.
-func TestValidateSubject(t *testing.T) {
-	for name, tc := range map[string]struct {
-		spoil func(*scenarios.Scenario)
-		want  string
-	}{
-		"no claim": {
-			func(s *scenarios.Scenario) { s.Subject.Claims = nil },
-			"the lock mutex claims nothing",
-		},
-		"no property": {func(s *scenarios.Scenario) { s.Subject.Claims = []history.Property{"servedexclusion"} }, `claims "servedexclusion", which is no property; there are [server-mutual-exclusion `},
-		"no name": {
-			func(s *scenarios.Scenario) { s.Subject.Name = "" },
-			`the name of the lock, "", must not be empty`,
-		},
-		"negative sequence": {
-			func(s *scenarios.Scenario) { s.Subject.Sequence = -5 },
-			"cannot have the number -5",
-		},
-		"no such guard": {
-			func(s *scenarios.Scenario) { s.Subject.Guard = 9 },
-			"a guard 9 that there is not",
-		},
-		"a goal of nothing": {func(s *scenarios.Scenario) { s.Subject.Sometimes = []history.Sometimes{{Name: "x"}} }, `a goal "x" that nothing can reach`},
-		"no such client":    {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
-		"the model": {
-			func(s *scenarios.Scenario) { s.Subject.Real = true },
-			"Client: scenarios.Real in the scenario",
-		},
-		"fewer than no cuts": {
-			func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 },
-			"faults cut must not be negative, as -1 is",
-		},
-		"fewer than no any": {
-			func(s *scenarios.Scenario) { s.Faults.Any = -2 },
-			"faults of any kind must not be negative, as -2 is",
-		},
-	} {
-		s := scenario(subjects.Mutex(), 2, 1, 0)
-		tc.spoil(s)
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
-	}
-}
-
-func TestStepNames(t *testing.T) {
-	steps := []scenarios.Step{{Kind: scenarios.Tick}, {Kind: scenarios.Fair}}
-	for _, kind := range []scenarios.StepKind{
-		scenarios.Serve, scenarios.Deliver, scenarios.Enter,
-		scenarios.Leave, scenarios.Heal,
-	} {
-		steps = append(steps, scenarios.Step{Kind: kind, Process: 12})
-	}
-	for kind := range faults.Kinds {
-		step := scenarios.Step{Kind: scenarios.Fault, Fault: kind, Process: 3}
-		switch kind.Strikes() {
-		case faults.OneServer:
-			step.Process = -3
-		case faults.LinkToServer:
-			step.Peer = 2
-		case faults.LinkOfServers:
-			step.Process, step.Peer = -1, 3
-		}
-		steps = append(steps, step)
-	}
-	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2},
-		scenarios.Step{Kind: scenarios.Heal, Process: -1},
-		scenarios.Step{Kind: scenarios.Heal, Process: 4, Peer: 2}, scenarios.Step{
-			Kind:    scenarios.Heal,
-			Process: -3, Peer: 2,
-		},
-		scenarios.Step{
-			Kind: scenarios.Fault, Fault: faults.PartitionLinkOneway, Process: -3,
-			Peer: 2,
-		})
-	for _, step := range steps {
-		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
-			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
-		}
-	}
-	for _, name := range []string{
-		"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx",
-		"serve c101",
-		"dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
-		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
-		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
-		"unreachable c1",
-		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2",
-	} {
-		if step, err := scenarios.ParseStep(name); err == nil {
-			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
-		}
-	}
-}
-
-// The default policy completes a run in the order in which the processes asked, without a fault or
-// a deviation.
+// The default policy completes a run in the order of the calls to Lock, without faults or
+// deviations.
 func TestDefaultPolicy(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(subjects.Mutex(), 3, 1, 2), &scenarios.Replay{})
 	if len(result.Violations) > 0 || len(result.Deviations) > 0 {
@@ -158,11 +40,11 @@ func TestDefaultPolicy(t *testing.T) {
 	}
 }
 
-// Equal decisions give equal histories to the last byte, whoever runs them and whatever ran before.
+// Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
 func TestSameSeedSameBytes(t *testing.T) {
 	schedules := 300
 	if simzk.RaceDetector {
-		// Each takes ten times as long there, and the race detector sees the same code in them.
+		// With the race detector, each schedule takes ten times as long and covers the same code.
 		schedules = 60
 	}
 	for _, subject := range subjects.All() {
@@ -178,87 +60,18 @@ func TestSameSeedSameBytes(t *testing.T) {
 				}
 				c := second.Run(s, &scenarios.Replay{Deviations: slices.Clone(b.Deviations)})
 				if aHash != c.TraceHash {
-					t.Fatalf("schedule %d differs when its recording is replayed", i)
+					t.Fatalf("the replay of schedule %d differs", i)
 				}
 			}
 		})
 	}
 }
 
-// What a campaign finds and counts does not depend on the number of workers.
-func TestCampaignWorkers(t *testing.T) {
-	for _, tc := range []struct {
-		subject   scenarios.Subject
-		schedules int
-	}{
-		{subjects.Mutex(), 1000}, // no multiple of the number that a worker takes at a time
-		{subjects.NoRecheck(), 5000},
-	} {
-		t.Run(tc.subject.Name, func(t *testing.T) {
-			var want string
-			for _, workers := range []int{1, 2, 5} {
-				c := &scenarios.Campaign{
-					Scenario: *scenario(tc.subject, 3, 2, 2), Seed: 7,
-					Schedules: tc.schedules, Workers: workers,
-				}
-				r := c.Run(context.Background(), t)
-				failed := -1
-				if r.Failure != nil {
-					failed = r.Failure.Schedule
-				}
-				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals,
-					failed)
-				if want == "" {
-					want = got
-				}
-				if got != want {
-					t.Errorf("%d workers: %s, want %s as with one", workers, got, want)
-				}
-				if tc.subject.Name == "mutex" && r.Schedules != tc.schedules {
-					t.Errorf("%d schedules were run, want %d", r.Schedules, tc.schedules)
-				}
-			}
-		})
-	}
-}
-
-// A campaign ends once it has counted so many states, after the same schedule for any number of
-// workers.
-func TestCampaignEndsByStates(t *testing.T) {
-	const most = 20000
-	var want string
-	for _, workers := range []int{1, 3} {
-		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.Textbook(), 3, 2, 2), Seed: 7, States: most,
-			Workers: workers,
-		}
-		r := c.Run(context.Background(), t)
-		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest)
-		if want == "" {
-			want = got
-		}
-		if got != want || r.States < most || r.States > most+most/2 || r.Interrupted {
-			t.Errorf("%d workers: %s, with one %s; interrupted %v", workers, got, want,
-				r.Interrupted)
-		}
-	}
-}
-
-func TestCampaignInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 2, 1, 0), Seed: 1, Workers: 2}
-	c.Progress = func(*scenarios.Report) { cancel() }
-	if r := c.Run(ctx, t); !r.Interrupted || r.Schedules == 0 || r.Failure != nil {
-		t.Errorf("interrupted %v after %d schedules, failure %v", r.Interrupted, r.Schedules,
-			r.Failure)
-	}
-}
-
-// Every property that a run judges is broken by some lock.
-func TestPropertiesFire(t *testing.T) {
+// Every property that a run checks is violated by some lock.
+func TestEveryPropertyIsViolated(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
-		want    []history.Property // that must be among the broken ones
+		want    []history.Property // each must be violated
 	}{
 		{noLock(), []history.Property{history.ClientMutualExclusion, history.Linearizable}},
 		{neverFree(), []history.Property{history.Progress, history.NoLeakedNodes}},
@@ -278,14 +91,14 @@ func TestPropertiesFire(t *testing.T) {
 			}
 			for _, p := range tc.want {
 				if !broken[p] {
-					t.Errorf("%s was never broken; broken were %v", p, broken)
+					t.Errorf("%s was not violated; violated were %v", p, broken)
 				}
 			}
 		})
 	}
 }
 
-// An error from Unlock alone breaks nothing: the node is gone.
+// An error from Unlock violates nothing if the node is deleted.
 func TestUnlockError(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	s := scenario(unlockFails(), 3, 2, 0)
@@ -296,15 +109,14 @@ func TestUnlockError(t *testing.T) {
 	}
 }
 
-func TestLeakSaysWhere(t *testing.T) {
+func TestLeakLocation(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(leaks(), 1, 1, 0), &scenarios.Replay{})
 	if !strings.Contains(result.Leak, "defects_test.go") {
-		t.Errorf("the leak is described as %q, want the file where the goroutine stands",
-			result.Leak)
+		t.Errorf("the leak is described as %q, want the file of the goroutine", result.Leak)
 	}
 }
 
-// A goroutine that a lock keeps until it is closed is no leak where the end of the run closes it.
+// A goroutine that runs until the process's context ends is no leak.
 func TestContextEndsTheLock(t *testing.T) {
 	for _, tc := range []struct {
 		closes bool
@@ -334,7 +146,7 @@ func TestContextEndsTheLock(t *testing.T) {
 				broken = append(broken, v.Property)
 			}
 			if !slices.Equal(broken, tc.broken) {
-				t.Fatalf("closes %v, schedule %d: broken is %v, want %v", tc.closes, i, broken,
+				t.Fatalf("closes %v, schedule %d: violated %v, want %v", tc.closes, i, broken,
 					tc.broken)
 			}
 		}
@@ -345,7 +157,7 @@ func TestContextEndsTheLock(t *testing.T) {
 	}
 }
 
-func TestPanicSaysWhere(t *testing.T) {
+func TestPanicLocation(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
 	if result.PanicProcess != 1 || !strings.Contains(result.Panic, "on purpose") ||
 		!strings.Contains(result.Panic, "defects_test.go") {
@@ -353,22 +165,24 @@ func TestPanicSaysWhere(t *testing.T) {
 	}
 }
 
-// The violation of a panic stands where the process was when it panicked, and names the calls that
-// led to it.
-func TestPanicIsPlaced(t *testing.T) {
+// The violation of a panic refers to the process's last event before the panic, and names the calls
+// that led to it.
+func TestPanicEvent(t *testing.T) {
 	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
 	v := result.Violations[slices.IndexFunc(result.Violations,
 		func(v *history.Violation) bool { return v.Property == scenarios.NoPanic })]
 	if e := result.Events[v.Event]; e.Kind != history.UnlockCall || e.Process != 1 {
-		t.Errorf("the panic stands at %v of c%d, want the call of Unlock of c1", e.Kind, e.Process)
+		t.Errorf("the panic is at %v of c%d, want the call of Unlock of c1", e.Kind, e.Process)
 	}
-	if !regexp.MustCompile(`^c1 panicked: on purpose in \S*panics\S* \(defects_test\.go:\d+\)$`).MatchString(v.Detail) {
+	want := regexp.MustCompile(
+		`^c1 panicked: on purpose in \S*panics\S* \(defects_test\.go:\d+\)$`)
+	if !want.MatchString(v.Detail) {
 		t.Errorf("the panic is described as %q", v.Detail)
 	}
 }
 
-// A scenario that is put together wrongly is told from a lock that panics by itself.
-func TestWhatOpenAndLockMustReturn(t *testing.T) {
+// Errors of the scenario are distinguished from panics of the lock.
+func TestInvalidOpenAndLock(t *testing.T) {
 	holding := func(hold *scenarios.Hold) scenarios.Subject {
 		return subject("x", func(*scenarios.Process) scenarios.LockerFunc {
 			return func(context.Context) (*scenarios.Hold, error) { return hold, nil }
@@ -406,24 +220,7 @@ func TestWhatOpenAndLockMustReturn(t *testing.T) {
 	}
 }
 
-func TestNondeterminismIsFound(t *testing.T) {
-	c := &scenarios.Campaign{
-		Scenario: *scenario(fickle(), 2, 1, 0), Seed: 1, Schedules: 10,
-		Workers: 2,
-	}
-	c.Scenario.Subject.Claims = nil
-	r := c.Run(context.Background(), t)
-	if r.Nondeterministic == nil {
-		t.Fatal("a lock that behaves differently every time was not noticed")
-	}
-	if text := r.Nondeterministic.Error(); !strings.Contains(text,
-		`"send" of c1 at 0s, op "exists", path "/call-`) ||
-		!strings.Contains(text, "likely causes") {
-		t.Errorf("the difference is described as %q", text)
-	}
-}
-
-func TestReplaySkipsWhatCannotHappen(t *testing.T) {
+func TestReplaySkipsImpossibleSteps(t *testing.T) {
 	impossible := []scenarios.Deviation{
 		{Index: 0, Step: scenarios.Step{Kind: scenarios.Deliver, Process: 1}},
 		{Index: 1, Step: scenarios.Step{Kind: scenarios.Serve, Process: 77}},
@@ -437,12 +234,12 @@ func TestReplaySkipsWhatCannotHappen(t *testing.T) {
 	}
 	if plain := runner.Run(scenario(subjects.Mutex(), 2, 1, 0),
 		&scenarios.Replay{}).TraceHash; plain != hash {
-		t.Error("steps that were skipped changed the run")
+		t.Error("skipped steps changed the run")
 	}
 }
 
-// A counterexample that was shortened fails in the same way, is shorter, and cannot be made shorter
-// by leaving out any one step.
+// A shrunk counterexample has the same failure and fewer deviations, and none of them can be
+// omitted.
 func TestShrink(t *testing.T) {
 	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.ExistsThenWait()} {
 		t.Run(subject.Name, func(t *testing.T) {
@@ -471,55 +268,18 @@ func TestShrink(t *testing.T) {
 				return false
 			}
 			if !fails(deviations) {
-				t.Error("the short schedule does not fail")
+				t.Error("the shrunk schedule does not fail")
 			}
 			for i := range deviations {
 				if fails(slices.Delete(slices.Clone(deviations), i, i+1)) {
-					t.Errorf("%v can be left out", deviations[i].Step)
+					t.Errorf("%v can be omitted", deviations[i].Step)
 				}
 			}
 		})
 	}
 }
 
-// A campaign lands faults of every kind in every phase that a lock goes through.
-func TestFaultsLand(t *testing.T) {
-	for _, servers := range []int{1, 3} {
-		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400,
-			Workers: 2,
-		}
-		c.Scenario.Servers = servers
-		r := c.Run(context.Background(), t)
-		if r.Failure != nil {
-			t.Fatal(r.Failure.Violations[0])
-		}
-		for kind := range faults.AnyKinds {
-			for phase := range faults.Phases {
-				if r.Coverage[kind][phase] == 0 && !seldom(kind, phase) &&
-					(servers > 1) == (kind > faults.Cancel && kind < faults.StallRequests) {
-					t.Errorf("%d servers: no %v landed in phase %v", servers, kind, phase)
-				}
-			}
-		}
-	}
-}
-
-// seldom tells whether a fault can hardly strike in a phase. A process is idle only at the instant
-// between two calls. While it waits or holds, the only replies that can be lost are those to what
-// its client or its lease asks for now and then. Only a process that waits for its lock can give it
-// up.
-func seldom(kind faults.Kind, phase faults.Phase) bool {
-	switch kind {
-	case faults.LoseReply:
-		return phase == faults.Idle || phase == faults.Waiting || phase == faults.Holding
-	case faults.Cancel:
-		return phase == faults.Idle || phase == faults.Holding || phase == faults.Releasing
-	}
-	return phase == faults.Idle
-}
-
-// Of a run whose outline is familiar a runner says what a checker finds that remembers nothing.
+// For a run whose verdict is cached, a runner reports the same as a checker without a cache.
 func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
@@ -534,7 +294,7 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			scenario := planned(t, tc.subject, 2, 1, tc.plan)
-			runner, familiar, broken := scenarios.NewRunner(t), 0, 0
+			runner, cached, broken := scenarios.NewRunner(t), 0, 0
 			for i := range 1500 {
 				result := runner.Run(&scenario, scenarios.NewRandom(1, i))
 				got := map[history.Property]bool{}
@@ -545,26 +305,26 @@ func TestFamiliarRunsKeepVerdicts(t *testing.T) {
 				for _, p := range history.Properties() {
 					if broken := scenario.Subject.Claimed(p) &&
 						fresh.Check(p, result.Events) != nil; broken != got[p] {
-						t.Fatalf("schedule %d breaks %s: %v, familiar %v", i, p, broken,
+						t.Fatalf("schedule %d violates %s: %v, cached %v", i, p, broken,
 							result.VerdictCached)
 					}
 				}
 				if result.VerdictCached {
-					familiar++
+					cached++
 				}
 				if len(got) > 0 {
 					broken++
 				}
 			}
-			if familiar == 0 || (broken > 0) != tc.breaks {
-				t.Errorf("%d familiar runs and %d that break something", familiar, broken)
+			if cached == 0 || (broken > 0) != tc.breaks {
+				t.Errorf("%d runs with cached verdicts and %d with a violation", cached, broken)
 			}
 		})
 	}
 }
 
-// Once a campaign counts no more states its runs are the same, without the keys of their states.
-func TestKeylessRuns(t *testing.T) {
+// Without state keys, a run has the same history.
+func TestRunsWithoutStateKeys(t *testing.T) {
 	scenario := planned(t, subjects.Textbook(), 3, 1, "any=2")
 	counted, uncounted := scenarios.NewRunner(t), scenarios.NewRunner(t).Keyless()
 	for i := range 100 {
@@ -573,16 +333,13 @@ func TestKeylessRuns(t *testing.T) {
 		if with.TraceHash != without.TraceHash || len(with.Keys) != with.Steps ||
 			len(without.Keys) != 0 {
 			t.Fatalf("schedule %d: traces %x and %x, %d and %d keys of %d states", i,
-				with.TraceHash,
-				without.TraceHash,
-				len(with.Keys), len(without.Keys), with.Steps)
+				with.TraceHash, without.TraceHash, len(with.Keys), len(without.Keys), with.Steps)
 		}
 	}
 }
 
-// A run is the same whatever its runner has run before: other scenarios, and runs that leak
-// goroutines or panic.
-func TestRunsInUsedMemory(t *testing.T) {
+// A run does not depend on the earlier runs of its runner: other scenarios, leaks and panics.
+func TestRunsInReusedMemory(t *testing.T) {
 	used := scenarios.NewRunner(t)
 	others := []scenarios.Scenario{
 		planned(t, subjects.Textbook(), 5, 2, "any=3"), planned(t, panics(), 2, 1, "none"),
@@ -597,7 +354,7 @@ func TestRunsInUsedMemory(t *testing.T) {
 		used.Run(&others[i%len(others)], scenarios.NewRandom(2, i))
 		if again := used.Run(&scenario, scenarios.NewRandom(1, i)); again.TraceHash != hash ||
 			!slices.Equal(fresh.Keys, again.Keys) {
-			t.Fatalf("schedule %d is another after one of %v", i, &others[i%len(others)])
+			t.Fatalf("schedule %d differs after a schedule of %v", i, &others[i%len(others)])
 		}
 	}
 }

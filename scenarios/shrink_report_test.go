@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// beyond runs campaigns with pauses of up to ten seconds until one breaks what the lock does not
-// promise there, and nothing else.
-func beyond(t *testing.T, subject scenarios.Subject, plan string,
+// findOutOfContract runs campaigns with pauses of up to ten seconds until one has an
+// out-of-contract schedule and no failure.
+func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 	schedules int,
 ) (*scenarios.Campaign, *scenarios.Report) {
 	t.Helper()
@@ -26,7 +26,7 @@ func beyond(t *testing.T, subject scenarios.Subject, plan string,
 			return c, r
 		}
 	}
-	t.Fatalf("%s broke nothing but what it promises", subject.Name)
+	t.Fatalf("no campaign of %s had only out-of-contract violations", subject.Name)
 	return nil, nil
 }
 
@@ -40,18 +40,19 @@ func shorten(t *testing.T, c *scenarios.Campaign, r *scenarios.Report) *scenario
 	return short
 }
 
-// A schedule beyond the bounds of a lock is shortened like one that fails; and the lock has failed
-// if the short one needs nothing beyond them.
-func TestShortenBeyondBounds(t *testing.T) {
+// An out-of-contract schedule is shrunk like a failure. The lock has failed if the shrunk schedule
+// is within the contract.
+func TestShortenOutOfContract(t *testing.T) {
 	c := &scenarios.Campaign{
 		Scenario: planned(t, named(t, "late-notice"), 3, 2, "expire=1,pause=1"),
 		Seed:     1, Schedules: 1500, Workers: 2,
 	}
 	r := c.Run(context.Background(), t)
 	if r.Failure == nil {
-		t.Fatal("late-notice has not failed")
+		t.Fatal("late-notice did not fail")
 	}
-	// It fails within its bounds, so it does too where it was thought to fail only beyond.
+	// The failure is within the contract, so Shorten must find that out if it is reported as out of
+	// contract.
 	r.Failure, r.OutOfContract = nil, r.Failure
 	short := shorten(t, c, r)
 	if r.Failure != r.OutOfContract || short.Scenario.Faults.Names(faults.Pause) ||
@@ -59,7 +60,7 @@ func TestShortenBeyondBounds(t *testing.T) {
 		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario,
 			short.Recording.Deviations)
 	}
-	c, r = beyond(t, subjects.Mutex(), "pause=2", 1000)
+	c, r = findOutOfContract(t, subjects.Mutex(), "pause=2", 1000)
 	short = shorten(t, c, r)
 	if r.Failure != nil || !short.Scenario.Faults.Names(faults.Pause) ||
 		len(short.Result.Violations) == 0 || len(short.Recording.Deviations) > 5 {
@@ -67,6 +68,6 @@ func TestShortenBeyondBounds(t *testing.T) {
 			short.Recording.Deviations)
 	}
 	if shorten(t, c, new(scenarios.Report)) != nil {
-		t.Error("there is nothing to shorten")
+		t.Error("Shorten returned a counterexample of an empty report")
 	}
 }

@@ -15,21 +15,22 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// polled is a context that ends when it has been asked so many times whether it has.
-type polled struct {
+// pollLimitedContext is a context that ends after a number of calls of Err.
+type pollLimitedContext struct {
 	context.Context
 	left int
 }
 
-func (p *polled) Err() error {
+func (p *pollLimitedContext) Err() error {
 	if p.left--; p.left < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// somePlan draws the text of a plan of few faults, most of them bound to a phase, a target or both.
-var somePlan = rapid.Custom(func(t *rapid.T) string {
+// drawPlan draws the text of a plan with few faults, most of them bound to a phase, a target or
+// both.
+var drawPlan = rapid.Custom(func(t *rapid.T) string {
 	kinds := []string{
 		"cut", "lose-reply", "expire", "crash", "cancel", "stall-requests", "pause",
 		"restart", "any",
@@ -48,9 +49,11 @@ var somePlan = rapid.Custom(func(t *rapid.T) string {
 	return strings.Join(parts, ",")
 })
 
-// failing returns a scenario with any plan for a broken lock, and a schedule that fails in it;
-// false if it has found none.
-func failing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenarios.Result, bool) {
+// drawFailing returns a scenario of a broken lock with a random plan, and a failing schedule of it.
+// It reports whether it found one.
+func drawFailing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenarios.Result,
+	bool,
+) {
 	broken := []string{
 		"no-recheck", "no-guid", "leak-on-error", "delete-once", "deaf-to-expiry",
 		"name-order", "silent-loss", "stale-state", "gives-up", "unguarded", "blind-clean-up",
@@ -59,7 +62,7 @@ func failing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenar
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := faults.Parse(somePlan.Draw(t, "plan"))
+	plan, err := faults.Parse(drawPlan.Draw(t, "plan"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +85,9 @@ func failing(t *rapid.T, runner *scenarios.Runner) (*scenarios.Scenario, *scenar
 	return s, nil, false
 }
 
-// admitted runs a schedule with a plan, and demands that all of its decisions happen and that the
-// first violation is that one.
-func admitted(t *rapid.T, runner *scenarios.Runner, s scenarios.Scenario, plan faults.Plan,
+// replayExactly replays a schedule with a plan and checks that all of its decisions are possible
+// and that it has the violation.
+func replayExactly(t *rapid.T, runner *scenarios.Runner, s scenarios.Scenario, plan faults.Plan,
 	d []scenarios.Deviation, signature string,
 ) uint64 {
 	s.Faults = plan
@@ -96,7 +99,7 @@ func admitted(t *rapid.T, runner *scenarios.Runner, s scenarios.Scenario, plan f
 	}
 	if !slices.ContainsFunc(r.Violations,
 		func(v *history.Violation) bool { return v.Signature() == signature }) {
-		t.Fatalf("%v with %v breaks %v, not %s", &s, d, r.Violations, signature)
+		t.Fatalf("%v with %v violates %v, not %s", &s, d, r.Violations, signature)
 	}
 	return r.TraceHash
 }
@@ -110,21 +113,22 @@ func faultsOf(deviations []scenarios.Deviation) (n int) {
 	return n
 }
 
-// Shrinking returns a scenario that is no larger than the given one, and a schedule that both the
-// given plan and the returned one admit, whatever the plan allows and whenever shrinking ends.
+// Shrink returns a scenario no larger than the given one, and a schedule that both the given and
+// the returned plan allow, for every plan and whenever it is canceled.
 func TestShrinkStaysWithinThePlan(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	drawn, failed, aimed := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		drawn++
-		original, found, ok := failing(t, runner)
+		original, found, ok := drawFailing(t, runner)
 		if !ok {
 			return
 		}
 		failed++
 		signature, given := found.Violations[0].Signature(), slices.Clone(found.Deviations)
 		polls := 1 << rapid.SampledFrom([]int{0, 8, 12, 14, 16, 17}).Draw(t, "polls")
-		small, d := runner.Shrink(&polled{context.Background(), polls}, *original, given, signature)
+		small, d := runner.Shrink(&pollLimitedContext{context.Background(), polls}, *original,
+			given, signature)
 		if small.Clients > original.Clients || small.Cycles > original.Cycles ||
 			small.Servers != original.Servers || faultsOf(d) > faultsOf(given) {
 			t.Fatalf("%v with %v, shrunk to %v with %v", original, given, &small, d)
@@ -132,8 +136,8 @@ func TestShrinkStaysWithinThePlan(t *testing.T) {
 		if err := small.Validate(); err != nil {
 			t.Fatalf("%v with %v, shrunk to %v: %v", original, given, &small, err)
 		}
-		recorded := admitted(t, runner, small, small.Faults, d, signature)
-		asGiven := admitted(t, runner, small, original.Faults, d, signature)
+		recorded := replayExactly(t, runner, small, small.Faults, d, signature)
+		asGiven := replayExactly(t, runner, small, original.Faults, d, signature)
 		if asGiven != recorded {
 			t.Fatalf("%v with %v has trace hash %x, and %x with %v", &small, d, recorded, asGiven,
 				original.Faults)
@@ -143,7 +147,7 @@ func TestShrinkStaysWithinThePlan(t *testing.T) {
 		}
 	})
 	if !t.Failed() && (failed < drawn/4 || aimed < drawn/20) {
-		t.Errorf("of %d plans %d let a schedule fail; of these %d name a target when shrunk",
-			drawn, failed, aimed)
+		t.Errorf("%d of %d plans had a failing schedule; %d shrunk plans have a target", failed,
+			drawn, aimed)
 	}
 }

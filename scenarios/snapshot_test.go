@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A search whose runs go on from snapshots has the same runs as one whose runs all begin at the
-// beginning, event by event and key by key, whatever the fault.
+// A search that continues its runs from snapshots has the same runs as one that starts each run at
+// the initial state, event by event and key by key, for every fault.
 func TestSnapshotsChangeNothing(t *testing.T) {
 	for kind := range faults.Kinds {
 		if kind.Needs() == faults.RealClient {
@@ -21,50 +21,53 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 				continue
 			}
 			s := planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
-			// It needs a client that has lost its connection, and asks for something before it has
-			// another.
+			// delay-rewatch needs a client that lost its connection and sends a request before it
+			// has another.
 			if kind == faults.DelayRewatch {
 				s = planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,delay-rewatch=1")
 			}
 			s.Servers = servers
-			if landed := changesNothing(t, scenarios.Exhaustive{
+			if landed := compareWithoutSnapshots(t, scenarios.Exhaustive{
 				Scenario:  s,
 				Schedules: 400,
 			}); landed.Total(kind) == 0 {
-				t.Errorf("%v: nothing has struck", &s)
+				t.Errorf("%v: no fault struck", &s)
 			}
 		}
 	}
-	changesNothing(t, scenarios.Exhaustive{
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Mutex(), 2, 2, "any=2"),
 		Schedules: 2000,
 	})
-	changesNothing(t, scenarios.Exhaustive{
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Mutex(), 2, 2, "any=2"),
 		Schedules: 1000, FairSuffixes: true,
 	})
-	changesNothing(t, scenarios.Exhaustive{
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
 		Scenario:  planned(t, subjects.Textbook(), 3, 1, "none"),
 		Schedules: 1000,
 	})
-	changesNothing(t, scenarios.Exhaustive{Scenario: planned(t, named(t, "reentrant"), 2, 1,
-		"cut=1,restart=1"), Schedules: 1000})
+	compareWithoutSnapshots(t, scenarios.Exhaustive{
+		Scenario:  planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
+		Schedules: 1000,
+	})
 }
 
-// changesNothing compares the first runs of a search, and returns which faults have struck in them.
-func changesNothing(t *testing.T, e scenarios.Exhaustive) scenarios.FaultCoverage {
+// compareWithoutSnapshots compares the first runs of a search with and without snapshots, and
+// returns their fault coverage.
+func compareWithoutSnapshots(t *testing.T, e scenarios.Exhaustive) scenarios.FaultCoverage {
 	t.Helper()
 	rooted := e
 	got, want := e.Run(context.Background(), t), rooted.Rooted().Run(context.Background(), t)
 	if got.Digest != want.Digest || got.States != want.States ||
 		got.Transitions != want.Transitions ||
 		got.Coverage != want.Coverage {
-		t.Errorf("%v: digest %x, %d states, %d transitions; from the beginning %x, %d, %d",
-			&e.Scenario,
-			got.Digest, got.States, got.Transitions, want.Digest, want.States, want.Transitions)
+		t.Errorf("%v: digest %x, %d states, %d transitions; without snapshots %x, %d, %d",
+			&e.Scenario, got.Digest, got.States, got.Transitions, want.Digest, want.States,
+			want.Transitions)
 	}
 	if got.Nondeterministic != nil || want.Nondeterministic != nil {
-		t.Errorf("%v: %v, from the beginning %v", &e.Scenario, got.Nondeterministic,
+		t.Errorf("%v: %v, without snapshots %v", &e.Scenario, got.Nondeterministic,
 			want.Nondeterministic)
 	}
 	return got.Coverage

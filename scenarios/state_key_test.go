@@ -12,9 +12,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Two ways to states that a search takes for one, as far as its keys tell, lead, with the same
-// decisions from there on, to the same events and verdicts. What the code of the processes does is
-// found out by running it.
+// Two paths to states with equal keys yield the same events and verdicts if the same decisions
+// follow. The processes' code runs live.
 func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	all := []scenarios.Scenario{
 		planned(t, subjects.Textbook(), 2, 1, "any=1"),
@@ -35,18 +34,18 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	}
 	compared, broken := 0, 0
 	for i := range all {
-		one, other := comparesFutures(t, &all[i], 40)
+		one, other := compareFutures(t, &all[i], 40)
 		compared, broken = compared+one, broken+other
 	}
 	if compared < 500 || broken == 0 {
-		t.Errorf("%d pairs of ways were compared, %d with a violation", compared, broken)
+		t.Errorf("%d pairs of paths were compared, %d with a violation", compared, broken)
 	}
-	t.Logf("%d pairs of ways were compared, %d with a violation", compared, broken)
+	t.Logf("%d pairs of paths were compared, %d with a violation", compared, broken)
 }
 
-// comparesFutures looks for states that random walks reach in two ways, and compares how the runs
-// go on from there. It returns how often it has, and how often something broke.
-func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
+// compareFutures compares the continuations of states that random walks reach on two paths. It
+// returns the number of comparisons and of comparisons with a violation.
+func compareFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
 	seen := make(map[uint64][]scenarios.Step)
 	for walk := range walks {
 		sightings := scenarios.Sightings(t, s, scenarios.NewRandom(7, walk))
@@ -65,8 +64,7 @@ func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, 
 			other, otherBroken := futureAfter(t, s, now.Steps, walk)
 			if one != other || oneBroken != otherBroken {
 				t.Fatalf("%v: after %v\n%s\n%s\nand after %v\n%s\n%s", s, steps, one, oneBroken,
-					now.Steps,
-					other, otherBroken)
+					now.Steps, other, otherBroken)
 			}
 			compared++
 			if oneBroken != "" {
@@ -77,7 +75,7 @@ func comparesFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, 
 	return compared, broken
 }
 
-// futureAfter returns what happens after the steps, and what it breaks.
+// futureAfter returns the events after the steps, and the properties that they violate.
 func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, walk int) (events,
 	broken string,
 ) {
@@ -93,7 +91,7 @@ func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, wa
 			fired = append(fired, line)
 			continue
 		}
-		// The order in which one write fires watches of different processes decides nothing.
+		// The order in which one write fires watches of different processes is irrelevant.
 		slices.Sort(fired)
 		lines, fired = append(append(lines, fired...), line), nil
 	}
@@ -106,4 +104,84 @@ func futureAfter(t *testing.T, s *scenarios.Scenario, steps []scenarios.Step, wa
 		}
 	}
 	return strings.Join(lines, "\n"), strings.Join(verdicts, ", ")
+}
+
+// firstStep always takes the first enabled step. It thus decides by the state alone, whereas the
+// default policy also considers ages.
+type firstStep struct {
+	replay scenarios.Replay
+	from   int // the index of the first decision of its own
+}
+
+func (f *firstStep) Choose(index int, options []scenarios.EnabledStep, usual int) int {
+	if index < f.from {
+		return f.replay.Choose(index, options, usual)
+	}
+	return 0
+}
+
+// futureFrom returns the outcome of a run that continues with firstStep from a decision, and the
+// state key at that decision.
+func futureFrom(runner *scenarios.Runner, s *scenarios.Scenario, deviations []scenarios.Deviation,
+	from int,
+) (string, uint64) {
+	result := runner.Run(s, &firstStep{
+		replay: scenarios.Replay{Deviations: deviations},
+		from:   from,
+	})
+	text := processHistories(result.Events, s.Clients)
+	for _, v := range result.Violations {
+		text += v.Signature()
+	}
+	return text, result.Keys[from-1]
+}
+
+// States with equal keys have equal futures.
+func TestEqualKeysHaveEqualFutures(t *testing.T) {
+	type state struct {
+		deviations []scenarios.Deviation
+		steps      int
+	}
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.Mutex(),
+		subjects.RetryProtected(),
+	} {
+		runner, pairs := scenarios.NewRunner(t), 0
+		s := planned(t, subject, 2, 1, "any=1")
+		seen := make(map[uint64]state)
+		for schedule := range 300 {
+			result := runner.Run(&s, scenarios.NewRandom(4, schedule))
+			keys, deviations := slices.Clone(result.Keys), result.Deviations
+			for i, key := range keys {
+				until := slices.IndexFunc(deviations,
+					func(d scenarios.Deviation) bool { return d.Index > i })
+				if until < 0 {
+					until = len(deviations)
+				}
+				now := state{deviations[:until], i + 1}
+				before, ok := seen[key]
+				if !ok {
+					seen[key] = now
+					continue
+				}
+				if slices.Equal(before.deviations, now.deviations) || i%7 != 0 {
+					continue
+				}
+				pairs++
+				one, oneKey := futureFrom(runner, &s, before.deviations, before.steps)
+				two, twoKey := futureFrom(runner, &s, now.deviations, now.steps)
+				if oneKey != key || twoKey != key {
+					continue // The fair phase had begun.
+				}
+				if one != two {
+					t.Fatalf("%s: after %v and %v:\n%s\n\n%s", subject.Name, before.deviations,
+						now.deviations, one, two)
+				}
+			}
+		}
+		if pairs < 20 {
+			t.Errorf("%s: only %d pairs of paths to one state, want at least 20", subject.Name,
+				pairs)
+		}
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A search that stores only states in which several steps are tried comes to all histories that one
-// comes to which stores all, and to the same verdicts, with far fewer states.
+// A search that stores only states with several explored steps covers the same histories as one
+// that stores all, with the same verdicts and far fewer states.
 func TestStoringLessLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
@@ -42,11 +42,11 @@ func TestStoringLessLosesNothing(t *testing.T) {
 				}
 				for history := range want.histories {
 					if tc.apart && !got.histories[history] {
-						t.Errorf("it does not come to the history %s", history)
+						t.Errorf("the search misses the history %s", history)
 					}
 				}
 				if few, all := got.report.States, want.report.States; 2*few > all {
-					t.Errorf("%d states are stored, and %d if all are", few, all)
+					t.Errorf("%d stored states, and %d if all are stored", few, all)
 				}
 			})
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	seeds        = 20   // over which a mean is taken
-	schedulesMax = 2000 // after which a search gives up; it then counts as having taken so many
+	seeds        = 20   // per mean
+	schedulesMax = 2000 // limit and, without a failure, result of a search
 )
 
-// broken returns the bundled locks that a search with the model of the client can break.
+// broken returns broken locks that a search with the model client exposes.
 func broken() []scenarios.Subject {
 	return []scenarios.Subject{
 		subjects.NoRecheck(), subjects.ExistsThenWait(), subjects.NoGUID(), subjects.LeakOnError(),
@@ -24,9 +24,9 @@ func broken() []scenarios.Subject {
 	}
 }
 
-// BenchmarkSchedulesToBug counts how many schedules each strategy takes to find each broken lock,
-// in the scenario that interlock check has by default: the mean over seeds, and how many of them
-// found it.
+// BenchmarkSchedulesToBug reports the number of schedules until each strategy finds each broken
+// lock in the default scenario of interlock check, as a mean over seeds, and how many seeds found
+// it.
 func BenchmarkSchedulesToBug(b *testing.B) {
 	for _, subject := range broken() {
 		scenario := &scenarios.Scenario{
@@ -35,19 +35,19 @@ func BenchmarkSchedulesToBug(b *testing.B) {
 		}
 		for _, name := range slices.Concat(scenarios.StrategyNames(), []string{"pct10"}) {
 			b.Run(subject.Name+"/"+name, func(b *testing.B) {
-				maker, err := scenarios.ParseStrategy(name)
+				factory, err := scenarios.ParseStrategy(name)
 				if err != nil {
 					b.Fatal(err)
 				}
 				var schedules, found int
-				inTest(b, func(t *testing.T) {
+				runInTest(b, func(t *testing.T) {
 					runner := scenarios.NewRunner(t)
 					profile := runner.Profile(scenario)
 					for seed := range uint64(seeds) {
 						for schedule := range schedulesMax {
 							schedules++
 							if len(runner.Run(scenario,
-								maker(profile, seed+1, schedule)).Violations) > 0 {
+								factory(profile, seed+1, schedule)).Violations) > 0 {
 								found++
 								break
 							}

@@ -12,7 +12,7 @@ import (
 
 func TestParseStrategy(t *testing.T) {
 	for _, name := range append(scenarios.StrategyNames(), "pct1", "pct10", "delay5") {
-		if maker, err := scenarios.ParseStrategy(name); err != nil || maker == nil {
+		if factory, err := scenarios.ParseStrategy(name); err != nil || factory == nil {
 			t.Errorf("%q: error %v", name, err)
 		}
 	}
@@ -21,37 +21,38 @@ func TestParseStrategy(t *testing.T) {
 		"Random", "exhaustive",
 	} {
 		if _, err := scenarios.ParseStrategy(name); err == nil {
-			t.Errorf("%q is taken for a strategy", name)
+			t.Errorf("%q is accepted as a strategy", name)
 		}
 	}
 }
 
-// Every strategy draws the same schedule from the same seed and number, and another from another
-// number.
+// Every strategy draws equal schedules for equal seeds and numbers, and different schedules for
+// different numbers.
 func TestStrategiesAreDeterministic(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	s := scenario(subjects.Textbook(), 3, 2, 3)
 	profile := runner.Profile(s)
 	for _, name := range scenarios.StrategyNames() {
-		maker, err := scenarios.ParseStrategy(name)
+		factory, err := scenarios.ParseStrategy(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		hashes := make(map[uint64]bool)
 		for schedule := range 50 {
-			hash := runner.Run(s, maker(profile, 9, schedule)).TraceHash
-			if again := runner.Run(s, maker(profile, 9, schedule)).TraceHash; again != hash {
+			hash := runner.Run(s, factory(profile, 9, schedule)).TraceHash
+			if again := runner.Run(s, factory(profile, 9, schedule)).TraceHash; again != hash {
 				t.Errorf("%s: schedule %d differs", name, schedule)
 			}
 			hashes[hash] = true
 		}
 		if len(hashes) < 25 {
-			t.Errorf("%s: only %d of 50 schedules are different", name, len(hashes))
+			t.Errorf("%s: only %d of 50 schedules are distinct", name, len(hashes))
 		}
 	}
 }
 
-// What a portfolio finds, and who finds it, does not depend on the number of workers.
+// The failure that a portfolio finds, and the strategy that finds it, do not depend on the number
+// of workers.
 func TestPortfolioWorkers(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
@@ -62,19 +63,19 @@ func TestPortfolioWorkers(t *testing.T) {
 		}
 		r := c.Run(context.Background(), t)
 		if r.Failure == nil {
-			t.Fatal("nothing was found")
+			t.Fatal("the campaign found no violation")
 		}
 		total := 0
 		for _, share := range r.Strategies {
 			total += share.Schedules
 			if share.Failed != (share.Strategy == r.Failure.Strategy) {
-				t.Errorf("%+v, but %s found it", share, r.Failure.Strategy)
+				t.Errorf("%+v, but %s found the failure", share, r.Failure.Strategy)
 			}
 		}
 		if total != r.Schedules ||
 			!slices.ContainsFunc(r.Strategies,
 				func(s scenarios.StrategyStats) bool { return s.Failed }) {
-			t.Errorf("%d schedules in the shares, %d in all: %+v", total, r.Schedules, r.Strategies)
+			t.Errorf("%d schedules by strategy, %d in total: %+v", total, r.Schedules, r.Strategies)
 		}
 		got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Failure.Strategy,
 			r.Strategies)
@@ -87,9 +88,9 @@ func TestPortfolioWorkers(t *testing.T) {
 	}
 }
 
-// The portfolio gives more schedules to the strategies that go on to show what is new, and none
-// less than half of its part; for any number of workers the same.
-func TestPortfolioFollowsWhatIsNew(t *testing.T) {
+// The portfolio assigns more schedules to strategies that keep finding new behaviours, and none
+// less than half of an even share, for any number of workers.
+func TestPortfolioFavorsNewBehaviours(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
 		c := &scenarios.Campaign{
@@ -104,7 +105,7 @@ func TestPortfolioFollowsWhatIsNew(t *testing.T) {
 		best, least, most := r.Strategies[0], r.Schedules, 0
 		for _, share := range r.Strategies {
 			if share.Behaviours == 0 {
-				t.Errorf("%s has shown nothing new: %+v", share.Strategy, r.Strategies)
+				t.Errorf("%s found no new behaviour: %+v", share.Strategy, r.Strategies)
 			}
 			if share.Behaviours*best.Schedules > best.Behaviours*share.Schedules {
 				best = share
@@ -113,7 +114,7 @@ func TestPortfolioFollowsWhatIsNew(t *testing.T) {
 		}
 		even := r.Schedules / len(r.Strategies)
 		if best.Schedules < even || least < even/2 || least == most {
-			t.Errorf("%d schedules each would be even; the best is %+v of %+v", even, best,
+			t.Errorf("an even share is %d schedules; the best strategy is %+v of %+v", even, best,
 				r.Strategies)
 		}
 		if got := fmt.Sprintf("%x %+v", r.Digest, r.Strategies); want == "" {

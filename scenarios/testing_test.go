@@ -16,26 +16,26 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A witness stands in for a test that is expected to fail.
-type witness struct {
+// A recordingT records the result and the log of a test that is expected to fail.
+type recordingT struct {
 	*testing.T
 	failed bool
 	log    strings.Builder
 }
 
-func (w *witness) Log(args ...any)                 { fmt.Fprintln(&w.log, args...) }
-func (w *witness) Logf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
-func (w *witness) Error(args ...any)               { w.Log(args...); w.Fail() }
-func (w *witness) Errorf(f string, args ...any)    { w.Logf(f, args...); w.Fail() }
-func (w *witness) Fatal(args ...any)               { w.Log(args...); w.FailNow() }
-func (w *witness) Fatalf(f string, args ...any)    { w.Logf(f, args...); w.FailNow() }
-func (w *witness) Fail()                           { w.failed = true }
-func (w *witness) FailNow()                        { w.failed = true; runtime.Goexit() }
-func (w *witness) Failed() bool                    { return w.failed }
+func (w *recordingT) Log(args ...any)                 { fmt.Fprintln(&w.log, args...) }
+func (w *recordingT) Logf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
+func (w *recordingT) Error(args ...any)               { w.Log(args...); w.Fail() }
+func (w *recordingT) Errorf(f string, args ...any)    { w.Logf(f, args...); w.Fail() }
+func (w *recordingT) Fatal(args ...any)               { w.Log(args...); w.FailNow() }
+func (w *recordingT) Fatalf(f string, args ...any)    { w.Logf(f, args...); w.FailNow() }
+func (w *recordingT) Fail()                           { w.failed = true }
+func (w *recordingT) FailNow()                        { w.failed = true; runtime.Goexit() }
+func (w *recordingT) Failed() bool                    { return w.failed }
 
-// underRapid checks a scenario and returns what a test would have shown.
-func underRapid(t *testing.T, scenario scenarios.Scenario) *witness {
-	w := &witness{T: t}
+// runRapid checks a scenario with rapid and returns the recorded test.
+func runRapid(t *testing.T, scenario scenarios.Scenario) *recordingT {
+	w := &recordingT{T: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -45,7 +45,7 @@ func underRapid(t *testing.T, scenario scenarios.Scenario) *witness {
 	return w
 }
 
-// A broken lock fails under rapid, which shrinks the schedule and leaves a file that reproduces the
+// rapid shrinks the failing schedule of a broken lock and writes a file that reproduces the
 // failure.
 func TestRapidFailFile(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -53,7 +53,7 @@ func TestRapidFailFile(t *testing.T) {
 		Subject: subjects.ExistsThenWait(), Clients: 2, Cycles: 1,
 		Faults: faults.Plan{},
 	}
-	first := underRapid(t, broken)
+	first := runRapid(t, broken)
 	if !first.failed || !strings.Contains(first.log.String(),
 		"progress: a process waits for the lock for ever") {
 		t.Fatalf("rapid did not find the defect:\n%s", first.log.String())
@@ -62,9 +62,10 @@ func TestRapidFailFile(t *testing.T) {
 	if path == nil {
 		t.Fatalf("rapid names no fail file:\n%s", first.log.String())
 	}
-	// The draws are the steps by name, and the test's output shows those of one run.
-	draws := regexp.MustCompile(`\[rapid\] draw step: (serve|deliver|enter|leave) c[12]|\[rapid\] draw step: tick`).
-		FindAllString(first.log.String(), -1)
+	// The draws are the steps by name, and the output shows those of one run.
+	step := regexp.MustCompile(
+		`\[rapid\] draw step: (serve|deliver|enter|leave) c[12]|\[rapid\] draw step: tick`)
+	draws := step.FindAllString(first.log.String(), -1)
 	if len(draws) < 10 || len(draws) > 100 {
 		t.Errorf("rapid shows %d steps, want those of one short schedule:\n%s", len(draws),
 			first.log.String())
@@ -78,7 +79,7 @@ func TestRapidFailFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer flag.Set("rapid.failfile", "")
-	if second := underRapid(t, broken); !second.failed ||
+	if second := runRapid(t, broken); !second.failed ||
 		!strings.Contains(second.log.String(), "failed after 0 tests") {
 		t.Errorf("the fail file does not reproduce the failure:\n%s", second.log.String())
 	}

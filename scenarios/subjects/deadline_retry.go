@@ -10,21 +10,20 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// patience is how long a hurried process waits at first.
-const patience = 300 * time.Millisecond
+// attemptTimeout is the deadline of the first two attempts of deadline-retry.
+const attemptTimeout = 300 * time.Millisecond
 
-// Hurried is the production lock, asked for with a deadline, and again by the same owner when that
-// has passed. It is given back by another goroutine than the one that took it.
+// Hurried is the production lock, acquired with a deadline and retried by the same owner after the
+// deadline expires. Another goroutine than the acquiring one unlocks it.
 func Hurried() scenarios.Subject {
-	s := production("deadline-retry", "lock.Mutex with a deadline, again after that, and given "+
-		"back "+
-		"by another goroutine", func(p *scenarios.Process) (lockFunc, error) {
+	s := production("deadline-retry", "lock.Mutex with a deadline, retried after it expires, "+
+		"unlocked by another goroutine", func(p *scenarios.Process) (lockFunc, error) {
 		mutex, err := newMutex(p)
 		if err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context) (*scenarios.Hold, error) {
-			lease, err := lockInTime(lock.WithOwner(ctx), mutex)
+			lease, err := lockWithTimeout(lock.WithOwner(ctx), mutex)
 			h, err := hold(lease, err)
 			if err != nil {
 				return nil, err
@@ -37,18 +36,17 @@ func Hurried() scenarios.Subject {
 			return h, nil
 		}, nil
 	})
-	// A call that is made again queues anew, behind those that have come in the meantime, and the
-	// node of the one before is removed.
+	// A retry deletes the node of the failed attempt and queues behind contenders that arrived in
+	// the meantime.
 	s.Limits.Requests, s.Limits.Overtakings = 30, history.Unbounded
 	return s
 }
 
-// lockInTime calls Lock with a deadline, and once more if that has passed. Then it waits for as
-// long as it takes: who asks again and again while nothing gets through has more and more nodes to
-// be removed.
-func lockInTime(ctx context.Context, mutex *lock.Mutex) (*lock.Lease, error) {
+// lockWithTimeout calls Lock with a deadline at most twice and then without one. Unlimited retries
+// would accumulate nodes to delete while no request reaches a server.
+func lockWithTimeout(ctx context.Context, mutex *lock.Mutex) (*lock.Lease, error) {
 	for range 2 {
-		bounded, cancel := context.WithTimeout(ctx, patience)
+		bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 		lease, err := mutex.Lock(bounded)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {

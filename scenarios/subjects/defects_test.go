@@ -16,39 +16,38 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// defectSchedules is how many schedules each broken lock is searched for, which for all but the
-// rarest is many times what it takes.
+// defectSchedules is the number of schedules in which each defect must be found. All but the rarest
+// need a small fraction of it.
 const defectSchedules = 20_000
 
-// twinSchedules is how many schedules the twin of each broken lock must stand. The target defects
-// of the Makefile has more.
-var twinSchedules = flag.Int("twins", 400, "run so many `schedules` of the locks without their "+
-	"defects")
+// twinSchedules is the number of schedules that the lock without the defect must pass. The Makefile
+// target defects raises it.
+var twinSchedules = flag.Int("twins", 400,
+	"number of `schedules` for each lock without its defect")
 
-// Each broken lock breaks the property that its entry names, in a campaign as interlock check has
-// it by default, and the same lock without the defect breaks none. The test logs how long that
-// took.
+// In a campaign with the defaults of interlock check, each broken lock violates the property of its
+// Defect, and the same lock without the defect violates none. The test logs the time taken.
 func TestDefects(t *testing.T) {
 	var rows strings.Builder
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "lock\tproperty\tschedule\tseconds\ttwin stands\t")
+	fmt.Fprintln(table, "lock\tproperty\tschedule\tseconds\tclean schedules without defect\t")
 	for _, d := range subjects.Defects() {
 		t.Run(d.Name, func(t *testing.T) {
 			if !d.Broken.Claimed(d.Property) || !slices.Equal(d.Broken.Claims, d.Mended.Claims) {
-				t.Fatalf("the broken lock claims %v, its twin %v", d.Broken.Claims, d.Mended.Claims)
+				t.Fatalf("the broken lock claims %v, the lock without the defect %v",
+					d.Broken.Claims, d.Mended.Claims)
 			}
 			report := campaign(t, d.Broken, defectSchedules)
 			if report.Failure == nil {
-				t.Fatal("nothing was found")
+				t.Fatal("the campaign found no violation")
 			}
 			if first := report.Failure.Violations[0]; first.Property != d.Property {
-				t.Errorf("schedule %d broke %s first (%s), want %s", report.Failure.Schedule,
-					first.Property,
-					first.Reason, d.Property)
+				t.Errorf("schedule %d violated %s first (%s), want %s", report.Failure.Schedule,
+					first.Property, first.Reason, d.Property)
 			}
 			twin := campaign(t, d.Mended, *twinSchedules)
 			if twin.Failure != nil {
-				t.Errorf("the twin: schedule %d broke %s", twin.Failure.Schedule,
+				t.Errorf("without the defect, schedule %d violated %s", twin.Failure.Schedule,
 					twin.Failure.Violations[0].Signature())
 			}
 			fmt.Fprintf(table, "%s\t%s\t%d\t%.2f\t%d\t\n", d.Name, d.Property,
@@ -71,35 +70,34 @@ func campaign(t *testing.T, subject scenarios.Subject, schedules int) *scenarios
 	return c.Run(context.Background(), t)
 }
 
-// For every property that a lock can break there is a defect that breaks it first. A lock cannot
-// break what the simulation and its client promise it: for that there are changed histories.
+// Every property that a lock can violate has a defect that violates it first. A lock cannot violate
+// the guarantees of the simulation and its client; tests with altered histories cover those.
 func TestDefectsCoverAllProperties(t *testing.T) {
 	for _, property := range scenarios.Properties() {
 		found := slices.ContainsFunc(subjects.Defects(),
 			func(d subjects.Defect) bool { return d.Property == property })
 		if found == (property == history.NoLostWatch || property == history.ZooKeeperConsistency) {
-			t.Errorf("%s: a defect %v", property, found)
+			t.Errorf("%s: there is a defect for it: %v", property, found)
 		}
 	}
 }
 
-// A run of a lock, with one event of a watch left out, told twice or told of nothing, breaks the
-// promise of watches.
+// A history with a watch event removed, duplicated or invented violates no-lost-watch.
 func TestWatchIsChecked(t *testing.T) {
 	scenario := &scenarios.Scenario{Subject: subjects.Textbook(), Clients: 3, Cycles: 2}
 	events := slices.Clone(scenarios.NewRunner(t).Run(scenario, scenarios.NewRandom(1, 1)).Events)
-	told := slices.IndexFunc(events,
+	delivered := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchEvent })
 	fired := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchFired })
-	if told < 0 || fired < 0 || history.CheckNoLostWatch(events) != nil {
-		t.Fatalf("watch event %d, fired %d, %v", told, fired, history.CheckNoLostWatch(events))
+	if delivered < 0 || fired < 0 || history.CheckNoLostWatch(events) != nil {
+		t.Fatalf("watch event %d, fired %d, %v", delivered, fired, history.CheckNoLostWatch(events))
 	}
 	for name, changed := range map[string][]history.Event{
-		"not told":   slices.Delete(slices.Clone(events), told, told+1),
-		"told twice": slices.Insert(slices.Clone(events), told, events[told]),
-		"not fired":  slices.Delete(slices.Clone(events), fired, fired+1),
-		"invented":   slices.Insert(slices.Clone(events), 0, events[told]),
+		"not delivered":   slices.Delete(slices.Clone(events), delivered, delivered+1),
+		"delivered twice": slices.Insert(slices.Clone(events), delivered, events[delivered]),
+		"not fired":       slices.Delete(slices.Clone(events), fired, fired+1),
+		"invented":        slices.Insert(slices.Clone(events), 0, events[delivered]),
 	} {
 		if history.CheckNoLostWatch(changed) == nil {
 			t.Errorf("%s: no violation", name)
@@ -107,10 +105,9 @@ func TestWatchIsChecked(t *testing.T) {
 	}
 }
 
-// How a resource is guarded decides how many updates are lost: with a lock that does not tell its
-// holder of a lost session some are where nothing guards it, and none where it checks tokens or is
-// written by guarded multis.
-func TestEffectUnderLock(t *testing.T) {
+// Under a lock that does not notify its holder of a lost session, an unguarded resource loses
+// updates; a resource that checks tokens or is written by guarded multis loses none.
+func TestLostUpdatesByGuard(t *testing.T) {
 	lost := func(name string) (lost, writes int) {
 		subject, err := subjects.Named(name)
 		if err != nil {

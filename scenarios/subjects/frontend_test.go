@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// difference runs a schedule through both clients and describes the first event in which the
-// histories differ, or returns the empty string.
+// difference runs a schedule with both clients and describes the first event in which the histories
+// differ, or returns the empty string.
 func difference(runner *scenarios.Runner, scenario scenarios.Scenario,
 	strategy func() scenarios.Strategy,
 ) string {
 	scenario.Client = scenarios.Model
 	first := runner.Run(&scenario, strategy())
-	model, decisions := withoutLeap(first.Events), first.Deviations
+	model, decisions := withoutTimeJump(first.Events), first.Deviations
 	scenario.Client = scenarios.Real
 	real := runner.Run(&scenario, strategy()).Events
 	for i := range max(len(model), len(real)) {
@@ -40,35 +40,34 @@ func difference(runner *scenarios.Runner, scenario scenarios.Scenario,
 	return ""
 }
 
-// withoutLeap returns the events of a run as if time had not leapt where nothing was going to
-// happen any more, which it does only for the model.
-func withoutLeap(events []history.Event) []history.Event {
+// withoutTimeJump returns the events as if time had not jumped once the run was idle. Only runs
+// with the model client jump.
+func withoutTimeJump(events []history.Event) []history.Event {
 	events = slices.Clone(events)
-	leapt := time.Duration(0)
+	jumped := time.Duration(0)
 	for i := range events {
-		events[i].At -= leapt
+		events[i].At -= jumped
 		if i > 0 && events[i].Kind == history.Tick && events[i].At-events[i-1].At > time.Hour {
-			leapt = events[i].At - events[i-1].At - time.Second
-			events[i].At -= leapt
+			jumped = events[i].At - events[i-1].At - time.Second
+			events[i].At -= jumped
 		}
 	}
 	return events
 }
 
-// modelled returns the bundled locks that run with the model of the client too. Left out are those
-// of which several goroutines of one process ask at the same instant: in which order the client
-// queues them is up to Go's scheduler.
-func modelled() []scenarios.Subject {
+// modelClientLocks returns the bundled locks that run with either client. It omits locks in which
+// several goroutines of a process send requests at the same instant: Go's scheduler decides the
+// order in which the real client queues them.
+func modelClientLocks() []scenarios.Subject {
 	several := []string{"multi", "careful", "late-notice"}
 	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool {
-		return s.Real ||
-			slices.Contains(several, s.Name)
+		return s.Real || slices.Contains(several, s.Name)
 	})
 }
 
-// onBoth returns a plan of so many faults of each kind that strikes both clients: the real one can
-// neither be paused nor restarted.
-func onBoth(each int) (plan faults.Plan) {
+// planForBothClients returns a plan of the given number of faults of each kind that applies to both
+// clients. The real client can be neither paused nor restarted.
+func planForBothClients(each int) (plan faults.Plan) {
 	for kind := range faults.AnyKinds {
 		if kind != faults.Pause {
 			plan.Of[kind] = each
@@ -77,8 +76,8 @@ func onBoth(each int) (plan faults.Plan) {
 	return plan
 }
 
-// The model of the client does what the client does: the same decisions give the same history,
-// whatever the lock, the schedule and the faults.
+// The model client behaves like the real client: for every lock, schedule and fault plan, the same
+// decisions yield the same history.
 func TestModelIsTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
@@ -86,16 +85,16 @@ func TestModelIsTheRealClient(t *testing.T) {
 	}
 	runner := scenarios.NewRunner(t)
 	rapid.Check(t, func(t *rapid.T) {
-		plan := onBoth(rapid.IntRange(0, 3).Draw(t, "faults"))
+		plan := planForBothClients(rapid.IntRange(0, 3).Draw(t, "faults"))
 		if rapid.Bool().Draw(t, "links") {
-			// Two attempts of one process that it gives up ask the same when a connection comes
-			// back, and nobody can tell them apart.
+			// After a reconnect, two canceled attempts of one process send indistinguishable
+			// requests.
 			plan.Of[faults.Cancel] = 0
 			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink],
 				plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
 		}
 		scenario := scenarios.Scenario{
-			Subject: rapid.SampledFrom(modelled()).Draw(t, "lock"),
+			Subject: rapid.SampledFrom(modelClientLocks()).Draw(t, "lock"),
 			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t,
 				"cycles"),
 			Faults:  plan,

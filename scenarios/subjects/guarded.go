@@ -13,12 +13,12 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Guarded is the production lock with guarded writes: whoever gets the lock writes its token to a
-// node that all share, and again before it unlocks. It panics where a write of an earlier holder
-// has come after that of a later one.
+// Guarded is the production lock with guarded writes: each holder writes its token to a shared node
+// when it acquires the lock and again before it unlocks. It panics if a write of an earlier holder
+// follows a write of a later one.
 func Guarded() scenarios.Subject {
-	return production("guarded", "lock.Mutex with Lease.Write: no earlier holder writes after a "+
-		"later one", func(p *scenarios.Process) (lockFunc, error) {
+	return production("guarded", "lock.Mutex with Lease.Write: an earlier holder never writes "+
+		"after a later one", func(p *scenarios.Process) (lockFunc, error) {
 		if _, ok := p.Client.(interface {
 			Multi(...any) ([]zk.MultiResponse, error)
 		}); !ok {
@@ -47,7 +47,8 @@ func Guarded() scenarios.Subject {
 	})
 }
 
-// A register is a node that holds the highest token of those who have written, if all goes well.
+// A register is a shared node. It contains the highest token written so far, unless a stale write
+// succeeded.
 type register struct {
 	client  simzk.Client
 	path    string
@@ -55,8 +56,8 @@ type register struct {
 	written bool
 }
 
-// write writes the lease's token while the lease stands, with a single try. The node is created
-// when it is first needed.
+// write makes one attempt to write the lease's token while the lease is held. It creates the node
+// if there is none.
 func (r *register) write(ctx context.Context) {
 	content := []byte(strconv.FormatInt(r.lease.Token(), 10))
 	_, err := r.lease.Write(ctx, &zk.SetDataRequest{Path: r.path, Data: content, Version: -1})
@@ -66,18 +67,17 @@ func (r *register) write(ctx context.Context) {
 	r.written = r.written || err == nil
 }
 
-// check wants the lease's token or a later one to be there once it was written.
+// check panics if the lease's token was written and the node contains an earlier one.
 func (r *register) check() {
 	if !r.written {
 		return
 	}
 	data, _, err := r.client.Get(r.path)
 	if err != nil {
-		return // Nothing was seen, so there is nothing to judge.
+		return // Without an answer there is nothing to check.
 	}
 	if found, err := strconv.ParseInt(string(data), 10, 64); err != nil || found < r.lease.Token() {
-		panic(fmt.Sprintf("the holder with token %d has written, and then finds %q",
-			r.lease.Token(),
+		panic(fmt.Sprintf("the holder with token %d wrote it and then read %q", r.lease.Token(),
 			data))
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// What go-zookeeper/zk v1.0.4 does that a lock on it has to know of, each found by a search and
-// shortened. The schedules were recorded with the real client, and go the same way in every run.
+// Behaviors of go-zookeeper/zk v1.0.4 that a lock must take into account. Each schedule was found
+// by a search, shrunk and recorded with the real client, and replays deterministically.
 func TestHazardsOfTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}
 	for _, hazard := range []string{
-		"retry-protected", // a protected create that leaves a node behind
-		"presume-expiry",  // a call that was queued under one session and runs under the next
-		"heartbeat",       // a watch that is lost after a reconnect
-		// credentials that cannot be sent again, and a client that hangs for good
+		"retry-protected", // a protected create leaks a node
+		"presume-expiry",  // a call that is queued in one session executes in the next
+		"heartbeat",       // a watch is lost after a reconnect
+		// the client hangs forever when it cannot resend its credentials
 		"authenticated",
-		"zk-lock", // the lock that comes with the client
+		"zk-lock", // the lock of the client library leaks a node
 	} {
 		t.Run(hazard, func(t *testing.T) {
 			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "hazards",
@@ -54,7 +54,7 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 	}
 }
 
-// The lock that comes with the client breaks what it promises in the first schedules with a fault.
+// The lock of the client library leaks a node in one of the first schedules with faults.
 func TestZKLock(t *testing.T) {
 	scenario := scenarios.Scenario{
 		Subject: subjects.ZKLock(), Clients: 2, Cycles: 1,
@@ -69,10 +69,10 @@ func TestZKLock(t *testing.T) {
 			}
 		}
 	}
-	t.Error("no schedule left a node behind")
+	t.Error("no schedule leaked a node")
 }
 
-// With credentials, but without the write that fails, the recipe is correct on the real client.
+// On the real client, the recipe with credentials is correct unless a write fails.
 func TestAuthenticated(t *testing.T) {
 	scenario := scenarios.Scenario{
 		Subject: subjects.Authenticated(), Clients: 3, Cycles: 2,
@@ -87,7 +87,7 @@ func TestAuthenticated(t *testing.T) {
 	}
 }
 
-// Every schedule goes the same way twice, with the real client too.
+// With the real client, too, a repeated schedule yields the same history.
 func TestRealClientIsDeterministic(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +

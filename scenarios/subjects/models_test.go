@@ -11,14 +11,11 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Recorded histories of locks without a defect are right by every model that speaks of what the
-// lock does, on one server and on three, whatever strikes them.
+// Histories of correct locks satisfy every model that applies to the lock, on one server and on
+// three, with any faults.
 func TestRecordedHistoriesFitModels(t *testing.T) {
-	tokens, others := []string{
-		"mutex", "owner", "fenced", "reentrant", "queue", "register",
-		"tree",
-	},
-		[]string{"mutex", "owner", "reentrant", "queue", "tree"}
+	tokens := []string{"mutex", "owner", "fenced", "reentrant", "queue", "register", "tree"}
+	others := []string{"mutex", "owner", "reentrant", "queue", "tree"}
 	for name, want := range map[string][]string{
 		"mutex": tokens, "reentrant": tokens,
 		"session": tokens, "careful": tokens, "textbook": others,
@@ -27,16 +24,16 @@ func TestRecordedHistoriesFitModels(t *testing.T) {
 			operations := checkModels(t, name, servers, want)
 			for model, count := range operations {
 				if count < 200 {
-					t.Errorf("%s, %d servers: the model %s has judged %d operations only", name,
-						servers, model,
-						count)
+					t.Errorf("%s, %d servers: the model %s checked only %d operations", name,
+						servers, model, count)
 				}
 			}
 		}
 	}
 }
 
-// checkModels checks schedules against models, and returns how many operations each has judged.
+// checkModels checks schedules against models and returns the number of checked operations per
+// model.
 func checkModels(t *testing.T, lock string, servers int, names []string) map[string]int {
 	subject, err := subjects.Named(lock)
 	if err != nil {
@@ -72,9 +69,8 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 	return judged
 }
 
-// Each of the models that a lock can break is broken by some recorded history of a lock with a
-// defect.
-func TestRecordedHistoriesBreakModels(t *testing.T) {
+// Every model that a lock can violate is violated by some history of a broken lock.
+func TestRecordedHistoriesViolateModels(t *testing.T) {
 	for model, lock := range map[string]string{
 		"mutex": "no-recheck", "owner": "no-recheck", "queue": "name-order",
 		"fenced":    "session-token",

@@ -9,12 +9,12 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// Multi is three production locks taken at once. Each process takes two of them, in an order of its
-// own, and the third, which all have in common and which comes last: so they meet in every way, and
-// one process at a time has what it needs. Its node and token are those of the lock that all have
-// in common.
+// Multi acquires several of three production locks at once. Each process passes two or three locks
+// in an order of its own; all processes share /z, which is acquired last. Hence the processes
+// contend in all combinations, and one process at a time holds all that it needs. Node and token
+// are those of /z.
 func Multi() scenarios.Subject {
-	s := production("multi", "lock.Multi of three lock.Mutex, given in any order",
+	s := production("multi", "lock.Multi of up to three lock.Mutex, in different orders",
 		func(p *scenarios.Process) (lockFunc, error) {
 			var lockers []lock.Locker
 			for _, name := range [][]string{
@@ -45,12 +45,12 @@ func Multi() scenarios.Subject {
 				}, nil
 			}, nil
 		})
-	// What a process has of its locks is confirmed again and again while it waits for the rest, and
-	// whoever asks for fewer may get there first.
+	// A process confirms the locks it holds repeatedly while it waits for the rest, and a process
+	// that needs fewer locks may overtake it.
 	s.Limits.Requests = history.Unbounded
 	s.Claims = slices.DeleteFunc(s.Claims,
 		func(p history.Property) bool { return p == history.NoStarvation })
-	// few queue for the same lock
+	// Few processes queue for the same lock.
 	s.Sometimes = []history.Sometimes{history.Contention, history.ExpiredWaiter, history.LostCreate}
 	return s
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// Pair is the production lock, held beside another one on the same session, which is taken first
-// and given back last.
+// Pair is the production lock of a process that also holds another lock on the same session. The
+// other lock is acquired first and unlocked last.
 func Pair() scenarios.Subject {
-	s := production("pair", "lock.Mutex beside another one on the same session",
+	s := production("pair", "lock.Mutex inside another lock.Mutex on the same session",
 		func(p *scenarios.Process) (lockFunc, error) {
 			other, err := lock.NewMutex(p.Client, p.Directory+"-beside", p.SessionTimeout,
 				lock.WithRandom(p.Random))
@@ -24,22 +24,22 @@ func Pair() scenarios.Subject {
 				return nil, err
 			}
 			return func(ctx context.Context) (*scenarios.Hold, error) {
-				beside, err := other.Lock(ctx)
+				otherLease, err := other.Lock(ctx)
 				if err != nil {
 					return nil, err
 				}
 				lease, err := mutex.Lock(ctx)
 				h, err := hold(lease, err)
 				if err != nil {
-					return nil, errors.Join(err, beside.Unlock(ctx))
+					return nil, errors.Join(err, otherLease.Unlock(ctx))
 				}
 				h.Unlock = func(ctx context.Context) error {
-					return errors.Join(lease.Unlock(ctx), beside.Unlock(ctx))
+					return errors.Join(lease.Unlock(ctx), otherLease.Unlock(ctx))
 				}
 				return h, nil
 			}, nil
 		})
-	// The one is confirmed again and again while the process waits for the other.
+	// A process confirms one lock repeatedly while it waits for the other.
 	s.Limits.Requests = history.Unbounded
 	return s
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// All that package lock offers keeps what it claims, whatever goes wrong.
+// The locks of package lock keep their claims under all faults.
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
@@ -40,9 +40,9 @@ func TestProductionLocks(t *testing.T) {
 	}
 }
 
-// The same decisions give the same history, with the client's model and with the client itself.
-// Multi is left out: there several contenders of one process ask at once, and in which order the
-// client queues them is up to Go's scheduler.
+// With the model client and the real client, the same decisions yield the same history. Multi is
+// omitted: several of its goroutines send requests at once, and Go's scheduler decides the order in
+// which the real client queues them.
 func TestProductionLocksOnTheRealClient(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
@@ -52,7 +52,10 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 	} {
-		scenario := scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: onBoth(1)}
+		scenario := scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
+			Faults: planForBothClients(1),
+		}
 		for schedule := range 60 {
 			strategy := func() scenarios.Strategy { return scenarios.NewRandom(3, schedule) }
 			if found := difference(runner, scenario, strategy); found != "" {
@@ -62,11 +65,11 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 	}
 }
 
-// Runs of steady do have contenders that get the lock without listing who else there is.
-func TestSteady(t *testing.T) {
+// In a directory with high sequence numbers, contenders do acquire the lock without a listing.
+func TestAgedDirectory(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	const schedules = 100
-	guessed := 0
+	predicted := 0
 	for schedule := range schedules {
 		scenario := scenarios.Scenario{
 			Subject: subjects.Steady(), Clients: 3, Cycles: 4,
@@ -86,19 +89,18 @@ func TestSteady(t *testing.T) {
 			}
 		}
 		if unlisted > 0 {
-			guessed++
+			predicted++
 		}
 	}
-	if guessed < schedules/2 {
-		t.Errorf("in %d of %d schedules there were less listings than contenders, want half of "+
-			"them",
-			guessed, schedules)
+	if predicted < schedules/2 {
+		t.Errorf("%d of %d schedules had fewer listings than creates, want at least half",
+			predicted, schedules)
 	}
 }
 
-// Runs of wrap do cross the end of the sequence numbers, several nodes have the same number then,
-// and a lock that goes by numbers alone lets two in.
-func TestWrap(t *testing.T) {
+// Runs with overflowing sequence numbers do assign several nodes the same number, and a lock that
+// compares only numbers violates mutual exclusion.
+func TestSequenceOverflow(t *testing.T) {
 	naive := subjects.Textbook()
 	naive.Sequence = subjects.Wrap().Sequence
 	broken := false
@@ -109,18 +111,18 @@ func TestWrap(t *testing.T) {
 			Servers: 1 + 2*(schedule%2),
 		}
 		last := make(map[string]bool)
-		wrapped := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
-		if len(wrapped.Violations) > 0 {
-			t.Fatalf("schedule %d:\n%s", schedule, wrapped.Describe(&scenario))
+		overflowed := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
+		if len(overflowed.Violations) > 0 {
+			t.Fatalf("schedule %d:\n%s", schedule, overflowed.Describe(&scenario))
 		}
-		for _, e := range wrapped.Events {
+		for _, e := range overflowed.Events {
 			if e.Kind == history.Reply && strings.HasSuffix(e.Path, "-2147483647") &&
 				e.Op == "create" {
 				last[e.Path] = true
 			}
 		}
 		if len(last) < 2 {
-			t.Errorf("schedule %d: only %v have the last number", schedule, last)
+			t.Errorf("schedule %d: only the nodes %v have the last number", schedule, last)
 		}
 		scenario.Subject = naive
 		result := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
@@ -128,6 +130,6 @@ func TestWrap(t *testing.T) {
 			func(v *history.Violation) bool { return v.Property == history.ServerMutualExclusion })
 	}
 	if !broken {
-		t.Error("the textbook recipe, which goes by numbers, has passed their end unharmed")
+		t.Error("the textbook recipe, which compares only numbers, violated nothing")
 	}
 }

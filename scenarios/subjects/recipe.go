@@ -14,77 +14,73 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// recipeClaims is what the documented recipe promises. It tells nobody of a lost session before the
-// lock is given back, so it promises nothing about what processes believe meanwhile.
+// recipeClaims are the properties of the documented recipe. It reports a lost session no earlier
+// than at the unlock, so client-mutual-exclusion is not among them.
 var recipeClaims = []history.Property{
 	history.ServerMutualExclusion, history.FIFO, history.NoLostWatch, history.Progress,
 	history.NoStarvation, history.NoLivelock,
 	history.NoLeakedNodes, history.LossNotification, history.NoHerd, history.Linearizable,
 }
 
-// recipeBounds are those of a lock that lists once when it has queued and once for each time that
-// it is woken.
-var recipeBounds = history.Limits{
+// recipeLimits are the limits of a lock that lists once after it queues and once per wake-up.
+var recipeLimits = history.Limits{
 	WakeUps: 1, Requests: 5, RequestsPerChange: 3, Overtakings: 0,
 	RequestsPerSecond: 30,
 }
 
-// Textbook is the lock recipe of the ZooKeeper documentation without a defect.
+// Textbook is the lock recipe of the ZooKeeper documentation.
 func Textbook() scenarios.Subject {
-	return recipeSubject("textbook", "ZooKeeper's lock recipe as documented: each contender "+
-		"watches "+
-		"the one before it", recipe{})
+	return recipeSubject("textbook", "ZooKeeper's documented lock recipe: each contender watches "+
+		"its predecessor", recipe{})
 }
 
-// Herd watches all children: every release wakes every contender. It is correct all the same.
+// Herd is the recipe with a watch on all children: every release wakes every contender. It is
+// correct.
 func Herd() scenarios.Subject {
 	return recipeSubject("herd",
-		"the recipe, but every contender watches all others: correct, not "+
-			"herd-free", recipe{watchAll: true})
+		"the recipe with every contender watching all others: correct, but not "+
+			"herd-free", recipe{watchesAll: true})
 }
 
-// Heartbeat watches all children, and a second goroutine looks now and then whether the contender's
-// own node still stands. The recipe has no defect, but go-zookeeper/zk loses its watch: after a
-// reconnect the answer to a call that has waited goes before the watches that are set again, and
-// raises the number from which the server tells what was missed. When the connection is lost once
-// more before the server's events are there, what they told of is never told again.
+// Heartbeat is herd with a second goroutine that polls the contender's own node. The recipe is
+// correct, but go-zookeeper/zk loses its watch:
+//   - After a reconnect, the answer to a queued call precedes the client's set-watches request.
+//   - The answer raises the client's last zxid, from which the server computes the missed events.
+//   - If the connection is lost again before the events arrive, no server sends them again.
 func Heartbeat() scenarios.Subject {
-	return recipeSubject("heartbeat", "herd, and a goroutine that asks while it waits: the client "+
-		"loses its watch",
-		recipe{watchAll: true, heartbeat: true})
+	return recipeSubject("heartbeat", "herd with a goroutine that polls during the wait: the "+
+		"client library loses its watch",
+		recipe{watchesAll: true, heartbeat: true})
 }
 
-// Careful is the recipe with all that can be added to it: it tries again until it is granted or
-// given up, tells its holder of a loss in time, counts what its holder takes once more, and has a
-// fencing token, which a resource checks.
+// Careful is the recipe with all extensions: retries until success or cancellation, timely loss
+// notification, reentrancy, and a fencing token that a resource checks.
 func Careful() scenarios.Subject {
-	return recipeSubject("careful", "the recipe with retries, notice of loss, reentrancy and "+
+	return recipeSubject("careful", "the recipe with retries, loss notification, reentrancy and "+
 		"fencing tokens",
-		recipe{retries: true, vigilant: true, counting: true, tokens: true})
+		recipe{retries: true, keepsLease: true, reentrant: true, fencing: true})
 }
 
-// GuardedRecipe is the recipe, which tells its holder nothing, with a resource that is written by
-// guarded multis.
+// GuardedRecipe is the recipe, which does not notify its holder of a loss, with a resource that is
+// written by guarded multis.
 func GuardedRecipe() scenarios.Subject {
-	return recipeSubject("textbook-guarded", "the recipe, with a znode that is written in one "+
-		"multi "+
-		"with a check of the contender's node",
-		recipe{multi: true})
+	return recipeSubject("textbook-guarded", "the recipe with a znode that is written in one "+
+		"multi with a check of the holder's node",
+		recipe{guardedWrites: true})
 }
 
-// A recipe is ZooKeeper's lock recipe with a switch for each thing that it can do besides, and for
-// each defect.
+// A recipe is ZooKeeper's lock recipe with a switch for each extension and each defect.
 type recipe struct {
-	watchAll  bool // a herd
-	heartbeat bool // asks for its node while it waits
-	retries   bool // an attempt that fails is tried again
-	vigilant  bool // tells its holder of a loss, before anybody else can have the lock
-	listening bool // tells its holder of a loss of which the client library tells
-	counting  bool // its holder may take it once more
-	tokens    bool // it has fencing tokens, and the resource checks them
-	multi     bool // the resource is a znode that is written by guarded multis
+	watchesAll    bool // instead of the predecessor; wakes a herd
+	heartbeat     bool // polls its own node during a wait
+	retries       bool // a failed attempt is repeated
+	keepsLease    bool // notifies its holder of a loss before another process can hold the lock
+	watchesNode   bool // notifies its holder when a watch on its node reports a loss
+	reentrant     bool // its holder may acquire it again
+	fencing       bool // has fencing tokens, which the resource checks
+	guardedWrites bool // the resource is a znode, written by guarded multis
 
-	// The defects. What each does stands with its entry in [Defects].
+	// The defects, described in catalogue.
 
 	noRecheck      bool
 	existsThenWait bool
@@ -115,7 +111,7 @@ type recipe struct {
 
 func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	s := scenarios.Subject{
-		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeBounds,
+		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeLimits,
 		Sometimes: history.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			r := &recipeLock{
@@ -128,7 +124,7 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	switch {
 	case recipe.unguarded:
 		s.Guard = scenarios.Unguarded
-	case recipe.tokens:
+	case recipe.fencing:
 		s.Guard = scenarios.TokenChecked
 	}
 	s.Limits.WakeUps, s.Limits.Requests = recipe.wakeUps(), recipe.requests()
@@ -136,82 +132,82 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 }
 
 func (r *recipe) wakeUps() int {
-	if r.watchAll {
+	if r.watchesAll {
 		return history.Unbounded
 	}
-	return recipeBounds.WakeUps
+	return recipeLimits.WakeUps
 }
 
-// requests returns what an acquire may cost: a heartbeat costs something as long as it lasts.
+// requests returns how many requests an acquire may send; heartbeats are unlimited.
 func (r *recipe) requests() int {
 	if r.heartbeat {
 		return history.Unbounded
 	}
-	if r.vigilant {
-		return recipeBounds.Requests + 2 // It syncs before it lists.
+	if r.keepsLease {
+		return recipeLimits.Requests + 2 // a sync before each listing
 	}
-	if r.listening {
-		return recipeBounds.Requests + 1 // It watches its node.
+	if r.watchesNode {
+		return recipeLimits.Requests + 1 // the watch on its node
 	}
-	return recipeBounds.Requests
+	return recipeLimits.Requests
 }
 
-// claims returns what a recipe promises that has these features and no defect.
+// claims returns the properties of the recipe with its extensions and without its defects.
 func (r *recipe) claims() []history.Property {
 	claims := slices.Clone(recipeClaims)
-	if r.watchAll {
+	if r.watchesAll {
 		claims = slices.DeleteFunc(claims,
 			func(p history.Property) bool { return p == history.NoHerd })
 	}
 	if r.retries {
-		// An attempt that has failed leaves the queue, and the next one begins at its end.
+		// A failed attempt leaves the queue, and its retry starts at the end.
 		claims = slices.DeleteFunc(claims,
 			func(p history.Property) bool { return p == history.NoStarvation })
 		claims = append(claims, history.NoSpuriousFailure)
 	}
-	if r.vigilant {
+	if r.keepsLease {
 		claims = append(claims, history.ClientMutualExclusion)
 	}
-	if r.listening {
+	if r.watchesNode {
 		claims = append(claims, history.SessionLoss)
 	}
-	if r.counting {
+	if r.reentrant {
 		claims = append(claims, history.Reentrancy)
 	}
-	if r.tokens {
+	if r.fencing {
 		claims = append(claims, history.MonotonicToken)
 	}
-	if r.tokens || r.multi {
+	if r.fencing || r.guardedWrites {
 		claims = append(claims, history.Fencing, history.NoLostUpdate)
 	}
 	return claims
 }
 
-// recipeLock is one process's handle on a lock that follows the recipe.
+// recipeLock is one process's handle on a recipe lock.
 type recipeLock struct {
 	recipe
 	client    simzk.Client
 	directory string
 	timeout   time.Duration // of the session
 
-	// Of the attempt that is under way, or the hold.
+	// State of the current attempt or hold.
 	node      string
 	session   int64
 	token     int64
-	count     int       // how often the holder has taken it and not given it back
-	confirmed time.Time // when the last request was sent whose answer shows that the node stands
+	count     int       // acquires without an unlock
+	confirmed time.Time // when the last request that confirmed the node was sent
 	lost      chan struct{}
-	stop      chan struct{} // ends the vigil
+	stop      chan struct{} // ends keepLease and forwardLoss
 }
 
-// recipePause is the time between two tries of a request that failed.
-const recipePause = 200 * time.Millisecond
+// retryDelay is the time between attempts of a failed request.
+const retryDelay = 200 * time.Millisecond
 
-// errLost is what a holder is told that gives back, or takes once more, what it has no longer.
+// errLost is the error of an unlock or a re-entry after the lock was lost.
 var errLost = errors.New("the lock was lost")
 
-// lock makes a node and waits for its turn. The documented recipe has no notion of sessions: one
-// that is lost ends the attempt.
+// lock creates a node and waits until it is the first. The documented recipe has no notion of
+// sessions: the loss of the session ends the attempt.
 func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 	if r.count > 0 {
 		r.count++
@@ -227,7 +223,7 @@ func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(recipePause):
+		case <-time.After(retryDelay):
 		}
 	}
 }
@@ -235,41 +231,41 @@ func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 func (r *recipeLock) attempt(ctx context.Context) error {
 	if err := r.enqueue(ctx); err != nil {
 		if !r.leakOnError && !(r.presumeExpiry && err == zk.ErrSessionExpired) {
-			r.sweepAll()
+			r.deleteSessionNodes()
 		}
 		return err
 	}
-	if r.counting {
+	if r.reentrant {
 		r.count = 1
 	}
 	r.lost = nil
-	if r.listening {
-		if err := r.listen(); err != nil {
-			r.sweepAll()
+	if r.watchesNode {
+		if err := r.watchOwnNode(); err != nil {
+			r.deleteSessionNodes()
 			return err
 		}
 	}
-	if r.vigilant {
+	if r.keepsLease {
 		r.lost, r.stop = make(chan struct{}), make(chan struct{})
-		go r.keepVigil(r.node, r.session, r.confirmed, r.lost, r.stop)
+		go r.keepLease(r.node, r.session, r.confirmed, r.lost, r.stop)
 	}
 	return nil
 }
 
-// hold returns what the process has while it has the lock.
+// hold returns the current hold.
 func (r *recipeLock) hold() *scenarios.Hold {
 	h := &scenarios.Hold{Node: r.node, Token: r.token, Done: r.lost, Unlock: r.unlock}
-	if r.counting {
-		h.Reenter = r.again
+	if r.reentrant {
+		h.Reenter = r.reenter
 	}
-	if r.multi {
+	if r.guardedWrites {
 		h.Resource = r.resource()
 	}
 	return h
 }
 
 func (r *recipeLock) unlock(context.Context) error {
-	if r.counting {
+	if r.reentrant {
 		if r.count--; r.count > 0 {
 			return nil
 		}
@@ -279,9 +275,9 @@ func (r *recipeLock) unlock(context.Context) error {
 		r.stop = nil
 	}
 	if r.deleteOnce || r.staleState {
-		err := r.sweepOnce()
+		err := r.tryDelete()
 		if r.staleState && err != nil {
-			r.count++ // It takes itself for the holder, for it could not give the lock back.
+			r.count++ // the defect: a failed release leaves it the presumed holder
 			return err
 		}
 		return nil
@@ -292,21 +288,21 @@ func (r *recipeLock) unlock(context.Context) error {
 	return nil
 }
 
-// release deletes the node, and finds out whether it was there until then.
+// release deletes the node. It returns errLost if the node was gone before.
 func (r *recipeLock) release() error {
-	doubtful := false // A try whose answer was lost may have deleted it.
+	maybeDeleted := false // An attempt whose answer was lost may have deleted the node.
 	for {
-		err := r.sweepOnce()
+		err := r.tryDelete()
 		switch {
 		case err != nil && err != zk.ErrNoNode:
 		case isClosed(r.lost), err == zk.ErrNoNode &&
-			(!doubtful || r.client.SessionID() != r.session):
+			(!maybeDeleted || r.client.SessionID() != r.session):
 			return errLost
 		default:
 			return nil
 		}
-		doubtful = true
-		time.Sleep(recipePause)
+		maybeDeleted = true
+		time.Sleep(retryDelay)
 	}
 }
 
@@ -319,8 +315,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// again takes the lock once more, after it has made sure that it is still held.
-func (r *recipeLock) again(ctx context.Context) (*scenarios.Hold, error) {
+// reenter acquires the lock again after it has confirmed that the lock is held.
+func (r *recipeLock) reenter(ctx context.Context) (*scenarios.Hold, error) {
 	for {
 		_, err := r.client.Sync(r.directory)
 		exists := false
@@ -335,20 +331,20 @@ func (r *recipeLock) again(ctx context.Context) (*scenarios.Hold, error) {
 			if r.overcounted {
 				r.count++
 			}
-			return &scenarios.Hold{Unlock: r.exit}, nil
+			return &scenarios.Hold{Unlock: r.unlockReentry}, nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(recipePause):
+		case <-time.After(retryDelay):
 		}
 	}
 }
 
-// exit gives back what was taken once more.
-func (r *recipeLock) exit(context.Context) error {
+// unlockReentry undoes reenter.
+func (r *recipeLock) unlockReentry(context.Context) error {
 	if r.uncounted {
-		r.sweep()
+		r.deleteNode()
 	}
 	r.count--
 	return nil
@@ -361,15 +357,15 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 		return err
 	}
 	if !r.presumeExpiry {
-		// The client may have kept the request until it had another session.
+		// The client may have queued the request until it had another session.
 		r.session = r.client.SessionID()
 	}
-	if err := r.takeToken(asked); err != nil {
+	if err := r.readToken(asked); err != nil {
 		return err
 	}
 	for {
 		r.confirmed = time.Now()
-		ahead, err := r.ahead()
+		ahead, err := r.predecessors()
 		if err != nil {
 			return err
 		}
@@ -386,10 +382,10 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 	}
 }
 
-// takeToken finds out the fencing token, which is the transaction that made the node.
-func (r *recipeLock) takeToken(asked time.Time) error {
+// readToken sets the fencing token, the czxid of the node.
+func (r *recipeLock) readToken(asked time.Time) error {
 	switch {
-	case !r.tokens:
+	case !r.fencing:
 		r.token = 0
 	case r.clockToken:
 		r.token = asked.UnixMilli()
@@ -413,7 +409,7 @@ func (r *recipeLock) create() (err error) {
 	if !r.noGUID {
 		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
 		for r.retryProtected && err != nil {
-			time.Sleep(recipePause)
+			time.Sleep(retryDelay)
 			r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil,
 				openACL)
 		}
@@ -429,13 +425,13 @@ func (r *recipeLock) create() (err error) {
 	return err
 }
 
-// errNodeGone is what a contender finds that outlived its node.
+// errNodeGone is the error of a contender whose node no longer exists.
 var errNodeGone = errors.New("the contender's node is gone")
 
-// ahead returns the contenders before this one, the nearest last. One that promises to tell of a
-// loss makes sure that what it sees is not of the past.
-func (r *recipeLock) ahead() ([]string, error) {
-	if r.vigilant {
+// predecessors lists the contenders before this one, the nearest last. A lock that notifies of
+// losses syncs first, so that the listing is not stale.
+func (r *recipeLock) predecessors() ([]string, error) {
+	if r.keepsLease {
 		if _, err := r.client.Sync(r.directory); err != nil {
 			return nil, err
 		}
@@ -445,17 +441,17 @@ func (r *recipeLock) ahead() ([]string, error) {
 		return nil, err
 	}
 	if !r.noGUID {
-		if names, err = r.withoutTwins(names); err != nil {
+		if names, err = r.deleteDuplicates(names); err != nil {
 			return nil, err
 		}
 	}
-	return r.before(names)
+	return r.predecessorsAmong(names)
 }
 
-// withoutTwins removes the nodes that have the contender's GUID and are not the one that it knows
-// of. The search for a node whose create was not answered makes another one if it has asked a
-// server that did not know of the first yet.
-func (r *recipeLock) withoutTwins(names []string) ([]string, error) {
+// deleteDuplicates deletes the other nodes with the contender's GUID and returns the remaining
+// names. When a create is not answered, the client library searches for the node, and creates a
+// second one if the server that it asks has not applied the first create yet.
+func (r *recipeLock) deleteDuplicates(names []string) ([]string, error) {
 	own := r.node[len(r.directory)+1:]
 	guid := own[:strings.LastIndexByte(own, '-')+1]
 	others := names[:0]
@@ -470,8 +466,8 @@ func (r *recipeLock) withoutTwins(names []string) ([]string, error) {
 	return others, nil
 }
 
-// wait waits until a watch tells of a change. It returns false where it found without waiting that
-// there was one.
+// wait waits until a watch fires. It returns false if the change had already happened when it set
+// the watch.
 func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err error) {
 	var events <-chan zk.Event
 	exists := true
@@ -479,19 +475,19 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 		return false, nil
 	}
 	if r.retryLoop {
-		r.sweep()
-		time.Sleep(recipePause)
+		r.deleteNode()
+		time.Sleep(retryDelay)
 		return false, r.create()
 	}
 	next := ahead[len(ahead)-1]
 	if r.watchFirst {
 		next = ahead[0]
 	}
-	if r.watchAll {
+	if r.watchesAll {
 		var names []string
 		names, _, events, err = r.client.ChildrenW(r.directory)
 		if err == nil {
-			ahead, err = r.before(names)
+			ahead, err = r.predecessorsAmong(names)
 		}
 		exists = len(ahead) > 0
 	} else {
@@ -506,7 +502,7 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	if r.heartbeat {
 		done := make(chan struct{})
 		defer close(done)
-		go r.beat(done)
+		go r.sendHeartbeats(done)
 	}
 	if r.forgottenWait {
 		events = forward(events)
@@ -521,57 +517,57 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 		return true, nil
 	}
 	if event.Err != nil && r.deafToExpiry {
-		<-ctx.Done() // The watch of a session that is over never fires.
+		<-ctx.Done() // the defect: a watch of an ended session never fires
 	}
 	return true, event.Err
 }
 
-// forward hands on the event of a watch. Whoever does not wait for it any more leaves this waiting
-// for ever.
+// forward forwards the event of a watch. Its goroutine blocks forever if nobody receives the event:
+// the defect forgotten-wait.
 func forward(events <-chan zk.Event) <-chan zk.Event {
 	latch := make(chan zk.Event)
 	go func() { latch <- <-events }()
 	return latch
 }
 
-// beat asks for the contender's node until done.
-func (r *recipeLock) beat(done <-chan struct{}) {
+// sendHeartbeats polls the contender's node until done is closed.
+func (r *recipeLock) sendHeartbeats(done <-chan struct{}) {
 	for {
 		select {
 		case <-done:
 			return
-		case <-time.After(recipePause):
-			// The answer makes no difference; that somebody waits for it does.
+		case <-time.After(retryDelay):
+			// The answer is ignored; only the pending call matters.
 			r.client.Exists(r.node)
 		}
 	}
 }
 
-// sweepAll deletes every node of the client's session, of which there may be one that the contender
-// does not know.
-func (r *recipeLock) sweepAll() {
+// deleteSessionNodes deletes every node of the client's session, including a node whose path the
+// contender does not know.
+func (r *recipeLock) deleteSessionNodes() {
 	if !r.blindCleanUp {
 		r.node = ""
 	}
-	r.sweep()
+	r.deleteNode()
 }
 
-// sweep deletes the node, or every node of the client's session if its path is not known, and does
-// not give up.
-func (r *recipeLock) sweep() {
+// deleteNode deletes the node, or every node of the client's session if the path is unknown. It
+// retries until it succeeds.
+func (r *recipeLock) deleteNode() {
 	for {
-		if err := r.sweepOnce(); err == nil || err == zk.ErrNoNode {
+		if err := r.tryDelete(); err == nil || err == zk.ErrNoNode {
 			return
 		}
-		time.Sleep(recipePause)
+		time.Sleep(retryDelay)
 	}
 }
 
-func (r *recipeLock) sweepOnce() error {
+func (r *recipeLock) tryDelete() error {
 	if r.node != "" || r.blindCleanUp {
 		return r.client.Delete(r.directory+"/"+r.node[len(r.directory)+1:], -1)
 	}
-	// A server that lags behind may not know of the node yet.
+	// A lagging server may not have applied the create yet.
 	if _, err := r.client.Sync(r.directory); err != nil {
 		return err
 	}
@@ -594,9 +590,9 @@ func (r *recipeLock) sweepOnce() error {
 	return nil
 }
 
-// before returns the names that stand before the contender's own, the nearest last.
-func (r *recipeLock) before(names []string) ([]string, error) {
-	rank := number
+// predecessorsAmong returns the names before the contender's own, the nearest last.
+func (r *recipeLock) predecessorsAmong(names []string) ([]string, error) {
+	rank := sequenceDigits
 	if r.nameOrder {
 		rank = func(name string) string { return name }
 	}
@@ -618,9 +614,9 @@ func (r *recipeLock) before(names []string) ([]string, error) {
 	return ahead, nil
 }
 
-// number returns the digits in which a sequential node's name ends. They compare as the numbers do,
-// because they all have ten digits; the recipe knows nothing of numbers that have wrapped.
-func number(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }
+// sequenceDigits returns the ten trailing digits of a sequential node's name. They compare like the
+// numbers until the numbers overflow, which the recipe ignores.
+func sequenceDigits(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }
 
-// openACL grants everybody everything. ZooKeeper refuses a node without an ACL.
+// openACL grants all permissions to everybody. ZooKeeper rejects a create without an ACL.
 var openACL = zk.WorldACL(zk.PermAll)

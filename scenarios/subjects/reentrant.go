@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// Reentrant is the production lock, taken three times over by one owner, through two handles. It
-// panics where the lock counts wrongly: where it is gone after fewer unlocks than there were locks,
-// or is re-entered when it is over.
+// Reentrant is the production lock, acquired three times by one owner through two handles. It
+// panics if the lock miscounts: if the lease ends after fewer unlocks than acquires, or if an ended
+// lease is re-entered.
 func Reentrant() scenarios.Subject {
 	s := production("reentrant", "lock.Mutex, re-entered by its owner",
 		func(p *scenarios.Process) (lockFunc, error) {
@@ -29,44 +29,43 @@ func Reentrant() scenarios.Subject {
 				if err != nil {
 					return nil, err
 				}
-				inner, err := reenter(ctx, outer, first, second)
+				inner, err := reenterAll(ctx, outer, first, second)
 				if err != nil {
 					return nil, errors.Join(err, outer.Unlock(ctx))
 				}
 				h, err := hold(outer, nil)
 				h.Reenter = func(context.Context) (*scenarios.Hold, error) {
-					return reenterOnce(ctx, outer,
-						second)
+					return reenterOnce(ctx, outer, second)
 				}
 				owner := context.WithoutCancel(ctx)
 				h.Unlock = func(ctx context.Context) error {
 					if outer.Err() != nil {
-						return errors.Join(startAnew(owner, outer, second),
-							unlockInTurn(ctx, outer, inner))
+						return errors.Join(reacquire(owner, outer, second),
+							unlockAll(ctx, outer, inner))
 					}
-					failed := unlockInTurn(ctx, outer, inner)
+					failed := unlockAll(ctx, outer, inner)
 					if failed == nil {
 						return nil
 					}
-					return errors.Join(failed, startAnew(owner, outer, second))
+					return errors.Join(failed, reacquire(owner, outer, second))
 				}
 				return h, err
 			}, nil
 		})
-	s.Limits.Requests = 16 // one that is lost meanwhile is made anew
+	s.Limits.Requests = 16 // A lock that is lost between the acquires is acquired anew.
 	return s
 }
 
-// reenter takes the lock twice more. A lock that is lost in between is not re-entered: then this is
-// a new attempt, whose leases count for themselves and are given back.
-func reenter(ctx context.Context, outer *lock.Lease, mutexes ...*lock.Mutex) ([]*lock.Lease,
-	error,
-) {
+// reenterAll re-enters the lock through each handle. If the outer lease is lost in between, an
+// acquire yields a new lease, which is unlocked at once.
+func reenterAll(ctx context.Context, outer *lock.Lease,
+	mutexes ...*lock.Mutex,
+) ([]*lock.Lease, error) {
 	var inner []*lock.Lease
 	for _, mutex := range mutexes {
 		lease, err := mutex.TryLock(ctx)
 		if errors.Is(err, lock.ErrNotAcquired) && outer.Err() != nil {
-			return inner, nil // Somebody else has it by now.
+			return inner, nil // The lock was lost, and another process holds it.
 		}
 		if err != nil {
 			for _, l := range inner {
@@ -88,11 +87,11 @@ func reenter(ctx context.Context, outer *lock.Lease, mutexes ...*lock.Mutex) ([]
 	return inner, nil
 }
 
-// reenterOnce takes the lock once more while the outer lease stands. A lease that stands for
-// itself, because the outer one was lost just then, is given back.
-func reenterOnce(ctx context.Context, outer *lock.Lease, mutex *lock.Mutex) (*scenarios.Hold,
-	error,
-) {
+// reenterOnce re-enters the lock while the outer lease is held. If the outer lease was just lost,
+// the new lease is unlocked at once.
+func reenterOnce(ctx context.Context, outer *lock.Lease,
+	mutex *lock.Mutex,
+) (*scenarios.Hold, error) {
 	lease, err := mutex.TryLock(ctx)
 	if err != nil {
 		return nil, err
@@ -103,29 +102,30 @@ func reenterOnce(ctx context.Context, outer *lock.Lease, mutex *lock.Mutex) (*sc
 	return hold(lease, nil)
 }
 
-// startAnew takes a lock that was lost, or whose release has failed, once more, if that can be, and
-// gives it back. It is not re-entered then, but taken anew.
-func startAnew(ctx context.Context, outer *lock.Lease, mutex *lock.Mutex) error {
+// reacquire tries to acquire a lock that was lost, or whose release failed, and unlocks it again.
+// It panics if the ended lease was re-entered.
+func reacquire(ctx context.Context, outer *lock.Lease, mutex *lock.Mutex) error {
 	lease, err := mutex.TryLock(ctx)
 	if err != nil {
-		return nil // Somebody else has it, or it cannot be had now.
+		return nil // Another process holds the lock, or the attempt failed.
 	}
 	if lease.Node() == outer.Node() {
-		panic(fmt.Sprintf("%s was re-entered when it was over", lease.Node()))
+		panic(fmt.Sprintf("%s was re-entered after it had ended", lease.Node()))
 	}
 	return lease.Unlock(ctx)
 }
 
-// unlockInTurn unlocks the outer lease first: the order is no matter. A lease that is unlocked
-// twice counts once.
-func unlockInTurn(ctx context.Context, outer *lock.Lease, inner []*lock.Lease) error {
+// unlockAll unlocks the outer lease first, since the order must not matter. It unlocks the outer
+// lease again after that, since a second unlock of one lease must not count.
+func unlockAll(ctx context.Context, outer *lock.Lease, inner []*lock.Lease) error {
 	err := errors.Join(outer.Unlock(ctx))
 	for i, lease := range inner {
 		if lease.Err() == nil && isDone(lease) {
-			panic(fmt.Sprintf("%s was given back with %d leases on it", lease.Node(), len(inner)-i))
+			panic(fmt.Sprintf("%s was released while %d leases were held", lease.Node(),
+				len(inner)-i))
 		}
 		if outer.Unlock(ctx) == nil && i < len(inner)-1 && lease.Err() == nil && isDone(lease) {
-			panic(fmt.Sprintf("%s was given back when a lease was unlocked twice", lease.Node()))
+			panic(fmt.Sprintf("%s was released when a lease was unlocked twice", lease.Node()))
 		}
 		err = errors.Join(err, lease.Unlock(ctx))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// resource returns a znode beside the lock's directory that is only written together with a check
-// of the holder's node.
+// resource returns a znode beside the lock's directory. Each write is a multi with a check of the
+// holder's node.
 func (r *recipeLock) resource() *scenarios.Resource {
 	path, node, absent := r.directory+"-data", r.node, false
 	return &scenarios.Resource{

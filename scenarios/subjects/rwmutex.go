@@ -10,12 +10,12 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// RWMutex is the production read-write lock. In each attempt a process reads, gives that back and
-// then writes; every second writer becomes a reader before it unlocks. Only the writers count as
-// holders, so that what holds for a lock that one process has at a time must hold here; readers
-// stand in their way.
+// RWMutex is the production read-write lock. In each attempt a process acquires and releases a read
+// lock, and then acquires a write lock; every second write lock is downgraded before it is
+// unlocked. Only writers count as holders, so the properties of an exclusive lock must hold;
+// readers add contention.
 func RWMutex() scenarios.Subject {
-	s := production("rwmutex", "lock.RWMutex: read, then write, every second time with a downgrade",
+	s := production("rwmutex", "lock.RWMutex: read, then write, every second time downgraded",
 		func(p *scenarios.Process) (lockFunc, error) {
 			mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
 				lock.WithRandom(p.Random))
@@ -36,8 +36,8 @@ func RWMutex() scenarios.Subject {
 				if turn++; err == nil && turn%2 == 0 {
 					h.Unlock = func(ctx context.Context) error {
 						err := lease.Downgrade(ctx)
-						// The lock's own goroutine has a request to send, and the scheduler would
-						// decide whether the end comes first.
+						// The lock's own goroutine has a request to send. Without the pause, Go's
+						// scheduler would decide whether Unlock precedes it.
 						time.Sleep(time.Nanosecond)
 						return errors.Join(err, lease.Unlock(ctx))
 					}
@@ -45,9 +45,9 @@ func RWMutex() scenarios.Subject {
 				return h, err
 			}, nil
 		})
-	// Readers are woken together, and an acquire is two, between which a process may be overtaken.
-	s.Limits.WakeUps, s.Limits.Overtakings, s.Limits.Requests = history.Unbounded,
-		history.Unbounded,
-		20
+	// Readers are woken together. An attempt acquires twice, and a process may be overtaken in
+	// between.
+	s.Limits.WakeUps, s.Limits.Overtakings = history.Unbounded, history.Unbounded
+	s.Limits.Requests = 20
 	return s
 }

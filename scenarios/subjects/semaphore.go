@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// Semaphore is the production semaphore with a single place, which must do all that a lock does. A
-// number of places is more than the properties can express; the tests of package lock have that.
+// Semaphore is the production semaphore with a single place, which must have all properties of a
+// lock. The properties cannot express several places; the tests of package lock cover those.
 func Semaphore() scenarios.Subject {
 	return production("semaphore", "lock.Semaphore with one place",
 		func(p *scenarios.Process) (lockFunc, error) {
@@ -17,11 +17,8 @@ func Semaphore() scenarios.Subject {
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context) (*scenarios.Hold,
-					error,
-				) {
-					return hold(semaphore.Lock(ctx))
-				},
-				nil
+			return func(ctx context.Context) (*scenarios.Hold, error) {
+				return hold(semaphore.Lock(ctx))
+			}, nil
 		})
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// Session is the production lock on a lock.Session. A holder stays in its critical section for as
-// long as both its lease and the session from before it asked for the lock stand, and has held the
-// lock only if both stood when it gave it back.
+// Session is the production lock on a lock.Session. A holder stays in its critical section while
+// its lease and the session from before the acquire are both valid. Unlock fails unless both are
+// valid at that time.
 func Session() scenarios.Subject {
-	s := production("session", "lock.Mutex on a lock.Session", func(p *scenarios.Process) (lockFunc,
-		error,
-	) {
+	s := production("session", "lock.Mutex on a lock.Session", func(
+		p *scenarios.Process,
+	) (lockFunc, error) {
 		session := lock.NewSession(p.Client, p.Client.Events(), p.SessionTimeout)
 		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout,
 			lock.WithRandom(p.Random))
@@ -23,7 +23,7 @@ func Session() scenarios.Subject {
 			return nil, err
 		}
 		return func(ctx context.Context) (*scenarios.Hold, error) {
-			standing, err := session.Context(ctx)
+			sessionCtx, err := session.Context(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -32,14 +32,14 @@ func Session() scenarios.Subject {
 			if err != nil {
 				return nil, err
 			}
-			h.Done, h.Unlock = lease.Context(standing).Done(), func(ctx context.Context) error {
-				return errors.Join(lease.Unlock(ctx), context.Cause(standing))
+			h.Done, h.Unlock = lease.Context(sessionCtx).Done(), func(ctx context.Context) error {
+				return errors.Join(lease.Unlock(ctx), context.Cause(sessionCtx))
 			}
 			return h, nil
 		}, nil
 	})
 	s.Limits.Listens = true
-	// The session is confirmed again and again while the process waits.
+	// The process confirms the session repeatedly while it waits.
 	s.Limits.Requests = history.Unbounded
 	return s
 }

@@ -1,5 +1,5 @@
-// Package subjects holds the locks that Interlock brings along to be tested: the production lock of
-// package lock, and a textbook recipe with and without defects that published locks have had.
+// Package subjects provides the bundled locks under test: the production locks of package lock, and
+// ZooKeeper's lock recipe, correct and with the defects of published locks.
 package subjects
 
 import (
@@ -23,8 +23,8 @@ func All() []scenarios.Subject {
 	return append(all, Heartbeat(), ZKLock(), Authenticated())
 }
 
-// Named returns the bundled lock of that name, or an error that lists the names that there are. The
-// name of a broken lock that is followed by -mended is that of its twin without the defect.
+// Named returns the bundled lock with the name, or an error that lists all names. The name of a
+// broken lock followed by -mended names the same lock without the defect.
 func Named(name string) (scenarios.Subject, error) {
 	all := All()
 	for _, d := range Defects() {

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// search runs so many random schedules and returns the first that fails, or nil.
+// search runs random schedules and returns the result and number of the first that fails, or nil.
 func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules int,
 	plan faults.Plan,
 ) (*scenarios.Result, int) {
@@ -59,7 +59,7 @@ func TestCorrectLocks(t *testing.T) {
 	}
 }
 
-// A predecessor that leaves the queue, for whatever reason, must not let the one behind it in.
+// Each kind of fault that removes a waiting predecessor exposes no-recheck.
 func TestNoRecheckByEachFault(t *testing.T) {
 	for _, kind := range []faults.Kind{
 		faults.Cut, faults.LoseReply, faults.Expire, faults.Crash,
@@ -81,11 +81,11 @@ func TestNamed(t *testing.T) {
 		}
 	}
 	if twin, err := subjects.Named("no-guid-mended"); err != nil || twin.Name != "no-guid-mended" {
-		t.Errorf("the twin: %q, %v", twin.Name, err)
+		t.Errorf("Named of a lock without its defect: %q, %v", twin.Name, err)
 	}
 	if _, err := subjects.Named("nosuch"); err == nil ||
 		!strings.Contains(err.Error(), "mutex, textbook, herd") {
-		t.Errorf("Named of an unknown lock: %v, want an error that lists the known ones", err)
+		t.Errorf("Named of an unknown lock: %v, want an error that lists the known locks", err)
 	}
 }
 

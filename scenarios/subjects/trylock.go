@@ -10,10 +10,10 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// TryLock is the production lock, taken by trying until it is free. Each try that fails must leave
-// nothing behind.
+// TryLock is the production lock, acquired by polling TryLock. A failed attempt must leave no node
+// behind.
 func TryLock() scenarios.Subject {
-	s := production("trylock", "lock.Mutex by TryLock alone, again and again",
+	s := production("trylock", "lock.Mutex, acquired by polling TryLock",
 		func(p *scenarios.Process) (lockFunc, error) {
 			mutex, err := newMutex(p)
 			if err != nil {
@@ -28,14 +28,14 @@ func TryLock() scenarios.Subject {
 					select {
 					case <-ctx.Done():
 						return nil, context.Cause(ctx)
-					case <-time.After(recipePause):
+					case <-time.After(retryDelay):
 					}
 				}
 			}, nil
 		})
-	// it asks until it finds the lock free
+	// A process polls until the lock is free.
 	s.Limits.Requests, s.Limits.Overtakings = history.Unbounded, history.Unbounded
-	// nobody waits in a queue
+	// No process waits in a queue.
 	s.Sometimes = []history.Sometimes{history.Contention, history.LostCreate}
 	return s
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// ZKLock is the lock that comes with go-zookeeper/zk, as it is released. It returns from every
-// error after its create without removing its node (go-zookeeper/zk#229 and its successors), and
-// gives up when its release fails, so that it can neither be released nor taken again.
+// ZKLock is the unmodified lock of go-zookeeper/zk. After its create, it returns from every error
+// without deleting its node (go-zookeeper/zk#229 and its successors). It gives up when its release
+// fails, and can then neither be released nor acquired.
 func ZKLock() scenarios.Subject {
 	return scenarios.Subject{
-		Name: "zk-lock", Summary: "broken: the lock of go-zookeeper/zk v1.0.4 itself, on the " +
-			"real client",
+		Name: "zk-lock", Summary: "broken: the lock of go-zookeeper/zk v1.0.4, on the real client",
 		Claims: recipeClaims, Real: true,
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			lock := zk.NewLock(p.Conn(), p.Directory, openACL)
@@ -23,30 +22,31 @@ func ZKLock() scenarios.Subject {
 				if err := lock.Lock(); err != nil {
 					return nil, err
 				}
-				return &scenarios.Hold{Unlock: func(ctx context.Context) error { return unlockZK(ctx, lock) }},
-					nil
+				return &scenarios.Hold{
+					Unlock: func(ctx context.Context) error { return unlockZK(ctx, lock) },
+				}, nil
 			}), nil
 		},
 	}
 }
 
-// Authenticated is the textbook recipe on the real client, with credentials. It is correct, but
-// when a write fails while go-zookeeper/zk v1.0.4 sends its credentials again after a reconnect,
-// the client never connects again and every call on it waits for good: with --faults
-// cut=1,fail-write=1 it does not make progress.
+// Authenticated is the textbook recipe on the real client, with credentials. The recipe is correct,
+// but go-zookeeper/zk v1.0.4 has a defect: if a write fails while the client resends its
+// credentials after a reconnect, the client never reconnects and every call on it blocks forever.
+// With --faults cut=1,fail-write=1 the lock violates progress.
 func Authenticated() scenarios.Subject {
-	subject := recipeSubject("authenticated", "the recipe on the real client with AddAuth: "+
-		"correct, "+
-		"but see fail-write", recipe{})
+	subject := recipeSubject("authenticated", "the recipe with AddAuth on the real client: "+
+		"correct except under fail-write", recipe{})
 	open := subject.Open
 	subject.Real = true
 	subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		inner, err := open(p)
-		proved := false
+		authenticated := false
 		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
-			for !proved && ctx.Err() == nil {
-				if proved = p.Conn().AddAuth("digest", []byte("user:password")) == nil; !proved {
-					time.Sleep(recipePause)
+			for !authenticated && ctx.Err() == nil {
+				if authenticated = p.Conn().AddAuth("digest",
+					[]byte("user:password")) == nil; !authenticated {
+					time.Sleep(retryDelay)
 				}
 			}
 			return inner.Lock(ctx)
@@ -55,7 +55,7 @@ func Authenticated() scenarios.Subject {
 	return subject
 }
 
-// unlockZK does what a careful user does: it tries again until the lock says that it is not held.
+// unlockZK retries Unlock until it succeeds or reports that the lock is not held.
 func unlockZK(ctx context.Context, lock *zk.Lock) error {
 	for {
 		err := lock.Unlock()
@@ -65,7 +65,7 @@ func unlockZK(ctx context.Context, lock *zk.Lock) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(recipePause):
+		case <-time.After(retryDelay):
 		}
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// The strategies are tried on small programs of SCTBench, the benchmark of systematic concurrency
-// testing (Thomson, Donaldson and Betts, "Concurrency Testing Using Controlled Schedulers: An
-// Empirical Study", TOPC 2016), written down here from what they are known to do. They hold
-// accesses to shared variables, locks, and the starting of threads, and nothing else; the published
-// figures are of instrumented C programs, in which local variables are steps too.
+// The strategies run on small programs of SCTBench, the benchmark of systematic concurrency testing
+// (Thomson, Donaldson and Betts, "Concurrency Testing Using Controlled Schedulers: An Empirical
+// Study", TOPC 2016), reconstructed from published descriptions. Their operations are accesses to
+// shared variables, locks and thread starts. The published figures are of instrumented C programs,
+// in which accesses to local variables are steps, too.
 
 // An operation is an atomic step of a thread.
 type operation struct {
-	object int                                // what it touches: a variable or a lock
-	free   func(m *machine) bool              // it need not wait; nil if it never has to
-	do     func(m *machine, t *programThread) // what it does
+	object  int                                // the accessed variable or lock
+	enabled func(m *machine) bool              // nil if always
+	do      func(m *machine, t *programThread) // executes it
 }
 
-// A programThread is a thread of a program. It has ended when at is behind its last operation.
+// A programThread is a thread of a program. It has ended when at is the number of its operations.
 type programThread struct {
 	operations []operation
 	at         int
@@ -35,7 +35,7 @@ type machine struct {
 	failed    bool
 }
 
-const locksFrom = 100 // the objects from here on are locks
+const locksFrom = 100 // the first object that is a lock
 
 func access(object int, do func(m *machine, t *programThread)) operation {
 	return operation{object: object, do: do}
@@ -75,7 +75,7 @@ func require(variable int, holds func(value int, t *programThread) bool) operati
 	})
 }
 
-// started makes a program: a first thread starts the others one after the other.
+// started returns a program whose first thread starts the other threads one after the other.
 func started(threads ...[]operation) []programThread {
 	main := programThread{started: true}
 	all := make([]programThread, 1, len(threads)+1)
@@ -98,7 +98,7 @@ func repeat(n int, operations []operation) [][]operation {
 	return all
 }
 
-// reorder lets a thread look at two variables that others set one after the other.
+// reorder has a thread that reads two variables, which other threads set one after the other.
 func reorder(setters int) []programThread {
 	check := []operation{
 		access(0, func(m *machine, t *programThread) {
@@ -111,9 +111,9 @@ func reorder(setters int) []programThread {
 	return started(append(repeat(setters, []operation{set(0, 1), set(1, -1)}), check)...)
 }
 
-// twostage sets two variables under two locks; a reader sees the first set and the second not. With
-// 20 threads, half of them readers: the published figures do not say how they are divided, but with
-// one reader SURW needs 50 schedules, and with ten the 6 that it is said to need.
+// twostage sets two variables under two locks; the bug is a reader that sees only the first set.
+// For 20 threads, the published figures do not give the division into readers and writers; with one
+// reader SURW needs 50 schedules, with ten it needs the published 6.
 func twostage(writers, readers int) []programThread {
 	const lockA, lockB = 6, 7
 	write := []operation{
@@ -124,15 +124,14 @@ func twostage(writers, readers int) []programThread {
 		acquire(lockA), load(0, 0), release(lockA),
 		acquire(lockB),
 		require(1, func(second int, t *programThread) bool {
-			return t.local[0] == 0 ||
-				second == 2
+			return t.local[0] == 0 || second == 2
 		}),
 		release(lockB),
 	}
 	return started(append(repeat(writers, write), repeat(readers, read)...)...)
 }
 
-// wronglock protects one variable by two locks.
+// wronglock protects one variable with two locks.
 func wronglock(others int) []programThread {
 	const lockA, lockB = 6, 7
 	one := []operation{
@@ -144,7 +143,7 @@ func wronglock(others int) []programThread {
 	return started(append([][]operation{one}, repeat(others, other)...)...)
 }
 
-// deadlock takes two locks in two orders.
+// deadlock acquires two locks in two orders.
 func deadlock() []programThread {
 	const lockA, lockB = 6, 7
 	return started(
@@ -152,8 +151,7 @@ func deadlock() []programThread {
 		[]operation{acquire(lockB), acquire(lockA), add(0, 1), release(lockA), release(lockB)})
 }
 
-// account checks a balance when both a deposit and a withdrawal are done, and expects the wrong
-// one.
+// account checks a balance after a deposit and a withdrawal, and expects a wrong one.
 func account() []programThread {
 	const lock = 7
 	return started(
@@ -162,19 +160,18 @@ func account() []programThread {
 		[]operation{
 			acquire(lock), load(1, 0), load(2, 1),
 			require(0, func(_ int, t *programThread) bool {
-				return t.local[0] == 0 ||
-					t.local[1] == 0
+				return t.local[0] == 0 || t.local[1] == 0
 			}),
 			release(lock),
 		})
 }
 
-// bluetooth is a driver that is stopped while its first thread adds a request: between that
-// thread's look at the stopping flag and its count of the pending requests, which begins at 1 and
-// stands here as how far it is from that.
+// bluetooth is a driver that is stopped while its first thread adds a request, between that
+// thread's check of the stopping flag and its increment of the pending requests. The variable
+// pending is the number of pending requests minus its initial value of 1.
 func bluetooth() []programThread {
 	const stopping, pending, event, stopped, lock = 0, 1, 2, 3, 7
-	// What a thread does no longer once its second local variable is set.
+	// unless skips an operation once the second local variable of the thread is set.
 	unless := func(o operation) operation {
 		do := o.do
 		o.do = func(m *machine, t *programThread) {
@@ -205,7 +202,7 @@ func bluetooth() []programThread {
 	return all
 }
 
-// run lets a strategy run a program and tells whether it failed. A deadlock is a failure.
+// run runs a program with a strategy and reports whether it failed. A deadlock is a failure.
 func run(program func() []programThread, make func(*machine) Strategy, profile *Profile) bool {
 	m := &machine{threads: program()}
 	strategy := make(m)
@@ -219,7 +216,7 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 				continue
 			}
 			left++
-			if o := &t.operations[t.at]; t.started && (o.free == nil || o.free(m)) {
+			if o := &t.operations[t.at]; t.started && (o.enabled == nil || o.enabled(m)) {
 				enabled = append(enabled, EnabledStep{
 					Step: Step{Kind: Serve, Process: int32(i + 1)},
 					Age:  uint64(t.at + 1),
@@ -239,11 +236,13 @@ func run(program func() []programThread, make func(*machine) Strategy, profile *
 	}
 }
 
-// of returns the operation that an option stands for.
-func (m *machine) of(o *EnabledStep) *operation { return &m.threads[o.Process-1].operations[o.Age-1] }
+// of returns the operation of an enabled step.
+func (m *machine) of(o *EnabledStep) *operation {
+	return &m.threads[o.Process-1].operations[o.Age-1]
+}
 
-// explorers returns the strategies that are compared, for programs.
-func explorers(program func() []programThread, seed uint64,
+// strategiesFor returns the compared strategies.
+func strategiesFor(program func() []programThread, seed uint64,
 	schedule int,
 ) map[string]func(*machine) Strategy {
 	profile := new(Profile)
@@ -258,8 +257,8 @@ func explorers(program func() []programThread, seed uint64,
 			p.races = func(a, b *EnabledStep) bool { return m.of(a).object == m.of(b).object }
 			return p
 		},
-		// As in the paper, what is interesting are the accesses to one variable or lock, drawn for
-		// each schedule.
+		// As in the paper, the interesting operations are the accesses to one variable or lock,
+		// which is drawn for each schedule.
 		"surw": func(m *machine) Strategy {
 			var objects []int
 			for _, t := range m.threads {
@@ -285,9 +284,9 @@ func explorers(program func() []programThread, seed uint64,
 	}
 }
 
-// programs are the subjects, with the published mean numbers of schedules until a strategy finds
-// the bug (Zhao et al., ASPLOS 2025, from their raw data; 20 runs each), 0 where it does not in
-// 10,000.
+// programs are the compared programs, with the published mean number of schedules until a strategy
+// finds the bug (Zhao et al., ASPLOS 2025, from their raw data; 20 runs each). A strategy without a
+// figure did not find it in 10,000 schedules.
 var programs = []struct {
 	name      string
 	make      func() []programThread
@@ -327,16 +326,16 @@ var programs = []struct {
 	}},
 }
 
-var explorerNames = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
+var strategiesCompared = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
 
-// meanToBug returns how many schedules a strategy takes to find the bug, as a mean over 20 seeds.
+// meanToBug returns the mean number of schedules until a strategy finds the bug, over 20 seeds.
 func meanToBug(program func() []programThread, name string) float64 {
 	const seeds, most = 20, 10_000
 	total := 0
 	for seed := range uint64(seeds) {
 		for schedule := range most {
 			total++
-			if run(program, explorers(program, seed+1, schedule)[name], nil) {
+			if run(program, strategiesFor(program, seed+1, schedule)[name], nil) {
 				break
 			}
 		}
@@ -344,22 +343,22 @@ func meanToBug(program func() []programThread, name string) float64 {
 	return float64(total) / seeds
 }
 
-// No strategy needs more than twice as many schedules as its published implementation.
-func TestExplorersAgainstPublished(t *testing.T) {
+// Every strategy needs at most twice the schedules of its published implementation.
+func TestStrategiesAgainstPublished(t *testing.T) {
 	for _, p := range programs {
 		for name, published := range p.published {
 			if got := meanToBug(p.make, name); got > 2*published {
-				t.Errorf("%s, %s: %.1f schedules in the mean, published are %.0f", p.name, name,
-					got, published)
+				t.Errorf("%s, %s: a mean of %.1f schedules, published %.0f", p.name, name, got,
+					published)
 			}
 		}
 	}
 }
 
-// BenchmarkExplorers prints the means.
+// BenchmarkExplorers reports the mean numbers of schedules.
 func BenchmarkExplorers(b *testing.B) {
 	for _, p := range programs {
-		for _, name := range explorerNames {
+		for _, name := range strategiesCompared {
 			b.Run(fmt.Sprintf("%s/%s", p.name, name), func(b *testing.B) {
 				b.ReportMetric(meanToBug(p.make, name), "schedules")
 				b.ReportMetric(p.published[name], "published")

@@ -15,9 +15,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// leaksWhereSecond is the textbook lock with a goroutine that waits for the end of its process.
-// Where there are others in the queue when a process asks for the lock, it leaves another goroutine
-// behind, that nothing can wake.
+// leaksWhereSecond is the textbook lock with a goroutine that waits for the end of its process. If
+// another contender is in the queue at the call of Lock, it leaks a second goroutine.
 func leaksWhereSecond() scenarios.Subject {
 	return subject("leaks-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -38,8 +37,8 @@ func leaksWhereSecond() scenarios.Subject {
 	})
 }
 
-// epochs tells its processes no more than a number: that of the node which each of them makes. All
-// go on at once.
+// epochs grants the lock to every process at once. Its token is the sequence number of the
+// process's node.
 func epochs() scenarios.Subject {
 	s := subject("epochs", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
@@ -59,8 +58,8 @@ func epochs() scenarios.Subject {
 	return s
 }
 
-// tooSoonWhereSecond gives the lock back before its last unlock, where its process was not alone
-// when it asked for it.
+// tooSoonWhereSecond releases the lock before its last unlock if another contender was in the queue
+// at the call of Lock.
 func tooSoonWhereSecond() scenarios.Subject {
 	s := subject("too-soon-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -98,8 +97,8 @@ func tooSoonWhereSecond() scenarios.Subject {
 	return s
 }
 
-// tooSoonBefore gives the lock back before its last unlock, where it was the first and sees so many
-// in the queue.
+// tooSoonBefore releases the lock before its last unlock if its node was the first and the queue
+// has the given number of contenders.
 func tooSoonBefore(contenders int) scenarios.Subject {
 	s := subject("too-soon-before", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
@@ -137,7 +136,7 @@ func tooSoonBefore(contenders int) scenarios.Subject {
 	return s
 }
 
-// asksWhenLate sends more requests for an acquire than it may if time has passed when it is woken.
+// asksWhenLate exceeds its limit of requests if time passed before its wake-up.
 func asksWhenLate() scenarios.Subject {
 	s := subject("asks-when-late", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
@@ -175,12 +174,12 @@ func asksWhenLate() scenarios.Subject {
 	return s
 }
 
-// What a search has forgotten of a process's past breaks no property later.
-func TestNothingForgottenMatters(t *testing.T) {
+// A merged state loses nothing of a local history that a later violation depends on.
+func TestForgottenHistoriesAreIrrelevant(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
 		clients, cycles int
-		slack           int
+		idleTicks       int
 		want            string
 	}{
 		{leaksWhereSecond(), 2, 1, 0, "no-goroutine-leak"},
@@ -193,16 +192,16 @@ func TestNothingForgottenMatters(t *testing.T) {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			e := scenarios.Exhaustive{
 				Scenario:  planned(t, tc.subject, tc.clients, tc.cycles, "none"),
-				IdleTicks: tc.slack,
+				IdleTicks: tc.idleTicks,
 			}
 			merged, _ := verdictsOf(t, e)
 			e.NoMerge = true
-			apart, _ := verdictsOf(t, e)
+			unmerged, _ := verdictsOf(t, e)
 			e.NoReplayCache = true
-			e.NoReduction = tc.want != "reentrancy" && tc.slack == 0
+			e.NoReduction = tc.want != "reentrancy" && tc.idleTicks == 0
 			live, _ := verdictsOf(t, e)
 			for how, found := range map[string]map[string]bool{
-				"merged": merged, "apart": apart,
+				"merged": merged, "apart": unmerged,
 				"live": live,
 			} {
 				if !slices.ContainsFunc(slices.Collect(maps.Keys(found)),

@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// firstIs makes a lock that everybody gets. Its Unlock depends on which process got it first in the
-// run.
-func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
+// dependsOnFirst returns a lock that every process is granted. Its Unlock depends on which process
+// was the first in the run.
+func dependsOnFirst(unlock func(first *atomic.Int32) error) scenarios.Subject {
 	first := new(atomic.Int32)
 	s := subject("first-is", func(p *scenarios.Process) scenarios.LockerFunc {
 		first.Store(0)
@@ -33,9 +33,9 @@ func firstIs(unlock func(first *atomic.Int32) error) scenarios.Subject {
 	return s
 }
 
-// heads returns the next step of each thread that has one, as indexes in the order of the enabled
-// steps. It excludes time and faults, and reuses the given slice.
-func heads(t *testing.T, s *scenarios.Scenario,
+// findReport returns the report of a search that ended with the first schedule that satisfies the
+// function.
+func findReport(t *testing.T, s *scenarios.Scenario,
 	wanted func(*scenarios.Result) bool,
 ) *scenarios.Report {
 	t.Helper()
@@ -58,7 +58,7 @@ func heads(t *testing.T, s *scenarios.Scenario,
 			OutOfContractSchedules: 1,
 		}
 	}
-	t.Fatalf("no schedule of %v is wanted", s)
+	t.Fatalf("no schedule of %v satisfies the function", s)
 	return nil
 }
 
@@ -67,14 +67,15 @@ func breaks(r *scenarios.Result, p history.Property) bool {
 		func(v *history.Violation) bool { return v.Property == p })
 }
 
-// headed demands that the counterexample is one of the property, in all that is said of it.
-func headed(t *testing.T, c *scenarios.Counterexample, p history.Property) {
+// checkFirstViolation checks that a violation of the property is first in all parts of the
+// counterexample.
+func checkFirstViolation(t *testing.T, c *scenarios.Counterexample, p history.Property) {
 	t.Helper()
 	first := c.Result.Violations[0]
 	if first.Property != p || c.Recording.Property != string(p) ||
 		c.Recording.Signature != first.Signature() || c.Timeline().Violations[0] != first {
-		t.Errorf("%s heads the counterexample, %q the recording: want %s", first.Signature(),
-			c.Recording.Signature, p)
+		t.Errorf("%s is first in the counterexample, %q in the recording, want %s",
+			first.Signature(), c.Recording.Signature, p)
 	}
 	c.ReplayBy = func(string) string { return "" }
 	directory, err := c.Write(t.TempDir())
@@ -86,9 +87,9 @@ func headed(t *testing.T, c *scenarios.Counterexample, p history.Property) {
 	}
 }
 
-// A panic heads the report of a schedule that breaks more besides. The short schedule still panics,
-// although the rest breaks without the fault that leads to the panic.
-func TestPanicHeadsAndIsKept(t *testing.T) {
+// A panic is first in the report of a schedule with other violations. The shrunk schedule still
+// panics, although the other violations do not need the fault that causes the panic.
+func TestShortenKeepsPanicFirst(t *testing.T) {
 	panicsWhenCut := subject("panics-when-cut", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			if _, _, err := p.Client.Exists(p.Directory); err != nil {
@@ -99,7 +100,7 @@ func TestPanicHeadsAndIsKept(t *testing.T) {
 	})
 	panicsWhenCut.Claims = []history.Property{history.ClientMutualExclusion}
 	c := &scenarios.Campaign{Scenario: planned(t, panicsWhenCut, 3, 2, "cut=2,cancel=1"), Seed: 1}
-	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	report := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return r.Panic != "" && len(r.Violations) > 1
 	})
 	if v := report.Failure.Violations; v[0].Property != scenarios.NoPanic ||
@@ -107,18 +108,18 @@ func TestPanicHeadsAndIsKept(t *testing.T) {
 		t.Errorf("found: %v", v)
 	}
 	short := shorten(t, c, report)
-	headed(t, short, scenarios.NoPanic)
+	checkFirstViolation(t, short, scenarios.NoPanic)
 	smallest := planned(t, panicsWhenCut, 1, 1, "cut=1")
 	if short.Result.Panic == "" || short.Scenario.String() != smallest.String() {
-		t.Errorf("shortened to %v with %v, which panics with %q", &short.Scenario,
+		t.Errorf("shrunk to %v with %v, which panics with %q", &short.Scenario,
 			short.Recording.Deviations, short.Result.Panic)
 	}
 }
 
-// The short form of a schedule that does not panic does not panic either, although the schedule
-// without any deviation breaks the same property and panics.
-func TestShrinkLetsNoPanicIn(t *testing.T) {
-	firstPanics := firstIs(func(first *atomic.Int32) error {
+// A schedule without a panic is shrunk to one without a panic, although the schedule without
+// deviations violates the same property and panics.
+func TestShrinkAddsNoPanic(t *testing.T) {
+	firstPanics := dependsOnFirst(func(first *atomic.Int32) error {
 		if first.Load() == 1 {
 			panic("c1 was first")
 		}
@@ -127,21 +128,21 @@ func TestShrinkLetsNoPanicIn(t *testing.T) {
 	c := &scenarios.Campaign{Scenario: planned(t, firstPanics, 3, 1, "none"), Seed: 1}
 	if r := scenarios.NewRunner(t).Run(&c.Scenario, &scenarios.Replay{}); r.Panic == "" ||
 		!breaks(r, history.ClientMutualExclusion) {
-		t.Fatalf("the default policy breaks %v", r.Violations)
+		t.Fatalf("the default policy violates %v", r.Violations)
 	}
-	short := shorten(t, c, heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	short := shorten(t, c, findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return r.Panic == "" && breaks(r, history.ClientMutualExclusion)
 	}))
-	headed(t, short, history.ClientMutualExclusion)
+	checkFirstViolation(t, short, history.ClientMutualExclusion)
 	if short.Result.Panic != "" || len(short.Recording.Deviations) == 0 {
-		t.Errorf("shortened to %v with %v, which panics with %q", &short.Scenario,
+		t.Errorf("shrunk to %v with %v, which panics with %q", &short.Scenario,
 			short.Recording.Deviations, short.Result.Panic)
 	}
 }
 
-// If a shorter form of an excused schedule breaks a promise, the lock has failed, and the broken
-// promise heads the counterexample.
-func TestBrokenPromiseHeadsBeforeAnExcuse(t *testing.T) {
+// If a shrunk out-of-contract schedule violates a claim, the lock has failed, and that violation is
+// first in the counterexample.
+func TestBrokenClaimPrecedesOutOfContract(t *testing.T) {
 	s := subjects.Mutex()
 	open := s.Open
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
@@ -157,20 +158,20 @@ func TestBrokenPromiseHeadsBeforeAnExcuse(t *testing.T) {
 	s.Claims = []history.Property{history.ClientMutualExclusion, history.NoSpuriousFailure}
 	c := &scenarios.Campaign{Scenario: planned(t, s, 2, 1, "pause=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
-	report := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	report := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return len(r.Violations) == 1 && c.Scenario.OutOfContract(r, r.Violations[0])
 	})
 	short := shorten(t, c, report)
-	headed(t, short, history.NoSpuriousFailure)
+	checkFirstViolation(t, short, history.NoSpuriousFailure)
 	if report.Failure == nil || !short.Scenario.Faults.Empty() {
-		t.Errorf("failed: %v, shortened to %v with %v", report.Failure != nil, &short.Scenario,
+		t.Errorf("failed: %v, shrunk to %v with %v", report.Failure != nil, &short.Scenario,
 			short.Recording.Deviations)
 	}
 }
 
-// impatient is a correct lock that two sorts of processes do not wait for: that of the second
-// restart in a run with two clients, and one that has waited long for an answer. Only a long pause
-// brings about the latter, and excuses it.
+// impatient is a correct lock, except that two kinds of processes are granted the lock at once: a
+// process after the second restart of a run with two clients, and a process that waited long for an
+// answer. Only a long pause causes the latter, and puts it out of contract.
 func impatient() scenarios.Subject {
 	s := subject("impatient", func(p *scenarios.Process) scenarios.LockerFunc {
 		right, _ := subjects.Textbook().Open(p)
@@ -189,42 +190,43 @@ func impatient() scenarios.Subject {
 	return s
 }
 
-// A failure never becomes what the lock does not promise, although a schedule with one long pause
-// breaks the same property as one with two restarts does.
-func TestFailureIsNotExcusedWhenShort(t *testing.T) {
+// A failure is not shrunk to an out-of-contract schedule, although a schedule with one long pause
+// violates the same property as a schedule with two restarts.
+func TestShortenKeepsFailureWithinContract(t *testing.T) {
 	c := &scenarios.Campaign{Scenario: planned(t, impatient(), 2, 1, "pause=1,restart=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: time.Minute}
-	paused := heads(t, &c.Scenario, func(r *scenarios.Result) bool {
+	paused := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return len(r.Violations) > 0 && r.Coverage.Total(faults.Restart) < 2
 	})
 	if paused.OutOfContract == nil || paused.Failure != nil {
-		t.Fatal("a long pause is no excuse")
+		t.Fatal("a violation after a long pause is not out of contract")
 	}
-	short := shorten(t, c, heads(t, &c.Scenario, c.Scenario.Fails))
-	headed(t, short, history.ClientMutualExclusion)
+	short := shorten(t, c, findReport(t, &c.Scenario, c.Scenario.Fails))
+	checkFirstViolation(t, short, history.ClientMutualExclusion)
 	if c.Scenario.OutOfContract(short.Result, short.Result.Violations[0]) ||
 		short.Scenario.Faults.Allows(faults.Pause) {
-		t.Errorf("shortened to %v with %v", &short.Scenario, short.Recording.Deviations)
+		t.Errorf("shrunk to %v with %v", &short.Scenario, short.Recording.Deviations)
 	}
 }
 
-// A run that breaks nothing, or not what was asked for, is no counterexample.
-func TestNoCounterexampleOfNothing(t *testing.T) {
+// A run without a violation, or with another violation than the requested one, is no
+// counterexample.
+func TestNoCounterexampleWithoutViolation(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	c, err := runner.NewCounterexample(*scenario(subjects.Textbook(), 2, 1, 0), nil, "", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
 		"schedule 7 broke a property and breaks nothing when it is run again\nlikely causes") {
-		t.Errorf("of a run that is right: %+v, error %v", c, err)
+		t.Errorf("of a correct run: %+v, error %v", c, err)
 	}
 	c, err = runner.NewCounterexample(*scenario(noLock(), 2, 1, 0), nil, "fifo: as it was", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
 		`schedule 7 broke "fifo: as it was" and breaks "client-mutual-exclusion: `) {
-		t.Errorf("of a run that breaks something else: %+v, error %v", c, err)
+		t.Errorf("of a run with another violation: %+v, error %v", c, err)
 	}
 }
 
-// sometimes is a lock that everybody gets in the runs for which the function returns true, and that
-// is right in all others. Runs are counted from 1.
+// sometimes is a lock that grants every process in the runs for which the function returns true,
+// and is correct in all others. Runs are numbered from 1.
 func sometimes(broken func(run int64) bool) scenarios.Subject {
 	var run atomic.Int64
 	s := subject("sometimes", func(p *scenarios.Process) scenarios.LockerFunc {
@@ -233,7 +235,7 @@ func sometimes(broken func(run int64) bool) scenarios.Subject {
 		}
 		right, _ := subjects.Textbook().Open(p)
 		return func(ctx context.Context) (*scenarios.Hold, error) {
-			p.Client.Exists(p.Directory) // When it is answered all processes of the run have begun.
+			p.Client.Exists(p.Directory) // All processes of the run have begun when it returns.
 			if broken(run.Load()) {
 				return &scenarios.Hold{Unlock: free}, nil
 			}
@@ -244,13 +246,13 @@ func sometimes(broken func(run int64) bool) scenarios.Subject {
 	return s
 }
 
-// If only the short form of a failure does not happen again, the failure is recorded as it was
-// found. If the failure itself does not happen again, there is an error that says so.
-func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
+// If only the shrunk schedule is not reproduced, the failure is recorded as found. If the failure
+// itself is not reproduced, Shorten returns an error that says so.
+func TestShortenUnreproducibleFailure(t *testing.T) {
 	report := func(s *scenarios.Scenario) *scenarios.Report {
 		result := scenarios.NewRunner(t).Run(s, scenarios.NewRandom(1, 0))
 		if !s.Fails(result) {
-			t.Fatal("the first run is to fail")
+			t.Fatal("the first run did not fail")
 		}
 		return &scenarios.Report{Failure: &scenarios.Failure{
 			Deviations: slices.Clone(result.Deviations), Violations: result.Violations,
@@ -260,7 +262,7 @@ func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
 	count := func(run int64) bool { runs = run; return true }
 	always := &scenarios.Campaign{Scenario: *scenario(sometimes(count), 2, 2, 0)}
 	short := shorten(t, always, report(&always.Scenario))
-	last := runs // That of the short form that is recorded.
+	last := runs // the run of the recorded schedule
 
 	isFirst := func(run int64) bool { return run == 1 }
 	once := &scenarios.Campaign{Scenario: *scenario(sometimes(isFirst), 2, 2, 0)}
@@ -274,7 +276,7 @@ func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
 	long := &scenarios.Campaign{Scenario: *scenario(sometimes(isNotLast), 2, 2, 0)}
 	found := report(&long.Scenario)
 	c = shorten(t, long, found)
-	headed(t, c, found.Failure.Violations[0].Property)
+	checkFirstViolation(t, c, found.Failure.Violations[0].Property)
 	if !slices.Equal(c.Recording.Deviations, found.Failure.Deviations) ||
 		len(short.Recording.Deviations) >= len(found.Failure.Deviations) {
 		t.Errorf("recorded with %v, found with %v", c.Recording.Deviations,
@@ -282,18 +284,20 @@ func TestShortenWhatDoesNotHappenAgain(t *testing.T) {
 	}
 }
 
-// Ended before its first run or within any, shortening leaves a counterexample of what was found.
+// When canceled before its first run or within any, Shorten returns a counterexample of the found
+// failure.
 func TestShortenInterrupted(t *testing.T) {
 	s := planned(t, named(t, "no-guid"), 3, 2, "any@create=1,cut:c2=1")
 	c := &scenarios.Campaign{Scenario: s, Seed: 1}
-	report := heads(t, &s, func(r *scenarios.Result) bool { return breaks(r, history.Progress) })
+	report := findReport(t, &s,
+		func(r *scenarios.Result) bool { return breaks(r, history.Progress) })
 	for polls := 0; polls < 3000; polls = polls*5/4 + 1 {
-		ctx := &polled{context.Background(), polls}
+		ctx := &pollLimitedContext{context.Background(), polls}
 		short, err := scenarios.NewRunner(t).Shorten(ctx, c, report)
 		if err != nil {
 			t.Fatalf("after %d polls: %v", polls, err)
 		}
-		headed(t, short, report.Failure.Violations[0].Property)
+		checkFirstViolation(t, short, report.Failure.Violations[0].Property)
 		replay := &scenarios.Replay{Deviations: short.Recording.Deviations}
 		scenarios.NewRunner(t).Run(&short.Scenario, replay)
 		if len(replay.Skipped)+len(replay.Unreached()) > 0 {
@@ -303,8 +307,8 @@ func TestShortenInterrupted(t *testing.T) {
 	}
 }
 
-// The same failure has the same short form, to the byte.
-func TestShortenTwice(t *testing.T) {
+// The same failure is shrunk to the same bytes.
+func TestShortenIsDeterministic(t *testing.T) {
 	for _, name := range []string{"name-order", "silent-loss"} {
 		var recorded [2]string
 		for i := range recorded {

@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A fault of a server that is bound to a phase of the lock can strike only until the first process
-// is told something. The reduction, which lets a process be told first elsewhere, loses no history
-// of them.
+// A server fault bound to a phase of the lock can strike only until the next delivery to a process
+// changes the phase. The reduction, which elsewhere puts such deliveries first, loses no history
+// with these faults.
 func TestReductionKeepsPhases(t *testing.T) {
 	for _, plan := range []string{
 		"slow-clock@watch=1", "slow-clock:s1@watch=1", "slow-clock@create=1", "slow-clock@list=1",
@@ -24,9 +24,9 @@ func TestReductionKeepsPhases(t *testing.T) {
 			}
 			reduced := search(t, e)
 			e.NoReduction = true
-			whole := search(t, e)
-			if !maps.Equal(reduced.histories, whole.histories) {
-				t.Errorf("%d histories, want %d", len(reduced.histories), len(whole.histories))
+			unreduced := search(t, e)
+			if !maps.Equal(reduced.histories, unreduced.histories) {
+				t.Errorf("%d histories, want %d", len(reduced.histories), len(unreduced.histories))
 			}
 		})
 	}

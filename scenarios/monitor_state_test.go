@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A script is a lock whose attempts do each what the test says, by process and attempt.
+// A script determines the result of each attempt of a lock by process and attempt.
 type script func(p *scenarios.Process, attempt int) (*scenarios.Hold, error)
 
 func scripted(claim history.Property, s script) scenarios.Subject {
@@ -30,7 +30,7 @@ func scripted(claim history.Property, s script) scenarios.Subject {
 
 var errTaken = errors.New("taken")
 
-// create makes a node beside the lock's directory.
+// create creates a node beside the lock's directory.
 func create(p *scenarios.Process, name string, flags int32) error {
 	_, err := p.Client.Create(p.Directory+"-"+name, nil, flags, zk.WorldACL(zk.PermAll))
 	return err
@@ -41,14 +41,14 @@ func exists(p *scenarios.Process, name string) bool {
 	return err == nil && there
 }
 
-// firstComeFirstWrites is a lock whose first attempts can all write, with tokens 1 and 3, but only
-// the first write is accepted. When both are over, the process that had token 1 writes with token
-// 2. What they write to is the znode that the first makes, or is not said to be one.
+// firstComeFirstWrites is a lock whose first attempts can both write, with tokens 1 and 3, but only
+// the first write succeeds. Afterwards the process that had token 1 writes with token 2. The
+// resource is the znode that the first write creates, or is not declared as one.
 func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 	return func(twice int) scenarios.Subject {
-		return scripted(history.Fencing, func(p *scenarios.Process, attempt int) (*scenarios.Hold,
-			error,
-		) {
+		return scripted(history.Fencing, func(
+			p *scenarios.Process, attempt int,
+		) (*scenarios.Hold, error) {
 			hold := &scenarios.Hold{Unlock: free, Resource: &scenarios.Resource{
 				Path: znode,
 				Read: func(context.Context) (int64, error) { return 0, nil },
@@ -81,14 +81,11 @@ func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 	}
 }
 
-// grantsLate is a lock of which one process is granted the lock with token 5 by a node that the
-// other one deletes, before the grant or after it. When that is over the other one is granted the
-// lock with token 4.
+// grantsLate is a lock that grants one process token 5 by a node that the other process deletes
+// before or after the grant. After that, it grants the other process token 4.
 func grantsLate(deletes int) scenarios.Subject {
 	return scripted(history.MonotonicToken,
-		func(p *scenarios.Process, attempt int) (*scenarios.Hold,
-			error,
-		) {
+		func(p *scenarios.Process, attempt int) (*scenarios.Hold, error) {
 			switch {
 			case p.Number == deletes && attempt == 1:
 				return nil, errors.Join(p.Client.Delete(p.Directory+"-node", -1), errTaken)
@@ -100,7 +97,7 @@ func grantsLate(deletes int) scenarios.Subject {
 			if err := create(p, "node", zk.FlagEphemeral); err != nil {
 				return nil, err
 			}
-			exists(p, "node") // While it asks the node may go.
+			exists(p, "node") // The node may be deleted during the request.
 			return &scenarios.Hold{
 				Node: p.Directory + "-node", Token: 5,
 				Unlock: func(context.Context) error {
@@ -113,8 +110,7 @@ func grantsLate(deletes int) scenarios.Subject {
 		})
 }
 
-// What the checkers of tokens and of fencing remember of processes that have gone on tells states
-// apart.
+// The state key includes the monitor state of the token and fencing checkers about earlier holders.
 func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 	for name, lock := range map[string]func(int) scenarios.Subject{
 		"newest writer":            firstComeFirstWrites(""),
@@ -127,9 +123,9 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 					Scenario:      planned(t, lock(process), 2, 2, "none"),
 					NoReplayCache: true, NoReduction: true,
 				}
-				want := verdictsWith(t, e)
+				want := completeVerdicts(t, e)
 				if len(want) == 0 {
-					t.Fatal("nothing can be found")
+					t.Fatal("the search found nothing")
 				}
 				for _, e := range []scenarios.Exhaustive{
 					{},
@@ -138,10 +134,9 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 					{NoReplayCache: true},
 				} {
 					e.Scenario = planned(t, lock(process), 2, 2, "none")
-					if got := verdictsWith(t, e); !slices.Equal(got, want) {
-						t.Errorf("unreduced %v, apart %v, live %v: found %q, want %q",
-							e.NoReduction, e.NoMerge,
-							e.NoReplayCache, got, want)
+					if got := completeVerdicts(t, e); !slices.Equal(got, want) {
+						t.Errorf("no reduction %v, no merge %v, live %v: found %q, want %q",
+							e.NoReduction, e.NoMerge, e.NoReplayCache, got, want)
 					}
 				}
 			})
@@ -149,14 +144,14 @@ func TestWhatCheckersRememberIsToldApart(t *testing.T) {
 	}
 }
 
-// answersTwice is a lock whose first process makes its node by a multi and looks at the answer
-// later. The second process makes a node by a multi or without one, of which the first learns only
+// answersTwice is a lock whose first process creates its node by a multi and reads the answer
+// later. The second process creates a node by a multi or a create, and the first learns of it only
 // then.
 func answersTwice() scenarios.Subject {
 	open := zk.WorldACL(zk.PermAll)
-	return scripted(history.LossNotification, func(p *scenarios.Process, _ int) (*scenarios.Hold,
-		error,
-	) {
+	return scripted(history.LossNotification, func(
+		p *scenarios.Process, _ int,
+	) (*scenarios.Hold, error) {
 		multi := func(name string) string {
 			answers, err := p.Client.(interface {
 				Multi(...any) ([]zk.MultiResponse, error)
@@ -194,11 +189,11 @@ func answersTwice() scenarios.Subject {
 	})
 }
 
-// What a multi was answered stays what it was for code that is run again, though the memory of the
-// answer is used for others.
-func TestAnswersOfMultisStay(t *testing.T) {
+// The answer of a multi stays the same when code is run again, although its memory is reused for
+// other answers.
+func TestMultiAnswersPersist(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, answersTwice(), 2, 1, "none"), NoReduction: true}
-	if found := verdictsWith(t, *e.Rooted()); len(found) > 0 {
+	if found := completeVerdicts(t, *e.Rooted()); len(found) > 0 {
 		t.Errorf("found %q", found)
 	}
 }

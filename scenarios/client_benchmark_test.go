@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// BenchmarkScheduleReal is the schedule of BenchmarkScheduleWithFaults on the real client, in turns
-// with the same one on the model of the client, and the ratio of the two.
+// BenchmarkScheduleReal runs the schedules of BenchmarkScheduleWithFaults on the real client and on
+// the model client in turn, and reports the ratio.
 func BenchmarkScheduleReal(b *testing.B) {
 	scenario := scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
-	inTest(b, func(t *testing.T) {
+	runInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var took [2]time.Duration
 		b.ResetTimer()

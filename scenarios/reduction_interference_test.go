@@ -14,20 +14,20 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// What can interfere with the step that a reduced search puts first: each test has a lock that
-// breaks only where that step is not the first.
+// Steps that interfere with the step that the reduction puts first. Each test has a lock that fails
+// only if that step is not the first.
 
-// keepsVerdicts compares what a search finds with what one does that leaves nothing out.
-func keepsVerdicts(t *testing.T, e scenarios.Exhaustive) {
+// compareVerdicts compares the violations that a search finds with and without reduction.
+func compareVerdicts(t *testing.T, e scenarios.Exhaustive) {
 	t.Helper()
-	got := verdictsWith(t, e)
-	if want := verdictsWith(t, *e.LeapsOnly()); !slices.Equal(got, want) || len(want) == 0 {
-		t.Errorf("%v: found %q, and %q with nothing left out", &e.Scenario, got, want)
+	got := completeVerdicts(t, e)
+	if want := completeVerdicts(t, *e.LeapsOnly()); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("%v: found %q, without reduction %q", &e.Scenario, got, want)
 	}
 }
 
-// trusting is a lock of which one process takes it that a node was not made if the connection broke
-// before it was told so, and panics if it was. The others close their clients.
+// trusting is a lock in which one process concludes from a lost connection that its create failed,
+// and panics if it succeeded. The other processes close their clients.
 func trusting(made int) scenarios.Subject {
 	s := subject("trusting", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
@@ -50,17 +50,16 @@ func trusting(made int) scenarios.Subject {
 	return s
 }
 
-// Where time may pass at will, a client whose pings are not answered can give its connection up
-// before a message reaches it that the server has sent.
+// With idle ticks, a client without answers to its pings can drop its connection before it receives
+// a message that the server has sent.
 func TestReductionKeepsRepliesThatAreLostInTime(t *testing.T) {
-	keepsVerdicts(t, scenarios.Exhaustive{
+	compareVerdicts(t, scenarios.Exhaustive{
 		Scenario:  planned(t, trusting(1), 1, 1, "stall-requests=1"),
 		IdleTicks: 1,
 	})
 }
 
-// So can a leader that is cut off: in time it finds that out, and drops what it has sent to its
-// clients.
+// A partitioned leader eventually notices the partition and drops the messages to its clients.
 func TestReductionKeepsRepliesThatAreLostWithALeader(t *testing.T) {
 	e := scenarios.Exhaustive{
 		Scenario:  planned(t, trusting(3), 3, 1, "partition-server:s3=1"),
@@ -68,13 +67,13 @@ func TestReductionKeepsRepliesThatAreLostWithALeader(t *testing.T) {
 	}
 	e.Scenario.Servers = 3
 	if r := e.Run(context.Background(), t); r.Failure == nil {
-		t.Errorf("nothing found: complete %v after %d states", r.Complete, r.States)
+		t.Errorf("nothing was found: complete %v after %d states", r.Complete, r.States)
 	}
 }
 
-// partlyTold is a lock whose last process makes two nodes at once, and panics if it learns of the
-// first just when a cut-off leader is replaced, and then loses the connection, but not its session,
-// before it learns of the second.
+// partlyTold is a lock whose last process creates two nodes at once. It panics if it learns of the
+// first create at the moment a partitioned leader is replaced, and then loses its connection, but
+// not its session, before it learns of the second.
 func partlyTold() scenarios.Subject {
 	s := subject("partly-told", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(name string) error {
@@ -106,20 +105,20 @@ func partlyTold() scenarios.Subject {
 	return s
 }
 
-// A leader that has been replaced and does not know it drops what it has sent as soon as it is
+// A replaced leader that does not know of its replacement drops its sent messages as soon as it is
 // healed.
 func TestReductionKeepsRepliesThatAreLostByHealing(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, partlyTold(), 3, 1,
 		"pause:c3=1,partition-server:s3=1")}
 	e.Scenario.Servers, e.Scenario.Severity = 3, e.Scenario.Subject.Severity
 	if r := e.Run(context.Background(), t); r.Failure == nil {
-		t.Errorf("nothing found: complete %v after %d states", r.Complete, r.States)
+		t.Errorf("nothing was found: complete %v after %d states", r.Complete, r.States)
 	}
 }
 
-// looksBack is a lock whose holder looks, when it gives the lock back, whether its node still
-// stands, and says that all is well if so. The other process takes the node away at the same
-// instant. If asked to, the holder looks only where it has no connection.
+// looksBack is a lock whose holder checks at the unlock that its node exists, and then reports
+// success. The other process deletes the node at the same instant. With unconnected, the holder
+// checks only without a connection.
 func looksBack(unconnected bool) scenarios.Subject {
 	s := subject("looks-back", func(p *scenarios.Process) scenarios.LockerFunc {
 		node := p.Directory + "/held"
@@ -160,8 +159,8 @@ func looksBack(unconnected bool) scenarios.Subject {
 	return s
 }
 
-// A process that is paused can come to its server with a request as soon as it goes on, or connect
-// to it, before the server applies what it is about to.
+// A resumed process can send a request or connect to its server before the server applies its next
+// transaction.
 func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 	for plan, unconnected := range map[string]bool{
 		"pause:c1=1":          false,
@@ -169,13 +168,13 @@ func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 	} {
 		e := scenarios.Exhaustive{Scenario: planned(t, looksBack(unconnected), 2, 1, plan)}
 		e.Scenario.Servers, e.Scenario.Severity = 2, e.Scenario.Subject.Severity
-		keepsVerdicts(t, e)
+		compareVerdicts(t, e)
 	}
 }
 
-// hasty is a lock that lets in whoever finds no node. The second process makes one, and is let in
-// too if that took no time. The first looks for it later; the number that it is given is lower
-// then.
+// hasty is a lock that grants every process that finds no node. The second process creates a node,
+// and is granted the lock with token 2 if that took no time. The first process checks for the node
+// later and gets token 1.
 func hasty() scenarios.Subject {
 	s := subject("hasty", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
@@ -198,18 +197,17 @@ func hasty() scenarios.Subject {
 	return s
 }
 
-// Where time may pass at will, a server can lag behind for so long that somebody asks it who did
-// not before.
+// With idle ticks, a server can lag for so long that a process queries it that did not before.
 func TestReductionKeepsServersThatLagInTime(t *testing.T) {
 	e := scenarios.Exhaustive{Scenario: planned(t, hasty(), 2, 1, "none"), IdleTicks: 1}
 	e.Scenario.Servers = 2
-	keepsVerdicts(t, e)
+	compareVerdicts(t, e)
 }
 
-// writesAtLength is a lock whose holder says in its critical section that it writes, and waits
-// then: for a second, while it learns of its loss as soon as its node is gone; or for just that,
-// and for a second more before it gives the lock back. The other process deletes the node once the
-// holder writes, and has the lock then.
+// writesAtLength is a lock whose holder announces its write in the critical section and then waits:
+// either for a second, with a loss notification when its node is deleted, or for the deletion, and
+// then for a second before it unlocks. The other process deletes the node after the announcement
+// and then has the lock.
 func writesAtLength(tellsLoss bool) scenarios.Subject {
 	s := subject("writes-at-length", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, writes := p.Directory+"/held", p.Directory+"/writes"
@@ -218,8 +216,7 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 			return nil
 		}
 		again := func(context.Context) (*scenarios.Hold, error) {
-			return &scenarios.Hold{Unlock: second},
-				nil
+			return &scenarios.Hold{Unlock: second}, nil
 		}
 		read := func(context.Context) (int64, error) { return 1, nil }
 		return func(ctx context.Context) (*scenarios.Hold, error) {
@@ -265,11 +262,12 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 	return s
 }
 
-// A delivery upon which a process is told of its loss, or leaves its critical section, is not put
-// before what others do alone.
+// The reduction does not prioritize a delivery after which a process is notified of its loss or
+// leaves its critical section.
 func TestReductionKeepsLateLossesAndLeavings(t *testing.T) {
 	for _, tellsLoss := range []bool{true, false} {
-		keepsVerdicts(t, scenarios.Exhaustive{Scenario: planned(t, writesAtLength(tellsLoss), 2, 1,
-			"none")})
+		compareVerdicts(t, scenarios.Exhaustive{
+			Scenario: planned(t, writesAtLength(tellsLoss), 2, 1, "none"),
+		})
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// Schedules that once broke what the production lock promises, recorded with the lock as it was,
-// break nothing any more, though they still put it to the test.
-func TestMendedSchedules(t *testing.T) {
+// Schedules in which an earlier version of the production lock violated a property violate none
+// now, and still exercise that property.
+func TestFixedSchedules(t *testing.T) {
 	for _, name := range []string{
-		// a lease asked before it believed what its client knew: that its session was over
+		// A lease queried the server although its client already knew that the session was over.
 		"closed-session",
-		"closed-session-three-servers", // the same, where the client comes back without a pause
+		"closed-session-three-servers", // The same; the client reconnects at once.
 	} {
 		t.Run(name, func(t *testing.T) {
-			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "mended",
+			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "fixed",
 				name+".json"))
 			if err != nil {
 				t.Fatal(err)
@@ -43,8 +43,7 @@ func TestMendedSchedules(t *testing.T) {
 				x.Add(result.Events)
 				if result.Coverage.Total(faults.CloseSession) != 1 ||
 					x.Of(history.SessionLoss) == 0 {
-					t.Errorf("%v: the schedule does not put the lock to the test any more",
-						scenario)
+					t.Errorf("%v: the schedule no longer exercises session-loss", scenario)
 				}
 			}
 		})
