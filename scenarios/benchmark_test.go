@@ -74,7 +74,7 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 func BenchmarkRehearsed(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
 	runInTest(b, func(t *testing.T) {
-		runner, rehearse := scenarios.NewRunner(t), scenarios.Rehearser(t, scenario)
+		runner, rehearse := scenarios.NewRunner(t), scenarios.CachedRunner(t, scenario)
 		var rehearsed, run time.Duration
 		histories, half := 0, 0
 		for i := range b.N {

@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"progress: a process waits for the lock for ever", "these decisions:\n", "enter c1",
+		"progress: a process waits for the lock for ever", "these deviations:\n", "enter c1",
 		"asks for the lock",
 		"replay INTERLOCK_REPLAY='" + relative +
 			"' go test -count=1 -run '^TestChecked$/^lock\\[1\\]$' .",
@@ -148,34 +148,37 @@ func TestCheck(t *testing.T) {
 		"fixed and replayed": {
 			[]string{"INTERLOCK_REPLAY=" + relative},
 			true,
-			relative + ": nothing is broken; recorded was progress: a process waits for the lock " +
+			relative + ": no violation any more; recorded was progress: a process waits for the " +
+				"lock " +
 				"for ever\n",
 		},
 		"replayed with another trace": {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
 			false,
-			"other.json fails otherwise than recorded, which was progress: a process waits for " +
+			"other.json fails differently from the recorded progress: a process waits for " +
 				"the lock for ever:\n",
 		},
 		"replayed past its end": {
 			[]string{"INTERLOCK_REPLAY=past.json"},
 			false,
-			"past.json: none of its decisions can happen any more",
+			"past.json: none of its steps is possible any more",
 		},
 		"the lock is never acquired": {
 			[]string{variantVariable + "=refuses", "INTERLOCK_SCHEDULES=20"},
 			false,
-			"nobody has had the lock in any of 20 schedules, so this says nothing of it: " +
+			"no process was granted the lock in any of 20 schedules, so this says nothing about " +
+				"it: " +
 				`Lock returns the error "zk: node does not exist"`,
 		},
 		"a sometimes condition is never reached": {
 			[]string{variantVariable + "=sometimes", "INTERLOCK_SCHEDULES=5000"},
-			false, "no schedule has reached a goal, so this says too little of the lock: never",
+			false, "no schedule reached a sometimes condition, so this says too little about the " +
+				"lock: never",
 		},
 		"a verdict is unknown": {
 			[]string{variantVariable + "=long", "INTERLOCK_SCHEDULES=1"},
 			false,
-			"of 1 schedules it is unknown whether they are linearizable",
+			"linearizability is unknown for 1 schedules",
 		},
 		"a run hangs": {
 			[]string{variantVariable + "=hangs"},
@@ -199,7 +202,7 @@ func TestCheck(t *testing.T) {
 		"bad replay": {
 			[]string{"INTERLOCK_REPLAY=nosuch"},
 			false,
-			"INTERLOCK_REPLAY, which counts from the directory of the package: stat nosuch: no " +
+			"INTERLOCK_REPLAY (relative to the directory of the package): stat nosuch: no " +
 				"such file",
 		},
 	} {
@@ -237,12 +240,12 @@ func TestCheckStrategy(t *testing.T) {
 		"unsettled schedules": {
 			[]string{exhaustive, variantVariable + "=unsettled"},
 			true,
-			"which is not complete\n        1 schedules ended, by a bound of time or steps, " +
-				"while requests were still under way",
+			"which is not complete\n        1 schedules reached a bound of time or steps with " +
+				"requests in flight",
 		},
 		"unsettled random schedules": {
 			[]string{variantVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},
-			true, "20 schedules ended, by a bound",
+			true, "20 schedules reached a bound",
 		},
 		"all schedules of the real client": {
 			[]string{exhaustive, variantVariable + "=real"},
@@ -286,7 +289,7 @@ func TestCheckShrinksBeforeTimeout(t *testing.T) {
 // A search ends before the timeout of go test and reports its progress.
 func TestCheckEndsBeforeTimeout(t *testing.T) {
 	printed, passed := runCheckedWithin(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
-	if want := "ask for less, or give go test a longer -timeout"; passed ||
+	if want := "lower the number, or raise the -timeout of go test"; passed ||
 		!strings.Contains(printed, want) {
 		t.Errorf("passed %v, want a failure that contains %q:\n%s", passed, want, printed)
 	}

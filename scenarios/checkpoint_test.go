@@ -89,7 +89,7 @@ func TestCheckpointRejections(t *testing.T) {
 			regexp.MustCompile(`"program":"[0-9a-f]{64}"`).ReplaceAllString(string(written),
 				`"program":"0"`), subjects.Textbook(), "another build",
 		},
-		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "not a whole one"},
+		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "is damaged"},
 		{
 			"of a later version", strings.Replace(string(written), `"version":4`, `"version":5`, 1),
 			subjects.Textbook(), "version 5",
@@ -97,12 +97,12 @@ func TestCheckpointRejections(t *testing.T) {
 		{
 			"with a state missing", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,
 				1),
-			subjects.Textbook(), "not whole",
+			subjects.Textbook(), "is damaged",
 		},
 		{
 			"with malformed states", strings.Replace(string(written), `"seen":"`, `"seen":"!`,
 				1),
-			subjects.Textbook(), "not whole",
+			subjects.Textbook(), "is damaged",
 		},
 		{
 			"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(),

@@ -83,7 +83,7 @@ func TestFairPhaseByDeviations(t *testing.T) {
 
 // Locks without starvation pass the same search.
 func TestFairPhaseInEveryState(t *testing.T) {
-	for _, name := range []string{"retry-loop-mended", "mutex"} {
+	for _, name := range []string{"retry-loop-fixed", "mutex"} {
 		e := &scenarios.Exhaustive{
 			Scenario:     planned(t, named(t, name), 2, 2, "none"),
 			FairSuffixes: true,
@@ -130,7 +130,7 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 		plan            string
 	}{
 		{named(t, "retry-loop"), 2, 2, "none"},
-		{named(t, "retry-loop-mended"), 2, 2, "none"},
+		{named(t, "retry-loop-fixed"), 2, 2, "none"},
 		{subjects.Mutex(), 2, 2, "none"},
 		{subjects.ExistsThenWait(), 2, 2, "none"},
 		{subjects.NameOrder(), 2, 2, "none"},

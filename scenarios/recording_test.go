@@ -103,7 +103,7 @@ func TestReadRecordingRefuses(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, content, want string }{
 		{"empty", "", "not a schedule of Interlock"},
-		{"truncated", string(good[:len(good)/2]), "not a whole one"},
+		{"truncated", string(good[:len(good)/2]), "is damaged"},
 		{"foreign", `{"clients": 3}`, `its format is ""`},
 		{"an array", `[1]`, "not a schedule of Interlock"},
 		{"newer", replaced(`"version":2`, `"version":3`), "version 3 of the format"},

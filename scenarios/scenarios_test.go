@@ -206,8 +206,8 @@ func TestInvalidOpenAndLock(t *testing.T) {
 			return nil,
 				errors.New("no luck")
 		}),
-		"c1 panicked: Process.Conn: there is no *zk.Conn, as the scenario " +
-			"ru": opening(func(p *scenarios.Process) (scenarios.Locker, error) {
+		"c1 panicked: Process.Conn: the scenario runs a model of the " +
+			"client": opening(func(p *scenarios.Process) (scenarios.Locker, error) {
 			return nil,
 				p.Conn().AddAuth("", nil)
 		}),

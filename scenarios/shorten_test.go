@@ -215,12 +215,13 @@ func TestNoCounterexampleWithoutViolation(t *testing.T) {
 	runner := scenarios.NewRunner(t)
 	c, err := runner.NewCounterexample(*scenario(subjects.Textbook(), 2, 1, 0), nil, "", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
-		"schedule 7 broke a property and breaks nothing when it is run again\nlikely causes") {
+		"schedule 7 violated a property, and violates nothing when it is run again\nlikely "+
+			"causes") {
 		t.Errorf("of a correct run: %+v, error %v", c, err)
 	}
 	c, err = runner.NewCounterexample(*scenario(noLock(), 2, 1, 0), nil, "fifo: as it was", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
-		`schedule 7 broke "fifo: as it was" and breaks "client-mutual-exclusion: `) {
+		`schedule 7 violated "fifo: as it was", and violates "client-mutual-exclusion: `) {
 		t.Errorf("of a run with another violation: %+v, error %v", c, err)
 	}
 }
@@ -268,7 +269,7 @@ func TestShortenUnreproducibleFailure(t *testing.T) {
 	once := &scenarios.Campaign{Scenario: *scenario(sometimes(isFirst), 2, 2, 0)}
 	c, err := scenarios.NewRunner(t).Shorten(context.Background(), once, report(&once.Scenario))
 	if c != nil || err == nil || !strings.Contains(err.Error(),
-		"breaks nothing when it is run again") {
+		"violates nothing when it is run again") {
 		t.Errorf("%+v, error %v", c, err)
 	}
 

@@ -39,13 +39,13 @@ func TestValidateSubject(t *testing.T) {
 	}{
 		"no claim": {
 			func(s *scenarios.Scenario) { s.Subject.Claims = nil },
-			"the lock mutex claims nothing",
+			"the lock mutex claims no property",
 		},
 		"no property": {
 			func(s *scenarios.Scenario) {
 				s.Subject.Claims = []history.Property{"servedexclusion"}
 			},
-			`claims "servedexclusion", which is no property; there are [server-mutual-exclusion `,
+			`claims the unknown property "servedexclusion"; the properties are [server-mutual-exclusion `,
 		},
 		"no name": {
 			func(s *scenarios.Scenario) { s.Subject.Name = "" },
@@ -57,13 +57,13 @@ func TestValidateSubject(t *testing.T) {
 		},
 		"no such guard": {
 			func(s *scenarios.Scenario) { s.Subject.Guard = 9 },
-			"a guard 9 that there is not",
+			"an unknown guard 9",
 		},
 		"a condition without a function": {
 			func(s *scenarios.Scenario) {
 				s.Subject.Sometimes = []history.Sometimes{{Name: "x"}}
 			},
-			`a goal "x" that nothing can reach`,
+			`the sometimes condition "x"`,
 		},
 		"no such client": {func(s *scenarios.Scenario) { s.Client = 9 }, "there is no client 9"},
 		"the model": {

@@ -84,7 +84,7 @@ func printDefects(cmd *cobra.Command) error {
 func printDefectsJSON(cmd *cobra.Command) error {
 	var list []defectJSON
 	for _, d := range subjects.Defects() {
-		list = append(list, defectJSON{d.Name, d.Property, d.Summary, d.Source, d.Mended.Name})
+		list = append(list, defectJSON{d.Name, d.Property, d.Summary, d.Source, d.Fixed.Name})
 	}
 	return encodeJSON(cmd.OutOrStdout(), list)
 }

@@ -13,9 +13,9 @@ import (
 // attemptTimeout is the deadline of the first two attempts of deadline-retry.
 const attemptTimeout = 300 * time.Millisecond
 
-// Hurried is the production lock, acquired with a deadline and retried by the same owner after the
-// deadline expires. Another goroutine than the acquiring one unlocks it.
-func Hurried() scenarios.Subject {
+// DeadlineRetry is the production lock, acquired with a deadline and retried by the same owner
+// after the deadline expires. Another goroutine than the acquiring one unlocks it.
+func DeadlineRetry() scenarios.Subject {
 	s := production("deadline-retry", "lock.Mutex with a deadline, retried after it expires, "+
 		"unlocked by another goroutine", func(p *scenarios.Process) (lockFunc, error) {
 		mutex, err := newMutex(p)

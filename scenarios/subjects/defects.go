@@ -14,7 +14,7 @@ type Defect struct {
 	Summary  string
 	Source   string            // a published lock with the defect
 	Broken   scenarios.Subject // the recipe with the defect
-	Mended   scenarios.Subject // the same recipe without it
+	Fixed    scenarios.Subject // the same recipe without it
 }
 
 // An entry is a row of the catalogue.
@@ -207,7 +207,7 @@ var catalogue = []entry{
 }
 
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.
-const mendedSuffix = "-mended"
+const mendedSuffix = "-fixed"
 
 // Defects returns the defects of the recipe, each with a lock that has it and one without it.
 func Defects() []Defect {
@@ -218,12 +218,12 @@ func Defects() []Defect {
 		d := Defect{
 			Name: e.name, Property: e.property, Summary: e.summary, Source: e.source,
 			Broken: recipeSubject(e.name, "broken: "+e.summary, defective),
-			Mended: recipeSubject(e.name+mendedSuffix, e.name+" without its defect",
+			Fixed: recipeSubject(e.name+mendedSuffix, e.name+" without its defect",
 				e.base),
 		}
-		d.Mended.Claims = slices.DeleteFunc(d.Mended.Claims,
+		d.Fixed.Claims = slices.DeleteFunc(d.Fixed.Claims,
 			func(p history.Property) bool { return slices.Contains(e.unclaimed, p) })
-		d.Broken.Claims = d.Mended.Claims
+		d.Broken.Claims = d.Fixed.Claims
 		defects[i] = d
 	}
 	return defects

@@ -33,9 +33,9 @@ func TestDefects(t *testing.T) {
 	fmt.Fprintln(table, "lock\tproperty\tschedule\tseconds\tclean schedules without defect\t")
 	for _, d := range subjects.Defects() {
 		t.Run(d.Name, func(t *testing.T) {
-			if !d.Broken.Claimed(d.Property) || !slices.Equal(d.Broken.Claims, d.Mended.Claims) {
+			if !d.Broken.Claimed(d.Property) || !slices.Equal(d.Broken.Claims, d.Fixed.Claims) {
 				t.Fatalf("the broken lock claims %v, the lock without the defect %v",
-					d.Broken.Claims, d.Mended.Claims)
+					d.Broken.Claims, d.Fixed.Claims)
 			}
 			report := campaign(t, d.Broken, defectSchedules)
 			if report.Failure == nil {
@@ -45,7 +45,7 @@ func TestDefects(t *testing.T) {
 				t.Errorf("schedule %d violated %s first (%s), want %s", report.Failure.Schedule,
 					first.Property, first.Reason, d.Property)
 			}
-			twin := campaign(t, d.Mended, *twinSchedules)
+			twin := campaign(t, d.Fixed, *twinSchedules)
 			if twin.Failure != nil {
 				t.Errorf("without the defect, schedule %d violated %s", twin.Failure.Schedule,
 					twin.Failure.Violations[0].Signature())
@@ -125,7 +125,7 @@ func TestLostUpdatesByGuard(t *testing.T) {
 		return lost, writes
 	}
 	for name, want := range map[string]bool{
-		"unguarded": true, "unguarded-mended": false,
+		"unguarded": true, "unguarded-fixed": false,
 		"textbook-guarded": false,
 	} {
 		if lost, writes := lost(name); (lost > 0) != want || writes < 3000 {

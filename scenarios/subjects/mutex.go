@@ -23,10 +23,10 @@ func Mutex() scenarios.Subject {
 		})
 }
 
-// Wrap is the production lock in a directory whose sequence numbers overflow during the run: from
-// 2^31-1 on, a server of version 3.6 or later repeats that number, or assigns negative numbers
-// while it has outstanding requests.
-func Wrap() scenarios.Subject {
+// SequenceOverflow is the production lock in a directory whose sequence numbers overflow during the
+// run: from 2^31-1 on, a server of version 3.6 or later repeats that number, or assigns negative
+// numbers while it has outstanding requests.
+func SequenceOverflow() scenarios.Subject {
 	subject := Mutex()
 	subject.Name, subject.Summary = "sequence-overflow",
 		"lock.Mutex while sequence numbers overflow 2^31-1"
@@ -36,10 +36,10 @@ func Wrap() scenarios.Subject {
 	return subject
 }
 
-// Steady is the production lock in a directory with high sequence numbers. There a contender that
-// has waited behind another can predict its predecessor and its fencing token; in a new directory
-// the numbers are too low for that.
-func Steady() scenarios.Subject {
+// AgedDirectory is the production lock in a directory with high sequence numbers. There a contender
+// that has waited behind another can predict its predecessor and its fencing token; in a new
+// directory the numbers are too low for that.
+func AgedDirectory() scenarios.Subject {
 	subject := Mutex()
 	subject.Name, subject.Summary = "aged-directory",
 		"lock.Mutex in a directory whose sequence numbers start at 1000"
@@ -71,9 +71,9 @@ func production(name, summary string,
 	}
 }
 
-// Patient is the production lock, acquired with a context that cannot end. For such a caller, Lock
-// runs on the caller's own goroutine.
-func Patient() scenarios.Subject {
+// NoDeadline is the production lock, acquired with a context that cannot end. For such a caller,
+// Lock runs on the caller's own goroutine.
+func NoDeadline() scenarios.Subject {
 	return production("no-deadline", "lock.Mutex with a context that cannot end",
 		func(p *scenarios.Process) (lockFunc, error) {
 			mutex, err := newMutex(p)

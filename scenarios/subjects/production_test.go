@@ -16,7 +16,7 @@ import (
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
-		subjects.Multi(), subjects.Session(), subjects.Steady(), subjects.Wrap(),
+		subjects.Multi(), subjects.Session(), subjects.AgedDirectory(), subjects.SequenceOverflow(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -72,7 +72,7 @@ func TestAgedDirectory(t *testing.T) {
 	predicted := 0
 	for schedule := range schedules {
 		scenario := scenarios.Scenario{
-			Subject: subjects.Steady(), Clients: 3, Cycles: 4,
+			Subject: subjects.AgedDirectory(), Clients: 3, Cycles: 4,
 			Servers: 1 + 2*(schedule%2),
 		}
 		result := runner.Run(&scenario, scenarios.NewRandom(5, schedule))
@@ -102,12 +102,12 @@ func TestAgedDirectory(t *testing.T) {
 // compares only numbers violates mutual exclusion.
 func TestSequenceOverflow(t *testing.T) {
 	naive := subjects.Textbook()
-	naive.Sequence = subjects.Wrap().Sequence
+	naive.Sequence = subjects.SequenceOverflow().Sequence
 	broken := false
 	runner := scenarios.NewRunner(t)
 	for schedule := range 100 {
 		scenario := scenarios.Scenario{
-			Subject: subjects.Wrap(), Clients: 3, Cycles: 2,
+			Subject: subjects.SequenceOverflow(), Clients: 3, Cycles: 2,
 			Servers: 1 + 2*(schedule%2),
 		}
 		last := make(map[string]bool)

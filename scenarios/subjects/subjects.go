@@ -14,8 +14,8 @@ import (
 func All() []scenarios.Subject {
 	all := []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
-		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), Patient(),
-		Hurried(), Pair(), Steady(), Wrap(), Careful(), GuardedRecipe(),
+		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), NoDeadline(),
+		DeadlineRetry(), Pair(), AgedDirectory(), SequenceOverflow(), Careful(), GuardedRecipe(),
 	}
 	for _, d := range Defects() {
 		all = append(all, d.Broken)
@@ -24,12 +24,12 @@ func All() []scenarios.Subject {
 }
 
 // Named returns the bundled lock with the name, or an error that lists all names. The name of a
-// broken lock followed by -mended names the same lock without the defect.
+// broken lock followed by -fixed names the same lock without the defect.
 func Named(name string) (scenarios.Subject, error) {
 	all := All()
 	for _, d := range Defects() {
-		if d.Mended.Name == name {
-			return d.Mended, nil
+		if d.Fixed.Name == name {
+			return d.Fixed, nil
 		}
 	}
 	i := slices.IndexFunc(all, func(s scenarios.Subject) bool { return s.Name == name })

@@ -80,7 +80,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("Named(%q) = %+v, %v", subject.Name, got, err)
 		}
 	}
-	if twin, err := subjects.Named("no-guid-mended"); err != nil || twin.Name != "no-guid-mended" {
+	if twin, err := subjects.Named("no-guid-fixed"); err != nil || twin.Name != "no-guid-fixed" {
 		t.Errorf("Named of a lock without its defect: %q, %v", twin.Name, err)
 	}
 	if _, err := subjects.Named("nosuch"); err == nil ||
