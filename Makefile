@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects sabotage sabotage-search agree referee mutations alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects mutate mutate-search agree referee mutations alarms docs ci clean
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,11 +42,11 @@ suite: ## Run the tests of go-zookeeper/zk against the simulated server.
 defects: ## Show under which property each broken lock is found, and how soon on one processor; its twin must stand 10,000 schedules.
 	go test ./scenarios/subjects -count=1 -cpu=1 -run='^TestDefects$$' -v -args -twins=10000
 
-sabotage: ## Put each published defect into the lock, and demand that its test fails then.
-	go run lock/sabotage.go
+mutate: ## Insert each known defect into the lock and verify that its test fails.
+	go run ./internal/mutate
 
-sabotage-search: ## Let interlock check search for the published ones of these defects, and count what it finds.
-	go run lock/sabotage.go -search
+mutate-search: ## Count how many of the published defects interlock check finds.
+	go run ./internal/mutate -search
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
 	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
