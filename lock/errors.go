@@ -42,6 +42,6 @@ var (
 )
 
 var (
-	errUnlocked = fmt.Errorf("%w: it was unlocked", ErrNotHeld)
-	errEnded    = errors.New("lock: the grant has ended")
+	errUnlocked    = fmt.Errorf("%w: it was unlocked", ErrNotHeld)
+	errTenureEnded = errors.New("lock: the grant has ended")
 )

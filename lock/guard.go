@@ -34,7 +34,7 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	if !ok {
 		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.tenure.contender.client)
 	}
-	if slices.ContainsFunc(operations, l.harms) {
+	if slices.ContainsFunc(operations, l.touchesOwnNode) {
 		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to",
 			l.Node())
 	}
@@ -49,7 +49,7 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	}
 	responses, err := await(ctx, func() ([]zk.MultiResponse, error) {
 		responses, err := client.Multi(guarded...)
-		if len(responses) > 0 || !errors.Is(undecided(err), ErrUncertain) {
+		if len(responses) > 0 || !errors.Is(uncertainError(err), ErrUncertain) {
 			l.tenure.endWrite()
 		}
 		return responses, err
@@ -59,7 +59,7 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		err = ctx.Err()
 	}
 	if len(responses) == 0 {
-		return nil, undecided(err)
+		return nil, uncertainError(err)
 	}
 	if errors.Is(responses[0].Error, zk.ErrNoNode) {
 		l.tenure.end(errNodeGone)
@@ -73,8 +73,8 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	return responses[1:], err
 }
 
-// harms tells whether an operation would change or delete the lease's own node.
-func (l *Lease) harms(operation any) bool {
+// touchesOwnNode tells whether an operation would change or delete the lease's own node.
+func (l *Lease) touchesOwnNode(operation any) bool {
 	switch o := operation.(type) {
 	case *zk.SetDataRequest:
 		return o.Path == l.Node()
@@ -84,9 +84,9 @@ func (l *Lease) harms(operation any) bool {
 	return false
 }
 
-// undecided returns the error of a request that was not answered, which wraps ErrUncertain unless
-// it is clear that nothing was done.
-func undecided(err error) error {
+// uncertainError returns the error of a request that was not answered, which wraps ErrUncertain
+// unless it is clear that nothing was done.
+func uncertainError(err error) error {
 	for _, answer := range [...]error{
 		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty,
 		zk.ErrNoServer,

@@ -14,9 +14,9 @@ type Lease struct {
 	ctx    context.Context // ends with the lease, its cause says how
 	cancel context.CancelCauseFunc
 
-	leaving sync.Once
-	last    bool // no lease of the owner was left after this one; good once leaving is done
-	wrote   bool // it was exclusive; likewise
+	leaving      sync.Once
+	last         bool // no lease of the owner was left after this one; good once leaving is done
+	wasExclusive bool // it was exclusive; likewise
 }
 
 // Done returns a channel that is closed when the lease has ended, because it was lost or unlocked.
@@ -24,7 +24,7 @@ type Lease struct {
 // that was paused, and calls one of them first thing after that, is told if the lease has run out
 // meanwhile.
 func (l *Lease) Done() <-chan struct{} {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	return l.ctx.Done()
 }
 
@@ -33,7 +33,7 @@ func (l *Lease) Done() <-chan struct{} {
 // one that wraps [ErrNotHeld]. It can end a moment after the channel of Done is closed. It holds on
 // to nothing once the lease has ended.
 func (l *Lease) Context(parent context.Context) context.Context {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	ctx, cancel := context.WithCancelCause(parent)
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	context.AfterFunc(ctx, func() { stop() })
@@ -43,7 +43,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // Err returns nil while the lease stands or after it was unlocked in time, and why it was lost
 // otherwise: an error that wraps [ErrLost].
 func (l *Lease) Err() error {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	if err := context.Cause(l.ctx); err != errUnlocked {
 		return err
 	}
@@ -88,22 +88,22 @@ func (l *Lease) Revoked() <-chan struct{} { return l.tenure.revoked }
 // But if this was the last that was exclusive, and the others are shared, the lock becomes shared
 // too, as by Downgrade.
 func (l *Lease) Unlock(ctx context.Context) error {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	l.cancel(errUnlocked)
-	l.leaving.Do(func() { l.last, l.wrote = l.tenure.leave(l) })
+	l.leaving.Do(func() { l.last, l.wasExclusive = l.tenure.leave(l) })
 	if !l.last {
-		if err := l.Err(); err != nil || !l.wrote {
+		if err := l.Err(); err != nil || !l.wasExclusive {
 			return err
 		}
-		return l.awaitMark(ctx)
+		return l.awaitShared(ctx)
 	}
 	select {
-	case <-l.tenure.contender.gone:
+	case <-l.tenure.contender.removed:
 		return l.result()
 	default:
 	}
 	select {
-	case <-l.tenure.contender.gone:
+	case <-l.tenure.contender.removed:
 		return l.result()
 	case <-ctx.Done():
 		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.Node(),
@@ -121,12 +121,12 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	if err := context.Cause(l.ctx); err != nil {
 		return err
 	}
-	l.tenure.demote(l)
-	return l.awaitMark(ctx)
+	l.tenure.downgrade(l)
+	return l.awaitShared(ctx)
 }
 
-func (l *Lease) awaitMark(ctx context.Context) error {
-	if err := l.tenure.awaitMark(ctx); err != nil {
+func (l *Lease) awaitShared(ctx context.Context) error {
+	if err := l.tenure.awaitShared(ctx); err != nil {
 		return fmt.Errorf("lock: not yet shared: %w", err)
 	}
 	return nil
@@ -137,5 +137,5 @@ func (l *Lease) result() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	return l.tenure.contender.removal
+	return l.tenure.contender.removalErr
 }

@@ -80,12 +80,12 @@ func (m *Multi) take(ctx context.Context, lock func(Locker, context.Context) (*L
 	for _, locker := range m.lockers {
 		lease, err := lock(locker, ctx)
 		if err != nil {
-			taken.giveBack(ctx)
+			taken.unlockAll(ctx)
 			return nil, fmt.Errorf("%s: %w", locker.Path(), err)
 		}
 		taken.leases = append(taken.leases, lease)
 	}
-	taken.begin()
+	taken.linkLeases()
 	return taken, nil
 }
 
@@ -99,8 +99,8 @@ type MultiLease struct {
 	stops  []func() bool
 }
 
-// begin makes the end of each lease that of all.
-func (m *MultiLease) begin() {
+// linkLeases makes the end of each lease that of all.
+func (m *MultiLease) linkLeases() {
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	for _, lease := range m.leases {
 		m.stops = append(m.stops,
@@ -115,7 +115,7 @@ func (m *MultiLease) Leases() []*Lease { return slices.Clone(m.leases) }
 // Done returns a channel that is closed when one of the leases has ended: see [Lease.Done].
 func (m *MultiLease) Done() <-chan struct{} {
 	for _, lease := range m.leases {
-		lease.tenure.look()
+		lease.tenure.checkExpired()
 		if cause := context.Cause(lease.ctx); cause != nil {
 			m.cancel(cause)
 		}
@@ -159,9 +159,9 @@ func (m *MultiLease) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// giveBack gives back what was taken when the rest can not be had. The error of an unlock would
+// unlockAll gives back what was taken when the rest can not be had. The error of an unlock would
 // hide why.
-func (m *MultiLease) giveBack(ctx context.Context) {
+func (m *MultiLease) unlockAll(ctx context.Context) {
 	for _, lease := range slices.Backward(m.leases) {
 		_ = lease.Unlock(ctx)
 	}

@@ -33,8 +33,8 @@ var nameInfixes = [kinds]string{
 	slot: "-slot-",
 }
 
-// alone tells whether one of this kind holds the lock alone.
-func (k kind) alone() bool { return k == exclusive || k == writer }
+// isExclusive tells whether one of this kind holds the lock isExclusive.
+func (k kind) isExclusive() bool { return k == exclusive || k == writer }
 
 // An entry is a contender as a listing shows it.
 type entry struct {
@@ -69,16 +69,16 @@ func parseEntry(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// numbersTell tells whether the numbers of the entries give the order in which their nodes were
+// numbersOrdered tells whether the numbers of the entries give the order in which their nodes were
 // created. They do not once the counter has come to its end: then servers hand out the last number
 // again, or negative ones.
-func numbersTell(entries []entry) bool {
-	return !slices.ContainsFunc(entries, func(e entry) bool { return !countsChildren(e.number) })
+func numbersOrdered(entries []entry) bool {
+	return !slices.ContainsFunc(entries, func(e entry) bool { return !isChildCount(e.number) })
 }
 
-// countsChildren tells whether the number of a node is the count of those that its directory has
+// isChildCount tells whether the number of a node is the count of those that its directory has
 // had before.
-func countsChildren(number int32) bool { return number >= 0 && number < math.MaxInt32 }
+func isChildCount(number int32) bool { return number >= 0 && number < math.MaxInt32 }
 
 // compareEntries tells which of two contenders stands before the other.
 func compareEntries(a, b *entry) int {

@@ -37,22 +37,22 @@ func (q *queue) listParticipants(r rule) ([]Participant, revocation, error) {
 	if err != nil && !isNoNode(err) {
 		return nil, revocation{}, err
 	}
-	asked, _ := readRevocation(posted) // What somebody else has put there asks nobody.
+	requested, _ := readRevocation(posted) // What somebody else has put there asks nobody.
 	found, err := q.list()
 	if err != nil {
 		return nil, revocation{}, err
 	}
-	entries, err := q.ordered(found.entries)
+	entries, err := q.withOrder(found.entries)
 	if err != nil {
 		return nil, revocation{}, err
 	}
 	sortEntries(entries)
-	participants, err := q.describe(entries, r, asked)
-	return participants, asked, err
+	participants, err := q.describe(entries, r, requested)
+	return participants, requested, err
 }
 
 // describe reads the nodes of entries that are in order.
-func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participant, error) {
+func (q *queue) describe(entries []entry, r rule, requested revocation) ([]Participant, error) {
 	participants := make([]Participant, 0, len(entries))
 	writers := false
 	for i := range entries {
@@ -68,7 +68,8 @@ func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participa
 		p := Participant{
 			Node: q.at(e.name), Session: stat.EphemeralOwner, Created: stat.Czxid,
 			Metadata: content.Metadata,
-			Shared:   !e.kind.alone() || content.Shared, Revoked: slices.Contains(asked.Revoked,
+			Shared:   !e.kind.isExclusive() || content.Shared,
+			Revoked: slices.Contains(requested.Revoked,
 				e.name),
 		}
 		p.Turn = len(participants) <= r.spare || p.Shared && e.kind != slot && !writers
@@ -79,19 +80,19 @@ func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participa
 }
 
 func (q *queue) revoke(ctx context.Context, r rule) error {
-	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, q.askBack(r) })
+	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, q.revokeHolders(r) })
 	return err
 }
 
-// askBack asks all who have their turn to give the lock back.
-func (q *queue) askBack(r rule) error {
-	participants, asked, err := q.listParticipants(r)
+// revokeHolders asks all who have their turn to give the lock back.
+func (q *queue) revokeHolders(r rule) error {
+	participants, requested, err := q.listParticipants(r)
 	if err != nil {
 		return err
 	}
 	var holders []string
 	gone := make(map[string]bool)
-	for _, name := range asked.Revoked {
+	for _, name := range requested.Revoked {
 		gone[name] = true
 	}
 	for _, p := range participants {
@@ -104,5 +105,5 @@ func (q *queue) askBack(r rule) error {
 	if holders == nil {
 		return ErrNotHeld
 	}
-	return q.post(holders, gone)
+	return q.postRevocation(holders, gone)
 }

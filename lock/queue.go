@@ -17,21 +17,22 @@ import (
 // A queue is a directory of ZooKeeper in which contenders make their nodes, and how this process
 // does so. Every lock of the package is one, with rules of its own about who waits for whom.
 type queue struct {
-	client     Client
-	session    *Session // as which the client was given, or nil
-	identity   any      // equal for queues whose clients are the same
-	path       string
-	timeout    time.Duration
-	validity   time.Duration // how long a confirmation of a node lasts, from when it was asked for
-	acl        []zk.ACL
-	metadata   string
-	containers bool
-	observers  []Observer
-	left       watchRegistry // that contenders have left behind
-	hints      predecessorHints
-	randomMu   sync.Mutex
-	random     io.Reader
-	closing    <-chan struct{} // closed when the session's client was closed; nil without a session
+	client      Client
+	session     *Session // as which the client was given, or nil
+	identity    any      // equal for queues whose clients are the same
+	path        string
+	timeout     time.Duration
+	validity    time.Duration // how long a confirmation of a node lasts, from when it was asked for
+	acl         []zk.ACL
+	metadata    string
+	containers  bool
+	observers   []Observer
+	idleWatches watchRegistry // that contenders have left behind
+	hints       predecessorHints
+	randomMu    sync.Mutex
+	random      io.Reader
+	// closed when the session's client was closed; nil without a session
+	closing <-chan struct{}
 }
 
 // A rule says whom a contender waits for.
@@ -81,11 +82,11 @@ func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 	if o := ownerOf(ctx); o != nil && r.reentrant {
 		return o.lock(ctx, q, r)
 	}
-	g, err := q.contend(ctx, r)
+	t, err := q.contend(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return g.enter(!r.kind.alone())
+	return t.enter(!r.kind.isExclusive())
 }
 
 // contend sends a contender into the queue and waits until it has its turn.
@@ -96,37 +97,37 @@ func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 	}
 	// Nothing can call the attempt off, so that it need not go on without the caller.
 	if ctx.Done() == nil {
-		v, err := c.obtain()
+		k, err := c.obtain()
 		if err != nil {
 			return nil, err
 		}
-		go c.hold(v)
-		return v.grant, nil
+		go c.hold(k)
+		return k.tenure, nil
 	}
 	type outcome struct {
-		grant *tenure
-		err   error
+		tenure *tenure
+		err    error
 	}
 	outcomes := make(chan outcome, 1)
 	go func() {
-		v, err := c.obtain()
+		k, err := c.obtain()
 		if err != nil {
 			outcomes <- outcome{err: err}
 			return
 		}
-		outcomes <- outcome{grant: v.grant}
-		c.hold(v)
+		outcomes <- outcome{tenure: k.tenure}
+		c.hold(k)
 	}()
 	select {
 	case outcome := <-outcomes:
-		return outcome.grant, outcome.err
+		return outcome.tenure, outcome.err
 	case <-ctx.Done():
 	}
 	select {
 	case outcome := <-outcomes: // Both were ready: what is there goes before the rest.
-		return outcome.grant, outcome.err
+		return outcome.tenure, outcome.err
 	default:
-		c.dismiss(context.Cause(ctx))
+		c.cancel(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
 }
@@ -153,9 +154,9 @@ func (q *queue) list() (listing, error) {
 // sync makes sure that what is read next is no older than what was committed before the call.
 func (q *queue) sync() error { return syncWith(q.client, q.path) }
 
-// settle makes sure that what was sent before in this session is decided, and that what is read
+// barrier makes sure that what was sent before in this session is decided, and that what is read
 // next shows it.
-func (q *queue) settle() error { return agree(q.client, q.path) }
+func (q *queue) barrier() error { return commitNoop(q.client, q.path) }
 
 func syncWith(client Client, path string) error {
 	if _, err := client.Sync(path); err != nil && !isNoNode(err) {
@@ -164,12 +165,12 @@ func syncWith(client Client, path string) error {
 	return nil
 }
 
-// agree has ZooKeeper's servers agree on a write that changes nothing. The leader takes it only if
-// the session lives, and it is answered only when a majority has logged it, and when the server
-// that answers has come so far. A read shows none of that, and neither does a sync: a leader that
-// has been deposed and does not know it yet answers one by itself (ProposalRequestProcessor). A
-// client without a method Multi has to make do with a sync.
-func agree(client Client, path string) error {
+// commitNoop has ZooKeeper's servers commitNoop on a write that changes nothing. The leader takes
+// it only if the session lives, and it is answered only when a majority has logged it, and when the
+// server that answers has come so far. A read shows none of that, and neither does a sync: a leader
+// that has been deposed and does not know it yet answers one by itself (ProposalRequestProcessor).
+// A client without a method Multi has to make do with a sync.
+func commitNoop(client Client, path string) error {
 	multi, ok := client.(multiClient)
 	if !ok {
 		return syncWith(client, path)
@@ -182,14 +183,14 @@ func agree(client Client, path string) error {
 	return nil
 }
 
-// ordered makes sure that the entries tell in which order their nodes were created. Where their
+// withOrder makes sure that the entries tell in which order their nodes were created. Where their
 // numbers do not, it asks for the transaction that created each node, and leaves out those that are
 // gone by now.
-func (q *queue) ordered(entries []entry) ([]entry, error) {
-	if numbersTell(entries) {
+func (q *queue) withOrder(entries []entry) ([]entry, error) {
+	if numbersOrdered(entries) {
 		return entries, nil
 	}
-	standing := entries[:0]
+	remaining := entries[:0]
 	for _, e := range entries {
 		exists, stat, err := q.client.Exists(q.at(e.name))
 		if err != nil {
@@ -197,10 +198,10 @@ func (q *queue) ordered(entries []entry) ([]entry, error) {
 		}
 		if exists {
 			e.czxid = stat.Czxid
-			standing = append(standing, e)
+			remaining = append(remaining, e)
 		}
 	}
-	return standing, nil
+	return remaining, nil
 }
 
 // at returns the path of a node in the directory.

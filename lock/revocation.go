@@ -29,8 +29,8 @@ func readRevocation(data []byte) (revocation, error) {
 	return n, nil
 }
 
-// post asks contenders to give the lock back, and leaves out those that are gone.
-func (q *queue) post(names []string, gone map[string]bool) error {
+// postRevocation asks contenders to give the lock back, and leaves out those that are gone.
+func (q *queue) postRevocation(names []string, gone map[string]bool) error {
 	for {
 		data, stat, err := q.client.Get(q.path)
 		if err != nil {

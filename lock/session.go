@@ -62,21 +62,21 @@ type Session struct {
 	Client
 	timeout time.Duration
 	// for the goroutine that reads the client's channel; nil with a callback
-	asks  chan chan struct{}
-	ended chan struct{} // closed once the client is closed
+	drainRequests chan chan struct{}
+	ended         chan struct{} // closed once the client is closed
 
-	mu       sync.Mutex
-	early    []zk.Event // that came before the client was known
-	id       int64      // of the session that is observed, 0 while there is none
-	lines    uint64     // how many connections were lost
-	deadline time.Time  // until when the session stands for sure
-	latest   *sessionChange
-	closed   bool
-	observed bool        // somebody wants to know
-	beating  bool        // a request is under way
-	tenures  []*tenure   // the locks that are held, whose nodes belong to the session
-	beats    *time.Timer // for the next request
-	expiry   *time.Timer // for the deadline
+	mu            sync.Mutex
+	pendingEvents []zk.Event // that came before the client was known
+	id            int64      // of the session that is observed, 0 while there is none
+	epoch         uint64     // how many connections were lost
+	deadline      time.Time  // until when the session stands for sure
+	latest        *sessionChange
+	closed        bool
+	active        bool        // somebody wants to know
+	pinging       bool        // a request is under way
+	tenures       []*tenure   // the locks that are held, whose nodes belong to the session
+	pingTimer     *time.Timer // for the next request
+	expiryTimer   *time.Timer // for the deadline
 }
 
 // A sessionChange is an event, and the way to the next.
@@ -114,7 +114,7 @@ func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 // client: when the channel is closed.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
-	s.asks = make(chan chan struct{})
+	s.drainRequests = make(chan chan struct{})
 	s.attach(client)
 	go s.read(events)
 	return s
@@ -160,10 +160,10 @@ func (s *Session) attach(client Client) {
 	defer s.mu.Unlock()
 	s.Client = client
 	s.id = client.SessionID()
-	for _, e := range s.early {
+	for _, e := range s.pendingEvents {
 		s.apply(e)
 	}
-	s.early = nil
+	s.pendingEvents = nil
 }
 
 // read reads the client's channel of events.
@@ -177,10 +177,10 @@ func (s *Session) read(events <-chan zk.Event) {
 			}
 			// A channel that was full before this one was taken may have missed others.
 			if len(events) >= cap(events)-1 {
-				s.resume()
+				s.resync()
 			}
 			s.handle(e)
-		case answer := <-s.asks:
+		case answer := <-s.drainRequests:
 			s.drain(events)
 			close(answer)
 		}
@@ -191,7 +191,7 @@ func (s *Session) read(events <-chan zk.Event) {
 func (s *Session) drain(events <-chan zk.Event) {
 	for {
 		if len(events) == cap(events) {
-			s.resume()
+			s.resync()
 		}
 		select {
 		case e, ok := <-events:
@@ -210,7 +210,7 @@ func (s *Session) handle(e zk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Client == nil {
-		s.early = append(s.early, e)
+		s.pendingEvents = append(s.pendingEvents, e)
 		return
 	}
 	s.apply(e)
@@ -223,35 +223,35 @@ func (s *Session) apply(e zk.Event) {
 	}
 	switch e.State {
 	case zk.StateHasSession:
-		s.meet(s.Client.SessionID())
+		s.updateID(s.Client.SessionID())
 	case zk.StateExpired:
-		s.lines++
+		s.epoch++
 		s.lose(errSessionExpired)
 	case zk.StateDisconnected:
-		s.lines++
+		s.epoch++
 		s.suspend()
 	}
 }
 
-// resume begins anew where events may be missing.
-func (s *Session) resume() {
+// resync begins anew where events may be missing.
+func (s *Session) resync() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines++
+	s.epoch++
 	s.suspend()
 	if s.Client.State() == zk.StateHasSession {
-		s.meet(s.Client.SessionID())
+		s.updateID(s.Client.SessionID())
 	}
 }
 
-// meet takes note of the session that the client has. The caller holds the lock.
-func (s *Session) meet(id int64) {
+// updateID takes note of the session that the client has. The caller holds the lock.
+func (s *Session) updateID(id int64) {
 	if s.id != 0 && id != s.id {
 		s.lose(errSessionNew)
 	}
 	s.id = id
-	if s.observed && !s.beating && s.latest.Status != SessionConnected {
-		s.beatNow()
+	if s.active && !s.pinging && s.latest.Status != SessionConnected {
+		s.pingNow()
 	}
 }
 
@@ -267,25 +267,25 @@ func (s *Session) lose(why error) {
 		s.change(SessionLost, why)
 	}
 	s.deadline = time.Time{}
-	for _, g := range s.tenures {
-		g.look()
+	for _, t := range s.tenures {
+		t.checkExpired()
 	}
 }
 
-// enlist lets a grant end as soon as the client says that its session is over. The client may have
-// said so before.
-func (s *Session) enlist(g *tenure) {
+// register lets a grant end as soon as the client says that its session is over. The client may
+// have said so before.
+func (s *Session) register(t *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tenures = append(s.tenures, g)
-	g.look()
+	s.tenures = append(s.tenures, t)
+	t.checkExpired()
 }
 
-// delist takes back enlist.
-func (s *Session) delist(g *tenure) {
+// unregister takes back enlist.
+func (s *Session) unregister(t *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tenures = slices.DeleteFunc(s.tenures, func(one *tenure) bool { return one == g })
+	s.tenures = slices.DeleteFunc(s.tenures, func(one *tenure) bool { return one == t })
 }
 
 // change tells everybody of the session's new status. The caller holds the lock.
@@ -303,88 +303,88 @@ func (s *Session) change(status SessionStatus, err error) {
 func (s *Session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines++
+	s.epoch++
 	s.change(SessionLost, errSessionClosed)
 	s.closed = true
 	close(s.ended)
-	if s.observed {
-		s.beats.Stop()
-		s.expiry.Stop()
+	if s.active {
+		s.pingTimer.Stop()
+		s.expiryTimer.Stop()
 	}
 }
 
-// line returns a number for the connection that the client has. As long as it stays the same, all
-// that ZooKeeper had to tell has come over one connection, in the order in which it happened. It
-// knows of all that the client has told before the call.
-func (s *Session) line() uint64 {
-	if s.asks != nil {
+// currentEpoch returns a number for the connection that the client has. As long as it stays the
+// same, all that ZooKeeper had to tell has come over one connection, in the order in which it
+// happened. It knows of all that the client has told before the call.
+func (s *Session) currentEpoch() uint64 {
+	if s.drainRequests != nil {
 		answer := make(chan struct{})
 		select {
-		case s.asks <- answer:
+		case s.drainRequests <- answer:
 			<-answer
 		case <-s.ended:
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lines
+	return s.epoch
 }
 
-// observe begins to ask ZooKeeper how the session is.
-func (s *Session) observe() *sessionChange {
+// activate begins to ask ZooKeeper how the session is.
+func (s *Session) activate() *sessionChange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.observed && !s.closed {
-		s.observed = true
-		s.expiry = time.AfterFunc(s.timeout, s.expire)
-		s.expiry.Stop()
-		s.beats = time.AfterFunc(s.timeout, s.beat)
-		s.beatNow()
+	if !s.active && !s.closed {
+		s.active = true
+		s.expiryTimer = time.AfterFunc(s.timeout, s.expire)
+		s.expiryTimer.Stop()
+		s.pingTimer = time.AfterFunc(s.timeout, s.ping)
+		s.pingNow()
 	}
 	return s.latest
 }
 
-// beatNow puts the next request forward. The caller holds the lock. Timers that end at once will
+// pingNow puts the next request forward. The caller holds the lock. Timers that end at once will
 // not do: under the race detector Go 1.26 crashes where several goroutines of a synctest bubble
 // start some together.
-func (s *Session) beatNow() {
-	s.beats.Stop()
-	go s.beat()
+func (s *Session) pingNow() {
+	s.pingTimer.Stop()
+	go s.ping()
 }
 
-// beat asks ZooKeeper for a sign of life.
-func (s *Session) beat() {
+// ping asks ZooKeeper for a sign of life.
+func (s *Session) ping() {
 	s.mu.Lock()
-	busy := s.beating
-	s.beating = true
+	busy := s.pinging
+	s.pinging = true
 	s.mu.Unlock()
 	if busy {
 		return
 	}
-	id, asked := s.Client.SessionID(), time.Now()
-	err := agree(s.Client, beatPath)
+	id, sentAt := s.Client.SessionID(), time.Now()
+	err := commitNoop(s.Client, pingPath)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beating = false
+	s.pinging = false
 	if s.closed {
 		return
 	}
-	late := time.Since(asked) >= validity(s.timeout) // so that the answer is worth nothing
+	late := time.Since(sentAt) >= validity(s.timeout) // so that the answer is worth nothing
 	if err != nil || late || id == 0 || id != s.Client.SessionID() {
-		s.beats.Reset(retryPause)
+		s.pingTimer.Reset(retryDelay)
 		return
 	}
-	s.meet(id) // The client's own word can be late, or was dropped.
-	s.beats.Reset(s.timeout / confirmations)
-	s.deadline = asked.Add(validity(s.timeout))
-	s.expiry.Reset(time.Until(s.deadline))
+	s.updateID(id) // The client's own word can be late, or was dropped.
+	s.pingTimer.Reset(s.timeout / confirmations)
+	s.deadline = sentAt.Add(validity(s.timeout))
+	s.expiryTimer.Reset(time.Until(s.deadline))
 	if s.latest.Status != SessionConnected {
 		s.change(SessionConnected, nil)
 	}
 }
 
 // beatPath is what is checked: a node that every ZooKeeper has, though it would do if it did not.
-const beatPath = "/zookeeper"
+const pingPath = "/zookeeper"
 
 // expire ends the session when its time is over.
 func (s *Session) expire() {
@@ -400,7 +400,7 @@ func (s *Session) expire() {
 // next event, none is missing.
 func (s *Session) Events(ctx context.Context) iter.Seq[SessionEvent] {
 	return func(yield func(SessionEvent) bool) {
-		for at := s.observe(); yield(at.SessionEvent) && at.Err != errSessionClosed &&
+		for at := s.activate(); yield(at.SessionEvent) && at.Err != errSessionClosed &&
 			at.await(ctx); at = at.next {
 		}
 	}
@@ -413,7 +413,7 @@ func (s *Session) Events(ctx context.Context) iter.Seq[SessionEvent] {
 // and zk.ErrClosing if the client was closed. Until the returned context ends a goroutine waits for
 // that: give it a parent that ends when the context is not needed any more.
 func (s *Session) Context(parent context.Context) (context.Context, error) {
-	at := s.observe()
+	at := s.activate()
 	for ; at.Status != SessionConnected; at = at.next {
 		if at.Err == errSessionClosed {
 			return nil, at.Err
