@@ -5,36 +5,37 @@ import (
 	"sync"
 )
 
-// An owner is on whose behalf locks are taken, and what it holds.
+// An owner holds locks across calls, on behalf of a context.
 type owner struct {
 	mu           sync.Mutex
 	acquisitions map[lockKey]*acquisition
 }
 
-// A lockKey tells locks apart: two handles on the same path through the same client are the same
+// A lockKey identifies a lock: two handles on the same path through the same client are the same
 // lock.
 type lockKey struct {
 	connection any
 	path       string
 }
 
-// A acquisition is what an owner has in a queue: it waits there, or it holds the lock.
+// An acquisition is an owner's part in a queue: it waits there or holds the lock.
 type acquisition struct {
-	ready  chan struct{} // closed when the contender has had its turn, or has given up
-	tenure *tenure       // nil if it has given up; good once ready is closed
+	ready  chan struct{} // closed when the attempt has succeeded or failed
+	tenure *tenure       // nil if the attempt failed; valid once ready is closed
 }
 
 type ownerKey struct{}
 
-// WithOwner returns a context that stands for an owner of locks, a new one with each call. Whoever
-// takes a lock with such a context, or one derived from it, takes it again without waiting where
-// that owner holds it, even through another handle on the same path and client; the lock is free
-// when each of the leases was unlocked. This makes [Mutex] and [RWMutex] reentrant; an owner that
-// writes may read too, but not the other way round: see [ErrUpgrade]. A [Semaphore] gives out a
-// place each time.
+// WithOwner returns a context that identifies an owner of locks, a new one with each call. A lock
+// taken with this context or one derived from it can be taken again by the same owner without
+// waiting, even through another handle on the same path and client. It is free once each of the
+// leases is unlocked.
 //
-// An owner is whatever passes the context on, be it one goroutine or many: they share the lock.
-// Goroutines have no identity here, and a context without an owner shares with nobody.
+// This makes [Mutex] and [RWMutex] reentrant. An owner that writes may also read, but not the other
+// way round: see [ErrUpgrade]. A [Semaphore] grants a new place to each call.
+//
+// All goroutines that use the context share its locks. Goroutines have no identity, and a context
+// without an owner shares with nobody.
 func WithOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ownerKey{}, &owner{acquisitions: make(map[lockKey]*acquisition)})
 }
@@ -44,8 +45,8 @@ func ownerOf(ctx context.Context) *owner {
 	return o
 }
 
-// lock takes a lock that the owner may hold already. One of its goroutines at a time stands in the
-// queue; the others wait for how that goes, and the next takes its place if it gives up.
+// lock takes a lock that the owner may hold already. One goroutine of the owner at a time queues;
+// the others wait for its outcome, and the next one queues if it gives up.
 func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
 	key := lockKey{q.identity, q.path}
 	for {
@@ -71,7 +72,7 @@ func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
 	}
 }
 
-// acquireFirst takes the lock when the owner has no part in it yet.
+// acquireFirst takes a lock in which the owner has no part yet.
 func (o *owner) acquireFirst(ctx context.Context, key lockKey, a *acquisition, q *queue,
 	r rule) (*Lease,
 	error,
@@ -88,7 +89,7 @@ func (o *owner) acquireFirst(ctx context.Context, key lockKey, a *acquisition, q
 	return lease, err
 }
 
-// await waits until it is known how the attempt of another goroutine of the owner ended.
+// await waits for the outcome of another goroutine's attempt.
 func (a *acquisition) await(ctx context.Context, try bool) error {
 	if !try {
 		select {
@@ -97,7 +98,7 @@ func (a *acquisition) await(ctx context.Context, try bool) error {
 		}
 	}
 	select {
-	case <-a.ready: // Both may have been ready: what is certain goes before the rest.
+	case <-a.ready: // Both may have been ready: a known outcome takes precedence.
 		return nil
 	default:
 	}
