@@ -9,39 +9,39 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A leaseKeeper is the watch that a contender keeps over its node while it holds the lock.
+// A leaseKeeper confirms and watches the node of a contender that holds the lock.
 type leaseKeeper struct {
 	*contender
 	tenure *tenure
 
-	// that the directory's data were changed; nil while they are not watched
+	// fires when the directory's data change; nil while they are not watched
 	directoryWatch <-chan zk.Event
-	version        int32 // of those data, as last seen
+	version        int32 // last version of those data
 
 	downgraded  <-chan struct{} // nil once it was closed
-	downgrading bool            // the node is to be marked as shared
+	downgrading bool            // the node must be marked as shared
 
 	interval time.Duration // between two confirmations
-	deadline time.Time     // when the last confirmation is worth nothing any more
-	expiry   *time.Timer   // ends the grant then; nil before the first confirmation
+	deadline time.Time     // when the last confirmation expires
+	expiry   *time.Timer   // ends the tenure at the deadline; nil before the first request
 	timer    *time.Timer   // for the next confirmation
 }
 
-// newLeaseKeeper grants the lock. The confirmation that it begins with counts from the moment in
-// which the request was sent: the server heard of the session no earlier.
+// newLeaseKeeper grants the lock. The first confirmation counts from when its request was sent: the
+// server did not hear of the session before.
 func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
 	k := &leaseKeeper{
 		contender: c, tenure: newTenure(c, c.token), downgraded: c.downgraded,
 		deadline: confirmed.Add(c.validity),
-		// Those that were granted together shall not ask together ever after.
+		// Contenders that were granted a lock together must not confirm together ever after.
 		interval: c.timeout/confirmations - min(c.retryAfter-retryDelay, c.timeout/confirmations/2),
 	}
 	k.tenure.extend(k.deadline)
 	return k
 }
 
-// confirmKeeper verifies that the contender's own node stands and belongs to the current session,
-// and grants the lock.
+// confirmKeeper verifies that the contender's node exists and belongs to the current session, and
+// grants the lock.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	confirmed, confirm := c.createdAt, c.confirmNode
 	if !c.alive() {
@@ -51,13 +51,13 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 		return nil, err
 	}
 	if time.Since(confirmed) >= c.validity {
-		return nil, errRestart // The answer took so long that the lease would be lost at once.
+		return nil, errRestart // The lease would have expired already.
 	}
 	return c.newLeaseKeeper(confirmed), nil
 }
 
-// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives:
-// see [agree]. It may ask for more to be so, and returns zk.ErrBadVersion where that is not.
+// prove makes ZooKeeper commit a check that the node exists and that its session is alive: see
+// [commitNoop]. The caller may add checks, and prove returns zk.ErrBadVersion if one of them fails.
 func (c *contender) prove(more ...any) error {
 	client, ok := c.client.(multiClient)
 	if !ok {
@@ -67,7 +67,7 @@ func (c *contender) prove(more ...any) error {
 		return c.confirmNode()
 	}
 	if c.owner == 0 || c.owner != c.client.SessionID() {
-		// It may have been made in a session that is newer than was known.
+		// The node may belong to a newer session than the one known.
 		if err := c.verifyAndWatch(); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (c *contender) prove(more ...any) error {
 	return err
 }
 
-// confirmNode verifies that the node stands and belongs to the current session, and that it is
+// confirmNode verifies that the node exists and belongs to the current session, and that it is
 // watched.
 func (c *contender) confirmNode() error {
 	if c.ownWatch == nil {
@@ -93,14 +93,15 @@ func (c *contender) confirmNode() error {
 	return err
 }
 
-// A lock that is held is confirmed so many times in a session timeout, or up to twice as often.
+// confirmations is the minimum number of confirmations of a held lock per session timeout. Jitter
+// increases it by up to a factor of two.
 const confirmations = 6
 
-// watchAfter is which part of the session timeout a lock is held before its node is watched, if it
-// is not yet. Locks that are held for a moment only need no watch.
+// watchAfter is the divisor of the session timeout after which the node of a held lock is watched.
+// A lock that is held only briefly needs no watch.
 const watchAfter = 20
 
-// keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off.
+// keep confirms the lock until it is unlocked or lost. Every confirmation postpones the expiry.
 func (k *leaseKeeper) keep() {
 	if k.checkCancelled() != nil {
 		return
@@ -132,22 +133,22 @@ func (k *leaseKeeper) keep() {
 			k.tenure.end(errClosed)
 		}
 		k.tenure.checkExpired()
-		// Several may have been ready: the end goes before the rest.
+		// Several channels may have been ready: the end takes precedence.
 		if k.checkCancelled() != nil || k.tenure.ctx.Err() != nil || !k.confirm() {
 			return
 		}
 	}
 }
 
-// handleEvent takes note of what a watch tells.
+// handleEvent handles the event of a watch.
 func (k *leaseKeeper) handleEvent(watch *<-chan zk.Event, event zk.Event) {
 	*watch = nil
 	k.clientClosed = k.clientClosed || event.Err == zk.ErrClosing
 }
 
-// withOwnWatch sends requests and listens to the watch on the node meanwhile: while the connection
-// is down a request can wait for longer than the client takes to learn that the session is over.
-// Any other news it leaves in the place of the watch.
+// withOwnWatch sends requests while it listens to the node's watch. While the connection is down, a
+// request can wait for longer than the client takes to learn that the session is over. Any other
+// event replaces the watch, for later.
 func (k *leaseKeeper) withOwnWatch(requests func() error) error {
 	own := k.ownWatch
 	if own == nil {
@@ -165,7 +166,7 @@ func (k *leaseKeeper) withOwnWatch(requests func() error) error {
 			heard <- own
 		}
 	}()
-	defer func() { // even where the client ends the goroutine
+	defer func() { // even if the client ends the goroutine
 		close(answered)
 		if left := <-heard; k.ownWatch == own {
 			k.ownWatch = left
@@ -174,8 +175,7 @@ func (k *leaseKeeper) withOwnWatch(requests func() error) error {
 	return requests()
 }
 
-// drainEvents takes note of what else has happened by now, so that it makes no difference which of
-// several was heard first.
+// drainEvents handles all pending events, so that their order does not matter.
 func (k *leaseKeeper) drainEvents() {
 	select {
 	case <-k.downgraded:
@@ -199,7 +199,7 @@ func (k *leaseKeeper) drainEvents() {
 	}
 }
 
-// confirmDelay returns how long to wait before the next request.
+// confirmDelay returns the delay before the next request.
 func (k *leaseKeeper) confirmDelay() time.Duration {
 	if k.ownWatch == nil {
 		return k.timeout / watchAfter
@@ -207,8 +207,8 @@ func (k *leaseKeeper) confirmDelay() time.Duration {
 	return k.interval
 }
 
-// takeWatch goes on with a watch on the directory that an earlier holder has left, if there is one.
-// Nobody has been asked for the lock since, or the proof that follows will tell.
+// takeWatch reuses a watch on the directory that an earlier holder has left, if there is one. The
+// next proof detects a revocation since.
 func (k *leaseKeeper) takeWatch() bool {
 	left, ok := k.idleWatches.take(k.path)
 	k.directoryWatch, k.version = left.events, left.version
@@ -228,14 +228,14 @@ func (k *leaseKeeper) stopExpiry() {
 	}
 }
 
-// confirm asks ZooKeeper whether the lock is still held, and returns false if not.
+// confirm asks ZooKeeper to confirm the lock and reports whether it is still held.
 func (k *leaseKeeper) confirm() bool {
 	sentAt := time.Now()
 	if !sentAt.Before(k.deadline) {
-		k.tenure.end(errUnconfirmed) // The two timers may fire in the same instant.
+		k.tenure.end(errUnconfirmed) // The two timers may fire at the same instant.
 		return false
 	}
-	if k.expiry == nil { // From now on requests are sent, and one may take for ever.
+	if k.expiry == nil { // From now on a request may never be answered.
 		k.expiry = time.AfterFunc(time.Until(k.deadline), func() { k.tenure.end(errUnconfirmed) })
 	}
 	err := k.withOwnWatch(k.sendRequests)
@@ -247,7 +247,7 @@ func (k *leaseKeeper) confirm() bool {
 		k.tenure.end(errNodeGone)
 		return false
 	case refused(err):
-		k.tenure.end(fmt.Errorf("%w: its node can not be confirmed: %w", ErrLost, err))
+		k.tenure.end(fmt.Errorf("%w: its node cannot be confirmed: %w", ErrLost, err))
 		return false
 	case err != nil:
 		k.observe(Event{Kind: Retried, Err: err})
@@ -261,7 +261,7 @@ func (k *leaseKeeper) confirm() bool {
 	return true
 }
 
-// sendRequests sends the request that is due.
+// sendRequests sends the requests that are due.
 func (k *leaseKeeper) sendRequests() error {
 	if k.downgrading {
 		return k.markShared()
@@ -281,15 +281,14 @@ func (k *leaseKeeper) sendRequests() error {
 		if !errors.Is(err, zk.ErrBadVersion) {
 			return err
 		}
-		// The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
+		// The watch has missed a change: go-zookeeper/zk can lose such events over a reconnect.
 		if err := k.readRevocation(); err != nil {
 			return err
 		}
 	}
 }
 
-// markShared marks the node of an exclusive lock as shared. Those behind that read are woken by the
-// change.
+// markShared marks the node of an exclusive lock as shared. The change wakes the readers behind it.
 func (k *leaseKeeper) markShared() error {
 	stat, err := k.client.Set(k.node, record{Metadata: k.metadata, Shared: true}.encode(), -1)
 	switch {
@@ -305,21 +304,21 @@ func (k *leaseKeeper) markShared() error {
 		return errNodeLost
 	}
 	k.downgrading = false
-	// The watch has told of this change by now. To hear of it only when the caller goes on would be
-	// a race with what the caller does next.
+	// The watch has reported this change by now. To handle it only after the caller continues would
+	// be a race with what the caller does next.
 	k.drainEvents()
 	k.tenure.setMarked(nil)
 	return nil
 }
 
-// readRevocation takes note of what stands in the directory, and watches it.
+// readRevocation reads and watches the directory's data.
 func (k *leaseKeeper) readRevocation() error {
 	data, stat, events, err := k.client.GetW(k.path)
 	if err != nil {
 		return err
 	}
 	k.directoryWatch, k.version = events, stat.Version
-	requested, _ := readRevocation(data) // What somebody else has put there asks nobody.
+	requested, _ := readRevocation(data) // Foreign data revoke nothing.
 	if slices.ContainsFunc(requested.Revoked,
 		func(name string) bool { return k.at(name) == k.node }) &&
 		k.tenure.revoke() {

@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// A tenure is the turn of a contender. The leases on it belong to one owner; it ends with the last
-// of them, or when the lock is lost.
+// A tenure is the period in which a contender holds the lock. Its leases belong to one owner, and
+// it ends with the last of them or when the lock is lost.
 type tenure struct {
 	contender *contender
 	node      string
 	token     int64
-	session   int64  // to which the node belongs, 0 if that is not known
-	forget    func() // tells the owner that it holds the lock no longer
+	session   int64  // to which the node belongs; 0 if unknown
+	forget    func() // removes the lock from its owner
 
-	ctx    context.Context // ends with the grant, its cause says how
+	ctx    context.Context // ends with the tenure; its cause is the reason
 	cancel context.CancelCauseFunc
 
 	mu              sync.Mutex
-	validUntil      time.Time // when the last confirmation is worth nothing any more
+	validUntil      time.Time // when the last confirmation expires
 	leases          int
-	exclusiveLeases int           // leases that are exclusive
-	pendingWrites   int           // guarded writes that may still be carried out
-	revoked         chan struct{} // closed when others have asked for the lock
-	revocationSeen  bool          // that was done
-	isShared        bool          // the node is marked as shared, or is being marked
-	// closed when that was done, or was refused; nil unless it is a writer's
+	exclusiveLeases int           // number of exclusive leases
+	pendingWrites   int           // guarded writes with an unknown outcome
+	revoked         chan struct{} // closed when Revoke was called
+	revocationSeen  bool          // revoked is closed
+	isShared        bool          // the node is marked as shared, or will be
+	// closed when the node is marked or ZooKeeper has refused; nil unless it is a writer's
 	marked  chan struct{}
-	markErr error // then
+	markErr error // the refusal, if any; valid once marked is closed
 }
 
 func newTenure(c *contender, token int64) *tenure {
@@ -44,8 +44,8 @@ func newTenure(c *contender, token int64) *tenure {
 	return t
 }
 
-// enter returns a lease on the grant, or errEnded if the grant has ended. A reader must not become
-// a writer.
+// enter returns a new lease, or errTenureEnded if the tenure has ended. A reader must not become a
+// writer.
 func (t *tenure) enter(shared bool) (*Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,8 +63,7 @@ func (t *tenure) enter(shared bool) (*Lease, error) {
 	return &Lease{tenure: t, shared: shared, ctx: ctx, cancel: cancel}, nil
 }
 
-// leave ends a lease's part in the grant. It tells whether the lease was the last, and whether it
-// was exclusive.
+// leave ends a lease. It reports whether the lease was the last one, and whether it was exclusive.
 func (t *tenure) leave(l *Lease) (last, wasExclusive bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *tenure) leave(l *Lease) (last, wasExclusive bool) {
 	return false, wasExclusive
 }
 
-// beginWrite takes note of a guarded write, or returns why the lease has ended.
+// beginWrite registers a guarded write, or returns why the lease has ended.
 func (t *tenure) beginWrite(l *Lease) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,29 +90,29 @@ func (t *tenure) beginWrite(l *Lease) error {
 	return nil
 }
 
-// endWrite takes note that a guarded write was carried out, or never will be.
+// endWrite records that a guarded write was carried out or never will be.
 func (t *tenure) endWrite() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pendingWrites--
 }
 
-// hasPendingWrites tells whether guarded hasPendingWrites may still be carried out.
+// hasPendingWrites reports whether guarded writes may still be carried out.
 func (t *tenure) hasPendingWrites() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pendingWrites > 0
 }
 
-// downgrade makes a lease a shared one.
+// downgrade makes a lease shared.
 func (t *tenure) downgrade(l *Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.makeShared(l)
 }
 
-// makeShared takes note that a lease is exclusive no longer. The last to be so lets other readers
-// in, unless the lock is a Mutex: that is shared by nobody but those who have its owner.
+// makeShared makes a lease shared. When the last exclusive one does, other readers get in, unless
+// the lock is a Mutex, which is shared only by the leases of one owner.
 func (t *tenure) makeShared(l *Lease) {
 	if l.shared {
 		return
@@ -126,7 +125,7 @@ func (t *tenure) makeShared(l *Lease) {
 	}
 }
 
-// awaitShared waits until the node is marked as shared, if it is to be.
+// awaitShared waits until the node is marked as shared, if a mark is pending.
 func (t *tenure) awaitShared(ctx context.Context) error {
 	t.mu.Lock()
 	pending := t.isShared && t.contender.rule.kind == writer
@@ -140,7 +139,7 @@ func (t *tenure) awaitShared(ctx context.Context) error {
 	case <-t.ctx.Done():
 	case <-ctx.Done():
 	}
-	// Several may have been ready: what is certain goes before the rest.
+	// Several may have been ready: a known outcome takes precedence.
 	select {
 	case <-t.marked:
 		return t.markErr
@@ -152,13 +151,13 @@ func (t *tenure) awaitShared(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// setMarked says that the node has been marked, or why it has not.
+// setMarked records that the node was marked, or why it was not.
 func (t *tenure) setMarked(refusal error) {
 	t.markErr = refusal
 	close(t.marked)
 }
 
-// revoke says that others have asked for the lock. It tells whether that is news.
+// revoke records that others have asked for the lock, and reports whether that is new.
 func (t *tenure) revoke() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,16 +169,16 @@ func (t *tenure) revoke() bool {
 	return true
 }
 
-// extend puts off when the grant ends by the clock.
+// extend postpones the expiry.
 func (t *tenure) extend(until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.validUntil = until
 }
 
-// checkExpired ends the grant if its time is over, or its session as the client knows. A timer does
-// the former too, but where the process was paused it may not have fired yet. The client has
-// another session, or none, only once it was told that this one is over.
+// checkExpired ends the tenure if its time is over, or its session as far as the client knows. A
+// timer also enforces the former, but may not have fired yet if the process was paused. The client
+// has another session, or none, only after it has learned that this one is over.
 func (t *tenure) checkExpired() {
 	t.mu.Lock()
 	over := !time.Now().Before(t.validUntil)
@@ -192,10 +191,10 @@ func (t *tenure) checkExpired() {
 	}
 }
 
-// end ends the grant. Only the first call counts.
+// end ends the tenure. Only the first call has an effect.
 func (t *tenure) end(err error) { t.cancel(err) }
 
-// loss returns why the lock was lost, nil if it was not.
+// loss returns why the lock was lost, or nil if it was not.
 func (t *tenure) loss() error {
 	if err := context.Cause(t.ctx); err != errUnlocked {
 		return err

@@ -9,8 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// blockers returns the contenders that stand before this one and that it waits for, the nearest of
-// them last.
+// blockers returns the contenders before this one that block it, nearest last.
 func (c *contender) blockers() ([]entry, error) {
 	if c.useHint {
 		c.useHint = false
@@ -21,8 +20,8 @@ func (c *contender) blockers() ([]entry, error) {
 	return c.listBlockers()
 }
 
-// listBlockers lists them. Whoever comes later stands behind, so none need be looked for that is
-// not in this list.
+// listBlockers lists them. A contender that comes later queues behind, so that one that is not in
+// this list never blocks.
 func (c *contender) listBlockers() ([]entry, error) {
 	found, err := c.listOwn()
 	if err != nil {
@@ -45,8 +44,7 @@ func (c *contender) listBlockers() ([]entry, error) {
 		switch e := &entries[i]; {
 		case e.name == mine.name:
 		case e.guid == c.guid:
-			// A second node of this contender: a request that was taken for lost has been carried
-			// out after all.
+			// A second node of this contender: a request presumed lost was carried out after all.
 			if err := c.delete(c.at(e.name)); err != nil {
 				return nil, err
 			}
@@ -59,15 +57,15 @@ func (c *contender) listBlockers() ([]entry, error) {
 	return before, nil
 }
 
-// isOwn tells whether an entry is the contender's node.
+// isOwn reports whether an entry is the contender's node.
 func (c *contender) isOwn(e entry) bool {
 	return e.guid == c.guid && strings.HasSuffix(c.node, e.name)
 }
 
-// listOwn lists the contenders, with this one among them unless its node is gone. The listing that
-// was sent along with the request for the node will do, if the server has handled it after that
-// request: it shows the node then, and before it only an older node of the same name, where numbers
-// are handed out again.
+// listOwn lists the contenders, including this one unless its node is gone. The listing that was
+// sent along with the create suffices if the server handled it after the create: it then contains
+// the node. Where sequence numbers repeat, it may instead contain an older node of the same name,
+// so it is not used.
 func (c *contender) listOwn() (listing, error) {
 	if c.earlyListing != nil {
 		first := <-c.earlyListing
@@ -87,13 +85,15 @@ func (c *contender) listOwn() (listing, error) {
 	return found, err
 }
 
-// learnToken takes the fencing token from a listing, without asking for more. The number of a node
-// counts the children that its directory has had before, and each of those took a transaction of
-// its own after the one that made the directory. So their sum is no higher than the transaction
-// that created the node, and grows from node to node; and whoever makes the directory again does so
-// by a later transaction. A node whose number is no such count, because the counter had come to its
-// end, has the transaction that created it for its token. So has one whose sum is higher than any
-// transaction of the directory, as where somebody has made many children in one.
+// learnToken derives the fencing token from a listing, without another request if possible. The
+// token is the zxid that created the directory, plus one, plus the node's sequence number. The
+// number counts the children that the directory had before, and each of them took a transaction
+// after the directory's. Hence the sum is at most the zxid that created the node, increases from
+// node to node, and is lower than the tokens of any later directory.
+//
+// The token is instead the zxid that created the node if its number is no such count, because the
+// counter has overflowed, or if the sum exceeds the zxid of the directory's last change, because
+// somebody has created many children in one transaction.
 func (c *contender) learnToken(mine *entry, made, changed int64) error {
 	c.czxid = mine.czxid
 	sum := made + 1 + int64(mine.number)
@@ -113,10 +113,10 @@ func (c *contender) learnToken(mine *entry, made, changed int64) error {
 	return nil
 }
 
-// waitFor waits until so few of the blockers stand that the contender has its turn. It watches the
-// nearest, as many as may stand and one more: by the time that few enough are left, one of those
-// must have gone. When one goes and there are still too many for all that it knows, the contender
-// lists again: one that gives up does not make way for those behind it, only for the one before.
+// waitFor waits until at most rule.spare blockers are left. It watches the nearest rule.spare+1 of
+// them: before few enough are left, one of those must go. If one goes and too many may be left, the
+// contender lists again, because a contender that gives up makes way only for those that it alone
+// blocks.
 func (c *contender) waitFor(blockers []entry) error {
 	for len(blockers) > c.rule.spare {
 		if c.checkCancelled() != nil {
@@ -131,7 +131,7 @@ func (c *contender) waitFor(blockers []entry) error {
 		}
 		if len(remaining) < len(blockers) {
 			if len(remaining) > c.rule.spare {
-				return errRestart // Those before may be gone as well. One listing tells of all.
+				return errRestart // Others may be gone as well, which one listing shows.
 			}
 			return c.checkCancelled()
 		}
@@ -149,7 +149,7 @@ func (c *contender) waitFor(blockers []entry) error {
 	return c.checkCancelled()
 }
 
-// count returns how many the blockers are, 0 if that is not known.
+// count returns the number of blockers, or 0 if it is unknown.
 func count(blockers []entry) int {
 	if blockers[0] == unknownEntry {
 		return 0
@@ -162,10 +162,10 @@ func (c *contender) nearest(blockers []entry) []entry {
 	return blockers[len(blockers)-1-c.rule.spare:]
 }
 
-// watchNearest sets the watches that are not set yet. It returns the blockers without those that
-// turn out to be gone, and none to a reader behind a writer that has become a reader: it had its
-// turn, so that those before it are gone. Where numbers do not tell the order, a contender whose
-// session was lost may have come back under the same name.
+// watchNearest sets the missing watches. It returns the blockers that still exist, and none for a
+// reader behind a writer that has become a reader: that writer has held the lock, so nobody is
+// before it. A node created later under a blocker's name does not block: where sequence numbers
+// repeat, a contender whose session was lost may have returned under the same name.
 func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 	nearest := c.nearest(blockers)
 	remaining := blockers[:len(blockers)-len(nearest)]
@@ -179,8 +179,8 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			remaining = append(remaining, blocker)
 			continue
 		}
-		// Get and not Exists, which would leave a watch behind on a node that is gone and never
-		// comes back.
+		// Get instead of Exists, which would leave a watch on a node that is gone and never
+		// returns.
 		data, stat, events, err := c.client.GetW(c.at(blocker.name))
 		if isNoNode(err) {
 			continue
@@ -189,7 +189,7 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			return nil, err
 		}
 		if c.czxid != 0 && stat.Czxid > c.czxid {
-			// Another node of the same name, which was made since the listing, behind this
+			// Another node of the same name, created after the listing and thus behind this
 			// contender.
 			continue
 		}
@@ -209,12 +209,15 @@ func (c *contender) watch(blocker entry, one watch) {
 	c.watches[blocker.name] = one
 }
 
-// takeWatch returns a watch on a blocker that another contender of this process has left behind. It
-// will not do where more is to be known of the node than that it stands, nor for longer than a
-// session timeout: a watch that go-zookeeper/zk has lost over a reconnect shall not be handed on
-// for ever. Nor will one do that was set before the directory was removed and made again: a GUID
-// that is used again makes the same name there, and a watch that is set again over a reconnect
-// tells of the new node as of a change, which would pass for the end of its lease.
+// takeWatch returns a watch on a blocker that another contender of this process has left. It
+// returns none if
+//
+//   - the caller needs to know more than that the node exists;
+//   - the watch is older than a session timeout: go-zookeeper/zk may have lost it over a reconnect,
+//     and it must not be passed on for ever;
+//   - the watch was set before the directory was removed and created again: a reused GUID yields
+//     the same name there, and a watch that is restored over a reconnect reports the new node as a
+//     change, which would pass for a release.
 func (c *contender) takeWatch(blocker *entry) (watch, bool) {
 	if c.rule.kind == shared || !isChildCount(blocker.number) {
 		return watch{}, false
@@ -223,8 +226,7 @@ func (c *contender) takeWatch(blocker *entry) (watch, bool) {
 	return left, ok && time.Since(left.set) < c.timeout && left.dirCzxid == c.dirCzxid
 }
 
-// awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers
-// that are left.
+// awaitEvent waits for an event of a watched blocker, and returns the blockers that are left.
 func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	which, event, err := c.nextEvent(blockers)
 	switch {
@@ -234,7 +236,7 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 		c.clientClosed = true
 		return nil, event.Err
 	case event.Err != nil:
-		// The watches are dead, and with them perhaps the session and the contender's own node.
+		// The watches are dead, and perhaps also the session and the contender's own node.
 		clear(c.watches)
 		c.ownWatch = nil
 		if _, err := c.verifyNode(); err != nil {
@@ -244,7 +246,7 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	case which == ownNode && event.Type == zk.EventNodeDeleted:
 		return nil, errNodeLost
 	case which == ownNode:
-		c.ownWatch = nil // It was changed, and is to be watched anew.
+		c.ownWatch = nil // It was changed and must be watched again.
 		return blockers, nil
 	case which == timerFired:
 		return blockers, nil
@@ -253,9 +255,9 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	delete(c.watches, blocker.name)
 	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive &&
 		isChildCount(blocker.number) {
-		// It had the lock, so that nobody stood before it, and has given it back: see giveWay.
-		// Where numbers are handed out again, the event may as well be about another node of the
-		// same name, which came behind while the connection was down.
+		// The blocker held the lock, so that nobody was before it, and has unlocked: see
+		// releaseNode. Where sequence numbers repeat, the event may instead concern another node of
+		// the same name, which was created behind while the connection was down.
 		return blockers[which+1:], nil
 	}
 	if event.Type != zk.EventNodeDeleted {
@@ -267,14 +269,14 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	return slices.Delete(blockers, which, which+1), nil
 }
 
-// What an event can be about besides one of the blockers.
+// The results of nextEvent that are not an index of a blocker.
 const (
 	ownNode    = -1 // the contender's own node
-	timerFired = -2 // it is time to look again
+	timerFired = -2 // the recheck delay has passed
 )
 
-// nextEvent waits for an event on one of the nearest blockers, or on the contender's own node, and
-// returns what it is about with it.
+// nextEvent waits for an event of a watched blocker or of the contender's own node, and returns its
+// source and the event.
 func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	if c.rule.spare > 0 {
 		return c.nextEventOf(blockers)
@@ -292,7 +294,7 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	case <-c.cancelled:
 		return timerFired, zk.Event{}, errCancelled
 	}
-	// The event may have come in the same instant as the timer.
+	// The event may have come at the same instant as the timer.
 	select {
 	case event := <-c.watches[blockers[last].name].events:
 		return last, event, c.checkCancelled()
@@ -304,11 +306,11 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	return timerFired, zk.Event{}, c.checkCancelled()
 }
 
-// recheckDelay returns when to look again without an event, 0 for never, and whether at the
-// blocker: else it is at the contender's own node, which a [Session] watches once it was not seen
-// lately. A reader looks at the blocker once in a session timeout: the news that a writer has
-// become a reader is one that go-zookeeper/zk can lose over a reconnect, other than that of its
-// end.
+// recheckDelay returns the delay after which a waiter reads a node without an event, or 0 for
+// never. If recheck is true, the node is the blocker: a reader reads it once per session timeout,
+// because go-zookeeper/zk can lose over a reconnect the event that a writer has become a reader,
+// unlike that of its end. Otherwise it is the contender's own node, which a contender on a
+// [Session] watches once it has not been seen recently.
 func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	switch {
 	case c.session != nil && c.ownWatch == nil:
@@ -319,8 +321,8 @@ func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	return 0, false
 }
 
-// optionalTimer returns a channel that receives once the duration has passed, never if it is 0, and
-// a function that stops the timer.
+// optionalTimer returns a channel that receives after the duration, or never if it is 0, and a
+// function that stops the timer.
 func optionalTimer(d time.Duration) (<-chan time.Time, func() bool) {
 	if d == 0 {
 		return nil, func() bool { return false }
@@ -329,7 +331,7 @@ func optionalTimer(d time.Duration) (<-chan time.Time, func() bool) {
 	return timer.C, timer.Stop
 }
 
-// nextEventOf is nextEvent where several blockers are watched.
+// nextEventOf is nextEvent for several watched blockers.
 func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
 	delay, _ := c.recheckDelay()
 	timer, stop := optionalTimer(delay)
@@ -355,8 +357,8 @@ func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
 		c.checkCancelled()
 }
 
-// watchOwn watches the contender's own node while it waits, if the client is a [Session]: the end
-// of the last blocker is then all that it has to hear of.
+// watchOwn watches the contender's own node while it waits on a [Session]. The end of the last
+// blocker is then the only event that it needs.
 func (c *contender) watchOwn() error {
 	if c.session == nil || c.ownWatch != nil || c.seenRecently() {
 		return nil
@@ -369,14 +371,14 @@ func (c *contender) watchOwn() error {
 	return nil
 }
 
-// seenRecently tells whether the contender's node has been seen so lately that it need not be
-// looked at again: as a node that is held is not watched at first, neither is one that waits.
+// seenRecently reports whether the node was seen so recently that it need not be read again. Like
+// the node of a holder, that of a waiter is not watched before.
 func (c *contender) seenRecently() bool { return time.Since(c.lastSeen) < c.timeout/watchAfter }
 
-// ownNodeIntact tells whether it is certain enough, without asking, that the contender's node stood
-// when its last blocker went. That is so if it was seen lately, or where the news of both come over
-// the same connection, in the order in which they happened: had somebody deleted the node before,
-// that would be known by now. After a reconnect news come in any order.
+// ownNodeIntact reports whether the contender's node is certain to have existed when its last
+// blocker ended, without a request. It is if the node was seen recently, or if the events of both
+// would have come over the same connection, in the order in which they happened. After a reconnect,
+// events come in any order.
 func (c *contender) ownNodeIntact() (bool, error) {
 	select {
 	case event := <-c.ownWatch:
@@ -391,7 +393,7 @@ func (c *contender) ownNodeIntact() (bool, error) {
 	}
 }
 
-// verifyNode verifies that the contender's own node verifyNode and belongs to the current session.
+// verifyNode verifies that the contender's node exists and belongs to the current session.
 func (c *contender) verifyNode() (*zk.Stat, error) {
 	sentAt := time.Now()
 	exists, stat, err := c.client.Exists(c.node)
@@ -405,7 +407,7 @@ func (c *contender) verifyNode() (*zk.Stat, error) {
 	return stat, nil
 }
 
-// verifyAndWatch verifies the same, and watches the node.
+// verifyAndWatch is verifyNode, and also watches the node.
 func (c *contender) verifyAndWatch() error {
 	sentAt := time.Now()
 	_, stat, events, err := c.client.GetW(c.node)
