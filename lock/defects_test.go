@@ -42,7 +42,7 @@ func TestDefects(t *testing.T) {
 
 // The reply to a create is lost.
 var createDefects = []defect{
-	{"B01 D7", "no GUID, a second node behind one's own", 1, func(w *world) {
+	{"B01 D7", "no GUID, waits behind its own second node", 1, func(w *world) {
 		c, node := w.loseCreate(w.client(1))
 		w.wantGranted(c)
 		w.wantNodes(1)
@@ -50,7 +50,7 @@ var createDefects = []defect{
 			w.t.Errorf("holds %s, and made %s", c.lease.Node(), node)
 		}
 	}},
-	{"B02", "the search for the node gives up", 1, func(w *world) {
+	{"B02", "the search for the node stops at the first error", 1, func(w *world) {
 		ctx, cancel := context.WithTimeout(background, 500*time.Millisecond)
 		defer cancel()
 		m := must(lock.NewMutex(newUnsearchable(w.client(1), 10), "/lock", sessionTimeout))
@@ -85,7 +85,7 @@ var createDefects = []defect{
 		w.acquire(w.mutex(2))
 		w.wantNodes(1)
 	}},
-	{"B04 D13", "cancelled while it looks for a node whose create was lost", 1, func(w *world) {
+	{"B04 D13", "cancelled during the search for a node", 1, func(w *world) {
 		ctx, cancel := context.WithCancel(background)
 		c := w.begin(ctx, w.mutex(1).Lock)
 		w.send()
@@ -116,7 +116,7 @@ var createDefects = []defect{
 			w.t.Errorf("%d names for three contenders: %v", len(seen), w.nodes())
 		}
 	}},
-	{"B07", "one more prefix with each node", 2, func(w *world) {
+	{"B07", "the name grows by a prefix with each node", 2, func(w *world) {
 		w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		for range 2 {
@@ -132,7 +132,7 @@ var createDefects = []defect{
 			}
 		}
 	}},
-	{"B08", "the clean-up puts the prefix before the path twice", 1, func(w *world) {
+	{"B08", "the clean-up adds the path prefix twice", 1, func(w *world) {
 		w.create("/app", 0, 0)
 		for _, strip := range []bool{true, false} {
 			m := must(lock.NewMutex(prefixed{w.client(1), "/app", strip}, "/lock", sessionTimeout))
@@ -149,7 +149,7 @@ var createDefects = []defect{
 			}
 		}
 	}},
-	{"B09", "a node that was found is not known by its path", 2, func(w *world) {
+	{"B09", "a found node is not recognized by its path", 2, func(w *world) {
 		c, node := w.loseCreate(w.client(1))
 		w.wantGranted(c)
 		if c.lease.Node() != node {
@@ -264,12 +264,12 @@ func (l *lagging) Children(path string) ([]string, *zk.Stat, error) {
 
 // An attempt fails, or is given up, and leaves its node behind.
 var cleanupDefects = []defect{
-	{"B12 D12", "an attempt that fails leaves its node", 1, func(w *world) {
+	{"B12 D12", "a failed attempt leaves its node", 1, func(w *world) {
 		m := must(lock.NewMutex(unlisted{w.client(1)}, "/lock", sessionTimeout))
 		w.wantError(w.start(background, m), zk.ErrNoAuth)
 		w.wantNodes(0)
 	}},
-	{"B13 D8", "a release that fails, and the lock is re-entered", 2, func(w *world) {
+	{"B13 D8", "the lock is re-entered after a failed release", 2, func(w *world) {
 		owner := lock.WithOwner(background)
 		m := w.mutex(1)
 		lease := w.take(owner, m.Lock)
@@ -287,14 +287,14 @@ var cleanupDefects = []defect{
 		w.unlock(rival.lease)
 		w.wantGranted(again)
 	}},
-	{"B15", "a try that fails while the connection is down", 2, func(w *world) {
+	{"B15", "TryLock fails while the connection is down", 2, func(w *world) {
 		holder := w.acquire(w.mutex(2))
 		w.loseDelete(w.mutex(1).TryLock)
 		w.unlock(holder)
 		w.acquire(w.mutex(2))
 		w.wantNodes(1)
 	}},
-	{"B17", "a semaphore that nobody can take after a try that failed", 3, func(w *world) {
+	{"B17", "a failed TryLock blocks a semaphore", 3, func(w *world) {
 		holder := w.take(background, w.semaphore(3, 1).Lock)
 		w.loseDelete(w.semaphore(1, 1).TryLock)
 		w.unlock(holder)
@@ -309,7 +309,7 @@ var cleanupDefects = []defect{
 		w.wantError(c, context.DeadlineExceeded)
 		w.wantNodes(1)
 	}},
-	{"B20", "cancelled while the siblings are listed and the connection breaks", 2, func(w *world) {
+	{"B20", "cancelled during the listing on a broken connection", 2, func(w *world) {
 		w.acquire(w.mutex(1))
 		ctx, cancel := context.WithCancel(background)
 		c := w.begin(ctx, w.mutex(2).Lock)
@@ -324,11 +324,11 @@ var cleanupDefects = []defect{
 		w.pass(1500 * time.Millisecond)
 		w.wantNodes(1)
 	}},
-	{"B21", "the failure of the clean-up hides why the attempt failed", 1, func(w *world) {
+	{"B21", "the error of the clean-up hides that of the attempt", 1, func(w *world) {
 		m := must(lock.NewMutex(unlistedForGood{unlisted{w.client(1)}}, "/lock", sessionTimeout))
 		w.wantError(w.start(background, m), zk.ErrNoAuth)
 	}},
-	{"B23", "a waiter that has given up is woken and queues again", 2, func(w *world) {
+	{"B23", "a cancelled waiter is woken and queues again", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		ctx, cancel := context.WithCancel(background)
 		c := w.begin(ctx, w.mutex(2).Lock)
@@ -340,7 +340,7 @@ var cleanupDefects = []defect{
 		w.pass(2 * sessionTimeout)
 		w.wantNodes(0)
 	}},
-	{"B24", "a try leaves its node", 2, func(w *world) {
+	{"B24", "TryLock leaves its node", 2, func(w *world) {
 		w.acquire(w.mutex(1))
 		for range 3 {
 			w.wantError(w.begin(background, w.mutex(2).TryLock), lock.ErrNotAcquired)
@@ -404,7 +404,7 @@ var watchDefects = []defect{
 		w.pass(2 * time.Second)
 		w.wantGranted(c)
 	}},
-	{"B26 B27 D2", "the one before it goes between the listing and the watch", 2, func(w *world) {
+	{"B26 B27 D2", "the predecessor goes between the listing and the watch", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		for range 2 { // create, list
@@ -415,7 +415,7 @@ var watchDefects = []defect{
 		w.flow()
 		w.wantGranted(c)
 	}},
-	{"B28 D10", "a waiter does not hear that its session is over", 2, func(w *world) {
+	{"B28 D10", "a waiter does not learn that its session is over", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		w.flow()
@@ -436,28 +436,30 @@ var watchDefects = []defect{
 			w.t.Errorf("%d requests until it waited, want 3, and %d since", before, after-before)
 		}
 	}},
-	{"B33", "one that finds its predecessor gone goes back to the end of the queue, or takes the " +
-		"lock without a node", 3, func(w *world) {
-		holder := w.acquire(w.mutex(1))
-		c := w.start(background, w.mutex(2))
-		for range 2 { // create, list
-			w.serve(2)
-			w.cluster.Deliver(w.client(2).Link)
-		}
-		late := w.start(background, w.mutex(3))
-		w.serve(3)
-		w.unlock(holder)
-		w.wantGranted(c)
-		w.wantWaiting(late)
-		if got := w.requests(2, "create"); got != 1 {
-			w.t.Errorf("it made %d nodes, want 1", got)
-		}
-		if _, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands {
-			w.t.Error("it holds the lock without a node")
-		}
-	}},
 	{
-		"B36", "the session expires while a request is tried again, and nothing moves any more", 2,
+		"B33", "finds its predecessor gone, and queues again or takes the lock without a node", 3,
+		func(w *world) {
+			holder := w.acquire(w.mutex(1))
+			c := w.start(background, w.mutex(2))
+			for range 2 { // create, list
+				w.serve(2)
+				w.cluster.Deliver(w.client(2).Link)
+			}
+			late := w.start(background, w.mutex(3))
+			w.serve(3)
+			w.unlock(holder)
+			w.wantGranted(c)
+			w.wantWaiting(late)
+			if got := w.requests(2, "create"); got != 1 {
+				w.t.Errorf("it made %d nodes, want 1", got)
+			}
+			if _, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands {
+				w.t.Error("it holds the lock without a node")
+			}
+		},
+	},
+	{
+		"B36", "the session expires during a retry, and the attempt deadlocks", 2,
 		func(w *world) {
 			holder := w.acquire(w.mutex(1))
 			m := must(lock.NewMutex(newUnsearchable(w.client(2), 30), "/lock", sessionTimeout))
@@ -472,7 +474,7 @@ var watchDefects = []defect{
 		},
 	},
 	{
-		"B37", "a control: news that are none, or come before anybody waits for them", 2,
+		"B37", "a control: spurious and early events", 2,
 		func(w *world) {
 			// A Mutex changes its node only to give the lock back.
 			holder := w.take(background, w.rwmutex(1).Lock)
@@ -492,7 +494,7 @@ var watchDefects = []defect{
 			w.wantGranted(c)
 		},
 	},
-	{"B31", "watches are left on nodes that are gone", 2, func(w *world) {
+	{"B31", "watches are left on deleted nodes", 2, func(w *world) {
 		for range 5 {
 			holder := w.acquire(w.mutex(1))
 			c := w.start(background, w.mutex(2))
@@ -508,7 +510,7 @@ var watchDefects = []defect{
 			w.t.Errorf("%d watches are left", watches)
 		}
 	}},
-	{"B32", "all wait for the first", 4, func(w *world) {
+	{"B32", "every contender waits for the first", 4, func(w *world) {
 		holder := w.acquire(w.guid(1, 9))
 		var calls []*call
 		for client := 2; client <= 4; client++ { // The names are in another order than the numbers.
@@ -532,24 +534,24 @@ func (w *world) guid(client, digit int) *lock.Mutex {
 
 // Contenders are put into the wrong order, or readers and writers into each other's way.
 var orderDefects = []defect{
-	{"B38", "the order goes by the name and not by the number", 2, func(w *world) {
+	{"B38", "ordered by name instead of number", 2, func(w *world) {
 		w.acquire(w.guid(1, 9))
 		w.wantWaiting(w.start(background, w.guid(2, 1)))
 	}},
-	{"B39", "the minus sign of a number that has wrapped is lost", 1, func(w *world) {
+	{"B39", "the minus sign of an overflowed number is lost", 1, func(w *world) {
 		w.wrapped(1<<31-1, "2147483647", "-2147483648")
 		w.wantBehind(w.start(background, w.mutex(1)), "2147483647", "-2147483648")
 	}},
-	{"B40 D19", "numbers that have wrapped come first", 1, func(w *world) {
+	{"B40 D19", "overflowed numbers come first", 1, func(w *world) {
 		w.wrapped(-1<<31+9, "2147483646", "2147483647", "-2147483648", "-2147483647")
 		c := w.start(background, w.mutex(1))
 		w.wantBehind(c, "-2147483647", "-2147483648", "2147483647", "2147483646")
 	}},
-	{"B41", "two have the same number", 1, func(w *world) {
+	{"B41", "two contenders with the same number", 1, func(w *world) {
 		w.wrapped(1<<31-1, "2147483647", "2147483647")
 		w.wantBehind(w.start(background, w.mutex(1)), "2147483647", "2147483647")
 	}},
-	{"B42", "a reader waits for a writer that is behind it", 3, func(w *world) {
+	{"B42", "a reader waits for a writer behind it", 3, func(w *world) {
 		writer := w.take(background, w.rwmutex(1).Lock)
 		ctx, leave := context.WithCancel(background)
 		w.begin(ctx, w.rwmutex(1).Lock)
@@ -565,7 +567,7 @@ var orderDefects = []defect{
 		w.unlock(reader.lease)
 		w.wantGranted(late)
 	}},
-	{"B43", "a writer gets in before one that was downgraded has done reading", 2, func(w *world) {
+	{"B43", "a writer gets in before a downgraded holder unlocks", 2, func(w *world) {
 		owner := lock.WithOwner(background)
 		m := w.rwmutex(1)
 		writing := w.take(owner, m.Lock)
@@ -577,7 +579,7 @@ var orderDefects = []defect{
 		w.unlock(reading)
 		w.wantGranted(writer)
 	}},
-	{"B45 D20", "what else stands in the directory is taken for a contender", 1, func(w *world) {
+	{"B45 D20", "a foreign node is taken for a contender", 1, func(w *world) {
 		for _, name := range []string{
 			"0", "config", "-1", "n-0000000000", "_c_x-lock-0000000000",
 			"_c_0123456789abcdef0123456789abcdeg-lock-0000000000",
@@ -620,7 +622,7 @@ func (w *world) wantBehind(c *call, numbers ...string) {
 
 // A session is lost, and somebody does not know it.
 var sessionDefects = []defect{
-	{"B46", "the holder is not told", 2, func(w *world) {
+	{"B46", "the holder does not learn of the loss", 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
 		w.cluster.Isolate(w.client(1).Link)
 		rival := w.start(background, w.mutex(2))
@@ -632,14 +634,14 @@ var sessionDefects = []defect{
 		}
 		w.wantGranted(rival)
 	}},
-	{"B47", "the node of a session that is over is taken for a place", 1, func(w *world) {
+	{"B47", "a node of an expired session counts as its own", 1, func(w *world) {
 		foreign := &foreignOwner{Conn: w.client(1)}
 		lease := w.acquire(must(lock.NewMutex(foreign, "/lock", sessionTimeout)))
 		if lease.Node() == foreign.first {
 			w.t.Error("the lock was granted by a node of another session")
 		}
 	}},
-	{"B50", "a lock that was lost can not be used again", 2, func(w *world) {
+	{"B50", "a lost lock cannot be used again", 2, func(w *world) {
 		m := w.mutex(1)
 		lost := w.acquire(m)
 		w.cluster.Expire(w.client(1).SessionID())
@@ -651,7 +653,7 @@ var sessionDefects = []defect{
 		w.unlock(w.acquire(m))
 		w.acquire(w.mutex(2))
 	}},
-	{"B51 D11", "granted without a node of one's own", 3, func(w *world) {
+	{"B51 D11", "granted without a node", 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		w.flow()
@@ -671,7 +673,7 @@ var sessionDefects = []defect{
 		w.wantWaiting(c)
 	}},
 	{
-		"B51 D11", "granted without a node of one's own, just after the session's end", 3,
+		"B51 D11", "granted without a node, just after the session's end", 3,
 		func(w *world) {
 			holder := w.acquire(w.mutex(1))
 			c := w.start(background, w.mutex(2))
@@ -688,7 +690,7 @@ var sessionDefects = []defect{
 			w.wantWaiting(c)
 		},
 	},
-	{"B53", "a late release takes the lock from the next holder", 2, func(w *world) {
+	{"B53", "a late release removes the next holder", 2, func(w *world) {
 		lost := w.acquire(w.mutex(1))
 		w.cluster.Expire(w.client(1).SessionID())
 		rival := w.acquire(w.mutex(2))
@@ -699,7 +701,7 @@ var sessionDefects = []defect{
 		}
 		w.wantNodes(1)
 	}},
-	{"B54", "the holder is told late, because a request is never answered", 1, func(w *world) {
+	{"B54", "the holder learns late, because a request is never answered", 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))
 		told := lease.Done() // To call it later is to look at the clock.
 		for began := time.Now(); time.Since(began) < sessionTimeout; {
@@ -714,7 +716,7 @@ var sessionDefects = []defect{
 
 // A process counts wrongly, or waits for itself.
 var localDefects = []defect{
-	{"B55", "a lock that was given back is kept alive", 2, func(w *world) {
+	{"B55", "a released lock is kept alive", 2, func(w *world) {
 		w.unlock(w.acquire(w.mutex(1)))
 		before := w.requests(1, "")
 		w.pass(3 * sessionTimeout)
@@ -722,7 +724,7 @@ var localDefects = []defect{
 			w.t.Errorf("%d requests after the lock was given back", after-before)
 		}
 	}},
-	{"B64 D3", "an attempt that has failed counts as one that has not", 2, func(w *world) {
+	{"B64 D3", "a failed attempt counts as successful", 2, func(w *world) {
 		rival := w.acquire(w.mutex(2))
 		owner := lock.WithOwner(background)
 		m := w.mutex(1)
@@ -737,7 +739,7 @@ var localDefects = []defect{
 		w.unlock(rival)
 		w.wantGranted(again)
 	}},
-	{"D6 D14", "one handle, and an attempt that ends while another begins", 3, func(w *world) {
+	{"D6 D14", "one attempt ends while another on the same handle begins", 3, func(w *world) {
 		m := w.mutex(1)
 		first := w.acquire(m)
 		second, third := w.start(background, m), w.start(background, m)
@@ -772,7 +774,7 @@ var localDefects = []defect{
 		w.unlock(rival)
 		w.wantGranted(again)
 	}},
-	{"D15", "a watch stays behind with each attempt that was given up", 2, func(w *world) {
+	{"D15", "each cancelled attempt leaves a watch", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		m := w.mutex(2)
 		for range 5 {
@@ -790,7 +792,7 @@ var localDefects = []defect{
 		w.unlock(holder)
 		w.wantGranted(last)
 	}},
-	{"D16", "a lock goes by goroutine", 1, func(w *world) {
+	{"D16", "a lock belongs to a goroutine", 1, func(w *world) {
 		m := w.mutex(1)
 		lease := w.acquire(m)
 		other := w.start(background, m)
@@ -799,7 +801,7 @@ var localDefects = []defect{
 		w.wantGranted(other)
 	}},
 	{
-		"D23", "re-entered after an attempt that failed, and one release is not enough", 1,
+		"D23", "re-entered after a failed attempt, one release is not enough", 1,
 		func(w *world) {
 			owner := lock.WithOwner(background)
 			failing := &unlistedAtFirst{Conn: w.client(1)}
@@ -809,7 +811,7 @@ var localDefects = []defect{
 			w.wantNodes(0)
 		},
 	},
-	{"D24", "several locks on one session, and not all are told of its end", 2, func(w *world) {
+	{"D24", "not all locks on a session learn of its end", 2, func(w *world) {
 		var leases []*lock.Lease
 		for _, path := range []string{"/lock/a", "/lock/b", "/lock/c"} {
 			leases = append(leases, w.acquire(w.at(1, path)))
@@ -826,12 +828,12 @@ var localDefects = []defect{
 			}
 		}
 	}},
-	{"B56", "two handles of one owner wait for each other", 1, func(w *world) {
+	{"B56", "two handles of one owner deadlock", 1, func(w *world) {
 		owner := lock.WithOwner(background)
 		w.take(owner, w.mutex(1).Lock)
 		w.take(owner, w.mutex(1).Lock)
 	}},
-	{"B57 D4", "one release gives back what was acquired twice", 2, func(w *world) {
+	{"B57 D4", "one release undoes two acquisitions", 2, func(w *world) {
 		owner := lock.WithOwner(background)
 		m := w.mutex(1)
 		outer, inner := w.take(owner, m.Lock), w.take(owner, m.Lock)
@@ -843,7 +845,7 @@ var localDefects = []defect{
 		w.unlock(outer)
 		w.wantGranted(c)
 	}},
-	{"B59", "a try spins while the lock is held", 1, func(w *world) {
+	{"B59", "TryLock spins while the lock is held", 1, func(w *world) {
 		m := w.mutex(1)
 		w.acquire(m)
 		before := w.requests(1, "")
@@ -863,7 +865,7 @@ var localDefects = []defect{
 		w.unlock(holder)
 		w.unlock(w.acquire(m))
 	}},
-	{"B61 D18", "the timeout begins again with each wake-up", 3, func(w *world) {
+	{"B61 D18", "the timeout restarts with each wake-up", 3, func(w *world) {
 		w.acquire(w.mutex(1))
 		leaving, leave := context.WithCancel(background)
 		w.start(leaving, w.mutex(2))
@@ -889,7 +891,7 @@ var localDefects = []defect{
 		}
 		w.unlock(w.acquire(m))
 	}},
-	{"D1", "woken is taken for granted", 3, func(w *world) {
+	{"D1", "a wake-up counts as a grant", 3, func(w *world) {
 		w.acquire(w.mutex(1))
 		ctx, cancel := context.WithCancel(background)
 		w.start(ctx, w.mutex(2))
@@ -899,7 +901,7 @@ var localDefects = []defect{
 		cancel()
 		w.wantWaiting(c)
 	}},
-	{"D5", "alone in the directory is taken for being first", 2, func(w *world) {
+	{"D5", "alone in the directory counts as first", 2, func(w *world) {
 		rival := w.acquire(w.mutex(2))
 		gone := &vanishing{Conn: w.client(1), gone: make(chan struct{})}
 		c := w.start(background, must(lock.NewMutex(gone, "/lock", sessionTimeout)))

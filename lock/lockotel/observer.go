@@ -5,7 +5,8 @@
 //
 //	lock.acquire.duration  histogram, s   from the call to its end; lock.outcome is granted, busy,
 //	                                      cancelled or failed
-//	lock.hold.duration     histogram, s   from the grant to its end; lock.outcome is unlocked or lost
+//	lock.hold.duration     histogram, s   from the grant to its end; lock.outcome is unlocked or
+//	                                      lost
 //	lock.held              up-down count  leases currently held
 //	lock.retries           count          failed requests that are retried
 //	lock.revocations       count          leases asked to unlock
