@@ -10,7 +10,7 @@ import (
 // The errors that the locks return besides those of the context and of the client.
 var (
 	// ErrNotAcquired is the error of TryLock if the lock is not free.
-	ErrNotAcquired = errors.New("lock: not free")
+	ErrNotAcquired = errors.New("lock: held by another")
 
 	// ErrNotHeld is the error of an operation on a lease that has ended. [ErrLost] wraps it.
 	ErrNotHeld = errors.New("lock: not held")
@@ -25,20 +25,21 @@ var (
 
 	// ErrUpgrade is the error of an owner that holds the lock for reading and requests it for
 	// writing. It would wait for itself, and two such owners for each other.
-	ErrUpgrade = errors.New("lock: the owner holds the lock for reading and cannot upgrade it")
+	ErrUpgrade = errors.New("lock: the owner holds the lock for reading and can not have it for " +
+		"writing too")
 )
 
 // The reasons for which a lease is lost.
 var (
-	errNodeGone = fmt.Errorf("%w: its node is gone or belongs to another session",
+	errNodeGone = fmt.Errorf("%w: its node is gone, or belongs to a session that is over",
 		ErrLost)
 	errSessionOver = fmt.Errorf("%w: %w", ErrLost, errSessionExpired)
 	errClosed      = fmt.Errorf("%w: %w", ErrLost, zk.ErrClosing)
-	errUnconfirmed = fmt.Errorf("%w: not confirmed by ZooKeeper in time, the session may have "+
-		"expired", ErrLost)
+	errUnconfirmed = fmt.Errorf("%w: ZooKeeper could not be reached for so long that the session "+
+		"may be over", ErrLost)
 )
 
 var (
-	errUnlocked    = fmt.Errorf("%w: unlocked", ErrNotHeld)
+	errUnlocked    = fmt.Errorf("%w: it was unlocked", ErrNotHeld)
 	errTenureEnded = errors.New("lock: the tenure has ended")
 )

@@ -38,7 +38,7 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.tenure.contender.client)
 	}
 	if slices.ContainsFunc(operations, l.touchesOwnNode) {
-		return nil, fmt.Errorf("lock: %s is the lease's own node, which must not be written",
+		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to",
 			l.Node())
 	}
 	// The name holds a GUID, so a node of this name is the lease's. Its version does not matter: a

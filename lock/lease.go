@@ -106,7 +106,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	case <-l.tenure.contender.removed:
 		return l.result()
 	case <-ctx.Done():
-		return fmt.Errorf("lock: not yet unlocked, still removing %s: %w", l.Node(),
+		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.Node(),
 			context.Cause(ctx))
 	}
 }
@@ -129,7 +129,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 
 func (l *Lease) awaitShared(ctx context.Context) error {
 	if err := l.tenure.awaitShared(ctx); err != nil {
-		return fmt.Errorf("lock: not yet downgraded: %w", err)
+		return fmt.Errorf("lock: not yet shared: %w", err)
 	}
 	return nil
 }

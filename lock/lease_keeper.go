@@ -247,7 +247,7 @@ func (k *leaseKeeper) confirm() bool {
 		k.tenure.end(errNodeGone)
 		return false
 	case refused(err):
-		k.tenure.end(fmt.Errorf("%w: its node cannot be confirmed: %w", ErrLost, err))
+		k.tenure.end(fmt.Errorf("%w: its node can not be confirmed: %w", ErrLost, err))
 		return false
 	case err != nil:
 		k.observe(Event{Kind: Retried, Err: err})

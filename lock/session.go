@@ -18,9 +18,10 @@ var ErrSessionLost = errors.New("lock: session lost")
 
 // The reasons for which a session is lost.
 var (
-	errSessionExpired = fmt.Errorf("%w: expired", ErrSessionLost)
-	errSessionNew     = fmt.Errorf("%w: the client has opened another one", ErrSessionLost)
-	errSessionSilent  = fmt.Errorf("%w: not confirmed by ZooKeeper in time, may have expired",
+	errSessionExpired = fmt.Errorf("%w: ZooKeeper says that it has expired", ErrSessionLost)
+	errSessionNew     = fmt.Errorf("%w: the client has opened another", ErrSessionLost)
+	errSessionSilent  = fmt.Errorf("%w: ZooKeeper could not be reached for so long that it may be "+
+		"over",
 		ErrSessionLost)
 	errSessionClosed = fmt.Errorf("%w: %w", ErrSessionLost, zk.ErrClosing)
 )
