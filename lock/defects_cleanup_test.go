@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// An attempt fails, or is given up, and leaves its node behind.
+// A failed or cancelled attempt leaves its node.
 var cleanupDefects = []defect{
 	{"B12 D12", "a failed attempt leaves its node", 1, func(w *world) {
 		m := must(lock.NewMutex(unlisted{w.client(1)}, "/lock", sessionTimeout))
@@ -30,7 +30,7 @@ var cleanupDefects = []defect{
 			w.pass(100 * time.Millisecond)
 		}
 		w.wantGranted(rival)
-		again := w.start(owner, m) // The first client does not know yet how its release has ended.
+		again := w.start(owner, m) // The first client does not know the outcome of its release yet.
 		w.pass(2 * sessionTimeout)
 		w.wantWaiting(again)
 		w.unlock(rival.lease)
@@ -98,7 +98,7 @@ var cleanupDefects = []defect{
 	}},
 }
 
-// loseDelete has the first client try to take a lock that is held, and loses its delete.
+// loseDelete makes the first client try a lock that is held, and loses its delete.
 func (w *world) loseDelete(try func(context.Context) (*lock.Lease, error)) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(background, time.Second)
@@ -116,13 +116,12 @@ func (w *world) loseDelete(try func(context.Context) (*lock.Lease, error)) {
 	w.pass(1500 * time.Millisecond)
 }
 
-// unlisted is a client that may not list.
+// unlisted is a client without permission to list.
 type unlisted struct{ *simzk.Conn }
 
 func (unlisted) Children(string) ([]string, *zk.Stat, error) { return nil, nil, zk.ErrNoAuth }
 
-// unlistedAtFirst is one that may from the second attempt on: two listings are asked for in the
-// first.
+// unlistedAtFirst may list from the second attempt on. The first attempt sends two listings.
 type unlistedAtFirst struct {
 	*simzk.Conn
 	listings atomic.Int32
@@ -135,7 +134,7 @@ func (u *unlistedAtFirst) Children(path string) ([]string, *zk.Stat, error) {
 	return u.Conn.Children(path)
 }
 
-// unlistedForGood is one that may not delete either, for another reason.
+// unlistedForGood may not delete either, for another reason.
 type unlistedForGood struct{ unlisted }
 
 func (unlistedForGood) Delete(string, int32) error { return zk.ErrInvalidACL }

@@ -19,7 +19,7 @@ var createDefects = []defect{
 		w.wantGranted(c)
 		w.wantNodes(1)
 		if c.lease.Node() != node {
-			w.t.Errorf("holds %s, and made %s", c.lease.Node(), node)
+			w.t.Errorf("holds %s, created %s", c.lease.Node(), node)
 		}
 	}},
 	{"B02", "the search for the node stops at the first error", 1, func(w *world) {
@@ -63,15 +63,15 @@ var createDefects = []defect{
 		w.send()
 		w.cluster.Cut(w.client(1).Link)
 		w.reconnect(1)
-		time.Sleep(200 * time.Millisecond) // It tries again after a pause.
+		time.Sleep(200 * time.Millisecond) // It retries after a delay.
 		w.send()
 		if n := w.requests(1, "multi"); n != 1 {
-			w.t.Fatalf("%d searches are under way, want 1", n)
+			w.t.Fatalf("%d searches in flight, want 1", n)
 		}
 		cancel()
 		w.wantError(c, context.Canceled)
 		if n := w.requests(1, "create"); n != 1 {
-			w.t.Errorf("%d requests for a node, want none after the call was given up", n-1)
+			w.t.Errorf("%d creates, want none after the call was cancelled", n-1)
 		}
 		w.wantNodes(0)
 	}},
@@ -100,7 +100,7 @@ var createDefects = []defect{
 		w.wantNodes(2)
 		for _, name := range w.nodes() {
 			if strings.Count(name, "_c_") != 1 || strings.Count(name, "-lock-") != 1 {
-				w.t.Errorf("the node is called %s", name)
+				w.t.Errorf("the node is named %s", name)
 			}
 		}
 	}},
@@ -125,7 +125,7 @@ var createDefects = []defect{
 		c, node := w.loseCreate(w.client(1))
 		w.wantGranted(c)
 		if c.lease.Node() != node {
-			w.t.Errorf("holds %s, and made %s", c.lease.Node(), node)
+			w.t.Errorf("holds %s, created %s", c.lease.Node(), node)
 		}
 		waiter := w.start(background, w.mutex(2))
 		w.wantWaiting(waiter)
@@ -136,12 +136,12 @@ var createDefects = []defect{
 		c, node := w.loseCreate(&lagging{Conn: w.client(1)})
 		w.wantGranted(c)
 		if c.lease.Node() != node {
-			w.t.Errorf("holds %s, and made %s", c.lease.Node(), node)
+			w.t.Errorf("holds %s, created %s", c.lease.Node(), node)
 		}
 	}},
 }
 
-// loseCreate has the first client take the lock, and loses the reply to its create. It returns the
+// loseCreate makes the first client take the lock and loses the reply to its create. It returns the
 // path of the node.
 func (w *world) loseCreate(client lock.Client) (*call, string) {
 	w.t.Helper()
@@ -155,7 +155,7 @@ func (w *world) loseCreate(client lock.Client) (*call, string) {
 	return c, node
 }
 
-// unsearchable is a client whose listings fail a number of times.
+// unsearchable is a client whose first listings fail.
 type unsearchable struct {
 	*simzk.Conn
 	failures atomic.Int32
@@ -174,8 +174,8 @@ func (u *unsearchable) Children(path string) ([]string, *zk.Stat, error) {
 	return u.Conn.Children(path)
 }
 
-// prefixed is a client that puts a prefix before every path, and takes it away from what Create
-// returns, or not.
+// prefixed is a client that adds a prefix to every path, and removes it from the result of Create
+// or not.
 type prefixed struct {
 	lock.Client
 	prefix string
@@ -208,8 +208,8 @@ func (p prefixed) Children(path string) ([]string, *zk.Stat, error) {
 
 func (p prefixed) Sync(path string) (string, error) { return p.Client.Sync(p.prefix + path) }
 
-// lagging is a client on a server that knows of nothing until it has taken part in a transaction.
-// It may answer a sync without that, as a leader does that has been deposed.
+// lagging is a client on a server that knows nothing until it has taken part in a transaction. It
+// may answer a sync without one, like a deposed leader.
 type lagging struct {
 	*simzk.Conn
 	agreed atomic.Bool
@@ -217,7 +217,7 @@ type lagging struct {
 
 func (l *lagging) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
 	created, err := l.Conn.Create(path, data, flags, acl)
-	l.agreed.Store(err == nil) // Whoever answers a create has carried it out.
+	l.agreed.Store(err == nil) // A server that answers a create has applied it.
 	return created, err
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A process counts wrongly, or waits for itself.
+// A process counts wrongly or waits for itself.
 var localDefects = []defect{
 	{"B55", "a released lock is kept alive", 2, func(w *world) {
 		w.unlock(w.acquire(w.mutex(1)))
 		before := w.requests(1, "")
 		w.pass(3 * sessionTimeout)
 		if after := w.requests(1, ""); after != before {
-			w.t.Errorf("%d requests after the lock was given back", after-before)
+			w.t.Errorf("%d requests after the unlock", after-before)
 		}
 	}},
 	{"B64 D3", "a failed attempt counts as successful", 2, func(w *world) {
@@ -55,7 +55,7 @@ var localDefects = []defect{
 			}
 		}
 		if !done || held != 1 {
-			w.t.Errorf("unlocked %v, and %d hold the lock", done, held)
+			w.t.Errorf("unlocked %v, %d holders", done, held)
 		}
 		w.wantNodes(3)
 	}},
@@ -93,8 +93,8 @@ var localDefects = []defect{
 		m := w.mutex(1)
 		lease := w.acquire(m)
 		other := w.start(background, m)
-		w.wantWaiting(other) // The same goroutine or not is no matter.
-		w.unlock(lease)      // in another goroutine than that which has locked
+		w.wantWaiting(other) // The goroutine does not matter.
+		w.unlock(lease)      // in another goroutine than the one that locked
 		w.wantGranted(other)
 	}},
 	{
@@ -137,7 +137,7 @@ var localDefects = []defect{
 		c := w.start(background, w.mutex(2))
 		w.flow()
 		w.unlock(inner)
-		w.unlock(inner) // and once more than that
+		w.unlock(inner) // and once more
 		w.wantWaiting(c)
 		w.unlock(outer)
 		w.wantGranted(c)

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// Contenders are put into the wrong order, or readers and writers into each other's way.
+// Contenders are in the wrong order, or readers and writers block each other wrongly.
 var orderDefects = []defect{
 	{"B38", "ordered by name instead of number", 2, func(w *world) {
 		w.acquire(w.guid(1, 9))
@@ -68,8 +68,8 @@ var orderDefects = []defect{
 	}},
 }
 
-// wrapped makes nodes of other contenders with numbers around the end of the counter, one after the
-// other, and sets the counter. Their names stand behind those of all others.
+// wrapped creates nodes of other contenders with numbers around the overflow of the counter, one
+// after another, and sets the counter. Their names follow those of all others.
 func (w *world) wrapped(next int32, numbers ...string) {
 	for i, number := range numbers {
 		w.create(fmt.Sprintf("/lock/_c_ffffffff%024x-lock-%s", 15-i, number), zk.FlagEphemeral, 77)
@@ -77,7 +77,8 @@ func (w *world) wrapped(next int32, numbers ...string) {
 	w.cluster.Tree().SetSequence("/lock", next)
 }
 
-// wantBehind wants a call to wait until all nodes are gone, those with these numbers in this order.
+// wantBehind verifies that a call waits until the nodes with these numbers are deleted, in this
+// order.
 func (w *world) wantBehind(c *call, numbers ...string) {
 	w.t.Helper()
 	for _, number := range numbers {

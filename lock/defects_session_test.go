@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// A session is lost, and somebody does not know it.
+// A lost session goes unnoticed.
 var sessionDefects = []defect{
 	{"B46", "the holder does not learn of the loss", 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -16,7 +16,7 @@ var sessionDefects = []defect{
 		for range 200 {
 			w.pass(50 * time.Millisecond)
 			if rival.returned() && lease.Err() == nil {
-				w.t.Fatal("the lock was granted to another, and the holder does not know")
+				w.t.Fatal("the lock was granted to another contender, and the holder does not know")
 			}
 		}
 		w.wantGranted(rival)
@@ -44,7 +44,7 @@ var sessionDefects = []defect{
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
 		w.flow()
-		// The waiter's node goes, and it hears only of the holder's end.
+		// The waiter's node is deleted, and only the holder's end is reported.
 		for _, name := range w.nodes() {
 			if path := "/lock/" + name; path != holder.Node() {
 				if err := w.do(func() error { return w.client(3).Delete(path, -1) }); err != nil {
@@ -53,7 +53,7 @@ var sessionDefects = []defect{
 			}
 		}
 		rival := w.start(background, w.mutex(3))
-		w.watch() // A node that was seen a moment ago is not looked at again.
+		w.watch() // A node that was seen recently is not read again.
 		w.wantWaiting(c, rival)
 		w.unlock(holder)
 		w.wantGranted(rival)
@@ -65,7 +65,7 @@ var sessionDefects = []defect{
 			holder := w.acquire(w.mutex(1))
 			c := w.start(background, w.mutex(2))
 			w.flow()
-			// It does not hear of the end, and then only of the holder's.
+			// The end of the session is not reported, and later only the holder's.
 			w.cluster.Cut(w.client(2).Link)
 			w.cluster.Expire(w.client(2).SessionID())
 			rival := w.start(background, w.mutex(3))
@@ -90,7 +90,7 @@ var sessionDefects = []defect{
 	}},
 	{"B54", "the holder learns late, because a request is never answered", 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))
-		told := lease.Done() // To call it later is to look at the clock.
+		told := lease.Done() // A later call would check the clock.
 		for began := time.Now(); time.Since(began) < sessionTimeout; {
 			time.Sleep(100 * time.Millisecond)
 			w.send() // and nothing is served

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A defect is one that published locks have had, and the way in which it showed.
+// A defect is one that published locks have had, with the test for its symptom.
 type defect struct {
-	id      string // in docs/lock-defects.md, which says where it was
+	id      string // in docs/lock-defects.md, which names the source
 	what    string
 	clients int
 	test    func(w *world)
@@ -19,8 +19,8 @@ var allDefects = [][]defect{
 	sessionDefects, localDefects,
 }
 
-// Defects that other locks have had, or still have. Each test fails if the defect is put into this
-// lock.
+// TestDefects covers defects of other locks, past or present. Each subtest fails if its defect is
+// inserted into this lock.
 func TestDefects(t *testing.T) {
 	for _, list := range allDefects {
 		for _, d := range list {
@@ -29,7 +29,7 @@ func TestDefects(t *testing.T) {
 	}
 }
 
-// Every defect that is tested for is described, and the other way round.
+// Every tested defect is documented, and every documented defect is tested.
 func TestDefectsAreDescribed(t *testing.T) {
 	page, err := os.ReadFile("../docs/lock-defects.md")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestDefectsAreDescribed(t *testing.T) {
 			continue
 		}
 		if !tested[id] {
-			t.Errorf("%s is described, and there is no test, or a second description", id)
+			t.Errorf("%s is described twice or has no test", id)
 		}
 		delete(tested, id)
 	}

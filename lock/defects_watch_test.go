@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// Watches are lost, or wake the wrong ones.
+// Watches are lost or wake the wrong contenders.
 var watchDefects = []defect{
 	{"B25", "the watch is lost with the connection", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -67,7 +67,7 @@ var watchDefects = []defect{
 			w.wantGranted(c)
 			w.wantWaiting(late)
 			if got := w.requests(2, "create"); got != 1 {
-				w.t.Errorf("it made %d nodes, want 1", got)
+				w.t.Errorf("it created %d nodes, want 1", got)
 			}
 			if _, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands {
 				w.t.Error("it holds the lock without a node")
@@ -92,7 +92,7 @@ var watchDefects = []defect{
 	{
 		"B37", "a control: spurious and early events", 2,
 		func(w *world) {
-			// A Mutex changes its node only to give the lock back.
+			// A Mutex changes its node only to release the lock.
 			holder := w.take(background, w.rwmutex(1).Lock)
 			c := w.begin(background, w.rwmutex(2).Lock)
 			w.flow()
@@ -129,7 +129,8 @@ var watchDefects = []defect{
 	{"B32", "every contender waits for the first", 4, func(w *world) {
 		holder := w.acquire(w.guid(1, 9))
 		var calls []*call
-		for client := 2; client <= 4; client++ { // The names are in another order than the numbers.
+		// The order of the names differs from that of the numbers.
+		for client := 2; client <= 4; client++ {
 			calls = append(calls, w.start(background, w.guid(client, 9-client)))
 			w.flow()
 		}
@@ -137,7 +138,7 @@ var watchDefects = []defect{
 		w.unlock(holder)
 		w.wantGranted(calls[0])
 		if woken := w.requests(3, "") + w.requests(4, "") - before; woken != 0 {
-			w.t.Errorf("%d requests of those who were not to be woken", woken)
+			w.t.Errorf("%d requests of contenders that must not wake", woken)
 		}
 	}},
 }

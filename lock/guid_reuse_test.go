@@ -9,15 +9,15 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// A GUID is used again only if nothing can be under way any more that names a node with it.
-func TestGUIDAgain(t *testing.T) {
+// A GUID is reused only if no request that names it can be in flight.
+func TestGUIDReuse(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		again bool
 		test  func(w *world, m *lock.Mutex)
 	}{
 		{"nothing went wrong", true, func(w *world, m *lock.Mutex) { w.unlock(w.acquire(m)) }},
-		{"it gave up", true, func(w *world, m *lock.Mutex) {
+		{"it was cancelled", true, func(w *world, m *lock.Mutex) {
 			holder := w.acquire(w.mutex(2))
 			ctx, cancel := context.WithCancel(background)
 			c := w.start(ctx, m)
@@ -62,7 +62,7 @@ func TestGUIDAgain(t *testing.T) {
 			w.wantGranted(c)
 			w.unlock(c.lease)
 		}},
-		{"a write is under way", false, func(w *world, m *lock.Mutex) {
+		{"a write is in flight", false, func(w *world, m *lock.Mutex) {
 			lease := w.acquire(m)
 			go lease.Write(background)
 			w.send()
@@ -100,7 +100,7 @@ func TestGUIDAgain(t *testing.T) {
 }
 
 // Two contenders of one process never have the same GUID at the same time.
-func TestGUIDOfOneAtATime(t *testing.T) {
+func TestGUIDUsedOnce(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m := w.mutex(1)
 		w.unlock(w.acquire(m))

@@ -12,22 +12,23 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A holder that cannot reach ZooKeeper must know that its lease has ended before its session can.
+// A holder that cannot reach ZooKeeper learns that its lease has ended before its session can
+// expire.
 func TestLostBeforeExpiry(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
-		told := lease.Done() // To call it later is to look at the clock.
+		told := lease.Done() // A later call would check the clock.
 		waiter := w.start(background, w.mutex(2))
 		w.flow()
 		w.cluster.Isolate(w.client(1).Link)
 		for i := 0; !waiter.returned(); i++ {
 			if i == 100 {
-				t.Fatal("the waiter was never granted")
+				t.Fatal("the waiter was never granted the lock")
 			}
 			w.pass(100 * time.Millisecond)
 		}
 		if !closed(told) {
-			t.Fatal("the waiter was granted before the holder was told")
+			t.Fatal("the waiter was granted the lock before the holder knew")
 		}
 		if err := lease.Err(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("Err: %v, want ErrLost", err)
@@ -42,8 +43,7 @@ func TestLostBeforeExpiry(t *testing.T) {
 	})
 }
 
-// Somebody deletes the node of one that has only just got the lock: it is told when it begins to
-// watch it.
+// The node of a new holder is deleted: the holder learns of it when it begins to watch the node.
 func TestNodeRemovedEarly(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -56,7 +56,7 @@ func TestNodeRemovedEarly(t *testing.T) {
 	})
 }
 
-// Somebody deletes the holder's node: the holder is told at once.
+// The holder's node is deleted: the holder learns of it at once.
 func TestNodeRemoved(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -66,7 +66,7 @@ func TestNodeRemoved(t *testing.T) {
 		select {
 		case <-lease.Done():
 		default:
-			t.Fatal("the holder was not told")
+			t.Fatal("the holder was not notified")
 		}
 		if !errors.Is(lease.Err(), lock.ErrLost) {
 			t.Errorf("Err: %v, want ErrLost", lease.Err())
@@ -74,7 +74,7 @@ func TestNodeRemoved(t *testing.T) {
 	})
 }
 
-// Data set on the holder's node are no reason to think that the lock is lost.
+// A change of the data of the holder's node is not a loss.
 func TestNodeTouched(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -90,7 +90,7 @@ func TestNodeTouched(t *testing.T) {
 	})
 }
 
-// A waiter whose session expires queues again, behind those who came in the meantime.
+// A waiter whose session expires queues again, behind those that came in the meantime.
 func TestWaiterExpires(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		first := w.acquire(w.mutex(1))
@@ -112,7 +112,7 @@ func TestWaiterExpires(t *testing.T) {
 	})
 }
 
-// A client that is closed while a contender waits ends the wait.
+// Closing the client ends the wait of its contenders.
 func TestClientClosed(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.acquire(w.mutex(1))
@@ -127,14 +127,14 @@ func TestClientClosed(t *testing.T) {
 	})
 }
 
-// A holder whose client is closed has lost the lock, and hears so at once if its node is watched,
+// A holder whose client is closed has lost the lock. It learns of it at once if its node is watched
 // or the client is a session.
 func TestClientClosedByHolder(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		session bool
 		held    time.Duration
-		told    time.Duration // how long after the client was closed, at most
+		told    time.Duration // maximum delay after the client was closed
 	}{
 		{"watched", false, sessionTimeout / 2, 0},
 		{"not yet watched", false, 0, sessionTimeout / 3},
@@ -168,7 +168,7 @@ func TestClientClosedByHolder(t *testing.T) {
 	}
 }
 
-// Two short cuts that are far apart are no reason to think that the client was closed.
+// Two short disconnections that are far apart do not mean that the client was closed.
 func TestCutsFarApart(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -178,7 +178,7 @@ func TestCutsFarApart(t *testing.T) {
 			w.cluster.Cut(w.client(2).Link)
 			w.cluster.Heal(w.client(2).Link)
 			w.pass(3 * sessionTimeout)
-			// a request in flight, whose failure is seen while the state is disconnected
+			// a request in flight, which fails while the state is disconnected
 			go w.client(2).Get("/")
 			w.send()
 		}
@@ -190,7 +190,7 @@ func TestCutsFarApart(t *testing.T) {
 		if !waiter.returned() || waiter.err != nil {
 			t.Fatalf("the waiter returned %v with %v", waiter.returned(), waiter.err)
 		}
-		// The same while the node is removed: each delete but the last is lost.
+		// The same during the removal of the node: each delete but the last is lost.
 		done := false
 		go func() { waiter.lease.Unlock(background); done = true }()
 		for range 3 {
@@ -207,7 +207,7 @@ func TestCutsFarApart(t *testing.T) {
 	})
 }
 
-// A confirmation that is never answered must not keep a lease alive.
+// A confirmation that is never answered does not extend a lease.
 func TestLostOnSilence(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -217,7 +217,7 @@ func TestLostOnSilence(t *testing.T) {
 			defer close(finished)
 			for {
 				time.Sleep(100 * time.Millisecond)
-				w.send() // and never serve
+				w.send() // and serve nothing
 				if time.Since(began) > 2*sessionTimeout {
 					return
 				}
@@ -233,7 +233,7 @@ func TestLostOnSilence(t *testing.T) {
 	})
 }
 
-// A node that belongs to another session, such as one that is over, is no reason to grant the lock.
+// The lock is not granted by a node of another session, such as one that is over.
 func TestForeignOwner(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		foreign := &foreignOwner{Conn: w.client(1)}
@@ -249,8 +249,8 @@ func TestForeignOwner(t *testing.T) {
 	})
 }
 
-// foreignOwner is a client that gets a new session right after it has made its first node, on a
-// server that does not know yet that the old one is over.
+// foreignOwner is a client that gets a new session right after it has created its first node, on a
+// server that does not know yet that the old session is over.
 type foreignOwner struct {
 	*simzk.Conn
 	first string
@@ -279,7 +279,7 @@ func (f *foreignOwner) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, err
 	return data, stat, events, err
 }
 
-// A closed client is found out also where every call takes a while to fail.
+// A closed client is detected even if every call takes a while to fail.
 func TestClosedSlowly(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m, err := lock.NewMutex(slowlyClosed{w.client(1)}, "/lock", sessionTimeout,
@@ -295,7 +295,7 @@ func TestClosedSlowly(t *testing.T) {
 	})
 }
 
-// slowlyClosed is a client that was closed, on a busy machine.
+// slowlyClosed is a closed client on a busy machine.
 type slowlyClosed struct{ *simzk.Conn }
 
 func (slowlyClosed) State() zk.State { return zk.StateDisconnected }
@@ -310,18 +310,18 @@ func (slowlyClosed) Multi(...any) ([]zk.MultiResponse, error) {
 	return nil, zk.ErrConnectionClosed
 }
 
-// An answer that took longer than it is worth does not grant a lock that would be lost at once.
+// A late answer does not grant a lease that would have expired already.
 func TestGrantIsNotStale(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		c := w.start(background, w.mutex(1))
 		w.serve(1)
 		w.cluster.Deliver(w.client(1).Link)
-		w.serve(1) // The listing has been answered, and the answer is under way for long.
+		w.serve(1) // The listing is answered, and its reply is slow.
 		time.Sleep(sessionTimeout - 100*time.Millisecond)
 		w.cluster.Deliver(w.client(1).Link)
 		w.send()
 		if c.returned() {
-			t.Fatalf("granted by an answer to what was asked %v ago", sessionTimeout)
+			t.Fatalf("granted by the reply to a request of %v ago", sessionTimeout)
 		}
 		w.flow()
 		w.wantGranted(c)

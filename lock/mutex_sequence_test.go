@@ -14,8 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// The counter of sequence numbers ends at 2^31-1 and stays there: every later contender has the
-// same number.
+// The counter of sequence numbers stops at 2^31-1: every later contender has that number.
 func TestSequenceWraps(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32-1)
@@ -43,7 +42,7 @@ func TestSequenceWraps(t *testing.T) {
 	})
 }
 
-// converse lets everything through between the server and one client.
+// converse delivers everything between the server and one client.
 func (w *world) converse(client int) {
 	for w.serve(client); ; w.serve(client) {
 		if _, ok := w.client(client).Deliverable(); !ok {
@@ -53,8 +52,8 @@ func (w *world) converse(client int) {
 	}
 }
 
-// Where all numbers are the same, a contender that loses its session comes back under the same
-// name, behind those that knew it before them. They do not wait for it, or they would wait for each
+// Where all numbers are equal, a contender that loses its session returns under the same name,
+// behind those that knew its old node. They must not wait for it, since they would wait for each
 // other.
 func TestSameNameBehind(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
@@ -84,9 +83,9 @@ func TestSameNameBehind(t *testing.T) {
 	})
 }
 
-// There the one before, which has lost its session, can have come back under its name while the
-// connection was down. To a watch that is set again over the reconnect, that is the same as a node
-// that was changed, and no release.
+// Likewise, a predecessor that has lost its session may have returned under its name while the
+// connection was down. A watch that is restored over the reconnect reports the new node as a
+// change, which is no release.
 func TestSameNameAfterReconnect(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
@@ -109,14 +108,14 @@ func TestSameNameAfterReconnect(t *testing.T) {
 	})
 }
 
-// There a contender that comes back under its name can find that name in a listing from before its
-// new node: the listing that is sent along with the request for the node, answered by a server that
-// does not know yet of the end of the old session.
+// Likewise, a contender that returns under its name can find that name in a listing from before its
+// new node: the listing that is sent along with the create, answered by a server that does not know
+// yet of the end of the old session.
 func TestSameNameInAnEarlyListing(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
 		holder := w.acquire(w.mutex(2))
-		late := &listsThePast{Conn: w.client(1)}
+		late := &staleListing{Conn: w.client(1)}
 		returns := w.start(background, must(lock.NewMutex(late, "/lock", sessionTimeout)))
 		w.flow()
 		late.past = w.nodes()
@@ -131,13 +130,13 @@ func TestSameNameInAnEarlyListing(t *testing.T) {
 	})
 }
 
-// listsThePast is a client whose next listing shows what has been.
-type listsThePast struct {
+// staleListing is a client whose next listing shows an earlier state.
+type staleListing struct {
 	*simzk.Conn
 	past []string
 }
 
-func (l *listsThePast) Children(path string) ([]string, *zk.Stat, error) {
+func (l *staleListing) Children(path string) ([]string, *zk.Stat, error) {
 	past := l.past
 	l.past = nil
 	names, stat, err := l.Conn.Children(path)
@@ -147,9 +146,9 @@ func (l *listsThePast) Children(path string) ([]string, *zk.Stat, error) {
 	return names, stat, err
 }
 
-// Where the directory is removed and made again, as containers are, a contender's next node can
-// have the name of its last one. A watch that one who gave up has left on the last tells then of
-// the next as of a change, over a reconnect, and of no release.
+// If the directory is removed and created again, as containers are, a contender's next node can
+// have the name of its last one. A watch that a cancelled contender has left on the old node then
+// reports the new one as a change, over a reconnect, which is no release.
 func TestSameNameInANewDirectory(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		mutex, other := w.mutex(1), w.mutex(2)
@@ -166,7 +165,7 @@ func TestSameNameInANewDirectory(t *testing.T) {
 			t.Fatalf("%s and %s have different names", first.Node(), second.Node())
 		}
 		waits := w.start(background, other)
-		w.send() // It waits for the connection, and goes before the watches that are set again.
+		w.send() // It waits for the connection, and is sent before the watches are restored.
 		w.cluster.Heal(w.client(2).Link)
 		w.pass(1500 * time.Millisecond)
 		w.wantNodes(2)
@@ -176,7 +175,7 @@ func TestSameNameInANewDirectory(t *testing.T) {
 	})
 }
 
-// One that is slow to list must not get a token that the next has too.
+// A contender whose listing is late does not get the token of the next one.
 func TestTokensOfNeighbours(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		first := w.start(background, w.mutex(1))
@@ -188,7 +187,7 @@ func TestTokensOfNeighbours(t *testing.T) {
 		w.unlock(first.lease)
 		w.wantGranted(second)
 		if first.lease.Token() >= second.lease.Token() {
-			t.Errorf("tokens %d and %d do not rise", first.lease.Token(), second.lease.Token())
+			t.Errorf("tokens %d and %d do not increase", first.lease.Token(), second.lease.Token())
 		}
 	})
 }

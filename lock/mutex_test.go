@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// The client of go-zookeeper/zk is what the lock is for.
+// The locks are made for the client of go-zookeeper/zk.
 var _ lock.Client = (*zk.Conn)(nil)
 
 var background = context.Background()
@@ -61,8 +61,8 @@ func TestUncontendedCosts(t *testing.T) {
 	})
 }
 
-// The second waits for the first and the third for the second, in the order in which they came,
-// with rising tokens.
+// The second waits for the first and the third for the second, in the order of their arrival, with
+// increasing tokens.
 func TestQueue(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		first := w.acquire(w.mutex(1))
@@ -82,10 +82,10 @@ func TestQueue(t *testing.T) {
 			t.Fatal("the third was not granted")
 		}
 		if first.Token() >= second.lease.Token() || second.lease.Token() >= third.lease.Token() {
-			t.Errorf("tokens %d, %d, %d do not rise", first.Token(), second.lease.Token(),
+			t.Errorf("tokens %d, %d, %d do not increase", first.Token(), second.lease.Token(),
 				third.lease.Token())
 		}
-		// Create, list, watch and delete, how many ever stood before it.
+		// Create, list, watch and delete, regardless of the number of contenders before it.
 		w.unlock(third.lease)
 		if second, third := w.requests(2, ""), w.requests(3, ""); second != 4 || third != 4 {
 			t.Errorf("the second took %d requests and the third %d, want 4 each", second, third)
@@ -93,7 +93,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// However long the queue, each that waits lists it once, and each release wakes one.
+// Each waiter lists the queue once, regardless of its length, and each release wakes one.
 func TestLongQueue(t *testing.T) {
 	const contenders = 20
 	inWorld(t, contenders, func(w *world) {
@@ -117,7 +117,7 @@ func TestLongQueue(t *testing.T) {
 	})
 }
 
-// The defect of many locks: a waiter takes the end of the one before it for its own turn.
+// A waiter must not take any end of its predecessor for a grant, as many locks do.
 func TestPredecessorGivesUp(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		first := w.acquire(w.mutex(1))
@@ -143,7 +143,7 @@ func TestPredecessorGivesUp(t *testing.T) {
 	})
 }
 
-// One that has waited for long proves by a write that its session lives.
+// A contender that has waited for long proves by a write that its session is alive.
 func TestCostsAfterALongWait(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -155,7 +155,7 @@ func TestCostsAfterALongWait(t *testing.T) {
 		w.wantGranted(second)
 		w.unlock(second.lease)
 		w.wantGranted(third)
-		// the second's release among them
+		// including the second's release
 		for client, want := range map[int]struct{ requests, multis int }{2: {5, 2}, 3: {4, 1}} {
 			if got := w.requests(client, ""); got != want.requests {
 				t.Errorf("c%d sent %d requests, want %d", client, got, want.requests)
@@ -167,8 +167,8 @@ func TestCostsAfterALongWait(t *testing.T) {
 	})
 }
 
-// The one right before gives up between the listing and the watch: the next one before it is
-// watched, and not just any that stands before, who would wake two.
+// The predecessor gives up between the listing and the watch: the contender watches the next one
+// before it, and no other, which would wake two contenders.
 func TestPredecessorGivesUpBeforeTheWatch(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		first := w.acquire(w.guid(1, 9))
@@ -197,7 +197,7 @@ func TestCancel(t *testing.T) {
 	cause := errors.New("no time")
 	for _, tc := range []struct {
 		name   string
-		before func(w *world) // what happens between the call and its cancellation
+		before func(w *world) // the steps between the call and its cancellation
 	}{
 		{"before the create is served", func(w *world) { w.send() }},
 		{"after the create, before its reply", func(w *world) { w.serve(1) }},
@@ -266,8 +266,8 @@ func TestLostCreateReply(t *testing.T) {
 	})
 }
 
-// Calls that have run out of time while ZooKeeper could not be reached leave nothing to do, neither
-// then nor once it is back.
+// Calls that time out while ZooKeeper is unreachable send no request later, neither before nor
+// after it returns.
 func TestTimeoutsInAnOutage(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m := w.mutex(1)
@@ -283,7 +283,7 @@ func TestTimeoutsInAnOutage(t *testing.T) {
 		w.cluster.Heal(w.client(1).Link)
 		w.pass(2 * sessionTimeout)
 		if n := w.requests(1, "") - w.requests(1, "connect"); n > 0 {
-			t.Errorf("%d requests for nobody", n)
+			t.Errorf("%d requests of cancelled calls", n)
 		}
 		w.unlock(w.acquire(m))
 	})
@@ -297,12 +297,12 @@ func TestParentsAreMade(t *testing.T) {
 		}
 		w.unlock(w.acquire(m))
 		if _, ok := w.cluster.Tree().Stat("/a/b/c"); !ok {
-			t.Error("/a/b/c does not stand")
+			t.Error("/a/b/c does not exist")
 		}
 	})
 }
 
-// What else stands in the lock's directory takes no part, whatever it is called.
+// Foreign nodes in the lock's directory are ignored, whatever their names.
 func TestForeignNodes(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		for _, name := range []string{
@@ -351,7 +351,7 @@ func TestACL(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.unlock(w.acquire(m))
-		if len(seen.acls) != 5 { // node, its parents from the inside out, and the node again
+		if len(seen.acls) != 5 { // the node, its parents from the inside out, the node again
 			t.Errorf("%d creates, want 5", len(seen.acls))
 		}
 		for _, got := range seen.acls {
@@ -362,7 +362,7 @@ func TestACL(t *testing.T) {
 	})
 }
 
-// aclWitness notes the access control lists that nodes are created with.
+// aclWitness records the access control lists of created nodes.
 type aclWitness struct {
 	*simzk.Conn
 	acls [][]zk.ACL

@@ -36,7 +36,7 @@ func TestUnlockWhileDown(t *testing.T) {
 	})
 }
 
-// A second node of the same contender, made by a request that was taken for lost, is removed.
+// A second node of the same contender, created by a request presumed lost, is removed.
 func TestDuplicateIsRemoved(t *testing.T) {
 	guid := bytes.Repeat([]byte{0xab}, 16)
 	inWorld(t, 1, func(w *world) {
@@ -60,8 +60,8 @@ func TestUnlockTwice(t *testing.T) {
 	})
 }
 
-// A holder whose node was gone before it unlocked had lost the lock, even if the news is still on
-// its way.
+// A holder whose node was gone before it unlocked had lost the lock, even if the event is still in
+// flight.
 func TestUnlockOfLost(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -100,7 +100,8 @@ func TestRemovalRefused(t *testing.T) {
 	})
 }
 
-// Who may delete but not write gives the lock back all the same; the one behind it has to ask then.
+// A holder that may delete but not write can release the lock. The contender behind it must then
+// list.
 func TestUnlockWithoutWriting(t *testing.T) {
 	readOnly := lock.WithACL(zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete))
 	inWorld(t, 3, func(w *world) {
@@ -134,7 +135,7 @@ func TestUnlockAgainAfterTheEnd(t *testing.T) {
 	})
 }
 
-// A create that was taken for lost is carried out when the contender has its node already: both
+// A create that was presumed lost is carried out when the contender already has its node: both
 // nodes must go.
 func TestLateDuplicate(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
@@ -153,8 +154,8 @@ func TestLateDuplicate(t *testing.T) {
 	})
 }
 
-// Whoever waits behind that second node does not take its end for a release: it stood at the end of
-// the queue.
+// A contender behind that second node does not take its end for a release: the node was at the end
+// of the queue.
 func TestLateDuplicateIsNoRelease(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		late := &lateCreate{Conn: w.client(1), proceed: make(chan struct{})}
@@ -180,7 +181,7 @@ func TestLateDuplicateIsNoRelease(t *testing.T) {
 }
 
 // lateCreate loses the first create, and carries it out right before the first node is removed. The
-// next removal has to wait, if there is something to wait for.
+// next removal waits for it if necessary.
 type lateCreate struct {
 	*simzk.Conn
 	lost    string
@@ -224,7 +225,7 @@ func (l *lateCreate) createLate() error {
 	return err
 }
 
-// A delete whose reply is lost has given the lock back all the same.
+// A delete whose reply is lost has still released the lock.
 func TestLostDeleteReply(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -241,8 +242,8 @@ func TestLostDeleteReply(t *testing.T) {
 	})
 }
 
-// The session ends with the answer to the deletion still out: nobody knows which of the two has
-// removed the node, and Unlock does not say that the lease had lasted.
+// The session ends while the reply to the delete is pending: it is unknown which of the two has
+// removed the node, and Unlock must not report success.
 func TestExpiredWhileUnlocking(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))

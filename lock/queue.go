@@ -54,7 +54,7 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 			path)
 	}
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, errors.New("lock: nil client")
+		return nil, errors.New("lock: the client is nil")
 	}
 	q := &queue{path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader}
 	if session, ok := client.(*Session); ok {
