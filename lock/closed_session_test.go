@@ -15,8 +15,8 @@ import (
 )
 
 // closeSession closes the client's session as another connection would, and returns in the step in
-// which the client learns of it. If slow is true, the server that the client then connects to
-// answers slowly.
+// which the client learns of it. The server that the client then connects to answers after
+// the delay slow.
 func (w *world) closeSession(client int, slow time.Duration) {
 	w.t.Helper()
 	w.flow()

@@ -76,9 +76,9 @@ type listing struct {
 
 // The errors that end a step of an attempt.
 var (
-	errCancelled = errors.New("lock: no longer wanted")
+	errCancelled = errors.New("lock: cancelled")
 	errNodeLost  = errors.New("lock: the node is gone or belongs to another session")
-	errRestart   = errors.New("lock: again") // list the contenders again
+	errRestart   = errors.New("lock: restart the attempt")
 )
 
 // retryDelay is the delay before a failed request is retried. Each contender adds up to 66 ms of

@@ -145,16 +145,16 @@ func ExampleLease_Write() {
 		Path: "/config", Data: []byte("blue"),
 		Version: -1,
 	})
-	fmt.Println("while it stands:", err)
+	fmt.Println("during the lease:", err)
 
 	admin.Delete(lease.Node(), -1)
 	_, err = lease.Write(ctx, &zk.SetDataRequest{Path: "/config", Data: []byte("red"), Version: -1})
-	fmt.Println("not held any more:", errors.Is(err, lock.ErrNotHeld))
+	fmt.Println("lost:", errors.Is(err, lock.ErrNotHeld))
 	data, _, _ := admin.Get("/config")
 	fmt.Printf("%s\n", data)
 	// Output:
-	// while it stands: <nil>
-	// not held any more: true
+	// during the lease: <nil>
+	// lost: true
 	// blue
 }
 

@@ -80,7 +80,7 @@ func (l *Lease) Revoked() <-chan struct{} { return l.tenure.revoked }
 //   - the client's error if ZooKeeper refused to remove the node;
 //   - the context's cause when the context ends first; the removal then continues in the
 //     background;
-//   - zk.ErrClosing after the client is closed, at the time that [Mutex.Lock] states.
+//   - an error after the client is closed, at the time that [Mutex.Lock] states.
 //
 // With a context that does not end, Unlock waits while ZooKeeper is unreachable. Unlock may be
 // called again: a lease is released once, and the result no longer changes once the node is gone.

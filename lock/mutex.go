@@ -42,7 +42,8 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 // In each case the contender's node is removed, in the background if necessary.
 //
 // Lock costs two requests if the lock is free (create and list, sent together) and three if it is
-// not (create, list, watch). It costs more when:
+// not (create, list, watch), with no further request once its predecessor unlocks. It costs more
+// when:
 //
 //   - the predecessor ends in any way but by unlocking after a wait of its own, and others may be
 //     before it: a list and a watch;
@@ -53,7 +54,7 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 // It costs two requests (create and watch) under steady contention, where contenders return in the
 // same order: after waiting behind the same contender three times in a row, or once at first, a
-// contender looks for that predecessor instead of listing. A wrong guess costs one request.
+// contender looks for that predecessor instead of listing. A wrong prediction costs one request.
 //
 // The node is watched once the lock has been held for a twentieth of the session timeout: only from
 // then on is the holder told at once that its node was deleted or that Revoke was called. The

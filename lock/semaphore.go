@@ -16,8 +16,8 @@ type Semaphore struct {
 
 // NewSemaphore returns the semaphore whose contenders create their nodes below the path: see
 // [NewMutex]. It returns an error if places is less than one. All processes must pass the same
-// number of places. While they differ, as during a change of the configuration, the largest number
-// is the limit.
+// number of places. While they differ, as during a change of the configuration, no more leases
+// exist than the largest allows.
 func NewSemaphore(client Client, path string, places int, sessionTimeout time.Duration,
 	options ...Option,
 ) (*Semaphore, error) {

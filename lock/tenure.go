@@ -21,7 +21,7 @@ type tenure struct {
 	mu              sync.Mutex
 	validUntil      time.Time // when the last confirmation expires
 	leases          int
-	exclusiveLeases int           // number of exclusive leases
+	exclusiveLeases int
 	pendingWrites   int           // guarded writes with an unknown outcome
 	revoked         chan struct{} // closed when Revoke was called
 	revocationSeen  bool          // revoked is closed
@@ -157,7 +157,7 @@ func (t *tenure) setMarked(refusal error) {
 	close(t.marked)
 }
 
-// revoke records that others have asked for the lock, and reports whether that is new.
+// revoke records a call of Revoke, and reports whether that is new.
 func (t *tenure) revoke() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -115,8 +115,8 @@ func (c *contender) learnToken(mine *entry, made, changed int64) error {
 
 // waitFor waits until at most rule.spare blockers are left. It watches the nearest rule.spare+1 of
 // them: before few enough are left, one of those must go. If one goes and too many may be left, the
-// contender lists again, because a contender that gives up makes way only for those that it alone
-// blocks.
+// contender lists again, because the end of a contender that gives up does not imply that those
+// before it are gone.
 func (c *contender) waitFor(blockers []entry) error {
 	for len(blockers) > c.rule.spare {
 		if c.checkCancelled() != nil {

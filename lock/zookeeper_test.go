@@ -135,8 +135,8 @@ const turns = 21
 // benchmarkTimeout is long enough for a machine that is busy with other work.
 const benchmarkTimeout = 30 * time.Second
 
-func newMutexRival(b *testing.B, name, path, address string, contenders int,
-	ctx context.Context,
+func newMutexCompetitor(ctx context.Context, b *testing.B, name, path, address string,
+	contenders int,
 ) *competitor {
 	r := &competitor{name: name}
 	for range contenders {
@@ -153,7 +153,7 @@ func newMutexRival(b *testing.B, name, path, address string, contenders int,
 	return r
 }
 
-func newLockRival(b *testing.B, address string, contenders int) *competitor {
+func newLockCompetitor(b *testing.B, address string, contenders int) *competitor {
 	r := &competitor{name: "zk.Lock"}
 	for range contenders {
 		conn := openSession(b, address, benchmarkTimeout, r.dial).Client.(*zk.Conn)
@@ -180,12 +180,12 @@ func BenchmarkZooKeeper(b *testing.B) {
 			func(b *testing.B) {
 				ctx, cancel := context.WithCancel(background)
 				defer cancel()
-				mutex := newMutexRival(b, "Mutex", "/mutex", address, contenders, background)
-				cancellable := newMutexRival(b, "cancellable", "/cancellable", address, contenders,
-					ctx)
-				theirs := newLockRival(b, address, contenders)
-				rivals := []*competitor{mutex, cancellable, theirs}
-				for _, r := range rivals {
+				mutex := newMutexCompetitor(background, b, "Mutex", "/mutex", address, contenders)
+				cancellable := newMutexCompetitor(ctx, b, "cancellable", "/cancellable", address,
+					contenders)
+				theirs := newLockCompetitor(b, address, contenders)
+				competitors := []*competitor{mutex, cancellable, theirs}
+				for _, r := range competitors {
 					r.run(b, 2*contenders) // connect, and create the directory
 					r.taken, r.elapsed = 0, 0
 					r.requests.Store(0)
@@ -194,8 +194,8 @@ func BenchmarkZooKeeper(b *testing.B) {
 				b.ResetTimer()
 				for turn := range turns {
 					times := b.N*(turn+1)/turns - b.N*turn/turns
-					for i := range rivals {
-						rivals[(turn+i)%len(rivals)].run(b, times)
+					for i := range competitors {
+						competitors[(turn+i)%len(competitors)].run(b, times)
 					}
 				}
 				b.StopTimer()
