@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects sabotage sabotage-search agree referee mutations alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects mutate mutate-search agree referee mutations alarms docs ci clean
 
 ##@ Build and test
 
@@ -59,11 +59,11 @@ ci: ## Run everything that CI runs.
 defects: ## Show how soon each broken lock is found on one processor, and by which property; twins must pass 10,000 schedules.
 	go test ./scenarios/subjects -count=1 -cpu=1 -run='^TestDefects$$' -v -args -twins=10000
 
-sabotage: ## Put each published defect into the lock, and demand that its test fails then.
-	go run lock/sabotage.go
+mutate: ## Insert each known defect into the lock and verify that its test fails.
+	go run ./internal/mutate
 
-sabotage-search: ## Let interlock check search for the published ones of these defects, and count what it finds.
-	go run lock/sabotage.go -search
+mutate-search: ## Count how many of the published defects interlock check finds.
+	go run ./internal/mutate -search
 
 referee: ## Compare the exhaustive search with plain runs on 10,000 random locks.
 	go test ./internal/referee -count=1 -timeout=5h -v -args -locks=10000

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// A backend is what the behaviour tests run against. All of them pass on each there is.
+// A backend is a server for the behaviour tests, which pass on every backend.
 type backend struct {
 	name  string
 	start func(*testing.T) (address string)
@@ -36,36 +36,36 @@ var backends = []backend{
 // behaviourTimeout is long enough for a busy machine to confirm a lease within a third of it.
 const behaviourTimeout = 12 * time.Second
 
-// shortTimeout is for a session whose end is waited for: the shortest that a server with a tick of
-// two seconds grants.
+// shortTimeout is the timeout of a session whose expiry a test awaits: the shortest that a server
+// with a tick of two seconds grants.
 const shortTimeout = 4 * time.Second
 
-// patience is how long a test waits for what must happen.
-const patience = time.Minute
+// eventTimeout is how long a test waits for an expected event.
+const eventTimeout = time.Minute
 
-// A stage is a server with clients.
-type stage struct {
+// A fixture is a server with clients.
+type fixture struct {
 	*testing.T
 	address string
 }
 
 // session connects a client with real sockets.
-func (s *stage) session() *lock.Session {
+func (s *fixture) session() *lock.Session {
 	return openSession(s.T, s.address, behaviourTimeout, net.DialTimeout)
 }
 
-func (s *stage) context() context.Context {
-	ctx, cancel := context.WithTimeout(s.T.Context(), patience)
+func (s *fixture) context() context.Context {
+	ctx, cancel := context.WithTimeout(s.T.Context(), eventTimeout)
 	s.Cleanup(cancel)
 	return ctx
 }
 
-func (s *stage) mutex(client lock.Client, path string, options ...lock.Option) *lock.Mutex {
+func (s *fixture) mutex(client lock.Client, path string, options ...lock.Option) *lock.Mutex {
 	return must(lock.NewMutex(client, path, behaviourTimeout, options...))
 }
 
-// take takes a lock, and wants it before long.
-func (s *stage) take(locker lock.Locker) *lock.Lease {
+// take takes a lock and fails the test if that takes too long.
+func (s *fixture) take(locker lock.Locker) *lock.Lease {
 	s.Helper()
 	lease, err := locker.Lock(s.context())
 	if err != nil {
@@ -74,15 +74,15 @@ func (s *stage) take(locker lock.Locker) *lock.Lease {
 	return lease
 }
 
-func (s *stage) unlock(lease *lock.Lease) {
+func (s *fixture) unlock(lease *lock.Lease) {
 	s.Helper()
 	if err := lease.Unlock(s.context()); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// queue lets a contender stand in the queue, and returns where its lease will come.
-func (s *stage) queue(ctx context.Context, mutex *lock.Mutex) <-chan *call {
+// queue adds a contender to the queue and returns the channel of its lease.
+func (s *fixture) queue(ctx context.Context, mutex *lock.Mutex) <-chan *call {
 	s.Helper()
 	before := len(s.participants(mutex))
 	result := make(chan *call, 1)
@@ -95,7 +95,7 @@ func (s *stage) queue(ctx context.Context, mutex *lock.Mutex) <-chan *call {
 	return result
 }
 
-func (s *stage) participants(mutex *lock.Mutex) []lock.Participant {
+func (s *fixture) participants(mutex *lock.Mutex) []lock.Participant {
 	s.Helper()
 	participants, err := mutex.Participants(s.context())
 	if err != nil {
@@ -104,30 +104,30 @@ func (s *stage) participants(mutex *lock.Mutex) []lock.Participant {
 	return participants
 }
 
-func (s *stage) wantError(err, want error) {
+func (s *fixture) wantError(err, want error) {
 	s.Helper()
 	if !errors.Is(err, want) {
 		s.Fatalf("error %v, want %v", err, want)
 	}
 }
 
-func (s *stage) await(what string, done <-chan struct{}) {
+func (s *fixture) await(what string, done <-chan struct{}) {
 	s.Helper()
 	select {
 	case <-done:
 	case <-s.context().Done():
-		s.Fatal(what, "has not come")
+		s.Fatal(what, "did not happen")
 	}
 }
 
-// A cable is the network of a client, which can be cut.
-type cable struct {
+// A flakyNetwork is a client's network that can be cut.
+type flakyNetwork struct {
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
 }
 
-func (c *cable) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+func (c *flakyNetwork) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut {
@@ -138,7 +138,7 @@ func (c *cable) dial(network, address string, timeout time.Duration) (net.Conn, 
 	return conn, err
 }
 
-func (c *cable) sever(cut bool) {
+func (c *flakyNetwork) sever(cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = cut
@@ -147,12 +147,13 @@ func (c *cable) sever(cut bool) {
 	}
 }
 
-// What the locks do, over real sockets with the real client, against a simulated and a real server.
+// The locks behave alike over real sockets with the real client, on a simulated and on a real
+// server.
 var behaviours = []struct {
 	name string
-	test func(*stage)
+	test func(*fixture)
 }{
-	{"one at a time, in the order in which they come", func(s *stage) {
+	{"one at a time, in the order of arrival", func(s *fixture) {
 		holder := s.take(s.mutex(s.session(), "/fifo"))
 		var waiting []<-chan *call
 		for range 5 {
@@ -174,20 +175,20 @@ var behaviours = []struct {
 		}
 		s.unlock(holder)
 	}},
-	{"a try", func(s *stage) {
+	{"TryLock", func(s *fixture) {
 		mine, theirs := s.mutex(s.session(), "/try"), s.mutex(s.session(), "/try")
 		lease := s.take(mine)
 		_, err := theirs.TryLock(s.context())
 		s.wantError(err, lock.ErrNotAcquired)
 		if n := len(s.participants(mine)); n != 1 {
-			s.Errorf("%d nodes stand, want 1", n)
+			s.Errorf("%d nodes exist, want 1", n)
 		}
 		s.unlock(lease)
 		lease, err = theirs.TryLock(s.context())
 		s.wantError(err, nil)
 		s.unlock(lease)
 	}},
-	{"one that gives up lets nobody in, and leaves nothing behind", func(s *stage) {
+	{"a cancelled waiter lets nobody in and leaves no node", func(s *fixture) {
 		mutex := s.mutex(s.session(), "/cancel")
 		holder := s.take(mutex)
 		ctx, cancel := context.WithCancel(s.context())
@@ -198,14 +199,14 @@ var behaviours = []struct {
 		for len(s.participants(mutex)) > 2 {
 		}
 		if len(third) > 0 {
-			s.Fatal("let in beside the holder")
+			s.Fatal("granted beside the holder")
 		}
 		s.unlock(holder)
 		result := <-third
 		s.wantError(result.err, nil)
 		s.unlock(result.lease)
 	}},
-	{"again by the same owner", func(s *stage) {
+	{"re-entered by the same owner", func(s *fixture) {
 		mutex := s.mutex(s.session(), "/owner")
 		owner := lock.WithOwner(s.context())
 		outer, err := mutex.Lock(owner)
@@ -218,7 +219,7 @@ var behaviours = []struct {
 		s.unlock(inner)
 		s.unlock(s.take(s.mutex(s.session(), "/owner")))
 	}},
-	{"readers together, a writer alone, and a writer that becomes a reader", func(s *stage) {
+	{"shared readers, an exclusive writer, and a downgrade", func(s *fixture) {
 		a, b := must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout)),
 			must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout))
 		first, second := s.take(a.RLocker()), s.take(b.RLocker())
@@ -241,7 +242,7 @@ var behaviours = []struct {
 		s.wantError(<-reading, nil)
 		s.unlock(writer)
 	}},
-	{"so many places", func(s *stage) {
+	{"a limited number of places", func(s *fixture) {
 		a, b := must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout)),
 			must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout))
 		first, second := s.take(a), s.take(b)
@@ -253,7 +254,7 @@ var behaviours = []struct {
 		s.unlock(second)
 		s.unlock(third)
 	}},
-	{"several, all or none", func(s *stage) {
+	{"several, all or none", func(s *fixture) {
 		client, other := s.session(), s.session()
 		held := s.take(s.mutex(other, "/several/b"))
 		both := must(lock.NewMulti(s.mutex(client, "/several/b"), s.mutex(client, "/several/a")))
@@ -265,7 +266,7 @@ var behaviours = []struct {
 		s.wantError(err, nil)
 		s.wantError(leases.Unlock(s.context()), nil)
 	}},
-	{"a write while the lease stands, and none after", func(s *stage) {
+	{"a guarded write during the lease, and none after", func(s *fixture) {
 		client, admin := s.session(), s.session()
 		_, err := admin.Create("/data", []byte("0"), 0, zk.WorldACL(zk.PermAll))
 		s.wantError(err, nil)
@@ -288,7 +289,7 @@ var behaviours = []struct {
 		}
 		s.await("the loss", lease.Done())
 	}},
-	{"asked for, and seen by others", func(s *stage) {
+	{"revoked, and listed by others", func(s *fixture) {
 		mine, theirs := s.mutex(s.session(), "/asked", lock.WithMetadata("me")),
 			s.mutex(s.session(), "/asked")
 		s.wantError(theirs.Revoke(s.context()), lock.ErrNotHeld)
@@ -301,7 +302,7 @@ var behaviours = []struct {
 		}
 		s.unlock(lease)
 	}},
-	{"a directory that is removed", func(s *stage) {
+	{"the directory is removed", func(s *fixture) {
 		client := s.session()
 		mutex := s.mutex(client, "/deep/er/lock", lock.WithContainers())
 		first := s.take(mutex)
@@ -315,7 +316,7 @@ var behaviours = []struct {
 		}
 		s.unlock(second)
 	}},
-	{"in one queue with zk.Lock", func(s *stage) {
+	{"in one queue with zk.Lock", func(s *fixture) {
 		client := s.session()
 		mutex := s.mutex(client, "/shared")
 		holder := s.take(mutex)
@@ -338,7 +339,7 @@ var behaviours = []struct {
 		s.wantError(result.err, nil)
 		s.unlock(result.lease)
 	}},
-	{"a holder whose client is closed makes way at once", func(s *stage) {
+	{"closing the holder's client releases the lock at once", func(s *fixture) {
 		client := s.session()
 		lease := s.take(s.mutex(client, "/closed"))
 		next := s.queue(s.context(), s.mutex(s.session(), "/closed"))
@@ -348,14 +349,14 @@ var behaviours = []struct {
 		s.await("the loss", lease.Done())
 		s.unlock(result.lease)
 	}},
-	{"a short cut is survived", func(s *stage) {
+	{"a short disconnection is survived", func(s *fixture) {
 		if simzk.RaceDetector {
 			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls " +
 				"that " +
 				"waited, see " +
 				"https://github.com/go-zookeeper/zk/pull/35; run this test without -race too")
 		}
-		network := new(cable)
+		network := new(flakyNetwork)
 		session := openSession(s.T, s.address, behaviourTimeout, network.dial)
 		other := s.mutex(s.session(), "/cut")
 		holder := s.take(other)
@@ -365,12 +366,12 @@ var behaviours = []struct {
 		result := <-waiting
 		s.wantError(result.err, nil)
 		if n := len(s.participants(other)); n != 1 {
-			s.Errorf("%d nodes stand, want 1", n)
+			s.Errorf("%d nodes exist, want 1", n)
 		}
 		s.unlock(result.lease)
 	}},
-	{"a holder that is cut off knows before the next one has the lock", func(s *stage) {
-		network := new(cable)
+	{"a partitioned holder learns of its loss before the next grant", func(s *fixture) {
+		network := new(flakyNetwork)
 		session := openSession(s.T, s.address, shortTimeout, network.dial)
 		lease := s.take(s.mutex(session, "/expired"))
 		standing, err := session.Context(s.context())
@@ -396,7 +397,7 @@ func TestBehaviour(t *testing.T) {
 			for _, behaviour := range behaviours {
 				t.Run(behaviour.name, func(t *testing.T) {
 					t.Parallel()
-					behaviour.test(&stage{t, address})
+					behaviour.test(&fixture{t, address})
 				})
 			}
 		})

@@ -6,10 +6,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Client is what the locks need of ZooKeeper. *zk.Conn of github.com/go-zookeeper/zk satisfies it.
-// Several goroutines call its methods at the same time. Two locks are taken to be on the same
-// connection if their clients are equal. Any other client must return the errors that *zk.Conn
-// does, and zk.ErrNoServer only for a request that was never sent.
+// Client is the part of a ZooKeeper client that the locks need. *zk.Conn of
+// github.com/go-zookeeper/zk implements it. The methods are called concurrently. Two locks use the
+// same connection if their clients compare equal. Any other implementation must return the errors
+// of *zk.Conn, and zk.ErrNoServer only for a request that was never sent.
 type Client interface {
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	Delete(path string, version int32) error
@@ -23,8 +23,8 @@ type Client interface {
 	State() zk.State
 }
 
-// refused tells whether ZooKeeper has said no, so that trying again is useless. Every other error
-// leaves open whether the request was carried out.
+// refused reports whether ZooKeeper has rejected the request, so that a retry is useless. After any
+// other error the request may have been carried out.
 func refused(err error) bool {
 	for _, final := range [...]error{
 		zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrInvalidPath, zk.ErrBadArguments,

@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// closeSession closes the client's session as another connection does, and stops in the step in
-// which the client is told that it is over. The server to which the client then turns is slow to
-// answer, if so said.
+// closeSession closes the client's session as another connection would, and returns in the step in
+// which the client learns of it. The server that the client then connects to answers after
+// the delay slow.
 func (w *world) closeSession(client int, slow time.Duration) {
 	w.t.Helper()
 	w.flow()
@@ -39,10 +39,10 @@ func (w *world) closeSession(client int, slow time.Duration) {
 		w.send()
 		w.cluster.Advance(time.Since(w.began))
 	}
-	w.t.Fatalf("c%d was not told, it is in state %v", client, w.client(client).State())
+	w.t.Fatalf("c%d was not notified, it is in state %v", client, w.client(client).State())
 }
 
-// move takes one step that the ensemble can take, and reports whether there was one.
+// move takes one enabled step of the ensemble and reports whether there was one.
 func (w *world) move() bool {
 	defer w.send()
 	for _, link := range w.cluster.Links() {
@@ -74,30 +74,30 @@ func (w *world) toldOfExpiry(client int) bool {
 	})
 }
 
-// wantLostSession wants the channel that a lease has given before to be closed, and the lease to
-// say why.
+// wantLostSession verifies that the channel obtained from a lease earlier is closed and that the
+// lease gives the reason.
 func (w *world) wantLostSession(lease *lock.Lease, done <-chan struct{}) {
 	w.t.Helper()
 	synctest.Wait()
 	select {
 	case <-done:
 	default:
-		w.t.Error("the lease stands, and the client knows that its session is over")
+		w.t.Error("the lease is valid, but the client knows that its session is over")
 	}
 	if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrSessionLost) {
 		w.t.Errorf("the lease has ended with %v, want a lost session", err)
 	}
 }
 
-// A lease ends in the step in which the client says that its session is over, whatever its holder
-// is doing then. With one server the client pauses before it connects again, and then fails what
-// has waited; with three it does neither.
+// A lease ends in the step in which the client reports that its session is over, whatever its
+// holder is doing. With one server the client pauses before it reconnects, and then fails the
+// pending requests; with three it does neither.
 func TestSessionClosedByOthers(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		servers int
 		session bool
-		watched bool // the holder has watched its node
+		watched bool // the holder watches its node
 		slow    time.Duration
 	}{
 		{"a request fails", 1, false, true, 0},
@@ -126,7 +126,7 @@ func TestSessionClosedByOthers(t *testing.T) {
 				if tc.session && !errors.Is(context.Cause(standing), lock.ErrSessionLost) {
 					t.Errorf("the session's context: %v", context.Cause(standing))
 				}
-				// Others have the lock by then, and keep it.
+				// Others hold the lock by then, and keep it.
 				other := w.acquire(w.mutex(2))
 				w.pass(3 * time.Second)
 				if err := w.do(func() error { return lease.Unlock(background) }); !errors.Is(err,
@@ -141,8 +141,8 @@ func TestSessionClosedByOthers(t *testing.T) {
 	}
 }
 
-// Who has had the lock for less than a twentieth of the session timeout does not watch its node. A
-// client that is no Session tells it nothing then, but whoever looks is told.
+// A holder does not watch its node in the first twentieth of the session timeout. A client that is
+// not a Session does not notify it then, but Err, Done and Context report the loss.
 func TestSessionClosedByOthersUnwatched(t *testing.T) {
 	for _, look := range []struct {
 		name string
@@ -163,7 +163,7 @@ func TestSessionClosedByOthersUnwatched(t *testing.T) {
 				lease := w.acquire(w.mutex(1))
 				w.closeSession(1, 0)
 				if !look.over(lease) {
-					t.Error("the lease stands")
+					t.Error("the lease is valid")
 				}
 			})
 		})
@@ -179,8 +179,8 @@ func TestSessionClosedByOthersUnwatched(t *testing.T) {
 	})
 }
 
-// A Session ends the lease of each session that the client has one after the other, and no lease of
-// another client.
+// A Session ends the leases of each of the client's successive sessions, and none of another
+// client.
 func TestSessionClosedTwice(t *testing.T) {
 	inEnsemble(t, 3, 2, func(w *world) {
 		session := w.session(1)

@@ -14,20 +14,20 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A tap listens to the connections of a client: for the password of its session, and for the answer
-// to its first read with a watch.
+// A tap reads the traffic of a client, to learn the password of its session and when its first read
+// with a watch is answered.
 type tap struct {
 	mu       sync.Mutex
-	asked    bool          // for a watch
-	watched  chan struct{} // closed once something has come after that
+	asked    bool          // a read with a watch was sent
+	watched  chan struct{} // closed once data have arrived after it
 	password []byte
 }
 
-// tapped is a connection that a tap listens to.
+// tapped is a connection with a tap.
 type tapped struct {
 	net.Conn
 	tap *tap
-	in  []byte // what has come until the handshake is over
+	in  []byte // received so far, until the handshake is over
 }
 
 func (p *tap) dial(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -66,7 +66,7 @@ func (c *tapped) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// closeSessionAt takes a session over, on a connection of its own, and closes it.
+// closeSessionAt takes a session over on a connection of its own and closes it.
 func closeSessionAt(t *testing.T, address string, session int64, password []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -91,9 +91,9 @@ func closeSessionAt(t *testing.T, address string, session int64, password []byte
 	}
 }
 
-// On a real server: another connection takes the session over, with its id and password, and closes
-// it. The client pauses for a second after it was told so, and by the time it connects again the
-// lease has long ended, by that word and not by the clock.
+// On a real server, another connection takes the session over, with its id and password, and closes
+// it. The client pauses for a second after it has learned of it. By the time it reconnects the
+// lease has ended, because of that event and not because of the clock.
 func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 	address := startZooKeeper(t)
 	const timeout = 12 * time.Second
@@ -102,7 +102,7 @@ func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 			watched := make(chan struct{})
 			tap := &tap{watched: watched}
 			held := make(chan (<-chan struct{}), 1) // receives the channel of the lease
-			// receives whether the lease stands when the client connects again
+			// receives whether the lease is valid when the client reconnects
 			stands := make(chan bool, 1)
 			expired := false
 			session := must(lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn,
@@ -137,7 +137,7 @@ func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 			<-watched
 			closeSessionAt(t, address, conn.SessionID(), tap.password)
 			if <-stands {
-				t.Error("the lease stands when the client connects again")
+				t.Error("the lease is valid when the client reconnects")
 			}
 			if err := lease.Err(); !errors.Is(err, lock.ErrSessionLost) {
 				t.Errorf("the lease has ended with %v, want a lost session", err)

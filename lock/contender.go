@@ -11,163 +11,163 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A contender is one attempt at a lock. Only one goroutine at a time makes, watches and removes the
-// attempt's node, first [contender.obtain] and then [contender.hold], so that no exit can leave the
+// A contender is one attempt at a lock. Only one goroutine at a time creates, watches and removes
+// its node, first in [contender.obtain] and then in [contender.hold], so that no exit can leave the
 // node behind.
 type contender struct {
 	*queue
-	ctx  context.Context // of the call, without its end; it is for observers
+	ctx  context.Context // the call's, without its end; for observers
 	rule rule
 	predecessorHint
-	prefix  string // of the path of every node that the contender makes
+	prefix  string // path prefix of every node of the contender
 	started time.Time
 
-	retryAfter time.Duration // the pause before a request that failed is tried again
+	retryAfter time.Duration // delay before a failed request is retried
 
-	unwanted    chan struct{} // closed when the lock is no longer wanted: cancelled or unlocked
-	dismissOnce sync.Once
-	dismissal   error // why it is not; good once unwanted is closed
-	// closed when the lock is to be held no longer alone, but shared; nil unless it is a writer's
-	demoted    chan struct{}
-	demoteOnce sync.Once
-	gone       chan struct{} // closed when the node has been removed
+	cancelled   chan struct{} // closed when the attempt is cancelled or the lock unlocked
+	cancelOnce  sync.Once
+	cancelCause error // the reason; valid once cancelled is closed
+	// closed when an exclusive lock is to become shared; nil unless the contender is a writer
+	downgraded    chan struct{}
+	downgradeOnce sync.Once
+	removed       chan struct{} // closed once the node has been removed
 
-	standing
-	registry  map[string]watch // that were set and have not fired, by the name of the node
-	uncertain bool             // a request to create a node may have been carried out
-	doubted   bool             // that was so at any time of the attempt
-	spoilt    bool             // a request may be under way that names a node with the GUID
-	hinting   bool             // the node before the contender's own will be guessed
-	shut      bool             // the client has said that it was closed
-	muteSince time.Time        // when the client was first found closed, as far as one can tell
-	muteLast  time.Time        // when it was last
-	waited    bool             // somebody stood before it
-	granted   bool             // it had its turn
-	// the session in which a request to delete the node was first sent, 0 while none was
-	deleting int64
-	// why the node could not be removed, or was gone before; good once gone is closed
-	removal error
+	nodeState
+	watches      map[string]watch // pending watches, by the name of the node
+	uncertain    bool             // a create with an unknown outcome may have made a node
+	wasUncertain bool             // uncertain was true at some time of the attempt
+	guidInFlight bool             // a request that names the GUID may be in flight
+	useHint      bool             // the predecessor will be predicted from the hint
+	clientClosed bool             // the client has reported that it was closed
+	failingSince time.Time        // start of the current run of immediate failures
+	lastFailure  time.Time        // last failure of that run
+	waited       bool             // it had to wait for another contender
+	granted      bool             // it was granted the lock
+	// the session in which the first request to delete the node was sent; 0 before
+	deleteSession int64
+	// why the node was not removed, or that it was gone before; valid once removed is closed
+	removalErr error
 }
 
-// A standing is what a contender knows of its node.
-type standing struct {
-	node  string    // its path, empty while there is none
-	owner int64     // the session to which it belongs, 0 if that is not known
-	seen  time.Time // when the last request was sent whose answer has shown that it stands
-	token int64     // the fencing token
-	// the transaction that made the node, 0 unless it was needed to tell the order
-	czxid   int64
-	created time.Time // when the node was asked for; zero if the answer was lost and the node found
+// A nodeState is what a contender knows about its node.
+type nodeState struct {
+	node     string    // its path; empty while there is none
+	owner    int64     // session to which it belongs; 0 if unknown
+	lastSeen time.Time // when the last request that found it was sent
+	token    int64     // the fencing token
+	// the zxid that created the node; 0 unless it was needed for the order
+	czxid int64
+	// when the create was sent; zero if its reply was lost and the node was found
+	createdAt time.Time
 
-	own  <-chan zk.Event // that the node was changed or is gone; nil while it is not watched
-	line uint64          // the connection over which own was asked for
+	ownWatch <-chan zk.Event // fires when the node changes or goes; nil if not watched
+	ownEpoch uint64          // epoch of the connection on which ownWatch was set
 
-	// the answer to a listing that was sent along with the request for the node; nil once it was
-	// used
-	along <-chan listing
+	// the reply to the listing sent along with the create; nil once used
+	earlyListing <-chan listing
 }
 
-// A listing is what [queue.list] returns.
+// A listing is the result of [queue.list].
 type listing struct {
-	entries []entry
-	made    int64 // the transaction that made the directory
-	changed int64 // the one that last made or removed a node there
+	entries  []entry
+	dirCzxid int64 // zxid that created the directory
+	dirPzxid int64 // zxid of its last change of children
 }
 
-// What ends a step of an attempt.
+// The errors that end a step of an attempt.
 var (
-	errUnwanted = errors.New("lock: no longer wanted")
-	errDisowned = errors.New("lock: the node is gone, or belongs to another session")
-	errAgain    = errors.New("lock: again") // the contenders are to be listed again
+	errCancelled = errors.New("lock: cancelled")
+	errNodeLost  = errors.New("lock: the node is gone or belongs to another session")
+	errRestart   = errors.New("lock: restart the attempt")
 )
 
-// retryPause is the time between two tries of a request that failed, to which each contender adds
-// up to 66 ms of its own: those that a lost connection has failed together shall not come back
+// retryDelay is the delay before a failed request is retried. Each contender adds up to 66 ms of
+// its own, so that the contenders that a lost connection has failed together do not return
 // together.
-const retryPause = 100 * time.Millisecond
+const retryDelay = 100 * time.Millisecond
 
 func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
-	m, err := q.takeHint(r)
+	h, err := q.takeHint(r)
 	if err != nil {
 		return nil, err
 	}
 	c := &contender{
-		queue: q, ctx: context.WithoutCancel(ctx), rule: r, predecessorHint: m,
-		prefix: q.at(namePrefix + m.guid + nameInfixes[r.kind]), started: time.Now(),
-		hinting:    m.ahead != "" && m.trust >= trusted,
-		retryAfter: retryPause + time.Duration(m.draw())*time.Microsecond,
-		unwanted:   make(chan struct{}), gone: make(chan struct{}),
+		queue: q, ctx: context.WithoutCancel(ctx), rule: r, predecessorHint: h,
+		prefix: q.at(namePrefix + h.guid + nameInfixes[r.kind]), started: time.Now(),
+		useHint:    h.predecessor != "" && h.trust >= minTrust,
+		retryAfter: retryDelay + time.Duration(h.jitter())*time.Microsecond,
+		cancelled:  make(chan struct{}), removed: make(chan struct{}),
 	}
 	if r.kind == writer {
-		c.demoted = make(chan struct{})
+		c.downgraded = make(chan struct{})
 	}
 	return c, nil
 }
 
-// dismiss tells the contender that the lock is no longer wanted, and why.
-func (c *contender) dismiss(why error) {
-	c.dismissOnce.Do(func() {
-		c.dismissal = why
-		close(c.unwanted)
+// cancel ends the attempt or the hold, for the given reason.
+func (c *contender) cancel(why error) {
+	c.cancelOnce.Do(func() {
+		c.cancelCause = why
+		close(c.cancelled)
 	})
 }
 
-// why returns the error of an attempt that has failed as its caller gets to know it.
-func (c *contender) why(err error) error {
-	if err == errUnwanted {
-		return c.dismissal
+// callerError returns the error of a failed attempt as its caller receives it.
+func (c *contender) callerError(err error) error {
+	if err == errCancelled {
+		return c.cancelCause
 	}
 	return err
 }
 
-// demote tells the contender to let readers in beside it.
-func (c *contender) demote() { c.demoteOnce.Do(func() { close(c.demoted) }) }
+// downgrade lets other readers in.
+func (c *contender) downgrade() { c.downgradeOnce.Do(func() { close(c.downgraded) }) }
 
-// obtain goes through the queue. If the lock is granted, its caller must see to it that
-// [contender.hold] is called.
+// obtain waits until the lock is granted. The caller must then ensure that [contender.hold] is
+// called.
 func (c *contender) obtain() (*leaseKeeper, error) {
-	vigil, err := c.acquire()
-	for name, one := range c.registry {
-		one.made = c.made
-		c.left.leave(c.at(name), one)
+	keeper, err := c.acquire()
+	for name, one := range c.watches {
+		one.dirCzxid = c.dirCzxid
+		c.idleWatches.put(c.at(name), one)
 	}
 	if err != nil {
-		defer close(c.gone)
-		c.observe(Event{Kind: Failed, Err: c.why(err), Elapsed: time.Since(c.started)})
-		// The node goes first: a caller that hears of the failure may try again at once, and would
-		// queue behind it. One that has stopped waiting is not kept.
+		defer close(c.removed)
+		c.observe(Event{Kind: Failed, Err: c.callerError(err), Elapsed: time.Since(c.started)})
+		// The node is removed first: a caller that learns of the failure may retry at once, and
+		// would queue behind it. A caller that no longer waits is not delayed.
 		c.remove()
 		return nil, err
 	}
 	c.granted = true
-	c.observe(Event{Kind: Granted, Token: vigil.grant.token, Elapsed: time.Since(c.started)})
-	return vigil, nil
+	c.observe(Event{Kind: Granted, Token: keeper.tenure.token, Elapsed: time.Since(c.started)})
+	return keeper, nil
 }
 
-// hold holds the lock until it is given back or lost.
-func (c *contender) hold(v *leaseKeeper) {
-	defer close(c.gone)
+// hold holds the lock until it is unlocked or lost.
+func (c *contender) hold(k *leaseKeeper) {
+	defer close(c.removed)
 	began := time.Now()
-	v.keep()
-	c.spoilt = c.spoilt || v.grant.writes()
+	k.keep()
+	c.guidInFlight = c.guidInFlight || k.tenure.hasPendingWrites()
 	c.observe(Event{
-		Kind: Ended, Token: v.grant.token, Elapsed: time.Since(began),
-		Err: v.grant.loss(),
+		Kind: Ended, Token: k.tenure.token, Elapsed: time.Since(began),
+		Err: k.tenure.loss(),
 	})
 	c.remove()
 }
 
-// acquire makes a node and waits until it has its turn. It returns the watch over it.
+// acquire creates a node and waits until it is granted the lock.
 func (c *contender) acquire() (*leaseKeeper, error) {
 	for {
-		vigil, err := c.attempt()
+		keeper, err := c.attempt()
 		switch {
-		case err == nil, err == errUnwanted, err == ErrNotAcquired, refused(err):
-			return vigil, err
-		case err == errDisowned:
-			// The session was lost, or somebody removed the node: a new node queues at the end.
-			c.standing, c.spoilt = standing{}, true
-			clear(c.registry)
+		case err == nil, err == errCancelled, err == ErrNotAcquired, refused(err):
+			return keeper, err
+		case err == errNodeLost:
+			// The session was lost, or somebody deleted the node: a new node queues at the end.
+			c.nodeState, c.guidInFlight = nodeState{}, true
+			clear(c.watches)
 			continue
 		}
 		if err := c.pause(err); err != nil {
@@ -176,8 +176,7 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 	}
 }
 
-// attempt goes as far as it can without an error. What it has reached, a node, is kept for the next
-// attempt.
+// attempt proceeds as far as it can without an error. The node is kept for the next attempt.
 func (c *contender) attempt() (*leaseKeeper, error) {
 	if c.node == "" {
 		if err := c.create(); err != nil {
@@ -189,82 +188,84 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	proven := len(blockers) <= c.rule.spare // The listing has shown the node.
-	if !proven {
+	verified := len(blockers) <= c.rule.spare // The listing has shown the node.
+	if !verified {
 		c.waited = true
 		if err := c.waitFor(blockers); err != nil {
 			return nil, err
 		}
-		if proven, err = c.unharmed(); err != nil {
+		if verified, err = c.ownNodeIntact(); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.wanted(); err != nil {
+	if err := c.checkCancelled(); err != nil {
 		return nil, err
 	}
-	if proven && c.alive() {
-		return c.newLeaseKeeper(c.created), nil
+	if verified && c.alive() {
+		return c.newLeaseKeeper(c.createdAt), nil
 	}
 	return c.confirmKeeper()
 }
 
-// alive tells whether the session to which the node belongs must still live. The node was made by a
-// request that was answered, so the leader has agreed to it while the session lived; that must not
-// be long ago. And the client's session has not changed since before the node was made. No read
-// proves as much, as a server that lags behind answers it.
+// alive reports whether the session to which the node belongs is certain to be alive. That holds if
+//
+//   - the node was created by a request that was answered, so that the leader has committed it
+//     while the session was alive, and not long ago;
+//   - the client's session has not changed since before that request.
+//
+// No read proves as much, because a server that lags behind answers it.
 func (c *contender) alive() bool {
-	return c.owner != 0 && c.owner == c.client.SessionID() && time.Since(c.created) < c.validity/2
+	return c.owner != 0 && c.owner == c.client.SessionID() && time.Since(c.createdAt) < c.validity/2
 }
 
-// create makes the contender's node, or finds the one that an earlier request made whose reply was
+// create creates the contender's node, or finds the node of an earlier request whose reply was
 // lost.
 func (c *contender) create() error {
-	if c.wanted() != nil {
-		return errUnwanted
+	if c.checkCancelled() != nil {
+		return errCancelled
 	}
 	if c.uncertain {
-		if err := c.find(); err != nil || c.node != "" {
+		if err := c.findNode(); err != nil || c.node != "" {
 			return err
 		}
-		if c.wanted() != nil {
-			return errUnwanted // It may have been given up meanwhile.
+		if c.checkCancelled() != nil {
+			return errCancelled // It may have been cancelled meanwhile.
 		}
 	}
 	c.uncertain = true
-	session, asked := c.client.SessionID(), time.Now()
-	if !c.hinting {
-		c.along = c.listAlong()
+	session, sentAt := c.client.SessionID(), time.Now()
+	if !c.useHint {
+		c.earlyListing = c.listConcurrently()
 	}
 	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(),
 		zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
 	case err == nil:
-		// The name alone counts: a client that puts a prefix before every path may return it with
-		// or without.
+		// Only the name counts: a client that adds a prefix to every path may return it with or
+		// without the prefix.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
-		c.created, c.seen = asked, asked
-		// If the client's session is still this one, the node was made in it: no session comes
-		// back.
+		c.createdAt, c.lastSeen = sentAt, sentAt
+		// If this is still the client's session, the node belongs to it, because no session
+		// returns.
 		c.owner = session
 	case errors.Is(err, zk.ErrNoNode):
-		c.uncertain, c.hinting = false, false
+		c.uncertain, c.useHint = false, false
 		return c.createParents(c.path)
 	case refused(err), errors.Is(err, zk.ErrNoServer): // The client has not sent it.
 		c.uncertain = false
 	default:
-		c.doubted, c.spoilt, c.hinting = true, true, false
+		c.wasUncertain, c.guidInFlight, c.useHint = true, true, false
 	}
 	return err
 }
 
-// listAlong lists the contenders while the caller goes on to ask for its node. Sent one after the
-// other, without waiting in between, the two take no more time than one: a server handles the
-// requests of a connection in the order in which they come. Should they be sent the other way
-// round, the node will not be in the listing.
-func (c *contender) listAlong() <-chan listing {
+// listConcurrently lists the contenders while the caller sends the create. A server handles the
+// requests of a connection in order, so that the two, sent without waiting in between, take no
+// longer than one. If the listing is sent first, it lacks the node.
+func (c *contender) listConcurrently() <-chan listing {
 	answer := make(chan listing, 1)
 	go func() {
-		defer close(answer) // even where the client ends the goroutine
+		defer close(answer) // even if the client ends the goroutine
 		if l, err := c.list(); err == nil {
 			answer <- l
 		}
@@ -272,13 +273,13 @@ func (c *contender) listAlong() <-chan listing {
 	return answer
 }
 
-// createParents makes the directory of the lock. It returns an error that makes the attempt start
-// over even where nothing failed, because the node itself is still to be made.
+// createParents creates the directory of the lock. It returns errRestart on success, because the
+// node itself is yet to be created.
 func (c *contender) createParents(directory string) error {
 	err := c.createDirectory(directory)
 	if parent := directory[:strings.LastIndexByte(directory, '/')]; errors.Is(err, zk.ErrNoNode) &&
 		parent != "" {
-		if err := c.createParents(parent); err != errAgain {
+		if err := c.createParents(parent); err != errRestart {
 			return err
 		}
 		err = c.createDirectory(directory)
@@ -286,10 +287,10 @@ func (c *contender) createParents(directory string) error {
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		return err
 	}
-	return errAgain
+	return errRestart
 }
 
-// A containerClient is a client that can make container nodes.
+// A containerClient is a client that can create container nodes.
 type containerClient interface {
 	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 }
@@ -303,11 +304,11 @@ func (c *contender) createDirectory(directory string) error {
 	return err
 }
 
-// find looks for nodes that hold the contender's GUID. One that belongs to the current session
-// becomes the contender's; all others are removed. What was sent before is settled first, because a
-// server that lags may not know the node yet.
-func (c *contender) find() error {
-	if err := c.settle(); err != nil {
+// findNode looks for nodes with the contender's GUID. A node of the current session becomes the
+// contender's; all others are removed. A barrier comes first, because a server that lags may not
+// know the node yet.
+func (c *contender) findNode() error {
+	if err := c.barrier(); err != nil {
 		return err
 	}
 	found, err := c.list()
@@ -335,13 +336,13 @@ func (c *contender) find() error {
 	return nil
 }
 
-// remove makes sure that no node of the contender is left. It goes on until ZooKeeper has confirmed
-// it, or has refused it, or the client was closed: then the session is over, or soon will be.
+// remove removes every node of the contender. It retries until ZooKeeper confirms or refuses the
+// removal, or the client is closed: the session is then over, or soon will be.
 func (c *contender) remove() {
 	for c.node != "" || c.uncertain {
 		err := c.removeOnce()
 		if err != nil && (refused(err) || c.closed(err)) {
-			c.removal = fmt.Errorf("lock: the node could not be removed: %w", err)
+			c.removalErr = fmt.Errorf("lock: the node could not be removed: %w", err)
 			c.observe(Event{Kind: Abandoned, Err: err})
 			return
 		}
@@ -354,50 +355,51 @@ func (c *contender) remove() {
 
 func (c *contender) removeOnce() error {
 	if c.node == "" {
-		return c.find()
+		return c.findNode()
 	}
-	first := c.deleting == 0
+	first := c.deleteSession == 0
 	if first {
-		c.deleting = c.client.SessionID()
+		c.deleteSession = c.client.SessionID()
 	}
 	err := c.releaseNode()
 	switch {
-	case isNoNode(err) && (first || c.client.SessionID() != c.deleting):
-		// In a later session nothing tells whether an earlier request has removed the node, or the
-		// end of its session.
-		c.removal = errNodeGone
+	case isNoNode(err) && (first || c.client.SessionID() != c.deleteSession):
+		// In a later session it is unknown whether an earlier request or the end of its session has
+		// removed the node.
+		c.removalErr = errNodeGone
 	case err != nil && !isNoNode(err):
-		c.spoilt = true
+		c.guidInFlight = true
 		return err
 	case err == nil:
-		c.leaveHint()
+		c.storeHint()
 	}
 	c.observe(Event{Kind: Removed})
 	c.node = ""
-	c.granted = false // What comes now has not had its turn.
-	// A request that was taken for lost may have been carried out late, and made a second node.
-	c.uncertain, c.doubted = c.uncertain || c.doubted, false
+	c.granted = false // A second node never held the lock.
+	// A request presumed lost may have been carried out late and have created a second node.
+	c.uncertain, c.wasUncertain = c.uncertain || c.wasUncertain, false
 	return nil
 }
 
-// releaseNode deletes the node. That of a Mutex is changed before, in the same transaction, so that
-// the event which wakes the contender behind it tells that nobody is left before it: of the two
-// events only the first reaches a watch. Whoever has not had its turn, or has lost its session,
-// leaves without that sign. So does one that did not have to wait itself, because most likely
-// nobody waits for it either, and the sign has its price.
+// releaseNode deletes the node. The node of a Mutex is first changed in the same transaction: of
+// the two events only the first reaches a watch, and it tells the contender behind that nobody is
+// left before it.
+//
+// A contender that never held the lock, or that has lost its session, gives no such signal. Neither
+// does one that did not have to wait: most likely nobody waits for it, and the signal has a cost.
 func (c *contender) releaseNode() error {
 	if client, ok := c.client.(multiClient); ok && c.granted && c.waited &&
 		c.rule.kind == exclusive {
 		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1},
 			&zk.DeleteRequest{Path: c.node, Version: -1})
-		if !errors.Is(err, zk.ErrNoAuth) { // It takes one right more than to delete.
+		if !errors.Is(err, zk.ErrNoAuth) { // A write needs one permission more than a delete.
 			return err
 		}
 	}
 	return c.client.Delete(c.node, -1)
 }
 
-// delete deletes a node. One that is gone already counts as deleted.
+// delete deletes a node. It succeeds if the node does not exist.
 func (c *contender) delete(path string) error {
 	if err := c.client.Delete(path, -1); !isNoNode(err) {
 		return err
@@ -405,19 +407,19 @@ func (c *contender) delete(path string) error {
 	return nil
 }
 
-// wanted returns errUnwanted once the lock is no longer wanted.
-func (c *contender) wanted() error {
+// checkCancelled returns errCancelled once the lock is no longer wanted.
+func (c *contender) checkCancelled() error {
 	select {
-	case <-c.unwanted:
-		return errUnwanted
+	case <-c.cancelled:
+		return errCancelled
 	default:
 		return nil
 	}
 }
 
-// pause waits before a request is tried again.
+// pause waits before a request is retried.
 func (c *contender) pause(err error) error {
-	if err == errAgain {
+	if err == errRestart {
 		return nil
 	}
 	c.observe(Event{Kind: Retried, Err: err})
@@ -428,28 +430,28 @@ func (c *contender) pause(err error) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-c.unwanted:
+	case <-c.cancelled:
 	}
-	return c.wanted() // Both may have been ready.
+	return c.checkCancelled() // Both may have been ready.
 }
 
-// closed tells whether the client was closed by its owner. go-zookeeper/zk says so to watches only:
-// calls fail with ErrConnectionClosed, as after a lost connection. But a client that is open tries
-// to connect again at once, and its calls wait for that. So one whose every call fails at once, for
-// longer than any session lasts, has been closed. A [Session] knows.
+// closed reports whether the owner of the client has closed it. A [Session] knows. go-zookeeper/zk
+// tells only watches: calls fail with ErrConnectionClosed, as after a lost connection. But an open
+// client reconnects at once and its calls wait for that, so a client is closed if every call fails
+// at once for longer than any session lasts.
 func (c *contender) closed(err error) bool {
-	if c.shut || c.session != nil {
-		return c.shut || c.session.isClosed()
+	if c.clientClosed || c.session != nil {
+		return c.clientClosed || c.session.isClosed()
 	}
 	if c.client.State() != zk.StateDisconnected || !errors.Is(err, zk.ErrConnectionClosed) {
 		return false
 	}
 	now := time.Now()
-	if now.Sub(c.muteLast) > max(c.timeout/2, 2*c.retryAfter) {
-		c.muteSince = now // A call took its time in between, as those of a closed client do not.
+	if now.Sub(c.lastFailure) > max(c.timeout/2, 2*c.retryAfter) {
+		c.failingSince = now // A call in between took time, unlike those of a closed client.
 	}
-	c.muteLast = now
-	return now.Sub(c.muteSince) > 2*c.timeout
+	c.lastFailure = now
+	return now.Sub(c.failingSince) > 2*c.timeout
 }
 
 func isNoNode(err error) bool { return errors.Is(err, zk.ErrNoNode) }

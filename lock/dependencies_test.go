@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whoever uses the locks gets a ZooKeeper client and nothing else.
+// A user of the locks depends only on a ZooKeeper client.
 func TestOneDependency(t *testing.T) {
 	output, err := exec.Command("go", "list", "-deps", "-f",
 		"{{if not .Standard}}{{.ImportPath}}{{end}}", ".").CombinedOutput()
@@ -15,6 +15,6 @@ func TestOneDependency(t *testing.T) {
 	}
 	want := "github.com/go-zookeeper/zk github.com/interlock-sim/interlock/lock"
 	if got := strings.Join(strings.Fields(string(output)), " "); got != want {
-		t.Errorf("package lock needs %s, want %s", got, want)
+		t.Errorf("package lock depends on %s, want %s", got, want)
 	}
 }

@@ -10,14 +10,18 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// cutOff runs a test for each way in which a server can be cut off from the others, be it a
-// follower or the leader, who goes on answering reads and syncs for longer than any session lasts.
+// cutOff runs a test for each way to cut a server off from the others: a follower, or the leader,
+// which continues to answer reads and syncs for longer than any session lasts.
 func cutOff(t *testing.T, test func(w *world, server int, part func())) {
 	for _, server := range []int{1, 3} { // a follower, and the leader
 		for _, way := range []struct {
 			name       string
 			deaf, mute bool
-		}{{"cut off", true, true}, {"deaf", true, false}, {"mute", false, true}} {
+		}{
+			{"cut off", true, true},
+			{"receives nothing", true, false},
+			{"sends nothing", false, true},
+		} {
 			t.Run(fmt.Sprintf("s%d %s", server, way.name), func(t *testing.T) {
 				inEnsemble(t, 3, 3, func(w *world) {
 					test(w, server, func() {
@@ -30,8 +34,8 @@ func cutOff(t *testing.T, test func(w *world, server int, part func())) {
 	}
 }
 
-// A server that is cut off confirms no lease: its client knows that it has lost the lock after a
-// third of the session timeout, and before another has it.
+// A server that is cut off confirms no lease: its client learns that it has lost the lock after a
+// third of the session timeout, and before another contender holds it.
 func TestLeaseWhenServerIsCutOff(t *testing.T) {
 	cutOff(t, func(w *world, server int, part func()) {
 		lease := w.acquireBy(server)
@@ -39,13 +43,13 @@ func TestLeaseWhenServerIsCutOff(t *testing.T) {
 		w.pass(time.Second)
 		w.wantWaiting(rival)
 		if lease.Err() != nil {
-			w.t.Fatalf("lost before anything happened: %v", lease.Err())
+			w.t.Fatalf("lost before the partition: %v", lease.Err())
 		}
 		part()
 		for parted := time.Now(); !rival.returned() &&
 			time.Since(parted) < 15*sessionTimeout; w.pass(100 * time.Millisecond) {
 			if lease.Err() == nil && time.Since(parted) > sessionTimeout/3 {
-				w.t.Fatalf("believes in the lock %v after its server was cut off",
+				w.t.Fatalf("holds the lock %v after its server was cut off",
 					time.Since(parted))
 			}
 		}
@@ -56,7 +60,7 @@ func TestLeaseWhenServerIsCutOff(t *testing.T) {
 	})
 }
 
-// acquireBy has a client take the lock and watch its node.
+// acquireBy makes a client take the lock and watch its node.
 func (w *world) acquireBy(client int) *lock.Lease {
 	w.t.Helper()
 	c := w.start(background, w.mutex(client))
@@ -65,7 +69,7 @@ func (w *world) acquireBy(client int) *lock.Lease {
 	return c.lease
 }
 
-// Nor does it confirm a session.
+// A server that is cut off confirms no session either.
 func TestSessionWhenServerIsCutOff(t *testing.T) {
 	cutOff(t, func(w *world, server int, part func()) {
 		session := w.session(server)
@@ -79,12 +83,13 @@ func TestSessionWhenServerIsCutOff(t *testing.T) {
 		}
 		w.pass(sessionTimeout)
 		if standing.Err() != nil {
-			w.t.Fatalf("lost before anything happened: %v", context.Cause(standing))
+			w.t.Fatalf("lost before the partition: %v", context.Cause(standing))
 		}
 		part()
 		w.pass(sessionTimeout/3 + 100*time.Millisecond)
 		if !errors.Is(context.Cause(standing), lock.ErrSessionLost) {
-			w.t.Errorf("believes in the session %v after its server was cut off", sessionTimeout/3)
+			w.t.Errorf("considers the session alive %v after its server was cut off",
+				sessionTimeout/3)
 		}
 	})
 }

@@ -7,26 +7,24 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The errors that the locks return beside those of the context and of the client.
+// The errors that the locks return besides those of the context and of the client.
 var (
-	// ErrNotAcquired is what TryLock returns where it would have to wait.
+	// ErrNotAcquired is the error of TryLock if the lock is not free.
 	ErrNotAcquired = errors.New("lock: held by another")
 
-	// ErrNotHeld is the error of whatever needs a lock that is held, on a lease that has ended.
-	// [ErrLost] wraps it.
+	// ErrNotHeld is the error of an operation on a lease that has ended. [ErrLost] wraps it.
 	ErrNotHeld = errors.New("lock: not held")
 
-	// ErrLost is the error of a lease that has ended without being asked to. What [Lease.Err]
-	// returns wraps it and says why.
+	// ErrLost is the error of a lease that ended before it was unlocked. [Lease.Err] returns an
+	// error that wraps it and gives the reason.
 	ErrLost = fmt.Errorf("%w: lease lost", ErrNotHeld)
 
-	// ErrUncertain is the error of [Lease.Write] where it is not known whether ZooKeeper has
-	// written, or will. If so, it was while the lease stood.
+	// ErrUncertain is the error of [Lease.Write] if ZooKeeper may have carried out the write, or
+	// may yet. If it does, the lease is valid at that moment.
 	ErrUncertain = errors.New("lock: outcome unknown")
 
-	// ErrUpgrade is what an owner gets that holds a lock for reading and asks for it for writing.
-	// It would wait for itself; two that did so would wait for each other, so there is no way of
-	// doing it right.
+	// ErrUpgrade is the error of an owner that holds the lock for reading and requests it for
+	// writing. It would wait for itself, and two such owners for each other.
 	ErrUpgrade = errors.New("lock: the owner holds the lock for reading and can not have it for " +
 		"writing too")
 )
@@ -42,6 +40,6 @@ var (
 )
 
 var (
-	errUnlocked = fmt.Errorf("%w: it was unlocked", ErrNotHeld)
-	errEnded    = errors.New("lock: the grant has ended")
+	errUnlocked    = fmt.Errorf("%w: it was unlocked", ErrNotHeld)
+	errTenureEnded = errors.New("lock: the tenure has ended")
 )

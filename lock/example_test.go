@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// ensemble stands in for a ZooKeeper of your own. It returns a way to connect to it, as zk.Connect
-// does, and one to shut it down.
+// ensemble substitutes for a ZooKeeper of your own. It returns a function that connects to it, like
+// zk.Connect, and one that shuts it down.
 func ensemble() (connect func() *zk.Conn, shut func()) {
 	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
 	if err != nil {
@@ -63,8 +63,8 @@ func Example() {
 	// Output: in the critical section
 }
 
-// A job that one process runs at a time, for as long as it is the leader. Its context ends when the
-// lock is lost.
+// A job that one process runs at a time, while it is the leader. Its context ends when the lock is
+// lost.
 func ExampleLease_Context() {
 	connect, shut := ensemble()
 	defer shut()
@@ -79,8 +79,8 @@ func ExampleLease_Context() {
 	}
 	job := func(ctx context.Context) error {
 		fmt.Println("leading")
-		admin.Delete(lease.Node(), -1) // Somebody takes the lock away.
-		<-ctx.Done()                   // Pass the context on to all that the job does.
+		admin.Delete(lease.Node(), -1) // An administrator takes the lock away.
+		<-ctx.Done()                   // Pass the context to every part of the job.
 		return context.Cause(ctx)
 	}
 	err = job(lease.Context(ctx))
@@ -92,8 +92,7 @@ func ExampleLease_Context() {
 	// lost: true
 }
 
-// A database row that is fenced: it keeps the highest token that it has seen, and refuses lower
-// ones. In SQL:
+// A fenced database row stores the highest token seen and refuses lower ones. In SQL:
 //
 //	UPDATE account SET balance = ?, token = ? WHERE id = ? AND token <= ?
 type row struct {
@@ -109,7 +108,7 @@ func (r *row) update(value string, token int64) string {
 	return "written"
 }
 
-// A holder that was paused for too long writes late. The token keeps its write out.
+// A holder that was paused for too long writes late. The token rejects its write.
 func ExampleLease_Token() {
 	connect, shut := ensemble()
 	defer shut()
@@ -119,7 +118,7 @@ func ExampleLease_Token() {
 
 	mutex, _ := lock.NewMutex(first, "/locks/account", 10*time.Second)
 	paused, _ := mutex.Lock(ctx)
-	second.Delete(paused.Node(), -1) // The first is lost, as when its session expires.
+	second.Delete(paused.Node(), -1) // The first lease is lost, as when its session expires.
 
 	mutex, _ = lock.NewMutex(second, "/locks/account", 10*time.Second)
 	lease, _ := mutex.Lock(ctx)
@@ -132,7 +131,7 @@ func ExampleLease_Token() {
 	// value:  100
 }
 
-// What stands in ZooKeeper itself needs no token: a write can depend on the lease.
+// Data in ZooKeeper itself need no token: a write can be conditional on the lease.
 func ExampleLease_Write() {
 	connect, shut := ensemble()
 	defer shut()
@@ -146,20 +145,20 @@ func ExampleLease_Write() {
 		Path: "/config", Data: []byte("blue"),
 		Version: -1,
 	})
-	fmt.Println("while it stands:", err)
+	fmt.Println("during the lease:", err)
 
 	admin.Delete(lease.Node(), -1)
 	_, err = lease.Write(ctx, &zk.SetDataRequest{Path: "/config", Data: []byte("red"), Version: -1})
-	fmt.Println("not held any more:", errors.Is(err, lock.ErrNotHeld))
+	fmt.Println("lost:", errors.Is(err, lock.ErrNotHeld))
 	data, _, _ := admin.Get("/config")
 	fmt.Printf("%s\n", data)
 	// Output:
-	// while it stands: <nil>
-	// not held any more: true
+	// during the lease: <nil>
+	// lost: true
 	// blue
 }
 
-// A writer that goes on reading what it has written, and lets other readers in.
+// A writer continues as a reader of what it has written, and lets other readers in.
 func ExampleRWMutex() {
 	connect, shut := ensemble()
 	defer shut()
@@ -182,7 +181,7 @@ func ExampleRWMutex() {
 	// <nil>
 }
 
-// Three workers at most, in all processes together.
+// At most three workers, in all processes together.
 func ExampleSemaphore() {
 	connect, shut := ensemble()
 	defer shut()
@@ -204,7 +203,7 @@ func ExampleSemaphore() {
 	// Output: 3 at work
 }
 
-// A holder that gives way when it is asked to.
+// A holder unlocks when asked to.
 func ExampleMutex_Revoke() {
 	connect, shut := ensemble()
 	defer shut()
@@ -216,7 +215,7 @@ func ExampleMutex_Revoke() {
 	lease, _ := batch.Lock(ctx)
 	finished := make(chan error)
 	go func() {
-		<-lease.Revoked() // Between two pieces of work.
+		<-lease.Revoked() // between two units of work
 		finished <- lease.Unlock(ctx)
 	}()
 	holders, _ := urgent.Participants(ctx)
@@ -230,7 +229,8 @@ func ExampleMutex_Revoke() {
 	// <nil> <nil>
 }
 
-// A function that takes the lock may call another that takes it too, if both get the same context.
+// A function that holds the lock may call another one that takes it too, if both use the same
+// context.
 func ExampleWithOwner() {
 	connect, shut := ensemble()
 	defer shut()
@@ -248,8 +248,7 @@ func ExampleWithOwner() {
 	// still held: true
 }
 
-// A transfer needs both accounts, or none. Two transfers in opposite directions do not wait for
-// each other.
+// A transfer needs both accounts or none. Two transfers in opposite directions do not deadlock.
 func ExampleMulti() {
 	connect, shut := ensemble()
 	defer shut()

@@ -9,23 +9,26 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A multiClient is a client that can carry out several operations as one. *zk.Conn is one.
+// A multiClient is a client that can carry out several operations atomically, as *zk.Conn can.
 type multiClient interface {
 	Multi(operations ...any) ([]zk.MultiResponse, error)
 }
 
-// Write carries out operations on ZooKeeper, all or none, and only if the lease stands at that
-// moment as ZooKeeper's leader sees it. So not even a holder that was paused, or cut off, or whose
-// session has expired without its knowing, can write over what a later holder has written. It costs
-// one request. The operations are those of zk.Conn.Multi: *zk.CreateRequest, *zk.SetDataRequest,
-// *zk.DeleteRequest and *zk.CheckVersionRequest; with none, it asks whether the lease stands.
+// Write carries out operations on ZooKeeper atomically, and only if the lease is valid at that
+// moment according to ZooKeeper's leader. A holder that was paused or partitioned, or whose session
+// has expired without its knowledge, therefore cannot overwrite the writes of a later holder. The
+// operations are those of zk.Conn.Multi: *zk.CreateRequest, *zk.SetDataRequest, *zk.DeleteRequest
+// and *zk.CheckVersionRequest; without any, Write checks whether the lease is valid. It costs one
+// request.
 //
-// It returns the result of each operation. Whatever error it returns, nothing was written and
-// nothing will be, unless the error wraps [ErrUncertain]. One that wraps [ErrNotHeld] says that the
-// lease had ended, or that ZooKeeper has found that it is lost; then it ends now. Errors of the
-// operations are those of the client, the first of them is returned. A client without a method
-// Multi gives an error too, and so does an operation that would change or delete the lease's own
-// node: that would tell the next contender that the lock is free.
+// Write returns the result of each operation. If it returns an error, nothing was or will be
+// written, unless the error wraps [ErrUncertain]. The error
+//
+//   - wraps [ErrNotHeld] if the lease had ended, or if ZooKeeper reports it lost, which ends it
+//     now;
+//   - is the first error of the operations, as the client returns it;
+//   - is neither if the client has no method Multi, or if an operation changes or deletes the
+//     lease's own node, which would signal to the next contender that the lock is free.
 func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
 	if err := context.Cause(l.ctx); err != nil {
 		return nil, err
@@ -34,12 +37,12 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	if !ok {
 		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.tenure.contender.client)
 	}
-	if slices.ContainsFunc(operations, l.harms) {
+	if slices.ContainsFunc(operations, l.touchesOwnNode) {
 		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to",
 			l.Node())
 	}
-	// The name holds a GUID, so that a node of this name is the lease's. Its version is no matter:
-	// it changes with a downgrade, and when somebody asks for the lock back.
+	// The name holds a GUID, so a node of this name is the lease's. Its version does not matter: a
+	// downgrade changes it.
 	guarded := append([]any{&zk.CheckVersionRequest{Path: l.Node(), Version: -1}}, operations...)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -49,17 +52,18 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	}
 	responses, err := await(ctx, func() ([]zk.MultiResponse, error) {
 		responses, err := client.Multi(guarded...)
-		if len(responses) > 0 || !errors.Is(undecided(err), ErrUncertain) {
+		if len(responses) > 0 || !errors.Is(uncertainError(err), ErrUncertain) {
 			l.tenure.endWrite()
 		}
 		return responses, err
 	})
 	if ctx.Err() != nil && len(responses) == 0 {
-		// Not its cause: that may be the end of the lease, which says that nothing was written.
+		// Not its cause: that may be the end of the lease, which would imply that nothing was
+		// written.
 		err = ctx.Err()
 	}
 	if len(responses) == 0 {
-		return nil, undecided(err)
+		return nil, uncertainError(err)
 	}
 	if errors.Is(responses[0].Error, zk.ErrNoNode) {
 		l.tenure.end(errNodeGone)
@@ -73,8 +77,8 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	return responses[1:], err
 }
 
-// harms tells whether an operation would change or delete the lease's own node.
-func (l *Lease) harms(operation any) bool {
+// touchesOwnNode reports whether an operation changes or deletes the lease's own node.
+func (l *Lease) touchesOwnNode(operation any) bool {
 	switch o := operation.(type) {
 	case *zk.SetDataRequest:
 		return o.Path == l.Node()
@@ -84,9 +88,9 @@ func (l *Lease) harms(operation any) bool {
 	return false
 }
 
-// undecided returns the error of a request that was not answered, which wraps ErrUncertain unless
-// it is clear that nothing was done.
-func undecided(err error) error {
+// uncertainError returns the error of a request that was not answered. It wraps ErrUncertain unless
+// the request certainly had no effect.
+func uncertainError(err error) error {
 	for _, answer := range [...]error{
 		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty,
 		zk.ErrNoServer,

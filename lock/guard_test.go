@@ -15,14 +15,13 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// leading is a client whose multis reach the leader at once, whatever becomes of the connection
-// that the client has for the rest: so it is with a write of a holder that was paused, when it
-// arrives at last.
+// leading is a client whose multis reach the leader at once, whatever the state of its connection:
+// like a paused holder's write that arrives late.
 type leading struct {
 	*simzk.Conn
 	cluster *simzk.Cluster
 	err     error         // instead of the reply
-	mute    chan struct{} // never closed where there is no reply
+	mute    chan struct{} // never closed if there is no reply
 }
 
 func (l *leading) Multi(operations ...any) ([]zk.MultiResponse, error) {
@@ -72,7 +71,7 @@ func (w *world) leading(client int) *leading {
 	return &leading{Conn: w.client(client), cluster: w.cluster}
 }
 
-// inGuardedWorld has a node /data and a lock that a client with multis holds.
+// inGuardedWorld has a node /data and a lock held by a client with multis.
 func inGuardedWorld(t *testing.T, test func(w *world, client *leading, lease *lock.Lease)) {
 	inWorld(t, 2, func(w *world) {
 		w.create("/data", 0, 0)
@@ -89,7 +88,7 @@ func set(data string) *zk.SetDataRequest {
 func (w *world) wantData(want string) {
 	w.t.Helper()
 	if got := string(w.cluster.Tree().Get("/data", nil).Data); got != want {
-		w.t.Errorf("the data are %q, want %q", got, want)
+		w.t.Errorf("data %q, want %q", got, want)
 	}
 }
 
@@ -112,7 +111,7 @@ func TestWrite(t *testing.T) {
 	})
 }
 
-// A holder that does not know yet that it has lost the lock cannot write, and knows it then.
+// A holder that has not learned of its loss cannot write, and learns of it then.
 func TestWriteOfALostLease(t *testing.T) {
 	inGuardedWorld(t, func(w *world, client *leading, lease *lock.Lease) {
 		w.cluster.Expire(client.SessionID())
@@ -129,7 +128,7 @@ func TestWriteOfALostLease(t *testing.T) {
 	})
 }
 
-// A request to give the lock back, or a downgrade, does not end the lease.
+// Neither a revocation nor a downgrade ends the lease.
 func TestWriteWhileRevoked(t *testing.T) {
 	inGuardedWorld(t, func(w *world, client *leading, lease *lock.Lease) {
 		if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
@@ -147,7 +146,7 @@ func TestWriteWhileRevoked(t *testing.T) {
 	})
 }
 
-// The operations' own failures are no loss.
+// Failures of the operations are no loss.
 func TestWriteFails(t *testing.T) {
 	inGuardedWorld(t, func(w *world, client *leading, lease *lock.Lease) {
 		responses, err := lease.Write(background, set("a"), &zk.SetDataRequest{
@@ -168,7 +167,7 @@ func TestWriteFails(t *testing.T) {
 	})
 }
 
-// Where it is not known what became of a write, the error says so, and nothing else does.
+// The error wraps ErrUncertain exactly if the outcome of a write is unknown.
 func TestWriteIsUncertain(t *testing.T) {
 	for _, tc := range []struct {
 		err       error
@@ -213,7 +212,7 @@ func TestWriteIsCancelled(t *testing.T) {
 		}
 		w.send() // waits for the goroutine that still waits for the reply
 		w.wantData("b")
-		// The lease's own context must not make it look as if nothing had been written.
+		// The lease's own context must not suggest that nothing was written.
 		under := lease.Context(background)
 		time.AfterFunc(time.Second, func() { client.Conn.Close() })
 		err := error(nil)

@@ -6,104 +6,104 @@ import (
 	"sync"
 )
 
-// A Lease is a lock that is held. Its methods may be called by any number of goroutines.
+// A Lease is a held lock. Its methods may be called concurrently.
 type Lease struct {
 	tenure *tenure
-	shared bool // guarded by the grant's mutex
+	shared bool // guarded by the tenure's mutex
 
-	ctx    context.Context // ends with the lease, its cause says how
+	ctx    context.Context // ends with the lease; its cause is the reason
 	cancel context.CancelCauseFunc
 
-	leaving sync.Once
-	last    bool // no lease of the owner was left after this one; good once leaving is done
-	wrote   bool // it was exclusive; likewise
+	leaving      sync.Once
+	last         bool // the owner has no other lease left; valid once leaving is done
+	wasExclusive bool // the lease was exclusive; valid once leaving is done
 }
 
-// Done returns a channel that is closed when the lease has ended, because it was lost or unlocked.
-// Whoever works under the lock should stop then. Done and Err go by the clock as well: a process
-// that was paused, and calls one of them first thing after that, is told if the lease has run out
-// meanwhile.
+// Done returns a channel that is closed when the lease has ended, by loss or by Unlock. Work under
+// the lock should stop then. Done and Err also check the clock: if a process calls one of them
+// first after a pause, it learns whether the lease has expired during the pause.
 func (l *Lease) Done() <-chan struct{} {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	return l.ctx.Done()
 }
 
 // Context returns a context that ends with the lease or with its parent, whichever ends first.
-// [context.Cause] says which: after a loss it returns an error that wraps [ErrLost], after Unlock
-// one that wraps [ErrNotHeld]. It can end a moment after the channel of Done is closed. It holds on
-// to nothing once the lease has ended.
+// [context.Cause] tells them apart: after a loss it returns an error that wraps [ErrLost], after
+// Unlock one that wraps [ErrNotHeld]. The context can end a moment after the channel of Done is
+// closed. It retains no resources once the lease has ended.
 func (l *Lease) Context(parent context.Context) context.Context {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	ctx, cancel := context.WithCancelCause(parent)
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	context.AfterFunc(ctx, func() { stop() })
 	return ctx
 }
 
-// Err returns nil while the lease stands or after it was unlocked in time, and why it was lost
-// otherwise: an error that wraps [ErrLost].
+// Err returns an error that wraps [ErrLost] and gives the reason if the lease was lost. It returns
+// nil while the lease is valid and after it was unlocked in time.
 func (l *Lease) Err() error {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	if err := context.Cause(l.ctx); err != errUnlocked {
 		return err
 	}
 	return nil
 }
 
-// Token returns the fencing token. Tokens follow the order of the queue: an exclusive lease has a
-// higher token than all leases on the same path that were granted before it, and a lower one than
-// all that are granted after it, also where the directory is removed and made again, and where
-// sequence numbers have come to their end. (Readers that read together, and the places of a
-// semaphore, may be granted in another order than that of their tokens.) A resource that remembers
-// the highest token that it has seen, and refuses lower ones, is safe even from a holder that does
-// not know yet that it has lost the lock. Leases of one owner that are held at the same time have
-// the same token.
+// Token returns the fencing token. An exclusive lease has a higher token than every lease on the
+// same path that was granted before it, and a lower one than every lease granted after it, even if
+// the directory is removed and created again or sequence numbers have reached their maximum.
+// Concurrent readers, and holders of a semaphore's places, may be granted in another order than
+// that of their tokens. Leases that one owner holds at the same time have the same token.
 //
-// The token is the id of the transaction that made the lock's directory, plus one, plus the
-// sequence number of the contender's node; or the id of the transaction that made the node, where
-// sequence numbers do not tell the order. That it rises across directories rests on each child's
-// having been made by a transaction of its own: so nobody should make many children of a lock's
-// directory in one multi.
+// A resource that stores the highest token seen, and refuses lower ones, is safe even from a holder
+// that has not yet learned of its loss.
+//
+// The token is the id of the transaction (zxid) that created the lock's directory, plus one, plus
+// the sequence number of the contender's node; or the zxid that created the node, if sequence
+// numbers do not give the order. Tokens increase across directories only if each child was created
+// by a transaction of its own: do not create many children of a lock's directory in one multi.
 func (l *Lease) Token() int64 { return l.tenure.token }
 
-// Node returns the path of the contender's node. Leases of one owner that are held at the same time
-// share it. Its data are the lock's own: not even the holder may change them, as whoever waits
-// behind a [Mutex] takes that for the end of the lease.
+// Node returns the path of the contender's node. Leases that one owner holds at the same time share
+// it. Its data belong to the lock: not even the holder may change them, since the next contender of
+// a [Mutex] takes a change for the end of the lease.
 func (l *Lease) Node() string { return l.tenure.node }
 
-// Revoked returns a channel that is closed when somebody has asked for the lock back, with Revoke.
-// The lease goes on; it is the holder's part to unlock soon.
+// Revoked returns a channel that is closed when Revoke is called on the lock. The lease remains
+// valid, and the holder is expected to unlock soon.
 func (l *Lease) Revoked() <-chan struct{} { return l.tenure.revoked }
 
-// Unlock gives the lock back and waits until ZooKeeper has confirmed it. It returns an error that
-// wraps [ErrLost] if the lease was lost before, or if that cannot be told because the session ended
-// before an answer came, and the client's error if the node could not be removed because ZooKeeper
-// refused that. When the context ends first it returns the context's cause, and the removal goes on
-// in the background; with a context that does not end, it waits for as long as ZooKeeper cannot be
-// reached. After the client was closed it returns the error for that: see [Mutex.Lock] for when.
-// Unlock may be called again: a lease counts once, and once the node is gone the result is always
-// the same.
+// Unlock releases the lock and waits until ZooKeeper has confirmed it. It returns
 //
-// Where the owner has further leases on the lock, the lock stays with it, and Unlock sends nothing.
-// But if this was the last that was exclusive, and the others are shared, the lock becomes shared
-// too, as by Downgrade.
+//   - an error that wraps [ErrLost] if the lease was lost before, or if that is unknown because the
+//     session ended before an answer arrived;
+//   - the client's error if ZooKeeper refused to remove the node;
+//   - the context's cause when the context ends first; the removal then continues in the
+//     background;
+//   - an error after the client is closed, at the time that [Mutex.Lock] states.
+//
+// With a context that does not end, Unlock waits while ZooKeeper is unreachable. Unlock may be
+// called again: a lease is released once, and the result no longer changes once the node is gone.
+//
+// If the owner has further leases on the lock, it keeps the lock and Unlock sends nothing. If the
+// last exclusive one of them is unlocked, the lock becomes shared, as by Downgrade.
 func (l *Lease) Unlock(ctx context.Context) error {
-	l.tenure.look()
+	l.tenure.checkExpired()
 	l.cancel(errUnlocked)
-	l.leaving.Do(func() { l.last, l.wrote = l.tenure.leave(l) })
+	l.leaving.Do(func() { l.last, l.wasExclusive = l.tenure.leave(l) })
 	if !l.last {
-		if err := l.Err(); err != nil || !l.wrote {
+		if err := l.Err(); err != nil || !l.wasExclusive {
 			return err
 		}
-		return l.awaitMark(ctx)
+		return l.awaitShared(ctx)
 	}
 	select {
-	case <-l.tenure.contender.gone:
+	case <-l.tenure.contender.removed:
 		return l.result()
 	default:
 	}
 	select {
-	case <-l.tenure.contender.gone:
+	case <-l.tenure.contender.removed:
 		return l.result()
 	case <-ctx.Done():
 		return fmt.Errorf("lock: not yet unlocked, the removal of %s goes on: %w", l.Node(),
@@ -111,31 +111,33 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	}
 }
 
-// Downgrade turns an exclusive lease of an [RWMutex] into a shared one: other readers get in, and
-// no writer comes between. The lease keeps its node, its token and its place. It costs one request
-// and waits until ZooKeeper has confirmed it; when the context ends first it returns the context's
-// cause, and the downgrade goes on in the background. It returns an error that wraps [ErrNotHeld]
-// if the lease has ended, and the client's error where ZooKeeper refuses: then nobody else gets in.
-// To downgrade a lease that is not exclusive does nothing.
+// Downgrade turns an exclusive lease of an [RWMutex] into a shared one. Other readers are then
+// granted the lock, and no writer in between. The lease keeps its node, its token and its position.
+// Downgrade has no effect on a shared lease or on a Mutex.
+//
+// Downgrade waits until ZooKeeper has confirmed it; when the context ends first it returns the
+// context's cause, and the downgrade continues in the background. It returns an error that wraps
+// [ErrNotHeld] if the lease has ended, and the client's error if ZooKeeper refuses, in which case
+// no other reader is granted the lock. It costs one request.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	if err := context.Cause(l.ctx); err != nil {
 		return err
 	}
-	l.tenure.demote(l)
-	return l.awaitMark(ctx)
+	l.tenure.downgrade(l)
+	return l.awaitShared(ctx)
 }
 
-func (l *Lease) awaitMark(ctx context.Context) error {
-	if err := l.tenure.awaitMark(ctx); err != nil {
+func (l *Lease) awaitShared(ctx context.Context) error {
+	if err := l.tenure.awaitShared(ctx); err != nil {
 		return fmt.Errorf("lock: not yet shared: %w", err)
 	}
 	return nil
 }
 
-// result returns how the lease and its node ended.
+// result returns the outcome of the lease and of its node's removal.
 func (l *Lease) result() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	return l.tenure.contender.removal
+	return l.tenure.contender.removalErr
 }

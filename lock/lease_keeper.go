@@ -9,41 +9,41 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A leaseKeeper is the watch that a contender keeps over its node while it holds the lock.
+// A leaseKeeper confirms and watches the node of a contender that holds the lock.
 type leaseKeeper struct {
 	*contender
-	grant *tenure
+	tenure *tenure
 
-	// that the directory's data were changed; nil while they are not watched
-	posted  <-chan zk.Event
-	version int32 // of those data, as last seen
+	// fires when the directory's data change; nil while they are not watched
+	directoryWatch <-chan zk.Event
+	version        int32 // last version of those data
 
-	demoted  <-chan struct{} // nil once it was closed
-	demoting bool            // the node is to be marked as shared
+	downgraded  <-chan struct{} // nil once it was closed
+	downgrading bool            // the node must be marked as shared
 
-	every    time.Duration // between two confirmations
-	deadline time.Time     // when the last confirmation is worth nothing any more
-	expiry   *time.Timer   // ends the grant then; nil before the first confirmation
+	interval time.Duration // between two confirmations
+	deadline time.Time     // when the last confirmation expires
+	expiry   *time.Timer   // ends the tenure at the deadline; nil before the first request
 	timer    *time.Timer   // for the next confirmation
 }
 
-// newLeaseKeeper grants the lock. The confirmation that it begins with counts from the moment in
-// which the request was sent: the server heard of the session no earlier.
+// newLeaseKeeper grants the lock. The first confirmation counts from when its request was sent: the
+// server did not hear of the session before.
 func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
-	v := &leaseKeeper{
-		contender: c, grant: newTenure(c, c.token), demoted: c.demoted,
+	k := &leaseKeeper{
+		contender: c, tenure: newTenure(c, c.token), downgraded: c.downgraded,
 		deadline: confirmed.Add(c.validity),
-		// Those that were granted together shall not ask together ever after.
-		every: c.timeout/confirmations - min(c.retryAfter-retryPause, c.timeout/confirmations/2),
+		// Contenders that were granted a lock together must not confirm together ever after.
+		interval: c.timeout/confirmations - min(c.retryAfter-retryDelay, c.timeout/confirmations/2),
 	}
-	v.grant.extend(v.deadline)
-	return v
+	k.tenure.extend(k.deadline)
+	return k
 }
 
-// confirmKeeper verifies that the contender's own node stands and belongs to the current session,
-// and grants the lock.
+// confirmKeeper verifies that the contender's node exists and belongs to the current session, and
+// grants the lock.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
-	confirmed, confirm := c.created, c.confirmNode
+	confirmed, confirm := c.createdAt, c.confirmNode
 	if !c.alive() {
 		confirmed, confirm = time.Now(), func() error { return c.prove() }
 	}
@@ -51,13 +51,13 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 		return nil, err
 	}
 	if time.Since(confirmed) >= c.validity {
-		return nil, errAgain // The answer took so long that the lease would be lost at once.
+		return nil, errRestart // The lease would have expired already.
 	}
 	return c.newLeaseKeeper(confirmed), nil
 }
 
-// prove has ZooKeeper agree that the node stands and that the session to which it belongs lives:
-// see [agree]. It may ask for more to be so, and returns zk.ErrBadVersion where that is not.
+// prove makes ZooKeeper commit a check that the node exists and that its session is alive: see
+// [commitNoop]. The caller may add checks, and prove returns zk.ErrBadVersion if one of them fails.
 func (c *contender) prove(more ...any) error {
 	client, ok := c.client.(multiClient)
 	if !ok {
@@ -67,8 +67,8 @@ func (c *contender) prove(more ...any) error {
 		return c.confirmNode()
 	}
 	if c.owner == 0 || c.owner != c.client.SessionID() {
-		// It may have been made in a session that is newer than was known.
-		if err := c.standsWatched(); err != nil {
+		// The node may belong to a newer session than the one known.
+		if err := c.verifyAndWatch(); err != nil {
 			return err
 		}
 	}
@@ -76,80 +76,81 @@ func (c *contender) prove(more ...any) error {
 		more...)...)
 	switch {
 	case isNoNode(err):
-		return errDisowned
+		return errNodeLost
 	case err == nil && c.owner != c.client.SessionID():
-		return errDisowned
+		return errNodeLost
 	}
 	return err
 }
 
-// confirmNode verifies that the node stands and belongs to the current session, and that it is
+// confirmNode verifies that the node exists and belongs to the current session, and that it is
 // watched.
 func (c *contender) confirmNode() error {
-	if c.own == nil {
-		return c.standsWatched()
+	if c.ownWatch == nil {
+		return c.verifyAndWatch()
 	}
-	_, err := c.stands()
+	_, err := c.verifyNode()
 	return err
 }
 
-// A lock that is held is confirmed so many times in a session timeout, or up to twice as often.
+// confirmations is the minimum number of confirmations of a held lock per session timeout. Jitter
+// increases it by up to a factor of two.
 const confirmations = 6
 
-// watchAfter is which part of the session timeout a lock is held before its node is watched, if it
-// is not yet. Locks that are held for a moment only need no watch.
+// watchAfter is the divisor of the session timeout after which the node of a held lock is watched.
+// A lock that is held only briefly needs no watch.
 const watchAfter = 20
 
-// keep keeps watch until the lock is unlocked or lost. Every confirmation puts the expiry off.
-func (v *leaseKeeper) keep() {
-	if v.wanted() != nil {
+// keep confirms the lock until it is unlocked or lost. Every confirmation postpones the expiry.
+func (k *leaseKeeper) keep() {
+	if k.checkCancelled() != nil {
 		return
 	}
-	defer v.stopExpiry()
-	defer v.leaveWatch()
-	if v.session != nil {
-		v.session.enlist(v.grant)
-		defer v.session.delist(v.grant)
+	defer k.stopExpiry()
+	defer k.putWatch()
+	if k.session != nil {
+		k.session.register(k.tenure)
+		defer k.session.unregister(k.tenure)
 	}
-	v.timer = time.NewTimer(min(v.patience(), time.Until(v.deadline)/2))
-	defer v.timer.Stop()
+	k.timer = time.NewTimer(min(k.confirmDelay(), time.Until(k.deadline)/2))
+	defer k.timer.Stop()
 	for {
 		select {
-		case <-v.unwanted:
-		case <-v.grant.ctx.Done():
-		case <-v.demoted:
-			v.demoted, v.demoting = nil, true
-		case event := <-v.own:
-			v.hear(&v.own, event)
-		case event := <-v.posted:
-			v.hear(&v.posted, event)
-		case <-v.closing:
-			v.shut = true
-		case <-v.timer.C:
+		case <-k.cancelled:
+		case <-k.tenure.ctx.Done():
+		case <-k.downgraded:
+			k.downgraded, k.downgrading = nil, true
+		case event := <-k.ownWatch:
+			k.handleEvent(&k.ownWatch, event)
+		case event := <-k.directoryWatch:
+			k.handleEvent(&k.directoryWatch, event)
+		case <-k.closing:
+			k.clientClosed = true
+		case <-k.timer.C:
 		}
-		v.notice()
-		if v.shut {
-			v.grant.end(errClosed)
+		k.drainEvents()
+		if k.clientClosed {
+			k.tenure.end(errClosed)
 		}
-		v.grant.look()
-		// Several may have been ready: the end goes before the rest.
-		if v.wanted() != nil || v.grant.ctx.Err() != nil || !v.confirm() {
+		k.tenure.checkExpired()
+		// Several channels may have been ready: the end takes precedence.
+		if k.checkCancelled() != nil || k.tenure.ctx.Err() != nil || !k.confirm() {
 			return
 		}
 	}
 }
 
-// hear takes note of what a watch tells.
-func (v *leaseKeeper) hear(watch *<-chan zk.Event, event zk.Event) {
+// handleEvent handles the event of a watch.
+func (k *leaseKeeper) handleEvent(watch *<-chan zk.Event, event zk.Event) {
 	*watch = nil
-	v.shut = v.shut || event.Err == zk.ErrClosing
+	k.clientClosed = k.clientClosed || event.Err == zk.ErrClosing
 }
 
-// heeding sends requests and listens to the watch on the node meanwhile: while the connection is
-// down a request can wait for longer than the client takes to learn that the session is over. Any
-// other news it leaves in the place of the watch.
-func (v *leaseKeeper) heeding(requests func() error) error {
-	own := v.own
+// withOwnWatch sends requests while it listens to the node's watch. While the connection is down, a
+// request can wait for longer than the client takes to learn that the session is over. Any other
+// event replaces the watch, for later.
+func (k *leaseKeeper) withOwnWatch(requests func() error) error {
+	own := k.ownWatch
 	if own == nil {
 		return requests()
 	}
@@ -157,7 +158,7 @@ func (v *leaseKeeper) heeding(requests func() error) error {
 	go func() {
 		select {
 		case event := <-own:
-			v.grant.look()
+			k.tenure.checkExpired()
 			kept := make(chan zk.Event, 1)
 			kept <- event
 			heard <- kept
@@ -165,164 +166,163 @@ func (v *leaseKeeper) heeding(requests func() error) error {
 			heard <- own
 		}
 	}()
-	defer func() { // even where the client ends the goroutine
+	defer func() { // even if the client ends the goroutine
 		close(answered)
-		if left := <-heard; v.own == own {
-			v.own = left
+		if left := <-heard; k.ownWatch == own {
+			k.ownWatch = left
 		}
 	}()
 	return requests()
 }
 
-// notice takes note of what else has happened by now, so that it makes no difference which of
-// several was heard first.
-func (v *leaseKeeper) notice() {
+// drainEvents handles all pending events, so that their order does not matter.
+func (k *leaseKeeper) drainEvents() {
 	select {
-	case <-v.demoted:
-		v.demoted, v.demoting = nil, true
+	case <-k.downgraded:
+		k.downgraded, k.downgrading = nil, true
 	default:
 	}
 	select {
-	case event := <-v.own:
-		v.hear(&v.own, event)
+	case event := <-k.ownWatch:
+		k.handleEvent(&k.ownWatch, event)
 	default:
 	}
 	select {
-	case event := <-v.posted:
-		v.hear(&v.posted, event)
+	case event := <-k.directoryWatch:
+		k.handleEvent(&k.directoryWatch, event)
 	default:
 	}
 	select {
-	case <-v.closing:
-		v.shut = true
+	case <-k.closing:
+		k.clientClosed = true
 	default:
 	}
 }
 
-// patience returns how long to wait before the next request.
-func (v *leaseKeeper) patience() time.Duration {
-	if v.own == nil {
-		return v.timeout / watchAfter
+// confirmDelay returns the delay before the next request.
+func (k *leaseKeeper) confirmDelay() time.Duration {
+	if k.ownWatch == nil {
+		return k.timeout / watchAfter
 	}
-	return v.every
+	return k.interval
 }
 
-// takeWatch goes on with a watch on the directory that an earlier holder has left, if there is one.
-// Nobody has been asked for the lock since, or the proof that follows will tell.
-func (v *leaseKeeper) takeWatch() bool {
-	left, ok := v.left.take(v.path)
-	v.posted, v.version = left.events, left.version
+// takeWatch reuses a watch on the directory that an earlier holder has left, if there is one. The
+// next proof detects a revocation since.
+func (k *leaseKeeper) takeWatch() bool {
+	left, ok := k.idleWatches.take(k.path)
+	k.directoryWatch, k.version = left.events, left.version
 	return ok
 }
 
-// leaveWatch leaves the watch on the directory to the next holder.
-func (v *leaseKeeper) leaveWatch() {
-	if v.posted != nil {
-		v.left.leave(v.path, watch{events: v.posted, version: v.version})
+// putWatch leaves the watch on the directory to the next holder.
+func (k *leaseKeeper) putWatch() {
+	if k.directoryWatch != nil {
+		k.idleWatches.put(k.path, watch{events: k.directoryWatch, version: k.version})
 	}
 }
 
-func (v *leaseKeeper) stopExpiry() {
-	if v.expiry != nil {
-		v.expiry.Stop()
+func (k *leaseKeeper) stopExpiry() {
+	if k.expiry != nil {
+		k.expiry.Stop()
 	}
 }
 
-// confirm asks ZooKeeper whether the lock is still held, and returns false if not.
-func (v *leaseKeeper) confirm() bool {
-	asked := time.Now()
-	if !asked.Before(v.deadline) {
-		v.grant.end(errUnconfirmed) // The two timers may fire in the same instant.
+// confirm asks ZooKeeper to confirm the lock and reports whether it is still held.
+func (k *leaseKeeper) confirm() bool {
+	sentAt := time.Now()
+	if !sentAt.Before(k.deadline) {
+		k.tenure.end(errUnconfirmed) // The two timers may fire at the same instant.
 		return false
 	}
-	if v.expiry == nil { // From now on requests are sent, and one may take for ever.
-		v.expiry = time.AfterFunc(time.Until(v.deadline), func() { v.grant.end(errUnconfirmed) })
+	if k.expiry == nil { // From now on a request may never be answered.
+		k.expiry = time.AfterFunc(time.Until(k.deadline), func() { k.tenure.end(errUnconfirmed) })
 	}
-	err := v.heeding(v.ask)
-	v.grant.look()
+	err := k.withOwnWatch(k.sendRequests)
+	k.tenure.checkExpired()
 	switch {
-	case v.grant.ctx.Err() != nil:
+	case k.tenure.ctx.Err() != nil:
 		return false
-	case err == errDisowned:
-		v.grant.end(errNodeGone)
+	case err == errNodeLost:
+		k.tenure.end(errNodeGone)
 		return false
 	case refused(err):
-		v.grant.end(fmt.Errorf("%w: its node can not be confirmed: %w", ErrLost, err))
+		k.tenure.end(fmt.Errorf("%w: its node can not be confirmed: %w", ErrLost, err))
 		return false
 	case err != nil:
-		v.observe(Event{Kind: Retried, Err: err})
-		v.timer.Reset(v.retryAfter)
+		k.observe(Event{Kind: Retried, Err: err})
+		k.timer.Reset(k.retryAfter)
 	default:
-		v.deadline = asked.Add(v.validity)
-		v.grant.extend(v.deadline)
-		v.expiry.Reset(time.Until(v.deadline))
-		v.timer.Reset(v.patience())
+		k.deadline = sentAt.Add(k.validity)
+		k.tenure.extend(k.deadline)
+		k.expiry.Reset(time.Until(k.deadline))
+		k.timer.Reset(k.confirmDelay())
 	}
 	return true
 }
 
-// ask sends the request that is due.
-func (v *leaseKeeper) ask() error {
-	if v.demoting {
-		return v.share()
+// sendRequests sends the requests that are due.
+func (k *leaseKeeper) sendRequests() error {
+	if k.downgrading {
+		return k.markShared()
 	}
-	if v.own == nil {
-		if err := v.standsWatched(); err != nil {
+	if k.ownWatch == nil {
+		if err := k.verifyAndWatch(); err != nil {
 			return err
 		}
 	}
-	if v.posted == nil && !v.takeWatch() {
-		if err := v.read(); err != nil {
+	if k.directoryWatch == nil && !k.takeWatch() {
+		if err := k.readRevocation(); err != nil {
 			return err
 		}
 	}
 	for {
-		err := v.prove(&zk.CheckVersionRequest{Path: v.path, Version: v.version})
+		err := k.prove(&zk.CheckVersionRequest{Path: k.path, Version: k.version})
 		if !errors.Is(err, zk.ErrBadVersion) {
 			return err
 		}
-		// The watch has not told of a change: go-zookeeper/zk can lose such news over a reconnect.
-		if err := v.read(); err != nil {
+		// The watch has missed a change: go-zookeeper/zk can lose such events over a reconnect.
+		if err := k.readRevocation(); err != nil {
 			return err
 		}
 	}
 }
 
-// share marks the node of an exclusive lock as shared. Those behind that read are woken by the
-// change.
-func (v *leaseKeeper) share() error {
-	stat, err := v.client.Set(v.node, record{Metadata: v.metadata, Shared: true}.encode(), -1)
+// markShared marks the node of an exclusive lock as shared. The change wakes the readers behind it.
+func (k *leaseKeeper) markShared() error {
+	stat, err := k.client.Set(k.node, record{Metadata: k.metadata, Shared: true}.encode(), -1)
 	switch {
 	case isNoNode(err):
-		return errDisowned
+		return errNodeLost
 	case refused(err):
-		v.demoting = false
-		v.grant.shared(err)
+		k.downgrading = false
+		k.tenure.setMarked(err)
 		return nil
 	case err != nil:
 		return err
-	case stat.EphemeralOwner != v.client.SessionID():
-		return errDisowned
+	case stat.EphemeralOwner != k.client.SessionID():
+		return errNodeLost
 	}
-	v.demoting = false
-	// The watch has told of this change by now. To hear of it only when the caller goes on would be
-	// a race with what the caller does next.
-	v.notice()
-	v.grant.shared(nil)
+	k.downgrading = false
+	// The watch has reported this change by now. To handle it only after the caller continues would
+	// be a race with what the caller does next.
+	k.drainEvents()
+	k.tenure.setMarked(nil)
 	return nil
 }
 
-// read takes note of what stands in the directory, and watches it.
-func (v *leaseKeeper) read() error {
-	data, stat, events, err := v.client.GetW(v.path)
+// readRevocation reads and watches the directory's data.
+func (k *leaseKeeper) readRevocation() error {
+	data, stat, events, err := k.client.GetW(k.path)
 	if err != nil {
 		return err
 	}
-	v.posted, v.version = events, stat.Version
-	asked, _ := readRevocation(data) // What somebody else has put there asks nobody.
-	if slices.ContainsFunc(asked.Revoked, func(name string) bool { return v.at(name) == v.node }) &&
-		v.grant.revoke() {
-		v.observe(Event{Kind: Revoked, Token: v.grant.token})
+	k.directoryWatch, k.version = events, stat.Version
+	requested, _ := readRevocation(data) // Foreign data revoke nothing.
+	if slices.ContainsFunc(requested.Revoked,
+		func(name string) bool { return k.at(name) == k.node }) &&
+		k.tenure.revoke() {
+		k.observe(Event{Kind: Revoked, Token: k.tenure.token})
 	}
 	return nil
 }

@@ -51,10 +51,9 @@ func TestLeaseContext(t *testing.T) {
 	})
 }
 
-// Whoever looks at a lease when its time is over sees that, even if the timers that tell so have
-// not run yet, as after a pause.
+// A lease that has expired reports that, even if its timers have not fired yet, as after a pause.
 func TestLeaseGoesByTheClock(t *testing.T) {
-	const looks = 100 // They wake at the instant at which the timers fire, and all go in no order.
+	const looks = 100 // They wake when the timers fire, in random order.
 	for name, over := range map[string]func(*lock.MultiLease) bool{
 		"Err": func(m *lock.MultiLease) bool {
 			return errors.Is(m.Leases()[0].Err(),
@@ -91,7 +90,7 @@ func TestLeaseGoesByTheClock(t *testing.T) {
 				time.Sleep(sessionTimeout)
 				for range looks {
 					if !<-told {
-						t.Fatal("the lease is said to stand")
+						t.Fatal("the lease is reported as valid")
 					}
 				}
 			})

@@ -16,43 +16,43 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// A machine has many clients use one lock, and does what a list of numbers says: let a message
-// through, start an attempt, cancel, unlock, downgrade, break a connection, expire a session, let
-// time pass. After each step it checks who holds what.
+// A machine drives many clients of one lock through the steps that a list of numbers encodes:
+// deliver a message, start an attempt, cancel, unlock, downgrade, break a connection, expire a
+// session, let time pass. After each step it checks the holders.
 type machine struct {
 	*world
-	takes    [][]take // what each client can do, all with the same number of ways
-	places   int      // how many may hold the lock that do not exclude each other
+	takes    [][]take // the ways of each client, the same number for all
+	places   int      // maximum number of holders that do not exclude each other
 	attempts []*attempt
-	forced   bool   // a session was ended before its time
-	failure  string // what went wrong first
+	forced   bool   // a session was ended early
+	failure  string // the first failure
 }
 
 // A take is a way to take a lock.
 type take struct {
 	lock   func(context.Context) (*lock.Lease, error)
-	shared bool // with others of its kind
+	shared bool // shared with others of its kind
 }
 
-// An attempt is a call of Lock, and what became of it.
+// An attempt is a call of Lock and its outcome.
 type attempt struct {
 	*call
-	client   int
-	take     *take
-	cancel   context.CancelFunc
-	given    bool // cancelled
-	shared   bool // the lease has been downgraded, or was shared from the start
-	unlocked bool
-	granted  bool // seen to be
-	ended    *call
+	client    int
+	take      *take
+	cancel    context.CancelFunc
+	cancelled bool // cancelled
+	shared    bool // the lease is shared, from the start or by a downgrade
+	unlocked  bool
+	granted   bool // the grant has been checked
+	ended     *call
 }
 
 const (
 	machineClients  = 4
-	attemptsPending = 2 // of one client
+	attemptsPending = 2 // per client
 )
 
-// The kinds of steps. The frequent ones stand more than once.
+// The kinds of steps. Frequent ones are repeated.
 var machineSteps = []func(*machine, int){
 	(*machine).serve1, (*machine).serve1, (*machine).serve1, (*machine).deliver1,
 	(*machine).deliver1,
@@ -112,7 +112,7 @@ func (m *machine) expire(c int) {
 
 func (m *machine) wait(c int) { m.passOnly(time.Duration(c) * 400 * time.Millisecond) }
 
-// passOnly lets time pass, and no message through.
+// passOnly lets time pass without delivering messages.
 func (m *machine) passOnly(duration time.Duration) {
 	for end := time.Now().Add(duration); time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
@@ -140,7 +140,7 @@ func (m *machine) ask(c, way int) {
 	})
 }
 
-// pick returns the client's first attempt that is so.
+// pick returns the client's first attempt with the property.
 func (m *machine) pick(c int, is func(*attempt) bool) *attempt {
 	for _, a := range m.attempts {
 		if a.client == c && is(a) {
@@ -153,8 +153,8 @@ func (m *machine) pick(c int, is func(*attempt) bool) *attempt {
 func (a *attempt) holds() bool { return a.returned() && a.err == nil && !a.unlocked }
 
 func (m *machine) cancelOne(c int) {
-	if a := m.pick(c, func(a *attempt) bool { return !a.returned() && !a.given }); a != nil {
-		a.given = true
+	if a := m.pick(c, func(a *attempt) bool { return !a.returned() && !a.cancelled }); a != nil {
+		a.cancelled = true
 		a.cancel()
 	}
 }
@@ -183,7 +183,7 @@ func (m *machine) downgradeOne(c int) {
 	}
 }
 
-// check looks at who holds the lock.
+// check verifies the holders of the lock.
 func (m *machine) check() {
 	m.send()
 	var served, believing []*attempt
@@ -208,7 +208,7 @@ func (m *machine) check() {
 	}
 }
 
-// checkTogether wants no more holders than there may be, and none beside a writer.
+// checkTogether verifies the number of holders, and that a writer is alone.
 func (m *machine) checkTogether(what string, holders []*attempt) {
 	if len(holders) > m.places {
 		m.fail("%d %s, and %d may", len(holders), what, m.places)
@@ -221,8 +221,8 @@ func (m *machine) checkTogether(what string, holders []*attempt) {
 	}
 }
 
-// checkTurn wants a lease that is new to have been granted in turn: nobody stands before it that it
-// must wait for.
+// checkTurn verifies that a new lease was granted in order: no contender that blocks it is before
+// it.
 func (m *machine) checkTurn(a *attempt) {
 	before := 0
 	own, _ := m.cluster.Tree().Stat(a.lease.Node())
@@ -242,7 +242,7 @@ func (m *machine) checkTurn(a *attempt) {
 	}
 }
 
-// reads tells whether a node is that of a reader, or of a writer that has become one.
+// reads reports whether a node belongs to a reader, or to a writer that has become one.
 func (m *machine) reads(path string) bool {
 	return strings.Contains(path, "-read-") ||
 		slices.ContainsFunc(m.attempts, func(a *attempt) bool {
@@ -257,8 +257,8 @@ func (m *machine) fail(format string, arguments ...any) {
 	}
 }
 
-// finish heals everything and lets all who hold the lock give it back: then everybody must get it,
-// and nothing be left.
+// finish heals everything and unlocks all leases: every pending attempt must then succeed and no
+// node be left.
 func (m *machine) finish() {
 	for c := range m.clients {
 		m.heal(c + 1)
@@ -279,7 +279,7 @@ func (m *machine) finish() {
 		switch {
 		case !a.returned():
 			m.fail("c%d waits for good; nodes %v", a.client, m.nodes())
-		case a.err != nil && !a.given:
+		case a.err != nil && !a.cancelled:
 			m.fail("c%d was refused: %v", a.client, a.err)
 		case a.ended != nil && !a.ended.returned():
 			m.fail("c%d unlocks for good; nodes %v", a.client, m.nodes())
@@ -297,9 +297,9 @@ func (m *machine) over() bool {
 	})
 }
 
-// goRound has all clients queue, and so many times the first of them give the lock back and queue
+// rotate makes all clients queue and then, as many times as given, the first one unlock and queue
 // again.
-func (m *machine) goRound(turns int) {
+func (m *machine) rotate(turns int) {
 	if turns == 0 {
 		return
 	}
@@ -317,20 +317,21 @@ func (m *machine) goRound(turns int) {
 	}
 }
 
-// runMachine performs the steps in a bubble, after so many turns in which nothing goes wrong, and
-// returns what did.
+// runMachine performs the steps in a bubble, after the given number of fault-free rotations, and
+// returns the first failure.
 func runMachine(t *testing.T, places, turns int, steps []int, open func(client *simzk.Conn,
 	random lock.Option) []take,
 ) string {
 	failure := ""
-	inOldWorld(t, machineClients, 1000, func(w *world) { // In a new directory few guess.
+	// In a new directory few contenders use hints.
+	inAgedWorld(t, machineClients, 1000, func(w *world) {
 		m := &machine{world: w, places: places}
 		for i, conn := range w.clients {
-			// The same GUIDs in every run, or else a failure could not be shortened.
+			// Every run uses the same GUIDs, so that a failure can be shrunk.
 			random := lock.WithRandom(rand.NewChaCha8([32]byte{byte(i)}))
 			m.takes = append(m.takes, open(conn, random))
 		}
-		m.goRound(turns)
+		m.rotate(turns)
 		for _, step := range steps {
 			machineSteps[step/machineClients](m, step%machineClients+1)
 			synctest.Wait()
@@ -342,7 +343,7 @@ func runMachine(t *testing.T, places, turns int, steps []int, open func(client *
 	return failure
 }
 
-// checkMachine performs random steps, after so many turns.
+// checkMachine performs random steps, after the given number of rotations.
 func checkMachine(t *testing.T, places, turns int, open func(client *simzk.Conn,
 	random lock.Option) []take,
 ) {
@@ -356,14 +357,14 @@ func checkMachine(t *testing.T, places, turns int, open func(client *simzk.Conn,
 	})
 }
 
-// Never two, never one that overtakes, whatever happens.
+// Never two holders and no overtaking, under any fault.
 func TestMutexMachine(t *testing.T) {
 	checkMachine(t, 1, 2*machineClients, func(client *simzk.Conn, random lock.Option) []take {
 		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
 	})
 }
 
-// Never a writer with anyone else, never one that overtakes, whatever happens.
+// No holder beside a writer and no overtaking, under any fault.
 func TestRWMutexMachine(t *testing.T) {
 	checkMachine(t, 1000, 0, func(client *simzk.Conn, random lock.Option) []take {
 		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout, random))
@@ -371,7 +372,7 @@ func TestRWMutexMachine(t *testing.T) {
 	})
 }
 
-// Never more than there are places, never one that overtakes, whatever happens.
+// Never more holders than places and no overtaking, under any fault.
 func TestSemaphoreMachine(t *testing.T) {
 	for places := 1; places <= 3; places++ {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
@@ -383,7 +384,7 @@ func TestSemaphoreMachine(t *testing.T) {
 	}
 }
 
-// must returns a lock that was made without an error.
+// must panics if a lock could not be made.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A Locker is a lock that a [Multi] can take: a *[Mutex], an *[RWMutex], what its RLocker returns,
+// A Locker is a lock that a [Multi] can take: a *[Mutex], an *[RWMutex], the result of its RLocker,
 // or a *[Semaphore].
 type Locker interface {
 	Lock(context.Context) (*Lease, error)
@@ -18,28 +18,28 @@ type Locker interface {
 	element() element
 }
 
-// An element is a lock of a Multi as its order and its identity need it.
+// An element is the queue and the rule of a lock in a Multi.
 type element struct {
 	queue *queue
 	rule  rule
 }
 
-// A Multi takes several locks, all or none. Two of them that have locks in common never wait for
-// each other, because each takes its locks in the order of their paths; of locks on the same path
-// through different clients, in the order in which they were given. Its methods may be called by
-// any number of goroutines.
+// A Multi takes several locks, all or none. Two Multis with locks in common cannot deadlock,
+// because each takes its locks in the order of their paths; locks on the same path through
+// different clients are taken in the order given. Its methods may be called concurrently.
 type Multi struct{ lockers []Locker }
 
-// NewMulti returns the locks as one. The same lock may be given more than once, also for reading
-// and for writing; but a semaphore may not, because those who each have the first of two places
-// would wait for each other.
+// NewMulti combines the locks into one. The same lock may be given more than once, also for reading
+// and for writing. A semaphore may not: two Multis that each hold the first of two places would
+// deadlock.
 func NewMulti(lockers ...Locker) (*Multi, error) {
 	if len(lockers) == 0 {
 		return nil, errors.New("lock: a multi needs at least one lock")
 	}
 	sorted := slices.Clone(lockers)
 	slices.SortStableFunc(sorted, func(a, b Locker) int {
-		// On the same path the writer comes first: it may read too, but not the other way round.
+		// On the same path the writer comes first: its owner may read too, but a reader may not
+		// write.
 		return cmp.Or(cmp.Compare(a.Path(), b.Path()), cmp.Compare(a.element().rule.kind,
 			b.element().rule.kind))
 	})
@@ -48,7 +48,7 @@ func NewMulti(lockers ...Locker) (*Multi, error) {
 			a, b := locker.element(), other.element()
 			if a.queue.path == b.queue.path && a.queue.identity == b.queue.identity &&
 				(a.rule.kind == slot || b.rule.kind == slot) {
-				return nil, fmt.Errorf("lock: a multi can not take two places of the semaphore %s",
+				return nil, fmt.Errorf("lock: a multi cannot take two places of the semaphore %s",
 					locker.Path())
 			}
 		}
@@ -56,12 +56,12 @@ func NewMulti(lockers ...Locker) (*Multi, error) {
 	return &Multi{sorted}, nil
 }
 
-// Lock waits until it holds all of the locks. The context's deadline is one for all. If one can not
-// be had, those that it has by then are given back, in the background if need be, and it returns
-// that one's error, as its Lock returns it.
+// Lock waits until it holds all of the locks. The context's deadline covers the whole call. If one
+// of the locks cannot be taken, Lock unlocks those that it has taken, in the background if
+// necessary, and returns the error of that lock's Lock.
 func (m *Multi) Lock(ctx context.Context) (*MultiLease, error) { return m.take(ctx, Locker.Lock) }
 
-// TryLock takes the locks if all of them are free, and returns [ErrNotAcquired] if not: see
+// TryLock takes the locks if all of them are free, and otherwise returns [ErrNotAcquired]: see
 // [Mutex.TryLock].
 func (m *Multi) TryLock(ctx context.Context) (*MultiLease,
 	error,
@@ -73,34 +73,34 @@ func (m *Multi) take(ctx context.Context, lock func(Locker, context.Context) (*L
 	error),
 ) (*MultiLease, error) {
 	if ownerOf(ctx) == nil {
-		// The same lock may be among the elements twice.
+		// The elements may include the same lock twice.
 		ctx = WithOwner(ctx)
 	}
 	taken := &MultiLease{leases: make([]*Lease, 0, len(m.lockers))}
 	for _, locker := range m.lockers {
 		lease, err := lock(locker, ctx)
 		if err != nil {
-			taken.giveBack(ctx)
+			taken.unlockAll(ctx)
 			return nil, fmt.Errorf("%s: %w", locker.Path(), err)
 		}
 		taken.leases = append(taken.leases, lease)
 	}
-	taken.begin()
+	taken.linkLeases()
 	return taken, nil
 }
 
-// A MultiLease is the leases of a [Multi]. It ends when the first of them ends. Its methods may be
-// called by any number of goroutines.
+// A MultiLease holds the leases of a [Multi]. It ends when the first of them ends. Its methods may
+// be called concurrently.
 type MultiLease struct {
 	leases []*Lease
 
-	ctx    context.Context // ends with the first of the leases, its cause says how
+	ctx    context.Context // ends with the first of the leases; its cause is the reason
 	cancel context.CancelCauseFunc
 	stops  []func() bool
 }
 
-// begin makes the end of each lease that of all.
-func (m *MultiLease) begin() {
+// linkLeases ends the MultiLease when any of its leases ends.
+func (m *MultiLease) linkLeases() {
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	for _, lease := range m.leases {
 		m.stops = append(m.stops,
@@ -112,10 +112,10 @@ func (m *MultiLease) begin() {
 // Each has a token of its own.
 func (m *MultiLease) Leases() []*Lease { return slices.Clone(m.leases) }
 
-// Done returns a channel that is closed when one of the leases has ended: see [Lease.Done].
+// Done returns a channel that is closed when any of the leases ends: see [Lease.Done].
 func (m *MultiLease) Done() <-chan struct{} {
 	for _, lease := range m.leases {
-		lease.tenure.look()
+		lease.tenure.checkExpired()
 		if cause := context.Cause(lease.ctx); cause != nil {
 			m.cancel(cause)
 		}
@@ -123,7 +123,7 @@ func (m *MultiLease) Done() <-chan struct{} {
 	return m.ctx.Done()
 }
 
-// Context returns a context that ends with the first of the leases: see [Lease.Context].
+// Context returns a context that ends with the first lease that ends: see [Lease.Context].
 func (m *MultiLease) Context(parent context.Context) context.Context {
 	for _, lease := range m.leases {
 		parent = lease.Context(parent)
@@ -131,8 +131,7 @@ func (m *MultiLease) Context(parent context.Context) context.Context {
 	return parent
 }
 
-// Err returns nil while all leases stand or after they were unlocked in time, and why the first of
-// them was lost otherwise.
+// Err returns why the first of the lost leases was lost, or nil if none was: see [Lease.Err].
 func (m *MultiLease) Err() error {
 	for _, lease := range m.leases {
 		if err := lease.Err(); err != nil {
@@ -142,9 +141,9 @@ func (m *MultiLease) Err() error {
 	return nil
 }
 
-// Unlock gives all locks back, the last that was taken first, and waits until ZooKeeper has
-// confirmed it. It returns what was wrong with any of them, joined: see [Lease.Unlock]. When the
-// context ends first, what is left is done in the background.
+// Unlock unlocks all locks in reverse order and waits until ZooKeeper has confirmed it. It returns
+// the errors of all of them, joined: see [Lease.Unlock]. When the context ends first, the rest is
+// unlocked in the background.
 func (m *MultiLease) Unlock(ctx context.Context) error {
 	m.cancel(errUnlocked)
 	for _, stop := range m.stops {
@@ -159,9 +158,9 @@ func (m *MultiLease) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// giveBack gives back what was taken when the rest can not be had. The error of an unlock would
-// hide why.
-func (m *MultiLease) giveBack(ctx context.Context) {
+// unlockAll unlocks the leases taken so far. It drops their errors, which would hide why the Multi
+// failed.
+func (m *MultiLease) unlockAll(ctx context.Context) {
 	for _, lease := range slices.Backward(m.leases) {
 		_ = lease.Unlock(ctx)
 	}

@@ -54,7 +54,7 @@ func TestMulti(t *testing.T) {
 	})
 }
 
-// Where one is not to be had, none is kept, and the deadline is one for all.
+// If one lock cannot be taken, none is kept. The deadline covers the whole call.
 func TestMultiIsAllOrNone(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		held := w.take(background, w.at(2, "/b").Lock)
@@ -79,7 +79,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 	})
 }
 
-// The same lock may be among them twice, for reading and writing too, whatever the owner.
+// The same lock may be included twice, also for reading and writing, with any owner.
 func TestMultiReenters(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		rw := must(lock.NewRWMutex(w.client(1), "/a", sessionTimeout))
@@ -104,7 +104,7 @@ func TestMultiReenters(t *testing.T) {
 	})
 }
 
-// The first loss ends all, and Unlock says which.
+// The first loss ends all leases, and Unlock names it.
 func TestMultiLoses(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		m := must(lock.NewMulti(w.at(1, "/a"), w.at(1, "/b")))
@@ -129,7 +129,7 @@ func TestMultiLoses(t *testing.T) {
 	})
 }
 
-// An Unlock that has no time is not held up by one that has.
+// An Unlock whose context has ended does not wait for another Unlock.
 func TestMultiUnlockTwice(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		leases, err := w.takeAll(background, must(lock.NewMulti(w.at(1, "/a"), w.at(1, "/b"))))
@@ -150,7 +150,7 @@ func TestMultiUnlockTwice(t *testing.T) {
 	})
 }
 
-// Two that have locks in common never wait for each other, in whatever order they were given.
+// Two multis with locks in common do not deadlock, in whatever order the locks were given.
 func TestMultisDoNotDeadlock(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		first := must(lock.NewMulti(w.at(1, "/a"), w.at(1, "/b")))
@@ -176,7 +176,7 @@ func TestMultisDoNotDeadlock(t *testing.T) {
 
 func TestNewMultiRefuses(t *testing.T) {
 	if _, err := lock.NewMulti(); err == nil {
-		t.Error("a multi of nothing was made")
+		t.Error("a multi without locks was made")
 	}
 	client := &identified{}
 	s := must(lock.NewSemaphore(client, "/s", 2, time.Second))

@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// A kind is as what a contender stands in the queue.
+// A kind is the role of a contender in the queue.
 type kind uint8
 
 const (
-	// it waits for everybody, and its node's data are changed when it gives the lock back, and
-	// never else
+	// it waits for everybody; its node's data change only when it unlocks
 	exclusive kind = iota
 	writer         // it waits for everybody, and can become shared
-	shared         // it does not wait for those of its kind
+	shared         // it does not wait for others of its kind
 	slot           // of a semaphore
 	kinds
 )
 
-// A contender's node is named "_c_" GUID infix number, and the infix tells the kind. The prefix is
-// that of protected nodes in Curator and go-zookeeper/zk; the number is ZooKeeper's.
+// A contender's node is named "_c_" GUID infix number. The prefix is that of protected nodes in
+// Curator and go-zookeeper/zk, the infix gives the kind, and ZooKeeper appends the number.
 const (
 	namePrefix = "_c_"
 	guidLength = 32
@@ -33,20 +32,20 @@ var nameInfixes = [kinds]string{
 	slot: "-slot-",
 }
 
-// alone tells whether one of this kind holds the lock alone.
-func (k kind) alone() bool { return k == exclusive || k == writer }
+// isExclusive reports whether a contender of this kind holds the lock alone.
+func (k kind) isExclusive() bool { return k == exclusive || k == writer }
 
-// An entry is a contender as a listing shows it.
+// An entry is a contender in a listing.
 type entry struct {
 	name   string
 	guid   string
 	kind   kind
 	number int32
-	czxid  int64 // only where numbers do not tell the order
+	czxid  int64 // 0 unless numbers do not give the order
 }
 
-// parseEntry takes a name apart, and tells whether it is that of a contender. Other nodes may well
-// stand in the directory; they take no part.
+// parseEntry parses the name of a node and reports whether it is a contender's. All other nodes in
+// the directory are ignored.
 func parseEntry(name string) (entry, bool) {
 	rest, ok := strings.CutPrefix(name, namePrefix)
 	if !ok || len(rest) < guidLength {
@@ -69,18 +68,18 @@ func parseEntry(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// numbersTell tells whether the numbers of the entries give the order in which their nodes were
-// created. They do not once the counter has come to its end: then servers hand out the last number
-// again, or negative ones.
-func numbersTell(entries []entry) bool {
-	return !slices.ContainsFunc(entries, func(e entry) bool { return !countsChildren(e.number) })
+// numbersOrdered reports whether the numbers of the entries give the order in which their nodes
+// were created. They do not once the counter has overflowed: servers then repeat the last number,
+// or return negative ones.
+func numbersOrdered(entries []entry) bool {
+	return !slices.ContainsFunc(entries, func(e entry) bool { return !isChildCount(e.number) })
 }
 
-// countsChildren tells whether the number of a node is the count of those that its directory has
-// had before.
-func countsChildren(number int32) bool { return number >= 0 && number < math.MaxInt32 }
+// isChildCount reports whether the number of a node counts the children that its directory had
+// before.
+func isChildCount(number int32) bool { return number >= 0 && number < math.MaxInt32 }
 
-// compareEntries tells which of two contenders stands before the other.
+// compareEntries compares two contenders by their order in the queue.
 func compareEntries(a, b *entry) int {
 	return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(a.number, b.number),
 		cmp.Compare(a.name, b.name))

@@ -6,53 +6,52 @@ import (
 	"time"
 )
 
-// An Observer is told what becomes of a lock's contenders. It is what metrics and traces hang on.
-// Observe is called by the goroutine that does what the event says, and holds it up; it must not
-// call the lock, nor panic: most of those goroutines are the lock's own, where nobody can recover.
-// Goroutines of several contenders call it at the same time.
+// An Observer receives the events of a lock's contenders, for metrics and traces. Observe is called
+// synchronously, and concurrently by the goroutines of several contenders. It must not call the
+// lock, and it must not panic: most of these goroutines belong to the lock, and nobody can recover
+// there.
 type Observer interface {
 	Observe(Event)
 }
 
-// An Event is something that became of a contender.
+// An Event is a change of a contender's state.
 type Event struct {
 	Kind EventKind
 	Path string // of the lock
-	Node string // the contender's, empty while it has none
+	Node string // of the contender, empty while it has none
 
-	// Context is that of the call that sent the contender, with its values but without its end.
-	// Traces find their parent there.
+	// Context carries the values of the call's context, for traces, but does not end with it.
 	Context context.Context
 
 	Token int64 // of Granted, Ended and Revoked
-	// of Waiting: how many contenders it waits for, 0 where it has not looked for more than the
+	// of Waiting: the number of contenders before it that block it, or 0 if it knows only the
 	// nearest: see [Mutex.Lock]
 	Ahead int
-	// of Granted and Failed: since Lock was called; of Ended: since the lock was granted
+	// of Granted and Failed: since Lock was called; of Ended: since the grant
 	Elapsed time.Duration
-	// of Retried and Abandoned: what failed; of Failed: why; of Ended: why the lock was lost, nil
-	// if it was unlocked
+	// of Retried and Abandoned: the failure; of Failed: the reason; of Ended: why the lock was
+	// lost, or nil if it was unlocked
 	Err error
 }
 
-// An EventKind says what became of a contender.
+// An EventKind is the kind of an event.
 type EventKind string
 
-// The kinds of events, in the order in which they mostly happen.
+// The kinds of events, in their usual order.
 const (
 	Queued  EventKind = "queued"  // its node was made
-	Waiting EventKind = "waiting" // it waits, having looked for those before it
-	Granted EventKind = "granted" // it has its turn
-	// it will not have its turn: it was cancelled or refused, or tried in vain
+	Waiting EventKind = "waiting" // it waits for the contenders before it
+	Granted EventKind = "granted" // it holds the lock
+	// the attempt failed: it was cancelled or refused, or TryLock found the lock taken
 	Failed    EventKind = "failed"
-	Revoked   EventKind = "revoked"   // somebody has asked for the lock
+	Revoked   EventKind = "revoked"   // Revoke was called
 	Ended     EventKind = "ended"     // the lock was unlocked or lost
-	Retried   EventKind = "retried"   // a request failed and is tried again
-	Removed   EventKind = "removed"   // its node is gone
+	Retried   EventKind = "retried"   // a request failed and is retried
+	Removed   EventKind = "removed"   // its node was removed
 	Abandoned EventKind = "abandoned" // its node could not be removed
 )
 
-// observe tells the observers of an event.
+// observe passes an event to the observers.
 func (c *contender) observe(e Event) {
 	if len(c.observers) == 0 {
 		return
@@ -63,7 +62,7 @@ func (c *contender) observe(e Event) {
 	}
 }
 
-// A logObserver writes events into a log.
+// A logObserver logs events.
 type logObserver struct{ logger *slog.Logger }
 
 func (o logObserver) Observe(e Event) {
@@ -82,7 +81,7 @@ func (o logObserver) Observe(e Event) {
 	}
 	if e.Err != nil {
 		if e.Kind != Failed {
-			level = slog.LevelWarn // A call that fails tells its caller.
+			level = slog.LevelWarn // The caller gets the error of a failed call.
 		}
 		attributes = append(attributes, slog.Any("error", e.Err))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// A witness keeps the events that it is told of.
+// A witness records the events that it observes.
 type witness struct{ events []lock.Event }
 
 func (o *witness) Observe(e lock.Event) { o.events = append(o.events, e) }
@@ -42,8 +42,8 @@ func (s slow) Observe(e lock.Event) {
 	}
 }
 
-// An observer that holds up the grant for longer than it is good for holds up the news of that too:
-// so the lease has ended by the time that the caller has it.
+// An observer that blocks the grant for longer than the lease is valid also delays the caller, so
+// that the lease has ended by the time that the caller has it.
 func TestSlowObserver(t *testing.T) {
 	for _, canEnd := range []bool{true, false} {
 		inWorld(t, 1, func(w *world) {
@@ -93,7 +93,7 @@ func TestObserver(t *testing.T) {
 			t.Errorf("events %v", got)
 		}
 		if e := waiting.events[4]; e.Err == nil {
-			t.Errorf("%+v does not say why the lock was lost", e)
+			t.Errorf("%+v lacks the reason of the loss", e)
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestObserverOfFailures(t *testing.T) {
 	})
 }
 
-// An attempt that ends without the lock says why, in the context of its caller.
+// A failed attempt reports its reason, in the context of its caller.
 func TestObserverOfAttemptsInVain(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.acquire(w.mutex(1))
@@ -158,7 +158,7 @@ func TestLogger(t *testing.T) {
 			`level=WARN msg="lock ended"`, `error="lock: not held: lease lost: its node is gone`,
 		} {
 			if !strings.Contains(text.String(), want) {
-				t.Errorf("the log does not say %q:\n%s", want, &text)
+				t.Errorf("the log lacks %q:\n%s", want, &text)
 			}
 		}
 	})

@@ -7,29 +7,32 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// An Option changes a lock that is being made.
+// An Option configures a lock.
 type Option func(*queue)
 
-// WithACL sets the access control list of the nodes that the lock makes: of the contenders' own, of
-// the path, and of parents that do not exist. It must let every contender read all of them, create
-// and delete below the path, and write its own node where [Lease.Downgrade] is used; whoever calls
-// Revoke must be allowed to write the path. Where a contender may not write its own node, a [Mutex]
-// takes a request more to give back, and the next one lists again. One that may not delete is told
-// so by Unlock, and its node stays until its session ends. The default lets everyone do everything.
+// WithACL sets the access control list of the nodes that the lock creates: the contenders' own
+// nodes, the path, and missing parents. The default grants everything to everyone. The list must
+// permit:
+//
+//   - every contender to read all nodes, and to create and delete below the path;
+//   - every contender to write its own node, if [Lease.Downgrade] is used;
+//   - every caller of Revoke to write the path.
+//
+// If a contender of a [Mutex] may not write its own node, unlocking costs one request more and the
+// next contender lists again. If it may not delete, Unlock returns an error and its node stays
+// until its session ends.
 func WithACL(acl []zk.ACL) Option { return func(q *queue) { q.acl = acl } }
 
-// WithRandom sets where the GUIDs in the names of nodes come from. The default is crypto/rand. Two
-// contenders with the same GUID would take each other's node for their own. A reader that is given
-// to several locks must bear it that they read at the same time.
+// WithRandom sets the source of the GUIDs in node names. The default is crypto/rand. Two contenders
+// with the same GUID would mistake each other's node for their own. A reader that several locks
+// share must support concurrent reads.
 func WithRandom(random io.Reader) Option { return func(q *queue) { q.random = random } }
 
-// WithMetadata sets a text that says who contends, such as host and process. It stands in the data
-// of each of the lock's nodes, for people to read and for [Participant.Metadata]. The default is
-// none.
+// WithMetadata sets a text that identifies the contender, such as host and process. It is stored in
+// the data of each of its nodes, for people and for [Participant.Metadata]. The default is none.
 func WithMetadata(text string) Option { return func(q *queue) { q.metadata = text } }
 
-// WithObserver sets whom to tell what becomes of the lock's contenders. It may be given several
-// times.
+// WithObserver adds an observer of the lock's contenders. It may be given several times.
 func WithObserver(o Observer) Option {
 	return func(q *queue) {
 		q.observers = append(q.observers,
@@ -37,12 +40,11 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// WithLogger logs what becomes of the lock's contenders: losses and failures as warnings, the rest
-// for debugging.
+// WithLogger logs the events of the lock's contenders: losses and failures as warnings, all others
+// at debug level.
 func WithLogger(logger *slog.Logger) Option { return WithObserver(logObserver{logger}) }
 
-// WithContainers makes the lock's directory and its parents container nodes, which ZooKeeper
-// removes some time after their last child is gone. They need ZooKeeper 3.5.3 or newer, and a
-// client with a method CreateContainer, as *zk.Conn has; with any other client the option has no
-// effect.
+// WithContainers creates the lock's directory and its parents as container nodes, which ZooKeeper
+// removes some time after their last child is gone. It requires ZooKeeper 3.5.3 or newer and a
+// client with a method CreateContainer, as *zk.Conn has; with any other client it has no effect.
 func WithContainers() Option { return func(q *queue) { q.containers = true } }

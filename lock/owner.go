@@ -5,38 +5,39 @@ import (
 	"sync"
 )
 
-// An owner is on whose behalf locks are taken, and what it holds.
+// An owner holds locks across calls, on behalf of a context.
 type owner struct {
-	mu     sync.Mutex
-	places map[placeKey]*acquisition
+	mu           sync.Mutex
+	acquisitions map[lockKey]*acquisition
 }
 
-// A placeKey tells locks apart: two handles on the same path through the same client are the same
+// A lockKey identifies a lock: two handles on the same path through the same client are the same
 // lock.
-type placeKey struct {
+type lockKey struct {
 	connection any
 	path       string
 }
 
-// A acquisition is what an owner has in a queue: it waits there, or it holds the lock.
+// An acquisition is an owner's part in a queue: it waits there or holds the lock.
 type acquisition struct {
-	ready chan struct{} // closed when the contender has had its turn, or has given up
-	grant *tenure       // nil if it has given up; good once ready is closed
+	ready  chan struct{} // closed when the attempt has succeeded or failed
+	tenure *tenure       // nil if the attempt failed; valid once ready is closed
 }
 
 type ownerKey struct{}
 
-// WithOwner returns a context that stands for an owner of locks, a new one with each call. Whoever
-// takes a lock with such a context, or one derived from it, takes it again without waiting where
-// that owner holds it, even through another handle on the same path and client; the lock is free
-// when each of the leases was unlocked. This makes [Mutex] and [RWMutex] reentrant; an owner that
-// writes may read too, but not the other way round: see [ErrUpgrade]. A [Semaphore] gives out a
-// place each time.
+// WithOwner returns a context that identifies an owner of locks, a new one with each call. A lock
+// taken with this context or one derived from it can be taken again by the same owner without
+// waiting, even through another handle on the same path and client. It is free once each of the
+// leases is unlocked.
 //
-// An owner is whatever passes the context on, be it one goroutine or many: they share the lock.
-// Goroutines have no identity here, and a context without an owner shares with nobody.
+// This makes [Mutex] and [RWMutex] reentrant. An owner that writes may also read, but not the other
+// way round: see [ErrUpgrade]. A [Semaphore] grants a new place to each call.
+//
+// All goroutines that use the context share its locks. Goroutines have no identity, and a context
+// without an owner shares with nobody.
 func WithOwner(ctx context.Context) context.Context {
-	return context.WithValue(ctx, ownerKey{}, &owner{places: make(map[placeKey]*acquisition)})
+	return context.WithValue(ctx, ownerKey{}, &owner{acquisitions: make(map[lockKey]*acquisition)})
 }
 
 func ownerOf(ctx context.Context) *owner {
@@ -44,59 +45,60 @@ func ownerOf(ctx context.Context) *owner {
 	return o
 }
 
-// lock takes a lock that the owner may hold already. One of its goroutines at a time stands in the
-// queue; the others wait for how that goes, and the next takes its place if it gives up.
+// lock takes a lock that the owner may hold already. One goroutine of the owner at a time queues;
+// the others wait for its outcome, and the next one queues if it gives up.
 func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
-	key := placeKey{q.identity, q.path}
+	key := lockKey{q.identity, q.path}
 	for {
 		o.mu.Lock()
-		p := o.places[key]
-		if p == nil {
-			p = &acquisition{ready: make(chan struct{})}
-			o.places[key] = p
+		a := o.acquisitions[key]
+		if a == nil {
+			a = &acquisition{ready: make(chan struct{})}
+			o.acquisitions[key] = a
 			o.mu.Unlock()
-			return o.first(ctx, key, p, q, r)
+			return o.acquireFirst(ctx, key, a, q, r)
 		}
 		o.mu.Unlock()
-		if err := p.await(ctx, r.try); err != nil {
+		if err := a.await(ctx, r.try); err != nil {
 			return nil, err
 		}
-		if p.grant != nil {
-			lease, err := p.grant.enter(!r.kind.alone())
-			if err != errEnded {
+		if a.tenure != nil {
+			lease, err := a.tenure.enter(!r.kind.isExclusive())
+			if err != errTenureEnded {
 				return lease, err
 			}
 		}
-		o.forget(key, p)
+		o.forget(key, a)
 	}
 }
 
-// first takes the lock when the owner has no part in it yet.
-func (o *owner) first(ctx context.Context, key placeKey, p *acquisition, q *queue, r rule) (*Lease,
+// acquireFirst takes a lock in which the owner has no part yet.
+func (o *owner) acquireFirst(ctx context.Context, key lockKey, a *acquisition, q *queue,
+	r rule) (*Lease,
 	error,
 ) {
-	defer close(p.ready)
-	g, err := q.contend(ctx, r)
+	defer close(a.ready)
+	t, err := q.contend(ctx, r)
 	if err != nil {
-		o.forget(key, p)
+		o.forget(key, a)
 		return nil, err
 	}
-	g.forget = func() { o.forget(key, p) }
-	lease, err := g.enter(!r.kind.alone())
-	p.grant = g
+	t.forget = func() { o.forget(key, a) }
+	lease, err := t.enter(!r.kind.isExclusive())
+	a.tenure = t
 	return lease, err
 }
 
-// await waits until it is known how the attempt of another goroutine of the owner ended.
-func (p *acquisition) await(ctx context.Context, try bool) error {
+// await waits for the outcome of another goroutine's attempt.
+func (a *acquisition) await(ctx context.Context, try bool) error {
 	if !try {
 		select {
-		case <-p.ready:
+		case <-a.ready:
 		case <-ctx.Done():
 		}
 	}
 	select {
-	case <-p.ready: // Both may have been ready: what is certain goes before the rest.
+	case <-a.ready: // Both may have been ready: a known outcome takes precedence.
 		return nil
 	default:
 	}
@@ -106,10 +108,10 @@ func (p *acquisition) await(ctx context.Context, try bool) error {
 	return context.Cause(ctx)
 }
 
-func (o *owner) forget(key placeKey, p *acquisition) {
+func (o *owner) forget(key lockKey, a *acquisition) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.places[key] == p {
-		delete(o.places, key)
+	if o.acquisitions[key] == a {
+		delete(o.acquisitions, key)
 	}
 }

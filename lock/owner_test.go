@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// An owner takes the lock as often as it likes, through any handle, for no request; it is free
-// after as many unlocks.
+// An owner takes the lock any number of times, through any handle, without a request. The lock is
+// free after as many unlocks.
 func TestReentrant(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -22,7 +22,7 @@ func TestReentrant(t *testing.T) {
 		leases = append(leases, w.take(derived, a.Lock), w.take(owner, b.Lock),
 			w.take(owner, b.TryLock))
 		if got := w.requests(1, "") - before; got != 0 {
-			t.Errorf("to enter again took %d requests, want none", got)
+			t.Errorf("re-entry took %d requests, want none", got)
 		}
 		waiter := w.start(background, w.mutex(2))
 		for i, lease := range leases {
@@ -44,7 +44,7 @@ func TestReentrant(t *testing.T) {
 	})
 }
 
-// Without an owner, or with another, one waits for oneself.
+// Without an owner, or with another one, a second call waits for the first.
 func TestOwnersAreApart(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m := w.mutex(1)
@@ -67,7 +67,7 @@ func TestOwnersAreApart(t *testing.T) {
 	})
 }
 
-// Goroutines of one owner that come at the same time share one place in the queue.
+// Concurrent goroutines of one owner share one place in the queue.
 func TestOwnerComesTwice(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -80,7 +80,7 @@ func TestOwnerComesTwice(t *testing.T) {
 		w.wantWaiting(a, b)
 		w.wantNodes(2)
 		w.wantError(w.begin(owner, m.TryLock), lock.ErrNotAcquired)
-		cancel() // The second takes the first one's part.
+		cancel() // The second takes over from the first.
 		w.wantError(a, context.Canceled)
 		w.wantWaiting(b)
 		w.unlock(holder)
@@ -90,7 +90,7 @@ func TestOwnerComesTwice(t *testing.T) {
 	})
 }
 
-// A goroutine that waits for another of its owner can give up by itself.
+// A goroutine that waits for another one of its owner can be cancelled on its own.
 func TestOwnerGivesUp(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.acquire(w.mutex(1))
@@ -106,7 +106,7 @@ func TestOwnerGivesUp(t *testing.T) {
 	})
 }
 
-// An owner that has given the lock back queues like anybody else.
+// An owner that has unlocked queues like any other.
 func TestOwnerComesBack(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -117,7 +117,7 @@ func TestOwnerComesBack(t *testing.T) {
 		ended, cancel := context.WithCancel(background)
 		cancel()
 		if err := lease.Unlock(ended); !errors.Is(err, context.Canceled) {
-			t.Fatalf("Unlock: %v, want that it goes on", err)
+			t.Fatalf("Unlock: %v, want a removal in progress", err)
 		}
 		again := w.start(owner, m)
 		w.flow()
@@ -131,7 +131,7 @@ func TestOwnerComesBack(t *testing.T) {
 	})
 }
 
-// All leases of an owner are lost together, and a loss is no reason to think that the lock is held.
+// All leases of an owner are lost together, and a lost lock is not re-entered.
 func TestOwnerLoses(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -157,7 +157,7 @@ func TestOwnerLoses(t *testing.T) {
 		w.wantWaiting(again)
 		w.unlock(rival)
 		w.wantGranted(again)
-		// The unlocks of what was lost do not count for what is held now.
+		// Unlocks of lost leases do not count for current ones.
 		once := w.take(owner, m.Lock)
 		w.unlock(again.lease)
 		w.wantNodes(1)
@@ -166,7 +166,7 @@ func TestOwnerLoses(t *testing.T) {
 	})
 }
 
-// What an owner has taken as a Mutex it holds alone to the end, also where it goes on as a reader.
+// An owner holds a Mutex alone to the end, even if its last lease is shared.
 func TestOwnerReadsAMutex(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		owner := lock.WithOwner(background)

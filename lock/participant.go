@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A Participant is somebody who holds a lock or waits for it, as ZooKeeper saw it a moment ago.
+// A Participant is a contender that holds a lock or waits for it, in a recent state of ZooKeeper.
 type Participant struct {
 	Node    string // the path of its node
-	Session int64  // of the client that made the node
-	// the transaction that made the node; its fencing token is no higher, those of all behind it
-	// are higher than that token
+	Session int64  // of the client that created the node
+	// the zxid that created the node; its fencing token is no higher, and those of all contenders
+	// behind it are higher than that token
 	Created  int64
-	Metadata string // as given by WithMetadata
-	Shared   bool   // it reads, or has a place in a semaphore
-	Turn     bool   // it has its turn: it holds the lock, or is about to learn so
-	Revoked  bool   // it has been asked to give the lock back
+	Metadata string // set by WithMetadata
+	Shared   bool   // a reader, or a contender of a semaphore
+	Turn     bool   // it holds the lock, or is about to learn that it does
+	Revoked  bool   // it has been asked to unlock
 }
 
 func (q *queue) participants(ctx context.Context, r rule) ([]Participant, error) {
@@ -26,9 +26,9 @@ func (q *queue) participants(ctx context.Context, r rule) ([]Participant, error)
 	})
 }
 
-// listParticipants asks for all participants, and for what stands in the directory, in the opposite
-// order: who is named there and is no participant is gone, and not yet to come. Those that leave
-// meanwhile are left out.
+// listParticipants returns all participants, and the revocations that the directory's data hold. It
+// reads the data first: a contender that they name and the listing lacks is therefore gone, and not
+// about to come. Contenders that leave meanwhile are omitted.
 func (q *queue) listParticipants(r rule) ([]Participant, revocation, error) {
 	if err := q.sync(); err != nil {
 		return nil, revocation{}, err
@@ -37,22 +37,22 @@ func (q *queue) listParticipants(r rule) ([]Participant, revocation, error) {
 	if err != nil && !isNoNode(err) {
 		return nil, revocation{}, err
 	}
-	asked, _ := readRevocation(posted) // What somebody else has put there asks nobody.
+	requested, _ := readRevocation(posted) // Foreign data revoke nothing.
 	found, err := q.list()
 	if err != nil {
 		return nil, revocation{}, err
 	}
-	entries, err := q.ordered(found.entries)
+	entries, err := q.withOrder(found.entries)
 	if err != nil {
 		return nil, revocation{}, err
 	}
 	sortEntries(entries)
-	participants, err := q.describe(entries, r, asked)
-	return participants, asked, err
+	participants, err := q.describe(entries, r, requested)
+	return participants, requested, err
 }
 
-// describe reads the nodes of entries that are in order.
-func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participant, error) {
+// describe reads the nodes of sorted entries.
+func (q *queue) describe(entries []entry, r rule, requested revocation) ([]Participant, error) {
 	participants := make([]Participant, 0, len(entries))
 	writers := false
 	for i := range entries {
@@ -68,7 +68,8 @@ func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participa
 		p := Participant{
 			Node: q.at(e.name), Session: stat.EphemeralOwner, Created: stat.Czxid,
 			Metadata: content.Metadata,
-			Shared:   !e.kind.alone() || content.Shared, Revoked: slices.Contains(asked.Revoked,
+			Shared:   !e.kind.isExclusive() || content.Shared,
+			Revoked: slices.Contains(requested.Revoked,
 				e.name),
 		}
 		p.Turn = len(participants) <= r.spare || p.Shared && e.kind != slot && !writers
@@ -79,19 +80,19 @@ func (q *queue) describe(entries []entry, r rule, asked revocation) ([]Participa
 }
 
 func (q *queue) revoke(ctx context.Context, r rule) error {
-	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, q.askBack(r) })
+	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, q.revokeHolders(r) })
 	return err
 }
 
-// askBack asks all who have their turn to give the lock back.
-func (q *queue) askBack(r rule) error {
-	participants, asked, err := q.listParticipants(r)
+// revokeHolders asks all holders to unlock.
+func (q *queue) revokeHolders(r rule) error {
+	participants, requested, err := q.listParticipants(r)
 	if err != nil {
 		return err
 	}
 	var holders []string
 	gone := make(map[string]bool)
-	for _, name := range asked.Revoked {
+	for _, name := range requested.Revoked {
 		gone[name] = true
 	}
 	for _, p := range participants {
@@ -104,5 +105,5 @@ func (q *queue) askBack(r rule) error {
 	if holders == nil {
 		return ErrNotHeld
 	}
-	return q.post(holders, gone)
+	return q.postRevocation(holders, gone)
 }

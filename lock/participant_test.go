@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// participants asks a lock who takes part, and describes them.
+// participants lists the participants of a lock and describes them.
 func (w *world) participants(ask func(context.Context) ([]lock.Participant, error)) []string {
 	w.t.Helper()
 	var found []string
@@ -87,7 +87,7 @@ func TestParticipantsOfASemaphore(t *testing.T) {
 	})
 }
 
-// What somebody else has put into a node says nothing.
+// Foreign data in a node are ignored.
 func TestForeignData(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
@@ -120,7 +120,7 @@ func TestRevoke(t *testing.T) {
 		select {
 		case <-lease.Revoked():
 		default:
-			t.Fatal("the holder has not been told")
+			t.Fatal("the holder was not notified")
 		}
 		if lease.Err() != nil {
 			t.Errorf("the lease has ended: %v", lease.Err())
@@ -131,7 +131,7 @@ func TestRevoke(t *testing.T) {
 		w.wantGranted(waiter)
 		select {
 		case <-waiter.lease.Revoked():
-			t.Error("the next holder was told too")
+			t.Error("the next holder was notified too")
 		default:
 		}
 		w.unlock(waiter.lease)
@@ -142,7 +142,7 @@ func TestRevoke(t *testing.T) {
 	})
 }
 
-// All who read are asked, and not the one that waits.
+// All readers are asked, and the waiter is not.
 func TestRevokeReaders(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		readers := []*lock.Lease{
@@ -161,19 +161,19 @@ func TestRevokeReaders(t *testing.T) {
 		w.wantGranted(writer)
 		select {
 		case <-writer.lease.Revoked():
-			t.Error("the writer was asked too")
+			t.Error("the writer was revoked too")
 		default:
 		}
 	})
 }
 
-// A holder that is both asked for the lock and becomes a reader is a reader that was asked for it.
+// A holder that is revoked and downgraded remains a revoked reader.
 func TestRevokeAndDowngrade(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
 		var err error
 		go func() { err = w.rwmutex(2).Revoke(background) }()
-		for range 4 { // sync, list, read, read again; the next is to write
+		for range 4 { // sync, list, read, read again; the write is next
 			w.serve(2)
 			w.cluster.Deliver(w.client(2).Link)
 		}
@@ -188,10 +188,10 @@ func TestRevokeAndDowngrade(t *testing.T) {
 	})
 }
 
-// A holder hears of a revocation also where the watch does not tell of it.
+// A holder learns of a revocation even if the watch misses it.
 func TestRevokeUnheard(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		m := must(lock.NewMutex(deafToData{w.client(1)}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(dataEventsLost{w.client(1)}, "/lock", sessionTimeout))
 		lease := w.take(background, m.Lock)
 		w.watch()
 		if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
@@ -199,14 +199,14 @@ func TestRevokeUnheard(t *testing.T) {
 		}
 		select {
 		case <-lease.Revoked():
-			t.Fatal("the watch has told of it")
+			t.Fatal("the watch has fired")
 		default:
 		}
 		w.pass(sessionTimeout / 2)
 		select {
 		case <-lease.Revoked():
 		default:
-			t.Error("the holder has not been told")
+			t.Error("the holder was not notified")
 		}
 	})
 }
@@ -227,8 +227,7 @@ func TestParticipantsIsCancelled(t *testing.T) {
 	})
 }
 
-// Data that somebody else has put into the directory stay as they are: nobody is asked, and nothing
-// else is disturbed.
+// Foreign data in the directory are not changed: nobody is asked, and nothing else is affected.
 func TestForeignDataInTheDirectory(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.acquire(w.mutex(1))
@@ -252,7 +251,7 @@ func TestForeignDataInTheDirectory(t *testing.T) {
 	})
 }
 
-// Two ask at the same time, and one of them saw the queue when the other's holder was not yet in
+// Two revocations are concurrent, and one of them read the queue before the other's holder joined
 // it.
 func TestRevokedByTwo(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
@@ -273,7 +272,7 @@ func TestRevokedByTwo(t *testing.T) {
 		select {
 		case <-lease.Revoked():
 		default:
-			t.Error("the holder has not been told")
+			t.Error("the holder was not notified")
 		}
 	})
 }
@@ -294,7 +293,7 @@ func (s *secondLook) Get(path string) ([]byte, *zk.Stat, error) {
 	return s.Conn.Get(path)
 }
 
-// Who was asked and is gone is not kept in the directory.
+// The directory keeps no revocation of a contender that is gone.
 func TestRevokedAreForgotten(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		for range 3 {
@@ -312,8 +311,7 @@ func TestRevokedAreForgotten(t *testing.T) {
 	})
 }
 
-// The watch on the directory that a holder leaves behind is the next holder's, who hears of a
-// revocation by it.
+// The watch on the directory that a holder leaves notifies the next holder of a revocation.
 func TestWatchOfTheDirectoryIsKept(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		m := w.mutex(1)
@@ -337,9 +335,9 @@ func TestWatchOfTheDirectoryIsKept(t *testing.T) {
 		select {
 		case <-lease.Revoked():
 		default:
-			t.Error("the holder has not been told")
+			t.Error("the holder was not notified")
 		}
-		// One whose session is over is no watch any more.
+		// A watch of a session that is over has fired.
 		w.cluster.Expire(w.client(1).SessionID())
 		w.pass(2 * sessionTimeout)
 		lease = w.acquire(m)
@@ -350,7 +348,7 @@ func TestWatchOfTheDirectoryIsKept(t *testing.T) {
 		select {
 		case <-lease.Revoked():
 		default:
-			t.Error("the holder in the next session has not been told")
+			t.Error("the holder in the next session was not notified")
 		}
 	})
 }

@@ -10,67 +10,66 @@ import (
 	"time"
 )
 
-// A predecessorHint is what a contender leaves to the next one that its process sends into the
-// queue: its GUID, and behind whom it has waited. Where all contenders come back as soon as they
-// have given the lock back, they come back in the same order. So one that knows behind whom the one
-// before it has waited can guess the name of the node right before its own, and need not list the
-// contenders. It is a guess only: what a contender goes by is what it finds under that name.
+// A predecessorHint is passed from a contender to the next one of the same process: its GUID and
+// its predecessor. Contenders that return as soon as they have unlocked keep their order, so the
+// next one can predict the name of its predecessor's node and need not list the contenders. The
+// prediction is only a hint: the contender relies on what it finds under that name.
 type predecessorHint struct {
 	guid string
-	// the name, without its number, of the node behind which was waited; empty if none is known
-	ahead   string
-	made    int64 // the transaction that made the directory of that node
-	existed int64 // a later one, at which that directory stood
-	trust   int   // see trusted
+	// the name of the predecessor's node without its number; empty if unknown
+	predecessor string
+	dirCzxid    int64 // zxid that created the directory of that node
+	seenZxid    int64 // a later zxid at which that directory existed
+	trust       int   // see minTrust
 }
 
-// A memory is guessed from if it is trusted. It is trusted more each time that it was right, up to
-// a bound, and much less each time that it was wrong. A right guess saves a request and a wrong one
-// costs one, so that guesses cost next to nothing where the order of contenders is up to chance;
-// and where it repeats, two that have changed places do not end them.
+// A hint is used if its trust is at least minTrust. Trust increases with each hit, up to maxTrust,
+// and decreases by trustPenalty with each miss. A hit saves a request and a miss costs one, so that
+// hints cost next to nothing if the order of contenders is random, and survive a swap of two
+// contenders if it repeats.
 const (
-	trusted   = 2
-	trustMost = 8
-	trustLost = 4
+	minTrust     = 2
+	maxTrust     = 8
+	trustPenalty = 4
 )
 
-func (m *predecessorHint) right() { m.trust = min(m.trust+1, trustMost) }
-func (m *predecessorHint) wrong() { m.trust = max(m.trust-trustLost, 0) }
+func (h *predecessorHint) hit()  { h.trust = min(h.trust+1, maxTrust) }
+func (h *predecessorHint) miss() { h.trust = max(h.trust-trustPenalty, 0) }
 
-// predecessorHints are those that contenders have left behind.
+// predecessorHints holds the hints that contenders have left.
 type predecessorHints struct {
-	mu   sync.Mutex
-	left []predecessorHint
+	mu    sync.Mutex
+	stack []predecessorHint
 }
 
-func (m *predecessorHints) leave(one predecessorHint) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.left = append(m.left, one)
+func (h *predecessorHints) put(one predecessorHint) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stack = append(h.stack, one)
 }
 
-// take returns the memory that was left last, if there is one.
-func (m *predecessorHints) take() (predecessorHint, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	last := len(m.left) - 1
+// take returns the hint that was left last, if any.
+func (h *predecessorHints) take() (predecessorHint, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	last := len(h.stack) - 1
 	if last < 0 {
 		return predecessorHint{}, false
 	}
-	one := m.left[last]
-	m.left = m.left[:last]
+	one := h.stack[last]
+	h.stack = h.stack[:last]
 	return one, true
 }
 
-// usesHint tells whether a contender can go by a guess: it waits for everybody, so that the node
-// right before its own is what it waits for, and it does wait.
+// usesHint reports whether a contender can use a hint: it waits for everybody, so that its
+// predecessor is the node right before its own, and it does wait.
 func (r *rule) usesHint() bool { return r.kind == exclusive && !r.try }
 
-// takeHint returns the memory for a contender, a new one if none was left.
+// takeHint returns a hint for a contender, a new one if none was left.
 func (q *queue) takeHint(r rule) (predecessorHint, error) {
 	if r.usesHint() {
-		if m, ok := q.hints.take(); ok {
-			return m, nil
+		if h, ok := q.hints.take(); ok {
+			return h, nil
 		}
 	}
 	var guid [guidLength / 2]byte
@@ -80,55 +79,59 @@ func (q *queue) takeHint(r rule) (predecessorHint, error) {
 	if err != nil {
 		return predecessorHint{}, fmt.Errorf("lock: reading randomness for a GUID: %w", err)
 	}
-	return predecessorHint{guid: hex.EncodeToString(guid[:]), trust: trusted}, nil
+	return predecessorHint{guid: hex.EncodeToString(guid[:]), trust: minTrust}, nil
 }
 
-// leaveHint leaves the contender's memory to the next one, when ZooKeeper has confirmed that its
-// node is removed. Not if the GUID is spoilt: two nodes with the same GUID must never stand at the
-// same time, and nothing that was meant for one may reach another. Nor where numbers are handed out
-// again, as the name would be the same.
-func (c *contender) leaveHint() {
-	if c.spoilt || !c.rule.usesHint() || !countsChildren(numberOf(c.node)) {
+// storeHint leaves the contender's hint to the next one, once ZooKeeper has confirmed that its node
+// is removed. It does not if
+//
+//   - requests that name the GUID may be in flight: two nodes with the same GUID must never
+//     coexist, and no request meant for one may reach the other;
+//   - sequence numbers repeat, since the name would be the same.
+func (c *contender) storeHint() {
+	if c.guidInFlight || !c.rule.usesHint() || !isChildCount(numberOf(c.node)) {
 		return
 	}
 	if !c.granted {
-		c.ahead = "" // It has left its place in the order.
+		c.predecessor = "" // It has left its place in the order.
 	}
-	c.hints.leave(c.predecessorHint)
+	c.hints.put(c.predecessorHint)
 }
 
-// confirmHint takes from a listing behind whom the contender waits, and whether a guess would have
-// told so.
+// confirmHint takes the predecessor from a listing, and records whether the hint would have been
+// right.
 func (c *contender) confirmHint(before []entry, found *listing) {
 	if len(before) == 0 {
-		c.ahead, c.trust = "", 0
+		c.predecessor, c.trust = "", 0
 		return
 	}
 	nearest := &before[len(before)-1]
 	ahead := nearest.name[:len(nearest.name)-numberLength]
 	switch {
-	case c.ahead == "": // Nothing was known.
-	case ahead == c.ahead && nearest.number == numberOf(c.node)-1 &&
-		c.proves(found.changed, numberOf(c.node)):
-		c.right()
+	case c.predecessor == "": // There was no hint.
+	case ahead == c.predecessor && nearest.number == numberOf(c.node)-1 &&
+		c.sameDirectory(found.dirPzxid, numberOf(c.node)):
+		c.hit()
 	default:
-		c.wrong()
+		c.miss()
 	}
-	c.ahead, c.made, c.existed = ahead, found.made, found.changed
+	c.predecessor, c.dirCzxid, c.seenZxid = ahead, found.dirCzxid, found.dirPzxid
 }
 
-// tryHint returns the contenders that this one waits for, nil if they must be listed. It looks for
-// the node that the memory names, with the number before the contender's own. If that stands nobody
-// can be between the two, and whether others stand before it is no matter until it ends: see
-// awaitEvent. The only other thing that a listing tells is the fencing token. That is known if the
-// directory is; and it must be no higher than the transaction that made the contender's node, which
-// comes after the one that made the node before: see learnToken.
+// tryHint returns the contenders that this one waits for, or nil if they must be listed. It looks
+// for the predicted predecessor, with the number before the contender's own. If that node exists,
+// no contender is between the two, and others before it do not matter until it ends: see
+// awaitEvent.
+//
+// A listing would also give the fencing token. The token is known if the directory is the same, and
+// is valid if it is at most the zxid that created the contender's node, which follows that of the
+// predecessor's: see learnToken.
 func (c *contender) tryHint() ([]entry, error) {
 	number := numberOf(c.node)
-	if !countsChildren(number) || number == 0 {
+	if !isChildCount(number) || number == 0 {
 		return nil, nil
 	}
-	nearest, ok := parseEntry(fmt.Sprintf("%s%0*d", c.ahead, numberLength, number-1))
+	nearest, ok := parseEntry(fmt.Sprintf("%s%0*d", c.predecessor, numberLength, number-1))
 	if !ok {
 		return nil, nil
 	}
@@ -140,40 +143,40 @@ func (c *contender) tryHint() ([]entry, error) {
 		return nil, err
 	}
 	c.watch(nearest, watch{events: events, set: time.Now()})
-	token := c.made + 1 + int64(number)
-	if !c.proves(stat.Czxid, number) || token > stat.Czxid+1 {
+	token := c.dirCzxid + 1 + int64(number)
+	if !c.sameDirectory(stat.Czxid, number) || token > stat.Czxid+1 {
 		return nil, nil
 	}
-	c.right()
-	c.token, c.existed = token, stat.Czxid
-	return []entry{unknown, nearest}, nil
+	c.hit()
+	c.token, c.seenZxid = token, stat.Czxid
+	return []entry{unknownEntry, nearest}, nil
 }
 
-// proves tells whether a directory must be the one that is remembered, by a transaction no earlier
-// than the one that made one of its nodes, and by how many nodes had come into it with that one.
-// Had it been made since, it was by a transaction after the one at which the remembered directory
-// stood, and each of those nodes took one more.
-func (m *predecessorHint) proves(czxid int64, nodes int32) bool {
-	return czxid <= m.existed+int64(nodes)
+// sameDirectory reports whether the directory of a node must be the one of the hint, given the zxid
+// that created the node, or a later one, and the number of nodes created in the directory up to it.
+// Otherwise the directory was created after seenZxid, and each of those nodes took one more
+// transaction.
+func (h *predecessorHint) sameDirectory(czxid int64, nodes int32) bool {
+	return czxid <= h.seenZxid+int64(nodes)
 }
 
-// draw returns what is drawn by lot for a contender, the same for each that has the GUID.
-func (m *predecessorHint) draw() uint16 {
+// jitter returns a random number that depends only on the GUID.
+func (h *predecessorHint) jitter() uint16 {
 	var drawn [2]byte
-	if _, err := hex.Decode(drawn[:], []byte(m.guid[:2*len(drawn)])); err != nil {
-		panic(err) // It was encoded here.
+	if _, err := hex.Decode(drawn[:], []byte(h.guid[:2*len(drawn)])); err != nil {
+		panic(err) // takeHint has encoded it.
 	}
 	return binary.BigEndian.Uint16(drawn[:])
 }
 
-// unknown stands in a list of blockers for those of whom nothing is known, not even whether there
-// are any.
-var unknown = entry{}
+// unknownEntry represents, in a list of blockers, contenders of which nothing is known, not even
+// whether they exist.
+var unknownEntry = entry{}
 
-// numberLength is how many digits a number has that is not negative.
+// numberLength is the number of digits of a non-negative sequence number.
 const numberLength = 10
 
-// numberOf returns the number of a contender's node.
+// numberOf returns the sequence number of a contender's node.
 func numberOf(path string) int32 {
 	e, _ := parseEntry(path[strings.LastIndexByte(path, '/')+1:])
 	return e.number

@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// A ring is contenders that take a lock in turn, and come back when they have given it back.
+// A ring is a set of contenders that take a lock in turn and queue again once they have unlocked.
 type ring struct {
 	*world
 	mutexes map[int]*lock.Mutex // by client
-	queue   []turn              // who holds the lock, and who waits
+	queue   []queuedCall        // the holder, then the waiters
 	last    *lock.Lease
-	had     map[string]bool // the nodes that have been granted the lock
+	had     map[string]bool // nodes that were granted the lock
 	mu      sync.Mutex
 	waits   []lock.Event
 }
@@ -35,18 +35,18 @@ func (r *ring) Observe(e lock.Event) {
 	}
 }
 
-// A turn is that of a client.
-type turn struct {
+// A queuedCall is a call of a client.
+type queuedCall struct {
 	*call
 	client int
 	cancel context.CancelFunc
 }
 
-// inRing runs a test in a world with so many clients, of which the first have gone round so often
-// that each knows who comes before it. In the lock's directory as many nodes as past says have come
-// and gone before.
+// inRing runs a test in a world with the given number of clients, the first of which have gone
+// round often enough for each to know its predecessor. The lock's directory has had the given
+// number of nodes before.
 func inRing(t *testing.T, clients, contenders int, past int32, test func(r *ring)) {
-	inOldWorld(t, clients, past, func(w *world) {
+	inAgedWorld(t, clients, past, func(w *world) {
 		r := &ring{world: w, mutexes: make(map[int]*lock.Mutex), had: make(map[string]bool)}
 		for client := 1; client <= contenders; client++ {
 			r.enter(client)
@@ -58,23 +58,22 @@ func inRing(t *testing.T, clients, contenders int, past int32, test func(r *ring
 	})
 }
 
-// enter lets a client take its place in the queue.
+// enter makes a client join the queue.
 func (r *ring) enter(client int) {
-	r.come(client)
+	r.request(client)
 	r.flow()
 }
 
-// come lets a client ask for its place.
-func (r *ring) come(client int) {
+// request makes a client send its create.
+func (r *ring) request(client int) {
 	if r.mutexes[client] == nil {
 		r.mutexes[client] = r.mutex(client, lock.WithObserver(r))
 	}
 	ctx, cancel := context.WithCancel(background)
-	r.queue = append(r.queue, turn{r.start(ctx, r.mutexes[client]), client, cancel})
+	r.queue = append(r.queue, queuedCall{r.start(ctx, r.mutexes[client]), client, cancel})
 }
 
-// leave lets the first give the lock back, which it must have by now and nobody beside it, and
-// returns which client that was.
+// leave makes the first client unlock, which must hold the lock alone, and returns its number.
 func (r *ring) leave() (client int) {
 	r.t.Helper()
 	first := r.queue[0]
@@ -90,22 +89,22 @@ func (r *ring) leave() (client int) {
 		r.t.Errorf("c%d has token %d after %d", first.client, first.lease.Token(), r.last.Token())
 	}
 	if r.had[first.lease.Node()] {
-		r.t.Errorf("c%d has node %s, as somebody had before", first.client, first.lease.Node())
+		r.t.Errorf("c%d has node %s, which was used before", first.client, first.lease.Node())
 	}
 	r.last, r.had[first.lease.Node()] = first.lease, true
 	r.unlock(first.lease)
 	return first.client
 }
 
-// drop takes the last but one out of the queue, who has come to its end.
-func (r *ring) drop() turn {
+// drop removes the last but one from the queue, after its end.
+func (r *ring) drop() queuedCall {
 	i := len(r.queue) - 2
 	dropped := r.queue[i]
 	r.queue = append(r.queue[:i:i], r.queue[i+1:]...)
 	return dropped
 }
 
-// wantListings wants a client to have listed the contenders so often while something happened.
+// wantListings verifies how often a client has listed the contenders while f ran.
 func (r *ring) wantListings(client, want int, while func()) {
 	r.t.Helper()
 	before := r.requests(client, "children")
@@ -115,9 +114,9 @@ func (r *ring) wantListings(client, want int, while func()) {
 	}
 }
 
-// Contenders that come back in the same order do not list each other, neither in a new directory
-// nor in an old one.
-func TestGuess(t *testing.T) {
+// Contenders that return in the same order do not list, neither in a new directory nor in an old
+// one.
+func TestHint(t *testing.T) {
 	for _, past := range []int32{0, 1000, math.MaxInt32 - 100} {
 		inRing(t, 3, 3, past, func(r *ring) {
 			r.waits = nil
@@ -128,7 +127,7 @@ func TestGuess(t *testing.T) {
 			for range 6 {
 				r.enter(r.leave())
 			}
-			// Each has given the lock back twice, and asked for it as often.
+			// Each has unlocked and queued twice.
 			for client := 1; client <= 3; client++ {
 				if got := r.requests(client, "") - before[client]; got != 2*3 {
 					t.Errorf("past %d: c%d took %d requests for each turn, want 3", past, client,
@@ -136,11 +135,12 @@ func TestGuess(t *testing.T) {
 				}
 			}
 			if len(r.waits) != 6 {
-				t.Errorf("past %d: %d contenders are said to wait, want 6", past, len(r.waits))
+				t.Errorf("past %d: %d contenders are reported as waiting, want 6", past,
+					len(r.waits))
 			}
 			for _, e := range r.waits {
 				if e.Ahead != 0 {
-					t.Errorf("past %d: %d are said to be ahead, which nobody can know", past,
+					t.Errorf("past %d: %d are reported ahead, want unknown", past,
 						e.Ahead)
 				}
 			}
@@ -148,44 +148,45 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// Whatever comes of a guess, nobody overtakes, nobody is let in beside the holder, and tokens rise.
-func TestGuessIsWrong(t *testing.T) {
+// Whatever the outcome of a hint, nobody overtakes, nobody is granted the lock beside the holder,
+// and tokens increase.
+func TestWrongHint(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		contenders int
 		past       int32
 		test       func(r *ring)
 	}{
-		{"a stranger has come between", 3, 1000, func(r *ring) {
+		{"a new contender came between", 3, 1000, func(r *ring) {
 			client := r.leave()
 			r.enter(4)
 			r.wantListings(client, 1, func() { r.enter(client) })
 		}},
-		{"a stranger has come between and gone", 3, 1000, func(r *ring) {
+		{"a new contender came between and left", 3, 1000, func(r *ring) {
 			client := r.leave()
 			r.enter(4)
-			r.come(client)
+			r.request(client)
 			r.serve(client)
 			r.drop().cancel()
 			r.serve(4)
 			r.wantListings(client, 1, r.flow)
 		}},
-		{"the one before has gone by then", 3, 1000, func(r *ring) {
+		{"the predecessor is gone by then", 3, 1000, func(r *ring) {
 			client := r.leave()
-			r.come(client)
+			r.request(client)
 			r.serve(client)
 			gone := r.drop()
 			gone.cancel()
 			r.serve(gone.client)
 			r.wantListings(client, 1, r.flow)
 		}},
-		{"the one before gives up", 3, 1000, func(r *ring) {
+		{"the predecessor gives up", 3, 1000, func(r *ring) {
 			client := r.leave()
 			r.wantListings(client, 0, func() { r.enter(client) })
 			r.drop().cancel()
 			r.wantListings(client, 1, r.flow)
 		}},
-		{"the one before loses its session", 3, 1000, func(r *ring) {
+		{"the predecessor loses its session", 3, 1000, func(r *ring) {
 			client := r.leave()
 			r.wantListings(client, 0, func() { r.enter(client) })
 			lost := r.drop()
@@ -194,14 +195,14 @@ func TestGuessIsWrong(t *testing.T) {
 			lost.cancel()
 			r.flow()
 		}},
-		{"all have gone", 2, 1000, func(r *ring) {
+		{"all have left", 2, 1000, func(r *ring) {
 			r.leave()
 			client := r.leave()
 			r.wantListings(client, 1, func() { r.enter(client) })
 		}},
 		{"the answer is lost", 3, 1000, func(r *ring) {
 			client := r.leave()
-			r.come(client)
+			r.request(client)
 			r.serve(client)
 			r.cluster.Deliver(r.client(client).Link)
 			r.serve(client)
@@ -209,7 +210,7 @@ func TestGuessIsWrong(t *testing.T) {
 			r.cluster.Heal(r.client(client).Link)
 			r.wantListings(client, 1, func() { r.pass(time.Second) })
 		}},
-		{"the directory was made again", 2, 1000, func(r *ring) {
+		{"the directory was created again", 2, 1000, func(r *ring) {
 			first, second := r.leave(), r.leave()
 			if err := r.do(func() error { return r.client(3).Delete("/lock", -1) }); err != nil {
 				r.t.Fatal(err)
@@ -217,7 +218,7 @@ func TestGuessIsWrong(t *testing.T) {
 			r.enter(first)
 			r.wantListings(second, 1, func() { r.enter(second) })
 		}},
-		{"numbers leap, as somebody has made many nodes at once", 3, 1000, func(r *ring) {
+		{"one transaction created many nodes", 3, 1000, func(r *ring) {
 			var leap []any
 			for range 100 {
 				leap = append(leap, &zk.CreateRequest{
@@ -240,13 +241,13 @@ func TestGuessIsWrong(t *testing.T) {
 			}
 			r.enter(4)
 		}},
-		{"the numbers come to their end", 2, math.MaxInt32 - 12, func(r *ring) {
+		{"the numbers overflow", 2, math.MaxInt32 - 12, func(r *ring) {
 			r.enter(r.leave())
 			first := r.leave()
 			r.enter(first)
 			second := r.leave()
 			r.enter(3)
-			r.enter(second) // The number is the same, and one less is that of the first.
+			r.enter(second) // The number is the same, and the first one's is one less.
 			if node := r.nodesOf("-2147483647"); node != 2 {
 				r.t.Fatalf("%d nodes have the last number, want 2", node)
 			}
@@ -270,7 +271,7 @@ func TestGuessIsWrong(t *testing.T) {
 	}
 }
 
-// nodesOf returns how many nodes stand whose names end so.
+// nodesOf returns the number of nodes whose names have the suffix.
 func (r *ring) nodesOf(suffix string) int {
 	n := 0
 	for _, name := range r.nodes() {
@@ -281,9 +282,9 @@ func (r *ring) nodesOf(suffix string) int {
 	return n
 }
 
-// Two that have changed places are known to each other and to the one behind them from the next
-// time on.
-func TestGuessAfterASwap(t *testing.T) {
+// Two contenders that have swapped places are known to each other, and to the one behind them, from
+// the next round on.
+func TestHintAfterASwap(t *testing.T) {
 	inRing(t, 3, 3, 1000, func(r *ring) {
 		for range 12 {
 			r.enter(r.leave())
@@ -300,9 +301,9 @@ func TestGuessAfterASwap(t *testing.T) {
 	})
 }
 
-// Where the order of contenders does not repeat, each guesses once and no more.
-func TestGuessNoMore(t *testing.T) {
-	inOldWorld(t, 5, 1000, func(w *world) {
+// If the order of contenders does not repeat, each uses its hint once.
+func TestHintAfterMisses(t *testing.T) {
+	inAgedWorld(t, 5, 1000, func(w *world) {
 		var mutexes []*lock.Mutex
 		for client := range 5 {
 			mutexes = append(mutexes, w.mutex(client+1))
@@ -311,7 +312,7 @@ func TestGuessNoMore(t *testing.T) {
 		for round := range rounds {
 			lease := w.acquire(mutexes[4])
 			var waiters []*call
-			// each behind another every time
+			// each behind another one every time
 			for _, i := range [][]int{
 				{0, 1, 2, 3},
 				{1, 3, 0, 2},
@@ -340,129 +341,24 @@ func TestGuessNoMore(t *testing.T) {
 	})
 }
 
-// A GUID is used again only if nothing can be under way any more that names a node with it.
-func TestGUIDAgain(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		again bool
-		test  func(w *world, m *lock.Mutex)
-	}{
-		{"nothing went wrong", true, func(w *world, m *lock.Mutex) { w.unlock(w.acquire(m)) }},
-		{"it gave up", true, func(w *world, m *lock.Mutex) {
-			holder := w.acquire(w.mutex(2))
-			ctx, cancel := context.WithCancel(background)
-			c := w.start(ctx, m)
-			w.flow()
-			cancel()
-			w.wantError(c, context.Canceled)
-			w.unlock(holder)
-		}},
-		{"a write was carried out", true, func(w *world, m *lock.Mutex) {
-			lease := w.acquire(m)
-			w.do(func() error { _, err := lease.Write(background); return err })
-			w.unlock(lease)
-		}},
-		{"the reply to the create was lost", false, func(w *world, m *lock.Mutex) {
-			c := w.start(background, m)
-			w.serve(1)
-			w.loseReply()
-			w.wantGranted(c)
-			w.unlock(c.lease)
-		}},
-		{"the reply to the delete was lost", false, func(w *world, m *lock.Mutex) {
-			lease := w.acquire(m)
-			go lease.Unlock(background)
-			w.serve(1)
-			w.loseReply()
-		}},
-		{"the delete was lost", false, func(w *world, m *lock.Mutex) {
-			lease := w.acquire(m)
-			go lease.Unlock(background)
-			w.send()
-			w.cluster.Cut(w.client(1).Link)
-			w.cluster.Heal(w.client(1).Link)
-			w.pass(time.Second)
-		}},
-		{"its session was lost", false, func(w *world, m *lock.Mutex) {
-			holder := w.acquire(w.mutex(2))
-			c := w.start(background, m)
-			w.flow()
-			w.cluster.Expire(w.client(1).SessionID())
-			w.pass(2 * time.Second)
-			w.unlock(holder)
-			w.wantGranted(c)
-			w.unlock(c.lease)
-		}},
-		{"a write is under way", false, func(w *world, m *lock.Mutex) {
-			lease := w.acquire(m)
-			go lease.Write(background)
-			w.send()
-			w.unlock(lease)
-		}},
-		{"the reply to a write was lost", false, func(w *world, m *lock.Mutex) {
-			lease := w.acquire(m)
-			go lease.Write(background)
-			w.serve(1)
-			w.loseReply()
-			w.unlock(lease)
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			inWorld(t, 2, func(w *world) {
-				var first string
-				m := w.mutex(1, lock.WithObserver(observerFunc(func(e lock.Event) {
-					if e.Kind == lock.Queued && first == "" {
-						first = e.Node
-					}
-				})))
-				tc.test(w, m)
-				w.wantNodes(0)
-				lease := w.acquire(m)
-				prefix := first[:len(first)-len("0123456789")]
-				if again := strings.HasPrefix(lease.Node(), prefix); again != tc.again {
-					t.Errorf("%s after %s: the GUID is used again: %v, want %v", lease.Node(),
-						first, again,
-						tc.again)
-				}
-				w.unlock(lease)
-			})
-		})
-	}
-}
-
-// Two contenders of one process never have the same GUID at the same time.
-func TestGUIDOfOneAtATime(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		m := w.mutex(1)
-		w.unlock(w.acquire(m))
-		first := w.acquire(m)
-		second := w.start(background, m)
-		w.wantWaiting(second)
-		w.wantNodes(2)
-		w.unlock(first)
-		w.wantGranted(second)
-		w.unlock(second.lease)
-	})
-}
-
 type observerFunc func(lock.Event)
 
 func (f observerFunc) Observe(e lock.Event) { f(e) }
 
-// loseReply loses what is on the way to the first client, and gives it time to connect again.
+// loseReply loses what is in flight to the first client, and gives it time to reconnect.
 func (w *world) loseReply() {
 	w.cluster.LoseReply(w.client(1).Link)
 	w.cluster.Heal(w.client(1).Link)
 	w.pass(time.Second)
 }
 
-// listings counts the requests for children that a client sends.
+// listings counts the listings that a client sends.
 type listings struct {
 	net.Conn
 	count *atomic.Int64
 }
 
-// Write writes a request: the client writes each at once.
+// Write writes one request: the client sends each at once.
 func (l listings) Write(p []byte) (int, error) {
 	if len(p) > 11 && p[11] == 12 { // length, number, operation; getChildren2
 		l.count.Add(1)
@@ -470,12 +366,12 @@ func (l listings) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// Three that come back in the same order do not list each other after a while.
-func TestGuessOverSockets(t *testing.T) {
+// Three contenders that return in the same order soon stop listing.
+func TestHintOverSockets(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			s := &stage{t, b.start(t)}
+			s := &fixture{t, b.start(t)}
 			var count atomic.Int64
 			dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 				conn, err := net.DialTimeout(network, address, timeout)
@@ -483,7 +379,7 @@ func TestGuessOverSockets(t *testing.T) {
 			}
 			var mutexes []*lock.Mutex
 			waits := make(chan struct{}, 3)
-			var waiting sync.Map // the nodes of which that was told
+			var waiting sync.Map // nodes with a Waiting event
 			for range 3 {
 				mutexes = append(mutexes, s.mutex(openSession(t, s.address, behaviourTimeout, dial),
 					"/steady",
@@ -508,7 +404,7 @@ func TestGuessOverSockets(t *testing.T) {
 			enter(mutexes[1])
 			enter(mutexes[2])
 			for i := range 45 {
-				if i == 30 { // By now all know who comes before them, and numbers are high enough.
+				if i == 30 { // By now all know their predecessors, and numbers are high enough.
 					count.Store(0)
 				}
 				s.unlock(holder)

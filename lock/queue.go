@@ -14,42 +14,44 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A queue is a directory of ZooKeeper in which contenders make their nodes, and how this process
-// does so. Every lock of the package is one, with rules of its own about who waits for whom.
+// A queue is a directory of ZooKeeper in which contenders create their nodes, with the
+// configuration of this process. Each lock of the package is a queue with rules of its own.
 type queue struct {
-	client     Client
-	session    *Session // as which the client was given, or nil
-	identity   any      // equal for queues whose clients are the same
-	path       string
-	timeout    time.Duration
-	validity   time.Duration // how long a confirmation of a node lasts, from when it was asked for
-	acl        []zk.ACL
-	metadata   string
-	containers bool
-	observers  []Observer
-	left       watchRegistry // that contenders have left behind
-	hints      predecessorHints
-	randomMu   sync.Mutex
-	random     io.Reader
-	closing    <-chan struct{} // closed when the session's client was closed; nil without a session
+	client      Client
+	session     *Session // nil unless the client is a Session
+	identity    any      // equal for queues with the same client
+	path        string
+	timeout     time.Duration
+	validity    time.Duration // of a confirmation, from when its request was sent
+	acl         []zk.ACL
+	metadata    string
+	containers  bool
+	observers   []Observer
+	idleWatches watchRegistry // of contenders that have ended
+	hints       predecessorHints
+	randomMu    sync.Mutex
+	random      io.Reader
+	// closed when the session's client is closed; nil without a session
+	closing <-chan struct{}
 }
 
-// A rule says whom a contender waits for.
+// A rule defines for whom a contender waits.
 type rule struct {
-	kind      kind // as what it stands in the queue
-	spare     int  // how many of those that it waits for may stand when it has its turn
-	try       bool // it gives up where it would have to wait
-	reentrant bool // its owner need not wait for itself
+	kind      kind // role in the queue
+	spare     int  // number of blockers that may be left when it is granted the lock
+	try       bool // it fails instead of waiting
+	reentrant bool // its owner does not wait for itself
 }
 
-// blockedBy tells whether the contender waits for one that stands before it.
+// blockedBy reports whether the contender waits for an entry before it.
 func (r *rule) blockedBy(e *entry) bool { return r.kind != shared || e.kind != shared }
 
 func newQueue(client Client, path string, sessionTimeout time.Duration, options []Option) (*queue,
 	error,
 ) {
 	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
-		return nil, fmt.Errorf("lock: path %q must begin with a slash and not end in one", path)
+		return nil, fmt.Errorf("lock: path %q must begin with a slash and must not end with one",
+			path)
 	}
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("lock: the client is nil")
@@ -73,7 +75,7 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 	return q, nil
 }
 
-// lock takes the lock for the owner that the context carries, or for this call alone.
+// lock takes the lock for the owner in the context, or for this call alone.
 func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -81,58 +83,58 @@ func (q *queue) lock(ctx context.Context, r rule) (*Lease, error) {
 	if o := ownerOf(ctx); o != nil && r.reentrant {
 		return o.lock(ctx, q, r)
 	}
-	g, err := q.contend(ctx, r)
+	t, err := q.contend(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return g.enter(!r.kind.alone())
+	return t.enter(!r.kind.isExclusive())
 }
 
-// contend sends a contender into the queue and waits until it has its turn.
+// contend adds a contender to the queue and waits until it is granted the lock.
 func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 	c, err := newContender(ctx, q, r)
 	if err != nil {
 		return nil, err
 	}
-	// Nothing can call the attempt off, so that it need not go on without the caller.
+	// The attempt cannot be cancelled, so it needs no goroutine of its own.
 	if ctx.Done() == nil {
-		v, err := c.obtain()
+		k, err := c.obtain()
 		if err != nil {
 			return nil, err
 		}
-		go c.hold(v)
-		return v.grant, nil
+		go c.hold(k)
+		return k.tenure, nil
 	}
 	type outcome struct {
-		grant *tenure
-		err   error
+		tenure *tenure
+		err    error
 	}
 	outcomes := make(chan outcome, 1)
 	go func() {
-		v, err := c.obtain()
+		k, err := c.obtain()
 		if err != nil {
 			outcomes <- outcome{err: err}
 			return
 		}
-		outcomes <- outcome{grant: v.grant}
-		c.hold(v)
+		outcomes <- outcome{tenure: k.tenure}
+		c.hold(k)
 	}()
 	select {
 	case outcome := <-outcomes:
-		return outcome.grant, outcome.err
+		return outcome.tenure, outcome.err
 	case <-ctx.Done():
 	}
 	select {
-	case outcome := <-outcomes: // Both were ready: what is there goes before the rest.
-		return outcome.grant, outcome.err
+	case outcome := <-outcomes: // Both were ready: an outcome takes precedence.
+		return outcome.tenure, outcome.err
 	default:
-		c.dismiss(context.Cause(ctx))
+		c.cancel(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
 }
 
-// list returns the contenders in the directory, in no order. A directory that is not there has
-// none.
+// list returns the contenders in the directory, unordered. It returns none if the directory does
+// not exist.
 func (q *queue) list() (listing, error) {
 	names, stat, err := q.client.Children(q.path)
 	if isNoNode(err) {
@@ -150,12 +152,12 @@ func (q *queue) list() (listing, error) {
 	return listing{entries, stat.Czxid, stat.Pzxid}, nil
 }
 
-// sync makes sure that what is read next is no older than what was committed before the call.
+// sync ensures that subsequent reads reflect everything committed before the call.
 func (q *queue) sync() error { return syncWith(q.client, q.path) }
 
-// settle makes sure that what was sent before in this session is decided, and that what is read
-// next shows it.
-func (q *queue) settle() error { return agree(q.client, q.path) }
+// barrier ensures that earlier requests of this session are decided and that subsequent reads
+// reflect them.
+func (q *queue) barrier() error { return commitNoop(q.client, q.path) }
 
 func syncWith(client Client, path string) error {
 	if _, err := client.Sync(path); err != nil && !isNoNode(err) {
@@ -164,32 +166,31 @@ func syncWith(client Client, path string) error {
 	return nil
 }
 
-// agree has ZooKeeper's servers agree on a write that changes nothing. The leader takes it only if
-// the session lives, and it is answered only when a majority has logged it, and when the server
-// that answers has come so far. A read shows none of that, and neither does a sync: a leader that
-// has been deposed and does not know it yet answers one by itself (ProposalRequestProcessor). A
-// client without a method Multi has to make do with a sync.
-func agree(client Client, path string) error {
+// commitNoop commits a write that changes nothing. The leader accepts it only if the session is
+// alive, and it is answered only once a majority has logged it and the answering server has applied
+// it. Neither a read nor a sync proves this: a deposed leader that has not noticed yet answers a
+// sync alone (ProposalRequestProcessor). For a client without a method Multi, commitNoop falls back
+// to a sync.
+func commitNoop(client Client, path string) error {
 	multi, ok := client.(multiClient)
 	if !ok {
 		return syncWith(client, path)
 	}
 	_, err := multi.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
-	// These two are what the leader has found as well.
+	// The leader itself has returned these two.
 	if err != nil && !isNoNode(err) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
 	return nil
 }
 
-// ordered makes sure that the entries tell in which order their nodes were created. Where their
-// numbers do not, it asks for the transaction that created each node, and leaves out those that are
-// gone by now.
-func (q *queue) ordered(entries []entry) ([]entry, error) {
-	if numbersTell(entries) {
+// withOrder completes the entries so that their order is known. If the numbers do not give the
+// order, it reads the zxid that created each node, and omits nodes that are gone.
+func (q *queue) withOrder(entries []entry) ([]entry, error) {
+	if numbersOrdered(entries) {
 		return entries, nil
 	}
-	standing := entries[:0]
+	remaining := entries[:0]
 	for _, e := range entries {
 		exists, stat, err := q.client.Exists(q.at(e.name))
 		if err != nil {
@@ -197,16 +198,16 @@ func (q *queue) ordered(entries []entry) ([]entry, error) {
 		}
 		if exists {
 			e.czxid = stat.Czxid
-			standing = append(standing, e)
+			remaining = append(remaining, e)
 		}
 	}
-	return standing, nil
+	return remaining, nil
 }
 
 // at returns the path of a node in the directory.
 func (q *queue) at(name string) string { return q.path + "/" + name }
 
-// await runs a request that knows no context, and leaves it to itself when the context ends first.
+// await runs a request that takes no context, and abandons it when the context ends first.
 func await[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -227,7 +228,7 @@ func await[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	case <-ctx.Done():
 	}
 	select {
-	case r := <-results: // Both were ready: what is certain goes before the rest.
+	case r := <-results: // Both were ready: a known outcome takes precedence.
 		return r.value, r.err
 	default:
 		return none, context.Cause(ctx)

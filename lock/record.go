@@ -2,25 +2,25 @@ package lock
 
 import "encoding/json"
 
-// A record is what stands in the data of a contender's node, as JSON.
+// A record is the content of a contender's node, encoded as JSON.
 type record struct {
 	Metadata string `json:"metadata,omitempty"`
-	Shared   bool   `json:"shared,omitempty"` // the lock was held alone, and is shared now
+	Shared   bool   `json:"shared,omitempty"` // the lock was exclusive and is shared now
 }
 
-// encode returns the data, none for a record that says nothing.
+// encode returns the data of the node, which are empty for an empty record.
 func (r record) encode() []byte {
 	if r == (record{}) {
 		return nil
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // A text and two truth values can always be marshalled.
+		panic(err) // Strings and booleans can always be marshalled.
 	}
 	return data
 }
 
-// parseRecord reads the data of a node. What somebody else has put there says nothing.
+// parseRecord parses the data of a node. Foreign data yield an empty record.
 func parseRecord(data []byte) record {
 	var r record
 	if len(data) == 0 || json.Unmarshal(data, &r) != nil {

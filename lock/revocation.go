@@ -9,49 +9,49 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A revocation is what stands in the data of a lock's directory, as JSON: which contenders are
-// asked to give the lock back. It is not in their nodes, as the contender behind one would take the
-// change for a release: see giveWay.
+// A revocation is the content of a lock's directory, encoded as JSON: the contenders that are asked
+// to unlock. It is not stored in their nodes, because the contender behind one would take the
+// change for a release: see releaseNode.
 type revocation struct {
-	Revoked []string `json:"revoked"` // the names of their nodes
+	Revoked []string `json:"revoked"` // names of contenders' nodes
 }
 
-// readRevocation returns what stands in a directory. Data that somebody else has put there are an
-// error.
+// readRevocation parses the data of a directory. It returns an error for foreign data.
 func readRevocation(data []byte) (revocation, error) {
-	var n revocation
+	var r revocation
 	if len(data) == 0 {
-		return n, nil
+		return r, nil
 	}
-	if err := json.Unmarshal(data, &n); err != nil {
-		return revocation{}, fmt.Errorf("they are not those of a lock: %w", err)
+	if err := json.Unmarshal(data, &r); err != nil {
+		return revocation{}, fmt.Errorf("not the revocations of a lock: %w", err)
 	}
-	return n, nil
+	return r, nil
 }
 
-// post asks contenders to give the lock back, and leaves out those that are gone.
-func (q *queue) post(names []string, gone map[string]bool) error {
+// postRevocation adds the names to the directory's revocations, and removes those of contenders
+// that are gone.
+func (q *queue) postRevocation(names []string, gone map[string]bool) error {
 	for {
 		data, stat, err := q.client.Get(q.path)
 		if err != nil {
 			return err
 		}
-		n, err := readRevocation(data)
+		r, err := readRevocation(data)
 		if err != nil {
-			return fmt.Errorf("lock: nobody can be asked through the data of %s: %w", q.path, err)
+			return fmt.Errorf("lock: the data of %s cannot hold a revocation: %w", q.path, err)
 		}
-		asked := len(n.Revoked)
+		before := len(r.Revoked)
 		for _, name := range names {
-			if !slices.Contains(n.Revoked, name) {
-				n.Revoked = append(n.Revoked, name)
+			if !slices.Contains(r.Revoked, name) {
+				r.Revoked = append(r.Revoked, name)
 			}
 		}
-		if len(n.Revoked) == asked {
+		if len(r.Revoked) == before {
 			return nil
 		}
-		n.Revoked = slices.DeleteFunc(n.Revoked, func(name string) bool { return gone[name] })
-		if data, err = json.Marshal(n); err != nil {
-			panic(err) // Texts can always be marshalled.
+		r.Revoked = slices.DeleteFunc(r.Revoked, func(name string) bool { return gone[name] })
+		if data, err = json.Marshal(r); err != nil {
+			panic(err) // Strings can always be marshalled.
 		}
 		if _, err = q.client.Set(q.path, data, stat.Version); !errors.Is(err, zk.ErrBadVersion) {
 			return err

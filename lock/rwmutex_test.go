@@ -53,8 +53,7 @@ func TestMutexBesideReaders(t *testing.T) {
 	})
 }
 
-// A writer becomes a reader for one request: readers get in, no writer does, and node and token
-// stay.
+// A downgrade costs one request: readers get in, no writer does, and node and token are kept.
 func TestDowngrade(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
@@ -63,7 +62,7 @@ func TestDowngrade(t *testing.T) {
 		w.wantWaiting(reader)
 		writer := w.begin(background, w.rwmutex(3).Lock)
 		w.wantWaiting(reader, writer)
-		for range 2 { // The second time there is nothing to do.
+		for range 2 { // The second call has no effect.
 			if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
 				t.Fatalf("Downgrade: %v", err)
 			}
@@ -91,8 +90,8 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// A writer whose node is watched has heard of its own change when Downgrade returns: it asks for
-// nothing more just then, whatever its caller does next.
+// A writer whose node is watched has handled its own change when Downgrade returns: it sends no
+// further request just then, whatever its caller does next.
 func TestDowngradeIsOneRequest(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
@@ -111,8 +110,8 @@ func TestDowngradeIsOneRequest(t *testing.T) {
 	})
 }
 
-// An owner that writes and reads keeps reading when it has done writing, and nobody writes in
-// between.
+// An owner that writes and reads keeps reading after it has unlocked the writer, and nobody writes
+// in between.
 func TestUnlockTheWriter(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -135,7 +134,7 @@ func TestUnlockTheWriter(t *testing.T) {
 	})
 }
 
-// A reader that asks for the lock for writing would wait for itself; it is told at once.
+// A reader that requests the lock for writing would wait for itself; it gets an error at once.
 func TestUpgrade(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		owner := lock.WithOwner(background)
@@ -153,8 +152,7 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-// A downgrade whose reply is lost has been made all the same, and one that was lost itself is made
-// again.
+// A downgrade whose reply is lost has taken effect, and one whose request is lost is retried.
 func TestDowngradeOverALostConnection(t *testing.T) {
 	for name, lose := range map[string]func(*simzk.Cluster,
 		*simzk.Link){"reply": (*simzk.Cluster).LoseReply, "request": (*simzk.Cluster).Cut} {
@@ -186,7 +184,7 @@ func TestDowngradeEnds(t *testing.T) {
 		if err := lease.Downgrade(ended); !errors.Is(err, context.Canceled) {
 			t.Errorf("Downgrade with a context that has ended: %v", err)
 		}
-		w.flow() // It goes on in the background.
+		w.flow() // It continues in the background.
 		reader := w.take(background, w.rwmutex(2).RLock)
 		w.unlock(lease)
 		if err := lease.Downgrade(background); !errors.Is(err, lock.ErrNotHeld) ||
@@ -209,7 +207,8 @@ type setRefused struct{ *simzk.Conn }
 
 func (setRefused) Set(string, []byte, int32) (*zk.Stat, error) { return nil, zk.ErrNoAuth }
 
-// Where ZooKeeper refuses a downgrade the holder is told, keeps the lock, and nobody else gets in.
+// If ZooKeeper refuses a downgrade the holder gets an error and keeps the lock, and nobody else
+// gets in.
 func TestDowngradeRefused(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		m := must(lock.NewRWMutex(setRefused{w.client(1)}, "/lock", sessionTimeout))
@@ -230,11 +229,11 @@ func TestDowngradeRefused(t *testing.T) {
 	})
 }
 
-// deafToData is a client that never hears of changed data, as go-zookeeper/zk may not after a
-// reconnect.
-type deafToData struct{ *simzk.Conn }
+// dataEventsLost is a client that never gets events of changed data, as can happen with
+// go-zookeeper/zk after a reconnect.
+type dataEventsLost struct{ *simzk.Conn }
 
-func (d deafToData) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+func (d dataEventsLost) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	data, stat, events, err := d.Conn.GetW(path)
 	if err != nil {
 		return data, stat, events, err
@@ -248,11 +247,11 @@ func (d deafToData) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error)
 	return data, stat, heard, nil
 }
 
-// A reader that is not woken by a downgrade finds out by itself.
+// A reader that is not woken by a downgrade detects it by itself.
 func TestDowngradeUnheard(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
-		m := must(lock.NewRWMutex(deafToData{w.client(2)}, "/lock", sessionTimeout))
+		m := must(lock.NewRWMutex(dataEventsLost{w.client(2)}, "/lock", sessionTimeout))
 		reader := w.begin(background, m.RLock)
 		w.wantWaiting(reader)
 		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {

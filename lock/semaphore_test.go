@@ -20,14 +20,14 @@ func TestSemaphore(t *testing.T) {
 		first := w.take(background, w.semaphore(1, 2).Lock)
 		second := w.take(background, w.semaphore(2, 2).TryLock)
 		if one, two := w.requests(1, ""), w.requests(2, ""); one != 2 || two != 2 {
-			t.Errorf("places that were free took %d and %d requests, want 2", one, two)
+			t.Errorf("free places took %d and %d requests, want 2", one, two)
 		}
 		third := w.begin(background, w.semaphore(3, 2).Lock)
 		w.wantWaiting(third)
 		fourth := w.begin(background, w.semaphore(4, 2).Lock)
 		w.wantWaiting(third, fourth)
 		w.wantError(w.begin(background, w.semaphore(5, 2).TryLock), lock.ErrNotAcquired)
-		// The later holder goes first, and the one that waits longest gets its place.
+		// The later holder unlocks first, and the longest waiter gets its place.
 		w.unlock(second)
 		w.wantGranted(third)
 		w.wantWaiting(fourth)
@@ -54,7 +54,7 @@ func TestSemaphoreKnowsNoOwner(t *testing.T) {
 	})
 }
 
-// Whoever waits for places gives up without harm to those behind it.
+// Waiters for places can be cancelled without harm to those behind them.
 func TestSemaphoreWaiterGivesUp(t *testing.T) {
 	inWorld(t, 5, func(w *world) {
 		var holders []*lock.Lease
@@ -79,7 +79,7 @@ func TestSemaphoreWaiterGivesUp(t *testing.T) {
 	})
 }
 
-// Beyond the end of the sequence numbers places are given out in order all the same.
+// Places are granted in order even after sequence numbers have overflowed.
 func TestSemaphoreWraps(t *testing.T) {
 	inWorld(t, 5, func(w *world) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32-2)
@@ -113,7 +113,7 @@ func TestNewSemaphoreRefuses(t *testing.T) {
 		}
 	}
 	if _, err := lock.NewRWMutex(&identified{}, "lock", time.Second); err == nil {
-		t.Error("NewRWMutex took a path that is not absolute")
+		t.Error("NewRWMutex accepted a relative path")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrSessionLost is the error of whatever needs a session that is over, or may be. What wraps it
-// says why.
+// ErrSessionLost is the error of an operation on a session that is over, or may be. Errors that
+// wrap it give the reason.
 var ErrSessionLost = errors.New("lock: session lost")
 
 // The reasons for which a session is lost.
@@ -21,19 +21,20 @@ var (
 	errSessionExpired = fmt.Errorf("%w: ZooKeeper says that it has expired", ErrSessionLost)
 	errSessionNew     = fmt.Errorf("%w: the client has opened another", ErrSessionLost)
 	errSessionSilent  = fmt.Errorf("%w: ZooKeeper could not be reached for so long that it may be "+
-		"over", ErrSessionLost)
+		"over",
+		ErrSessionLost)
 	errSessionClosed = fmt.Errorf("%w: %w", ErrSessionLost, zk.ErrClosing)
 )
 
-// A SessionStatus says how a session is.
+// A SessionStatus is the status of a session.
 type SessionStatus string
 
-// What a session can be.
+// The statuses of a session.
 const (
-	SessionConnected SessionStatus = "connected" // ZooKeeper has answered, and the session lives
-	// the connection is lost, the session may come back
+	SessionConnected SessionStatus = "connected" // ZooKeeper has answered, and the session is alive
+	// the connection is lost, and the session may return
 	SessionSuspended SessionStatus = "suspended"
-	// it is over, or may be: whatever depended on it must stop
+	// it is over, or may be: everything that depends on it must stop
 	SessionLost SessionStatus = "lost"
 )
 
@@ -41,45 +42,44 @@ const (
 type SessionEvent struct {
 	Status SessionStatus
 	ID     int64 // of the session at ZooKeeper
-	Err    error // of SessionLost: why, an error that wraps [ErrSessionLost]
+	Err    error // of SessionLost: the reason, which wraps [ErrSessionLost]
 }
 
-// A Session is a [Client] that knows how its session is. It takes the place of the client wherever
-// a lock is made, and there saves whoever waits for a lock the request right before it is granted.
-// Its methods may be called by any number of goroutines.
+// A Session is a [Client] that tracks the status of its ZooKeeper session. Locks accept it in place
+// of the client, and then a waiter saves the request right before the grant. Its methods may be
+// called concurrently.
 //
-// It takes over what go-zookeeper/zk tells of its state, which is easily missed: the client's
-// channel holds six events and drops the rest, and after an expiry the client opens a new session
-// without a word. Whoever wants to know calls [Session.Events] or [Session.Context], as often as
-// needed; nobody misses anything, and nobody holds up anybody.
+// A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
+// a third of its timeout has passed since the last confirmed request was sent: see the clock bound
+// in the package documentation. Only in the last case can it return. To detect these losses, a
+// Session makes ZooKeeper commit an empty write in each sixth of its timeout, from the first call
+// of Events or Context on.
 //
-// A session counts as lost as soon as ZooKeeper says so, as the client has opened another, or as a
-// third of its timeout has passed since the last request was sent that ZooKeeper has confirmed: see
-// the bound on clocks in the documentation of this package. A session that was taken for lost only
-// for the last of these can come back. To know all that, a session has ZooKeeper agree on an empty
-// write in each sixth of its timeout, from the first call of Events or Context on.
+// A Session replaces the client's own event channel, which holds six events and drops the rest, and
+// which does not report that a new session was opened after an expiry. [Session.Events] and
+// [Session.Context] can be called any number of times, miss no event and do not block each other.
 type Session struct {
 	Client
 	timeout time.Duration
-	// for the goroutine that reads the client's channel; nil with a callback
-	asks  chan chan struct{}
-	ended chan struct{} // closed once the client is closed
+	// requests to read the client's channel to its end; nil with a callback
+	drainRequests chan chan struct{}
+	ended         chan struct{} // closed once the client is closed
 
-	mu       sync.Mutex
-	early    []zk.Event // that came before the client was known
-	id       int64      // of the session that is observed, 0 while there is none
-	lines    uint64     // how many connections were lost
-	deadline time.Time  // until when the session stands for sure
-	latest   *sessionChange
-	closed   bool
-	observed bool        // somebody wants to know
-	beating  bool        // a request is under way
-	tenures  []*tenure   // the locks that are held, whose nodes belong to the session
-	beats    *time.Timer // for the next request
-	expiry   *time.Timer // for the deadline
+	mu            sync.Mutex
+	pendingEvents []zk.Event // events received before attach
+	id            int64      // of the monitored session; 0 while there is none
+	epoch         uint64     // number of lost connections
+	deadline      time.Time  // until then the session is certain to exist
+	latest        *sessionChange
+	closed        bool
+	active        bool        // the session is monitored
+	pinging       bool        // a ping is in flight
+	tenures       []*tenure   // held locks whose nodes belong to the session
+	pingTimer     *time.Timer // for the next ping
+	expiryTimer   *time.Timer // for the deadline
 }
 
-// A sessionChange is an event, and the way to the next.
+// A sessionChange is an event in the linked list of all events.
 type sessionChange struct {
 	SessionEvent
 	next  *sessionChange
@@ -93,41 +93,41 @@ func (c *sessionChange) await(ctx context.Context) bool {
 	case <-ctx.Done():
 	}
 	select {
-	case <-c.ready: // Both may have been ready: news go before the end.
+	case <-c.ready: // Both may have been ready: a change takes precedence.
 		return true
 	default:
 		return false
 	}
 }
 
-// validity is how long a session, and what belongs to it, stands for sure after a write was sent
-// that was answered. Why it is no more than a third of the timeout is said in the documentation of
-// this package.
+// validity returns how long a session and its nodes are certain to exist after an answered write
+// was sent. docs/lock.md derives the third of the timeout.
 func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 
-// NewSession returns the session of a client that was connected with that timeout, and takes over
-// its channel of events, which nobody else may read. [OpenSession] is better where there is the
-// choice, as it misses nothing by itself: from a channel that was full something may be missing, so
-// that a session then asks anew.
+// NewSession returns the session of a client that was connected with the timeout. It takes over the
+// client's event channel, which nothing else may read, and ends when that channel is closed. No
+// lock can be made on the session if the timeout is not positive.
 //
-// The timeout must be positive, or else no lock can be made on the session. It ends with the
-// client: when the channel is closed.
+// [OpenSession] is preferable, because it misses no event: events may be missing from a channel
+// that was full, in which case NewSession queries the client's state.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
-	s.asks = make(chan chan struct{})
+	s.drainRequests = make(chan chan struct{})
 	s.attach(client)
 	go s.read(events)
 	return s
 }
 
-// OpenSession connects a client and returns its session. The function must call zk.Connect with
-// that timeout and the callback, and may give it any other option:
+// OpenSession connects a client and returns its session, without waiting for the connection. The
+// function must call zk.Connect with the same timeout and the callback, and may add any other
+// option:
 //
-//	session, err := lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event, error) {
-//		return zk.Connect(servers, timeout, zk.WithEventCallback(callback))
-//	})
+//	session, err := lock.OpenSession(timeout,
+//		func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event, error) {
+//			return zk.Connect(servers, timeout, zk.WithEventCallback(callback))
+//		})
 //
-// It returns the function's error. It does not wait for the connection.
+// OpenSession returns the error of the function.
 func OpenSession(timeout time.Duration, connect func(zk.EventCallback) (*zk.Conn, <-chan zk.Event,
 	error),
 ) (*Session, error) {
@@ -154,19 +154,19 @@ func newSession(timeout time.Duration) *Session {
 // Timeout returns the session's timeout.
 func (s *Session) Timeout() time.Duration { return s.timeout }
 
-// attach gives the session its client, and what the client has told before that.
+// attach sets the client and applies the events that preceded it.
 func (s *Session) attach(client Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Client = client
 	s.id = client.SessionID()
-	for _, e := range s.early {
+	for _, e := range s.pendingEvents {
 		s.apply(e)
 	}
-	s.early = nil
+	s.pendingEvents = nil
 }
 
-// read reads the client's channel of events.
+// read reads the client's event channel.
 func (s *Session) read(events <-chan zk.Event) {
 	for {
 		select {
@@ -175,23 +175,23 @@ func (s *Session) read(events <-chan zk.Event) {
 				s.end()
 				return
 			}
-			// A channel that was full before this one was taken may have missed others.
+			// Events may be missing if the channel was full before this one was taken.
 			if len(events) >= cap(events)-1 {
-				s.resume()
+				s.resync()
 			}
 			s.handle(e)
-		case answer := <-s.asks:
+		case answer := <-s.drainRequests:
 			s.drain(events)
 			close(answer)
 		}
 	}
 }
 
-// drain takes what is in the channel.
+// drain handles all events in the channel.
 func (s *Session) drain(events <-chan zk.Event) {
 	for {
 		if len(events) == cap(events) {
-			s.resume()
+			s.resync()
 		}
 		select {
 		case e, ok := <-events:
@@ -205,53 +205,53 @@ func (s *Session) drain(events <-chan zk.Event) {
 	}
 }
 
-// handle takes note of what the client tells. It does not block.
+// handle handles an event of the client. It does not block.
 func (s *Session) handle(e zk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Client == nil {
-		s.early = append(s.early, e)
+		s.pendingEvents = append(s.pendingEvents, e)
 		return
 	}
 	s.apply(e)
 }
 
-// apply takes note of an event. The caller holds the lock.
+// apply applies an event. The caller holds s.mu.
 func (s *Session) apply(e zk.Event) {
 	if e.Type != zk.EventSession {
 		return
 	}
 	switch e.State {
 	case zk.StateHasSession:
-		s.meet(s.Client.SessionID())
+		s.updateID(s.Client.SessionID())
 	case zk.StateExpired:
-		s.lines++
+		s.epoch++
 		s.lose(errSessionExpired)
 	case zk.StateDisconnected:
-		s.lines++
+		s.epoch++
 		s.suspend()
 	}
 }
 
-// resume begins anew where events may be missing.
-func (s *Session) resume() {
+// resync recovers the status when events may be missing.
+func (s *Session) resync() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines++
+	s.epoch++
 	s.suspend()
 	if s.Client.State() == zk.StateHasSession {
-		s.meet(s.Client.SessionID())
+		s.updateID(s.Client.SessionID())
 	}
 }
 
-// meet takes note of the session that the client has. The caller holds the lock.
-func (s *Session) meet(id int64) {
+// updateID sets the client's current session. The caller holds s.mu.
+func (s *Session) updateID(id int64) {
 	if s.id != 0 && id != s.id {
 		s.lose(errSessionNew)
 	}
 	s.id = id
-	if s.observed && !s.beating && s.latest.Status != SessionConnected {
-		s.beatNow()
+	if s.active && !s.pinging && s.latest.Status != SessionConnected {
+		s.pingNow()
 	}
 }
 
@@ -261,34 +261,34 @@ func (s *Session) suspend() {
 	}
 }
 
-// lose takes note that the session is lost. The caller holds the lock.
+// lose marks the session as lost. The caller holds s.mu.
 func (s *Session) lose(why error) {
 	if s.latest.Status != SessionLost {
 		s.change(SessionLost, why)
 	}
 	s.deadline = time.Time{}
-	for _, g := range s.tenures {
-		g.look()
+	for _, t := range s.tenures {
+		t.checkExpired()
 	}
 }
 
-// enlist lets a grant end as soon as the client says that its session is over. The client may have
-// said so before.
-func (s *Session) enlist(g *tenure) {
+// register ends a tenure as soon as the client reports that its session is over, which it may have
+// done already.
+func (s *Session) register(t *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tenures = append(s.tenures, g)
-	g.look()
+	s.tenures = append(s.tenures, t)
+	t.checkExpired()
 }
 
-// delist takes back enlist.
-func (s *Session) delist(g *tenure) {
+// unregister reverts register.
+func (s *Session) unregister(t *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tenures = slices.DeleteFunc(s.tenures, func(one *tenure) bool { return one == g })
+	s.tenures = slices.DeleteFunc(s.tenures, func(one *tenure) bool { return one == t })
 }
 
-// change tells everybody of the session's new status. The caller holds the lock.
+// change publishes the session's new status. The caller holds s.mu.
 func (s *Session) change(status SessionStatus, err error) {
 	next := &sessionChange{
 		SessionEvent: SessionEvent{Status: status, ID: s.id, Err: err},
@@ -299,94 +299,95 @@ func (s *Session) change(status SessionStatus, err error) {
 	s.latest = next
 }
 
-// end is called when the client was closed.
+// end marks the client as closed.
 func (s *Session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines++
+	s.epoch++
 	s.change(SessionLost, errSessionClosed)
 	s.closed = true
 	close(s.ended)
-	if s.observed {
-		s.beats.Stop()
-		s.expiry.Stop()
+	if s.active {
+		s.pingTimer.Stop()
+		s.expiryTimer.Stop()
 	}
 }
 
-// line returns a number for the connection that the client has. As long as it stays the same, all
-// that ZooKeeper had to tell has come over one connection, in the order in which it happened. It
-// knows of all that the client has told before the call.
-func (s *Session) line() uint64 {
-	if s.asks != nil {
+// currentEpoch returns the number of the client's connection, up to date with all events that the
+// client has reported. Events of one epoch arrived over one connection, in the order in which they
+// happened.
+func (s *Session) currentEpoch() uint64 {
+	if s.drainRequests != nil {
 		answer := make(chan struct{})
 		select {
-		case s.asks <- answer:
+		case s.drainRequests <- answer:
 			<-answer
 		case <-s.ended:
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lines
+	return s.epoch
 }
 
-// observe begins to ask ZooKeeper how the session is.
-func (s *Session) observe() *sessionChange {
+// activate starts to monitor the session.
+func (s *Session) activate() *sessionChange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.observed && !s.closed {
-		s.observed = true
-		s.expiry = time.AfterFunc(s.timeout, s.expire)
-		s.expiry.Stop()
-		s.beats = time.AfterFunc(s.timeout, s.beat)
-		s.beatNow()
+	if !s.active && !s.closed {
+		s.active = true
+		s.expiryTimer = time.AfterFunc(s.timeout, s.expire)
+		s.expiryTimer.Stop()
+		s.pingTimer = time.AfterFunc(s.timeout, s.ping)
+		s.pingNow()
 	}
 	return s.latest
 }
 
-// beatNow puts the next request forward. The caller holds the lock. Timers that end at once will
-// not do: under the race detector Go 1.26 crashes where several goroutines of a synctest bubble
-// start some together.
-func (s *Session) beatNow() {
-	s.beats.Stop()
-	go s.beat()
+// pingNow advances the next ping. The caller holds s.mu. It does not use a timer that fires at
+// once: under the race detector, Go 1.26 crashes if several goroutines of a synctest bubble start
+// such timers together.
+func (s *Session) pingNow() {
+	s.pingTimer.Stop()
+	go s.ping()
 }
 
-// beat asks ZooKeeper for a sign of life.
-func (s *Session) beat() {
+// ping makes ZooKeeper confirm the session.
+func (s *Session) ping() {
 	s.mu.Lock()
-	busy := s.beating
-	s.beating = true
+	busy := s.pinging
+	s.pinging = true
 	s.mu.Unlock()
 	if busy {
 		return
 	}
-	id, asked := s.Client.SessionID(), time.Now()
-	err := agree(s.Client, beatPath)
+	id, sentAt := s.Client.SessionID(), time.Now()
+	err := commitNoop(s.Client, pingPath)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beating = false
+	s.pinging = false
 	if s.closed {
 		return
 	}
-	late := time.Since(asked) >= validity(s.timeout) // so that the answer is worth nothing
+	late := time.Since(sentAt) >= validity(s.timeout) // the answer confirms nothing any more
 	if err != nil || late || id == 0 || id != s.Client.SessionID() {
-		s.beats.Reset(retryPause)
+		s.pingTimer.Reset(retryDelay)
 		return
 	}
-	s.meet(id) // The client's own word can be late, or was dropped.
-	s.beats.Reset(s.timeout / confirmations)
-	s.deadline = asked.Add(validity(s.timeout))
-	s.expiry.Reset(time.Until(s.deadline))
+	s.updateID(id) // The client's own event can be late or dropped.
+	s.pingTimer.Reset(s.timeout / confirmations)
+	s.deadline = sentAt.Add(validity(s.timeout))
+	s.expiryTimer.Reset(time.Until(s.deadline))
 	if s.latest.Status != SessionConnected {
 		s.change(SessionConnected, nil)
 	}
 }
 
-// beatPath is what is checked: a node that every ZooKeeper has, though it would do if it did not.
-const beatPath = "/zookeeper"
+// pingPath is a node that every ZooKeeper has. The check would also work on one that does not
+// exist.
+const pingPath = "/zookeeper"
 
-// expire ends the session when its time is over.
+// expire ends the session once its deadline has passed.
 func (s *Session) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -395,25 +396,25 @@ func (s *Session) expire() {
 	}
 }
 
-// Events returns what becomes of the session, beginning with how it is at the moment. The sequence
-// ends when the context does, or when the client was closed. However late the caller comes for the
-// next event, none is missing.
+// Events returns the changes of the session's status, starting with the current one. The sequence
+// ends when the context ends or the client is closed. It misses no change, however slow the caller.
 func (s *Session) Events(ctx context.Context) iter.Seq[SessionEvent] {
 	return func(yield func(SessionEvent) bool) {
-		for at := s.observe(); yield(at.SessionEvent) && at.Err != errSessionClosed &&
+		for at := s.activate(); yield(at.SessionEvent) && at.Err != errSessionClosed &&
 			at.await(ctx); at = at.next {
 		}
 	}
 }
 
 // Context waits until the session is connected, and returns a context that ends when that session
-// is lost, or with its parent. [context.Cause] says why: after a loss it returns an error that
-// wraps [ErrSessionLost]. A context that has ended stays so, also where the session comes back.
-// Context returns the parent's cause if that ends first, and an error that wraps [ErrSessionLost]
-// and zk.ErrClosing if the client was closed. Until the returned context ends a goroutine waits for
-// that: give it a parent that ends when the context is not needed any more.
+// is lost or the parent ends. After a loss, [context.Cause] returns an error that wraps
+// [ErrSessionLost]. The context stays ended if the session returns.
+//
+// If the parent ends first, Context returns its cause; if the client is closed, an error that wraps
+// [ErrSessionLost] and zk.ErrClosing. A goroutine waits until the returned context ends: give it a
+// parent that ends when the context is no longer needed.
 func (s *Session) Context(parent context.Context) (context.Context, error) {
-	at := s.observe()
+	at := s.activate()
 	for ; at.Status != SessionConnected; at = at.next {
 		if at.Err == errSessionClosed {
 			return nil, at.Err
@@ -427,18 +428,19 @@ func (s *Session) Context(parent context.Context) (context.Context, error) {
 		for at.Status != SessionLost && at.await(ctx) {
 			at = at.next
 		}
-		cancel(at.Err) // without effect if the context has ended
+		cancel(at.Err) // no effect if the context has ended
 	}()
 	return ctx, nil
 }
 
-// Do calls a function that sends requests, and tells whether all of them were carried out under one
-// session, the one whose id the function is given. A request that go-zookeeper/zk cannot send at
-// once waits for the next connection, even if by then the session is another: an ephemeral node can
-// so come to belong to a session that its maker knows nothing of, and what was read before can be
-// out of date. Do returns the function's error, joined with one that wraps [ErrSessionLost] if
-// there was no session when it began, or it is another by the end: then any of the requests may
-// have been carried out under either. Do sends nothing by itself.
+// Do calls requests with the id of the current session, and reports whether all requests were
+// carried out under that session. It sends nothing itself.
+//
+// Do returns the error of the function. If there was no session at the start, or another one at the
+// end, it joins an error that wraps [ErrSessionLost]: any request may then have been carried out
+// under either session. The reason is that go-zookeeper/zk delays a request that it cannot send
+// until the next connection, even under another session. An ephemeral node can then belong to a
+// session that its creator does not know, and data that were read before can be stale.
 func (s *Session) Do(requests func(id int64) error) error {
 	before := s.Client.SessionID()
 	err := requests(before)
@@ -448,7 +450,7 @@ func (s *Session) Do(requests func(id int64) error) error {
 	return err
 }
 
-// isClosed tells whether the client was closed.
+// isClosed reports whether the client was closed.
 func (s *Session) isClosed() bool {
 	select {
 	case <-s.ended:

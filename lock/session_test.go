@@ -21,7 +21,7 @@ func (w *world) session(client int) *lock.Session {
 	return lock.NewSession(w.client(client), w.client(client).Events(), sessionTimeout)
 }
 
-// A listener keeps what a session tells.
+// A listener records the events of a session.
 type listener struct{ events []lock.SessionEvent }
 
 func (w *world) listen(s *lock.Session) *listener {
@@ -36,7 +36,7 @@ func (w *world) listen(s *lock.Session) *listener {
 	return l
 }
 
-// want wants the session to have told that, and forgets it.
+// want verifies the recorded statuses and clears them.
 func (l *listener) want(t *testing.T, want ...lock.SessionStatus) {
 	t.Helper()
 	synctest.Wait()
@@ -45,17 +45,17 @@ func (l *listener) want(t *testing.T, want ...lock.SessionStatus) {
 		got = append(got, e.Status)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("told %v, want %v", got, want)
+		t.Errorf("got %v, want %v", got, want)
 	}
 	l.events = nil
 }
 
-// All who listen hear the same, whenever they come.
+// All listeners get the same events, whenever they start.
 func TestSessionEvents(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		s := w.session(1)
 		early := w.listen(s)
-		early.want(t, lock.SessionSuspended) // Nobody has asked yet.
+		early.want(t, lock.SessionSuspended) // Nobody has called Events yet.
 		w.flow()
 		early.want(t, lock.SessionConnected)
 		late := w.listen(s)
@@ -69,7 +69,7 @@ func TestSessionEvents(t *testing.T) {
 	})
 }
 
-// A session that has expired is told of, and so is the one that the client opens without a word.
+// An expired session is reported, and so is the next one, which the client opens silently.
 func TestSessionExpires(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		s := w.session(1)
@@ -83,7 +83,7 @@ func TestSessionExpires(t *testing.T) {
 			lock.SessionLost,
 			lock.SessionConnected)
 		if lost := events[3]; lost.ID != old || !errors.Is(lost.Err, lock.ErrSessionLost) {
-			t.Errorf("lost: %+v, want session %#x and why", lost, old)
+			t.Errorf("lost: %+v, want session %#x and a reason", lost, old)
 		}
 		if again := events[4]; again.ID != w.client(1).SessionID() || again.ID == old {
 			t.Errorf("connected: %+v", again)
@@ -91,7 +91,7 @@ func TestSessionExpires(t *testing.T) {
 	})
 }
 
-// muffled is a client whose channel of events is full of something else at the wrong moment.
+// muffled is a client whose event channel is full of other events at the wrong moment.
 func muffled(events <-chan zk.Event, dropped func(zk.Event) bool) <-chan zk.Event {
 	out := make(chan zk.Event, 6)
 	go func() {
@@ -109,8 +109,7 @@ func muffled(events <-chan zk.Event, dropped func(zk.Event) bool) <-chan zk.Even
 	return out
 }
 
-// A new session is noticed although the client's channel has dropped all that would have told of
-// it.
+// A new session is detected even if the client's channel has dropped all events about it.
 func TestSessionOpenedSilently(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		deaf := false
@@ -132,7 +131,7 @@ func TestSessionOpenedSilently(t *testing.T) {
 	})
 }
 
-// sessionContext returns a context for as long as the session stands, which is connected.
+// sessionContext returns the context of a connected session.
 func (w *world) sessionContext(s *lock.Session) context.Context {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(background)
@@ -144,9 +143,9 @@ func (w *world) sessionContext(s *lock.Session) context.Context {
 	return standing
 }
 
-// Whoever is cut off knows by its own clock, before an ephemeral node of the session can go, that
-// the session may be over, whenever in the life of the session that happens and however slowly
-// messages come through.
+// A partitioned client learns by its own clock that the session may be over, before an ephemeral
+// node of the session can go, whenever in the life of the session that happens and however slow
+// messages are.
 func TestSessionIsLostBeforeItEnds(t *testing.T) {
 	for cut := range 40 {
 		t.Run(fmt.Sprint(cut), func(t *testing.T) {
@@ -158,7 +157,7 @@ func TestSessionIsLostBeforeItEnds(t *testing.T) {
 				w.cluster.Isolate(w.client(1).Link)
 				for stands := true; stands; _, stands = w.cluster.Tree().Stat("/mine") {
 					if w.pass(50 * time.Millisecond); time.Since(w.began) > time.Minute {
-						t.Fatal("the node is still there")
+						t.Fatal("the node still exists")
 					}
 				}
 				if !errors.Is(context.Cause(ctx), lock.ErrSessionLost) {
@@ -169,7 +168,7 @@ func TestSessionIsLostBeforeItEnds(t *testing.T) {
 	}
 }
 
-// It is no matter whether the client may read the node that is asked for.
+// The client need not be allowed to read the checked node.
 func TestSessionWithoutPermission(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.cluster.Tree().Apply(&tree.Write{
@@ -189,7 +188,7 @@ func TestSessionWithoutPermission(t *testing.T) {
 	})
 }
 
-// A session that was taken for lost, but was not, comes back; contexts of before do not.
+// A session that was presumed lost but was not returns; earlier contexts stay ended.
 func TestSessionComesBack(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		s := w.session(1)
@@ -213,7 +212,7 @@ func TestSessionComesBack(t *testing.T) {
 	})
 }
 
-// A closed client ends everything at once, a lock that waits among it.
+// Closing the client ends everything at once, including a waiting lock.
 func TestSessionOfAClosedClient(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.acquire(w.mutex(2))
@@ -240,7 +239,7 @@ func TestSessionOfAClosedClient(t *testing.T) {
 	})
 }
 
-// identified is a client of which only the session's id is asked.
+// identified is a client that answers only SessionID.
 type identified struct {
 	lock.Client
 	id int64
@@ -248,8 +247,8 @@ type identified struct {
 
 func (c *identified) SessionID() int64 { return c.id }
 
-// A request that was queued under one session and may have been carried out under the next is found
-// out.
+// A request that was queued under one session and may have been carried out under the next is
+// detected.
 func TestSessionDo(t *testing.T) {
 	failed := errors.New("failed")
 	for _, tc := range []struct {
@@ -282,8 +281,7 @@ func TestSessionDo(t *testing.T) {
 	}
 }
 
-// With a session, whoever waits right behind the holder needs to ask nothing when its turn has
-// come.
+// With a session, the contender right behind the holder sends no request when its turn comes.
 func TestSessionSparesTheConfirmation(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -309,31 +307,31 @@ func TestSessionSparesTheConfirmation(t *testing.T) {
 	})
 }
 
-// Not so where the contender's own node may be gone, or the news of it may come after that of the
+// It does send one if its own node may be gone, or the event of that may come after that of the
 // holder's end.
 func TestSessionConfirms(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		happen func(w *world, own string)
-		nodes  int // how many the waiter makes
+		nodes  int // number of nodes that the waiter creates
 	}{
-		{"a connection that was lost", func(w *world, own string) {
+		{"the connection was lost", func(w *world, own string) {
 			w.cluster.Cut(w.client(2).Link)
 			w.cluster.Heal(w.client(2).Link)
 			w.pass(1500 * time.Millisecond)
 		}, 1},
-		{"a node that was changed", func(w *world, own string) {
+		{"its node was changed", func(w *world, own string) {
 			w.do(func() error { _, err := w.client(1).Set(own, []byte("?"), -1); return err })
 		}, 1},
-		{"a node that was deleted", func(w *world, own string) {
+		{"its node was deleted", func(w *world, own string) {
 			w.do(func() error { return w.client(1).Delete(own, -1) })
 		}, 2},
-		{"a node that was deleted while the connection was down", func(w *world, own string) {
+		{"its node was deleted while the connection was down", func(w *world, own string) {
 			w.cluster.Cut(w.client(2).Link)
 			w.do(func() error { return w.client(1).Delete(own, -1) })
 			w.cluster.Heal(w.client(2).Link)
 		}, 2},
-		{"a session that is over", func(w *world, own string) {
+		{"its session is over", func(w *world, own string) {
 			w.cluster.Expire(w.client(2).SessionID())
 			w.pass(2 * time.Second)
 		}, 2},
@@ -355,18 +353,18 @@ func TestSessionConfirms(t *testing.T) {
 				w.wantGranted(c)
 				if stat, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands ||
 					stat.EphemeralOwner != w.client(2).SessionID() {
-					t.Errorf("granted by %s, which stands: %v", c.lease.Node(), stands)
+					t.Errorf("granted by %s, which exists: %v", c.lease.Node(), stands)
 				}
 				if made := w.requests(2, "create"); made != tc.nodes {
-					t.Errorf("made %d nodes, want %d", made, tc.nodes)
+					t.Errorf("created %d nodes, want %d", made, tc.nodes)
 				}
 			})
 		})
 	}
 }
 
-// After a reconnect the news of the holder's end may come before that of one's own. Here the
-// session timeout is so long that the session needs no proof.
+// After a reconnect the event of the holder's end may come before that of the contender's own. The
+// session timeout is so long here that the session needs no proof.
 func TestSessionNewsOutOfOrder(t *testing.T) {
 	const timeout = 10 * sessionTimeout
 	for _, digits := range [][2]int{{1, 9}, {9, 1}} {
@@ -376,7 +374,7 @@ func TestSessionNewsOutOfOrder(t *testing.T) {
 			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)},
 				16)))
 			c := w.begin(background, must(lock.NewMutex(session, "/lock", timeout, random)).Lock)
-			// It watches its node, and has not looked at it lately.
+			// It watches its node, and has not read it recently.
 			w.pass(timeout/10 + 100*time.Millisecond)
 			w.wantWaiting(c)
 			w.wantNodes(2)

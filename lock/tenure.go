@@ -6,197 +6,197 @@ import (
 	"time"
 )
 
-// A tenure is the turn of a contender. The leases on it belong to one owner; it ends with the last
-// of them, or when the lock is lost.
+// A tenure is the period in which a contender holds the lock. Its leases belong to one owner, and
+// it ends with the last of them or when the lock is lost.
 type tenure struct {
 	contender *contender
 	node      string
 	token     int64
-	session   int64  // to which the node belongs, 0 if that is not known
-	forget    func() // tells the owner that it holds the lock no longer
+	session   int64  // to which the node belongs; 0 if unknown
+	forget    func() // removes the lock from its owner
 
-	ctx    context.Context // ends with the grant, its cause says how
+	ctx    context.Context // ends with the tenure; its cause is the reason
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex
-	until   time.Time // when the last confirmation is worth nothing any more
-	leases  int
-	writers int           // leases that are exclusive
-	open    int           // guarded writes that may still be carried out
-	revoked chan struct{} // closed when others have asked for the lock
-	asked   bool          // that was done
-	reading bool          // the node is marked as shared, or is being marked
-	marked  chan struct{} // closed when that was done, or was refused; nil unless it is a writer's
-	refusal error         // then
+	mu              sync.Mutex
+	validUntil      time.Time // when the last confirmation expires
+	leases          int
+	exclusiveLeases int
+	pendingWrites   int           // guarded writes with an unknown outcome
+	revoked         chan struct{} // closed when Revoke was called
+	revocationSeen  bool          // revoked is closed
+	isShared        bool          // the node is marked as shared, or will be
+	// closed when the node is marked or ZooKeeper has refused; nil unless it is a writer's
+	marked  chan struct{}
+	markErr error // the refusal, if any; valid once marked is closed
 }
 
 func newTenure(c *contender, token int64) *tenure {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	g := &tenure{
+	t := &tenure{
 		contender: c, node: c.node, token: token, session: c.owner, forget: func() {}, ctx: ctx,
 		cancel:  cancel,
-		revoked: make(chan struct{}), reading: !c.rule.kind.alone(),
+		revoked: make(chan struct{}), isShared: !c.rule.kind.isExclusive(),
 	}
 	if c.rule.kind == writer {
-		g.marked = make(chan struct{})
+		t.marked = make(chan struct{})
 	}
-	return g
+	return t
 }
 
-// enter returns a lease on the grant, or errEnded if the grant has ended. A reader must not become
-// a writer.
-func (g *tenure) enter(shared bool) (*Lease, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.ctx.Err() != nil && g.leases > 0 || g.contender.wanted() != nil {
-		return nil, errEnded
+// enter returns a new lease, or errTenureEnded if the tenure has ended. A reader must not become a
+// writer.
+func (t *tenure) enter(shared bool) (*Lease, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx.Err() != nil && t.leases > 0 || t.contender.checkCancelled() != nil {
+		return nil, errTenureEnded
 	}
-	if !shared && g.reading {
+	if !shared && t.isShared {
 		return nil, ErrUpgrade
 	}
-	g.leases++
+	t.leases++
 	if !shared {
-		g.writers++
+		t.exclusiveLeases++
 	}
-	ctx, cancel := context.WithCancelCause(g.ctx)
-	return &Lease{tenure: g, shared: shared, ctx: ctx, cancel: cancel}, nil
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	return &Lease{tenure: t, shared: shared, ctx: ctx, cancel: cancel}, nil
 }
 
-// leave ends a lease's part in the grant. It tells whether the lease was the last, and whether it
-// was exclusive.
-func (g *tenure) leave(l *Lease) (last, wrote bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leases--
-	wrote = !l.shared
-	if g.leases == 0 {
-		g.forget()
-		g.cancel(errUnlocked)
-		g.contender.dismiss(errUnlocked)
-		return true, wrote
+// leave ends a lease. It reports whether the lease was the last one, and whether it was exclusive.
+func (t *tenure) leave(l *Lease) (last, wasExclusive bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.leases--
+	wasExclusive = !l.shared
+	if t.leases == 0 {
+		t.forget()
+		t.cancel(errUnlocked)
+		t.contender.cancel(errUnlocked)
+		return true, wasExclusive
 	}
-	g.read(l)
-	return false, wrote
+	t.makeShared(l)
+	return false, wasExclusive
 }
 
-// beginWrite takes note of a guarded write, or returns why the lease has ended.
-func (g *tenure) beginWrite(l *Lease) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// beginWrite registers a guarded write, or returns why the lease has ended.
+func (t *tenure) beginWrite(l *Lease) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := context.Cause(l.ctx); err != nil {
 		return err
 	}
-	g.open++
+	t.pendingWrites++
 	return nil
 }
 
-// endWrite takes note that a guarded write was carried out, or never will be.
-func (g *tenure) endWrite() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.open--
+// endWrite records that a guarded write was carried out or never will be.
+func (t *tenure) endWrite() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pendingWrites--
 }
 
-// writes tells whether guarded writes may still be carried out.
-func (g *tenure) writes() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.open > 0
+// hasPendingWrites reports whether guarded writes may still be carried out.
+func (t *tenure) hasPendingWrites() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pendingWrites > 0
 }
 
-// demote makes a lease a shared one.
-func (g *tenure) demote(l *Lease) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.read(l)
+// downgrade makes a lease shared.
+func (t *tenure) downgrade(l *Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.makeShared(l)
 }
 
-// read takes note that a lease is exclusive no longer. The last to be so lets other readers in,
-// unless the lock is a Mutex: that is shared by nobody but those who have its owner.
-func (g *tenure) read(l *Lease) {
+// makeShared makes a lease shared. When the last exclusive one does, other readers get in, unless
+// the lock is a Mutex, which is shared only by the leases of one owner.
+func (t *tenure) makeShared(l *Lease) {
 	if l.shared {
 		return
 	}
 	l.shared = true
-	g.writers--
-	if g.writers == 0 && g.contender.rule.kind == writer {
-		g.reading = true
-		g.contender.demote()
+	t.exclusiveLeases--
+	if t.exclusiveLeases == 0 && t.contender.rule.kind == writer {
+		t.isShared = true
+		t.contender.downgrade()
 	}
 }
 
-// awaitMark waits until the node is marked as shared, if it is to be.
-func (g *tenure) awaitMark(ctx context.Context) error {
-	g.mu.Lock()
-	pending := g.reading && g.contender.rule.kind == writer
-	g.mu.Unlock()
+// awaitShared waits until the node is marked as shared, if a mark is pending.
+func (t *tenure) awaitShared(ctx context.Context) error {
+	t.mu.Lock()
+	pending := t.isShared && t.contender.rule.kind == writer
+	t.mu.Unlock()
 	if !pending {
 		return nil
 	}
 	select {
-	case <-g.marked:
-		return g.refusal
-	case <-g.ctx.Done():
+	case <-t.marked:
+		return t.markErr
+	case <-t.ctx.Done():
 	case <-ctx.Done():
 	}
-	// Several may have been ready: what is certain goes before the rest.
+	// Several may have been ready: a known outcome takes precedence.
 	select {
-	case <-g.marked:
-		return g.refusal
+	case <-t.marked:
+		return t.markErr
 	default:
 	}
-	if g.ctx.Err() != nil {
-		return g.loss()
+	if t.ctx.Err() != nil {
+		return t.loss()
 	}
 	return context.Cause(ctx)
 }
 
-// shared says that the node has been marked, or why it has not.
-func (g *tenure) shared(refusal error) {
-	g.refusal = refusal
-	close(g.marked)
+// setMarked records that the node was marked, or why it was not.
+func (t *tenure) setMarked(refusal error) {
+	t.markErr = refusal
+	close(t.marked)
 }
 
-// revoke says that others have asked for the lock. It tells whether that is news.
-func (g *tenure) revoke() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.asked {
+// revoke records a call of Revoke, and reports whether that is new.
+func (t *tenure) revoke() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.revocationSeen {
 		return false
 	}
-	g.asked = true
-	close(g.revoked)
+	t.revocationSeen = true
+	close(t.revoked)
 	return true
 }
 
-// extend puts off when the grant ends by the clock.
-func (g *tenure) extend(until time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.until = until
+// extend postpones the expiry.
+func (t *tenure) extend(until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.validUntil = until
 }
 
-// look ends the grant if its time is over, or its session as the client knows. A timer does the
-// former too, but where the process was paused it may not have fired yet. The client has another
-// session, or none, only once it was told that this one is over.
-func (g *tenure) look() {
-	g.mu.Lock()
-	over := !time.Now().Before(g.until)
-	g.mu.Unlock()
+// checkExpired ends the tenure if its time is over, or its session as far as the client knows. A
+// timer also enforces the former, but may not have fired yet if the process was paused. The client
+// has another session, or none, only after it has learned that this one is over.
+func (t *tenure) checkExpired() {
+	t.mu.Lock()
+	over := !time.Now().Before(t.validUntil)
+	t.mu.Unlock()
 	switch {
-	case g.session != 0 && g.session != g.contender.client.SessionID():
-		g.end(errSessionOver)
+	case t.session != 0 && t.session != t.contender.client.SessionID():
+		t.end(errSessionOver)
 	case over:
-		g.end(errUnconfirmed)
+		t.end(errUnconfirmed)
 	}
 }
 
-// end ends the grant. Only the first call counts.
-func (g *tenure) end(err error) { g.cancel(err) }
+// end ends the tenure. Only the first call has an effect.
+func (t *tenure) end(err error) { t.cancel(err) }
 
-// loss returns why the lock was lost, nil if it was not.
-func (g *tenure) loss() error {
-	if err := context.Cause(g.ctx); err != errUnlocked {
+// loss returns why the lock was lost, or nil if it was not.
+func (t *tenure) loss() error {
+	if err := context.Cause(t.ctx); err != errUnlocked {
 		return err
 	}
 	return nil

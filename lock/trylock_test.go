@@ -24,14 +24,14 @@ func TestTryLock(t *testing.T) {
 	})
 }
 
-// A try behind one that only waits is in vain too: it would overtake.
+// A TryLock behind a mere waiter fails too: it would overtake.
 func TestTryLockBehindWaiter(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		waiter := w.start(background, w.mutex(2))
 		w.flow()
 		go holder.Unlock(background)
-		w.serve(1) // The holder's node is gone, and the waiter does not know it yet.
+		w.serve(1) // The holder's node is gone, but the waiter does not know it yet.
 		try := w.begin(background, w.mutex(3).TryLock)
 		w.serve(3)
 		w.cluster.Deliver(w.client(3).Link)
@@ -41,7 +41,7 @@ func TestTryLockBehindWaiter(t *testing.T) {
 	})
 }
 
-// A waiter behind a try that has failed gets the lock when the holder is done.
+// A waiter behind a failed TryLock gets the lock when the holder unlocks.
 func TestWaiterBehindTry(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -58,7 +58,7 @@ func TestWaiterBehindTry(t *testing.T) {
 	})
 }
 
-// TryLock waits for ZooKeeper no longer than its context allows, and leaves nothing behind either.
+// TryLock waits for ZooKeeper no longer than its context allows, and leaves no node then either.
 func TestTryLockCancelled(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		ctx, cancel := context.WithTimeout(background, time.Second)
@@ -75,7 +75,7 @@ func TestTryLockCancelled(t *testing.T) {
 	})
 }
 
-// One deadline holds for the whole call, however often a waiter is woken.
+// One deadline covers the whole call, however often a waiter is woken.
 func TestOneDeadline(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		w.acquire(w.mutex(1))

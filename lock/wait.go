@@ -9,11 +9,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// blockers returns the contenders that stand before this one and that it waits for, the nearest of
-// them last.
+// blockers returns the contenders before this one that block it, nearest last.
 func (c *contender) blockers() ([]entry, error) {
-	if c.hinting {
-		c.hinting = false
+	if c.useHint {
+		c.useHint = false
 		if blockers, err := c.tryHint(); err != nil || blockers != nil {
 			return blockers, err
 		}
@@ -21,23 +20,23 @@ func (c *contender) blockers() ([]entry, error) {
 	return c.listBlockers()
 }
 
-// listBlockers lists them. Whoever comes later stands behind, so none need be looked for that is
-// not in this list.
+// listBlockers lists them. A contender that comes later queues behind, so that one that is not in
+// this list never blocks.
 func (c *contender) listBlockers() ([]entry, error) {
 	found, err := c.listOwn()
 	if err != nil {
 		return nil, err
 	}
-	entries, err := c.ordered(found.entries)
+	entries, err := c.withOrder(found.entries)
 	if err != nil {
 		return nil, err
 	}
 	own := slices.IndexFunc(entries, c.isOwn)
 	if own < 0 {
-		return nil, errDisowned
+		return nil, errNodeLost
 	}
 	mine := entries[own]
-	if err := c.learnToken(&mine, found.made, found.changed); err != nil {
+	if err := c.learnToken(&mine, found.dirCzxid, found.dirPzxid); err != nil {
 		return nil, err
 	}
 	before := entries[:0]
@@ -45,8 +44,7 @@ func (c *contender) listBlockers() ([]entry, error) {
 		switch e := &entries[i]; {
 		case e.name == mine.name:
 		case e.guid == c.guid:
-			// A second node of this contender: a request that was taken for lost has been carried
-			// out after all.
+			// A second node of this contender: a request presumed lost was carried out after all.
 			if err := c.delete(c.at(e.name)); err != nil {
 				return nil, err
 			}
@@ -59,52 +57,54 @@ func (c *contender) listBlockers() ([]entry, error) {
 	return before, nil
 }
 
-// isOwn tells whether an entry is the contender's node.
+// isOwn reports whether an entry is the contender's node.
 func (c *contender) isOwn(e entry) bool {
 	return e.guid == c.guid && strings.HasSuffix(c.node, e.name)
 }
 
-// listOwn lists the contenders, with this one among them unless its node is gone. The listing that
-// was sent along with the request for the node will do, if the server has handled it after that
-// request: it shows the node then, and before it only an older node of the same name, where numbers
-// are handed out again.
+// listOwn lists the contenders, including this one unless its node is gone. The listing that was
+// sent along with the create suffices if the server handled it after the create: it then contains
+// the node. Where sequence numbers repeat, it may instead contain an older node of the same name,
+// so it is not used.
 func (c *contender) listOwn() (listing, error) {
-	if c.along != nil {
-		first := <-c.along
-		c.along = nil
+	if c.earlyListing != nil {
+		first := <-c.earlyListing
+		c.earlyListing = nil
 		if slices.ContainsFunc(first.entries, func(e entry) bool {
 			return c.isOwn(e) &&
-				countsChildren(e.number)
+				isChildCount(e.number)
 		}) {
 			return first, nil
 		}
 	}
-	asked := time.Now()
+	sentAt := time.Now()
 	found, err := c.list()
 	if err == nil && slices.ContainsFunc(found.entries, c.isOwn) {
-		c.seen = asked
+		c.lastSeen = sentAt
 	}
 	return found, err
 }
 
-// learnToken takes the fencing token from a listing, without asking for more. The number of a node
-// counts the children that its directory has had before, and each of those took a transaction of
-// its own after the one that made the directory. So their sum is no higher than the transaction
-// that created the node, and grows from node to node; and whoever makes the directory again does so
-// by a later transaction. A node whose number is no such count, because the counter had come to its
-// end, has the transaction that created it for its token. So has one whose sum is higher than any
-// transaction of the directory, as where somebody has made many children in one.
+// learnToken derives the fencing token from a listing, without another request if possible. The
+// token is the zxid that created the directory, plus one, plus the node's sequence number. The
+// number counts the children that the directory had before, and each of them took a transaction
+// after the directory's. Hence the sum is at most the zxid that created the node, increases from
+// node to node, and is lower than the tokens of any later directory.
+//
+// The token is instead the zxid that created the node if its number is no such count, because the
+// counter has overflowed, or if the sum exceeds the zxid of the directory's last change, because
+// somebody has created many children in one transaction.
 func (c *contender) learnToken(mine *entry, made, changed int64) error {
 	c.czxid = mine.czxid
 	sum := made + 1 + int64(mine.number)
 	switch {
 	case c.token != 0:
-	case countsChildren(mine.number) && sum <= changed:
+	case isChildCount(mine.number) && sum <= changed:
 		c.token = sum
 	case mine.czxid != 0:
 		c.token = mine.czxid
 	default:
-		stat, err := c.stands()
+		stat, err := c.verifyNode()
 		if err != nil {
 			return err
 		}
@@ -113,27 +113,27 @@ func (c *contender) learnToken(mine *entry, made, changed int64) error {
 	return nil
 }
 
-// waitFor waits until so few of the blockers stand that the contender has its turn. It watches the
-// nearest, as many as may stand and one more: by the time that few enough are left, one of those
-// must have gone. When one goes and there are still too many for all that it knows, the contender
-// lists again: one that gives up does not make way for those behind it, only for the one before.
+// waitFor waits until at most rule.spare blockers are left. It watches the nearest rule.spare+1 of
+// them: before few enough are left, one of those must go. If one goes and too many may be left, the
+// contender lists again, because the end of a contender that gives up does not imply that those
+// before it are gone.
 func (c *contender) waitFor(blockers []entry) error {
 	for len(blockers) > c.rule.spare {
-		if c.wanted() != nil {
-			return errUnwanted
+		if c.checkCancelled() != nil {
+			return errCancelled
 		}
 		if c.rule.try && c.rule.kind != shared {
 			return ErrNotAcquired
 		}
-		standing, err := c.watchNearest(blockers)
+		remaining, err := c.watchNearest(blockers)
 		if err != nil {
 			return err
 		}
-		if len(standing) < len(blockers) {
-			if len(standing) > c.rule.spare {
-				return errAgain // Those before may be gone as well. One listing tells of all.
+		if len(remaining) < len(blockers) {
+			if len(remaining) > c.rule.spare {
+				return errRestart // Others may be gone as well, which one listing shows.
 			}
-			return c.wanted()
+			return c.checkCancelled()
 		}
 		if c.rule.try {
 			return ErrNotAcquired
@@ -146,12 +146,12 @@ func (c *contender) waitFor(blockers []entry) error {
 			return err
 		}
 	}
-	return c.wanted()
+	return c.checkCancelled()
 }
 
-// count returns how many the blockers are, 0 if that is not known.
+// count returns the number of blockers, or 0 if it is unknown.
 func count(blockers []entry) int {
-	if blockers[0] == unknown {
+	if blockers[0] == unknownEntry {
 		return 0
 	}
 	return len(blockers)
@@ -162,25 +162,25 @@ func (c *contender) nearest(blockers []entry) []entry {
 	return blockers[len(blockers)-1-c.rule.spare:]
 }
 
-// watchNearest sets the watches that are not set yet. It returns the blockers without those that
-// turn out to be gone, and none to a reader behind a writer that has become a reader: it had its
-// turn, so that those before it are gone. Where numbers do not tell the order, a contender whose
-// session was lost may have come back under the same name.
+// watchNearest sets the missing watches. It returns the blockers that still exist, and none for a
+// reader behind a writer that has become a reader: that writer has held the lock, so nobody is
+// before it. A node created later under a blocker's name does not block: where sequence numbers
+// repeat, a contender whose session was lost may have returned under the same name.
 func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 	nearest := c.nearest(blockers)
-	standing := blockers[:len(blockers)-len(nearest)]
+	remaining := blockers[:len(blockers)-len(nearest)]
 	for _, blocker := range nearest {
-		if c.registry[blocker.name].events != nil {
-			standing = append(standing, blocker)
+		if c.watches[blocker.name].events != nil {
+			remaining = append(remaining, blocker)
 			continue
 		}
 		if left, ok := c.takeWatch(&blocker); ok {
 			c.watch(blocker, left)
-			standing = append(standing, blocker)
+			remaining = append(remaining, blocker)
 			continue
 		}
-		// Get and not Exists, which would leave a watch behind on a node that is gone and never
-		// comes back.
+		// Get instead of Exists, which would leave a watch on a node that is gone and never
+		// returns.
 		data, stat, events, err := c.client.GetW(c.at(blocker.name))
 		if isNoNode(err) {
 			continue
@@ -189,7 +189,7 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			return nil, err
 		}
 		if c.czxid != 0 && stat.Czxid > c.czxid {
-			// Another node of the same name, which was made since the listing, behind this
+			// Another node of the same name, created after the listing and thus behind this
 			// contender.
 			continue
 		}
@@ -197,130 +197,133 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			return nil, nil
 		}
 		c.watch(blocker, watch{events: events, set: time.Now()})
-		standing = append(standing, blocker)
+		remaining = append(remaining, blocker)
 	}
-	return standing, nil
+	return remaining, nil
 }
 
 func (c *contender) watch(blocker entry, one watch) {
-	if c.registry == nil {
-		c.registry = make(map[string]watch)
+	if c.watches == nil {
+		c.watches = make(map[string]watch)
 	}
-	c.registry[blocker.name] = one
+	c.watches[blocker.name] = one
 }
 
-// takeWatch returns a watch on a blocker that another contender of this process has left behind. It
-// will not do where more is to be known of the node than that it stands, nor for longer than a
-// session timeout: a watch that go-zookeeper/zk has lost over a reconnect shall not be handed on
-// for ever. Nor will one do that was set before the directory was removed and made again: a GUID
-// that is used again makes the same name there, and a watch that is set again over a reconnect
-// tells of the new node as of a change, which would pass for the end of its lease.
+// takeWatch returns a watch on a blocker that another contender of this process has left. It
+// returns none if
+//
+//   - the caller needs to know more than that the node exists;
+//   - the watch is older than a session timeout: go-zookeeper/zk may have lost it over a reconnect,
+//     and it must not be passed on for ever;
+//   - the watch was set before the directory was removed and created again: a reused GUID yields
+//     the same name there, and a watch that is restored over a reconnect reports the new node as a
+//     change, which would pass for a release.
 func (c *contender) takeWatch(blocker *entry) (watch, bool) {
-	if c.rule.kind == shared || !countsChildren(blocker.number) {
+	if c.rule.kind == shared || !isChildCount(blocker.number) {
 		return watch{}, false
 	}
-	left, ok := c.left.take(c.at(blocker.name))
-	return left, ok && time.Since(left.set) < c.timeout && left.made == c.made
+	left, ok := c.idleWatches.take(c.at(blocker.name))
+	return left, ok && time.Since(left.set) < c.timeout && left.dirCzxid == c.dirCzxid
 }
 
-// awaitEvent waits until a watch on one of the nearest blockers fires, and returns the blockers
-// that are left.
+// awaitEvent waits for an event of a watched blocker, and returns the blockers that are left.
 func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	which, event, err := c.nextEvent(blockers)
 	switch {
 	case err != nil:
 		return nil, err
 	case event.Err == zk.ErrClosing:
-		c.shut = true
+		c.clientClosed = true
 		return nil, event.Err
 	case event.Err != nil:
-		// The watches are dead, and with them perhaps the session and the contender's own node.
-		clear(c.registry)
-		c.own = nil
-		if _, err := c.stands(); err != nil {
+		// The watches are dead, and perhaps also the session and the contender's own node.
+		clear(c.watches)
+		c.ownWatch = nil
+		if _, err := c.verifyNode(); err != nil {
 			return nil, err
 		}
-		return nil, errAgain
-	case which == itself && event.Type == zk.EventNodeDeleted:
-		return nil, errDisowned
-	case which == itself:
-		c.own = nil // It was changed, and is to be watched anew.
+		return nil, errRestart
+	case which == ownNode && event.Type == zk.EventNodeDeleted:
+		return nil, errNodeLost
+	case which == ownNode:
+		c.ownWatch = nil // It was changed and must be watched again.
 		return blockers, nil
-	case which == nobody:
+	case which == timerFired:
 		return blockers, nil
 	}
 	blocker := &blockers[which]
-	delete(c.registry, blocker.name)
+	delete(c.watches, blocker.name)
 	if event.Type == zk.EventNodeDataChanged && blocker.kind == exclusive &&
-		countsChildren(blocker.number) {
-		// It had the lock, so that nobody stood before it, and has given it back: see giveWay.
-		// Where numbers are handed out again, the event may as well be about another node of the
-		// same name, which came behind while the connection was down.
+		isChildCount(blocker.number) {
+		// The blocker held the lock, so that nobody was before it, and has unlocked: see
+		// releaseNode. Where sequence numbers repeat, the event may instead concern another node of
+		// the same name, which was created behind while the connection was down.
 		return blockers[which+1:], nil
 	}
 	if event.Type != zk.EventNodeDeleted {
 		return blockers, nil
 	}
 	if len(blockers)-1 > c.rule.spare {
-		return nil, errAgain
+		return nil, errRestart
 	}
 	return slices.Delete(blockers, which, which+1), nil
 }
 
-// What an event can be about besides one of the blockers.
+// The results of nextEvent that are not an index of a blocker.
 const (
-	itself = -1 // the contender's own node
-	nobody = -2 // it is time to look again
+	ownNode    = -1 // the contender's own node
+	timerFired = -2 // the recheck delay has passed
 )
 
-// nextEvent waits for an event on one of the nearest blockers, or on the contender's own node, and
-// returns what it is about with it.
+// nextEvent waits for an event of a watched blocker or of the contender's own node, and returns its
+// source and the event.
 func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	if c.rule.spare > 0 {
-		return c.nextOfMany(blockers)
+		return c.nextEventOf(blockers)
 	}
 	last := len(blockers) - 1
-	patience, again := c.patience()
-	timer, stop := after(patience)
+	delay, recheck := c.recheckDelay()
+	timer, stop := optionalTimer(delay)
 	defer stop()
 	select {
-	case event := <-c.registry[blockers[last].name].events:
-		return last, event, c.wanted()
-	case event := <-c.own:
-		return itself, event, c.wanted()
+	case event := <-c.watches[blockers[last].name].events:
+		return last, event, c.checkCancelled()
+	case event := <-c.ownWatch:
+		return ownNode, event, c.checkCancelled()
 	case <-timer:
-	case <-c.unwanted:
-		return nobody, zk.Event{}, errUnwanted
+	case <-c.cancelled:
+		return timerFired, zk.Event{}, errCancelled
 	}
-	// The event may have come in the same instant as the timer.
+	// The event may have come at the same instant as the timer.
 	select {
-	case event := <-c.registry[blockers[last].name].events:
-		return last, event, c.wanted()
+	case event := <-c.watches[blockers[last].name].events:
+		return last, event, c.checkCancelled()
 	default:
 	}
-	if again {
-		delete(c.registry, blockers[last].name)
+	if recheck {
+		delete(c.watches, blockers[last].name)
 	}
-	return nobody, zk.Event{}, c.wanted()
+	return timerFired, zk.Event{}, c.checkCancelled()
 }
 
-// patience returns when to look again without an event, 0 for never, and whether at the blocker:
-// else it is at the contender's own node, which a [Session] watches once it was not seen lately. A
-// reader looks at the blocker once in a session timeout: the news that a writer has become a reader
-// is one that go-zookeeper/zk can lose over a reconnect, other than that of its end.
-func (c *contender) patience() (patience time.Duration, again bool) {
+// recheckDelay returns the delay after which a waiter reads a node without an event, or 0 for
+// never. If recheck is true, the node is the blocker: a reader reads it once per session timeout,
+// because go-zookeeper/zk can lose over a reconnect the event that a writer has become a reader,
+// unlike that of its end. Otherwise it is the contender's own node, which a contender on a
+// [Session] watches once it has not been seen recently.
+func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	switch {
-	case c.session != nil && c.own == nil:
-		return max(1, c.timeout/watchAfter-time.Since(c.seen)), false
+	case c.session != nil && c.ownWatch == nil:
+		return max(1, c.timeout/watchAfter-time.Since(c.lastSeen)), false
 	case c.rule.kind == shared:
 		return c.timeout, true
 	}
 	return 0, false
 }
 
-// after returns a channel that receives once the duration has passed, never if it is 0, and a
+// optionalTimer returns a channel that receives after the duration, or never if it is 0, and a
 // function that stops the timer.
-func after(d time.Duration) (<-chan time.Time, func() bool) {
+func optionalTimer(d time.Duration) (<-chan time.Time, func() bool) {
 	if d == 0 {
 		return nil, func() bool { return false }
 	}
@@ -328,93 +331,95 @@ func after(d time.Duration) (<-chan time.Time, func() bool) {
 	return timer.C, timer.Stop
 }
 
-// nextOfMany is nextEvent where several blockers are watched.
-func (c *contender) nextOfMany(blockers []entry) (int, zk.Event, error) {
-	patience, _ := c.patience()
-	timer, stop := after(patience)
+// nextEventOf is nextEvent for several watched blockers.
+func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
+	delay, _ := c.recheckDelay()
+	timer, stop := optionalTimer(delay)
 	defer stop()
 	receive := func(channel any) reflect.SelectCase {
 		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(channel)}
 	}
-	cases := []reflect.SelectCase{receive(c.own), receive(timer), receive(c.unwanted)}
+	cases := []reflect.SelectCase{receive(c.ownWatch), receive(timer), receive(c.cancelled)}
 	nearest := c.nearest(blockers)
 	for _, blocker := range nearest {
-		cases = append(cases, receive(c.registry[blocker.name].events))
+		cases = append(cases, receive(c.watches[blocker.name].events))
 	}
 	chosen, received, _ := reflect.Select(cases)
 	switch chosen {
 	case 0:
-		return itself, received.Interface().(zk.Event), c.wanted()
+		return ownNode, received.Interface().(zk.Event), c.checkCancelled()
 	case 1:
-		return nobody, zk.Event{}, c.wanted()
+		return timerFired, zk.Event{}, c.checkCancelled()
 	case 2:
-		return nobody, zk.Event{}, errUnwanted
+		return timerFired, zk.Event{}, errCancelled
 	}
-	return len(blockers) - len(nearest) + chosen - 3, received.Interface().(zk.Event), c.wanted()
+	return len(blockers) - len(nearest) + chosen - 3, received.Interface().(zk.Event),
+		c.checkCancelled()
 }
 
-// watchOwn watches the contender's own node while it waits, if the client is a [Session]: the end
-// of the last blocker is then all that it has to hear of.
+// watchOwn watches the contender's own node while it waits on a [Session]. The end of the last
+// blocker is then the only event that it needs.
 func (c *contender) watchOwn() error {
-	if c.session == nil || c.own != nil || c.seenLately() {
+	if c.session == nil || c.ownWatch != nil || c.seenRecently() {
 		return nil
 	}
-	line := c.session.line() // before the request is sent
-	if err := c.standsWatched(); err != nil {
+	line := c.session.currentEpoch() // before the request is sent
+	if err := c.verifyAndWatch(); err != nil {
 		return err
 	}
-	c.line = line
+	c.ownEpoch = line
 	return nil
 }
 
-// seenLately tells whether the contender's node has been seen so lately that it need not be looked
-// at again: as a node that is held is not watched at first, neither is one that waits.
-func (c *contender) seenLately() bool { return time.Since(c.seen) < c.timeout/watchAfter }
+// seenRecently reports whether the node was seen so recently that it need not be read again. Like
+// the node of a holder, that of a waiter is not watched before.
+func (c *contender) seenRecently() bool { return time.Since(c.lastSeen) < c.timeout/watchAfter }
 
-// unharmed tells whether it is certain enough, without asking, that the contender's node stood when
-// its last blocker went. That is so if it was seen lately, or where the news of both come over the
-// same connection, in the order in which they happened: had somebody deleted the node before, that
-// would be known by now. After a reconnect news come in any order.
-func (c *contender) unharmed() (bool, error) {
+// ownNodeIntact reports whether the contender's node is certain to have existed when its last
+// blocker ended, without a request. It is if the node was seen recently, or if the events of both
+// would have come over the same connection, in the order in which they happened. After a reconnect,
+// events come in any order.
+func (c *contender) ownNodeIntact() (bool, error) {
 	select {
-	case event := <-c.own:
-		c.own = nil
+	case event := <-c.ownWatch:
+		c.ownWatch = nil
 		if event.Type == zk.EventNodeDeleted {
-			return false, errDisowned
+			return false, errNodeLost
 		}
 		return false, nil
 	default:
-		return c.seenLately() || c.own != nil && c.session != nil && c.session.line() == c.line, nil
+		return c.seenRecently() || c.ownWatch != nil && c.session != nil &&
+			c.session.currentEpoch() == c.ownEpoch, nil
 	}
 }
 
-// stands verifies that the contender's own node stands and belongs to the current session.
-func (c *contender) stands() (*zk.Stat, error) {
-	asked := time.Now()
+// verifyNode verifies that the contender's node exists and belongs to the current session.
+func (c *contender) verifyNode() (*zk.Stat, error) {
+	sentAt := time.Now()
 	exists, stat, err := c.client.Exists(c.node)
 	if err != nil {
 		return nil, err
 	}
 	if !exists || stat.EphemeralOwner != c.client.SessionID() {
-		return nil, errDisowned
+		return nil, errNodeLost
 	}
-	c.owner, c.seen = stat.EphemeralOwner, asked
+	c.owner, c.lastSeen = stat.EphemeralOwner, sentAt
 	return stat, nil
 }
 
-// standsWatched verifies the same, and watches the node.
-func (c *contender) standsWatched() error {
-	asked := time.Now()
+// verifyAndWatch is verifyNode, and also watches the node.
+func (c *contender) verifyAndWatch() error {
+	sentAt := time.Now()
 	_, stat, events, err := c.client.GetW(c.node)
 	if isNoNode(err) {
-		return errDisowned
+		return errNodeLost
 	}
 	if err != nil {
 		return err
 	}
 	if stat.EphemeralOwner != c.client.SessionID() {
-		return errDisowned
+		return errNodeLost
 	}
-	c.owner, c.own, c.seen = stat.EphemeralOwner, events, asked
+	c.owner, c.ownWatch, c.lastSeen = stat.EphemeralOwner, events, sentAt
 	return nil
 }

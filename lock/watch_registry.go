@@ -8,53 +8,53 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A watch has been set on a node and has not fired.
+// A watch is set on a node and has not fired.
 type watch struct {
-	events  <-chan zk.Event
-	set     time.Time
-	version int32 // of the node's data then
-	made    int64 // the transaction that made the directory of a contender's node
+	events   <-chan zk.Event
+	set      time.Time
+	version  int32 // of the node's data when it was set
+	dirCzxid int64 // zxid that created the directory of a contender's node
 }
 
-// watchRegistry are those that contenders have left behind when they gave up, or gave the lock
-// back. The client keeps a watch until its node changes, and cannot take it back. So the next
-// contender that needs one on the same node takes one of these, instead of adding to them.
+// A watchRegistry holds the watches of contenders that have given up or unlocked. The client keeps
+// a watch until its node changes and cannot remove it, so the next contender that watches the same
+// node reuses one of these instead of adding another.
 type watchRegistry struct {
-	mu   sync.Mutex
-	left map[string][]watch // by the path of the node
+	mu     sync.Mutex
+	byPath map[string][]watch // keyed by the path of the node
 }
 
-// leave keeps a watch for somebody else, and forgets those that have fired.
-func (w *watchRegistry) leave(path string, one watch) {
+// put stores a watch for reuse, and drops those that have fired.
+func (w *watchRegistry) put(path string, one watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for path, all := range w.left {
+	for path, all := range w.byPath {
 		if all = slices.DeleteFunc(all, watch.fired); len(all) == 0 {
-			delete(w.left, path)
+			delete(w.byPath, path)
 		} else {
-			w.left[path] = all
+			w.byPath[path] = all
 		}
 	}
 	if one.fired() {
 		return
 	}
-	if w.left == nil {
-		w.left = make(map[string][]watch)
+	if w.byPath == nil {
+		w.byPath = make(map[string][]watch)
 	}
-	w.left[path] = append(w.left[path], one)
+	w.byPath[path] = append(w.byPath[path], one)
 }
 
-// take returns a watch on the node, if one was left that has not fired. The node stands then, as it
-// did when the watch was set, or the news of its end is under way.
+// take returns a stored watch on the node that has not fired, if any. The node has then existed
+// ever since the watch was set, or the event of its end is on its way.
 func (w *watchRegistry) take(path string) (watch, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := w.left[path]
+	all := w.byPath[path]
 	for len(all) > 0 {
 		last := all[len(all)-1]
 		all = all[:len(all)-1]
-		if w.left[path] = all; len(all) == 0 {
-			delete(w.left, path)
+		if w.byPath[path] = all; len(all) == 0 {
+			delete(w.byPath, path)
 		}
 		if !last.fired() {
 			return last, true
@@ -63,6 +63,5 @@ func (w *watchRegistry) take(path string) (watch, bool) {
 	return watch{}, false
 }
 
-// fired tells whether the watch has fired: the client has put an event into its channel, the only
-// one that ever comes.
+// fired reports whether the client has put the watch's only event into its channel.
 func (w watch) fired() bool { return len(w.events) > 0 }

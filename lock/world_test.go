@@ -17,10 +17,11 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// sessionTimeout is what the simulated ensemble grants.
+// sessionTimeout is the timeout that the simulated ensemble grants.
 const sessionTimeout = 4 * time.Second
 
-// A world is a simulated ensemble in a bubble of virtual time, with clients that want its lock.
+// A world is a simulated ensemble in a bubble of virtual time, with clients that contend for its
+// lock.
 type world struct {
 	t       *testing.T
 	cluster *simzk.Cluster
@@ -31,14 +32,15 @@ type world struct {
 	began   time.Time
 }
 
-// inWorld runs a test in a world of one server with so many clients. The directory /lock exists.
+// inWorld runs a test in a world of one server with the given number of clients. The directory
+// /lock exists.
 func inWorld(t *testing.T, clients int, test func(w *world)) {
-	inOldWorld(t, clients, 0, test)
+	inAgedWorld(t, clients, 0, test)
 }
 
-// inOldWorld runs a test in such a world, where as many nodes as past says have come into the
-// directory and gone before.
-func inOldWorld(t *testing.T, clients int, past int32, test func(w *world)) {
+// inAgedWorld runs a test in such a world, where past nodes have been created in the directory and
+// deleted before.
+func inAgedWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 	inEnsemble(t, 1, 0, func(w *world) {
 		w.create("/lock", 0, 0)
 		w.cluster.PrepareSequence("/lock", past)
@@ -49,8 +51,8 @@ func inOldWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 	})
 }
 
-// inEnsemble runs a test in a world with so many servers, of which the last leads, and clients,
-// which are connected to the servers in turn.
+// inEnsemble runs a test in a world with the given numbers of servers, the last of which leads, and
+// of clients, which are connected to the servers in turn.
 func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(history.Log)
@@ -79,7 +81,7 @@ func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 
 func (w *world) client(number int) *simzk.Conn { return w.clients[number-1] }
 
-// create makes a node that belongs to a session, or to none.
+// create creates a node that belongs to a session, or to none.
 func (w *world) create(path string, flags int32, owner int64) {
 	w.cluster.Tree().Apply(&tree.Write{
 		Op: wire.OpCreate, Path: path, ACL: tree.Open, Flags: flags,
@@ -96,8 +98,7 @@ func (w *world) mutex(client int, options ...lock.Option) *lock.Mutex {
 	return m
 }
 
-// flow lets every message through, oldest client first, until nothing moves any more. No time
-// passes.
+// flow delivers every message, oldest client first, until none is left. No time passes.
 func (w *world) flow() {
 	for moved := true; moved; {
 		synctest.Wait()
@@ -127,13 +128,13 @@ func (w *world) flow() {
 	}
 }
 
-// send puts what the clients have to say on the network, and no further.
+// send puts the clients' pending requests on the network, and no further.
 func (w *world) send() {
 	synctest.Wait()
 	w.cluster.Collect()
 }
 
-// serve lets the server handle what the client has sent, and delivers nothing.
+// serve makes the server handle what the client has sent, and delivers no reply.
 func (w *world) serve(client int) {
 	w.send()
 	for {
@@ -144,7 +145,7 @@ func (w *world) serve(client int) {
 	}
 }
 
-// pass lets time pass, and every message through on the way.
+// pass lets time pass, and delivers every message on the way.
 func (w *world) pass(duration time.Duration) {
 	for end := time.Now().Add(duration); time.Now().Before(end); {
 		w.flow()
@@ -155,8 +156,8 @@ func (w *world) pass(duration time.Duration) {
 	w.flow()
 }
 
-// reconnect heals the client's link and lets it have its session again. What it sends then is not
-// served.
+// reconnect heals the client's link and waits until it has its session again. Its requests are not
+// served after that.
 func (w *world) reconnect(client int) {
 	w.t.Helper()
 	conn := w.client(client)
@@ -175,7 +176,7 @@ func (w *world) reconnect(client int) {
 	w.t.Fatalf("c%d does not reconnect, it is in state %v", client, conn.State())
 }
 
-// A call is a call of Lock under way.
+// A call is a call of Lock in progress.
 type call struct {
 	lease *lock.Lease
 	err   error
@@ -229,10 +230,10 @@ func (w *world) wantGranted(c *call) {
 	}
 }
 
-// watch lets so much time pass that a holder watches its node.
+// watch lets enough time pass for a holder to watch its node.
 func (w *world) watch() { w.pass(sessionTimeout / 10) }
 
-// wantError waits until nothing moves, and wants a call to have failed.
+// wantError waits until nothing moves, and verifies that a call has failed.
 func (w *world) wantError(c *call, want error) {
 	w.t.Helper()
 	w.flow()
@@ -246,12 +247,12 @@ func (w *world) wantWaiting(calls ...*call) {
 	w.flow()
 	for i, c := range calls {
 		if c.returned() {
-			w.t.Fatalf("call %d returned, error %v, and should wait", i, c.err)
+			w.t.Fatalf("call %d returned with error %v, want it to wait", i, c.err)
 		}
 	}
 }
 
-// do runs something that asks ZooKeeper, and returns its error.
+// do runs a function that sends requests, and returns its error.
 func (w *world) do(request func() error) error {
 	w.t.Helper()
 	var err error
@@ -264,7 +265,7 @@ func (w *world) do(request func() error) error {
 	return err
 }
 
-// unlock gives a lock back that is held.
+// unlock releases a lock that is held.
 func (w *world) unlock(l *lock.Lease) {
 	w.t.Helper()
 	if err := w.do(func() error { return l.Unlock(context.Background()) }); err != nil {
@@ -278,11 +279,11 @@ func (w *world) nodes() []string { return w.cluster.Tree().Children("/lock", nil
 func (w *world) wantNodes(n int) {
 	w.t.Helper()
 	if nodes := w.nodes(); len(nodes) != n {
-		w.t.Fatalf("%d nodes stand: %s, want %d", len(nodes), strings.Join(nodes, " "), n)
+		w.t.Fatalf("%d nodes: %s, want %d", len(nodes), strings.Join(nodes, " "), n)
 	}
 }
 
-// requests returns how many requests of that kind, or of any, the client has sent.
+// requests returns the number of requests of that kind, or of any, that the client has sent.
 func (w *world) requests(client int, verb string) int {
 	n := 0
 	for _, e := range w.log.Events() {

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 
-// startZooKeeper starts a real ZooKeeper server and returns its address. Where there is none to
-// start the test is skipped, unless INTERLOCK_REQUIRE_ZOOKEEPER=1 says that there must be one.
+// startZooKeeper starts a real ZooKeeper server and returns its address. If none is installed it
+// skips the test, or fails it if INTERLOCK_REQUIRE_ZOOKEEPER=1.
 func startZooKeeper(tb testing.TB) string {
 	tb.Helper()
 	address, stop, err := conform.StartReal(context.Background(), tb.TempDir())
@@ -35,11 +35,11 @@ func startZooKeeper(tb testing.TB) string {
 	return address
 }
 
-// clientBuffer is enough for what the tests send; the client's default would cost 3 MB for each
+// clientBuffer suffices for what the tests send. The client's default would cost 3 MB per
 // connection.
 const clientBuffer = 64 << 10
 
-// openSession connects a client that is closed with the test, and returns its session.
+// openSession connects a client, which is closed with the test, and returns its session.
 func openSession(tb testing.TB, address string, timeout time.Duration,
 	dialer zk.Dialer,
 ) *lock.Session {
@@ -73,10 +73,10 @@ type metered struct {
 	meter *meter
 }
 
-// pingFrame is the size of a ping with its length. Pings count as nothing.
+// pingFrame is the size of a ping with its length. Pings are not counted.
 const pingFrame = 12
 
-// Write writes a request: the client writes each at once.
+// Write writes one request: the client sends each at once.
 func (c *metered) Write(p []byte) (int, error) {
 	if len(p) > pingFrame {
 		c.meter.requests.Add(1)
@@ -91,18 +91,18 @@ func (c *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A rival is a kind of lock that is measured, with a contender for each of its functions, each with
-// a session of its own.
-type rival struct {
+// A competitor is a kind of lock under measurement, with one contender per function, each with a
+// session of its own.
+type competitor struct {
 	name string
 	meter
-	handOffs []func() error // takes the lock and gives it back
+	handOffs []func() error // each takes the lock and releases it
 	taken    int
 	elapsed  time.Duration
 }
 
-// run hands the lock around so many times.
-func (r *rival) run(b *testing.B, times int) {
+// run hands the lock over n times.
+func (r *competitor) run(b *testing.B, times int) {
 	var left atomic.Int64
 	left.Store(int64(times))
 	began := time.Now()
@@ -122,23 +122,23 @@ func (r *rival) run(b *testing.B, times int) {
 	r.taken += times
 }
 
-func (r *rival) report(b *testing.B) {
+func (r *competitor) report(b *testing.B) {
 	b.ReportMetric(float64(r.taken)/r.elapsed.Seconds(), r.name+"/s")
 	b.ReportMetric(float64(r.requests.Load())/float64(r.taken), r.name+"-requests")
 	b.ReportMetric(float64(r.bytes.Load())/float64(r.taken), r.name+"-bytes")
 }
 
-// turns is how often the locks that are compared take turns. In one of them each contender should
-// have the lock many times, as they come back in the same order only after a while.
+// turns is the number of turns of each competitor. Each contender should hold the lock many times
+// in one turn, since contenders return in the same order only after a while.
 const turns = 21
 
 // benchmarkTimeout is long enough for a machine that is busy with other work.
 const benchmarkTimeout = 30 * time.Second
 
-func newMutexRival(b *testing.B, name, path, address string, contenders int,
-	ctx context.Context,
-) *rival {
-	r := &rival{name: name}
+func newMutexCompetitor(ctx context.Context, b *testing.B, name, path, address string,
+	contenders int,
+) *competitor {
+	r := &competitor{name: name}
 	for range contenders {
 		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, r.dial), path,
 			benchmarkTimeout))
@@ -153,8 +153,8 @@ func newMutexRival(b *testing.B, name, path, address string, contenders int,
 	return r
 }
 
-func newLockRival(b *testing.B, address string, contenders int) *rival {
-	r := &rival{name: "zk.Lock"}
+func newLockCompetitor(b *testing.B, address string, contenders int) *competitor {
+	r := &competitor{name: "zk.Lock"}
 	for range contenders {
 		conn := openSession(b, address, benchmarkTimeout, r.dial).Client.(*zk.Conn)
 		theirs := zk.NewLock(conn, "/zklock", zk.WorldACL(zk.PermAll))
@@ -169,10 +169,10 @@ func newLockRival(b *testing.B, address string, contenders int) *rival {
 }
 
 // BenchmarkZooKeeper compares Mutex with the lock of go-zookeeper/zk on a real ZooKeeper server:
-// hand-offs per second, and requests and bytes for each, the release among them. The critical
-// section is empty. Mutex is measured with a context that cannot end, as zk.Lock knows none, and
-// with one that can. They take turns, and each goes first in every third one, as the speed of a
-// machine that is shared varies from moment to moment.
+// hand-offs per second, with requests and bytes for each, including the release. The critical
+// section is empty. Mutex is measured with a context that cannot end, like zk.Lock, and with one
+// that can. The competitors take turns, and each goes first in every third turn, since the speed of
+// a shared machine varies.
 func BenchmarkZooKeeper(b *testing.B) {
 	address := startZooKeeper(b)
 	for _, contenders := range []int{1, 8, 64} {
@@ -180,13 +180,13 @@ func BenchmarkZooKeeper(b *testing.B) {
 			func(b *testing.B) {
 				ctx, cancel := context.WithCancel(background)
 				defer cancel()
-				mutex := newMutexRival(b, "Mutex", "/mutex", address, contenders, background)
-				cancellable := newMutexRival(b, "cancellable", "/cancellable", address, contenders,
-					ctx)
-				theirs := newLockRival(b, address, contenders)
-				rivals := []*rival{mutex, cancellable, theirs}
-				for _, r := range rivals {
-					r.run(b, 2*contenders) // connect, and make the directory
+				mutex := newMutexCompetitor(background, b, "Mutex", "/mutex", address, contenders)
+				cancellable := newMutexCompetitor(ctx, b, "cancellable", "/cancellable", address,
+					contenders)
+				theirs := newLockCompetitor(b, address, contenders)
+				competitors := []*competitor{mutex, cancellable, theirs}
+				for _, r := range competitors {
+					r.run(b, 2*contenders) // connect, and create the directory
 					r.taken, r.elapsed = 0, 0
 					r.requests.Store(0)
 					r.bytes.Store(0)
@@ -194,8 +194,8 @@ func BenchmarkZooKeeper(b *testing.B) {
 				b.ResetTimer()
 				for turn := range turns {
 					times := b.N*(turn+1)/turns - b.N*turn/turns
-					for i := range rivals {
-						rivals[(turn+i)%len(rivals)].run(b, times)
+					for i := range competitors {
+						competitors[(turn+i)%len(competitors)].run(b, times)
 					}
 				}
 				b.StopTimer()

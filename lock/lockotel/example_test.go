@@ -20,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	conn := new(zk.Conn) // of zk.Connect, that is
+	conn := new(zk.Conn) // from zk.Connect
 	_, err = lock.NewMutex(conn, "/locks/billing", 10*time.Second, lock.WithObserver(observer))
 	fmt.Println(err)
 	// Output: <nil>

@@ -1,22 +1,24 @@
-// Package lockotel tells OpenTelemetry what becomes of locks of package lock. It is a package of
-// its own so that package lock needs nothing but a ZooKeeper client.
+// Package lockotel reports the events of locks of package lock to OpenTelemetry. It is a separate
+// package so that package lock depends only on a ZooKeeper client.
 //
 // # Metrics
 //
-//	lock.acquire.duration  histogram, s   from the call to its end; lock.outcome is granted, busy, cancelled or failed
-//	lock.hold.duration     histogram, s   from the grant to its end; lock.outcome is unlocked or lost
-//	lock.held              up-down count  leases that stand
-//	lock.retries           count          requests that failed and are tried again
-//	lock.revocations       count          how often somebody has asked for a lock back
+//	lock.acquire.duration  histogram, s   from the call to its end; lock.outcome is granted, busy,
+//	                                      cancelled or failed
+//	lock.hold.duration     histogram, s   from the grant to its end; lock.outcome is unlocked or
+//	                                      lost
+//	lock.held              up-down count  leases currently held
+//	lock.retries           count          failed requests that are retried
+//	lock.revocations       count          leases asked to unlock
 //	lock.abandoned         count          nodes that could not be removed
 //
-// Each carries lock.path. A lock that is taken again by its owner is one lease.
+// Each has the attribute lock.path. A lock taken again by its owner counts as one lease.
 //
 // # Traces
 //
-// There is a span lock.acquire for each attempt and a span lock.hold for each lease, both children
-// of the span in the context of the call, with lock.path, lock.node and lock.token. They are made
-// when they are over. A lease that was lost, and an attempt that failed, have the status Error.
+// Each attempt is a span lock.acquire and each lease a span lock.hold. Both are children of the
+// span in the context of the call, have the attributes lock.path, lock.node and lock.token, and are
+// recorded when they end. The span of a lost lease or a failed attempt has the status Error.
 package lockotel
 
 import (
@@ -45,9 +47,9 @@ type observer struct {
 	retries, revocations, abandoned metric.Int64Counter
 }
 
-// New returns an observer for [lock.WithObserver] that tells those providers. Either may be nil:
-// then there are no metrics, or no traces. One observer serves any number of locks. It returns the
-// errors of the meter, joined.
+// New returns an observer for [lock.WithObserver] that reports to the providers. Without a meter
+// provider it reports no metrics, without a tracer provider no traces. One observer serves any
+// number of locks. New returns the errors of the meter, joined.
 func New(meters metric.MeterProvider, tracers trace.TracerProvider) (lock.Observer, error) {
 	if meters == nil {
 		meters = metricnoop.NewMeterProvider()
@@ -63,11 +65,11 @@ func New(meters metric.MeterProvider, tracers trace.TracerProvider) (lock.Observ
 	o.held, errs[1] = meter.Float64Histogram("lock.hold.duration", metric.WithUnit("s"),
 		metric.WithDescription("From the grant to its end."))
 	o.holding, errs[2] = meter.Int64UpDownCounter("lock.held", metric.WithUnit("{lease}"),
-		metric.WithDescription("Leases that stand."))
+		metric.WithDescription("Leases currently held."))
 	o.retries, errs[3] = meter.Int64Counter("lock.retries", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that failed and are tried again."))
+		metric.WithDescription("Failed requests that are retried."))
 	o.revocations, errs[4] = meter.Int64Counter("lock.revocations", metric.WithUnit("{lease}"),
-		metric.WithDescription("How often somebody has asked for a lock back."))
+		metric.WithDescription("Leases asked to unlock."))
 	o.abandoned, errs[5] = meter.Int64Counter("lock.abandoned", metric.WithUnit("{node}"),
 		metric.WithDescription("Nodes that could not be removed."))
 	if err := errors.Join(errs[:]...); err != nil {
@@ -101,7 +103,7 @@ func (o *observer) Observe(e lock.Event) {
 	}
 }
 
-// failure returns the outcome of an attempt that has failed.
+// failure returns the outcome of a failed attempt.
 func failure(err error) string {
 	switch {
 	case errors.Is(err, lock.ErrNotAcquired):
@@ -112,7 +114,7 @@ func failure(err error) string {
 	return "failed"
 }
 
-// end records what is over: how long it took, and a span for it.
+// end records the duration and the span of an attempt or a lease that has ended.
 func (o *observer) end(e lock.Event, name string, durations metric.Float64Histogram,
 	outcome string,
 ) {

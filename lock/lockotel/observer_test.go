@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/lock/lockotel"
 )
 
-// recorded returns what the events come to: each metric with its attributes, and each span.
+// recorded returns the metrics, with their attributes, and the spans that the events produce.
 func recorded(t *testing.T, observe func(context.Context,
 	lock.Observer),
 ) (metrics map[string]string, spans tracetest.SpanStubs) {
@@ -160,7 +160,7 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// Without providers there is nothing to tell, and nothing goes wrong.
+// Without providers nothing is reported and nothing fails.
 func TestNoProviders(t *testing.T) {
 	o, err := lockotel.New(nil, nil)
 	if err != nil {

@@ -1,11 +1,15 @@
-//go:build ignore
-
-// This program puts defects into package lock, one after the other, and demands that the test of
-// each fails then, which passes without. The defects stand in testdata/defects.txt, which says how
-// it is to be read. It changes no file: the compiler is given the edited text in the place of the
-// file's. With -search it is interlock check that searches for the published ones, by no more than
-// the locks' names, and the program says how many it finds. Usage, in the directory of the module:
-// go run lock/sabotage.go [-search] [PATTERN], with a pattern for some of the names.
+// Command mutate inserts known defects into package lock, one at a time, and verifies that the test
+// of each defect fails with it and passes without it. It also drives interlock check: with -search,
+// interlock check looks for the published defects, given nothing but the names of the locks, and
+// mutate counts those that it finds.
+//
+// The defects are in internal/mutate/defects.txt, which describes its own format. mutate changes no
+// source file: it passes the edited text to the compiler as an overlay. Run it in the root of the
+// module:
+//
+//	go run ./internal/mutate [-search] [PATTERN]
+//
+// PATTERN is a regular expression that selects defects by name.
 package main
 
 import (
@@ -27,26 +31,26 @@ import (
 	"time"
 )
 
-const defectsPath = "lock/testdata/defects.txt"
+const defectsPath = "internal/mutate/defects.txt"
 
 const (
-	// timeLimit is how long a test may take. Nearly all take a second or less.
+	// timeLimit bounds a test. Nearly all tests take a second or less.
 	timeLimit = 30 * time.Second
-	// buildLimit is how long other commands may take, and searchLimit one of the searches of
-	// search, which has no other limit.
+	// buildLimit bounds every other command, except interlock check in a -search, which searchLimit
+	// bounds.
 	buildLimit, searchLimit = 4 * timeLimit, 20 * timeLimit
 )
 
-// A defect is an entry of the file.
+// A defect is an entry of defects.txt.
 type defect struct {
 	line  int
-	kind  string // "test", "check" or "control"
-	name  string // of the test; the arguments of interlock check
+	kind  string // "test", "check" or "control": what must find the defect
+	name  string // the name of the test, or the arguments of interlock check
 	hangs bool   // the time limit counts as a failure
 	edits []edit
 }
 
-// An edit replaces some lines of a file of package lock.
+// An edit replaces consecutive lines of a file of package lock.
 type edit struct {
 	line     int
 	file     string
@@ -55,13 +59,13 @@ type edit struct {
 
 func main() {
 	log.SetFlags(0)
-	searches := flag.Bool("search", false, "let interlock check search for the defects")
+	searches := flag.Bool("search", false, "search for the published defects with interlock check")
 	flag.Parse()
 	names, err := regexp.Compile(strings.Join(flag.Args(), " "))
 	if err != nil {
 		log.Fatal(err)
 	}
-	directory, err := os.MkdirTemp("", "interlock-sabotage-")
+	directory, err := os.MkdirTemp("", "interlock-mutate-")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,13 +80,13 @@ func main() {
 	}
 }
 
-// run tries all defects, each with its test.
+// run tries every selected defect with its test.
 func run(directory string, names *regexp.Regexp) error {
 	defects, err := read()
 	if err != nil {
 		return err
 	}
-	if err := passWithout(directory, defects); err != nil {
+	if err := checkBaseline(directory, defects); err != nil {
 		return err
 	}
 	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.name) })
@@ -102,7 +106,7 @@ func run(directory string, names *regexp.Regexp) error {
 	return nil
 }
 
-// search lets interlock check search for all published defects.
+// search searches for every selected published defect with interlock check.
 func search(directory string, names *regexp.Regexp) error {
 	defects, err := read()
 	if err != nil {
@@ -116,8 +120,8 @@ func search(directory string, names *regexp.Regexp) error {
 	for _, result := range each(directory, defects, defect.search) {
 		switch {
 		case strings.HasPrefix(result, "WRONG"):
-			return errors.New("a defect could not be searched for")
-		case result != unfound:
+			return errors.New("a search could not be run")
+		case result != notFound:
 			found++
 		}
 	}
@@ -125,8 +129,8 @@ func search(directory string, names *regexp.Regexp) error {
 	return nil
 }
 
-// each does the work for all defects, on all processors, each in a directory of its own, and prints
-// and yields the results in the order of the defects.
+// each calls work for every defect, with one worker per processor and a directory per defect. It
+// prints and yields the results in the order of the defects.
 func each(directory string, defects []defect,
 	work func(d defect, directory string) string,
 ) iter.Seq2[defect, string] {
@@ -151,7 +155,7 @@ func each(directory string, defects []defect,
 	}
 }
 
-// read reads the file.
+// read reads defects.txt.
 func read() ([]defect, error) {
 	content, err := os.ReadFile(defectsPath)
 	if err != nil {
@@ -160,7 +164,7 @@ func read() ([]defect, error) {
 	return parse(string(content))
 }
 
-// parse reads the entries of the file.
+// parse parses the text of defects.txt.
 func parse(content string) ([]defect, error) {
 	var defects []defect
 	var last *edit
@@ -176,7 +180,7 @@ func parse(content string) ([]defect, error) {
 			last = nil
 			defects = append(defects, defect{line: number, kind: keyword, name: rest})
 		case len(defects) == 0:
-			return nil, fmt.Errorf("%s:%d: %q stands before the first defect", defectsPath, number,
+			return nil, fmt.Errorf("%s:%d: %q precedes the first defect", defectsPath, number,
 				line)
 		case line == "hangs":
 			defects[len(defects)-1].hangs = true
@@ -199,19 +203,20 @@ func parse(content string) ([]defect, error) {
 	}
 	for _, d := range defects {
 		if (d.kind == "control") != (len(d.edits) == 0) {
-			return nil, fmt.Errorf("%s:%d: a control has no edits, and every other entry has some",
+			return nil, fmt.Errorf("%s:%d: a control must have no edits, and every other entry "+
+				"at least one",
 				defectsPath, d.line)
 		}
 	}
 	return defects, nil
 }
 
-// passWithout demands that all tests pass as long as no defect is put in, and that none of
-// TestDefects is left out.
-func passWithout(directory string, defects []defect) error {
+// checkBaseline verifies that every test passes while no defect is inserted, and that every subtest
+// of TestDefects has an entry.
+func checkBaseline(directory string, defects []defect) error {
 	program := filepath.Join(directory, "sound")
 	if output, err := command("go", "test", "-c", "-o", program, "./lock"); err != nil {
-		return fmt.Errorf("the tests do not build: %w\n%s", err, output)
+		return fmt.Errorf("the tests do not compile: %w\n%s", err, output)
 	}
 	tests := "^(TestDefects"
 	for _, d := range defects {
@@ -221,18 +226,19 @@ func passWithout(directory string, defects []defect) error {
 	}
 	output, err := testing(program, "-test.v", "-test.run="+tests+")$")
 	if err != nil {
-		return fmt.Errorf("without any defect: %w: %s", err, first(`(?m)^ +(\w+_test\.go:.*)$`,
+		return fmt.Errorf("without any defect: %w: %s", err, firstMatch(`(?m)^ +(\w+_test\.go:.*)$`,
 			output))
 	}
 	passed := make(map[string]bool)
-	for _, match := range regexp.MustCompile(`(?m)^ *--- PASS: (.*) \([0-9.]+s\)$`).FindAllStringSubmatch(output, -1) {
+	passes := regexp.MustCompile(`(?m)^ *--- PASS: (.*) \([0-9.]+s\)$`)
+	for _, match := range passes.FindAllStringSubmatch(output, -1) {
 		passed[match[1]] = true
 	}
 	delete(passed, "TestDefects")
 	for _, d := range defects {
 		name := strings.ReplaceAll(d.name, " ", "_")
 		if d.kind != "check" && !passed[name] {
-			return fmt.Errorf("%s:%d: no test %q has passed", defectsPath, d.line, d.name)
+			return fmt.Errorf("%s:%d: no test %q passed", defectsPath, d.line, d.name)
 		}
 	}
 	for _, d := range defects {
@@ -240,13 +246,14 @@ func passWithout(directory string, defects []defect) error {
 	}
 	for name := range passed {
 		if strings.HasPrefix(name, "TestDefects/") {
-			return fmt.Errorf("%s: nothing is put in for %s", defectsPath, name)
+			return fmt.Errorf("%s: no entry for %s", defectsPath, name)
 		}
 	}
 	return nil
 }
 
-// try puts the defect in, and says what came of it. What begins with WRONG is not as it should be.
+// try inserts the defect, runs what must find it and describes the outcome. A description that
+// begins with WRONG is a failure.
 func (d defect) try(directory string) string {
 	if d.kind == "control" {
 		return "passes"
@@ -266,52 +273,53 @@ func (d defect) try(directory string) string {
 	return d.judge(testing(program, "-test.run="+pattern(d.name)))
 }
 
-// Where interlock check searches for a defect: with each of the locks that are made of package
-// lock, on one server and on three, with the default faults.
+// The searches of interlock check for a defect: each bundled lock that is built on package lock, on
+// one server and on three, with the default faults.
 var (
-	searched = [...]string{
+	searchedLocks = [...]string{
 		"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded",
 		"session", "no-deadline", "deadline-retry", "pair", "aged-directory", "sequence-overflow",
 	}
 	searches = [...]string{"--servers=1 --schedules=2000", "--servers=3 --schedules=1500"}
 )
 
-// unfound is the result of a search that has found nothing.
-const unfound = "not found"
+// notFound is the result of a search that finds no violation.
+const notFound = "not found"
 
-// search puts the defect in, and says how interlock check finds it, if it does. A panic counts.
+// search inserts the defect and describes how interlock check finds it, or returns notFound. A
+// panic and a hang count as found.
 func (d defect) search(directory string) string {
-	// Programs and counterexamples of all defects would take gigabytes.
+	// The binaries and counterexamples of all defects together would take gigabytes.
 	defer os.RemoveAll(directory)
 	program, err := d.build(directory, "build", "./cmd/interlock")
 	if err != nil {
 		return "WRONG: " + err.Error()
 	}
 	for _, bounds := range searches {
-		for _, lock := range searched {
+		for _, lock := range searchedLocks {
 			arguments := append([]string{"check", "--workers=1", "--lock=" + lock},
 				strings.Fields(bounds)...)
 			output, err := commandIn(directory, searchLimit, program, arguments...)
 			var exit *exec.ExitError
-			switch violated := first(`\nVIOLATION ([a-z-]+)`, output); {
+			switch violated := firstMatch(`\nVIOLATION ([a-z-]+)`, output); {
 			case violated != "":
 				return fmt.Sprintf("violates %s, %s, schedule %s of %s", violated, lock,
-					first(`\nfound in schedule (\d+)`, output), bounds)
+					firstMatch(`\nfound in schedule (\d+)`, output), bounds)
 			case strings.Contains("\n"+output, "\npanic: "):
 				return fmt.Sprintf("panics, %s, %s", lock, bounds)
 			case err != nil && !errors.As(err, &exit):
-				return fmt.Sprintf("stands still, %s, %s", lock, bounds)
+				return fmt.Sprintf("hangs, %s, %s", lock, bounds)
 			case err != nil:
 				return fmt.Sprintf("fails, %s, %s: %s", lock, bounds,
 					output[strings.LastIndexByte(strings.TrimSpace(output), '\n')+1:])
 			}
 		}
 	}
-	return unfound
+	return notFound
 }
 
-// build makes a directory, builds the program in which the defect is, and returns where that
-// stands.
+// build creates the directory, compiles a program with the defect into it and returns the program's
+// path.
 func (d defect) build(directory string, arguments ...string) (program string, err error) {
 	if err := os.Mkdir(directory, 0o755); err != nil {
 		return "", err
@@ -321,19 +329,20 @@ func (d defect) build(directory string, arguments ...string) (program string, er
 		return "", err
 	}
 	program = filepath.Join(directory, "program")
-	// The packages come last.
+	// The package is the last argument.
 	arguments = slices.Insert(arguments, len(arguments)-1, "-overlay", overlay, "-ldflags=-s -w",
 		"-o",
 		program)
 	if output, err := command("go", arguments...); err != nil {
-		return "", fmt.Errorf("%s:%d: it does not compile: %v\n%s", defectsPath, d.line, err,
+		return "", fmt.Errorf("%s:%d: the defect does not compile: %v\n%s", defectsPath, d.line,
+			err,
 			output)
 	}
 	return program, nil
 }
 
-// overlay writes down what the compiler is to take in the place of which file, and returns the path
-// of that.
+// overlay writes the edited files and the JSON overlay of go build -overlay that substitutes them,
+// and returns the overlay's path.
 func (d defect) overlay(directory string) (string, error) {
 	replaced := make(map[string]string)
 	texts := make(map[string]string)
@@ -346,7 +355,7 @@ func (d defect) overlay(directory string) (string, error) {
 			texts[e.file] = "\n" + string(content)
 		}
 		if n := strings.Count(texts[e.file], "\n"+e.old); n != 1 || e.old == "" {
-			return "", fmt.Errorf("%s:%d: the old lines stand %d times in %s, and should once",
+			return "", fmt.Errorf("%s:%d: the old lines occur %d times in %s, want once",
 				defectsPath,
 				e.line, n, e.file)
 		}
@@ -370,7 +379,7 @@ func (d defect) overlay(directory string) (string, error) {
 	return path, os.WriteFile(path, content, 0o644)
 }
 
-// judge says what became of a test or a search with the defect put in.
+// judge describes the outcome of a test or a check with the defect inserted.
 func (d defect) judge(output string, err error) string {
 	var exit *exec.ExitError
 	switch timedOut := errors.Is(err, context.DeadlineExceeded) ||
@@ -378,27 +387,28 @@ func (d defect) judge(output string, err error) string {
 	case timedOut && d.hangs:
 		return "hangs"
 	case timedOut:
-		return fmt.Sprintf("WRONG: hangs, which %s:%d does not say", defectsPath, d.line)
+		return fmt.Sprintf("WRONG: hangs, and the entry at %s:%d does not say hangs", defectsPath,
+			d.line)
 	case err == nil:
 		return "WRONG: the defect is not found"
 	case !errors.As(err, &exit) || strings.Contains("\n"+output, "\npanic: ") ||
 		strings.Contains("\n"+output, "\nfatal error: "):
-		return fmt.Sprintf("WRONG: it crashes: %v\n%s", err, output)
+		return fmt.Sprintf("WRONG: crashes: %v\n%s", err, output)
 	case d.kind == "check" && !strings.Contains(output, "\nVIOLATION "):
 		return fmt.Sprintf("WRONG: %v\n%s", err, output)
 	case d.kind == "check":
-		return "violates " + first(`\nVIOLATION ([a-z-]+)`, output)
+		return "violates " + firstMatch(`\nVIOLATION ([a-z-]+)`, output)
 	}
-	return "fails, " + first(`(?m)^ +(\w+_test\.go:.*)$`, output)
+	return "fails, " + firstMatch(`(?m)^ +(\w+_test\.go:.*)$`, output)
 }
 
-// first returns what a pattern finds first.
-func first(pattern, text string) string {
+// firstMatch returns the first match of the pattern: its first group, or all of it if it has none.
+func firstMatch(pattern, text string) string {
 	match := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	return strings.Join(match[min(1, len(match)):], "")
 }
 
-// pattern returns the pattern of just one test.
+// pattern returns the -test.run pattern that matches exactly the named test.
 func pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
@@ -407,7 +417,7 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// testing runs tests that were compiled, in the directory of their package.
+// testing runs a compiled test binary in the directory of package lock.
 func testing(program string, arguments ...string) (string, error) {
 	return commandIn("lock", buildLimit, program,
 		append(arguments, "-test.timeout="+timeLimit.String())...)
