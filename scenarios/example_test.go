@@ -1,7 +1,6 @@
 package scenarios_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -46,21 +45,11 @@ func nodeLockScenario() scenarios.Scenario {
 	return scenarios.Scenario{
 		Clients: 3, Cycles: 2, Faults: faults.Plan{},
 		Subject: scenarios.Subject{
-			Name: "node-lock",
-			Claims: []history.Property{
-				history.ServerMutualExclusion, history.ClientMutualExclusion,
-				history.Progress, history.NoLeakedNodes,
-			},
+			Name:   "node-lock",
+			Claims: append(history.SpinLock(), history.ClientMutualExclusion),
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 				lock := &nodeLock{client: p.Client, path: p.Directory + "/node"}
-				return scenarios.LockerFunc(func(context.Context) (*scenarios.Hold, error) {
-					if err := lock.Lock(); err != nil {
-						return nil, err
-					}
-					return &scenarios.Hold{
-						Unlock: func(context.Context) error { return lock.Unlock() },
-					}, nil
-				}), nil
+				return scenarios.Mutex(lock.Lock, lock.Unlock), nil
 			},
 		},
 	}

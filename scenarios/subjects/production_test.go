@@ -27,7 +27,7 @@ func TestProductionLocks(t *testing.T) {
 				{3, 2, 1000, faults.Default()},
 				{4, 2, 500, faults.Plan{Any: 4}},
 			} {
-				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules,
+				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {
 					scenario := &scenarios.Scenario{
 						Subject: subject, Clients: tc.clients, Cycles: tc.cycles,

@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 // search runs random schedules and returns the result and number of the first that fails, or nil.
@@ -25,6 +26,15 @@ func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules 
 		}
 	}
 	return nil, schedules
+}
+
+// sampled returns how many of so many schedules a search runs: all, or a tenth under the race
+// detector, under which a schedule takes ten times as long and reports a race as soon as any does.
+func sampled(schedules int) int {
+	if simzk.RaceDetector {
+		return schedules / 10
+	}
+	return schedules
 }
 
 func TestCorrectLocks(t *testing.T) {
@@ -46,7 +56,7 @@ func TestCorrectLocks(t *testing.T) {
 					faults.LoseReply: 3,
 				}}},
 			} {
-				if result, i := search(t, subject, tc.clients, tc.cycles, tc.schedules,
+				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {
 					scenario := &scenarios.Scenario{
 						Subject: subject, Clients: tc.clients, Cycles: tc.cycles,
