@@ -188,7 +188,7 @@ func TestSessionWithoutPermission(t *testing.T) {
 	})
 }
 
-// A session that was presumed lost but was not returns; earlier contexts stay ended.
+// A session that was lost only by the clock reconnects; its earlier contexts stay ended.
 func TestSessionComesBack(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		s := w.session(1)
