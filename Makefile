@@ -15,7 +15,7 @@ test: ## Run the tests.
 # The race detector never frees its records of goroutines. The tests of scenarios in one process would
 # need more than 24 GB, so they run in two processes side by side. Exhaustive searches run on one
 # goroutine; `make test` runs their tests.
-searches = Rehears|Reduction|Likeness|Automata|Symmetry|Forgotten|Broken|StateCounts|Exhaustive|Slack|Snapshots|TimeTells|Endless|ToldApart|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap
+searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|Broken|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap
 
 race: ## Run the tests under the race detector, except exhaustive searches.
 	go test -race -skip='^TestDefects$$' $$(go list ./... | grep -v -e '/scenarios$$' -e '/referee$$')

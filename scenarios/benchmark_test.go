@@ -43,7 +43,7 @@ func BenchmarkSchedule(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op") // It would mix the two.
 		b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
-		b.ReportMetric(100*float64(cached)/float64(b.N), "%familiar")
+		b.ReportMetric(100*float64(cached)/float64(b.N), "%cached")
 		b.ReportMetric(float64(b.N)/schedules.Seconds(), "schedules/s")
 		b.ReportMetric(float64(schedules)/float64(floor), "×floor")
 	})
@@ -68,10 +68,10 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 	})
 }
 
-// BenchmarkRehearsed runs the schedules of BenchmarkSchedule with the cached reactions of an
+// BenchmarkCachedRuns runs the schedules of BenchmarkSchedule with the cached reactions of an
 // exhaustive search, alternating with runs of the code. It reports the cost of a cached schedule
 // relative to a run, and the number of local histories that each schedule of the second half adds.
-func BenchmarkRehearsed(b *testing.B) {
+func BenchmarkCachedRuns(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
 	runInTest(b, func(t *testing.T) {
 		runner, rehearse := scenarios.NewRunner(t), scenarios.CachedRunner(t, scenario)
@@ -93,7 +93,7 @@ func BenchmarkRehearsed(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op") // It would mix the two.
 		b.ReportMetric(float64(rehearsed)/float64(run), "×run")
-		b.ReportMetric(float64(histories-half)/float64(b.N-b.N/2), "pasts/schedule")
+		b.ReportMetric(float64(histories-half)/float64(b.N-b.N/2), "histories/schedule")
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 // explores. If a process reacts differently, the search enters the state as another one with the
 // same key.
 type state struct {
-	pasts         []*localHistory
+	histories     []*localHistory
 	crashed       uint64 // bit mask of processes; see without
 	continuations []continuation
 	equivalences  [][]equivalence // by process: local histories compared with its own
@@ -32,8 +32,8 @@ type state struct {
 
 // A continuation leads from a state to the next.
 type continuation struct {
-	to    *state          // nil where the run ends
-	pasts []*localHistory // to which the processes had come there
+	to        *state          // nil where the run ends
+	histories []*localHistory // to which the processes had come there
 }
 
 type equivalence struct {
@@ -49,12 +49,12 @@ type states struct {
 
 // same reports whether the processes behave after these local histories as after those of the
 // state.
-func (x *dfs) same(s *state, pasts []*localHistory) bool {
+func (x *dfs) same(s *state, histories []*localHistory) bool {
 	if mutated == byAppearance {
 		return true
 	}
-	for i := range pasts {
-		if !s.without(i) && !x.equivalent(s, i, pasts[i]) {
+	for i := range histories {
+		if !s.without(i) && !x.equivalent(s, i, histories[i]) {
 			return false
 		}
 	}
@@ -78,12 +78,12 @@ func (x *dfs) crashed() (mask uint64) {
 // equivalent reports whether a process behaves in the same way, on all continuations of a state,
 // after its local history there and after another one.
 func (x *dfs) equivalent(s *state, process int, p *localHistory) bool {
-	own := s.pasts[process]
+	own := s.histories[process]
 	if own == p {
 		return true
 	}
 	if s.equivalences == nil {
-		s.equivalences = make([][]equivalence, len(s.pasts))
+		s.equivalences = make([][]equivalence, len(s.histories))
 	}
 	for _, known := range s.equivalences[process] {
 		if known.past == p {
@@ -100,7 +100,7 @@ func (x *dfs) equivalent(s *state, process int, p *localHistory) bool {
 
 // equivalentAfter reports the same for one continuation.
 func (x *dfs) equivalentAfter(w *continuation, process int, own, p *localHistory) bool {
-	end := w.pasts[process]
+	end := w.histories[process]
 	var space [16]*localHistory
 	steps := space[:0]
 	for at := end; at != own; at = at.parent {

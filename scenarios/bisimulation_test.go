@@ -145,7 +145,7 @@ func remembers() scenarios.Subject {
 
 // A search that merges bisimilar states makes the same observations and finds the same violations
 // as a search that distinguishes all local histories.
-func TestLikenessLosesNothing(t *testing.T) {
+func TestMergingLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
 		clients, cycles int

@@ -162,7 +162,7 @@ func processPrefixes(t *testing.T, e scenarios.Exhaustive) (prefixes, verdicts m
 // A search with cached reactions finds everything that a search finds that runs the code in every
 // schedule and distinguishes all local histories: the same process histories and the same
 // violations. In addition, every schedule is validated with live goroutines, event by event.
-func TestRehearsalLosesNothing(t *testing.T) {
+func TestReplayCacheLosesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
 		clients, cycles int
@@ -254,7 +254,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 }
 
 // Idle ticks change nothing for a lock that reads no clock.
-func TestSlackChangesNothing(t *testing.T) {
+func TestIdleTicksChangeNothing(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.Textbook(), subjects.ExistsThenWait(),
 		subjects.NameOrder(),

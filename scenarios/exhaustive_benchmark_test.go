@@ -72,7 +72,7 @@ func searchAll(b *testing.B, s scenarios.Scenario, symmetry bool) {
 		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s")
 		b.ReportMetric(float64(r.States), "states")
 		b.ReportMetric(float64(r.Schedules), "schedules")
-		b.ReportMetric(float64(r.LocalHistories), "pasts")
+		b.ReportMetric(float64(r.LocalHistories), "histories")
 		if heap > 0 { // Short searches report no progress.
 			b.ReportMetric(float64(heap>>20), "MB-heap")
 		}

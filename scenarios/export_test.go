@@ -21,7 +21,7 @@ func (r *Runner) Keyless() *Runner {
 
 // CachedRunner returns a function that performs a run with cached reactions, as an exhaustive
 // search does. It returns the trace hash and the number of cached local histories.
-func CachedRunner(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, pasts int) {
+func CachedRunner(t *testing.T, scenario *Scenario) func(Strategy) (traceHash uint64, histories int) {
 	runner, known := NewRunner(t), newReplayCache(scenario, t)
 	t.Cleanup(known.close)
 	return func(s Strategy) (uint64, int) {

@@ -216,7 +216,7 @@ func givesUpEarly(flags [2]int32) scenarios.Subject {
 }
 
 // The state key includes whether the next node of a process starts its claim in the queue.
-func TestClaimsAreToldApart(t *testing.T) {
+func TestClaimsAreDistinguished(t *testing.T) {
 	for _, flags := range [][2]int32{{0, zk.FlagEphemeral}, {zk.FlagEphemeral, 0}} {
 		e := scenarios.Exhaustive{
 			Scenario:     planned(t, givesUpEarly(flags), 2, 2, "none"),

@@ -175,7 +175,7 @@ func asksWhenLate() scenarios.Subject {
 }
 
 // A merged state loses nothing of a local history that a later violation depends on.
-func TestForgottenHistoriesAreIrrelevant(t *testing.T) {
+func TestMergedHistoriesAreIrrelevant(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject
 		clients, cycles int

@@ -111,7 +111,7 @@ func grantsLate(deletes int) scenarios.Subject {
 }
 
 // The state key includes the monitor state of the token and fencing checkers about earlier holders.
-func TestWhatCheckersRememberIsToldApart(t *testing.T) {
+func TestMonitorStatesAreDistinguished(t *testing.T) {
 	for name, lock := range map[string]func(int) scenarios.Subject{
 		"newest writer":            firstComeFirstWrites(""),
 		"newest writer of a znode": firstComeFirstWrites("/lock-written"),

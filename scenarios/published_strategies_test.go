@@ -355,8 +355,8 @@ func TestStrategiesAgainstPublished(t *testing.T) {
 	}
 }
 
-// BenchmarkExplorers reports the mean numbers of schedules.
-func BenchmarkExplorers(b *testing.B) {
+// BenchmarkPublishedPrograms reports the mean numbers of schedules.
+func BenchmarkPublishedPrograms(b *testing.B) {
 	for _, p := range programs {
 		for _, name := range strategiesCompared {
 			b.Run(fmt.Sprintf("%s/%s", p.name, name), func(b *testing.B) {

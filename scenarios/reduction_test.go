@@ -175,7 +175,7 @@ func asksIfSlow(busy int) scenarios.Subject {
 }
 
 // The state key includes whether an attempt was disturbed, because its cost is then not checked.
-func TestDisturbedAttemptsAreToldApart(t *testing.T) {
+func TestDisturbedAttemptsAreDistinguished(t *testing.T) {
 	for _, busy := range []int{1, 2} {
 		e := scenarios.Exhaustive{
 			Scenario:    planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"),
@@ -228,7 +228,7 @@ func takesAway() scenarios.Subject {
 }
 
 // The state key includes whether a node was deleted before or after the start of its release.
-func TestEarlyLossIsToldApart(t *testing.T) {
+func TestEarlyLossIsDistinguished(t *testing.T) {
 	for _, e := range []scenarios.Exhaustive{
 		{},
 		{NoReduction: true},

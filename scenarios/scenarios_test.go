@@ -280,7 +280,7 @@ func TestShrink(t *testing.T) {
 }
 
 // For a run whose verdict is cached, a runner reports the same as a checker without a cache.
-func TestFamiliarRunsKeepVerdicts(t *testing.T) {
+func TestCachedVerdictsAreKept(t *testing.T) {
 	for _, tc := range []struct {
 		subject scenarios.Subject
 		plan    string

@@ -23,10 +23,10 @@ func (x *dfs) visited(key uint64) bool {
 	if first == nil {
 		return false
 	}
-	pasts := x.cache.executor.histories()
+	histories := x.cache.executor.histories()
 	for s := first; s != nil; s = s.other {
-		if !s.open && x.same(s, pasts) {
-			x.recordPath(len(x.path), continuation{s, pasts})
+		if !s.open && x.same(s, histories) {
+			x.recordPath(len(x.path), continuation{s, histories})
 			return true
 		}
 	}
@@ -39,7 +39,7 @@ func (x *dfs) onNewState() {
 	b := &x.path[last]
 	if x.merges() {
 		b.state = &state{
-			pasts: x.cache.executor.histories(), crashed: x.crashed(),
+			histories: x.cache.executor.histories(), crashed: x.crashed(),
 			open: true,
 		}
 	}
@@ -67,7 +67,7 @@ func (x *dfs) store(b *frame) {
 	b.state.other = x.states.by[b.visit]
 	x.states.by[b.visit] = b.state
 	x.states.count++
-	x.recordPath(len(x.path)-1, continuation{b.state, b.state.pasts})
+	x.recordPath(len(x.path)-1, continuation{b.state, b.state.histories})
 }
 
 // recordPath adds the continuation to the last stored state among the first frames of the path.
@@ -77,7 +77,7 @@ func (x *dfs) recordPath(before int, w continuation) {
 	}
 	for _, b := range slices.Backward(x.path[:before]) {
 		if from := b.state; b.stored {
-			w.pasts = w.pasts[:len(from.pasts)]
+			w.histories = w.histories[:len(from.histories)]
 			from.continuations = append(from.continuations, w)
 			return
 		}

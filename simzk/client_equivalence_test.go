@@ -11,7 +11,7 @@ import (
 
 // The model client is equivalent to the real one: the same schedule gives the same history, and the
 // same result of every call at the same step.
-func TestModelledClientIsTheRealOne(t *testing.T) {
+func TestModelClientEquivalence(t *testing.T) {
 	if simzk.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")

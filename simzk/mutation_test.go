@@ -12,7 +12,7 @@ import (
 
 // An ordinary search notices when the simulator breaks one of ZooKeeper's guarantees. A search that
 // finds nothing is therefore also evidence for the simulator.
-func TestSabotageIsNoticed(t *testing.T) {
+func TestMutationsAreNoticed(t *testing.T) {
 	if len(simzk.Mutations) != simzk.MutationCount {
 		t.Errorf("%d of %d mutations are tested", len(simzk.Mutations), simzk.MutationCount)
 	}
