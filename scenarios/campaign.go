@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
 // A Campaign runs a scenario under many schedules that strategies draw. It ends at the first
@@ -153,7 +154,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *Report {
 	report := &Report{}
 	merger := &merger{
 		campaign: c, report: report, waiting: make(map[int]*chunk),
-		states: newStateSet(StatesMax), traces: newStateSet(historiesMax),
+		states: stateset.New(StatesMax), traces: stateset.New(historiesMax),
 	}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
@@ -299,8 +300,8 @@ type merger struct {
 	campaign *Campaign
 	report   *Report
 	waiting  map[int]*chunk // by number of the first schedule
-	states   stateSet
-	traces   stateSet
+	states   stateset.Set
+	traces   stateset.Set
 	done     bool
 }
 
@@ -352,21 +353,21 @@ func (m *merger) merge(next *chunk) {
 	r.Effort.Checking += next.effort.Checking
 	for _, hash := range next.hashes {
 		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
-		if m.traces.count < historiesMax {
-			m.traces.add(hash)
+		if m.traces.Len() < historiesMax {
+			m.traces.Add(hash)
 		}
 	}
-	r.Histories = m.traces.count
-	m.states.prefetch(next.keys)
+	r.Histories = m.traces.Len()
+	m.states.Prefetch(next.keys)
 	for _, key := range next.keys {
-		if m.states.count == StatesMax {
+		if m.states.Len() == StatesMax {
 			r.StatesCapped = true
 			m.campaign.capped.Store(true)
 			break
 		}
-		m.states.add(key)
+		m.states.Add(key)
 	}
-	r.States = m.states.count
+	r.States = m.states.Len()
 	r.OutOfContractSchedules += next.outOfContractSchedules
 	r.Unsettled += next.unsettled
 	if r.OutOfContract == nil {

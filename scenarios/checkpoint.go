@@ -206,7 +206,7 @@ func programHash() (string, error) {
 // resume restores the search from the checkpoint.
 func (x *dfs) resume(c *checkpoint, r *Report) {
 	for _, key := range c.Seen {
-		x.seen.add(key)
+		x.seen.Add(key)
 	}
 	for _, w := range c.Path {
 		x.path = append(x.path, frame{
@@ -219,7 +219,7 @@ func (x *dfs) resume(c *checkpoint, r *Report) {
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions,
 		c.Depth, c.CutOff
 	r.Unsettled = c.Unsettled
-	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.count
+	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.Len()
 	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
 	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
 		c.OutOfContractSchedules, x.search.outOfContract
@@ -266,23 +266,8 @@ func (x *dfs) save(r *Report) error {
 
 // known returns the keys that completed runs have visited.
 func (x *dfs) known() encodedKeys {
-	return slices.DeleteFunc(x.seen.sorted(), func(key uint64) bool {
+	return slices.DeleteFunc(x.seen.Sorted(), func(key uint64) bool {
 		_, gone := slices.BinarySearch(x.rolledBack, key)
 		return gone
 	})
-}
-
-// sorted returns the keys in ascending order.
-func (s *stateSet) sorted() []uint64 {
-	keys := make([]uint64, 0, s.count)
-	if s.zero {
-		keys = append(keys, 0)
-	}
-	for _, key := range s.slots {
-		if key != 0 {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
 // An Exhaustive search runs all schedules of a scenario, within the limits below. It ends when none
@@ -250,9 +251,9 @@ func (e *Exhaustive) scope() string {
 type dfs struct {
 	search   *Exhaustive
 	loop     *loop
-	bound    int      // maximum number of deviations of a schedule; 0 for any
-	seen     stateSet // visited states, if local histories are distinguished
-	states   states   // visited states, if they are merged
+	bound    int          // maximum number of deviations of a schedule; 0 for any
+	seen     stateset.Set // visited states, if local histories are distinguished
+	states   states       // visited states, if they are merged
 	path     []frame
 	events   int // length of the log before the last chosen step
 	jump     timeJump
@@ -466,7 +467,7 @@ func (x *dfs) account(r *Report, result *Result) {
 	r.Coverage.Add(&result.Coverage)
 	r.Targeted.Add(&result.Targeted)
 	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
-	r.States, r.Transitions = x.seen.count+x.states.count, x.transitions
+	r.States, r.Transitions = x.seen.Len()+x.states.count, x.transitions
 	if x.validatedRunner != nil {
 		r.LocalHistories, r.Validated = x.cache.count, x.validated
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
 // Portfolio is a portfolio without feedback: strategies take turns, because no strategy is the best
@@ -59,7 +61,7 @@ type rounds struct {
 	dealt  chan struct{} // closed when there is another round
 
 	scores []strategyScore // for one goroutine only, as is seen
-	seen   stateSet        // behaviour
+	seen   stateset.Set    // behaviour
 }
 
 // An allocation is the order of turns in a round, repeated. It holds indexes of scores.
@@ -76,7 +78,7 @@ type strategyScore struct {
 const scoreKept = 0.5
 
 func newRounds() *rounds {
-	t := &rounds{dealt: make(chan struct{}), seen: newStateSet(behavioursMax)}
+	t := &rounds{dealt: make(chan struct{}), seen: stateset.New(behavioursMax)}
 	var first allocation
 	for i := range first {
 		name := portfolio[i%len(portfolio)]
@@ -126,7 +128,7 @@ func (t *rounds) strategy(schedule int) string { return t.scores[t.round(schedul
 func (t *rounds) count(schedule int, shown []uint64) int {
 	fresh := 0
 	for _, b := range shown {
-		if t.seen.count < behavioursMax && t.seen.add(b) {
+		if t.seen.Len() < behavioursMax && t.seen.Add(b) {
 			fresh++
 		}
 	}

@@ -17,7 +17,7 @@ func (x *dfs) merges() bool { return x.validatedRunner != nil && x.cache.merges 
 // visited reports whether the search has stored the current state, which has the given key.
 func (x *dfs) visited(key uint64) bool {
 	if !x.merges() {
-		return x.seen.has(key)
+		return x.seen.Has(key)
 	}
 	first := x.states.by[key]
 	if first == nil {
@@ -59,7 +59,7 @@ func (x *dfs) store(b *frame) {
 	}
 	b.stored, b.unstored = true, 0
 	if !x.merges() {
-		if x.seen.add(b.visit) && x.search.Checkpoint != "" {
+		if x.seen.Add(b.visit) && x.search.Checkpoint != "" {
 			x.savepoint.fresh = append(x.savepoint.fresh, b.visit)
 		}
 		return
