@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// A property is a row of [propertyTable]: how a [Property] is decided.
+// A property is a row of [propertyTable]: how a [Property] is decided. To add a property, add a
+// file with its name and its check, and a row.
 type property struct {
 	name Property
 
@@ -16,6 +17,10 @@ type property struct {
 
 	// check decides the property of a whole history. If it is nil, the monitor decides.
 	check func(c *Checker, events []Event) *Violation
+
+	// exercised returns how often a history exercises the property. If it is nil, [Vacuity.Add]
+	// counts in one pass for all such properties.
+	exercised func(events []Event) int
 
 	atEnd     bool // see [JudgedAtEnd]
 	fair      bool // see [JudgedInFairPhase]

@@ -86,6 +86,11 @@ func (x *Vacuity) Add(events []Event) {
 			c.countOther(q.open, e)
 		}
 	}
+	for i := range propertyTable {
+		if exercised := propertyTable[i].exercised; exercised != nil {
+			x.counts[i] += exercised(events)
+		}
+	}
 }
 
 // A contentionCounter is the state of [Vacuity.Add].

@@ -1,0 +1,208 @@
+// Package contributing tests that docs/contributing.md holds: each of its changes is one new file
+// and one table row.
+package contributing_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "../.."
+
+// TestOneFileAndOneRow adds a fault kind, a property, a strategy and two bundled locks to a copy of
+// the module, each as docs/contributing.md says, and uses them from the command line.
+func TestOneFileAndOneRow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a copy of the module")
+	}
+	root := filepath.Join(t.TempDir(), "interlock")
+	copyModule(t, root)
+
+	addFile(t, root, "drop_link", "faults")
+	addRow(t, root, "faults/kind.go", "\tKinds // the number of kinds", "\tDropLink\n")
+	addRow(t, root, "faults/kind_table.go", "\tCut: {", "\tDropLink: dropLink,\n")
+	addFile(t, root, "first_come", "history")
+	addRow(t, root, "history/property_table.go", "\t{\n\t\tname:      Linearizable,",
+		"\tfirstCome,\n")
+	addFile(t, root, "newest", "scenarios")
+	addRow(t, root, "scenarios/strategy.go", "\t\t{PortfolioStrategy,", "\t\tnewestKind,\n")
+	addFile(t, root, "sample", "scenarios/subjects")
+	addRow(t, root, "scenarios/subjects/subjects.go", "\tfor _, d := range Defects() {\n\t\tall",
+		"\tall = append(all, Sample(\"sample\", history.Progress, history.FirstCome),\n"+
+			"\t\tSample(\"merged-sample\", history.Progress))\n")
+	addRow(t, root, "scenarios/subjects/subjects.go",
+		"\t\"github.com/interlock-sim/interlock/scenarios\"",
+		"\t\"github.com/interlock-sim/interlock/history\"\n")
+
+	program := filepath.Join(root, "interlock")
+	run(t, root, 0, "go", "build", "-trimpath", "-o", program, "./cmd/interlock")
+	r := check(t, root, program, "--lock", "sample", "--strategy", "random",
+		"--clients", "1", "--faults", "drop-link=1", "--schedules", "300")
+	if r.Status != 0 || total(r.FaultCoverage["drop-link"]) == 0 {
+		t.Errorf("status %d, and the new fault struck %v", r.Status, r.FaultCoverage["drop-link"])
+	}
+	if r.exercised("first-come") == 0 {
+		t.Error("the new property was never exercised")
+	}
+	r = check(t, root, program, "--lock", "merged-sample", "--strategy", "newest",
+		"--faults", "none", "--schedules", "300")
+	if r.Status != 0 || r.Strategy != "newest" || r.Schedules != 300 {
+		t.Errorf("status %d after %d schedules of %s", r.Status, r.Schedules, r.Strategy)
+	}
+	run(t, root, 0, program, "help", "faults")
+	run(t, root, 0, program, "help", "strategies")
+
+	// A property without a monitor switches merging off: the search finds what depends on the order
+	// of the calls, which is in no key, and without a violation visits more states.
+	merged := check(t, root, program, "--lock", "merged-sample", "--strategy", "exhaustive",
+		"--clients", "2", "--cycles", "1", "--faults", "none")
+	found := check(t, root, program, "--lock", "sample", "--strategy", "exhaustive",
+		"--clients", "2", "--cycles", "1", "--faults", "none")
+	if !merged.Complete || merged.Status != 0 {
+		t.Errorf("without the new property: complete %v, status %d", merged.Complete, merged.Status)
+	}
+	if found.Status != 1 || len(found.Violations) != 1 ||
+		found.Violations[0].Property != "first-come" {
+		t.Errorf("with the new property: status %d, violations %v", found.Status, found.Violations)
+	}
+	single := []string{
+		"--strategy", "exhaustive", "--clients", "1", "--cycles", "2",
+		"--faults", "cut=1",
+	}
+	merged = check(t, root, program, append(single, "--lock", "merged-sample")...)
+	unmerged := check(t, root, program, append(single, "--lock", "sample")...)
+	if !merged.Complete || !unmerged.Complete || unmerged.States <= merged.States {
+		t.Errorf("merged: complete %v with %d states; unmerged: complete %v with %d states",
+			merged.Complete, merged.States, unmerged.Complete, unmerged.States)
+	}
+}
+
+// A report is what the test reads of the JSON report of interlock check.
+type report struct {
+	Status        int                       `json:"status"`
+	Complete      bool                      `json:"complete"`
+	Strategy      string                    `json:"strategy"`
+	Schedules     int                       `json:"schedules"`
+	States        int                       `json:"states"`
+	FaultCoverage map[string]map[string]int `json:"fault_coverage"`
+	Violations    []struct {
+		Property string `json:"property"`
+	} `json:"violations"`
+	Properties []struct {
+		Name      string `json:"name"`
+		Exercised int    `json:"exercised"`
+	} `json:"properties"`
+}
+
+func (r *report) exercised(property string) int {
+	for _, p := range r.Properties {
+		if p.Name == property {
+			return p.Exercised
+		}
+	}
+	return 0
+}
+
+func total(phases map[string]int) (sum int) {
+	for _, n := range phases {
+		sum += n
+	}
+	return sum
+}
+
+// check runs interlock check and returns its report.
+func check(t *testing.T, directory, program string, arguments ...string) *report {
+	t.Helper()
+	path := filepath.Join(directory, "report.json")
+	run(t, directory, -1, program, append([]string{"check", "--json", path}, arguments...)...)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	if err := json.Unmarshal(content, &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// run runs a command, which must end with the status unless that is negative.
+func run(t *testing.T, directory string, status int, name string, arguments ...string) {
+	t.Helper()
+	c := exec.Command(name, arguments...)
+	c.Dir = directory
+	output, err := c.CombinedOutput()
+	if code := c.ProcessState.ExitCode(); code < 0 || status >= 0 && code != status {
+		t.Fatalf("%s %v: %v\n%s", name, arguments, err, output)
+	}
+}
+
+// addFile adds a file of testdata to a package of the copy.
+func addFile(t *testing.T, root, name, directory string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name+".go.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, directory, name+".go"), content)
+}
+
+// addRow inserts a row before the only place of a text in a file of the copy.
+func addRow(t *testing.T, root, file, before, row string) {
+	t.Helper()
+	path := filepath.Join(root, file)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(content), before); n != 1 {
+		t.Fatalf("%s has %q %d times, want once", file, before, n)
+	}
+	write(t, path, []byte(strings.Replace(string(content), before, row+before, 1)))
+}
+
+// copyModule copies the Go files of the module, without tests, and what they embed.
+func copyModule(t *testing.T, to string) {
+	t.Helper()
+	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(module, path)
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		switch {
+		case d.IsDir() && path != module && strings.HasPrefix(name, "."), d.IsDir() &&
+			name == "docs":
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, relative), 0o755)
+		case strings.HasSuffix(name, "_test.go"),
+			!strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, "go.") &&
+				!strings.Contains(relative, "testdata"):
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err == nil {
+			write(t, filepath.Join(to, relative), content)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
