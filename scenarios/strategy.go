@@ -34,9 +34,10 @@ const numberMax = 1000
 
 // A strategyKind is a strategy as campaigns know it.
 type strategyKind struct {
-	name   string
-	number int // unless one follows the name; 0 if the name takes none
-	make   func(profile *Profile, number int, seed uint64, schedule int) Strategy
+	name    string
+	number  int    // unless one follows the name; 0 if the name takes none
+	summary string // for help
+	make    func(profile *Profile, number int, seed uint64, schedule int) Strategy
 }
 
 // strategyKinds is the table of the strategies that draw their schedules, the portfolio last.
@@ -45,29 +46,61 @@ var strategyKinds []strategyKind
 // The table cannot be a plain initializer: the portfolio looks its members up in it.
 func init() {
 	strategyKinds = []strategyKind{
-		{RandomStrategy, 0, func(_ *Profile, _ int, seed uint64, schedule int) Strategy {
-			return NewRandom(seed, schedule)
-		}},
+		{
+			name: RandomStrategy, number: 0,
+			summary: "a random walk over the enabled steps; each run draws its own weights",
+			make: func(_ *Profile, _ int, seed uint64, schedule int) Strategy {
+				return NewRandom(seed, schedule)
+			},
+		},
 		// Most bugs need no more than three ordering constraints (Burckhardt et al. 2010).
-		{PCTStrategy, 3, func(p *Profile, depth int, seed uint64, schedule int) Strategy {
-			return NewPCT(p, depth, seed, schedule)
-		}},
-		{POSStrategy, 0, func(_ *Profile, _ int, seed uint64, schedule int) Strategy {
-			return NewPOS(seed, schedule)
-		}},
-		{URWStrategy, 0, func(p *Profile, _ int, seed uint64, schedule int) Strategy {
-			return NewURW(p, seed, schedule)
-		}},
-		{SURWStrategy, 0, func(p *Profile, _ int, seed uint64, schedule int) Strategy {
-			return NewSURW(p, seed, schedule)
-		}},
+		{
+			name: PCTStrategy, number: 3,
+			summary: "random thread priorities with 2 change points, for bugs of depth 3; pct10 " +
+				"has depth 10 (PCT; Burckhardt et al., ASPLOS 2010)",
+			make: func(p *Profile, depth int, seed uint64, schedule int) Strategy {
+				return NewPCT(p, depth, seed, schedule)
+			},
+		},
+		{
+			name: POSStrategy, number: 0,
+			summary: "random step priorities, redrawn for steps that race with the chosen one " +
+				"(POS; Yuan et al., CAV 2018)",
+			make: func(_ *Profile, _ int, seed uint64, schedule int) Strategy {
+				return NewPOS(seed, schedule)
+			},
+		},
+		{
+			name: URWStrategy, number: 0,
+			summary: "nearly uniform over all interleavings (Zhao et al., ASPLOS 2025)",
+			make: func(p *Profile, _ int, seed uint64, schedule int) Strategy {
+				return NewURW(p, seed, schedule)
+			},
+		},
+		{
+			name: SURWStrategy, number: 0,
+			summary: "nearly uniform over the orders in which the server handles requests (SURW; " +
+				"Zhao et al., ASPLOS 2025)",
+			make: func(p *Profile, _ int, seed uint64, schedule int) Strategy {
+				return NewSURW(p, seed, schedule)
+			},
+		},
 		// Most bugs need no more than two delays (Emmi et al. 2011).
-		{DelayStrategy, 2, func(p *Profile, delays int, seed uint64, schedule int) Strategy {
-			return NewDelay(p, delays, seed, schedule)
-		}},
-		{PortfolioStrategy, 0, func(p *Profile, _ int, seed uint64, schedule int) Strategy {
-			return NewPortfolio(p, seed, schedule)
-		}},
+		{
+			name: DelayStrategy, number: 2,
+			summary: "the default policy with 2 steps delayed; delay5 delays 5 (Emmi et al., " +
+				"POPL 2011)",
+			make: func(p *Profile, delays int, seed uint64, schedule int) Strategy {
+				return NewDelay(p, delays, seed, schedule)
+			},
+		},
+		{
+			name: PortfolioStrategy, number: 0,
+			summary: "all of the above, more often those that show new behaviour",
+			make: func(p *Profile, _ int, seed uint64, schedule int) Strategy {
+				return NewPortfolio(p, seed, schedule)
+			},
+		},
 	}
 }
 
@@ -78,6 +111,17 @@ func StrategyNames() []string {
 		names = append(names, strategyKinds[i].name)
 	}
 	return names
+}
+
+// StrategySummary describes the strategy of that name in a few words. It returns "" if there is
+// none.
+func StrategySummary(name string) string {
+	for i := range strategyKinds {
+		if strategyKinds[i].name == name {
+			return strategyKinds[i].summary
+		}
+	}
+	return ""
 }
 
 // A StrategyFactory makes the strategies of a campaign: the one that belongs to a seed and to the

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // newHelp returns the command help, which prints the help of another command or a topic.
@@ -34,24 +35,35 @@ func newStrategiesTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "strategies",
 		Short: "How check chooses schedules",
-		Long:  strategiesHelp,
+		Long:  strategiesHelp(),
 	}
 }
 
-const strategiesHelp = `The flag --strategy of interlock check says how schedules are chosen:
+// strategiesHelp returns the text of the topic.
+func strategiesHelp() string {
+	var text strings.Builder
+	text.WriteString("The flag --strategy of interlock check says how schedules are chosen:\n\n")
+	for _, name := range scenarios.StrategyNames() {
+		writeEntry(&text, name, scenarios.StrategySummary(name))
+	}
+	text.WriteString(exhaustiveHelp)
+	return text.String()
+}
 
-  random      a random walk over the enabled steps; each run draws its own weights
-  pct         random thread priorities with 2 change points, for bugs of depth 3;
-              pct10 has depth 10 (PCT; Burckhardt et al., ASPLOS 2010)
-  pos         random step priorities, redrawn for steps that race with the chosen
-              one (POS; Yuan et al., CAV 2018)
-  urw         nearly uniform over all interleavings (Zhao et al., ASPLOS 2025)
-  surw        nearly uniform over the orders in which the server handles requests
-              (SURW; Zhao et al., ASPLOS 2025)
-  delay       the default policy with 2 steps delayed; delay5 delays 5
-              (Emmi et al., POPL 2011)
-  portfolio   all of the above, more often those that show new behaviour
-  exhaustive  every schedule of the scenario, each state once
+// writeEntry writes a name and its description, wrapped at 80 columns.
+func writeEntry(text *strings.Builder, name, description string) {
+	line := fmt.Sprintf("  %-11s", name)
+	for word := range strings.FieldsSeq(description) {
+		if len(line)+1+len(word) > 80 {
+			fmt.Fprintln(text, line)
+			line = strings.Repeat(" ", 13)
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(text, line)
+}
+
+const exhaustiveHelp = `  exhaustive  every schedule of the scenario, each state once
 
 Except in an exhaustive search, faults and the passing of time are random.
 

@@ -30,7 +30,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 	addRow(t, root, "history/property_table.go", "\t{\n\t\tname:      Linearizable,",
 		"\tfirstCome,\n")
 	addFile(t, root, "newest", "scenarios")
-	addRow(t, root, "scenarios/strategy.go", "\t\t{PortfolioStrategy,", "\t\tnewestKind,\n")
+	addRow(t, root, "scenarios/strategy.go", "\t\t{\n\t\t\tname: PortfolioStrategy,",
+		"\t\tnewestKind,\n")
 	addFile(t, root, "sample", "scenarios/subjects")
 	addRow(t, root, "scenarios/subjects/subjects.go", "\tfor _, d := range Defects() {\n\t\tall",
 		"\tall = append(all, Sample(\"sample\", history.Progress, history.FirstCome),\n"+
@@ -54,8 +55,14 @@ func TestOneFileAndOneRow(t *testing.T) {
 	if r.Status != 0 || r.Strategy != "newest" || r.Schedules != 300 {
 		t.Errorf("status %d after %d schedules of %s", r.Status, r.Schedules, r.Strategy)
 	}
-	run(t, root, 0, program, "help", "faults")
-	run(t, root, 0, program, "help", "strategies")
+	for topic, line := range map[string]string{
+		"faults":     "drop-link",
+		"strategies": "newest      the newest message at every other decision",
+	} {
+		if help := run(t, root, 0, program, "help", topic); !strings.Contains(help, "\n  "+line) {
+			t.Errorf("help %s does not have %q:\n%s", topic, line, help)
+		}
+	}
 
 	// A property without a monitor switches merging off: the search finds what depends on the order
 	// of the calls, which is in no key, and without a violation visits more states.
@@ -131,8 +138,9 @@ func check(t *testing.T, directory, program string, arguments ...string) *report
 	return &r
 }
 
-// run runs a command, which must end with the status unless that is negative.
-func run(t *testing.T, directory string, status int, name string, arguments ...string) {
+// run runs a command and returns what it prints. The command must end with the status unless that
+// is negative.
+func run(t *testing.T, directory string, status int, name string, arguments ...string) string {
 	t.Helper()
 	c := exec.Command(name, arguments...)
 	c.Dir = directory
@@ -140,6 +148,7 @@ func run(t *testing.T, directory string, status int, name string, arguments ...s
 	if code := c.ProcessState.ExitCode(); code < 0 || status >= 0 && code != status {
 		t.Fatalf("%s %v: %v\n%s", name, arguments, err, output)
 	}
+	return string(output)
 }
 
 // addFile adds a file of testdata to a package of the copy.
