@@ -13,12 +13,17 @@ test: ## Run the tests.
 	go test ./...
 
 # The race detector never frees its records of goroutines. The tests of scenarios in one process would
-# need more than 24 GB, so they run in two processes side by side. Exhaustive searches run on one
-# goroutine; `make test` runs their tests.
-searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|Broken|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap
+# need more than 24 GB, so they run in two processes side by side. Exhaustive searches and shrinking
+# run on one goroutine, and mutations and long searches run the same code as other tests: `make test`
+# runs these tests, and all scripts of the command.
+searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|Broken|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|TestCheck$$|TestCheckpoint$$
+concurrent = serve|json|budget|real
 
-race: ## Run the tests under the race detector, except exhaustive searches.
-	go test -race -skip='^TestDefects$$' $$(go list ./... | grep -v -e '/scenarios$$' -e '/referee$$')
+race: ## Run the tests under the race detector, except long searches.
+	go test -race -skip='^(TestDefects|TestMutationsAreNoticed|TestLostCommits)$$' \
+		$$(go list ./... | grep -v -e '/scenarios$$' -e '/referee$$' -e '/contributing$$' -e '/cmd/interlock$$')
+	go test -race -skip='^TestScripts$$' ./cmd/interlock
+	go test -race -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 	go test -race -run='^Test[A-P]' -skip='$(searches)' ./scenarios & \
 	go test -race -run='^Test[Q-Z]|^Example|^Fuzz' -skip='$(searches)' ./scenarios; status=$$?; \
 	wait $$! && exit $$status
