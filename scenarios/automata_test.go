@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -70,7 +71,7 @@ const (
 var errOnPurpose = errors.New("on purpose")
 
 func (a *automaton) subject() scenarios.Subject {
-	return subject("automaton", func(p *scenarios.Process) scenarios.LockerFunc {
+	return locktest.Subject("automaton", func(p *scenarios.Process) scenarios.LockerFunc {
 		l := &automatonLock{automaton: a, p: p, began: time.Now()}
 		if a.Idle {
 			return func(ctx context.Context) (*scenarios.Hold, error) {
@@ -291,7 +292,7 @@ func TestAutomataLoseNothing(t *testing.T) {
 	for seed := range 12 {
 		a := rapid.Custom(drawAutomaton).Example(seed)
 		e := scenarios.Exhaustive{
-			Scenario: planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2,
+			Scenario: locktest.Planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2,
 			Symmetry: seed%5 == 4,
 		}
 		e.Scenario.Subject.Guard = scenarios.Unguarded

@@ -2,13 +2,13 @@ package scenarios_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -18,7 +18,7 @@ import (
 // reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
 	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
-	runInTest(b, func(t *testing.T) {
+	locktest.RunInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var schedules, floor time.Duration
 		steps, cached := 0, 0
@@ -55,7 +55,7 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
-	runInTest(b, func(t *testing.T) {
+	locktest.RunInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		steps := 0
 		b.ReportAllocs()
@@ -68,40 +68,11 @@ func BenchmarkScheduleWithFaults(b *testing.B) {
 	})
 }
 
-// BenchmarkCachedRuns runs the schedules of BenchmarkSchedule with the cached reactions of an
-// exhaustive search, alternating with runs of the code. It reports the cost of a cached schedule
-// relative to a run, and the number of local histories that each schedule of the second half adds.
-func BenchmarkCachedRuns(b *testing.B) {
-	scenario := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 3, Cycles: 1}
-	runInTest(b, func(t *testing.T) {
-		runner, rehearse := scenarios.NewRunner(t), scenarios.CachedRunner(t, scenario)
-		var rehearsed, run time.Duration
-		histories, half := 0, 0
-		for i := range b.N {
-			began := time.Now()
-			var hash uint64
-			hash, histories = rehearse(scenarios.NewRandom(1, i))
-			rehearsed += time.Since(began)
-			if i == b.N/2 {
-				half = histories
-			}
-			began = time.Now()
-			if result := runner.Run(scenario, scenarios.NewRandom(1, i)); result.TraceHash != hash {
-				b.Errorf("schedule %d differs between cache and run", i)
-			}
-			run += time.Since(began)
-		}
-		b.ReportMetric(0, "ns/op") // It would mix the two.
-		b.ReportMetric(float64(rehearsed)/float64(run), "×run")
-		b.ReportMetric(float64(histories-half)/float64(b.N-b.N/2), "histories/schedule")
-	})
-}
-
 // BenchmarkServers runs the default schedules on one, three and five servers in turn. It reports
 // the cost of a step on several servers relative to one server.
 func BenchmarkServers(b *testing.B) {
 	sizes := [...]int{1, 3, 5}
-	runInTest(b, func(t *testing.T) {
+	locktest.RunInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var spent [len(sizes)]time.Duration
 		var steps [len(sizes)]int
@@ -164,23 +135,4 @@ func bubbleFloor(t *testing.T, processes, wakes int) {
 			close(channel)
 		}
 	})
-}
-
-// runInTest runs f on one core and with the warmed stacks of a campaign. It supplies the *testing.T
-// that a bubble of virtual time needs and a benchmark does not have.
-func runInTest(b *testing.B, f func(*testing.T)) {
-	cores := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(cores)
-	onOneCore := func(t *testing.T) {
-		runtime.GOMAXPROCS(1)
-		defer scenarios.HoldStacks()()
-		f(t)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		testing.RunTests(func(string, string) (bool, error) { return true, nil },
-			[]testing.InternalTest{{Name: b.Name(), F: onOneCore}})
-	}()
-	<-done
 }

@@ -67,8 +67,8 @@ func (s *state) without(process int) bool { return s.crashed>>process&1 != 0 }
 
 // crashed returns the mask of crashed processes of a [state].
 func (x *dfs) crashed() (mask uint64) {
-	for i, p := range x.loop.processes {
-		if p.link.Crashed() {
+	for i := range x.view.Processes() {
+		if x.view.Client(int32(i + 1)).Crashed() {
 			mask |= 1 << i
 		}
 	}
@@ -107,7 +107,7 @@ func (x *dfs) equivalentAfter(w *continuation, process int, own, p *localHistory
 		steps = append(steps, at)
 	}
 	for _, step := range slices.Backward(steps) {
-		p = x.cache.extend(p, step.after, step.inputs)
+		p = x.cache.repeat(p, step)
 		if p.reacts != step.reacts || !x.actEquivalently(step, p) {
 			return false
 		}

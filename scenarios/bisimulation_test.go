@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -114,7 +115,7 @@ func observations(t *testing.T, e scenarios.Exhaustive) (all, verdicts map[strin
 // an additional request at the unlock if both numbers are equal. While it waits, its state depends
 // on the first listing without any visible difference.
 func remembers() scenarios.Subject {
-	return subject("remembers", func(p *scenarios.Process) scenarios.LockerFunc {
+	return locktest.Subject("remembers", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
 		if err != nil {
 			panic(err)
@@ -161,10 +162,10 @@ func TestMergingLosesNothing(t *testing.T) {
 		{subjects.Herd(), 2, 1, 1, "none"},
 		{subjects.NameOrder(), 2, 1, 1, "none"},
 		{subjects.NoRecheck(), 2, 2, 1, "none"},
-		{named(t, "session-token"), 2, 1, 1, "none"},
-		{named(t, "uncounted"), 2, 1, 1, "none"},
+		{locktest.Named(t, "session-token"), 2, 1, 1, "none"},
+		{locktest.Named(t, "uncounted"), 2, 1, 1, "none"},
 		{remembers(), 2, 1, 1, "none"},
-		{noLock(), 3, 1, 1, "none"},
+		{locktest.NoLock(), 3, 1, 1, "none"},
 		{subjects.Textbook(), 1, 2, 1, "any=1"},
 		{subjects.Textbook(), 2, 1, 1, "crash=1"},
 		{subjects.Textbook(), 2, 1, 1, "cancel=1"},
@@ -175,14 +176,14 @@ func TestMergingLosesNothing(t *testing.T) {
 		{subjects.Mutex(), 2, 1, 1, "crash=1"},
 		{subjects.Mutex(), 2, 1, 1, "pause:c1=1"},
 		{subjects.DeafToExpiry(), 2, 1, 1, "expire:c1=1"},
-		{named(t, "deaf-holder"), 2, 1, 1, "close-session:c1=1"},
+		{locktest.Named(t, "deaf-holder"), 2, 1, 1, "close-session:c1=1"},
 		{subjects.Textbook(), 2, 1, 1, "close-session:c1=1"},
-		{named(t, "clock-token"), 2, 1, 1, "crash=1"},
+		{locktest.Named(t, "clock-token"), 2, 1, 1, "crash=1"},
 		{remembers(), 2, 1, 1, "crash:c1=1"},
 	} {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
-				e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles,
+				e := scenarios.Exhaustive{Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles,
 					tc.plan)}
 				e.Scenario.Servers = tc.servers
 				// The reduction depends on the path to a state, and so do the observations.
@@ -212,7 +213,7 @@ func TestMergingLosesNothing(t *testing.T) {
 // sleepsAsSeen creates a node after a sleep that depends on the number of existing nodes. The
 // second process has a node during its own sleep.
 func sleepsAsSeen(seconds [2]time.Duration) scenarios.Subject {
-	return subject("sleeps-as-seen", func(p *scenarios.Process) scenarios.LockerFunc {
+	return locktest.Subject("sleeps-as-seen", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(name string) *scenarios.Hold {
 			path := p.Directory + "/" + name
 			p.Client.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -243,7 +244,7 @@ func TestTimeTellsApart(t *testing.T) {
 	for _, seconds := range [][2]time.Duration{{1, 3}, {3, 1}} {
 		subject := sleepsAsSeen(seconds)
 		subject.Claims = nil
-		all, _, _ := observations(t, scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1,
+		all, _, _ := observations(t, scenarios.Exhaustive{Scenario: locktest.Planned(t, subject, 2, 1,
 			"none")})
 		both := func(seen string) bool {
 			return strings.HasSuffix(seen, "map[/lock/first:true /lock/second:true]")
@@ -257,7 +258,7 @@ func TestTimeTellsApart(t *testing.T) {
 // A search of a lock that starts a goroutine per attempt, which lives until the end of the run,
 // does not retain goroutines for every local history.
 func TestSearchesLeaveFewGoroutines(t *testing.T) {
-	listens := subject("listens-on", func(p *scenarios.Process) scenarios.LockerFunc {
+	listens := locktest.Subject("listens-on", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
 		if err != nil {
 			panic(err)
@@ -276,7 +277,7 @@ func TestSearchesLeaveFewGoroutines(t *testing.T) {
 	})
 	listens.Claims = nil
 	e := scenarios.Exhaustive{
-		Scenario: planned(t, listens, 2, 2, "crash=1"),
+		Scenario: locktest.Planned(t, listens, 2, 2, "crash=1"),
 		Each:     func(*scenarios.Result) {},
 	}
 	before := runtime.NumGoroutine()
@@ -289,7 +290,7 @@ func TestSearchesLeaveFewGoroutines(t *testing.T) {
 
 // A search of a lock that polls forever without any change is not complete.
 func TestEndlessSearchIsNotComplete(t *testing.T) {
-	polls := subject("polls", func(p *scenarios.Process) scenarios.LockerFunc {
+	polls := locktest.Subject("polls", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			return &scenarios.Hold{Node: p.Directory, Unlock: func(context.Context) error {
 				for {
@@ -299,7 +300,7 @@ func TestEndlessSearchIsNotComplete(t *testing.T) {
 		}
 	})
 	e := &scenarios.Exhaustive{
-		Scenario: planned(t, polls, 1, 1, "none"),
+		Scenario: locktest.Planned(t, polls, 1, 1, "none"),
 		Each:     func(*scenarios.Result) {},
 	}
 	if r := e.Run(context.Background(), t); r.Complete || r.CutOff == 0 {

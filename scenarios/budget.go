@@ -26,7 +26,7 @@ func (l *loop) phaseOf(step Step) faults.Phase {
 	}
 	one, other := int(-step.Process)-1, int(step.Peer)-1
 	for _, p := range l.processes {
-		if server := p.link.ServerIndex(); p.link.Connected() &&
+		if server := p.client.ServerIndex(); p.client.Connected() &&
 			(server == one || server == other) &&
 			!p.done() {
 			return p.phase()
@@ -48,8 +48,8 @@ func (l *loop) place(step Step) (at faults.Place) {
 	default:
 		at.Server, at.Peer = uint8(-step.Process), step.Peer
 	}
-	for server := range l.cluster.Servers() {
-		if l.cluster.Leader(server) {
+	for server := range l.system.Servers() {
+		if l.system.Leader(server) {
 			at.Leader = uint8(server + 1)
 		}
 	}

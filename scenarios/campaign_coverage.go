@@ -41,8 +41,3 @@ func (c *Campaign) MissingCoverage(r *Report) []faults.CoverageCell {
 	}
 	return lacking
 }
-
-// finished reports whether nothing cut the search short.
-func (r *Report) finished() bool {
-	return r.Failure == nil && r.Nondeterministic == nil && !r.Interrupted
-}

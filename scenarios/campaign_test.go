@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -24,7 +25,7 @@ func TestCampaignWorkers(t *testing.T) {
 			var want string
 			for _, workers := range []int{1, 2, 5} {
 				c := &scenarios.Campaign{
-					Scenario: *scenario(tc.subject, 3, 2, 2), Seed: 7,
+					Scenario: *locktest.Scenario(tc.subject, 3, 2, 2), Seed: 7,
 					Schedules: tc.schedules, Workers: workers,
 				}
 				r := c.Run(context.Background(), t)
@@ -54,7 +55,7 @@ func TestCampaignEndsByStates(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
 		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.Textbook(), 3, 2, 2), Seed: 7, States: most,
+			Scenario: *locktest.Scenario(subjects.Textbook(), 3, 2, 2), Seed: 7, States: most,
 			Workers: workers,
 		}
 		r := c.Run(context.Background(), t)
@@ -71,7 +72,7 @@ func TestCampaignEndsByStates(t *testing.T) {
 
 func TestCampaignInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &scenarios.Campaign{Scenario: *scenario(subjects.Mutex(), 2, 1, 0), Seed: 1, Workers: 2}
+	c := &scenarios.Campaign{Scenario: *locktest.Scenario(subjects.Mutex(), 2, 1, 0), Seed: 1, Workers: 2}
 	c.Progress = func(*scenarios.Report) { cancel() }
 	if r := c.Run(ctx, t); !r.Interrupted || r.Schedules == 0 || r.Failure != nil {
 		t.Errorf("interrupted %v after %d schedules, failure %v", r.Interrupted, r.Schedules,
@@ -81,7 +82,7 @@ func TestCampaignInterrupted(t *testing.T) {
 
 func TestCampaignNoticesNondeterminism(t *testing.T) {
 	c := &scenarios.Campaign{
-		Scenario: *scenario(fickle(), 2, 1, 0), Seed: 1, Schedules: 10,
+		Scenario: *locktest.Scenario(locktest.Fickle(), 2, 1, 0), Seed: 1, Schedules: 10,
 		Workers: 2,
 	}
 	c.Scenario.Subject.Claims = nil
@@ -100,7 +101,7 @@ func TestCampaignNoticesNondeterminism(t *testing.T) {
 func TestFaultCoverage(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400,
+			Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: 4400,
 			Workers: 2,
 		}
 		c.Scenario.Servers = servers

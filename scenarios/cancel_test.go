@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -86,7 +87,7 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 			t.Run(fmt.Sprint(client, " ", tc.name), func(t *testing.T) {
 				before := bubbleGoroutines()
 				ctx, subject, calls := cancelInCall(subjects.Textbook(), tc.call)
-				c := &scenarios.Campaign{Scenario: *scenario(subject, clients, cycles, 0), Seed: 4}
+				c := &scenarios.Campaign{Scenario: *locktest.Scenario(subject, clients, cycles, 0), Seed: 4}
 				c.Scenario.Client = client
 				r := c.Run(ctx, t)
 				if made := calls.Load(); made >= tc.call+clients {
@@ -119,7 +120,7 @@ func TestCanceledRunsEnd(t *testing.T) {
 			continue // It always leaks a goroutine.
 		}
 		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
-			c := &scenarios.Campaign{Scenario: *scenario(s, 3, 2, 2), Seed: 1}
+			c := &scenarios.Campaign{Scenario: *locktest.Scenario(s, 3, 2, 2), Seed: 1}
 			if c.Scenario.Client = client; c.Scenario.Validate() != nil ||
 				client == scenarios.Real &&
 					simzk.RaceDetector {
@@ -147,7 +148,7 @@ func TestCanceledRunsEnd(t *testing.T) {
 func TestFailureAfterCanceledSchedule(t *testing.T) {
 	const ahead = 64 // the first schedule of the second worker
 	first := 0       // the process that gets the lock first
-	s := scenario(observeFirstGrant(func(process int) { first = process }), 2, 1, 0)
+	s := locktest.Scenario(observeFirstGrant(func(process int) { first = process }), 2, 1, 0)
 	c := &scenarios.Campaign{Scenario: *s, Workers: 2, Strategy: scenarios.RandomStrategy}
 	winner := func(schedule int) int {
 		scenarios.NewRunner(t).Run(&c.Scenario, scenarios.NewRandom(c.Seed, schedule))
@@ -183,7 +184,7 @@ func TestFailureAfterCanceledSchedule(t *testing.T) {
 func TestCampaignCanceledBeforeVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
-	lock := withLock("lock", func(hold *scenarios.Hold) {
+	lock := locktest.WithLock("lock", func(hold *scenarios.Hold) {
 		unlock := hold.Unlock
 		hold.Unlock = func(ctx context.Context) error {
 			defer func() {
@@ -194,7 +195,7 @@ func TestCampaignCanceledBeforeVerdict(t *testing.T) {
 			return unlock(ctx)
 		}
 	})
-	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx,
+	if r := (&scenarios.Campaign{Scenario: *locktest.Scenario(lock, 1, 1, 0)}).Run(ctx,
 		t); r.Schedules != 0 ||
 		!r.Interrupted {
 		t.Errorf("interrupted %v after %d schedules", r.Interrupted, r.Schedules)
@@ -205,7 +206,7 @@ func TestCampaignCanceledBeforeVerdict(t *testing.T) {
 func TestPanicBeforeVerdict(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unlocks atomic.Int64
-	lock := withLock("panics", func(hold *scenarios.Hold) {
+	lock := locktest.WithLock("panics", func(hold *scenarios.Hold) {
 		hold.Unlock = func(context.Context) error {
 			if unlocks.Add(1) > 1 { // The first belongs to the profile.
 				cancel()
@@ -213,7 +214,7 @@ func TestPanicBeforeVerdict(t *testing.T) {
 			panic("on purpose")
 		}
 	})
-	if r := (&scenarios.Campaign{Scenario: *scenario(lock, 1, 1, 0)}).Run(ctx,
+	if r := (&scenarios.Campaign{Scenario: *locktest.Scenario(lock, 1, 1, 0)}).Run(ctx,
 		t); r.Failure == nil ||
 		r.Schedules != 1 {
 		t.Errorf("failure %v after %d schedules", r.Failure, r.Schedules)
@@ -225,7 +226,7 @@ func TestFailureAtCancellation(t *testing.T) {
 	for _, always := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var unlocks atomic.Int64
-		s := withLock("panics", func(hold *scenarios.Hold) {
+		s := locktest.WithLock("panics", func(hold *scenarios.Hold) {
 			hold.Unlock = func(context.Context) error {
 				if unlocks.Add(1); always || unlocks.Load() == 2 {
 					panic("on purpose")
@@ -241,7 +242,7 @@ func TestFailureAtCancellation(t *testing.T) {
 			return false
 		}}}
 		s.Claims = []history.Property{history.ServerMutualExclusion}
-		r := (&scenarios.Campaign{Scenario: *scenario(s, 1, 1, 0)}).Run(ctx, t)
+		r := (&scenarios.Campaign{Scenario: *locktest.Scenario(s, 1, 1, 0)}).Run(ctx, t)
 		if r.Failure == nil || always == (r.Nondeterministic != nil) || r.Schedules != 1 ||
 			!always &&
 				unlocks.Load() != 3 {
@@ -249,15 +250,15 @@ func TestFailureAtCancellation(t *testing.T) {
 				r.Nondeterministic, r.Schedules)
 		}
 	}
-	e := scenarios.Exhaustive{Scenario: *scenario(noLock(), 2, 1, 0)}
-	_, subject, calls := cancelInCall(noLock(), 0)
+	e := scenarios.Exhaustive{Scenario: *locktest.Scenario(locktest.NoLock(), 2, 1, 0)}
+	_, subject, calls := cancelInCall(locktest.NoLock(), 0)
 	e.Scenario.Subject = subject
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Fatal("the search found nothing")
 	}
 	var ctx context.Context
 	// The last call is in the confirming run.
-	ctx, e.Scenario.Subject, _ = cancelInCall(noLock(), calls.Load())
+	ctx, e.Scenario.Subject, _ = cancelInCall(locktest.NoLock(), calls.Load())
 	if r := e.Run(ctx, t); r.Failure == nil {
 		t.Errorf("interrupted %v, and the failure was lost", r.Interrupted)
 	}
@@ -266,9 +267,9 @@ func TestFailureAtCancellation(t *testing.T) {
 // Shrinking, too, ends within a run and returns its best result so far.
 func TestShrinkCanceledWithinRun(t *testing.T) {
 	const clients, cycles, call = 3, 20, 60
-	ctx, subject, calls := cancelInCall(noLock(), call)
-	s := scenario(subject, clients, cycles, 0)
-	signature := scenarios.NewRunner(t).Run(scenario(noLock(), clients, cycles, 0),
+	ctx, subject, calls := cancelInCall(locktest.NoLock(), call)
+	s := locktest.Scenario(subject, clients, cycles, 0)
+	signature := scenarios.NewRunner(t).Run(locktest.Scenario(locktest.NoLock(), clients, cycles, 0),
 		&scenarios.Replay{}).Violations[0].Signature()
 	shrunk, deviations := scenarios.NewRunner(t).Shrink(ctx, *s, nil, signature)
 	if calls.Load() >= call+clients || shrunk.Clients != clients || shrunk.Cycles != cycles ||
@@ -302,7 +303,7 @@ func TestCheckpointWithinSchedule(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		t.Run(fmt.Sprint("live ", live), func(t *testing.T) {
 			e := scenarios.Exhaustive{
-				Scenario: planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
+				Scenario: locktest.Planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
 				NoMerge:  true, NoReplayCache: live,
 			}
 			uninterrupted := e.Run(context.Background(), t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -22,7 +23,7 @@ import (
 const variantVariable = "INTERLOCK_TEST_BROKEN"
 
 func TestChecked(t *testing.T) {
-	s := scenario(subjects.Textbook(), 3, 1, 1)
+	s := locktest.Scenario(subjects.Textbook(), 3, 1, 1)
 	name := subjects.ExistsThenWait().Name
 	switch os.Getenv(variantVariable) {
 	case "1":
@@ -34,26 +35,26 @@ func TestChecked(t *testing.T) {
 		}}
 	case "late":
 		s = &scenarios.Scenario{
-			Subject: named(t, "late-notice"), Clients: 3, Cycles: 2,
+			Subject: locktest.Named(t, "late-notice"), Clients: 3, Cycles: 2,
 			Severity: faults.Severity{Pause: 10 * time.Second, Drift: 5},
 		}
 		s.Faults.Of[faults.Expire], s.Faults.Of[faults.Pause] = 1, 1
 	case "refuses":
-		s.Subject = misplaced()
+		s.Subject = locktest.Misplaced()
 		s.Subject.Claims = []history.Property{history.ServerMutualExclusion, history.Progress}
 	case "alone":
 		s.Clients = 1
 	case "pair":
-		s = scenario(subjects.ExistsThenWait(), 2, 1, 0)
+		s = locktest.Scenario(subjects.ExistsThenWait(), 2, 1, 0)
 	case "unsettled":
-		s = scenario(deletesUntilClosed(), 1, 1, 0)
+		s = locktest.Scenario(locktest.DeletesUntilClosed(), 1, 1, 0)
 	case "real":
 		s.Client = scenarios.Real
 	case "hangs":
-		scenarios.LimitStandstill(200 * time.Millisecond)
-		s.Subject = sharedMutex()
+		scenarios.WatchdogLimit = 200 * time.Millisecond
+		s.Subject = locktest.SharedMutex()
 	case "slow to shrink": // No smaller scenario fails, and the shrinker needs long to find out.
-		s = scenario(panicsLate(60), 2, 60, 0)
+		s = locktest.Scenario(locktest.PanicsLate(60), 2, 60, 0)
 	case "long":
 		s.Clients, s.Cycles = 100, 21
 	}

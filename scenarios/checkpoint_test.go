@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -16,10 +17,10 @@ import (
 // with a checkpoint do not merge local histories.
 func TestCheckpoint(t *testing.T) {
 	for _, fair := range []bool{false, true} {
-		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: planned(t, subjects.Textbook(), 2, 1,
+		testCheckpoint(t, 30, scenarios.Exhaustive{Scenario: locktest.Planned(t, subjects.Textbook(), 2, 1,
 			"cancel=1"), FairSuffixes: fair})
 	}
-	testCheckpoint(t, 7, scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")})
+	testCheckpoint(t, 7, scenarios.Exhaustive{Scenario: locktest.Planned(t, cutShort(), 2, 1, "cut:c1=1")})
 }
 
 // testCheckpoint compares a search that is repeatedly interrupted after the given number of
@@ -64,7 +65,7 @@ func testCheckpoint(t *testing.T, schedules int, search scenarios.Exhaustive) {
 func TestCheckpointRejections(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "checkpoint")
 	other := &scenarios.Exhaustive{
-		Scenario:  planned(t, subjects.Textbook(), 2, 1, "none"),
+		Scenario:  locktest.Planned(t, subjects.Textbook(), 2, 1, "none"),
 		Schedules: 5, Checkpoint: file,
 	}
 	if err := other.Resume(t); err != nil {
@@ -112,7 +113,7 @@ func TestCheckpointRejections(t *testing.T) {
 		if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 2, 1, "none"), Checkpoint: file}
+		e := &scenarios.Exhaustive{Scenario: locktest.Planned(t, tc.subject, 2, 1, "none"), Checkpoint: file}
 		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) ||
 			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v, want an error that names the file and contains %q", tc.name, err,
@@ -127,7 +128,7 @@ func TestCheckpointsOfOtherSearches(t *testing.T) {
 	directory := t.TempDir()
 	file := filepath.Join(directory, "checkpoint")
 	plain := &scenarios.Exhaustive{
-		Scenario:  planned(t, subjects.Textbook(), 2, 1, "none"),
+		Scenario:  locktest.Planned(t, subjects.Textbook(), 2, 1, "none"),
 		Schedules: 5, Checkpoint: file,
 	}
 	if err := plain.Resume(t); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -16,7 +17,7 @@ func BenchmarkScheduleReal(b *testing.B) {
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
-	runInTest(b, func(t *testing.T) {
+	locktest.RunInTest(b, func(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		var took [2]time.Duration
 		b.ResetTimer()

@@ -1,10 +1,6 @@
 package scenarios
 
-import (
-	"fmt"
-
-	"github.com/interlock-sim/interlock/simzk"
-)
+import "fmt"
 
 // A ClientKind says which client library the processes of a scenario use.
 type ClientKind uint8
@@ -37,17 +33,4 @@ func (f ClientKind) MarshalText() ([]byte, error) { return []byte(f.String()), n
 func (f *ClientKind) UnmarshalText(text []byte) (err error) {
 	*f, err = ParseClientKind(string(text))
 	return err
-}
-
-// connect adds a client of the kind to the cluster.
-func (f ClientKind) connect(cluster *simzk.Cluster) (simzk.Client, *simzk.Link) {
-	if f == Model {
-		conn := cluster.Connect()
-		return conn, conn.Link
-	}
-	conn, err := cluster.ConnectReal()
-	if err != nil {
-		panic(err)
-	}
-	return conn, conn.Link()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -90,16 +91,16 @@ func TestReductionLosesNothing(t *testing.T) {
 		{subjects.ExistsThenWait(), 2, 1, "none"},
 		{subjects.NameOrder(), 2, 1, "none"},
 		{subjects.NoRecheck(), 2, 2, "none"},
-		{named(t, "unguarded"), 2, 1, "none"},
-		{named(t, "uncounted"), 2, 1, "none"},
-		{noLock(), 2, 1, "none"},
-		{noLock(), 3, 1, "none"},
+		{locktest.Named(t, "unguarded"), 2, 1, "none"},
+		{locktest.Named(t, "uncounted"), 2, 1, "none"},
+		{locktest.NoLock(), 2, 1, "none"},
+		{locktest.NoLock(), 3, 1, "none"},
 	} {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
 			// Without a replay cache, a search distinguishes all local histories, and therefore
 			// completes every history.
 			e := scenarios.Exhaustive{
-				Scenario:      planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+				Scenario:      locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 				NoReplayCache: true,
 			}
 			reduced := search(t, e)
@@ -180,8 +181,8 @@ func TestReplayCacheLosesNothing(t *testing.T) {
 		{subjects.LeakOnError(), 1, 1, "any=1"},
 		{subjects.NoGUID(), 1, 1, "any=1"},
 		{subjects.DeleteOnce(), 1, 2, "cut=1"},
-		{noLock(), 3, 1, "none"},
-		{panics(), 2, 1, "none"},
+		{locktest.NoLock(), 3, 1, "none"},
+		{locktest.Panics(), 2, 1, "none"},
 		{subjects.Textbook(), 2, 1, "pause=1"},
 		{subjects.Textbook(), 2, 1, "restart=1"},
 		{subjects.Textbook(), 2, 1, "stall-requests=1"},
@@ -189,13 +190,13 @@ func TestReplayCacheLosesNothing(t *testing.T) {
 		{subjects.Textbook(), 2, 1, "jump-clock=1,fast-clock=1"},
 		{subjects.Textbook(), 2, 1, "cut@hold=1"},
 		{subjects.Mutex(), 1, 1, "restart=1"},
-		{named(t, "unguarded"), 2, 1, "pause=1"},
-		{named(t, "clock-token"), 2, 1, "none"},
+		{locktest.Named(t, "unguarded"), 2, 1, "pause=1"},
+		{locktest.Named(t, "clock-token"), 2, 1, "none"},
 	} {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := scenarios.Exhaustive{
-					Scenario:           planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					Scenario:           locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 					ValidationInterval: 1, NoMerge: true,
 				}
 				prefixes, verdicts, r := processPrefixes(t, e)
@@ -235,13 +236,13 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		{subjects.Textbook(), 2, "restart=1"},
 		{subjects.Textbook(), 2, "cut:c2@release=1,delay-rewatch=1"},
 		{subjects.DeafToExpiry(), 2, "expire=1"},
-		{named(t, "deaf-holder"), 2, "close-session:c1=1"},
-		{named(t, "unguarded"), 2, "pause=1"},
-		{named(t, "clock-token"), 2, "crash=1"},
-		{named(t, "session-token"), 2, "none"},
-		{noLock(), 3, "none"},
+		{locktest.Named(t, "deaf-holder"), 2, "close-session:c1=1"},
+		{locktest.Named(t, "unguarded"), 2, "pause=1"},
+		{locktest.Named(t, "clock-token"), 2, "crash=1"},
+		{locktest.Named(t, "session-token"), 2, "none"},
+		{locktest.NoLock(), 3, "none"},
 	} {
-		e := scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, 1, tc.plan)}
+		e := scenarios.Exhaustive{Scenario: locktest.Planned(t, tc.subject, tc.clients, 1, tc.plan)}
 		reduced := search(t, e)
 		e.NoReduction = true
 		unreduced := search(t, e)
@@ -259,7 +260,7 @@ func TestIdleTicksChangeNothing(t *testing.T) {
 		subjects.Textbook(), subjects.ExistsThenWait(),
 		subjects.NameOrder(),
 	} {
-		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "none"), NoMerge: true}
+		e := scenarios.Exhaustive{Scenario: locktest.Planned(t, subject, 2, 1, "none"), NoMerge: true}
 		want := search(t, e)
 		e.IdleTicks = 2
 		got := search(t, e)
@@ -274,9 +275,9 @@ func TestIdleTicksChangeNothing(t *testing.T) {
 func TestSymmetryKeepsVerdicts(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.Textbook(), subjects.ExistsThenWait(),
-		subjects.NoGUID(), subjects.DeafToExpiry(), noLock(),
+		subjects.NoGUID(), subjects.DeafToExpiry(), locktest.NoLock(),
 	} {
-		e := scenarios.Exhaustive{Scenario: planned(t, subject, 2, 1, "lose-reply=1")}
+		e := scenarios.Exhaustive{Scenario: locktest.Planned(t, subject, 2, 1, "lose-reply=1")}
 		want := search(t, e)
 		e.Symmetry = true
 		if got := search(t, e); !maps.Equal(got.verdicts, want.verdicts) {

@@ -61,7 +61,7 @@ func (e *liveExecutor) cancelAttempt(p *process) {
 }
 
 func (e *liveExecutor) settle() {
-	if woken := e.loop.cluster.Woken(); woken || e.woken {
+	if woken := e.loop.system.Woken(); woken || e.woken {
 		e.woken = false
 		synctest.Wait()
 	}
@@ -71,7 +71,7 @@ func (e *liveExecutor) settle() {
 func (e *liveExecutor) checkLosses() {}
 
 func (e *liveExecutor) sleep(pause time.Duration) (now time.Duration, acted bool) {
-	activity := e.loop.cluster.Activity()
+	activity := e.loop.system.Activity()
 	if e.timer == nil {
 		e.timer = time.NewTimer(pause)
 	} else {
@@ -107,10 +107,10 @@ func (e *liveExecutor) stateKey() uint64 { return e.loop.timelineKey() }
 func (e *liveExecutor) tearDown(judged bool) {
 	l := e.loop
 	for _, p := range l.processes {
-		if judged && p.stage == finished && !p.link.Crashed() {
-			p.link.ShutDown()
+		if judged && p.stage == finished && !p.client.Crashed() {
+			p.client.ShutDown()
 		} else {
-			p.link.TearDown()
+			p.client.TearDown()
 		}
 		close(p.resume)
 	}

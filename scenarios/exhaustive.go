@@ -116,6 +116,7 @@ type Exhaustive struct {
 // found a violation.
 func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 	began := time.Now()
+	e.restrict()
 	bounded, end := within(ctx, e.Budget)
 	defer end()
 	x := &dfs{
@@ -167,6 +168,17 @@ func (e *Exhaustive) Run(ctx context.Context, t *testing.T) *Report {
 		if e.Checkpoint != "" && report.Elapsed-saved >= checkpointEvery {
 			report.Unsaved, saved = x.save(report), report.Elapsed
 		}
+	}
+}
+
+// restrict switches off what the system of the scenario does not support.
+func (e *Exhaustive) restrict() {
+	system := e.Scenario.Subject.service().New()
+	if _, ok := system.(Independent); !ok {
+		e.NoReduction = true
+	}
+	if _, ok := system.(Stubber); !ok {
+		e.NoReplayCache = true
 	}
 }
 
@@ -250,7 +262,7 @@ func (e *Exhaustive) scope() string {
 // left to be tried, and from there takes the first step of each new frame.
 type dfs struct {
 	search   *Exhaustive
-	loop     *loop
+	view     View
 	bound    int          // maximum number of deviations of a schedule; 0 for any
 	seen     stateset.Set // visited states, if local histories are distinguished
 	states   states       // visited states, if they are merged
@@ -266,17 +278,18 @@ type dfs struct {
 	rolledBack []uint64 // keys that a cancelled run had added
 
 	transitions   int
-	freeSnapshots []*snapshot // whose memory can be reused
+	freeSnapshots []*savedState // whose memory can be reused
 
 	*validatedRunner // nil in a live search
 }
 
 func (x *dfs) run(ctx context.Context, runner *Runner, scenario *Scenario) *Result {
-	from := x.latest()
-	if from == nil {
-		x.monitor.Reset()
+	var from *snapshot
+	if saved := x.latest(); saved != nil {
+		from = &saved.run
+		x.monitor.Copy(saved.monitor)
 	} else {
-		x.monitor.Copy(from.monitor)
+		x.monitor.Reset()
 	}
 	if x.validatedRunner == nil {
 		return runner.runWithin(ctx, scenario, x)
@@ -293,18 +306,18 @@ type frame struct {
 	rest        []Step // to be tried
 	// to be tried if the step turns out to be visible; see [dfs.stubbornSet]
 	deferred   []Step
-	idleTicks  int       // idle ticks on the path so far
-	deviations int       // deviations on the path so far
-	wasteful   bool      // a tick here would be an idle one
-	heals      bool      // the step heals a link; see [dfs.heals]
-	state      *state    // nil if states are not merged
-	stored     bool      // the state is stored; see state_store.go
-	unstored   int       // how many frames in a row, up to this one, are not stored
-	snapshot   *snapshot // of the state, or nil
+	idleTicks  int         // idle ticks on the path so far
+	deviations int         // deviations on the path so far
+	wasteful   bool        // a tick here would be an idle one
+	heals      bool        // the step heals a link; see [dfs.heals]
+	state      *state      // nil if states are not merged
+	stored     bool        // the state is stored; see state_store.go
+	unstored   int         // how many frames in a row, up to this one, are not stored
+	snapshot   *savedState // of the state, or nil
 }
 
 // join begins a run.
-func (x *dfs) join(l *loop) { x.loop, x.events, x.diverged, x.jump.active = l, 0, false, false }
+func (x *dfs) join(v View) { x.view, x.events, x.diverged, x.jump.active = v, 0, false, false }
 
 // settled returns the steps of the path up to its last frame. The strategy has nothing to choose
 // there, because the cache knows how processes react.
@@ -319,19 +332,19 @@ func (x *dfs) settled(steps int) (step Step, deviates, ok bool) {
 // Choose follows the path, and then explores what is new.
 func (x *dfs) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
 	events := x.events
-	x.events = x.loop.log.Len()
+	x.events = len(x.view.Events())
 	if index < len(x.path) {
 		return x.follow(index, enabled)
 	}
 	x.observeStep(events)
-	if x.jump.continues(x.loop, enabled, events) {
+	if x.jump.continues(x.view, enabled, events) {
 		x.path = append(x.path, frame{
 			step: Step{Kind: Tick}, defaultStep: enabled[defaultIndex].Step,
 			idleTicks: x.idleTicks(),
 		})
 		return tickOf(enabled)
 	}
-	key := x.loop.lastKey()
+	key := x.view.Key()
 	x.transitions++
 	visit := x.visitKey(key)
 	if x.bound == 0 && x.visited(visit) {
@@ -365,7 +378,7 @@ func (e *Exhaustive) newMonitor() *history.Monitor {
 // and the untouched processes, because the steps to try may depend on them, and the state of the
 // monitors, because the continuations that violate a property depend on that.
 func (x *dfs) visitKey(key uint64) uint64 {
-	x.monitor.Observe(x.loop.log.Events())
+	x.monitor.Observe(x.view.Events())
 	if mutated != withoutMonitorState {
 		key = mix(key, x.monitor.State(x.ended))
 	}
@@ -373,7 +386,7 @@ func (x *dfs) visitKey(key uint64) uint64 {
 		key = mix(mix(key, uint64(x.idleTicks())), uint64(x.lastLeaver())<<32|uint64(x.healed()))
 	}
 	if x.search.Symmetry {
-		key = mix(key, x.loop.untouchedMask())
+		key = mix(key, x.untouchedMask())
 	}
 	return key
 }
@@ -381,20 +394,20 @@ func (x *dfs) visitKey(key uint64) uint64 {
 // ended reports whether a process will neither act nor be told anything again, and has no request
 // in flight.
 func (x *dfs) ended(number int32) bool {
-	p := x.loop.processes[number-1]
 	if mutated == holdersOnly {
-		return p.stage != holding
+		return !x.view.Holds(number)
 	}
-	if !p.link.Crashed() && !x.loop.executor.ended(p) {
+	client := x.view.Client(number)
+	if !client.Crashed() && !x.view.Ended(number) {
 		return false
 	}
-	return p.link.Unserved() == 0 && x.loop.cluster.Converged()
+	return client.Unserved() == 0 && x.view.Converged()
 }
 
 // follow takes the step of the path.
 func (x *dfs) follow(index int, enabled []EnabledStep) int {
 	b := &x.path[index]
-	if b.key != 0 && b.key != x.loop.lastKey() {
+	if b.key != 0 && b.key != x.view.Key() {
 		x.diverged = true
 		return prune
 	}
@@ -412,7 +425,7 @@ func (x *dfs) take(index int, enabled []EnabledStep) int {
 			if index == len(x.path)-1 {
 				x.path[index].heals = x.heals(step)
 				if step.Kind == Tick && !x.search.NoReduction && x.bound == 0 {
-					x.jump.begin(x.loop, enabled)
+					x.jump.begin(x.view, enabled)
 				}
 			}
 			return i
@@ -577,7 +590,7 @@ func (x *dfs) newFrame(enabled []EnabledStep, defaultIndex int) frame {
 			}
 		}
 	}
-	idle := len(steps) > 0 && (messages || !x.loop.awaitsTime())
+	idle := len(steps) > 0 && (messages || !x.view.AwaitsTime())
 	if !idle || x.idleTicks() < x.search.IdleTicks {
 		steps = append(steps, ticks...)
 	}
@@ -608,12 +621,12 @@ func (x *dfs) idleTicks() int {
 // others too. What the ensemble still does for a process whose request waits for a reply may come
 // before or after everything that the process does.
 func (x *dfs) visible(step Step, from int) bool {
-	events := x.loop.log.Events()
+	events := x.view.Events()
 	x.monitor.Observe(events)
 	if mutated != unmutated && mutated.hides(events[from:]) {
 		return false
 	}
-	if x.unknown || step.Process > 0 && x.loop.processes[step.Process-1].link.Delayed() {
+	if x.unknown || step.Process > 0 && x.client(step.Process).Delayed() {
 		return slices.ContainsFunc(events[from:],
 			func(e history.Event) bool { return history.OfLock(e.Kind) })
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -52,7 +53,7 @@ func BenchmarkExhaustive(b *testing.B) {
 }
 
 func searchAll(b *testing.B, s scenarios.Scenario, symmetry bool) {
-	runInTest(b, func(t *testing.T) {
+	locktest.RunInTest(b, func(t *testing.T) {
 		var r *scenarios.Report
 		var heap uint64
 		for range b.N {

@@ -10,31 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
-
-func planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
-	plan string,
-) scenarios.Scenario {
-	t.Helper()
-	parsed, err := faults.Parse(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scenarios.Scenario{Subject: subject, Clients: clients, Cycles: cycles, Faults: parsed}
-}
-
-func named(t *testing.T, name string) scenarios.Subject {
-	t.Helper()
-	subject, err := subjects.Named(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return subject
-}
 
 // The number of stored states changes only with the lock, the simulated server, the state key or a
 // reduction. Whoever changes one of these should notice.
@@ -59,7 +39,7 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Mutex(), 3, 1, "none", false, 1015, 1764},
 	} {
 		e := &scenarios.Exhaustive{
-			Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+			Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 			Symmetry: tc.symmetry,
 		}
 		r := e.Run(context.Background(), t)
@@ -90,24 +70,24 @@ func TestBrokenLocksAreFound(t *testing.T) {
 		{subjects.NameOrder(), 2, 1, "none", "fifo"},
 		{subjects.RetryProtected(), 1, 1, "lose-reply=1", "progress"},
 		{subjects.PresumeExpiry(), 2, 2, "expire=1", "no-leaked-nodes"},
-		{named(t, "silent-loss"), 1, 1, "any=1", "loss-notification"},
-		{named(t, "stale-state"), 1, 1, "any=1", "no-leaked-nodes"},
-		{named(t, "gives-up"), 1, 1, "any=1", "no-spurious-failure"},
-		{named(t, "late-notice"), 2, 1, "cut=1", "client-mutual-exclusion"},
-		{named(t, "uncounted"), 1, 1, "none", "reentrancy"},
-		{named(t, "overcounted"), 1, 1, "none", "reentrancy"},
-		{named(t, "clock-token"), 2, 1, "cut=1", "no-lost-update"},
-		{named(t, "session-token"), 2, 1, "none", "monotonic-token"},
-		{named(t, "unguarded"), 2, 1, "cut=1", "no-lost-update"},
-		{named(t, "retry-loop"), 2, 2, "none", "no-starvation"},
-		{named(t, "spin"), 2, 1, "crash=1", "no-livelock"},
-		{named(t, "watch-first"), 3, 1, "none", "no-herd"},
-		{named(t, "no-own-check"), 2, 1, "cut=1", "linearizable"},
-		{named(t, "blind-clean-up"), 1, 1, "any=1", "progress"},
-		{named(t, "forgotten-wait"), 2, 1, "cancel=1", "no-goroutine-leak"},
+		{locktest.Named(t, "silent-loss"), 1, 1, "any=1", "loss-notification"},
+		{locktest.Named(t, "stale-state"), 1, 1, "any=1", "no-leaked-nodes"},
+		{locktest.Named(t, "gives-up"), 1, 1, "any=1", "no-spurious-failure"},
+		{locktest.Named(t, "late-notice"), 2, 1, "cut=1", "client-mutual-exclusion"},
+		{locktest.Named(t, "uncounted"), 1, 1, "none", "reentrancy"},
+		{locktest.Named(t, "overcounted"), 1, 1, "none", "reentrancy"},
+		{locktest.Named(t, "clock-token"), 2, 1, "cut=1", "no-lost-update"},
+		{locktest.Named(t, "session-token"), 2, 1, "none", "monotonic-token"},
+		{locktest.Named(t, "unguarded"), 2, 1, "cut=1", "no-lost-update"},
+		{locktest.Named(t, "retry-loop"), 2, 2, "none", "no-starvation"},
+		{locktest.Named(t, "spin"), 2, 1, "crash=1", "no-livelock"},
+		{locktest.Named(t, "watch-first"), 3, 1, "none", "no-herd"},
+		{locktest.Named(t, "no-own-check"), 2, 1, "cut=1", "linearizable"},
+		{locktest.Named(t, "blind-clean-up"), 1, 1, "any=1", "progress"},
+		{locktest.Named(t, "forgotten-wait"), 2, 1, "cancel=1", "no-goroutine-leak"},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
-			e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, tc.clients, tc.cycles,
+			e := &scenarios.Exhaustive{Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles,
 				tc.plan)}
 			switch tc.subject.Name {
 			case "spin": // Its schedules are infinite.
@@ -153,7 +133,7 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
 			e := scenarios.Exhaustive{
-				Scenario:           planned(t, tc.subject, tc.clients, 1, tc.plan),
+				Scenario:           locktest.Planned(t, tc.subject, tc.clients, 1, tc.plan),
 				ValidationInterval: 1, NoMerge: true,
 			}
 			e.Scenario.Servers = 3
@@ -190,7 +170,7 @@ func TestExhaustiveOnSeveralServers(t *testing.T) {
 func TestExhaustiveByDeviations(t *testing.T) {
 	ran := make(map[string]int)
 	e := &scenarios.Exhaustive{
-		Scenario:      planned(t, subjects.Textbook(), 2, 1, "none"),
+		Scenario:      locktest.Planned(t, subjects.Textbook(), 2, 1, "none"),
 		MaxDeviations: 2,
 	}
 	e.Each = func(r *scenarios.Result) {
@@ -217,7 +197,7 @@ func TestExhaustiveByDeviations(t *testing.T) {
 
 func TestExhaustiveBounds(t *testing.T) {
 	e := &scenarios.Exhaustive{
-		Scenario:  planned(t, subjects.Textbook(), 3, 1, "none"),
+		Scenario:  locktest.Planned(t, subjects.Textbook(), 3, 1, "none"),
 		Schedules: 10,
 	}
 	if r := e.Run(context.Background(), t); r.Complete || r.Schedules != 10 || r.Untried == 0 {
@@ -246,7 +226,7 @@ func TestExhaustiveBounds(t *testing.T) {
 // A repeated search has the same result.
 func TestExhaustiveIsDeterministic(t *testing.T) {
 	e := &scenarios.Exhaustive{
-		Scenario:  planned(t, subjects.Textbook(), 2, 1, "any=1"),
+		Scenario:  locktest.Planned(t, subjects.Textbook(), 2, 1, "any=1"),
 		Schedules: 1000,
 	}
 	first, second := e.Run(context.Background(), t), e.Run(context.Background(), t)
@@ -260,7 +240,7 @@ func TestExhaustiveIsDeterministic(t *testing.T) {
 func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		e := &scenarios.Exhaustive{
-			Scenario:      planned(t, fickle(), 2, 1, "none"),
+			Scenario:      locktest.Planned(t, locktest.Fickle(), 2, 1, "none"),
 			NoReplayCache: live,
 		}
 		e.Scenario.Subject.Claims = nil

@@ -4,20 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 )
-
-// HoldStacks warms goroutine stacks as a campaign does before it begins.
-var HoldStacks = holdStacks
-
-// LimitStandstill sets the limit of the watchdog.
-func LimitStandstill(limit time.Duration) { watchdogLimit = limit }
-
-// Keyless makes the runner skip state keys, like a campaign that no longer counts states.
-func (r *Runner) Keyless() *Runner {
-	r.noKeys = true
-	return r
-}
 
 // CachedRunner returns a function that performs a run with cached reactions, as an exhaustive
 // search does. It returns the trace hash and the number of cached local histories.
@@ -25,7 +12,7 @@ func CachedRunner(t *testing.T, scenario *Scenario) func(Strategy) (traceHash ui
 	runner, known := NewRunner(t), newReplayCache(scenario, t)
 	t.Cleanup(known.close)
 	return func(s Strategy) (uint64, int) {
-		return runner.runCached(context.Background(), scenario, s, known, nil).TraceHash,
+		return runner.runOn(context.Background(), scenario, s, known.on, nil).TraceHash,
 			known.count
 	}
 }
@@ -96,7 +83,7 @@ func Sightings(t *testing.T, scenario *Scenario, strategy Strategy) []Sighting {
 	defer known.close()
 	e := &Exhaustive{Scenario: *scenario}
 	k := &keyRecorder{Strategy: strategy, x: &dfs{search: e, monitor: e.newMonitor()}}
-	NewRunner(t).runCached(context.Background(), scenario, k, known, nil)
+	NewRunner(t).runOn(context.Background(), scenario, k, known.on, nil)
 	sightings := make([]Sighting, len(k.keys))
 	for i := range sightings {
 		sightings[i] = Sighting{k.keys[i], k.steps[:i]}
@@ -112,11 +99,11 @@ type keyRecorder struct {
 	steps []Step
 }
 
-func (k *keyRecorder) join(l *loop)                               { k.x.loop = l }
+func (k *keyRecorder) join(v View)                                { k.x.view = v }
 func (k *keyRecorder) settled(int) (step Step, deviates, ok bool) { return step, false, false }
 
 func (k *keyRecorder) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
-	k.keys = append(k.keys, k.x.visitKey(k.x.loop.lastKey()))
+	k.keys = append(k.keys, k.x.visitKey(k.x.view.Key()))
 	i := k.Strategy.Choose(index, enabled, defaultIndex)
 	k.steps = append(k.steps, enabled[i].Step)
 	return i
@@ -133,12 +120,12 @@ func GoOn(t *testing.T, scenario *Scenario, steps []Step, strategy Strategy) (re
 
 type prefixStrategy struct {
 	Strategy
-	loop   *loop
+	view   View
 	steps  []Step
 	before int
 }
 
-func (s *prefixStrategy) join(l *loop)                               { s.loop = l }
+func (s *prefixStrategy) join(v View)                                { s.view = v }
 func (s *prefixStrategy) settled(int) (step Step, deviates, ok bool) { return step, false, false }
 
 func (s *prefixStrategy) Choose(index int, enabled []EnabledStep, defaultIndex int) int {
@@ -147,7 +134,7 @@ func (s *prefixStrategy) Choose(index int, enabled []EnabledStep, defaultIndex i
 			func(o EnabledStep) bool { return o.Step == s.steps[index] })
 	}
 	if index == len(s.steps) {
-		s.before = s.loop.log.Len()
+		s.before = len(s.view.Events())
 	}
 	return s.Strategy.Choose(index, enabled, defaultIndex)
 }

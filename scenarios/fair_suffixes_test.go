@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -19,7 +20,7 @@ import (
 // begins while one process waits and another calls Lock again later. A search that begins the fair
 // phase only at the end does not find the violation.
 func TestFairPhaseFindsStarvation(t *testing.T) {
-	e := &scenarios.Exhaustive{Scenario: planned(t, named(t, "retry-loop"), 2, 2, "none")}
+	e := &scenarios.Exhaustive{Scenario: locktest.Planned(t, locktest.Named(t, "retry-loop"), 2, 2, "none")}
 	if r := e.Run(context.Background(), t); !r.Complete || strings.Contains(r.Scope, "fair") {
 		t.Errorf("without: complete %v, %q, failure %+v", r.Complete, r.Scope, r.Failure)
 	}
@@ -58,7 +59,7 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 // The begin of the fair phase is a deviation like any other.
 func TestFairPhaseByDeviations(t *testing.T) {
 	e := &scenarios.Exhaustive{
-		Scenario:     planned(t, named(t, "retry-loop"), 2, 2, "none"),
+		Scenario:     locktest.Planned(t, locktest.Named(t, "retry-loop"), 2, 2, "none"),
 		FairSuffixes: true, MaxDeviations: 1,
 	}
 	if r := e.Run(context.Background(), t); r.Failure == nil ||
@@ -85,7 +86,7 @@ func TestFairPhaseByDeviations(t *testing.T) {
 func TestFairPhaseInEveryState(t *testing.T) {
 	for _, name := range []string{"retry-loop-fixed", "mutex"} {
 		e := &scenarios.Exhaustive{
-			Scenario:     planned(t, named(t, name), 2, 2, "none"),
+			Scenario:     locktest.Planned(t, locktest.Named(t, name), 2, 2, "none"),
 			FairSuffixes: true,
 		}
 		r := e.Run(context.Background(), t)
@@ -98,7 +99,7 @@ func TestFairPhaseInEveryState(t *testing.T) {
 
 // After the begin of the fair phase, no decisions follow, and it begins once.
 func TestFairStep(t *testing.T) {
-	s := scenario(subjects.Mutex(), 3, 1, 2)
+	s := locktest.Scenario(subjects.Mutex(), 3, 1, 2)
 	usual := slices.Clone(scenarios.NewRunner(t).Run(s, &scenarios.Replay{}).Events)
 	for index := range 20 {
 		replay := &scenarios.Replay{Deviations: []scenarios.Deviation{
@@ -129,8 +130,8 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 		clients, cycles int
 		plan            string
 	}{
-		{named(t, "retry-loop"), 2, 2, "none"},
-		{named(t, "retry-loop-fixed"), 2, 2, "none"},
+		{locktest.Named(t, "retry-loop"), 2, 2, "none"},
+		{locktest.Named(t, "retry-loop-fixed"), 2, 2, "none"},
 		{subjects.Mutex(), 2, 2, "none"},
 		{subjects.ExistsThenWait(), 2, 2, "none"},
 		{subjects.NameOrder(), 2, 2, "none"},
@@ -138,11 +139,11 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 		{subjects.Textbook(), 2, 1, "cancel=1"},
 		{subjects.Textbook(), 1, 2, "any=1"},
 		{subjects.DeafToExpiry(), 2, 1, "expire:c1=1"},
-		{noLock(), 2, 2, "none"},
+		{locktest.NoLock(), 2, 2, "none"},
 		{givesUpEarly([2]int32{0, zk.FlagEphemeral}), 2, 2, "none"},
 	} {
 		e := scenarios.Exhaustive{
-			Scenario:     planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+			Scenario:     locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 			FairSuffixes: true, ValidationInterval: 1,
 		}
 		got := completeVerdicts(t, e)
@@ -167,7 +168,7 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 // after the first has given up and gets the lock at once: it overtakes the first process only if
 // that one was fast.
 func givesUpEarly(flags [2]int32) scenarios.Subject {
-	s := subject("gives-up-early", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("gives-up-early", func(p *scenarios.Process) scenarios.LockerFunc {
 		attempt := 0
 		path := func(name string) string { return p.Directory + "/" + name }
 		ask := func(times int) {
@@ -206,7 +207,7 @@ func givesUpEarly(flags [2]int32) scenarios.Subject {
 			case attempt == 1:
 				other()
 			default:
-				return &scenarios.Hold{Unlock: free}, nil
+				return &scenarios.Hold{Unlock: locktest.Free}, nil
 			}
 			return nil, errors.New("given up")
 		}
@@ -219,7 +220,7 @@ func givesUpEarly(flags [2]int32) scenarios.Subject {
 func TestClaimsAreDistinguished(t *testing.T) {
 	for _, flags := range [][2]int32{{0, zk.FlagEphemeral}, {zk.FlagEphemeral, 0}} {
 		e := scenarios.Exhaustive{
-			Scenario:     planned(t, givesUpEarly(flags), 2, 2, "none"),
+			Scenario:     locktest.Planned(t, givesUpEarly(flags), 2, 2, "none"),
 			FairSuffixes: true,
 		}
 		got := completeVerdicts(t, e)
@@ -234,7 +235,7 @@ func TestClaimsAreDistinguished(t *testing.T) {
 // while processes still have pending obligations.
 func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
 	c := &scenarios.Campaign{
-		Scenario: *scenario(subjects.Mutex(), 3, 2, 1), Seed: 1, Schedules: 320,
+		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 1), Seed: 1, Schedules: 320,
 		Workers: 2,
 	}
 	r := c.Run(context.Background(), t)
@@ -250,7 +251,7 @@ func TestCampaignsBeginTheFairPhaseEarly(t *testing.T) {
 		}
 	}
 	c = &scenarios.Campaign{
-		Scenario: *scenario(named(t, "retry-loop"), 3, 2, 1), Seed: 1,
+		Scenario: *locktest.Scenario(locktest.Named(t, "retry-loop"), 3, 2, 1), Seed: 1,
 		Schedules: 320, Workers: 1,
 	}
 	if r = c.Run(context.Background(), t); r.Failure == nil ||

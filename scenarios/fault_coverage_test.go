@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -16,7 +17,7 @@ import (
 // coverage.
 func TestMissingCoverage(t *testing.T) {
 	c := &scenarios.Campaign{
-		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1,
+		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1,
 		Schedules: 300,
 	}
 	c.Scenario.Faults.Of[faults.Cut] = 1
@@ -39,7 +40,7 @@ func TestMissingCoverage(t *testing.T) {
 // lock. This is out of contract; all other claims still hold.
 func TestPauseOutOfContract(t *testing.T) {
 	c := &scenarios.Campaign{
-		Scenario: *scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000,
+		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 2000,
 		Workers: 2,
 	}
 	c.Scenario.Faults.Of[faults.Pause] = 2
@@ -77,7 +78,7 @@ func TestPauseOutOfContract(t *testing.T) {
 // A history that is checked as that of a service has the same exemption for long pauses as in a
 // campaign: the lock reports the loss as soon as the pause is over.
 func TestPauseOutOfContractOfService(t *testing.T) {
-	s := scenario(subjects.Mutex(), 3, 2, 0)
+	s := locktest.Scenario(subjects.Mutex(), 3, 2, 0)
 	s.Faults.Of[faults.Pause] = 2
 	s.Severity = faults.Severity{Pause: 10 * time.Second}
 	runner, excused := scenarios.NewRunner(t), 0
@@ -156,7 +157,7 @@ func TestOutOfContract(t *testing.T) {
 		},
 		"no clock": {events: []history.Event{broken(0)}, drift: 6},
 	} {
-		s := scenario(subjects.Mutex(), 3, 2, 0)
+		s := locktest.Scenario(subjects.Mutex(), 3, 2, 0)
 		s.Severity = faults.Severity{Pause: time.Minute, Drift: tc.drift}
 		r := &scenarios.Result{Events: tc.events}
 		if tc.clock {

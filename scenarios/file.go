@@ -27,3 +27,6 @@ func writeJSON(path string, value any) error {
 		return encoder.Encode(value)
 	})
 }
+
+// draftPrefix begins the name of a file or directory that is not complete yet.
+const draftPrefix = ".draft-"

@@ -45,8 +45,8 @@ func (o *owners) prepare(processes int) {
 }
 
 // left describes where leaked goroutines are blocked, of processes for which judged returns true.
-// It returns "" if there are none.
-func (o *owners) left(judged func(process int) bool) string {
+// Owned reports whether a function belongs to the simulation. It returns "" if there are none.
+func (o *owners) left(judged func(process int) bool, owned func(function string) bool) string {
 	var profile bytes.Buffer
 	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.
 	var found []string
@@ -59,8 +59,8 @@ func (o *owners) left(judged func(process int) bool) string {
 			continue
 		}
 		times, _ := strconv.Atoi(profiledCount.FindStringSubmatch(record)[1])
-		found = append(found, slices.Repeat([]string{"goroutine" + standing(profiledFrame, record)},
-			times)...)
+		where := "goroutine" + standing(profiledFrame, record, owned)
+		found = append(found, slices.Repeat([]string{where}, times)...)
 	}
 	slices.Sort(found)
 	return strings.Join(found, "; ")

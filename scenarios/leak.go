@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -9,9 +10,10 @@ import (
 )
 
 // leakedGoroutines describes where the goroutines that a run left behind are blocked. They are
-// those of the newest bubble without a loop. Goroutine numbers and addresses are omitted, because
+// those of the newest bubble without a loop. Owned reports whether a function belongs to the
+// simulation. Goroutine numbers and addresses are omitted, because
 // they differ between runs.
-func leakedGoroutines() string {
+func leakedGoroutines(owned func(function string) bool) string {
 	dump := allStacks()
 	stacks := make(map[int][]string)
 	looping := make(map[int]bool)
@@ -22,11 +24,11 @@ func leakedGoroutines() string {
 			continue
 		}
 		bubble, _ := strconv.Atoi(header[2])
-		if strings.Contains(stack, "scenarios.(*loop).run(") {
+		if strings.Contains(stack, loopRun+"(") {
 			looping[bubble] = true
 		}
 		stacks[bubble] = append(stacks[bubble], strings.TrimSuffix(header[1], " (durable)")+
-			standing(stackFrame, stack))
+			standing(stackFrame, stack, owned))
 	}
 	for bubble := range stacks {
 		if !looping[bubble] {
@@ -58,10 +60,10 @@ func allStacks() string {
 const stacksMax = 64 << 20
 
 // standing names the innermost function on a stack that belongs neither to the runtime nor to the
-// simulator. The expression matches a frame; its groups are the function and the line.
-func standing(frames *regexp.Regexp, stack string) string {
+// simulation. The expression matches a frame; its groups are the function and the line.
+func standing(frames *regexp.Regexp, stack string, owned func(function string) bool) string {
 	for _, frame := range frames.FindAllStringSubmatch(stack, -1) {
-		if !ofRuntime(frame[1]) {
+		if !ofRuntime(frame[1]) && !owned(frame[1]) {
 			return " in " + frame[1][strings.LastIndexByte(frame[1], '/')+1:] + " (" + frame[2] +
 				")"
 		}
@@ -69,13 +71,21 @@ func standing(frames *regexp.Regexp, stack string) string {
 	return ""
 }
 
-// simulator is the prefix of functions of package simzk.
-const simulator = "github.com/interlock-sim/interlock/simzk."
+// loopRun and processMethod are the full name of [loop.run] and the prefix of the methods of
+// [process], as stacks name them.
+var (
+	loopRun       = functionName((*loop).run)
+	processMethod = strings.TrimSuffix(functionName((*process).run), "run")
+)
+
+func functionName(function any) string {
+	return runtime.FuncForPC(reflect.ValueOf(function).Pointer()).Name()
+}
 
 // ofRuntime reports whether a function belongs to the runtime, or to the code between the runtime
 // and a blocked caller.
 func ofRuntime(function string) bool {
-	for _, prefix := range []string{"runtime.", "time.", "sync.", "internal/", simulator} {
+	for _, prefix := range []string{"runtime.", "time.", "sync.", "internal/"} {
 		if strings.HasPrefix(function, prefix) {
 			return true
 		}

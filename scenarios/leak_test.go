@@ -6,42 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// leavesBehind is the textbook lock that starts a goroutine after each unlock.
-func leavesBehind(name string, background func(p *scenarios.Process)) scenarios.Subject {
-	s := subject(name, func(p *scenarios.Process) scenarios.LockerFunc {
-		locker, err := subjects.Textbook().Open(p)
-		if err != nil {
-			panic(err)
-		}
-		return func(ctx context.Context) (*scenarios.Hold, error) {
-			hold, err := locker.Lock(ctx)
-			if err != nil {
-				return nil, err
-			}
-			unlock := hold.Unlock
-			hold.Unlock = func(ctx context.Context) error {
-				err := unlock(ctx)
-				go background(p)
-				return err
-			}
-			return hold, nil
-		}
-	})
-	s.Claims = []history.Property{history.ServerMutualExclusion}
-	return s
-}
-
 // polls sends requests forever, with a pause after each.
 func polls(pause time.Duration) scenarios.Subject {
-	return leavesBehind("polls", func(p *scenarios.Process) {
+	return locktest.LeavesBehind("polls", func(p *scenarios.Process) {
 		for {
 			time.Sleep(pause)
 			p.Client.Exists(p.Directory)
@@ -51,24 +25,16 @@ func polls(pause time.Duration) scenarios.Subject {
 
 // deletes sends deletes forever without a pause, even after the client is closed.
 func deletes() scenarios.Subject {
-	return leavesBehind("deletes", func(p *scenarios.Process) {
+	return locktest.LeavesBehind("deletes", func(p *scenarios.Process) {
 		for {
 			p.Client.Delete(p.Directory+"/gone", -1)
 		}
 	})
 }
 
-// deletesUntilClosed sends deletes without a pause until its client is closed.
-func deletesUntilClosed() scenarios.Subject {
-	return leavesBehind("deletes-until-closed", func(p *scenarios.Process) {
-		for p.Client.Delete(p.Directory+"/gone", -1) != zk.ErrConnectionClosed {
-		}
-	})
-}
-
 // deletesTwice has a background goroutine that terminates.
 func deletesTwice() scenarios.Subject {
-	return leavesBehind("deletes-twice", func(p *scenarios.Process) {
+	return locktest.LeavesBehind("deletes-twice", func(p *scenarios.Process) {
 		for range 2 {
 			p.Client.Delete(p.Directory+"/gone", -1)
 			time.Sleep(time.Second)
@@ -78,7 +44,7 @@ func deletesTwice() scenarios.Subject {
 
 // renews sends requests until its context ends.
 func renews() scenarios.Subject {
-	return leavesBehind("renews", func(p *scenarios.Process) {
+	return locktest.LeavesBehind("renews", func(p *scenarios.Process) {
 		for p.Context().Err() == nil {
 			p.Client.Exists(p.Directory)
 			time.Sleep(time.Second)
@@ -88,7 +54,7 @@ func renews() scenarios.Subject {
 
 // asksAside sends a request on another goroutine and waits for it.
 func asksAside() scenarios.Subject {
-	return subject("asks-aside", func(p *scenarios.Process) scenarios.LockerFunc {
+	return locktest.Subject("asks-aside", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
 		if err != nil {
 			panic(err)
@@ -128,14 +94,14 @@ func TestEndlessRequestsAreLeaks(t *testing.T) {
 		{polls(time.Second), true, false},
 		{polls(40 * time.Second), true, false},
 		{deletes(), true, false},
-		{deletesUntilClosed(), false, false},
+		{locktest.DeletesUntilClosed(), false, false},
 		{deletesTwice(), false, true},
 		{renews(), false, true},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			runner := scenarios.NewRunner(t)
 			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
-				s := scenario(tc.subject, 2, 1, 1)
+				s := locktest.Scenario(tc.subject, 2, 1, 1)
 				s.Client = client
 				for schedule := range 5 {
 					if result := runner.Run(s,
@@ -148,7 +114,7 @@ func TestEndlessRequestsAreLeaks(t *testing.T) {
 			}
 			for _, live := range []bool{false, true} {
 				e := &scenarios.Exhaustive{
-					Scenario:      planned(t, tc.subject, 1, 1, "none"),
+					Scenario:      locktest.Planned(t, tc.subject, 1, 1, "none"),
 					NoReplayCache: live,
 				}
 				r := e.Run(context.Background(), t)
@@ -165,15 +131,15 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 	for _, tc := range []struct {
 		subject   scenarios.Subject
 		unsettled bool
-	}{{deletesUntilClosed(), true}, {deletesTwice(), false}, {renews(), false}} {
-		e := &scenarios.Exhaustive{Scenario: planned(t, tc.subject, 1, 1, "none")}
+	}{{locktest.DeletesUntilClosed(), true}, {deletesTwice(), false}, {renews(), false}} {
+		e := &scenarios.Exhaustive{Scenario: locktest.Planned(t, tc.subject, 1, 1, "none")}
 		if r := e.Run(context.Background(), t); r.Unsettled > 0 != tc.unsettled ||
 			r.Complete == tc.unsettled || r.Failure != nil {
 			t.Errorf("%s, exhaustive: %d schedules unsettled, complete %v, failure %v",
 				tc.subject.Name, r.Unsettled, r.Complete, r.Failure)
 		}
 		c := &scenarios.Campaign{
-			Scenario: planned(t, tc.subject, 2, 1, "none"), Schedules: 20,
+			Scenario: locktest.Planned(t, tc.subject, 2, 1, "none"), Schedules: 20,
 			Workers: 1,
 		}
 		want := 0
@@ -191,13 +157,13 @@ func TestUnsettledRunsAreCounted(t *testing.T) {
 // goroutines may wait for them.
 func TestCrashedProcessesDoNotLeak(t *testing.T) {
 	for _, plan := range []string{"crash=1", "restart=1"} {
-		e := &scenarios.Exhaustive{Scenario: planned(t, asksAside(), 2, 1, plan)}
+		e := &scenarios.Exhaustive{Scenario: locktest.Planned(t, asksAside(), 2, 1, plan)}
 		if r := e.Run(context.Background(), t); !r.Complete || r.Failure != nil {
 			t.Errorf("%s: complete %v, failure %v", plan, r.Complete, r.Failure)
 		}
 	}
 	runner := scenarios.NewRunner(t)
-	s := planned(t, asksAside(), 2, 1, "crash=1")
+	s := locktest.Planned(t, asksAside(), 2, 1, "crash=1")
 	s.Client = scenarios.Real
 	for schedule := range 50 {
 		if result := runner.Run(&s, scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
@@ -209,7 +175,7 @@ func TestCrashedProcessesDoNotLeak(t *testing.T) {
 // A leak of a surviving process is reported despite a crash.
 func TestCrashHidesNoLeak(t *testing.T) {
 	runner := scenarios.NewRunner(t)
-	s := planned(t, leaks(), 2, 1, "crash:c1=1")
+	s := locktest.Planned(t, locktest.Leaks(), 2, 1, "crash:c1=1")
 	crashes := 0
 	for schedule := range 100 {
 		result := runner.Run(&s, scenarios.NewRandom(1, schedule))
@@ -227,7 +193,7 @@ func TestCrashHidesNoLeak(t *testing.T) {
 	if crashes == 0 {
 		t.Error("no process crashed")
 	}
-	e := &scenarios.Exhaustive{Scenario: planned(t, leaks(), 2, 1, "crash:c1=1")}
+	e := &scenarios.Exhaustive{Scenario: locktest.Planned(t, locktest.Leaks(), 2, 1, "crash:c1=1")}
 	if r := e.Run(context.Background(), t); r.Failure == nil ||
 		!slices.ContainsFunc(r.Failure.Violations,
 			func(v *history.Violation) bool { return v.Property == scenarios.NoGoroutineLeak }) {

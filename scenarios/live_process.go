@@ -4,9 +4,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/simzk"
 )
 
 // A liveProcess runs the code of one process alone, in a bubble of its own, through a local
@@ -69,18 +66,16 @@ func (t *replayCache) begin(begins *initialState) *liveProcess {
 		orders: make(chan func(*isolatedProcess)), done: make(chan struct{}),
 		ended: make(chan bool, 1),
 	}
-	var l *loop
-	if last := len(t.spareLoops) - 1; last >= 0 {
-		l, t.spareLoops = t.spareLoops[last], t.spareLoops[:last]
-	} else {
-		l = new(loop)
+	var spare *isolated
+	if last := len(t.spares) - 1; last >= 0 {
+		spare, t.spares = t.spares[last], t.spares[:last]
 	}
-	go e.run(t, l, begins)
+	go e.run(t, spare, begins)
 	t.liveProcesses[begins.number] = e
 	return e
 }
 
-func (e *liveProcess) run(t *replayCache, l *loop, begins *initialState) {
+func (e *liveProcess) run(t *replayCache, spare *isolated, begins *initialState) {
 	finished := false
 	defer func() {
 		if !finished {
@@ -89,16 +84,14 @@ func (e *liveProcess) run(t *replayCache, l *loop, begins *initialState) {
 		e.ended <- !finished
 	}()
 	synctest.Test(t.t, func(*testing.T) {
-		var log history.Log
-		l.reset(t.scenario, nil, &log, &Result{})
-		e.isolated = l.isolate(begins)
+		e.isolated = isolate(t.scenario, begins, spare)
 		synctest.Wait()
 		for order := range e.orders {
 			order(e.isolated)
 			e.done <- struct{}{}
 		}
 		if !e.orphan {
-			l.tearDown(e.judged)
+			e.isolated.tearDown(e.judged)
 		}
 	})
 	finished = true
@@ -121,10 +114,10 @@ func (t *replayCache) end(e *liveProcess, abandon bool) (left bool) {
 func (t *replayCache) finish(e *liveProcess) (left bool) {
 	close(e.orders)
 	left = <-e.ended
-	number := e.isolated.process.Number
+	number := e.isolated.client().Process()
 	t.liveProcesses[number] = nil
 	if !left {
-		t.spareLoops = append(t.spareLoops, e.isolated.loop)
+		t.spares = append(t.spares, e.isolated.isolated)
 	}
 	return left
 }
@@ -145,24 +138,17 @@ func (t *replayCache) close() {
 
 // An isolatedProcess is a process that runs alone.
 type isolatedProcess struct {
-	loop    *loop
-	process *process
-	client  *simzk.IsolatedClient
-	elapsed time.Duration // time since the last input
+	*isolated
+	connection IsolatedClient
+	elapsed    time.Duration // time since the last input
 }
 
-// isolate starts a process of a loop that is not run.
-func (l *loop) isolate(begins *initialState) *isolatedProcess {
-	for len(l.processes) < begins.number {
-		l.newcomer(begins.cycles)
-	}
-	p := l.processes[begins.number-1]
-	p.cycles = begins.cycles
-	s := &isolatedProcess{loop: l, process: p, client: p.Client.(*simzk.Conn).Isolate()}
-	s.client.Apply(&simzk.Input{Kind: simzk.SessionSet, Session: begins.session})
-	s.client.Apply(&simzk.Input{Kind: simzk.StateSet, State: begins.state})
+// isolate starts a process alone.
+func isolate(scenario *Scenario, begins *initialState, spare *isolated) *isolatedProcess {
+	s := &isolatedProcess{isolated: newIsolated(scenario, begins.number, begins.cycles, spare)}
+	s.connection = s.system().(Stubber).Isolate(s.client(), begins.client)
 	time.Sleep(begins.at)
-	go p.run()
+	s.start()
 	return s
 }
 
@@ -172,48 +158,33 @@ func (s *isolatedProcess) apply(p *localHistory) {
 	s.elapsed = 0
 	synctest.Wait()
 	for i := range p.inputs {
-		what := &p.inputs[i]
-		switch what.kind {
-		case fromClient:
-			s.client.Apply(&what.client)
+		switch what := &p.inputs[i]; what.kind {
 		case resume:
-			*s.process.register, s.process.resuming = what.register, what.dazed
-			s.process.waiting = false
-			s.process.resume <- struct{}{}
+			s.openGate(what.register, what.dazed)
 		case cancelAttempt:
-			s.process.cancelled = true
-			s.process.cancel()
+			s.cancelAttempt()
 		case checkLoss:
-			s.process.checkLoss()
+			s.checkLoss()
 		}
+	}
+	if p.received != nil {
+		s.connection.Apply(p.received)
 	}
 	synctest.Wait()
 }
 
 // reaction returns what the process has done since the last call.
 func (s *isolatedProcess) reaction() reaction {
-	process := s.process
-	calls, kept, closed := s.client.Reaction()
-	r := reaction{
-		events: append([]history.Event(nil), process.pending...), calls: calls, kept: kept,
-		closed: closed,
-		stage:  process.stage, attempt: process.attempt, gate: process.gate, waits: process.waiting,
-		cancelled: process.cancelled, holds: process.hold != nil,
-		ownResource: s.loop.executor.ownsResource(process), lost: process.lost, over: process.over,
-		panics:   process.panics,
-		register: *process.register,
-	}
-	process.pending = process.pending[:0]
+	r := reaction{client: s.connection.Reaction()}
+	r.events, r.processState, r.register = s.take()
+	r.holds, r.ownResource = s.holds()
 	return r
 }
 
 // loses reports whether the hold reports a loss that the process has not been told.
 func (s *isolatedProcess) loses() bool {
-	if s.process.hold == nil || s.process.lost {
-		return false
-	}
 	select {
-	case <-s.process.hold.Done:
+	case <-s.loss():
 		return true
 	default:
 		return false
@@ -224,7 +195,7 @@ func (s *isolatedProcess) loses() bool {
 // that it has reached.
 func (s *isolatedProcess) predictTimers(p *localHistory, within time.Duration) {
 	began := time.Now().Add(-s.elapsed)
-	activity := s.loop.cluster.Activity()
+	activity := s.system().Activity()
 	if s.elapsed == 0 {
 		select {
 		case <-activity: // What is old.
@@ -232,8 +203,8 @@ func (s *isolatedProcess) predictTimers(p *localHistory, within time.Duration) {
 		}
 	}
 	var lost <-chan struct{}
-	if hold := s.process.hold; hold != nil && !s.process.lost && p.lostAfter == never {
-		lost = hold.Done
+	if p.lostAfter == never {
+		lost = s.loss()
 	}
 	end := time.NewTimer(within - s.elapsed)
 	defer end.Stop()

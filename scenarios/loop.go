@@ -8,9 +8,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/simzk"
-	"github.com/interlock-sim/interlock/simzk/tree"
-	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // A loop executes one run inside its bubble: it asks the strategy for a step, performs it, waits
@@ -23,7 +20,8 @@ type loop struct {
 	result    *Result
 	log       *history.Log
 	strategy  Strategy
-	cluster   *simzk.Cluster
+	service   Service // of the system
+	system    System
 	processes []*process
 	space     []process    // the processes that exist from the start
 	register  register     // the protected resource of the run
@@ -47,7 +45,6 @@ type loop struct {
 	searched bool // the strategy is a [stateAware] one
 
 	struck       bool // a fault has struck
-	linkFaults   bool // faults can strike single links
 	fair         bool // the fair phase has begun
 	fairFrom     time.Duration
 	fairStep     int  // number of steps before it
@@ -63,14 +60,13 @@ type loop struct {
 // must have ended.
 func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cluster, processes, space, enabled, scratch, turns, above := l.cluster, l.processes[:0],
-		l.space,
-		l.enabled, l.scratch, l.progress, l.planLimit
+	service, system, processes, space := l.service, l.system, l.processes[:0], l.space
+	enabled, scratch, turns, above := l.enabled, l.scratch, l.progress, l.planLimit
 	*l = loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
 		budget: scenario.Faults, planLimit: above, bounds: scenario.severity(),
 		cancel: cancel, fairStepsMax: scenario.fairSteps(),
-		cluster: cluster, processes: processes, space: space, enabled: enabled, scratch: scratch,
+		service: service, system: system, processes: processes, space: space, enabled: enabled, scratch: scratch,
 		progress: turns,
 		jumps:    scenario.Client == Model, // The real client would send its pings all the time.
 	}
@@ -79,29 +75,24 @@ func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	if above != nil {
 		above.begin()
 	}
-	if l.cluster == nil {
-		l.cluster = new(simzk.Cluster)
+	if l.system == nil || l.service != scenario.Subject.service() {
+		l.service = scenario.Subject.service()
+		l.system = l.service.New()
 	}
 	if l.progress == nil {
 		l.progress = new(atomic.Int64)
 	}
-	l.cluster.Reset(simzk.Config{
-		Settle: l.settle, Servers: scenario.Servers,
-		Lag: scenario.Servers > 1,
-	}, log)
-	l.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
-	if scenario.Subject.Sequence != 0 {
-		l.cluster.PrepareSequence(lockDirectory, scenario.Subject.Sequence)
-	}
 	l.spent()
-	l.linkFaults = l.usesLinkFaults()
+	l.system.Reset(Config{
+		Servers: max(1, scenario.Servers), RealClient: scenario.Client == Real,
+		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
+	})
 	if len(l.space) != scenario.Clients {
 		l.space = make([]process, scenario.Clients)
 	}
 	for i := range l.space {
-		client, link := scenario.Client.connect(l.cluster)
 		p := &l.space[i]
-		l.prepare(p, client, link)
+		l.prepare(p, l.system.Connect())
 		p.ctx, p.subject, p.cycles = ctx, &scenario.Subject, scenario.Cycles
 		p.cancellable = scenario.Faults.Allows(faults.Cancel)
 		p.register = &l.register
@@ -110,15 +101,12 @@ func (l *loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 }
 
 // prepare initializes a process.
-func (l *loop) prepare(p *process, client simzk.Client, link *simzk.Link) {
+func (l *loop) prepare(p *process, client Client) {
 	*p = process{
-		Process: Process{
-			Number: link.Process(), Client: client, Directory: lockDirectory,
-			SessionTimeout: l.cluster.SessionTimeout(), Random: &p.random,
-		},
-		link: link, progress: l.progress, resume: make(chan struct{}, 1),
-		random: randomBytes{state: uint64(link.Process() - 1)},
+		Process: newProcess(client), client: client, progress: l.progress,
+		resume: make(chan struct{}, 1), random: randomBytes{state: uint64(client.Process() - 1)},
 	}
+	p.Random = &p.random
 	p.pending = p.space[:0]
 }
 
@@ -138,9 +126,8 @@ func (l *loop) replace(crashed *process) {
 
 // newcomer adds a process to the run under way.
 func (l *loop) newcomer(cycles int) *process {
-	conn, first := l.cluster.Join(), l.processes[0]
-	p := new(process)
-	l.prepare(p, conn, conn.Link)
+	p, first := new(process), l.processes[0]
+	l.prepare(p, l.system.Join())
 	p.ctx, p.subject, p.cancellable, p.register = first.ctx, first.subject, first.cancellable,
 		first.register
 	if p.owners = first.owners; p.owners != nil {
@@ -159,7 +146,7 @@ func (l *loop) run() {
 	aware, searched := l.strategy.(stateAware)
 	if searched {
 		l.searched = true
-		aware.join(l)
+		aware.join(View{l})
 	}
 	if !l.begun { // A run that continues from a snapshot has begun.
 		l.begin()
@@ -236,8 +223,8 @@ func (l *loop) unnoticed(step Step) bool {
 	case step.Kind != Serve:
 		return true
 	}
-	link := l.processes[step.Process-1].link
-	return link.Connected() || link.Crashed()
+	client := l.processes[step.Process-1].client
+	return client.Connected() || client.Crashed()
 }
 
 // settle waits until every process has reacted to what reached it. The cluster calls it too.
@@ -247,13 +234,13 @@ func (l *loop) settle() { l.executor.settle() }
 func (l *loop) observe() {
 	l.settle()
 	l.progress.Add(1)
-	now := l.cluster.Now()
+	now := l.system.Now()
 	for _, p := range l.processes {
-		p.resuming = (p.resuming || p.link.Paused()) && p.waiting && p.gate == Leave
+		p.resuming = (p.resuming || p.client.Paused()) && p.waiting && p.gate == Leave
 	}
 	l.executor.checkLosses()
 	for _, p := range l.processes {
-		if p.link.Paused() {
+		if p.client.Paused() {
 			continue // Nobody knows what it would say.
 		}
 		p.checkLoss()
@@ -262,17 +249,17 @@ func (l *loop) observe() {
 			l.log.Append(p.pending[i])
 			switch p.pending[i].Kind {
 			case history.ReenterCall, history.UnlockCall:
-				p.nodeGone = !p.link.OwnsNodes()
+				p.nodeGone = !p.client.OwnsNodes()
 			case history.ReenterReturn, history.UnlockReturn:
 				p.nodeGone = false
 			}
 		}
 		p.pending = p.pending[:0]
 		if p.waiting && p.age == 0 {
-			p.age = l.cluster.NextAge()
+			p.age = l.system.NextAge()
 		}
 	}
-	l.cluster.Collect()
+	l.system.Collect()
 	for _, p := range l.processes {
 		p.wake()
 	}
@@ -280,7 +267,7 @@ func (l *loop) observe() {
 
 // over reports whether the run has ended, and moves the run from one part to the next.
 func (l *loop) over() bool {
-	now := l.cluster.Now()
+	now := l.system.Now()
 	if !l.settling && l.allDone() {
 		l.settling, l.settleFrom = true, now
 	}
@@ -313,13 +300,13 @@ func (l *loop) exhausted(now time.Duration) bool {
 // That policy goes by ages, so ages are renumbered: the fair phase depends on the state alone, not
 // on the path to it.
 func (l *loop) beginFairPhase() {
-	l.cluster.RenumberAges()
+	l.system.RenumberAges()
 	for _, p := range l.processes {
 		if p.waiting {
-			p.age = l.cluster.NextAge()
+			p.age = l.system.NextAge()
 		}
 	}
-	now := l.cluster.Now()
+	now := l.system.Now()
 	l.fair, l.fairFrom, l.fairStep = true, now, l.steps
 	l.log.Append(history.Event{At: now, Kind: history.FairPhase})
 }
@@ -336,20 +323,20 @@ func (l *loop) allDone() bool {
 // quiet reports whether nothing is in flight and no live process has left a znode.
 func (l *loop) quiet() bool {
 	for _, p := range l.processes {
-		if p.link.Unserved() > 0 || p.link.Undelivered() > 0 ||
-			!p.link.Crashed() && (p.link.Pending() != nil || p.link.OwnsNodes()) {
+		if p.client.Unserved() > 0 || p.client.Undelivered() > 0 ||
+			!p.client.Crashed() && (p.client.Pending() || p.client.OwnsNodes()) {
 			return false
 		}
 	}
-	return l.cluster.Converged()
+	return l.system.Converged()
 }
 
 // busy reports whether a live process has a request, a reply or an event in flight. Messages of a
 // crashed process may stay in flight for ever.
 func (l *loop) busy() bool {
 	return slices.ContainsFunc(l.processes, func(p *process) bool {
-		return !p.link.Crashed() && (p.link.Pending() != nil || p.link.Unserved() > 0 ||
-			p.link.Undelivered() > 0)
+		return !p.client.Crashed() && (p.client.Pending() || p.client.Unserved() > 0 ||
+			p.client.Undelivered() > 0)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -18,7 +19,7 @@ import (
 // leaksWhereSecond is the textbook lock with a goroutine that waits for the end of its process. If
 // another contender is in the queue at the call of Lock, it leaks a second goroutine.
 func leaksWhereSecond() scenarios.Subject {
-	return subject("leaks-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
+	return locktest.Subject("leaks-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
 		if err != nil {
 			panic(err)
@@ -40,7 +41,7 @@ func leaksWhereSecond() scenarios.Subject {
 // epochs grants the lock to every process at once. Its token is the sequence number of the
 // process's node.
 func epochs() scenarios.Subject {
-	s := subject("epochs", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("epochs", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
 				zk.WorldACL(zk.PermAll))
@@ -61,7 +62,7 @@ func epochs() scenarios.Subject {
 // tooSoonWhereSecond releases the lock before its last unlock if another contender was in the queue
 // at the call of Lock.
 func tooSoonWhereSecond() scenarios.Subject {
-	s := subject("too-soon-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("too-soon-where-second", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
 		if err != nil {
 			panic(err)
@@ -100,7 +101,7 @@ func tooSoonWhereSecond() scenarios.Subject {
 // tooSoonBefore releases the lock before its last unlock if its node was the first and the queue
 // has the given number of contenders.
 func tooSoonBefore(contenders int) scenarios.Subject {
-	s := subject("too-soon-before", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("too-soon-before", func(p *scenarios.Process) scenarios.LockerFunc {
 		locker, err := subjects.Textbook().Open(p)
 		if err != nil {
 			panic(err)
@@ -138,7 +139,7 @@ func tooSoonBefore(contenders int) scenarios.Subject {
 
 // asksWhenLate exceeds its limit of requests if time passed before its wake-up.
 func asksWhenLate() scenarios.Subject {
-	s := subject("asks-when-late", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("asks-when-late", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			began := time.Now()
 			path, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
@@ -191,7 +192,7 @@ func TestMergedHistoriesAreIrrelevant(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			e := scenarios.Exhaustive{
-				Scenario:  planned(t, tc.subject, tc.clients, tc.cycles, "none"),
+				Scenario:  locktest.Planned(t, tc.subject, tc.clients, tc.cycles, "none"),
 				IdleTicks: tc.idleTicks,
 			}
 			merged, _ := verdictsOf(t, e)

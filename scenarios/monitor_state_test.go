@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -17,7 +18,7 @@ import (
 type script func(p *scenarios.Process, attempt int) (*scenarios.Hold, error)
 
 func scripted(claim history.Property, s script) scenarios.Subject {
-	scripted := subject("scripted", func(p *scenarios.Process) scenarios.LockerFunc {
+	scripted := locktest.Subject("scripted", func(p *scenarios.Process) scenarios.LockerFunc {
 		attempt := 0
 		return func(context.Context) (*scenarios.Hold, error) {
 			attempt++
@@ -49,7 +50,7 @@ func firstComeFirstWrites(znode string) func(twice int) scenarios.Subject {
 		return scripted(history.Fencing, func(
 			p *scenarios.Process, attempt int,
 		) (*scenarios.Hold, error) {
-			hold := &scenarios.Hold{Unlock: free, Resource: &scenarios.Resource{
+			hold := &scenarios.Hold{Unlock: locktest.Free, Resource: &scenarios.Resource{
 				Path: znode,
 				Read: func(context.Context) (int64, error) { return 0, nil },
 				Write: func(context.Context) (int64, error) {
@@ -90,7 +91,7 @@ func grantsLate(deletes int) scenarios.Subject {
 			case p.Number == deletes && attempt == 1:
 				return nil, errors.Join(p.Client.Delete(p.Directory+"-node", -1), errTaken)
 			case attempt == 2 && exists(p, "over") && p.Number == deletes:
-				return &scenarios.Hold{Token: 4, Unlock: free}, nil
+				return &scenarios.Hold{Token: 4, Unlock: locktest.Free}, nil
 			case attempt == 2:
 				return nil, errTaken
 			}
@@ -120,7 +121,7 @@ func TestMonitorStatesAreDistinguished(t *testing.T) {
 		for process := 1; process <= 2; process++ {
 			t.Run(fmt.Sprintf("%s c%d", name, process), func(t *testing.T) {
 				e := scenarios.Exhaustive{
-					Scenario:      planned(t, lock(process), 2, 2, "none"),
+					Scenario:      locktest.Planned(t, lock(process), 2, 2, "none"),
 					NoReplayCache: true, NoReduction: true,
 				}
 				want := completeVerdicts(t, e)
@@ -133,7 +134,7 @@ func TestMonitorStatesAreDistinguished(t *testing.T) {
 					{NoMerge: true},
 					{NoReplayCache: true},
 				} {
-					e.Scenario = planned(t, lock(process), 2, 2, "none")
+					e.Scenario = locktest.Planned(t, lock(process), 2, 2, "none")
 					if got := completeVerdicts(t, e); !slices.Equal(got, want) {
 						t.Errorf("no reduction %v, no merge %v, live %v: found %q, want %q",
 							e.NoReduction, e.NoMerge, e.NoReplayCache, got, want)
@@ -192,7 +193,7 @@ func answersTwice() scenarios.Subject {
 // The answer of a multi stays the same when code is run again, although its memory is reused for
 // other answers.
 func TestMultiAnswersPersist(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, answersTwice(), 2, 1, "none"), NoReduction: true}
+	e := scenarios.Exhaustive{Scenario: locktest.Planned(t, answersTwice(), 2, 1, "none"), NoReduction: true}
 	if found := completeVerdicts(t, *e.Rooted()); len(found) > 0 {
 		t.Errorf("found %q", found)
 	}

@@ -1,7 +1,9 @@
 package scenarios
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -65,4 +67,19 @@ func differenceOf(first, second []history.Event) *Nondeterminism {
 		d.Second = &e
 	}
 	return d
+}
+
+// again runs a schedule a second time and compares the events with those of the first run.
+func (r *Runner) again(ctx context.Context, scenario *Scenario, schedule int, strategy Strategy,
+	first *Result,
+) *Nondeterminism {
+	events := slices.Clone(first.Events)
+	hash := first.TraceHash
+	second := r.runWithin(ctx, scenario, strategy)
+	if second.cancelled || second.TraceHash == hash {
+		return nil
+	}
+	difference := differenceOf(events, second.Events)
+	difference.Schedule = schedule
+	return difference
 }

@@ -12,11 +12,11 @@ const callsMax = 8
 
 // panicked returns the violation of a run in which a process panicked. It is placed at the last
 // event that the process caused or received, and names the calls of the lock that led to the panic.
-func panicked(result *Result) *history.Violation {
+func panicked(result *Result, owned func(function string) bool) *history.Violation {
 	message, stack, _ := strings.Cut(result.Panic, "\n")
 	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
 	_, stack, _ = strings.Cut(stack, "\npanic(")
-	if calls := lockCalls(stack); len(calls) > 0 {
+	if calls := lockCalls(stack, owned); len(calls) > 0 {
 		detail += " in " + strings.Join(calls, ", called by ")
 	}
 	return &history.Violation{
@@ -27,13 +27,13 @@ func panicked(result *Result) *history.Violation {
 
 // lockCalls returns the calls of the lock's code on a stack, innermost first, up to the engine's
 // call. Goroutine numbers and addresses are omitted, because they differ between runs.
-func lockCalls(stack string) (calls []string) {
+func lockCalls(stack string, owned func(function string) bool) (calls []string) {
 	for _, frame := range stackFrame.FindAllStringSubmatch(stack, -1) {
 		name := frame[1][strings.LastIndexByte(frame[1], '/')+1:]
 		switch {
-		case strings.HasPrefix(name, "scenarios.(*process).") || len(calls) == callsMax:
+		case strings.HasPrefix(frame[1], processMethod) || len(calls) == callsMax:
 			return calls
-		case !ofRuntime(frame[1]) && !strings.HasPrefix(name, "scenarios.LockerFunc."):
+		case !ofRuntime(frame[1]) && !owned(frame[1]) && !strings.HasPrefix(name, "scenarios.LockerFunc."):
 			calls = append(calls, name+" ("+frame[2]+")")
 		}
 	}

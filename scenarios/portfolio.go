@@ -29,6 +29,9 @@ func NewPortfolio(profile *Profile, seed uint64, schedule int) *Portfolio {
 	return &Portfolio{named(name)(profile, seed, schedule), name}
 }
 
+// chunkSchedules is how many schedules a worker of a campaign takes at a time.
+const chunkSchedules = 64
+
 func named(strategy string) StrategyFactory {
 	maker, err := ParseStrategy(strategy)
 	if err != nil {

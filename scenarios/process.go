@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/simzk"
 )
 
 // A stage is how far a process is in its script.
@@ -27,7 +26,7 @@ const (
 // goroutine while that runs, and to the loop while the goroutine is blocked.
 type process struct {
 	Process
-	link    *simzk.Link
+	client  Client
 	subject *Subject
 	cycles  int
 
@@ -36,18 +35,15 @@ type process struct {
 
 	cancellable bool               // an attempt may be cancelled
 	cancel      context.CancelFunc // ends the context of the attempt
-	cancelled   bool               // cancel was called for the current attempt
 
 	// progress is shared by the loop and all processes. Each of them adds to it before and after it
 	// touches the fields below. Only one runs at a time, but where a timer wakes a process, nothing
 	// else tells the race detector that the loop's reads come before the process's writes.
 	progress *atomic.Int64
 
-	pending  []history.Event // events since the loop last collected them
-	stage    stage
-	attempt  int32
+	pending []history.Event // events since the loop last collected them
+	processState
 	hold     *Hold
-	lost     bool // the process has been told that its hold is lost
 	woken    bool // a watch event arrived, and the process is not waiting again yet
 	resuming bool // in the critical section, and paused until a moment ago; see write
 
@@ -55,21 +51,28 @@ type process struct {
 	// began, so that the call must not succeed.
 	nodeGone bool
 
-	gate       StepKind // Enter or Leave: the step that the process waits for
-	waiting    bool     // at the gate
-	age        uint64   // since when it waits, set by the loop
-	gateOpened int      // number of gates passed
+	age        uint64 // since when it waits, set by the loop
+	gateOpened int    // number of gates passed
 	resume     chan struct{}
-	over       bool // the goroutine has ended
 
 	timeline uint64        // hash of the steps that reached the process, with their times
 	notified time.Duration // when the server last handled a request of the process
 	served   bool          // the server has handled a request of the process
 
-	panics string
-
 	random randomBytes
 	space  [3]history.Event // initial memory of pending
+}
+
+// A processState is what a run knows of a process's code.
+type processState struct {
+	stage     stage
+	attempt   int32
+	gate      StepKind // Enter or Leave: the step that the process waits for
+	waiting   bool     // at the gate
+	cancelled bool     // the context of the current attempt has ended
+	lost      bool     // the process has been told that its hold is lost
+	over      bool     // the goroutine has ended
+	panics    string   // message and stack; "" if the process has not panicked
 }
 
 // run is the process's goroutine.
@@ -179,7 +182,7 @@ func outcome(kind history.Kind, err error) history.Event {
 
 // record adds an event for the loop to collect. A process that has crashed ends here instead.
 func (p *process) record(e history.Event, next stage) {
-	if p.link.Crashed() {
+	if p.client.Crashed() {
 		runtime.Goexit()
 	}
 	p.progress.Add(1)
@@ -193,8 +196,8 @@ func (p *process) record(e history.Event, next stage) {
 // count.
 func (p *process) publish() {
 	p.progress.Add(1)
-	if !p.link.Crashed() {
-		p.link.Notify()
+	if !p.client.Crashed() {
+		p.client.Notify()
 	}
 }
 
@@ -210,11 +213,11 @@ func (p *process) pass(gate StepKind) {
 }
 
 // done reports whether the process will do nothing more.
-func (p *process) done() bool { return p.stage == finished || p.over || p.link.Crashed() }
+func (p *process) done() bool { return p.stage == finished || p.over || p.client.Crashed() }
 
 // checkLoss records the loss of the hold if the hold reports it.
 func (p *process) checkLoss() {
-	if p.hold == nil || p.lost || p.link.Crashed() {
+	if p.hold == nil || p.lost || p.client.Crashed() {
 		return
 	}
 	select {

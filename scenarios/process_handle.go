@@ -21,6 +21,15 @@ type Process struct {
 	ctx context.Context
 }
 
+// newProcess returns the environment of the process with that client.
+func newProcess(client Client) Process {
+	zk := processOf(client)
+	return Process{
+		Number: client.Process(), Client: zk.Client, Directory: zk.Directory,
+		SessionTimeout: zk.SessionTimeout,
+	}
+}
+
 // Context returns a context that ends with the run, also for a process that has crashed. It is for
 // goroutines that a lock keeps between calls: they end with the context, or [context.AfterFunc]
 // calls the method of the lock that ends them.

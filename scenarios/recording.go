@@ -37,26 +37,7 @@ const (
 	recordingFormat  = "interlock-schedule"
 	recordingVersion = 2
 	recordingName    = "schedule.json"
-	// of a directory that is not complete yet
-	draftPrefix = ".draft-" // of a directory that is not whole yet
 )
-
-// A TraceHash is the hash of a run's events, written as 16 hexadecimal digits.
-type TraceHash uint64
-
-// String returns the digits.
-func (h TraceHash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
-
-// MarshalText returns the digits.
-func (h TraceHash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
-
-// UnmarshalText reads the digits.
-func (h *TraceHash) UnmarshalText(text []byte) error {
-	if _, err := fmt.Sscanf(string(text), "%016x", (*uint64)(h)); err != nil || len(text) != 16 {
-		return fmt.Errorf("%q is not a trace hash", text)
-	}
-	return nil
-}
 
 // ReadRecording reads a schedule from a file or from the directory of a counterexample. The error
 // names the file and what is wrong with it.
@@ -110,14 +91,6 @@ func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
 		Servers:  r.Servers,
 	}
 	return s, s.Validate()
-}
-
-// columns returns the number of processes: the initial ones and those that replaced crashed ones.
-func columns(events []history.Event, clients int) int {
-	for i := range events {
-		clients = max(clients, int(events[i].Process))
-	}
-	return clients
 }
 
 // A Counterexample is a run that violates a property, with its schedule.

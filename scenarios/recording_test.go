@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -17,7 +18,7 @@ import (
 // counterexample returns a small failing run of a broken lock.
 func counterexample(t *testing.T, runner *scenarios.Runner) *scenarios.Counterexample {
 	t.Helper()
-	original := scenario(subjects.ExistsThenWait(), 2, 1, 0)
+	original := locktest.Scenario(subjects.ExistsThenWait(), 2, 1, 0)
 	for i := range 1000 {
 		if r := runner.Run(original, scenarios.NewRandom(1, i)); len(r.Violations) > 0 {
 			c, err := runner.NewCounterexample(*original, r.Deviations, "", 1, i)

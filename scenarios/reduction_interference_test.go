@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -29,7 +30,7 @@ func compareVerdicts(t *testing.T, e scenarios.Exhaustive) {
 // trusting is a lock in which one process concludes from a lost connection that its create failed,
 // and panics if it succeeded. The other processes close their clients.
 func trusting(made int) scenarios.Subject {
-	s := subject("trusting", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("trusting", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			if p.Number != made {
 				p.Client.Close()
@@ -54,7 +55,7 @@ func trusting(made int) scenarios.Subject {
 // a message that the server has sent.
 func TestReductionKeepsRepliesThatAreLostInTime(t *testing.T) {
 	compareVerdicts(t, scenarios.Exhaustive{
-		Scenario:  planned(t, trusting(1), 1, 1, "stall-requests=1"),
+		Scenario:  locktest.Planned(t, trusting(1), 1, 1, "stall-requests=1"),
 		IdleTicks: 1,
 	})
 }
@@ -62,7 +63,7 @@ func TestReductionKeepsRepliesThatAreLostInTime(t *testing.T) {
 // A partitioned leader eventually notices the partition and drops the messages to its clients.
 func TestReductionKeepsRepliesThatAreLostWithALeader(t *testing.T) {
 	e := scenarios.Exhaustive{
-		Scenario:  planned(t, trusting(3), 3, 1, "partition-server:s3=1"),
+		Scenario:  locktest.Planned(t, trusting(3), 3, 1, "partition-server:s3=1"),
 		IdleTicks: 1,
 	}
 	e.Scenario.Servers = 3
@@ -75,7 +76,7 @@ func TestReductionKeepsRepliesThatAreLostWithALeader(t *testing.T) {
 // first create at the moment a partitioned leader is replaced, and then loses its connection, but
 // not its session, before it learns of the second.
 func partlyTold() scenarios.Subject {
-	s := subject("partly-told", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("partly-told", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(name string) error {
 			_, err := p.Client.Create(p.Directory+name, nil, 0, zk.WorldACL(zk.PermAll))
 			return err
@@ -108,7 +109,7 @@ func partlyTold() scenarios.Subject {
 // A replaced leader that does not know of its replacement drops its sent messages as soon as it is
 // healed.
 func TestReductionKeepsRepliesThatAreLostByHealing(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, partlyTold(), 3, 1,
+	e := scenarios.Exhaustive{Scenario: locktest.Planned(t, partlyTold(), 3, 1,
 		"pause:c3=1,partition-server:s3=1")}
 	e.Scenario.Servers, e.Scenario.Severity = 3, e.Scenario.Subject.Severity
 	if r := e.Run(context.Background(), t); r.Failure == nil {
@@ -120,7 +121,7 @@ func TestReductionKeepsRepliesThatAreLostByHealing(t *testing.T) {
 // success. The other process deletes the node at the same instant. With unconnected, the holder
 // checks only without a connection.
 func looksBack(unconnected bool) scenarios.Subject {
-	s := subject("looks-back", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("looks-back", func(p *scenarios.Process) scenarios.LockerFunc {
 		node := p.Directory + "/held"
 		unlock := func(context.Context) error {
 			if unconnected && p.Client.State() == zk.StateHasSession {
@@ -166,7 +167,7 @@ func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 		"pause:c1=1":          false,
 		"pause:c1=1,cut:c1=1": true,
 	} {
-		e := scenarios.Exhaustive{Scenario: planned(t, looksBack(unconnected), 2, 1, plan)}
+		e := scenarios.Exhaustive{Scenario: locktest.Planned(t, looksBack(unconnected), 2, 1, plan)}
 		e.Scenario.Servers, e.Scenario.Severity = 2, e.Scenario.Subject.Severity
 		compareVerdicts(t, e)
 	}
@@ -176,7 +177,7 @@ func TestReductionKeepsWhatComesAfterAPause(t *testing.T) {
 // and is granted the lock with token 2 if that took no time. The first process checks for the node
 // later and gets token 1.
 func hasty() scenarios.Subject {
-	s := subject("hasty", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("hasty", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			began, node := time.Now(), p.Directory+"/made"
 			if p.Number == 2 {
@@ -184,13 +185,13 @@ func hasty() scenarios.Subject {
 				if err != nil || time.Since(began) > 0 {
 					return nil, errors.Join(err, errTaken)
 				}
-				return &scenarios.Hold{Token: 2, Unlock: free}, nil
+				return &scenarios.Hold{Token: 2, Unlock: locktest.Free}, nil
 			}
 			time.Sleep(time.Second)
 			if there, _, err := p.Client.Exists(node); err != nil || there {
 				return nil, errors.Join(err, errTaken)
 			}
-			return &scenarios.Hold{Token: 1, Unlock: free}, nil
+			return &scenarios.Hold{Token: 1, Unlock: locktest.Free}, nil
 		}
 	})
 	s.Claims = []history.Property{history.MonotonicToken}
@@ -199,7 +200,7 @@ func hasty() scenarios.Subject {
 
 // With idle ticks, a server can lag for so long that a process queries it that did not before.
 func TestReductionKeepsServersThatLagInTime(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, hasty(), 2, 1, "none"), IdleTicks: 1}
+	e := scenarios.Exhaustive{Scenario: locktest.Planned(t, hasty(), 2, 1, "none"), IdleTicks: 1}
 	e.Scenario.Servers = 2
 	compareVerdicts(t, e)
 }
@@ -209,7 +210,7 @@ func TestReductionKeepsServersThatLagInTime(t *testing.T) {
 // then for a second before it unlocks. The other process deletes the node after the announcement
 // and then has the lock.
 func writesAtLength(tellsLoss bool) scenarios.Subject {
-	s := subject("writes-at-length", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("writes-at-length", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, writes := p.Directory+"/held", p.Directory+"/writes"
 		second := func(context.Context) error {
 			time.Sleep(time.Second)
@@ -225,7 +226,7 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 				if err != nil || !there {
 					return nil, errors.Join(err, errTaken)
 				}
-				return &scenarios.Hold{Unlock: free}, p.Client.Delete(node, -1)
+				return &scenarios.Hold{Unlock: locktest.Free}, p.Client.Delete(node, -1)
 			}
 			if _, err := p.Client.Create(node, nil, zk.FlagEphemeral,
 				zk.WorldACL(zk.PermAll)); err != nil {
@@ -241,7 +242,7 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 				close(gone)
 			}()
 			hold := &scenarios.Hold{
-				Unlock: free, Reenter: again,
+				Unlock: locktest.Free, Reenter: again,
 				Resource: &scenarios.Resource{Read: read},
 			}
 			if tellsLoss {
@@ -267,7 +268,7 @@ func writesAtLength(tellsLoss bool) scenarios.Subject {
 func TestReductionKeepsLateLossesAndLeavings(t *testing.T) {
 	for _, tellsLoss := range []bool{true, false} {
 		compareVerdicts(t, scenarios.Exhaustive{
-			Scenario: planned(t, writesAtLength(tellsLoss), 2, 1, "none"),
+			Scenario: locktest.Planned(t, writesAtLength(tellsLoss), 2, 1, "none"),
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -19,7 +20,7 @@ func TestReductionKeepsPhases(t *testing.T) {
 	} {
 		t.Run(plan, func(t *testing.T) {
 			e := scenarios.Exhaustive{
-				Scenario:      planned(t, subjects.Textbook(), 2, 1, plan),
+				Scenario:      locktest.Planned(t, subjects.Textbook(), 2, 1, plan),
 				NoReplayCache: true,
 			}
 			reduced := search(t, e)

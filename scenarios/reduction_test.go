@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -35,7 +36,7 @@ func completeVerdicts(t *testing.T, e scenarios.Exhaustive) []string {
 // tellsTooSoon is a lock whose holder signals with its last unlock but one that the lock is free,
 // before it starts the release.
 func tellsTooSoon() scenarios.Subject {
-	s := subject("tells-too-soon", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("tells-too-soon", func(p *scenarios.Process) scenarios.LockerFunc {
 		free := p.Directory + "-free"
 		return func(ctx context.Context) (*scenarios.Hold, error) {
 			node, err := p.Client.Create(p.Directory+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence,
@@ -68,7 +69,7 @@ func tellsTooSoon() scenarios.Subject {
 
 // The reduction does not prioritize a delivery after which a process unlocks.
 func TestReductionKeepsLateUnlocks(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, tellsTooSoon(), 2, 1, "none")}
+	e := scenarios.Exhaustive{Scenario: locktest.Planned(t, tellsTooSoon(), 2, 1, "none")}
 	got := completeVerdicts(t, e)
 	e.NoReduction = true
 	if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
@@ -80,7 +81,7 @@ func TestReductionKeepsLateUnlocks(t *testing.T) {
 // the connection breaks during that request and the holder has not yet learned of the other
 // process's action. The other process deletes the holder's node in the meantime.
 func cutShort() scenarios.Subject {
-	s := subject("cut-short", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("cut-short", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, heard, asked := p.Directory+"/held", p.Directory+"/heard", p.Directory+"/asked"
 		create := func(path string, flags int32) error {
 			_, err := p.Client.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
@@ -130,7 +131,7 @@ func cutShort() scenarios.Subject {
 // The effect of a fault on a process with a message in flight depends on earlier steps of other
 // processes, although only that process sees the message.
 func TestReductionKeepsLateFaults(t *testing.T) {
-	e := scenarios.Exhaustive{Scenario: planned(t, cutShort(), 2, 1, "cut:c1=1")}
+	e := scenarios.Exhaustive{Scenario: locktest.Planned(t, cutShort(), 2, 1, "cut:c1=1")}
 	got := completeVerdicts(t, e)
 	e.NoReduction = true
 	if want := completeVerdicts(t, e); !slices.Equal(got, want) || len(want) == 0 {
@@ -141,7 +142,7 @@ func TestReductionKeepsLateFaults(t *testing.T) {
 // asksIfSlow is a lock in which one process sends many requests if another process was delayed at
 // its start.
 func asksIfSlow(busy int) scenarios.Subject {
-	s := subject("asks-if-slow", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("asks-if-slow", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(ctx context.Context) (*scenarios.Hold, error) {
 			began := time.Now()
 			if _, _, err := p.Client.Exists(p.Directory); err != nil {
@@ -167,7 +168,7 @@ func asksIfSlow(busy int) scenarios.Subject {
 					p.Client.Exists(p.Directory)
 				}
 			}
-			return &scenarios.Hold{Unlock: free}, nil
+			return &scenarios.Hold{Unlock: locktest.Free}, nil
 		}
 	})
 	s.Claims = []history.Property{history.NoHerd}
@@ -178,7 +179,7 @@ func asksIfSlow(busy int) scenarios.Subject {
 func TestDisturbedAttemptsAreDistinguished(t *testing.T) {
 	for _, busy := range []int{1, 2} {
 		e := scenarios.Exhaustive{
-			Scenario:    planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"),
+			Scenario:    locktest.Planned(t, asksIfSlow(busy), 2, 1, "stall-replies=1"),
 			NoReduction: true,
 		}
 		got := completeVerdicts(t, e)
@@ -192,7 +193,7 @@ func TestDisturbedAttemptsAreDistinguished(t *testing.T) {
 // takesAway is a lock whose second process deletes the node of the first after that has begun to
 // leave. The first process does not notice.
 func takesAway() scenarios.Subject {
-	s := subject("takes-away", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("takes-away", func(p *scenarios.Process) scenarios.LockerFunc {
 		node, leaves := p.Directory+"/held", p.Directory+"/leaves"
 		create := func(path string, flags int32) error {
 			_, err := p.Client.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
@@ -235,7 +236,7 @@ func TestEarlyLossIsDistinguished(t *testing.T) {
 		{NoMerge: true},
 		{NoReplayCache: true},
 	} {
-		e.Scenario = planned(t, takesAway(), 2, 1, "none")
+		e.Scenario = locktest.Planned(t, takesAway(), 2, 1, "none")
 		if found := completeVerdicts(t, e); len(found) == 0 {
 			t.Errorf("nothing was found: no reduction %v, no merge %v, live %v", e.NoReduction,
 				e.NoMerge, e.NoReplayCache)
@@ -266,7 +267,7 @@ func TestReductionOnSeveralServers(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := scenarios.Exhaustive{
-					Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 					NoMerge:  true,
 				}
 				e.Scenario.Servers = 3
@@ -291,7 +292,7 @@ func TestReductionOnSeveralServers(t *testing.T) {
 // asksForLong is a lock whose first process watches for a node that the second creates, and then
 // sends a write. While the server is partitioned, the write waits until the session ends.
 func asksForLong() scenarios.Subject {
-	s := subject("asks-for-long", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("asks-for-long", func(p *scenarios.Process) scenarios.LockerFunc {
 		create := func(path string) error {
 			_, err := p.Client.Create(p.Directory+path, nil, 0, zk.WorldACL(zk.PermAll))
 			return err
@@ -316,7 +317,7 @@ func asksForLong() scenarios.Subject {
 // reduction therefore keeps the client's earlier steps, even while it waits for an answer.
 func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
 	e := scenarios.Exhaustive{
-		Scenario: planned(t, asksForLong(), 2, 1, "partition-server=1"),
+		Scenario: locktest.Planned(t, asksForLong(), 2, 1, "partition-server=1"),
 		NoMerge:  true,
 	}
 	e.Scenario.Servers = 3

@@ -6,11 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/simzk"
-	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // A localHistory is everything that has reached the code of one process, with times, and the
@@ -18,14 +14,17 @@ import (
 // equal reactions: the code runs once to find a reaction, and never again. The local histories of a
 // process form a tree, whose root is its start.
 type localHistory struct {
-	parent  *localHistory
-	after   time.Duration // time since the parent
-	inputs  []input
-	next    []*localHistory
-	hash    uint64 // over the path from the root
-	step    uint64 // over the last inputs
-	depth   int
-	initial *initialState // of the root, shared by all descendants
+	parent *localHistory
+	after  time.Duration // time since the parent
+	// What has reached the process since then: from the loop, and after that from its client. Nil
+	// is nothing.
+	inputs   []input
+	received Inputs
+	next     []*localHistory
+	hash     uint64 // over the path from the root
+	step     uint64 // over the last inputs
+	depth    int
+	initial  *initialState // of the root, shared by all descendants
 
 	outside uint64 // hash of what is visible of the process from outside
 	reacts  uint64 // the same, with the last reaction
@@ -36,8 +35,7 @@ type localHistory struct {
 // An initialState is how a process starts.
 type initialState struct {
 	number, cycles int
-	session        int64    // of its client; 0 if it has none yet
-	state          zk.State // of its client
+	client         InitialState
 	// since the start of the run, because the process can read the clock
 	at time.Duration
 }
@@ -45,20 +43,11 @@ type initialState struct {
 // A reaction is what a process does after an input, and what it will do by itself.
 type reaction struct {
 	events []history.Event
-	calls  []wire.Request // new requests
-	kept   []int32        // the earlier requests that are still waited for; nil if all are
-	closed bool           // the process closed its client
+	client Reaction // what the process asks of its client
 
-	stage       stage
-	attempt     int32
-	gate        StepKind
-	waits       bool // at the gate
-	cancelled   bool
+	processState
 	holds       bool
-	ownResource bool // the hold has a resource of its own
-	lost        bool
-	over        bool
-	panics      string
+	ownResource bool     // the hold has a resource of its own
 	register    register // as the process left it, if its gate opened
 
 	openCalls                  uint64 // hash of the open calls and watches of the client
@@ -78,27 +67,23 @@ type reaction struct {
 // never is later than any run.
 const never = time.Duration(math.MaxInt64)
 
-// An input is one thing that reaches the code of a process.
+// An input is one thing that reaches the code of a process, other than from its client.
 type input struct {
 	kind     inputKind
-	client   simzk.Input // of fromClient
-	register register    // of resume: the register that the process finds
-	dazed    bool        // of resume: the process was paused until a moment ago
+	register register // of resume: the register that the process finds
+	dazed    bool     // of resume: the process was paused until a moment ago
 }
 
 type inputKind uint8
 
 const (
-	fromClient    inputKind = iota
-	resume                  // the gate opens
-	cancelAttempt           // the context of the attempt ends
-	checkLoss               // the loop asks whether the hold is lost; see [process.checkLoss]
+	resume        inputKind = iota + 1 // the gate opens
+	cancelAttempt                      // the context of the attempt ends
+	checkLoss                          // the loop asks whether the hold is lost; see [process.checkLoss]
 )
 
 func (s *input) hash() uint64 {
 	switch s.kind {
-	case fromClient:
-		return s.client.Hash()
 	case resume:
 		if s.dazed {
 			return s.register.key(^uint64(resume))
@@ -119,7 +104,7 @@ func (p *localHistory) find(step uint64) *localHistory {
 }
 
 // stepOf returns a 64-bit hash of inputs that arrive after that time.
-func stepOf(after time.Duration, inputs []input) uint64 {
+func stepOf(after time.Duration, inputs []input, client StubClient) uint64 {
 	h := uint64(after)
 	if mutated == untimedCache {
 		h = 0
@@ -127,12 +112,14 @@ func stepOf(after time.Duration, inputs []input) uint64 {
 	for i := range inputs {
 		h = mix(h, inputs[i].hash())
 	}
+	if client.Waiting() {
+		h = mix(h, client.Hash())
+	}
 	return h
 }
 
 func (o *initialState) hash() uint64 {
-	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), uint64(o.session)),
-		uint64(o.at)<<8|uint64(o.state))
+	return mix(mix(uint64(o.number)<<16|uint64(o.cycles), o.client.Hash()), uint64(o.at))
 }
 
 // path returns the local histories from the root to this one.
@@ -157,7 +144,7 @@ type replayCache struct {
 	outlived      int                          // how often goroutines were found to
 	merges        bool                         // see [state]
 	liveProcesses [ClientsMax + 1]*liveProcess // by number of the process
-	spareLoops    []*loop                      // whose memory the next ones reuse
+	spares        []*isolated                  // whose memory the next ones reuse
 }
 
 func newReplayCache(scenario *Scenario, t *testing.T) *replayCache {
@@ -176,34 +163,39 @@ func (t *replayCache) root(begins initialState) *localHistory {
 	return root
 }
 
-// extend returns the local history that follows when the inputs arrive. If it is not known, the
-// code of the process runs.
-func (t *replayCache) extend(p *localHistory, after time.Duration, inputs []input) *localHistory {
-	step := stepOf(after, inputs)
+// react returns the local history that follows when the inputs arrive, first those of the loop and
+// then those of the client. If it is not known, the code of the process runs.
+func (t *replayCache) react(p *localHistory, after time.Duration, inputs []input,
+	client StubClient,
+) *localHistory {
+	step := stepOf(after, inputs, client)
 	if next := p.find(step); next != nil {
 		return next
 	}
-	next := &localHistory{
-		parent: p, after: after, inputs: retained(inputs), hash: mix(p.hash, step), step: step,
-		depth:   p.depth + 1,
-		initial: p.initial,
+	next := &localHistory{after: after, inputs: slices.Clone(inputs), step: step}
+	if client.Waiting() {
+		next.received = client.Inputs()
 	}
+	return t.append(p, next)
+}
+
+// repeat returns the local history that follows on p when the last inputs of another one arrive.
+func (t *replayCache) repeat(p, last *localHistory) *localHistory {
+	if next := p.find(last.step); next != nil {
+		return next
+	}
+	return t.append(p, &localHistory{
+		after: last.after, inputs: last.inputs, received: last.received, step: last.step,
+	})
+}
+
+// append executes a local history that follows on p.
+func (t *replayCache) append(p, next *localHistory) *localHistory {
+	next.parent, next.hash, next.depth, next.initial = p, mix(p.hash, next.step), p.depth+1,
+		p.initial
 	t.execute(next)
 	p.next = append(p.next, next)
 	return next
-}
-
-// retained returns a copy of inputs that does not change when the calls that they answer do.
-func retained(inputs []input) []input {
-	inputs = slices.Clone(inputs)
-	for i := range inputs {
-		if r := inputs[i].client.Result; r != nil {
-			result := *r
-			result.Results = slices.Clone(r.Results)
-			inputs[i].client.Result = &result
-		}
-	}
-	return inputs
 }
 
 // execute runs the code of the process up to the local history, and stores its reaction.
@@ -219,8 +211,8 @@ func (t *replayCache) execute(p *localHistory) {
 		if s.loses() {
 			p.lostAfter = 0
 		}
-		p.openCalls = s.client.OpenCalls()
-		p.unanswered, p.unfiredWatches = s.client.Awaits()
+		p.openCalls = s.connection.OpenCalls()
+		p.unanswered, p.unfiredWatches = s.connection.Awaits()
 	})
 	e.at = p
 	if p.over && p.unanswered == 0 && !t.endless {

@@ -1,10 +1,6 @@
 package scenarios
 
-import (
-	"time"
-
-	"github.com/interlock-sim/interlock/simzk"
-)
+import "time"
 
 // A replayExecutor replays what the code of processes is known to do, from a [replayCache]. What is
 // not known yet, the cache finds out by running the code of that one process.
@@ -18,15 +14,16 @@ type replayExecutor struct {
 type cachedProcess struct {
 	at     *localHistory
 	since  time.Duration // when the process came to that
-	client *simzk.StubClient
+	client StubClient
 	inputs []input // from the loop since then
 }
 
-// useCache replaces the goroutines of all processes by cached reactions.
-func (l *loop) useCache(cache *replayCache) {
-	e := &cache.executor
-	e.loop, e.cache, e.processes = l, cache, e.processes[:0]
-	l.executor = e
+// on returns the executor that replaces the goroutines of all processes of a run by cached
+// reactions.
+func (t *replayCache) on(l *loop) executor {
+	e := &t.executor
+	e.loop, e.cache, e.processes = l, t, e.processes[:0]
+	return e
 }
 
 // histories returns the local histories to which the processes have come.
@@ -41,13 +38,13 @@ func (e *replayExecutor) histories() []*localHistory {
 func (e *replayExecutor) of(p *process) *cachedProcess { return e.processes[p.Number-1] }
 
 func (e *replayExecutor) begin(p *process) {
-	conn := p.Client.(*simzk.Conn)
+	stubber := e.loop.system.(Stubber)
 	begins := initialState{
-		number: p.Number, cycles: p.cycles, session: conn.SessionID(),
-		state: conn.State(), at: e.loop.cluster.Now(),
+		number: p.Number, cycles: p.cycles, client: stubber.Initial(p.client),
+		at: e.loop.system.Now(),
 	}
-	e.processes = append(e.processes[:p.Number-1], &cachedProcess{client: conn.Stub()})
-	e.moveTo(p, e.cache.root(begins), e.loop.cluster.Now())
+	e.processes = append(e.processes[:p.Number-1], &cachedProcess{client: stubber.Stub(p.client)})
+	e.moveTo(p, e.cache.root(begins), e.loop.system.Now())
 }
 
 func (e *replayExecutor) openGate(p *process) {
@@ -61,9 +58,9 @@ func (e *replayExecutor) cancelAttempt(p *process) {
 }
 
 func (e *replayExecutor) settle() {
-	now := e.loop.cluster.Now()
+	now := e.loop.system.Now()
 	for i, p := range e.loop.processes {
-		if c := e.processes[i]; len(c.inputs)+len(c.client.Inputs) > 0 {
+		if c := e.processes[i]; len(c.inputs) > 0 || c.client.Waiting() {
 			e.react(p, now)
 		}
 	}
@@ -72,14 +69,16 @@ func (e *replayExecutor) settle() {
 // react applies the process's reaction to all that has reached it by now, or to time alone.
 func (e *replayExecutor) react(p *process, now time.Duration) {
 	c := e.of(p)
-	for i := range c.client.Inputs {
-		c.inputs = append(c.inputs, input{client: c.client.Inputs[i]})
+	next := c.at
+	runs := !p.client.Crashed() && !c.at.dead
+	if runs {
+		next = e.cache.react(c.at, now-c.since, c.inputs, c.client)
 	}
-	c.client.Inputs = c.client.Inputs[:0]
-	if !p.link.Crashed() && !c.at.dead {
-		e.moveTo(p, e.cache.extend(c.at, now-c.since, c.inputs), now)
-	}
+	c.client.Clear()
 	c.inputs = c.inputs[:0]
+	if runs {
+		e.moveTo(p, next, now)
+	}
 }
 
 // moveTo puts the process into the state to which a local history leads.
@@ -88,20 +87,19 @@ func (e *replayExecutor) moveTo(p *process, h *localHistory, now time.Duration) 
 	c.at, c.since = h, now
 	r := &h.reaction
 	p.pending = append(p.pending, r.events...)
-	p.stage, p.attempt, p.gate, p.waiting = r.stage, r.attempt, r.gate, r.waits
-	p.cancelled, p.lost, p.over, p.panics = r.cancelled, r.lost, r.over, r.panics
+	p.processState = r.processState
 	for i := range h.inputs {
 		if h.inputs[i].kind == resume {
 			*p.register = r.register
 		}
 	}
-	c.client.Perform(r.calls, r.kept, r.closed)
+	c.client.Perform(r.client)
 }
 
 func (e *replayExecutor) checkLosses() {
-	now := e.loop.cluster.Now()
+	now := e.loop.system.Now()
 	for i, p := range e.loop.processes {
-		if c := e.processes[i]; !p.link.Crashed() && !p.link.Paused() && e.loses(c, now) {
+		if c := e.processes[i]; !p.client.Crashed() && !p.client.Paused() && e.loses(c, now) {
 			c.inputs = append(c.inputs, input{kind: checkLoss})
 			e.react(p, now)
 		}
@@ -118,12 +116,12 @@ func (e *replayExecutor) loses(c *cachedProcess, now time.Duration) bool {
 }
 
 func (e *replayExecutor) sleep(pause time.Duration) (now time.Duration, acted bool) {
-	now = e.loop.cluster.Now() + max(pause, 0)
+	now = e.loop.system.Now() + max(pause, 0)
 	if at := e.nextAction(now); at <= now {
 		now, acted = at, true
 	}
 	for i, p := range e.loop.processes {
-		if !p.link.Crashed() && e.actsAt(e.processes[i], now) <= now {
+		if !p.client.Crashed() && e.actsAt(e.processes[i], now) <= now {
 			e.react(p, now)
 		}
 	}
@@ -134,7 +132,7 @@ func (e *replayExecutor) sleep(pause time.Duration) (now time.Duration, acted bo
 func (e *replayExecutor) nextAction(until time.Duration) time.Duration {
 	at := never
 	for i, p := range e.loop.processes {
-		if !p.link.Crashed() {
+		if !p.client.Crashed() {
 			at = min(at, e.actsAt(e.processes[i], until))
 		}
 	}
@@ -157,7 +155,7 @@ func (e *replayExecutor) tearDown(bool) {
 	e.loop.cancel()
 	e.cache.last = e.cache.last[:0]
 	for i, p := range e.loop.processes {
-		if !p.link.Crashed() {
+		if !p.client.Crashed() {
 			e.cache.last = append(e.cache.last, e.processes[i].at)
 		}
 	}

@@ -13,8 +13,7 @@ func (p *localHistory) computeHashes() {
 	r := &p.reaction
 	flags := uint64(0)
 	for i, flag := range [...]bool{
-		r.waits, r.cancelled, r.holds, r.ownResource, r.lost, r.over,
-		r.closed, p.dead,
+		r.waiting, r.cancelled, r.holds, r.ownResource, r.lost, r.over, p.dead,
 	} {
 		if flag {
 			flags |= 1 << i
@@ -23,10 +22,7 @@ func (p *localHistory) computeHashes() {
 	looks := mix(uint64(r.stage)<<40|uint64(r.gate)<<32|uint64(uint32(r.attempt)), flags)
 	p.outside = mix(mix(looks, p.openCalls), p.initial.hash())
 	does := mix(p.outside, history.NewLog(r.events).Hash())
-	for _, which := range r.kept {
-		does = mix(does, uint64(which)+1)
-	}
-	does = mix(mix(does, uint64(len(r.calls))), xxhash.Sum64String(r.panics))
+	does = mix(mix(does, r.client.Hash()), xxhash.Sum64String(r.panics))
 	if p.resumes() {
 		does = r.register.key(does)
 	}

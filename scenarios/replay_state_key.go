@@ -7,7 +7,7 @@ import "github.com/interlock-sim/interlock/history"
 // goroutines have not ended. The state of monitors is not part of it; see [dfs.visitKey].
 func (e *replayExecutor) stateKey() uint64 {
 	l := e.loop
-	key := l.cluster.StateHash(l.steady())
+	key := l.system.StateHash(l.steady())
 	if l.idleTicks > 0 {
 		key = mix(key, uint64(l.idleTicks)) // It decides when the fair phase begins.
 	}
@@ -19,14 +19,14 @@ func (e *replayExecutor) stateKey() uint64 {
 		if p.resuming {
 			key = mix(key, 2)
 		}
-		gone := p.link.Crashed() || c.at.dead
+		gone := p.client.Crashed() || c.at.dead
 		if p.nodeGone && !gone {
 			key = mix(key, 3)
 		}
 		switch {
 		case !gone:
-			key = mix(mix(key, e.name(p)), uint64(l.cluster.Now()-c.since))
-		case p.link.Unserved() == 0 && !p.link.OwnsNodes():
+			key = mix(mix(key, e.name(p)), uint64(l.system.Now()-c.since))
+		case p.client.Unserved() == 0 && !p.client.OwnsNodes():
 			key = mix(key, 1)
 		default:
 			key = mix(key, e.name(p))

@@ -74,7 +74,7 @@ type Runner struct {
 
 	owners owners // of the goroutines of the run under way
 
-	cachedResult Result // of the last run of [Runner.runCached]
+	cachedResult Result // of the last run of [Runner.runOn]
 
 	checking time.Duration // time spent in checkers so far
 	checker  history.Checker
@@ -123,11 +123,11 @@ func (r *Runner) run(ctx context.Context, scenario *Scenario, strategy Strategy,
 	r.checking += time.Since(began)
 }
 
-// runCached performs a run as runWithin does, but replays the reactions of processes from the
-// cache. It continues from a snapshot of the runner's last run unless that is nil. The result is
+// runOn performs a run as runWithin does, but without goroutines, on an executor for the given
+// loop. It continues from a snapshot of the runner's last run unless that is nil. The result is
 // valid until the runner's next run.
-func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Strategy,
-	known *replayCache, from *snapshot,
+func (r *Runner) runOn(ctx context.Context, scenario *Scenario, strategy Strategy,
+	on func(*loop) executor, from *snapshot,
 ) *Result {
 	result := &r.cachedResult
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
@@ -135,7 +135,7 @@ func (r *Runner) runCached(ctx context.Context, scenario *Scenario, strategy Str
 	if from == nil {
 		r.log.Reset()
 		l = r.newLoop(ctx, scenario, strategy, result)
-		l.useCache(known)
+		l.executor = on(l)
 	} else {
 		l.restore(from, result)
 	}
@@ -157,7 +157,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	result *Result,
 ) (thrown any) {
 	if r.watched {
-		defer r.watchdog.watch()()
+		defer r.watchdog.watch(scenario.Subject.service())()
 	}
 	finished := false
 	var l *loop
@@ -165,7 +165,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 		if !finished && thrown == nil {
 			// The bubble gave up: its main goroutine ended, and others are blocked for ever.
 			if recovered := recover(); recovered != nil {
-				result.Leak = r.leak(l)
+				result.Leak = r.leak(l, scenario)
 			}
 		}
 		if !finished {
@@ -190,12 +190,13 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 
 // leak describes where goroutines that the run left behind are blocked, except those of crashed
 // processes. It returns "" if there are none.
-func (r *Runner) leak(l *loop) string {
-	crashed := func(p *process) bool { return p.link.Crashed() }
+func (r *Runner) leak(l *loop, scenario *Scenario) string {
+	owned := scenario.Subject.service().OwnsFrame
+	crashed := func(p *process) bool { return p.client.Crashed() }
 	if !slices.ContainsFunc(l.processes, crashed) {
-		return leakedGoroutines()
+		return leakedGoroutines(owned)
 	}
-	return r.owners.left(func(process int) bool { return !crashed(l.processes[process-1]) })
+	return r.owners.left(func(process int) bool { return !crashed(l.processes[process-1]) }, owned)
 }
 
 // newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that
@@ -283,7 +284,7 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 		r.checker.CacheVerdict()
 	}
 	if result.Panic != "" {
-		result.Violations = append(result.Violations, panicked(result))
+		result.Violations = append(result.Violations, panicked(result, subject.service().OwnsFrame))
 	}
 	if result.Leak != "" && !result.Pruned {
 		result.Violations = append(result.Violations, &history.Violation{

@@ -21,12 +21,8 @@ type Scenario struct {
 	Servers  int // size of the ensemble, default 1; followers lag behind the leader
 }
 
-// The bounds of a scenario. They keep a single schedule within a few seconds.
-const (
-	ClientsMax = 100
-	CyclesMax  = 100
-	ServersMax = 7
-)
+// CyclesMax bounds the acquisitions of a process, which keeps a schedule within a few seconds.
+const CyclesMax = 100
 
 // Validate returns an error that names the invalid field, or nil.
 func (s *Scenario) Validate() error {
@@ -142,9 +138,6 @@ func (s *Scenario) severity() faults.Severity {
 	}
 	return s.Severity
 }
-
-// lockDirectory is the parent of the contenders' znodes.
-const lockDirectory = "/lock"
 
 // fairSteps returns how many steps the fair phase may take: far more than a lock needs in which
 // every release wakes all, and few enough for a lock that sends for ever while time does not pass.

@@ -8,24 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
-	return &scenarios.Scenario{
-		Subject: subject, Clients: clients, Cycles: cycles,
-		Faults: faults.Plan{Any: anyFaults},
-	}
-}
-
 // The default policy completes a run in the order of the calls to Lock, without faults or
 // deviations.
 func TestDefaultPolicy(t *testing.T) {
-	result := scenarios.NewRunner(t).Run(scenario(subjects.Mutex(), 3, 1, 2), &scenarios.Replay{})
+	result := scenarios.NewRunner(t).Run(locktest.Scenario(subjects.Mutex(), 3, 1, 2), &scenarios.Replay{})
 	if len(result.Violations) > 0 || len(result.Deviations) > 0 {
 		t.Fatalf("violations %v, deviations %v, want none", result.Violations, result.Deviations)
 	}
@@ -49,7 +42,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 	for _, subject := range subjects.All() {
 		t.Run(subject.Name, func(t *testing.T) {
-			s := scenario(subject, 3, 2, 3)
+			s := locktest.Scenario(subject, 3, 2, 3)
 			first, second := scenarios.NewRunner(t), scenarios.NewRunner(t)
 			for i := range schedules {
 				a := first.Run(s, scenarios.NewRandom(9, i))
@@ -73,10 +66,10 @@ func TestEveryPropertyIsViolated(t *testing.T) {
 		subject scenarios.Subject
 		want    []history.Property // each must be violated
 	}{
-		{noLock(), []history.Property{history.ClientMutualExclusion, history.Linearizable}},
-		{neverFree(), []history.Property{history.Progress, history.NoLeakedNodes}},
-		{panics(), []history.Property{scenarios.NoPanic}},
-		{leaks(), []history.Property{scenarios.NoGoroutineLeak}},
+		{locktest.NoLock(), []history.Property{history.ClientMutualExclusion, history.Linearizable}},
+		{locktest.NeverFree(), []history.Property{history.Progress, history.NoLeakedNodes}},
+		{locktest.Panics(), []history.Property{scenarios.NoPanic}},
+		{locktest.Leaks(), []history.Property{scenarios.NoGoroutineLeak}},
 		{subjects.ExistsThenWait(), []history.Property{history.Progress}},
 		{subjects.NoRecheck(), []history.Property{history.ServerMutualExclusion, history.FIFO}},
 	} {
@@ -84,7 +77,7 @@ func TestEveryPropertyIsViolated(t *testing.T) {
 			broken := make(map[history.Property]bool)
 			runner := scenarios.NewRunner(t)
 			for i := range 600 {
-				for _, v := range runner.Run(scenario(tc.subject, 3, 1, 2),
+				for _, v := range runner.Run(locktest.Scenario(tc.subject, 3, 1, 2),
 					scenarios.NewRandom(3, i)).Violations {
 					broken[v.Property] = true
 				}
@@ -101,7 +94,7 @@ func TestEveryPropertyIsViolated(t *testing.T) {
 // An error from Unlock violates nothing if the node is deleted.
 func TestUnlockError(t *testing.T) {
 	runner := scenarios.NewRunner(t)
-	s := scenario(unlockFails(), 3, 2, 0)
+	s := locktest.Scenario(locktest.UnlockFails(), 3, 2, 0)
 	for i := range 200 {
 		if result := runner.Run(s, scenarios.NewRandom(3, i)); len(result.Violations) > 0 {
 			t.Fatal(result.Describe(s))
@@ -110,7 +103,7 @@ func TestUnlockError(t *testing.T) {
 }
 
 func TestLeakLocation(t *testing.T) {
-	result := scenarios.NewRunner(t).Run(scenario(leaks(), 1, 1, 0), &scenarios.Replay{})
+	result := scenarios.NewRunner(t).Run(locktest.Scenario(locktest.Leaks(), 1, 1, 0), &scenarios.Replay{})
 	if !strings.Contains(result.Leak, "defects_test.go") {
 		t.Errorf("the leak is described as %q, want the file of the goroutine", result.Leak)
 	}
@@ -122,7 +115,7 @@ func TestContextEndsTheLock(t *testing.T) {
 		closes bool
 		broken []history.Property
 	}{{true, nil}, {false, []history.Property{scenarios.NoGoroutineLeak}}} {
-		lasting := subject("lasting", func(p *scenarios.Process) scenarios.LockerFunc {
+		lasting := locktest.Subject("lasting", func(p *scenarios.Process) scenarios.LockerFunc {
 			ended := make(chan struct{})
 			go func() { <-ended }()
 			if tc.closes {
@@ -141,7 +134,7 @@ func TestContextEndsTheLock(t *testing.T) {
 		runner := scenarios.NewRunner(t)
 		for i := range 50 {
 			var broken []history.Property
-			for _, v := range runner.Run(scenario(lasting, 2, 1, 1),
+			for _, v := range runner.Run(locktest.Scenario(lasting, 2, 1, 1),
 				scenarios.NewRandom(1, i)).Violations {
 				broken = append(broken, v.Property)
 			}
@@ -150,7 +143,7 @@ func TestContextEndsTheLock(t *testing.T) {
 					tc.broken)
 			}
 		}
-		e := &scenarios.Exhaustive{Scenario: *scenario(lasting, 2, 1, 0)}
+		e := &scenarios.Exhaustive{Scenario: *locktest.Scenario(lasting, 2, 1, 0)}
 		if r := e.Run(context.Background(), t); r.Complete != tc.closes {
 			t.Errorf("closes %v: complete %v", tc.closes, r.Complete)
 		}
@@ -158,7 +151,7 @@ func TestContextEndsTheLock(t *testing.T) {
 }
 
 func TestPanicLocation(t *testing.T) {
-	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
+	result := scenarios.NewRunner(t).Run(locktest.Scenario(locktest.Panics(), 2, 1, 0), &scenarios.Replay{})
 	if result.PanicProcess != 1 || !strings.Contains(result.Panic, "on purpose") ||
 		!strings.Contains(result.Panic, "defects_test.go") {
 		t.Errorf("the panic of c%d is described as %q", result.PanicProcess, result.Panic)
@@ -168,7 +161,7 @@ func TestPanicLocation(t *testing.T) {
 // The violation of a panic refers to the process's last event before the panic, and names the calls
 // that led to it.
 func TestPanicEvent(t *testing.T) {
-	result := scenarios.NewRunner(t).Run(scenario(panics(), 2, 1, 0), &scenarios.Replay{})
+	result := scenarios.NewRunner(t).Run(locktest.Scenario(locktest.Panics(), 2, 1, 0), &scenarios.Replay{})
 	v := result.Violations[slices.IndexFunc(result.Violations,
 		func(v *history.Violation) bool { return v.Property == scenarios.NoPanic })]
 	if e := result.Events[v.Event]; e.Kind != history.UnlockCall || e.Process != 1 {
@@ -184,7 +177,7 @@ func TestPanicEvent(t *testing.T) {
 // Errors of the scenario are distinguished from panics of the lock.
 func TestInvalidOpenAndLock(t *testing.T) {
 	holding := func(hold *scenarios.Hold) scenarios.Subject {
-		return subject("x", func(*scenarios.Process) scenarios.LockerFunc {
+		return locktest.Subject("x", func(*scenarios.Process) scenarios.LockerFunc {
 			return func(context.Context) (*scenarios.Hold, error) { return hold, nil }
 		})
 	}
@@ -212,7 +205,7 @@ func TestInvalidOpenAndLock(t *testing.T) {
 				p.Conn().AddAuth("", nil)
 		}),
 	} {
-		s := scenario(subject, 1, 1, 0)
+		s := locktest.Scenario(subject, 1, 1, 0)
 		if result := scenarios.NewRunner(t).Run(s,
 			&scenarios.Replay{}); !strings.Contains(result.Describe(s), want) {
 			t.Errorf("want %q, not\n%s", want, result.Describe(s))
@@ -228,11 +221,11 @@ func TestReplaySkipsImpossibleSteps(t *testing.T) {
 	}
 	replay := &scenarios.Replay{Deviations: impossible}
 	runner := scenarios.NewRunner(t)
-	hash := runner.Run(scenario(subjects.Mutex(), 2, 1, 0), replay).TraceHash
+	hash := runner.Run(locktest.Scenario(subjects.Mutex(), 2, 1, 0), replay).TraceHash
 	if !slices.Equal(replay.Skipped, impossible[:2]) {
 		t.Errorf("skipped %v, want %v", replay.Skipped, impossible[:2])
 	}
-	if plain := runner.Run(scenario(subjects.Mutex(), 2, 1, 0),
+	if plain := runner.Run(locktest.Scenario(subjects.Mutex(), 2, 1, 0),
 		&scenarios.Replay{}).TraceHash; plain != hash {
 		t.Error("skipped steps changed the run")
 	}
@@ -244,7 +237,7 @@ func TestShrink(t *testing.T) {
 	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.ExistsThenWait()} {
 		t.Run(subject.Name, func(t *testing.T) {
 			runner := scenarios.NewRunner(t)
-			original := scenario(subject, 3, 2, 3)
+			original := locktest.Scenario(subject, 3, 2, 3)
 			var failed *scenarios.Result
 			for i := 0; failed == nil; i++ {
 				if r := runner.Run(original, scenarios.NewRandom(5, i)); len(r.Violations) > 0 {
@@ -293,7 +286,7 @@ func TestCachedVerdictsAreKept(t *testing.T) {
 		{subjects.NoGUID(), "any=1", true},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
-			scenario := planned(t, tc.subject, 2, 1, tc.plan)
+			scenario := locktest.Planned(t, tc.subject, 2, 1, tc.plan)
 			runner, cached, broken := scenarios.NewRunner(t), 0, 0
 			for i := range 1500 {
 				result := runner.Run(&scenario, scenarios.NewRandom(1, i))
@@ -325,7 +318,7 @@ func TestCachedVerdictsAreKept(t *testing.T) {
 
 // Without state keys, a run has the same history.
 func TestRunsWithoutStateKeys(t *testing.T) {
-	scenario := planned(t, subjects.Textbook(), 3, 1, "any=2")
+	scenario := locktest.Planned(t, subjects.Textbook(), 3, 1, "any=2")
 	counted, uncounted := scenarios.NewRunner(t), scenarios.NewRunner(t).Keyless()
 	for i := range 100 {
 		with, without := counted.Run(&scenario, scenarios.NewRandom(1, i)),
@@ -342,12 +335,12 @@ func TestRunsWithoutStateKeys(t *testing.T) {
 func TestRunsInReusedMemory(t *testing.T) {
 	used := scenarios.NewRunner(t)
 	others := []scenarios.Scenario{
-		planned(t, subjects.Textbook(), 5, 2, "any=3"), planned(t, panics(), 2, 1, "none"),
-		planned(t, subjects.Mutex(), 2, 1, "restart=1"),
-		planned(t, leaks(), 2, 1, "none"),
+		locktest.Planned(t, subjects.Textbook(), 5, 2, "any=3"), locktest.Planned(t, locktest.Panics(), 2, 1, "none"),
+		locktest.Planned(t, subjects.Mutex(), 2, 1, "restart=1"),
+		locktest.Planned(t, locktest.Leaks(), 2, 1, "none"),
 		{Subject: subjects.Textbook(), Clients: 3, Cycles: 1, Servers: 3},
 	}
-	scenario := planned(t, subjects.Mutex(), 3, 1, "any=2")
+	scenario := locktest.Planned(t, subjects.Mutex(), 3, 1, "any=2")
 	for i := range 100 {
 		fresh := scenarios.NewRunner(t).Run(&scenario, scenarios.NewRandom(1, i))
 		hash := fresh.TraceHash

@@ -1,11 +1,21 @@
 package scenarios
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A savedState is a state of the search from which it can continue.
+type savedState struct {
+	run     snapshot
+	monitor *history.Monitor
+}
 
 // snapshot takes a snapshot of the current state, if none was taken lately and the run can be
 // saved.
-func (x *dfs) snapshot() *snapshot {
-	if x.validatedRunner == nil || x.search.noSnapshots || !x.loop.cluster.CanSave() {
+func (x *dfs) snapshot() *savedState {
+	if x.validatedRunner == nil || x.search.noSnapshots || !x.view.CanSave() {
 		return nil
 	}
 	for i := max(0, len(x.path)-snapshotEvery+1); i < len(x.path); i++ {
@@ -13,19 +23,19 @@ func (x *dfs) snapshot() *snapshot {
 			return nil
 		}
 	}
-	var s *snapshot
+	var s *savedState
 	if last := len(x.freeSnapshots) - 1; last >= 0 {
 		s, x.freeSnapshots = x.freeSnapshots[last], x.freeSnapshots[:last]
 	} else {
-		s = &snapshot{monitor: x.search.newMonitor()}
+		s = &savedState{monitor: x.search.newMonitor()}
 	}
-	x.loop.save(s)
+	x.view.Save(&s.run)
 	s.monitor.Copy(x.monitor)
 	return s
 }
 
 // latest returns the last snapshot on the path, or nil.
-func (x *dfs) latest() *snapshot {
+func (x *dfs) latest() *savedState {
 	for _, b := range slices.Backward(x.path) {
 		if b.snapshot != nil {
 			return b.snapshot

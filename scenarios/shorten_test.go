@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -20,7 +21,7 @@ import (
 // was the first in the run.
 func dependsOnFirst(unlock func(first *atomic.Int32) error) scenarios.Subject {
 	first := new(atomic.Int32)
-	s := subject("first-is", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("first-is", func(p *scenarios.Process) scenarios.LockerFunc {
 		first.Store(0)
 		return func(context.Context) (*scenarios.Hold, error) {
 			p.Client.Exists(p.Directory)
@@ -90,16 +91,16 @@ func checkFirstViolation(t *testing.T, c *scenarios.Counterexample, p history.Pr
 // A panic is first in the report of a schedule with other violations. The shrunk schedule still
 // panics, although the other violations do not need the fault that causes the panic.
 func TestShortenKeepsPanicFirst(t *testing.T) {
-	panicsWhenCut := subject("panics-when-cut", func(p *scenarios.Process) scenarios.LockerFunc {
+	panicsWhenCut := locktest.Subject("panics-when-cut", func(p *scenarios.Process) scenarios.LockerFunc {
 		return func(context.Context) (*scenarios.Hold, error) {
 			if _, _, err := p.Client.Exists(p.Directory); err != nil {
 				panic(err)
 			}
-			return &scenarios.Hold{Unlock: free}, nil
+			return &scenarios.Hold{Unlock: locktest.Free}, nil
 		}
 	})
 	panicsWhenCut.Claims = []history.Property{history.ClientMutualExclusion}
-	c := &scenarios.Campaign{Scenario: planned(t, panicsWhenCut, 3, 2, "cut=2,cancel=1"), Seed: 1}
+	c := &scenarios.Campaign{Scenario: locktest.Planned(t, panicsWhenCut, 3, 2, "cut=2,cancel=1"), Seed: 1}
 	report := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return r.Panic != "" && len(r.Violations) > 1
 	})
@@ -109,7 +110,7 @@ func TestShortenKeepsPanicFirst(t *testing.T) {
 	}
 	short := shorten(t, c, report)
 	checkFirstViolation(t, short, scenarios.NoPanic)
-	smallest := planned(t, panicsWhenCut, 1, 1, "cut=1")
+	smallest := locktest.Planned(t, panicsWhenCut, 1, 1, "cut=1")
 	if short.Result.Panic == "" || short.Scenario.String() != smallest.String() {
 		t.Errorf("shrunk to %v with %v, which panics with %q", &short.Scenario,
 			short.Recording.Deviations, short.Result.Panic)
@@ -125,7 +126,7 @@ func TestShrinkAddsNoPanic(t *testing.T) {
 		}
 		return nil
 	})
-	c := &scenarios.Campaign{Scenario: planned(t, firstPanics, 3, 1, "none"), Seed: 1}
+	c := &scenarios.Campaign{Scenario: locktest.Planned(t, firstPanics, 3, 1, "none"), Seed: 1}
 	if r := scenarios.NewRunner(t).Run(&c.Scenario, &scenarios.Replay{}); r.Panic == "" ||
 		!breaks(r, history.ClientMutualExclusion) {
 		t.Fatalf("the default policy violates %v", r.Violations)
@@ -156,7 +157,7 @@ func TestBrokenClaimPrecedesOutOfContract(t *testing.T) {
 		}), err
 	}
 	s.Claims = []history.Property{history.ClientMutualExclusion, history.NoSpuriousFailure}
-	c := &scenarios.Campaign{Scenario: planned(t, s, 2, 1, "pause=2"), Seed: 1}
+	c := &scenarios.Campaign{Scenario: locktest.Planned(t, s, 2, 1, "pause=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
 	report := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return len(r.Violations) == 1 && c.Scenario.OutOfContract(r, r.Violations[0])
@@ -173,7 +174,7 @@ func TestBrokenClaimPrecedesOutOfContract(t *testing.T) {
 // process after the second restart of a run with two clients, and a process that waited long for an
 // answer. Only a long pause causes the latter, and puts it out of contract.
 func impatient() scenarios.Subject {
-	s := subject("impatient", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("impatient", func(p *scenarios.Process) scenarios.LockerFunc {
 		right, _ := subjects.Textbook().Open(p)
 		return func(ctx context.Context) (*scenarios.Hold, error) {
 			asked := time.Now()
@@ -181,7 +182,7 @@ func impatient() scenarios.Subject {
 				return nil, err
 			}
 			if p.Number > 3 || time.Since(asked) > 30*time.Second {
-				return &scenarios.Hold{Unlock: free}, nil
+				return &scenarios.Hold{Unlock: locktest.Free}, nil
 			}
 			return right.Lock(ctx)
 		}
@@ -193,7 +194,7 @@ func impatient() scenarios.Subject {
 // A failure is not shrunk to an out-of-contract schedule, although a schedule with one long pause
 // violates the same property as a schedule with two restarts.
 func TestShortenKeepsFailureWithinContract(t *testing.T) {
-	c := &scenarios.Campaign{Scenario: planned(t, impatient(), 2, 1, "pause=1,restart=2"), Seed: 1}
+	c := &scenarios.Campaign{Scenario: locktest.Planned(t, impatient(), 2, 1, "pause=1,restart=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: time.Minute}
 	paused := findReport(t, &c.Scenario, func(r *scenarios.Result) bool {
 		return len(r.Violations) > 0 && r.Coverage.Total(faults.Restart) < 2
@@ -213,13 +214,13 @@ func TestShortenKeepsFailureWithinContract(t *testing.T) {
 // counterexample.
 func TestNoCounterexampleWithoutViolation(t *testing.T) {
 	runner := scenarios.NewRunner(t)
-	c, err := runner.NewCounterexample(*scenario(subjects.Textbook(), 2, 1, 0), nil, "", 1, 7)
+	c, err := runner.NewCounterexample(*locktest.Scenario(subjects.Textbook(), 2, 1, 0), nil, "", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
 		"schedule 7 violated a property, and violates nothing when it is run again\nlikely "+
 			"causes") {
 		t.Errorf("of a correct run: %+v, error %v", c, err)
 	}
-	c, err = runner.NewCounterexample(*scenario(noLock(), 2, 1, 0), nil, "fifo: as it was", 1, 7)
+	c, err = runner.NewCounterexample(*locktest.Scenario(locktest.NoLock(), 2, 1, 0), nil, "fifo: as it was", 1, 7)
 	if err == nil || !strings.HasPrefix(err.Error(),
 		`schedule 7 violated "fifo: as it was", and violates "client-mutual-exclusion: `) {
 		t.Errorf("of a run with another violation: %+v, error %v", c, err)
@@ -230,7 +231,7 @@ func TestNoCounterexampleWithoutViolation(t *testing.T) {
 // and is correct in all others. Runs are numbered from 1.
 func sometimes(broken func(run int64) bool) scenarios.Subject {
 	var run atomic.Int64
-	s := subject("sometimes", func(p *scenarios.Process) scenarios.LockerFunc {
+	s := locktest.Subject("sometimes", func(p *scenarios.Process) scenarios.LockerFunc {
 		if p.Number == 1 {
 			run.Add(1)
 		}
@@ -238,7 +239,7 @@ func sometimes(broken func(run int64) bool) scenarios.Subject {
 		return func(ctx context.Context) (*scenarios.Hold, error) {
 			p.Client.Exists(p.Directory) // All processes of the run have begun when it returns.
 			if broken(run.Load()) {
-				return &scenarios.Hold{Unlock: free}, nil
+				return &scenarios.Hold{Unlock: locktest.Free}, nil
 			}
 			return right.Lock(ctx)
 		}
@@ -261,12 +262,12 @@ func TestShortenUnreproducibleFailure(t *testing.T) {
 	}
 	runs := int64(0)
 	count := func(run int64) bool { runs = run; return true }
-	always := &scenarios.Campaign{Scenario: *scenario(sometimes(count), 2, 2, 0)}
+	always := &scenarios.Campaign{Scenario: *locktest.Scenario(sometimes(count), 2, 2, 0)}
 	short := shorten(t, always, report(&always.Scenario))
 	last := runs // the run of the recorded schedule
 
 	isFirst := func(run int64) bool { return run == 1 }
-	once := &scenarios.Campaign{Scenario: *scenario(sometimes(isFirst), 2, 2, 0)}
+	once := &scenarios.Campaign{Scenario: *locktest.Scenario(sometimes(isFirst), 2, 2, 0)}
 	c, err := scenarios.NewRunner(t).Shorten(context.Background(), once, report(&once.Scenario))
 	if c != nil || err == nil || !strings.Contains(err.Error(),
 		"violates nothing when it is run again") {
@@ -274,7 +275,7 @@ func TestShortenUnreproducibleFailure(t *testing.T) {
 	}
 
 	isNotLast := func(run int64) bool { return run != last }
-	long := &scenarios.Campaign{Scenario: *scenario(sometimes(isNotLast), 2, 2, 0)}
+	long := &scenarios.Campaign{Scenario: *locktest.Scenario(sometimes(isNotLast), 2, 2, 0)}
 	found := report(&long.Scenario)
 	c = shorten(t, long, found)
 	checkFirstViolation(t, c, found.Failure.Violations[0].Property)
@@ -288,7 +289,7 @@ func TestShortenUnreproducibleFailure(t *testing.T) {
 // When canceled before its first run or within any, Shorten returns a counterexample of the found
 // failure.
 func TestShortenInterrupted(t *testing.T) {
-	s := planned(t, named(t, "no-guid"), 3, 2, "any@create=1,cut:c2=1")
+	s := locktest.Planned(t, locktest.Named(t, "no-guid"), 3, 2, "any@create=1,cut:c2=1")
 	c := &scenarios.Campaign{Scenario: s, Seed: 1}
 	report := findReport(t, &s,
 		func(r *scenarios.Result) bool { return breaks(r, history.Progress) })
@@ -313,7 +314,7 @@ func TestShortenIsDeterministic(t *testing.T) {
 	for _, name := range []string{"name-order", "silent-loss"} {
 		var recorded [2]string
 		for i := range recorded {
-			s := planned(t, named(t, name), 2, 1, "any=1,cut:c2@list=1")
+			s := locktest.Planned(t, locktest.Named(t, name), 2, 1, "any=1,cut:c2@list=1")
 			c := &scenarios.Campaign{Scenario: s, Seed: 1, Schedules: 3000, Workers: 1 + i}
 			text, err := json.Marshal(shorten(t, c, c.Run(context.Background(), t)).Recording)
 			if err != nil {

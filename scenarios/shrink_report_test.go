@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -17,7 +18,7 @@ func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 ) (*scenarios.Campaign, *scenarios.Report) {
 	t.Helper()
 	c := &scenarios.Campaign{
-		Scenario: planned(t, subject, 2, 1, plan), Schedules: schedules,
+		Scenario: locktest.Planned(t, subject, 2, 1, plan), Schedules: schedules,
 		Workers: 2,
 	}
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
@@ -44,7 +45,7 @@ func shorten(t *testing.T, c *scenarios.Campaign, r *scenarios.Report) *scenario
 // is within the contract.
 func TestShortenOutOfContract(t *testing.T) {
 	c := &scenarios.Campaign{
-		Scenario: planned(t, named(t, "late-notice"), 3, 2, "expire=1,pause=1"),
+		Scenario: locktest.Planned(t, locktest.Named(t, "late-notice"), 3, 2, "expire=1,pause=1"),
 		Seed:     1, Schedules: 1500, Workers: 2,
 	}
 	r := c.Run(context.Background(), t)

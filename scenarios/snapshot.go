@@ -1,9 +1,6 @@
 package scenarios
 
-import (
-	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/simzk"
-)
+import "github.com/interlock-sim/interlock/history"
 
 // A snapshot is the state of a run between two steps, for a run without goroutines; see
 // [replayExecutor]. A search continues from a snapshot instead of executing the path to it again.
@@ -12,10 +9,9 @@ type snapshot struct {
 	log        history.Mark
 	result     Result
 	deviations []Deviation
-	cluster    simzk.Snapshot
+	system     any // as [Snapshotter.Save] returns it
 	processes  []savedProcess
 	executor   any // as [executor.save] returns it
-	monitor    *history.Monitor
 }
 
 // A savedProcess is the state of a process.
@@ -29,7 +25,7 @@ type savedProcess struct {
 func (l *loop) save(s *snapshot) {
 	s.loop, s.log, s.result = *l, l.log.Mark(), *l.result
 	s.deviations = append(s.deviations[:0], l.result.Deviations...)
-	l.cluster.Save(&s.cluster)
+	s.system = l.system.(Snapshotter).Save(s.system)
 	s.executor = l.executor.save(s.executor)
 	for len(s.processes) < len(l.processes) {
 		s.processes = append(s.processes, savedProcess{})
@@ -50,7 +46,7 @@ func (l *loop) restore(s *snapshot, result *Result) {
 	*l = s.loop
 	l.result = result
 	l.log.Return(s.log)
-	l.cluster.Restore(&s.cluster)
+	l.system.(Snapshotter).Restore(s.system)
 	l.executor.restore(s.executor)
 	l.processes = l.processes[:0]
 	for i := range s.processes {

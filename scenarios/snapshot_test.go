@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -20,11 +21,11 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			if servers == 1 && kind.Needs() == faults.SeveralServers {
 				continue
 			}
-			s := planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
+			s := locktest.Planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
 			// delay-rewatch needs a client that lost its connection and sends a request before it
 			// has another.
 			if kind == faults.DelayRewatch {
-				s = planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,delay-rewatch=1")
+				s = locktest.Planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,delay-rewatch=1")
 			}
 			s.Servers = servers
 			if landed := compareWithoutSnapshots(t, scenarios.Exhaustive{
@@ -36,19 +37,19 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 		}
 	}
 	compareWithoutSnapshots(t, scenarios.Exhaustive{
-		Scenario:  planned(t, subjects.Mutex(), 2, 2, "any=2"),
+		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
 		Schedules: 2000,
 	})
 	compareWithoutSnapshots(t, scenarios.Exhaustive{
-		Scenario:  planned(t, subjects.Mutex(), 2, 2, "any=2"),
+		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
 		Schedules: 1000, FairSuffixes: true,
 	})
 	compareWithoutSnapshots(t, scenarios.Exhaustive{
-		Scenario:  planned(t, subjects.Textbook(), 3, 1, "none"),
+		Scenario:  locktest.Planned(t, subjects.Textbook(), 3, 1, "none"),
 		Schedules: 1000,
 	})
 	compareWithoutSnapshots(t, scenarios.Exhaustive{
-		Scenario:  planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
+		Scenario:  locktest.Planned(t, locktest.Named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
 		Schedules: 1000,
 	})
 }

@@ -1,8 +1,6 @@
 package scenarios
 
 import (
-	"math/bits"
-
 	"github.com/interlock-sim/interlock/faults"
 )
 
@@ -20,14 +18,14 @@ import (
 //     ticks;
 //   - when the server last heard from the process, because session expiry counts from then.
 func (l *loop) timelineKey() uint64 {
-	key := fold(l.cluster.Key(), uint64(l.cluster.Now()))
+	key := fold(l.system.Key(), uint64(l.system.Now()))
 	for _, p := range l.processes {
 		key = fold(fold(key, uint64(p.gateOpened)<<8|uint64(p.stage)),
 			p.timeline^uint64(p.notified))
 		if p.resuming {
 			key = fold(key, 1)
 		}
-		if p.nodeGone && !p.link.Crashed() {
+		if p.nodeGone && !p.client.Crashed() {
 			key = fold(key, 2)
 		}
 	}
@@ -48,7 +46,7 @@ func (l *loop) touch(step Step) {
 	if step.Process <= 0 {
 		return
 	}
-	p, now := l.processes[step.Process-1], l.cluster.Now()
+	p, now := l.processes[step.Process-1], l.system.Now()
 	switch step.Kind {
 	case Serve: // It reaches the server, and not the process.
 		p.notified, p.served = now, true
@@ -59,23 +57,8 @@ func (l *loop) touch(step Step) {
 	}
 }
 
-// mix folds b into a with the finalizer of splitmix64.
-func mix(a, b uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// fold folds b into a, as mix does, in a third of the time, for what runs after every step. It is
-// the step of wyhash (Wang Yi).
-func fold(a, b uint64) uint64 {
-	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
-	return high ^ low
-}
-
 // steady reports whether no server can lose its leader any more.
-func (l *loop) steady() bool { return l.unassailable() && l.cluster.FullyConnected() }
+func (l *loop) steady() bool { return l.unassailable() && l.system.FullyConnected() }
 
 // unassailable reports whether no fault of a server, or of a link to one, can strike any more.
 func (l *loop) unassailable() bool {
@@ -85,21 +68,4 @@ func (l *loop) unassailable() bool {
 		}
 	}
 	return true
-}
-
-// untouched reports whether no step and no server has touched the process.
-func (l *loop) untouched(number int32) bool {
-	p := l.processes[number-1]
-	return p.timeline == 0 && !p.served
-}
-
-// untouchedMask returns the untouched processes, by number modulo 64, because symmetry reduction
-// tries different steps in states that differ in them.
-func (l *loop) untouchedMask() (mask uint64) {
-	for _, p := range l.processes {
-		if l.untouched(int32(p.Number)) {
-			mask |= 1 << (p.Number % 64)
-		}
-	}
-	return mask
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/internal/referee"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -16,16 +17,16 @@ import (
 // follow. The processes' code runs live.
 func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	all := []scenarios.Scenario{
-		planned(t, subjects.Textbook(), 2, 1, "any=1"),
-		planned(t, subjects.Mutex(), 2, 1, "any=2"),
-		planned(t, subjects.Mutex(), 3, 1, "none"),
-		planned(t, subjects.Herd(), 2, 2, "none"),
-		planned(t, named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
-		planned(t, named(t, "rwmutex"), 3, 1, "crash=1"),
-		planned(t, named(t, "uncounted"), 2, 1, "expire=1"),
-		planned(t, named(t, "retry-loop"), 2, 2, "none"),
+		locktest.Planned(t, subjects.Textbook(), 2, 1, "any=1"),
+		locktest.Planned(t, subjects.Mutex(), 2, 1, "any=2"),
+		locktest.Planned(t, subjects.Mutex(), 3, 1, "none"),
+		locktest.Planned(t, subjects.Herd(), 2, 2, "none"),
+		locktest.Planned(t, locktest.Named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
+		locktest.Planned(t, locktest.Named(t, "rwmutex"), 3, 1, "crash=1"),
+		locktest.Planned(t, locktest.Named(t, "uncounted"), 2, 1, "expire=1"),
+		locktest.Planned(t, locktest.Named(t, "retry-loop"), 2, 2, "none"),
 	}
-	several := planned(t, subjects.Mutex(), 2, 1, "kill-server=1,cut=1")
+	several := locktest.Planned(t, subjects.Mutex(), 2, 1, "kill-server=1,cut=1")
 	several.Servers = 3
 	all = append(all, several)
 	r := referee.New(t)
@@ -147,7 +148,7 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 		subjects.RetryProtected(),
 	} {
 		runner, pairs := scenarios.NewRunner(t), 0
-		s := planned(t, subject, 2, 1, "any=1")
+		s := locktest.Planned(t, subject, 2, 1, "any=1")
 		seen := make(map[uint64]state)
 		for schedule := range 300 {
 			result := runner.Run(&s, scenarios.NewRandom(4, schedule))

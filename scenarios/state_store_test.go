@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -32,7 +33,7 @@ func TestStoringLessLosesNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := scenarios.Exhaustive{
-					Scenario: planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
 					NoMerge:  tc.apart,
 				}
 				got := search(t, e)

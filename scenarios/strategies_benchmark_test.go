@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -40,7 +41,7 @@ func BenchmarkSchedulesToBug(b *testing.B) {
 					b.Fatal(err)
 				}
 				var schedules, found int
-				runInTest(b, func(t *testing.T) {
+				locktest.RunInTest(b, func(t *testing.T) {
 					runner := scenarios.NewRunner(t)
 					profile := runner.Profile(scenario)
 					for seed := range uint64(seeds) {

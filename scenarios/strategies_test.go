@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -30,7 +31,7 @@ func TestParseStrategy(t *testing.T) {
 // different numbers.
 func TestStrategiesAreDeterministic(t *testing.T) {
 	runner := scenarios.NewRunner(t)
-	s := scenario(subjects.Textbook(), 3, 2, 3)
+	s := locktest.Scenario(subjects.Textbook(), 3, 2, 3)
 	profile := runner.Profile(s)
 	for _, name := range scenarios.StrategyNames() {
 		factory, err := scenarios.ParseStrategy(name)
@@ -57,7 +58,7 @@ func TestPortfolioWorkers(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
 		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.NoGUID(), 3, 2, 2), Seed: 7, Schedules: 2000,
+			Scenario: *locktest.Scenario(subjects.NoGUID(), 3, 2, 2), Seed: 7, Schedules: 2000,
 			Workers:  workers,
 			Strategy: scenarios.PortfolioStrategy,
 		}
@@ -94,7 +95,7 @@ func TestPortfolioFavorsNewBehaviours(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
 		c := &scenarios.Campaign{
-			Scenario: *scenario(subjects.Textbook(), 3, 1, 1), Seed: 3, Schedules: 6 * 1024,
+			Scenario: *locktest.Scenario(subjects.Textbook(), 3, 1, 1), Seed: 3, Schedules: 6 * 1024,
 			Workers:  workers,
 			Strategy: scenarios.PortfolioStrategy,
 		}

@@ -1,10 +1,6 @@
 package scenarios
 
-import (
-	"slices"
-
-	"github.com/interlock-sim/interlock/simzk"
-)
+import "slices"
 
 // stubbornSet returns, if it can, steps that suffice in a state: one step of a process that has no
 // other, and the faults that can strike that process. The step is the delivery of a message or the
@@ -50,7 +46,7 @@ import (
 // true of a lock that does not read the clock. For one that does, the reduced search covers only
 // schedules in which a deliverable message is not held back while time passes; requests still are.
 func (x *dfs) stubbornSet(all []Step) (first, deferred []Step, ok bool) {
-	if len(all) == 1 || x.loop.budget.PhasedOnServers() {
+	if len(all) == 1 || x.view.PhasedOnServers() {
 		return nil, nil, false
 	}
 	if first, deferred, ok := x.serverStubbornSet(all); ok {
@@ -85,16 +81,16 @@ func (x *dfs) stubbornSet(all []Step) (first, deferred []Step, ok bool) {
 // does. Otherwise a client without a session may turn to servers that depend on what is healed
 // first.
 func (x *dfs) noTimeouts(process int32) bool {
-	link := x.loop.processes[process-1].link
-	switch {
-	case mutated == ignoreTimeouts:
-		return true
-	case !x.loop.unassailable() || link.Ended():
-		return false
-	case x.loop.cluster.FullyConnected():
+	if mutated == ignoreTimeouts {
 		return true
 	}
-	return x.search.IdleTicks == 0 && link.Attached() && x.loop.cluster.Secure(link.ServerIndex())
+	return x.view.Unassailable() &&
+		x.view.Independent().Retains(x.view.Client(process), x.search.IdleTicks == 0)
+}
+
+// client returns the client of a process.
+func (x *dfs) client(process int32) IndependentClient {
+	return x.view.Client(process).(IndependentClient)
 }
 
 // serverStubbornSet returns the steps of a server that is about to apply a transaction, and of its
@@ -110,7 +106,7 @@ func (x *dfs) noTimeouts(process int32) bool {
 // majority. Time is not among the steps, because it passes only where no transaction can be
 // applied.
 func (x *dfs) serverStubbornSet(all []Step) (first, deferred []Step, ok bool) {
-	if !x.loop.faultless || x.search.IdleTicks > 0 {
+	if !x.view.Faultless() || x.search.IdleTicks > 0 {
 		return nil, nil, false
 	}
 	for _, step := range all {
@@ -118,7 +114,7 @@ func (x *dfs) serverStubbornSet(all []Step) (first, deferred []Step, ok bool) {
 		if !atServer || step.Kind != Apply {
 			continue
 		}
-		if client, ok := x.onlyClient(server); ok {
+		if client, ok := x.view.Independent().OnlyClient(server, x.view.AtGate); ok {
 			first, deferred = split(all, func(s Step) bool {
 				return s == step ||
 					s.Process == client
@@ -127,45 +123,6 @@ func (x *dfs) serverStubbornSet(all []Step) (first, deferred []Step, ok bool) {
 		}
 	}
 	return nil, nil, false
-}
-
-// onlyClient returns the one process that can take steps at the server or at its clients, or 0 if
-// there is none. It returns false if others influence what they do; see serverStubbornSet.
-func (x *dfs) onlyClient(server int) (client int32, ok bool) {
-	cluster := x.loop.cluster
-	for _, p := range x.loop.processes {
-		l := p.link
-		switch own := l.ServerIndex() == server; {
-		case l.Crashed():
-			if own && l.Unserved() > 0 {
-				return 0, false
-			}
-		case !l.Connected():
-			if l.Paused() {
-				return 0, false // It may dial as soon as it resumes.
-			}
-		case !cluster.Secure(l.ServerIndex()), !l.Stays() &&
-			!(own && l.Ended() && cluster.FullyConnected()):
-			return 0, false
-		case own && l.Ended() && l.Waits():
-			// What is under way to it is lost when the server applies the end, and what it asks
-			// for.
-			return 0, false
-		case !own || l.Waits():
-		case p.waiting || client != 0 || dependent(l):
-			return 0, false
-		case l.Unserved() > 0 || l.Undelivered() > 0 || l.Down() || l.Paused():
-			client = int32(p.Number)
-		}
-	}
-	return client, true
-}
-
-// dependent reports whether others decide when the client's next request can be served.
-func dependent(l *simzk.Link) bool {
-	held, _ := l.Stalled()
-	_, servable := l.Servable()
-	return l.Unserved() > 0 && !servable && !held
 }
 
 // split returns the steps that satisfy the condition, deliveries first, and the others.
@@ -203,7 +160,7 @@ func (x *dfs) sleepSet(all []Step) []Step {
 // the logs of servers decide only when a proposal is committed, and that depends on how many
 // servers have logged it.
 func (x *dfs) oneLogs(all []Step) []Step {
-	if !x.loop.steady() {
+	if !x.view.Steady() {
 		return all
 	}
 	logs := 0
@@ -222,12 +179,11 @@ func (x *dfs) lastLeaver() int32 {
 	if last < 0 || x.path[last].step.Kind != Leave && !(mutated == afterDelivery &&
 		x.path[last].step.Kind == Deliver) || x.search.Scenario.Servers > 1 ||
 		x.search.IdleTicks > 0 ||
-		x.search.NoReduction || x.loop.budget.PhasedOnServers() {
+		x.search.NoReduction || x.view.PhasedOnServers() {
 		return 0
 	}
 	left := x.path[last].step.Process
-	if _, servable := x.loop.processes[left-1].link.Servable(); !servable || x.held(left) &&
-		mutated != leavingAmongHolders {
+	if !x.client(left).CanServe() || x.held(left) && mutated != leavingAmongHolders {
 		return 0
 	}
 	return left
@@ -243,10 +199,12 @@ func (x *dfs) healed() int32 {
 
 // held reports whether a process other than the given one has the lock.
 func (x *dfs) held(but int32) bool {
-	return slices.ContainsFunc(x.loop.processes, func(p *process) bool {
-		return p.Number != int(but) &&
-			p.stage == holding
-	})
+	for number := int32(1); int(number) <= x.view.Processes(); number++ {
+		if number != but && x.view.Holds(number) {
+			return true
+		}
+	}
+	return false
 }
 
 // private reports whether a step is a delivery that concerns only its process, which has no other
@@ -256,11 +214,10 @@ func (x *dfs) private(step Step) bool {
 	if step.Kind != Deliver {
 		return false
 	}
-	p := x.loop.processes[step.Process-1]
-	if p.link.Impatient() && x.idleTicks() < x.search.IdleTicks {
+	if x.client(step.Process).Impatient() && x.idleTicks() < x.search.IdleTicks {
 		return false
 	}
-	return !p.waiting && (p.link.Unserved() == 0 || mutated == overRequest)
+	return !x.view.AtGate(int(step.Process)) && (x.view.Client(step.Process).Unserved() == 0 || mutated == overRequest)
 }
 
 // entry reports whether a step is an entry that concerns only its process, which has no other step.
@@ -269,16 +226,10 @@ func (x *dfs) entry(step Step) bool {
 		x.search.Scenario.Subject.Guard == TokenChecked && mutated != entryBeforeToken {
 		return false
 	}
-	p := x.loop.processes[step.Process-1]
-	if p.lost || x.loop.executor.ownsResource(p) {
+	if x.view.Lost(step.Process) || x.view.OwnsResource(step.Process) {
 		return false
 	}
-	requests, replies := p.link.Stalled()
-	if !p.link.Connected() || requests || replies || p.link.Unserved() > 0 ||
-		p.link.Undelivered() > 0 || p.link.Watching() {
-		return false
-	}
-	return !x.held(step.Process)
+	return x.client(step.Process).Silent() && !x.held(step.Process)
 }
 
 // commutes reports whether a step need not be tried in this state, because it commutes with
@@ -301,6 +252,6 @@ func (x *dfs) heals(step Step) bool {
 		// Once a client can reach a server again, it may go on to that one without a pause.
 		return false
 	}
-	requests, replies := x.loop.processes[step.Process-1].link.Stalled()
-	return !requests && !replies
+	client, ok := x.view.Client(step.Process).(IndependentClient)
+	return ok && !client.Stalled()
 }

@@ -51,6 +51,9 @@ type Subject struct {
 	Open func(*Process) (Locker, error)
 }
 
+// service returns the service that the lock uses.
+func (s *Subject) service() Service { return zkService{Sequence: s.Sequence} }
+
 // Claimed reports whether the lock claims the property, or every lock must have it.
 func (s *Subject) Claimed(p history.Property) bool {
 	for _, claim := range s.Claims {

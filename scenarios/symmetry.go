@@ -9,13 +9,24 @@ package scenarios
 // znode names, which decide the order of listings. A lock whose behaviour depends on that can pass
 // a symmetric search and have a defect.
 func (x *dfs) symmetric(step Step) bool {
-	if step.Process <= 0 || !x.loop.untouched(step.Process) {
+	if step.Process <= 0 || !x.view.Untouched(step.Process) {
 		return false
 	}
 	for number := int32(1); number < step.Process; number++ {
-		if x.loop.untouched(number) {
+		if x.view.Untouched(number) {
 			return true
 		}
 	}
 	return false
+}
+
+// untouchedMask returns the untouched processes, by number modulo 64, because the search tries
+// different steps in states that differ in them.
+func (x *dfs) untouchedMask() (mask uint64) {
+	for number := int32(1); int(number) <= x.view.Processes(); number++ {
+		if x.view.Untouched(number) {
+			mask |= 1 << (number % 64)
+		}
+	}
+	return mask
 }

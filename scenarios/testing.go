@@ -1,14 +1,10 @@
 package scenarios
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/interlock-sim/interlock/history"
 )
 
 // CheckRapid checks the scenario under rapid. Every decision of a schedule is a draw, so that rapid
@@ -50,17 +46,6 @@ func (r rapidDraws) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Step == step })
 }
 
-// usualFirst maps 0 to the default index, and moves the indexes before that up by one.
-func usualFirst(draw, defaultIndex int) int {
-	switch {
-	case draw == 0:
-		return defaultIndex
-	case draw <= defaultIndex:
-		return draw - 1
-	}
-	return draw
-}
-
 // Fuzz makes the scenario a target of go test -fuzz. Every byte of the input is a decision; after
 // the input ends, the default policy decides. With the real client the test is skipped under the
 // race detector.
@@ -87,22 +72,4 @@ func (b *fuzzBytes) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 	draw := int(b.input[0]) % len(enabled)
 	b.input = b.input[1:]
 	return usualFirst(draw, defaultIndex)
-}
-
-// Describe returns the violations of the run, with the decisive part of its timeline.
-func (r *Result) Describe(scenario *Scenario) string {
-	var text strings.Builder
-	for _, v := range r.Violations {
-		fmt.Fprintf(&text, "%s: %s\n", v.Signature(), v.Detail)
-	}
-	r.Timeline(scenario).Decisive(&text, history.DecisiveLines) // A strings.Builder does not fail.
-	return text.String()
-}
-
-// Timeline returns the run as a timeline with the first violation at its head.
-func (r *Result) Timeline(scenario *Scenario) *history.Timeline {
-	return &history.Timeline{
-		Title: scenario.String(), Events: r.Events,
-		Processes: columns(r.Events, scenario.Clients), Violations: r.Violations,
-	}
 }

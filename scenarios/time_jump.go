@@ -11,26 +11,26 @@ import (
 // only if healing the link could have made it succeed. Where nothing is going to happen, a jump is
 // a single tick.
 type timeJump struct {
-	active bool // on the path
-	zxid   int64
-	steps  []Step // enabled before
+	active       bool // on the path
+	transactions int64
+	steps        []Step // enabled before
 }
 
 // begin stores the state before the first tick of the jump.
-func (l *timeJump) begin(loop *loop, enabled []EnabledStep) {
-	l.active, l.zxid = true, loop.cluster.Zxid()
+func (l *timeJump) begin(view View, enabled []EnabledStep) {
+	l.active, l.transactions = true, view.Transactions()
 	l.steps = possible(l.steps[:0], enabled)
 }
 
 // continues reports, after a tick, whether nothing has happened yet. The events of the tick start
 // at the given index.
-func (l *timeJump) continues(loop *loop, enabled []EnabledStep, from int) bool {
+func (l *timeJump) continues(view View, enabled []EnabledStep, from int) bool {
 	if !l.active {
 		return false
 	}
-	l.active = (len(l.steps) == 0 || loop.awaitsTime()) && loop.cluster.Zxid() == l.zxid &&
+	l.active = (len(l.steps) == 0 || view.AwaitsTime()) && view.Transactions() == l.transactions &&
 		slices.Equal(possible(nil, enabled), l.steps) &&
-		!slices.ContainsFunc(loop.log.Events()[from:],
+		!slices.ContainsFunc(view.Events()[from:],
 			func(e history.Event) bool { return e.Kind <= history.Finished || l.changed(&e) })
 	return l.active
 }

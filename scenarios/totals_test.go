@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -15,7 +16,7 @@ func TestSometimes(t *testing.T) {
 	reached := func(answer bool) func([]history.Event) bool {
 		return func([]history.Event) bool { return answer }
 	}
-	subject := noLock()
+	subject := locktest.NoLock()
 	subject.Claims = []history.Property{history.Progress}
 	subject.Sometimes = []history.Sometimes{
 		{Name: "always", Clients: 1, Reached: reached(true)},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -89,7 +90,7 @@ var traps = []trap{
 			}
 			return &scenarios.Hold{
 					Node: t.path("ab"[t.Number-1 : t.Number]), Token: token,
-					Unlock: free,
+					Unlock: locktest.Free,
 				},
 				t.create("ab"[t.Number-1 : t.Number])
 		},
@@ -101,7 +102,7 @@ var traps = []trap{
 		claims: []history.Property{history.Fencing},
 		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
 			t.create("x") // Only one process succeeds.
-			hold := &scenarios.Hold{Token: int64(10 - t.Number), Unlock: free}
+			hold := &scenarios.Hold{Token: int64(10 - t.Number), Unlock: locktest.Free}
 			if t.defective {
 				return hold, t.create("ab"[t.Number-1 : t.Number])
 			}
@@ -137,7 +138,7 @@ var traps = []trap{
 			return &scenarios.Hold{
 				Node: t.path("x"), Unlock: t.unlockBy("x"),
 				Reenter: func(context.Context) (*scenarios.Hold, error) {
-					return &scenarios.Hold{Unlock: free},
+					return &scenarios.Hold{Unlock: locktest.Free},
 						nil
 				},
 			}, nil
@@ -227,7 +228,7 @@ var traps = []trap{
 			if !t.exists("done") {
 				return nil, errTaken
 			}
-			return &scenarios.Hold{Node: t.path("a"), Unlock: free}, nil
+			return &scenarios.Hold{Node: t.path("a"), Unlock: locktest.Free}, nil
 		},
 	},
 
@@ -248,7 +249,7 @@ var traps = []trap{
 			t.spendRequests(1)
 			if late && t.defective {
 				// This node does not exist.
-				return &scenarios.Hold{Node: t.path("x"), Unlock: free}, nil
+				return &scenarios.Hold{Node: t.path("x"), Unlock: locktest.Free}, nil
 			}
 			return nil, errTaken
 		},
@@ -265,7 +266,7 @@ var traps = []trap{
 				}
 				return &scenarios.Hold{Node: t.path("x"), Unlock: t.unlockBy("x")}, t.create("x")
 			}
-			hold := &scenarios.Hold{Node: t.path("x"), Unlock: free}
+			hold := &scenarios.Hold{Node: t.path("x"), Unlock: locktest.Free}
 			if !t.defective {
 				hold.Unlock = t.unlockBy("x")
 				if err := t.create("x"); err != nil {
@@ -286,7 +287,7 @@ var traps = []trap{
 			if t.Number == 1 {
 				t.createPersistent("p1")
 				t.create("e1")
-				return &scenarios.Hold{Node: t.path("p1"), Unlock: free}, nil
+				return &scenarios.Hold{Node: t.path("p1"), Unlock: locktest.Free}, nil
 			}
 			if !t.exists("e1") {
 				return nil, errTaken
@@ -309,7 +310,7 @@ var traps = []trap{
 				if t.exists("x") || !t.defective {
 					return nil, errTaken
 				}
-				return &scenarios.Hold{Node: t.path("x"), Unlock: free}, nil
+				return &scenarios.Hold{Node: t.path("x"), Unlock: locktest.Free}, nil
 			}
 			t.create("x")
 			t.Client.GetW(t.path("x"))
@@ -353,7 +354,7 @@ var traps = []trap{
 			case !t.defective:
 				return nil, errTaken
 			}
-			return &scenarios.Hold{Unlock: free}, nil
+			return &scenarios.Hold{Unlock: locktest.Free}, nil
 		},
 	},
 
@@ -373,7 +374,7 @@ var traps = []trap{
 			} else {
 				t.spendRequests(3)
 			}
-			return &scenarios.Hold{Unlock: free}, nil
+			return &scenarios.Hold{Unlock: locktest.Free}, nil
 		},
 	},
 }

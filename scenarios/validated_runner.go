@@ -37,7 +37,7 @@ func newValidatedRunner(scenario *Scenario, t *testing.T) *validatedRunner {
 func (h *validatedRunner) run(ctx context.Context, runner *Runner, strategy Strategy,
 	from *snapshot,
 ) *Result {
-	result := runner.runCached(ctx, h.scenario, strategy, h.cache, from)
+	result := runner.runOn(ctx, h.scenario, strategy, h.cache.on, from)
 	h.runs++
 	if result.cancelled || !h.samples(result) {
 		return result

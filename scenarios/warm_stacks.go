@@ -3,11 +3,11 @@ package scenarios
 // stacksHeld is how many goroutines outweigh the few others in the average.
 const stacksHeld = 32
 
-// holdStacks makes new goroutines start with stacks as large as lock code mostly needs, until the
+// HoldStacks makes new goroutines start with stacks as large as lock code mostly needs, until the
 // returned function is called. The runtime starts goroutines with the average stack size at the
 // last garbage collection (Go 1.19 release notes, "Runtime"). The goroutines of runs are mostly
-// young or gone by then, so without holdStacks each would start small and be moved twice.
-func holdStacks() (release func()) {
+// young or gone by then, so without HoldStacks each would start small and be moved twice.
+func HoldStacks() (release func()) {
 	done := make(chan struct{})
 	for range stacksHeld {
 		go holdStack(done)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watchdogLimit is how long a single step may take in real time. Most take microseconds.
-var watchdogLimit = 30 * time.Second
+// WatchdogLimit is how long a single step may take in real time. Most take microseconds.
+var WatchdogLimit = 30 * time.Second
 
 // A watchdog detects runs that make no progress. Virtual time and the engine wait until every
 // goroutine of the lock is blocked on something of its own run; a goroutine that is not stops them
@@ -23,19 +23,25 @@ type watchdog struct {
 
 	seen  int64 // progress at the last check
 	times int   // how many checks in a row saw the same progress
+
+	service atomic.Pointer[Service] // of the run under way
 }
 
 // stackReport is held by the worker that ends the program.
 var stackReport sync.Mutex
 
-// watch starts the watchdog and returns the function that stops it. Only one goroutine may call it.
-func (s *watchdog) watch() (end func()) {
+// watch starts the watchdog for a run of the service and returns the function that stops it. Only
+// one goroutine may call it.
+func (s *watchdog) watch(service Service) (end func()) {
+	if last := s.service.Load(); last == nil || *last != service {
+		s.service.Store(&service)
+	}
 	s.progress.Add(1)
 	s.running.Store(true)
 	if s.timer == nil {
-		s.timer = time.AfterFunc(watchdogLimit/2, s.check)
+		s.timer = time.AfterFunc(WatchdogLimit/2, s.check)
 	} else {
-		s.timer.Reset(watchdogLimit / 2)
+		s.timer.Reset(WatchdogLimit / 2)
 	}
 	return s.end
 }
@@ -63,20 +69,20 @@ func (s *watchdog) check() {
 			"  wait for a network, a file, or a channel made outside of the run, "+
 			"such as by a package's variable,\n"+
 			"  or loop without sending or sleeping.",
-			watchdogLimit, unblocked()))
+			WatchdogLimit, unblocked((*s.service.Load()).OwnsFrame)))
 	}
-	s.timer.Reset(watchdogLimit / 2)
+	s.timer.Reset(WatchdogLimit / 2)
 }
 
 // unblocked describes the goroutines for which the bubbles wait.
-func unblocked() string {
+func unblocked(owned func(function string) bool) string {
 	dump := make([]byte, 1<<20)
 	dump = dump[:runtime.Stack(dump, true)]
 	var blocked []string
 	for stack := range strings.SplitSeq(string(dump), "\n\n") {
 		header := bubbleHeader.FindStringSubmatch(stack)
 		if header != nil && !strings.HasSuffix(header[1], " (durable)") {
-			blocked = append(blocked, "  "+header[1]+" in "+strings.Join(lockCalls(stack),
+			blocked = append(blocked, "  "+header[1]+" in "+strings.Join(lockCalls(stack, owned),
 				", called by "))
 		}
 	}

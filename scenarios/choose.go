@@ -1,9 +1,17 @@
 package scenarios
 
+// A Strategy decides what happens next in a run.
+type Strategy interface {
+	// Choose returns the index of one of the options, of which there is at least one, in canonical
+	// order. Index is how many decisions the run has seen before, and usual the option that the
+	// default policy takes.
+	Choose(index int, enabled []EnabledStep, defaultIndex int) int
+}
+
 // A stateAware strategy also sees the state of the run.
 type stateAware interface {
 	Strategy
-	join(*loop) // join is called before the first decision of each run.
+	join(View) // join is called before the first decision of each run.
 	// settled returns the step that follows on the given number of steps, and whether it deviates
 	// from the default policy, if it is settled: then the strategy has nothing to choose there.
 	settled(steps int) (step Step, deviates, ok bool)
@@ -14,5 +22,3 @@ const (
 	prune     = -1 // prune ends a run in a state whose future the search knows.
 	beginFair = -2 // beginFair begins the fair phase; see [Fair].
 )
-
-var _ stateAware = (*dfs)(nil)
