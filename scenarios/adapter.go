@@ -1,6 +1,8 @@
 package scenarios
 
-import "context"
+import (
+	"context"
+)
 
 // Mutex returns a [Locker] for the common shape of a lock: one function that waits until the
 // process holds the lock, and one that releases it. Functions that take a context get that of the

@@ -17,6 +17,13 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/exhaustive"
+	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/shrink"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/simzk"
 )
 
@@ -45,9 +52,10 @@ const defaultSchedules = 2000
 // remains a regression test after the lock is fixed.
 //
 // Environment variables: INTERLOCK_SCHEDULES is the number of schedules; INTERLOCK_SEED a number or
-// the word random; INTERLOCK_STRATEGY one of [StrategyNames], or exhaustive for an [Exhaustive]
-// search; INTERLOCK_REPLAY the directory of a counterexample to replay instead of searching. With a
-// random seed, run go test with -count=1, because its cache does not know the seed.
+// the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
+// [exhaustive.Search] search; INTERLOCK_REPLAY the directory of a counterexample to replay instead
+// of searching. With a random seed, run go test with -count=1, because its cache does not know the
+// seed.
 //
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
@@ -59,7 +67,11 @@ const defaultSchedules = 2000
 // client the test is skipped under the race detector; see [simzk.RaceDetector].
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
-	demandSound(t, &scenario)
+	checkScenario(t, demandSound(t, &scenario))
+}
+
+func checkScenario(t *testing.T, scenario engine.Scenario) {
+	t.Helper()
 	if path := os.Getenv(replayVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
@@ -82,7 +94,7 @@ func Check(t *testing.T, scenario Scenario) {
 			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()))
 		}
 	}
-	campaign := &Campaign{
+	campaign := &campaign.Campaign{
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
 	}
@@ -92,7 +104,7 @@ func Check(t *testing.T, scenario Scenario) {
 	}
 	ctx, end := inTime(t)
 	defer end()
-	short, err := NewRunner(t).Shorten(ctx, campaign, report)
+	short, err := shrink.Shorten(engine.NewRunner(t), ctx, campaign, report)
 	switch {
 	case err != nil:
 		t.Fatalf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, err)
@@ -128,8 +140,9 @@ func Check(t *testing.T, scenario Scenario) {
 	t.Log(summary(campaign, report))
 }
 
-// demandSound ends a test whose scenario is not valid or cannot run in this program.
-func demandSound(t testing.TB, scenario *Scenario) {
+// demandSound ends a test whose scenario is not valid or cannot run in this program, and returns the
+// scenario for the engine.
+func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 	t.Helper()
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
@@ -138,6 +151,7 @@ func demandSound(t testing.TB, scenario *Scenario) {
 		t.Skip("the real client is not deterministic under the race detector: run this test " +
 			"without -race")
 	}
+	return scenario.engine()
 }
 
 // inTime returns a context that ends shortly before go test ends the test, so that findings are not
@@ -153,36 +167,36 @@ func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 
 // search runs the campaign, or the exhaustive search that is asked for in its place, for as long as
 // there is time.
-func search(t *testing.T, c *Campaign) *Report {
+func search(t *testing.T, c *campaign.Campaign) *report.Report {
 	t.Helper()
 	ctx, end := inTime(t)
 	defer end()
-	if c.Strategy != ExhaustiveStrategy {
-		if _, err := ParseStrategy(cmp.Or(c.Strategy, PortfolioStrategy)); err != nil {
-			t.Fatalf("%s: %v, %s", strategyVariable, err, ExhaustiveStrategy)
+	if c.Strategy != strategy.ExhaustiveName {
+		if _, err := strategy.Parse(cmp.Or(c.Strategy, strategy.PortfolioName)); err != nil {
+			t.Fatalf("%s: %v, %s", strategyVariable, err, strategy.ExhaustiveName)
 		}
 		c.Schedules = cmp.Or(c.Schedules, defaultSchedules)
 		return c.Run(ctx, t)
 	}
-	if c.Scenario.Client == Real {
+	if c.Scenario.Client == engine.Real {
 		t.Fatalf("%s: an exhaustive search needs the state of the client, so it cannot be done "+
 			"with the real client", strategyVariable)
 	}
-	exhaustive := &Exhaustive{
+	exhaustive := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
-		MemoryLimit: DefaultMemoryLimit(),
+		MemoryLimit: exhaustive.DefaultMemoryLimit(),
 	}
 	return exhaustive.Run(ctx, t)
 }
 
 // neverHad says why no process was granted the lock in any schedule, by the outcome of an
 // undisturbed first attempt. It returns "" if a process was granted the lock.
-func neverHad(t *testing.T, c *Campaign, r *Report) string {
+func neverHad(t *testing.T, c *campaign.Campaign, r *report.Report) string {
 	// A campaign counts whoever has it.
 	if r.Granted || r.Totals.Vacuity.Of(history.Linearizable) > 0 {
 		return ""
 	}
-	for _, e := range NewRunner(t).Run(&c.Scenario, &Replay{}).Events {
+	for _, e := range engine.NewRunner(t).Run(&c.Scenario, &engine.Replay{}).Events {
 		if e.Kind == history.LockReturn {
 			return fmt.Sprintf("Lock returns the error %q", e.Err)
 		}
@@ -191,12 +205,12 @@ func neverHad(t *testing.T, c *Campaign, r *Report) string {
 }
 
 // summary says what a search without findings has run, and what it has not exercised.
-func summary(c *Campaign, r *Report) string {
+func summary(c *campaign.Campaign, r *report.Report) string {
 	if r.Exhaustive {
 		if r.Complete {
 			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s",
 				r.Schedules,
-				r.Scope, r.reaches(&c.Scenario.Subject))
+				r.Scope, r.Reaches(&c.Scenario.Subject))
 		}
 		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is "+
 			"not complete", &c.Scenario, r.Schedules)
@@ -225,7 +239,7 @@ func summary(c *Campaign, r *Report) string {
 }
 
 // unsettled says how many schedules ended with requests in flight. It returns "" if none did.
-func unsettled(r *Report) string {
+func unsettled(r *report.Report) string {
 	if r.Unsettled == 0 {
 		return ""
 	}
@@ -234,8 +248,8 @@ func unsettled(r *Report) string {
 }
 
 // failWith writes the shrunk form of a failed schedule and ends the test.
-func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexample,
-	corpus string,
+func failWith(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
+	c *recording.Counterexample, corpus string,
 ) {
 	t.Helper()
 	scenario := c.Scenario
@@ -257,7 +271,7 @@ func failWith(t *testing.T, campaign *Campaign, failure *Failure, c *Counterexam
 }
 
 // stepList lists the deviations of a schedule.
-func stepList(deviations []Deviation) string {
+func stepList(deviations []engine.Deviation) string {
 	if len(deviations) == 0 {
 		return "under the default policy\n"
 	}
@@ -271,9 +285,9 @@ func stepList(deviations []Deviation) string {
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or
 // the runs differ. It returns false if the schedule has deviations and none of them was possible.
-func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
+func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 	t.Helper()
-	recording, err := ReadRecording(path)
+	recording, err := recording.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,10 +299,10 @@ func replayInTest(t *testing.T, scenario *Scenario, path string) bool {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	replay := &Replay{Deviations: recording.Deviations}
-	result := NewRunner(t).Run(recorded, replay)
-	if difference := NewRunner(t).again(context.Background(), recorded, recording.Schedule, replay,
-		result); difference != nil {
+	replay := &engine.Replay{Deviations: recording.Deviations}
+	result := engine.NewRunner(t).Run(recorded, replay)
+	if difference := engine.NewRunner(t).RunAgain(context.Background(), recorded,
+		recording.Schedule, replay, result); difference != nil {
 		t.Fatalf("%s: %v", path, difference)
 	}
 	for _, d := range replay.Skipped {
@@ -333,7 +347,7 @@ func seedFrom(t *testing.T) uint64 {
 		hash.Write([]byte(t.Name()))
 		return hash.Sum64()
 	}
-	seed, err := ParseSeed(text)
+	seed, err := strategy.ParseSeed(text)
 	if err != nil {
 		t.Fatalf("%s: %v", seedVariable, err)
 	}

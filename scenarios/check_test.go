@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -22,8 +23,14 @@ import (
 // checker. The tests below run TestChecked with it in a separate process.
 const variantVariable = "INTERLOCK_TEST_BROKEN"
 
+func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
+	return &scenarios.Scenario{
+		Subject: subject, Clients: clients, Cycles: cycles, Faults: faults.Plan{Any: anyFaults},
+	}
+}
+
 func TestChecked(t *testing.T) {
-	s := locktest.Scenario(subjects.Textbook(), 3, 1, 1)
+	s := scenario(subjects.Textbook(), 3, 1, 1)
 	name := subjects.ExistsThenWait().Name
 	switch os.Getenv(variantVariable) {
 	case "1":
@@ -45,16 +52,16 @@ func TestChecked(t *testing.T) {
 	case "alone":
 		s.Clients = 1
 	case "pair":
-		s = locktest.Scenario(subjects.ExistsThenWait(), 2, 1, 0)
+		s = scenario(subjects.ExistsThenWait(), 2, 1, 0)
 	case "unsettled":
-		s = locktest.Scenario(locktest.DeletesUntilClosed(), 1, 1, 0)
+		s = scenario(locktest.DeletesUntilClosed(), 1, 1, 0)
 	case "real":
 		s.Client = scenarios.Real
 	case "hangs":
-		scenarios.WatchdogLimit = 200 * time.Millisecond
+		engine.WatchdogLimit = 200 * time.Millisecond
 		s.Subject = locktest.SharedMutex()
 	case "slow to shrink": // No smaller scenario fails, and the shrinker needs long to find out.
-		s = locktest.Scenario(locktest.PanicsLate(60), 2, 60, 0)
+		s = scenario(locktest.PanicsLate(60), 2, 60, 0)
 	case "long":
 		s.Clients, s.Cycles = 100, 21
 	}

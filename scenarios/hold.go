@@ -8,24 +8,33 @@ type Locker interface {
 	Lock(context.Context) (*Hold, error)
 }
 
+// A LockerFunc is a function that implements [Locker].
+type LockerFunc func(context.Context) (*Hold, error)
+
+// Lock calls the function.
+func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }
+
 // A Hold is a lock that a process holds. Only Unlock is required.
 type Hold struct {
 	Unlock func(context.Context) error
-
-	Done <-chan struct{} // closed when the lock is lost; nil if the lock does not report a loss
+	Done   <-chan struct{} // closed when the lock is lost; nil if the lock does not report a loss
 	// Node is the path of the contender's znode. If it is empty, the engine finds it in the
 	// cluster.
 	Node  string
 	Token int64 // the fencing token; 0 if the lock has none
-
 	// Reenter acquires the lock again as its owner; nil if the lock is not reentrant.
 	Reenter func(context.Context) (*Hold, error)
 	// Resource is what the lock protects, if it differs from Subject.Guard.
 	Resource *Resource
 }
 
-// A LockerFunc is a function that implements [Locker].
-type LockerFunc func(context.Context) (*Hold, error)
-
-// Lock calls the function.
-func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }
+// A Resource is what a lock protects, as one of its holders uses it. [Subject.Guard] selects a
+// resource of the engine; a lock with a resource of its own, such as a znode written by guarded
+// multis, returns it in its [Hold].
+type Resource struct {
+	Path string // of the znode; "" if the resource is none
+	// Read returns the version; of a znode, the zxid of its last change.
+	Read func(context.Context) (int64, error)
+	// Write returns the version that it made, 0 if unknown.
+	Write func(context.Context) (int64, error)
+}

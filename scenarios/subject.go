@@ -1,117 +1,53 @@
-// Package scenarios tests lock code against a simulated ZooKeeper.
-//
-// A [Scenario] runs the real code of a lock, a [Subject], in several processes: goroutines in a
-// bubble of virtual time, in which one step happens at a time and a [Strategy] decides which. The
-// same decisions give the same run. [Check], [CheckRapid] and [Fuzz] search for a schedule that
-// violates a property that the lock claims, shrink it, and record it for replay.
 package scenarios
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
 )
 
 // A Subject is a lock under test.
 type Subject struct {
 	Name    string
 	Summary string // one line for lists
-
 	// Claims are the properties that the lock promises. No other property is checked, except those
-	// that hold for every lock. [history.QueueLock] and its siblings are common choices.
+	// that hold for every lock: no process panics, no goroutine outlives the run, and ZooKeeper
+	// keeps its promises. [history.QueueLock] and its siblings are common choices.
 	Claims []history.Property
-
 	// Severity is the contract: how long pauses may last and how far clocks may drift before the
 	// lock no longer promises [history.ClientMutualExclusion]. Default: [faults.DefaultSeverity].
 	Severity faults.Severity
-
 	// Real says that the lock needs a *zk.Conn, so that it runs only with the real client.
 	Real bool
-
 	// Sequence is the number of the first sequential znode in the lock's directory. A lock that is
 	// tested across the overflow of sequence numbers, 2^31-1, starts a little below it.
 	Sequence int32
-
 	// Limits bound what the lock may cost. Default: [history.DefaultLimits].
 	Limits history.Limits
-
 	// Guard says how the resource checks the holders that use it. Default: no resource is used.
 	Guard Guard
-
 	// Sometimes are conditions that at least one schedule of a campaign must reach; otherwise the
 	// campaign has not tested the lock.
 	Sometimes []history.Sometimes
-
 	// Open gives a process its handle on the lock. Each process of each run calls it once, in its
 	// own goroutine.
 	Open func(*Process) (Locker, error)
 }
 
-// service returns the service that the lock uses.
-func (s *Subject) service() Service { return zkService{Sequence: s.Sequence} }
+// A Guard says how the resource that a lock protects checks its users. Each process that holds the
+// lock reads the resource when it enters its critical section, and writes a value based on that
+// before it leaves.
+type Guard uint8
 
-// Claimed reports whether the lock claims the property, or every lock must have it.
-func (s *Subject) Claimed(p history.Property) bool {
-	for _, claim := range s.Claims {
-		if claim == p {
-			return true
-		}
-	}
-	return p == NoPanic || p == NoGoroutineLeak || p == history.ZooKeeperConsistency
-}
-
-// validate returns an error that names the wrong field and what it should be, or nil.
-func (s *Subject) validate() error {
-	switch {
-	case s.Open == nil:
-		return errors.New("the scenario has no lock to test: set Subject.Open")
-	case s.Name == "" || strings.ContainsAny(s.Name, `/\`):
-		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Name)
-	case len(s.Claims) == 0:
-		return fmt.Errorf("the lock %s claims no property, so there is nothing to check: "+
-			"set Subject.Claims to some of %v", s.Name, Properties())
-	case s.Sequence < 0:
-		return fmt.Errorf("the first sequential node of the lock %s cannot have the number %d",
-			s.Name,
-			s.Sequence)
-	case s.Guard > TokenChecked:
-		return fmt.Errorf("the lock %s has an unknown guard %d", s.Name, s.Guard)
-	}
-	for _, claim := range s.Claims {
-		if !slices.Contains(Properties(), claim) {
-			return fmt.Errorf("the lock %s claims the unknown property %q; the properties are %v",
-				s.Name,
-				claim,
-				Properties())
-		}
-	}
-	for _, condition := range s.Sometimes {
-		if condition.Reached == nil {
-			return fmt.Errorf("the sometimes condition %[2]q of the lock %[1]s has no Reached",
-				s.Name,
-				condition.Name)
-		}
-	}
-	return nil
-}
-
-// limits returns the limits that the lock is judged by.
-func (s *Subject) limits() history.Limits {
-	if s.Limits == (history.Limits{}) {
-		return history.DefaultLimits
-	}
-	return s.Limits
-}
-
-// The properties that every run checks in addition to those of package history.
+// The ways to guard a resource.
 const (
-	// NoPanic holds when no process panics.
-	NoPanic history.Property = "no-panic"
-	// NoGoroutineLeak holds when every goroutine of a process ends after the process's calls have
-	// returned and its context is done.
-	NoGoroutineLeak history.Property = "no-goroutine-leak"
+	NoResource Guard = iota // there is no resource
+	// Unguarded lets everybody read and write: only the lock prevents lost updates.
+	Unguarded
+	// TokenChecked requires a fencing token for each read and write, and refuses one that is lower
+	// than the highest it has seen.
+	TokenChecked
 )
+
+// ErrStaleToken is the error of a resource that is [TokenChecked] and refuses a stale token.
+var ErrStaleToken = engine.ErrStaleToken

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/sim"
 	"pgregory.net/rapid"
 )
 
@@ -20,12 +22,12 @@ func CheckRapid(t *testing.T, scenario Scenario) {
 // the scenario is not valid.
 func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	t.Helper()
-	demandSound(t, &scenario)
-	runner := NewRunner(t)
+	checked := demandSound(t, &scenario)
+	runner := engine.NewRunner(t)
 	return func(rt *rapid.T) {
-		result := runner.Run(&scenario, rapidDraws{rt})
-		if scenario.Fails(result) {
-			rt.Fatalf("%s", result.Describe(&scenario))
+		result := runner.Run(&checked, rapidDraws{rt})
+		if checked.Fails(result) {
+			rt.Fatalf("%s", result.Describe(&checked))
 		}
 	}
 }
@@ -34,16 +36,16 @@ func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 // first, because rapid shrinks towards the first.
 type rapidDraws struct{ t *rapid.T }
 
-func (r rapidDraws) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+func (r rapidDraws) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 	if len(enabled) == 1 {
 		return defaultIndex
 	}
-	steps := make([]Step, len(enabled))
+	steps := make([]sim.Step, len(enabled))
 	for draw := range steps {
-		steps[draw] = enabled[usualFirst(draw, defaultIndex)].Step
+		steps[draw] = enabled[engine.UsualFirst(draw, defaultIndex)].Step
 	}
 	step := rapid.SampledFrom(steps).Draw(r.t, "step")
-	return slices.IndexFunc(enabled, func(o EnabledStep) bool { return o.Step == step })
+	return slices.IndexFunc(enabled, func(o sim.EnabledStep) bool { return o.Step == step })
 }
 
 // Fuzz makes the scenario a target of go test -fuzz. Every byte of the input is a decision; after
@@ -51,13 +53,13 @@ func (r rapidDraws) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
 // race detector.
 func Fuzz(f *testing.F, scenario Scenario) {
 	f.Helper()
-	demandSound(f, &scenario)
+	checked := demandSound(f, &scenario)
 	f.Add([]byte{})
 	f.Add([]byte{1, 0, 2, 0, 3, 0, 1, 1, 2, 2, 3, 3})
 	f.Fuzz(func(t *testing.T, input []byte) {
-		result := NewRunner(t).Run(&scenario, &fuzzBytes{input: input})
-		if scenario.Fails(result) {
-			t.Fatal(result.Describe(&scenario))
+		result := engine.NewRunner(t).Run(&checked, &fuzzBytes{input: input})
+		if checked.Fails(result) {
+			t.Fatal(result.Describe(&checked))
 		}
 	})
 }
@@ -65,11 +67,11 @@ func Fuzz(f *testing.F, scenario Scenario) {
 // fuzzBytes is the strategy that takes its decisions from a fuzzer's input.
 type fuzzBytes struct{ input []byte }
 
-func (b *fuzzBytes) Choose(_ int, enabled []EnabledStep, defaultIndex int) int {
+func (b *fuzzBytes) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 	if len(b.input) == 0 || len(enabled) == 1 {
 		return defaultIndex
 	}
 	draw := int(b.input[0]) % len(enabled)
 	b.input = b.input[1:]
-	return usualFirst(draw, defaultIndex)
+	return engine.UsualFirst(draw, defaultIndex)
 }

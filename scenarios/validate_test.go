@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -22,7 +21,7 @@ func TestValidate(t *testing.T) {
 		{1, 0, "cycles must be from 1 to 100, not 0"},
 		{1, 101, "cycles must be from 1 to 100, not 101"},
 	} {
-		if err := locktest.Scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil ||
+		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil ||
 			err.Error() != tc.want {
 			t.Errorf("%d clients, %d cycles: %v, want %q", tc.clients, tc.cycles, err, tc.want)
 		}
@@ -80,60 +79,10 @@ func TestValidateSubject(t *testing.T) {
 			"faults of any kind must not be negative, as -2 is",
 		},
 	} {
-		s := locktest.Scenario(subjects.Mutex(), 2, 1, 0)
+		s := scenario(subjects.Mutex(), 2, 1, 0)
 		tc.invalidate(s)
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
-	}
-}
-
-func TestStepNames(t *testing.T) {
-	steps := []scenarios.Step{{Kind: scenarios.Tick}, {Kind: scenarios.Fair}}
-	for _, kind := range []scenarios.StepKind{
-		scenarios.Serve, scenarios.Deliver, scenarios.Enter,
-		scenarios.Leave, scenarios.Heal,
-	} {
-		steps = append(steps, scenarios.Step{Kind: kind, Process: 12})
-	}
-	for kind := range faults.Kinds {
-		step := scenarios.Step{Kind: scenarios.Fault, Fault: kind, Process: 3}
-		switch kind.Strikes() {
-		case faults.OneServer:
-			step.Process = -3
-		case faults.LinkToServer:
-			step.Peer = 2
-		case faults.LinkOfServers:
-			step.Process, step.Peer = -1, 3
-		}
-		steps = append(steps, step)
-	}
-	steps = append(steps, scenarios.Step{Kind: scenarios.Apply, Process: -2},
-		scenarios.Step{Kind: scenarios.Heal, Process: -1},
-		scenarios.Step{Kind: scenarios.Heal, Process: 4, Peer: 2}, scenarios.Step{
-			Kind:    scenarios.Heal,
-			Process: -3, Peer: 2,
-		},
-		scenarios.Step{
-			Kind: scenarios.Fault, Fault: faults.PartitionLinkOneway, Process: -3,
-			Peer: 2,
-		})
-	for _, step := range steps {
-		if got, err := scenarios.ParseStep(step.String()); err != nil || got != step {
-			t.Errorf("ParseStep(%q) = %v, %v", step.String(), got, err)
-		}
-	}
-	for _, name := range []string{
-		"", "tick c1", "fair c1", "serve", "serve c", "serve c0", "serve c-1", "serve cx",
-		"serve c101",
-		"dance c1", "servec1", "cut s1", "cut c1-s1", "kill-server c1",
-		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
-		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
-		"unreachable c1",
-		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2",
-	} {
-		if step, err := scenarios.ParseStep(name); err == nil {
-			t.Errorf("ParseStep(%q) = %v, want an error", name, step)
 		}
 	}
 }

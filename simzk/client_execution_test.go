@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/zookeeper"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -152,10 +153,9 @@ func (s *execution) do(m *scheduleStep) {
 	case fastClientStep:
 		s.inject(faults.FastClient, a)
 	case unreachableStep:
-		if at := a.link.ServerIndex(); faults.PossibleTo(faults.Unreachable, s.cluster, a.link,
-			at) &&
+		if at := a.link.ServerIndex(); zookeeper.AtLinkTo(s.cluster, a.link, at).Possible(faults.Unreachable) &&
 			!a.ambiguous() {
-			faults.ApplyTo(faults.Unreachable, s.cluster, a.link, at)
+			zookeeper.AtLinkTo(s.cluster, a.link, at).Inject(faults.Unreachable, faults.DefaultSeverity())
 		}
 	case partitionLinkStep:
 		s.injectLink(faults.PartitionLink, min(server, next), max(server, next))
@@ -284,14 +284,14 @@ func (s *execution) heal(a *participant) {
 }
 
 func (s *execution) injectLink(kind faults.Kind, from, to int) {
-	if faults.PossibleBetween(kind, s.cluster, from, to) && !s.ambiguous() {
-		faults.ApplyBetween(kind, s.cluster, from, to)
+	if zookeeper.AtLinkOf(s.cluster, from, to).Possible(kind) && !s.ambiguous() {
+		zookeeper.AtLinkOf(s.cluster, from, to).Inject(kind, faults.DefaultSeverity())
 	}
 }
 
 func (s *execution) inject(kind faults.Kind, a *participant) {
-	if faults.Possible(kind, a.link) && (kind == faults.Crash || !a.ambiguous()) {
-		faults.Apply(kind, faults.DefaultSeverity(), s.cluster, a.link)
+	if zookeeper.AtClient(nil, a.link).Possible(kind) && (kind == faults.Crash || !a.ambiguous()) {
+		zookeeper.AtClient(s.cluster, a.link).Inject(kind, faults.DefaultSeverity())
 	}
 }
 
@@ -313,8 +313,8 @@ func (s *execution) apply(server int) bool {
 }
 
 func (s *execution) injectAt(kind faults.Kind, server int) {
-	if faults.PossibleAt(kind, s.cluster, server) && !s.ambiguous() {
-		faults.ApplyAt(kind, faults.DefaultSeverity(), s.cluster, server)
+	if zookeeper.AtServer(s.cluster, server).Possible(kind) && !s.ambiguous() {
+		zookeeper.AtServer(s.cluster, server).Inject(kind, faults.DefaultSeverity())
 	}
 }
 

@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -24,10 +28,10 @@ func TestMutationsAreNoticed(t *testing.T) {
 					subjects.Mutex(), subjects.RWMutex(),
 					subjects.Herd(),
 				} {
-					c := &scenarios.Campaign{
+					c := &campaign.Campaign{
 						Seed: 1, Schedules: 1500, Workers: 1,
-						Scenario: scenarios.Scenario{
-							Subject: subject, Clients: 3, Cycles: 2, Faults: faults.Default(),
+						Scenario: engine.Scenario{
+							Subject: binding.Subject(subject), Clients: 3, Cycles: 2, Faults: faults.Default(),
 							Servers: servers,
 						},
 					}
@@ -47,16 +51,16 @@ func TestMutationsAreNoticed(t *testing.T) {
 // A commit without a majority is lost with its leader, and the run continues.
 func TestLostCommits(t *testing.T) {
 	defer simzk.Mutate(simzk.Mutations["a commit without a majority"])()
-	runner := scenarios.NewRunner(t)
-	scenario := scenarios.Scenario{
-		Subject: subjects.Herd(), Clients: 3, Cycles: 2, Servers: 3,
+	runner := engine.NewRunner(t)
+	scenario := engine.Scenario{
+		Subject: binding.Subject(subjects.Herd()), Clients: 3, Cycles: 2, Servers: 3,
 		Faults: faults.Plan{},
 	}
 	scenario.Faults.Of[faults.PartitionServer], scenario.Faults.Of[faults.Restart] = 2, 1
 	noticed := 0
 	for schedule := range 300 {
 		if result := runner.Run(&scenario,
-			scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+			strategy.NewRandom(1, schedule)); len(result.Violations) > 0 {
 			noticed++
 		}
 	}

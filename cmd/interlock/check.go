@@ -15,8 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/exhaustive"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk"
 )
 
@@ -85,10 +91,10 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.IntVar(&f.clients, "clients", 3, "processes that contend for the lock")
 	flags.IntVar(&f.cycles, "cycles", 2, "acquisitions per process")
 	flags.IntVar(&f.servers, "servers", 1,
-		fmt.Sprintf("servers of the ensemble, at most %d", scenarios.ServersMax))
+		fmt.Sprintf("servers of the ensemble, at most %d", sim.ServersMax))
 	flags.StringVar(&f.client, "client", "model",
 		"ZooKeeper client: model, or real (go-zookeeper/zk; ten times slower)")
-	flags.StringVar(&f.strategy, "strategy", scenarios.PortfolioStrategy,
+	flags.StringVar(&f.strategy, "strategy", strategy.PortfolioName,
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.symmetry, "symmetry", false,
 		"exhaustive: treat processes that have not started as interchangeable")
@@ -117,7 +123,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 }
 
 // scenario returns the scenario that the flags describe, or an error that names a wrong flag.
-func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, error) {
+func (f *checkFlags) scenario(given func(string) bool) (*engine.Scenario, error) {
 	subject, err := subjects.Named(f.lock)
 	if err != nil {
 		return nil, fmt.Errorf("--lock: %w", err)
@@ -126,7 +132,7 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 	if err != nil {
 		return nil, fmt.Errorf("--faults: %w", err)
 	}
-	client, err := scenarios.ParseClientKind(f.client)
+	client, err := engine.ParseClientKind(f.client)
 	if err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
 	}
@@ -134,10 +140,10 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 		return nil, err
 	}
 	if subject.Real && !given("client") {
-		client = scenarios.Real
+		client = engine.Real
 	}
-	s := &scenarios.Scenario{
-		Subject: subject, Clients: f.clients, Cycles: f.cycles, Faults: plan,
+	s := &engine.Scenario{
+		Subject: binding.Subject(subject), Clients: f.clients, Cycles: f.cycles, Faults: plan,
 		Client: client, Severity: f.severity,
 	}
 	if f.servers > 1 {
@@ -147,24 +153,24 @@ func (f *checkFlags) scenario(given func(string) bool) (*scenarios.Scenario, err
 }
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.
-func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, error) {
+func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, error) {
 	scenario, err := f.scenario(given)
 	if err != nil {
 		return nil, err
 	}
-	seed, err := scenarios.ParseSeed(f.seed)
+	seed, err := strategy.ParseSeed(f.seed)
 	if err != nil {
 		return nil, fmt.Errorf("--seed: %w", err)
 	}
 	if err := f.validateStrategy(); err != nil {
 		return nil, err
 	}
-	c := &scenarios.Campaign{
+	c := &campaign.Campaign{
 		Scenario: *scenario, Seed: seed, Schedules: f.schedules, Budget: f.budget, States: f.states,
 		Workers:  f.workers,
 		Strategy: f.strategy,
 	}
-	if f.strategy == scenarios.ExhaustiveStrategy {
+	if f.strategy == strategy.ExhaustiveName {
 		if err := f.validateExhaustive(c); err != nil {
 			return nil, err
 		}
@@ -185,8 +191,8 @@ func (f *checkFlags) campaign(given func(string) bool) (*scenarios.Campaign, err
 // dropUnsetBounds drops the default budget if only --schedules is given, and the other way round.
 // An exhaustive search has neither default. A bound by states drops nothing, because a search may
 // never reach it.
-func (f *checkFlags) dropUnsetBounds(c *scenarios.Campaign, given func(string) bool) {
-	bounded := given("schedules") || given("budget") || f.strategy == scenarios.ExhaustiveStrategy
+func (f *checkFlags) dropUnsetBounds(c *campaign.Campaign, given func(string) bool) {
+	bounded := given("schedules") || given("budget") || f.strategy == strategy.ExhaustiveName
 	if bounded && !given("budget") {
 		c.Budget = 0
 	}
@@ -197,20 +203,20 @@ func (f *checkFlags) dropUnsetBounds(c *scenarios.Campaign, given func(string) b
 
 func (f *checkFlags) validateNumbers(given func(string) bool) error {
 	switch {
-	case f.clients < 1 || f.clients > scenarios.ClientsMax:
-		return fmt.Errorf("--clients must be from 1 to %d, not %d", scenarios.ClientsMax, f.clients)
-	case f.cycles < 1 || f.cycles > scenarios.CyclesMax:
-		return fmt.Errorf("--cycles must be from 1 to %d, not %d", scenarios.CyclesMax, f.cycles)
-	case f.servers < 1 || f.servers > scenarios.ServersMax:
-		return fmt.Errorf("--servers must be from 1 to %d, not %d", scenarios.ServersMax, f.servers)
+	case f.clients < 1 || f.clients > sim.ClientsMax:
+		return fmt.Errorf("--clients must be from 1 to %d, not %d", sim.ClientsMax, f.clients)
+	case f.cycles < 1 || f.cycles > engine.CyclesMax:
+		return fmt.Errorf("--cycles must be from 1 to %d, not %d", engine.CyclesMax, f.cycles)
+	case f.servers < 1 || f.servers > sim.ServersMax:
+		return fmt.Errorf("--servers must be from 1 to %d, not %d", sim.ServersMax, f.servers)
 	case f.schedules < 1:
 		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
 	case f.budget <= 0:
 		return fmt.Errorf("--budget must be positive, not %v", f.budget)
-	case f.states < 0 || f.states > scenarios.StatesMax &&
-		f.strategy != scenarios.ExhaustiveStrategy:
+	case f.states < 0 || f.states > report.StatesMax &&
+		f.strategy != strategy.ExhaustiveName:
 		return fmt.Errorf("--states must be from 0 to %d, not %d; only --strategy exhaustive "+
-			"allows more", scenarios.StatesMax, f.states)
+			"allows more", report.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
@@ -231,7 +237,7 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 
 // validateStrategy returns an error if the strategy is unknown, or a flag needs another one.
 func (f *checkFlags) validateStrategy() error {
-	if f.strategy == scenarios.ExhaustiveStrategy {
+	if f.strategy == strategy.ExhaustiveName {
 		return nil
 	}
 	if f.symmetry || f.fairSuffixes || f.idleTicks > 0 || f.checkpoint != "" ||
@@ -239,15 +245,15 @@ func (f *checkFlags) validateStrategy() error {
 		return errors.New("--symmetry, --fair-suffixes, --idle-ticks, --max-deviations and " +
 			"--checkpoint require --strategy exhaustive")
 	}
-	if _, err := scenarios.ParseStrategy(f.strategy); err != nil {
-		return fmt.Errorf("--strategy: %w, %s", err, scenarios.ExhaustiveStrategy)
+	if _, err := strategy.Parse(f.strategy); err != nil {
+		return fmt.Errorf("--strategy: %w, %s", err, strategy.ExhaustiveName)
 	}
 	return nil
 }
 
 // validateExhaustive returns an error if an exhaustive search does not support the scenario.
-func (f *checkFlags) validateExhaustive(c *scenarios.Campaign) error {
-	if c.Scenario.Client != scenarios.Model {
+func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
+	if c.Scenario.Client != engine.Model {
 		return errors.New("--strategy exhaustive requires --client model: the state of the real " +
 			"client cannot be observed")
 	}
@@ -260,9 +266,9 @@ func (f *checkFlags) validateExhaustive(c *scenarios.Campaign) error {
 
 // limitWorkers sets the number of workers to one if the campaign supports no more. It returns an
 // error if the command line asks for more.
-func (f *checkFlags) limitWorkers(c *scenarios.Campaign, given func(string) bool) error {
-	real, exhaustive := c.Scenario.Client == scenarios.Real,
-		f.strategy == scenarios.ExhaustiveStrategy
+func (f *checkFlags) limitWorkers(c *campaign.Campaign, given func(string) bool) error {
+	real, exhaustive := c.Scenario.Client == engine.Real,
+		f.strategy == strategy.ExhaustiveName
 	switch {
 	case !real && !exhaustive:
 		return nil
@@ -284,19 +290,19 @@ var errRealUnderRace = errors.New("the real client is nondeterministic under the
 	"build interlock without -race")
 
 // A search runs a campaign or an exhaustive search.
-type search func(context.Context) *scenarios.Report
+type search func(context.Context) *report.Report
 
 // search returns the search that the flags describe. If there is a checkpoint, it is read, and an
 // unsuitable one is an error.
-func (f *checkFlags) search(t *testing.T, c *scenarios.Campaign) (search, error) {
-	if f.strategy != scenarios.ExhaustiveStrategy {
-		return func(ctx context.Context) *scenarios.Report { return c.Run(ctx, t) }, nil
+func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) {
+	if f.strategy != strategy.ExhaustiveName {
+		return func(ctx context.Context) *report.Report { return c.Run(ctx, t) }, nil
 	}
-	e := &scenarios.Exhaustive{
+	e := &exhaustive.Search{
 		Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
 		IdleTicks:     f.idleTicks,
 		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
-		Budget: c.Budget, States: c.States, MemoryLimit: scenarios.DefaultMemoryLimit(),
+		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
 		Progress: c.Progress, Checkpoint: f.checkpoint,
 	}
 	if f.checkpoint != "" {
@@ -304,7 +310,7 @@ func (f *checkFlags) search(t *testing.T, c *scenarios.Campaign) (search, error)
 			return nil, fmt.Errorf("--checkpoint: %w", err)
 		}
 	}
-	return func(ctx context.Context) *scenarios.Report {
+	return func(ctx context.Context) *report.Report {
 		defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
 		return e.Run(ctx, t)
 	}, nil
@@ -317,7 +323,7 @@ const exhaustiveGCPercent = 200
 // runCheck runs the campaign and reports it. It writes the counterexample and the JSON report
 // before it prints any text, because printing can fail: the reader may have closed the pipe, or the
 // disk may be full.
-func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f *checkFlags,
+func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,
 	stdout, stderr io.Writer,
 ) error {
 	signal.Ignore(syscall.SIGPIPE)
@@ -341,7 +347,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	report := search(ctx)
 	progress.finish(report)
-	found, unshown := shrink(ctx, t, campaign, report)
+	found, unshown := shorten(ctx, t, campaign, report)
 	if unshown == nil {
 		unshown = found.write(f.out)
 	}
@@ -359,7 +365,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *scenarios.Campaign, f
 
 // outcomeOf returns the error with which the program ends, nil for status 0. The error unshown says
 // why there is no counterexample of a violation, or why it could not be written.
-func outcomeOf(campaign *scenarios.Campaign, report *scenarios.Report, found *finding,
+func outcomeOf(campaign *campaign.Campaign, report *report.Report, found *finding,
 	unshown error,
 ) error {
 	switch {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/conform"
 	"github.com/interlock-sim/interlock/simzk/tcp"
@@ -96,7 +96,7 @@ func (f *conformFlags) validate() error {
 	if _, _, err := net.SplitHostPort(f.zookeeper); f.zookeeper != "" && err != nil {
 		return fmt.Errorf("--zookeeper: %q is not of the form host:port", f.zookeeper)
 	}
-	if _, err := scenarios.ParseSeed(f.seed); err != nil {
+	if _, err := strategy.ParseSeed(f.seed); err != nil {
 		return fmt.Errorf("--seed: %w", err)
 	}
 	if f.installed {
@@ -246,7 +246,7 @@ func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference st
 func (f *conformFlags) compareOperations(ctx context.Context, simulated, reference string,
 	report *conformReport, w, progress io.Writer,
 ) error {
-	seed, err := scenarios.ParseSeed(f.seed)
+	seed, err := strategy.ParseSeed(f.seed)
 	if err != nil {
 		return err
 	}

@@ -7,24 +7,28 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/shrink"
 )
 
 // A finding is a shrunk counterexample and the directory to which it was written.
 type finding struct {
-	counterexample *scenarios.Counterexample
+	counterexample *recording.Counterexample
 	outOfContract  bool   // every violation is out of contract
 	directory      string // empty if it could not be written
 	replay         string // the command that replays it
 }
 
 // shrink shrinks the schedule that failed or, if none did, the first that violated a property out
-// of contract; see [scenarios.Runner.Shorten]. It returns nil if there is neither. It returns an
+// of contract; see [shrink.Shorten]. It returns nil if there is neither. It returns an
 // error if the schedule does not fail again, unless the report records nondeterminism already.
-func shrink(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
-	report *scenarios.Report,
+func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
+	report *report.Report,
 ) (*finding, error) {
-	counterexample, err := scenarios.NewRunner(t).Shorten(ctx, campaign, report)
+	counterexample, err := shrink.Shorten(engine.NewRunner(t), ctx, campaign, report)
 	if err != nil && report.Nondeterministic != nil {
 		return nil, nil
 	}
@@ -37,7 +41,7 @@ func shrink(ctx context.Context, t *testing.T, campaign *scenarios.Campaign,
 
 // failureOf returns the failure that the report shows: the one within the contract, else the one
 // outside, else nil.
-func failureOf(r *scenarios.Report) *scenarios.Failure {
+func failureOf(r *report.Report) *report.Failure {
 	if r.Failure != nil {
 		return r.Failure
 	}
@@ -60,7 +64,7 @@ func (f *finding) write(out string) error {
 // explain prints the violations, the shrunk schedule, the decisive part of its timeline, and where
 // the counterexample is. Without a counterexample, because the schedule did not fail again, it
 // prints the violations of the report.
-func (f *finding) explain(report *scenarios.Report, w io.Writer) {
+func (f *finding) explain(report *report.Report, w io.Writer) {
 	failure := failureOf(report)
 	if f == nil {
 		if failure != nil {

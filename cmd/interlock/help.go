@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
 // newHelp returns the command help, which prints the help of another command or a topic.
@@ -43,8 +43,8 @@ func newStrategiesTopic() *cobra.Command {
 func strategiesHelp() string {
 	var text strings.Builder
 	text.WriteString("The flag --strategy of interlock check says how schedules are chosen:\n\n")
-	for _, name := range scenarios.StrategyNames() {
-		writeEntry(&text, name, scenarios.StrategySummary(name))
+	for _, name := range strategy.Names() {
+		writeEntry(&text, name, strategy.Summary(name))
 	}
 	text.WriteString(exhaustiveHelp)
 	return text.String()

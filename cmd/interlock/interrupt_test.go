@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/engine"
 )
 
 // A child is a running interlock.
@@ -101,11 +101,11 @@ func TestInterruptedCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var r report
+			var r checkReport
 			if err := json.Unmarshal(content, &r); err != nil {
 				t.Fatalf("the report is incomplete: %v\n%s", err, content)
 			}
-			if !r.Interrupted || r.Complete || len(r.Properties) != len(scenarios.Properties()) ||
+			if !r.Interrupted || r.Complete || len(r.Properties) != len(engine.Properties()) ||
 				r.Violations == nil {
 				t.Errorf("report %+v", r)
 			}

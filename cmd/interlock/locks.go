@@ -34,7 +34,7 @@ func newLocks() *cobra.Command {
 			}
 			for _, s := range subjects.All() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%-20s%s\n%-20sclaims %s\n", s.Name, s.Summary, "",
-					claimsOf(&s))
+					claimsOf(s))
 			}
 			return nil
 		},
@@ -46,7 +46,7 @@ func newLocks() *cobra.Command {
 }
 
 // claimsOf lists the claims of a lock.
-func claimsOf(s *scenarios.Subject) string {
+func claimsOf(s scenarios.Subject) string {
 	names := make([]string, len(s.Claims))
 	for i, p := range s.Claims {
 		names[i] = string(p)

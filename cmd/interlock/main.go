@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // The exit statuses.
@@ -44,7 +42,7 @@ func (e *statusError) Error() string {
 	return e.err.Error()
 }
 
-func main() { scenarios.Main(run) }
+func main() { runAsTest(run) }
 
 // run executes a command line until it is done or a signal arrives, and returns the exit status.
 func run(t *testing.T, arguments []string) int {

@@ -14,7 +14,10 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -25,16 +28,16 @@ func TestReportIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, value := range []any{
-		report{},
+		checkReport{},
 		propertyReport{},
 		costReport{},
 		violationReport{},
-		scenarios.StrategyStats{},
+		report.StrategyStats{},
 		faults.Severity{},
 		replayReport{},
 		recordedReport{},
 		replayViolation{},
-		scenarios.Deviation{},
+		engine.Deviation{},
 		judgement{},
 		lockJSON{},
 		defectJSON{},
@@ -56,9 +59,9 @@ func TestGoalNeverReached(t *testing.T) {
 		Name:    "something that never happens",
 		Clients: 1, Reached: func([]history.Event) bool { return false },
 	}}
-	campaign := &scenarios.Campaign{
+	campaign := &campaign.Campaign{
 		Seed: 1, Schedules: 6000, Workers: 1,
-		Scenario: scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1},
+		Scenario: engine.Scenario{Subject: binding.Subject(subject), Clients: 2, Cycles: 1},
 	}
 	var stdout, stderr bytes.Buffer
 	directory := t.TempDir()
@@ -77,7 +80,7 @@ func TestGoalNeverReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r report
+	var r checkReport
 	if err := json.Unmarshal(content, &r); err != nil ||
 		!reflect.DeepEqual(r.NeverReached, []string{"something that never happens"}) ||
 		len(r.Sometimes) != 2 || r.Sometimes[0].Schedules == 0 {

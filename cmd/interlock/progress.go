@@ -8,14 +8,15 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/report"
 )
 
 // A progress prints the progress of a campaign: on a terminal in one line that it overwrites,
 // elsewhere in a line per plainInterval.
 type progress struct {
 	w        io.Writer
-	campaign *scenarios.Campaign
+	campaign *campaign.Campaign
 	terminal bool
 	last     time.Duration
 	shown    bool
@@ -24,12 +25,12 @@ type progress struct {
 // plainInterval is the time between two progress lines if the output is not a terminal.
 const plainInterval = 5 * time.Second
 
-func newProgress(w io.Writer, campaign *scenarios.Campaign) *progress {
+func newProgress(w io.Writer, campaign *campaign.Campaign) *progress {
 	file, ok := w.(*os.File)
 	return &progress{w: w, campaign: campaign, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-func (p *progress) show(r *scenarios.Report) {
+func (p *progress) show(r *report.Report) {
 	if !p.terminal && r.Elapsed-p.last < plainInterval {
 		return
 	}
@@ -55,7 +56,7 @@ func (p *progress) show(r *scenarios.Report) {
 
 // remaining estimates the time until the first bound is reached. It reports false if there is no
 // bound, or nothing to estimate from.
-func (p *progress) remaining(r *scenarios.Report) (left time.Duration, ok bool) {
+func (p *progress) remaining(r *report.Report) (left time.Duration, ok bool) {
 	bound := func(by time.Duration) {
 		if !ok || by < left {
 			left, ok = by, true
@@ -77,7 +78,7 @@ func (p *progress) remaining(r *scenarios.Report) (left time.Duration, ok bool) 
 }
 
 // finish clears the progress line and says what follows the search.
-func (p *progress) finish(r *scenarios.Report) {
+func (p *progress) finish(r *report.Report) {
 	p.clear()
 	switch {
 	case r.Unsaved != nil && r.Complete:

@@ -6,22 +6,25 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // On a terminal progress overwrites one line; elsewhere it prints a line every five seconds.
 func TestProgress(t *testing.T) {
-	campaign := &scenarios.Campaign{
-		Scenario: scenarios.Scenario{
-			Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
+	campaign := &campaign.Campaign{
+		Scenario: engine.Scenario{
+			Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		},
 		Schedules: 1000, Budget: 10 * time.Second,
 	}
 	tell := func(p *progress) {
 		for _, seconds := range []int{1, 2, 5, 6, 10} {
-			p.show(&scenarios.Report{
+			p.show(&report.Report{
 				Schedules: 50 * seconds, States: 7, Depth: 9, Histories: 3,
 				Elapsed: time.Duration(seconds) * time.Second,
 			})
@@ -63,11 +66,11 @@ func TestProgressLeft(t *testing.T) {
 		{schedules: 100, ran: 0},
 		{},
 	} {
-		p := &progress{campaign: &scenarios.Campaign{
+		p := &progress{campaign: &campaign.Campaign{
 			Schedules: test.schedules,
 			Budget:    test.budget,
 		}}
-		left, known := p.remaining(&scenarios.Report{Schedules: test.ran, Elapsed: 2 * time.Second})
+		left, known := p.remaining(&report.Report{Schedules: test.ran, Elapsed: 2 * time.Second})
 		if left != test.left || known != test.known {
 			t.Errorf("%+v: %v, %v", test, left, known)
 		}

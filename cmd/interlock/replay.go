@@ -16,7 +16,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -71,19 +73,19 @@ Exit status:
 // A replayer replays a recorded schedule and keeps the outcome.
 type replayer struct {
 	path      string
-	recording *scenarios.Recording
-	scenario  *scenarios.Scenario
+	recording *recording.Recording
+	scenario  *engine.Scenario
 
 	runs        int // runs with equal trace hashes
 	interrupted bool
-	skipped     []scenarios.Deviation // not enabled in the last run
-	unreached   []scenarios.Deviation // not reached in the last run
-	last        *scenarios.Result     // nil if two runs differed
+	skipped     []engine.Deviation // not enabled in the last run
+	unreached   []engine.Deviation // not reached in the last run
+	last        *engine.Result     // nil if two runs differed
 }
 
 // newReplayer reads the recording at the path.
 func newReplayer(path string) (*replayer, error) {
-	recording, err := scenarios.ReadRecording(path)
+	recording, err := recording.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +94,11 @@ func newReplayer(path string) (*replayer, error) {
 		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
 			"it: see %q in report.json", path, err, "replay")
 	}
-	scenario, err := recording.Scenario(subject)
+	scenario, err := recording.Scenario(binding.Subject(subject))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if scenario.Client == scenarios.Real && simzk.RaceDetector {
+	if scenario.Client == engine.Real && simzk.RaceDetector {
 		return nil, errRealUnderRace
 	}
 	return &replayer{path: path, recording: recording, scenario: scenario}, nil
@@ -123,7 +125,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	defer reportOut.Close()
 	fmt.Fprintf(text, "replaying %v, %s from the default policy\n", r.scenario,
 		counted(len(r.recording.Deviations), "deviation"))
-	outcome := r.run(ctx, scenarios.NewRunner(t), f.times)
+	outcome := r.run(ctx, engine.NewRunner(t), f.times)
 	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
 		err = reportOut.Close()
 	}
@@ -152,8 +154,8 @@ func isPartOf(file, path string) bool {
 
 // run runs the schedule the given number of times, and once more to keep the result. It returns the
 // error with which the program ends, nil for status 0.
-func (r *replayer) run(ctx context.Context, runner *scenarios.Runner, times int) error {
-	strategy := &scenarios.Replay{Deviations: r.recording.Deviations}
+func (r *replayer) run(ctx context.Context, runner *engine.Runner, times int) error {
+	strategy := &engine.Replay{Deviations: r.recording.Deviations}
 	hash := runner.Run(r.scenario, strategy).TraceHash
 	for r.runs = 1; r.runs < times; r.runs++ {
 		if r.interrupted = ctx.Err() != nil; r.interrupted {
@@ -190,7 +192,7 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 		fmt.Fprintf(w, "skipped: step %d, %v, is not reached\n", d.Index, d.Step)
 	}
 	result, timeline, hash := r.last, r.last.Timeline(r.scenario),
-		scenarios.TraceHash(r.last.TraceHash)
+		engine.TraceHash(r.last.TraceHash)
 	if len(result.Violations) == 0 {
 		if full {
 			if err := timeline.Write(w); err != nil {
@@ -218,9 +220,9 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 }
 
 // comparison compares a run with the recorded one, in words.
-func comparison(now *scenarios.Result, then *scenarios.Recording) string {
+func comparison(now *engine.Result, then *recording.Recording) string {
 	switch {
-	case scenarios.TraceHash(now.TraceHash) == then.TraceHash:
+	case engine.TraceHash(now.TraceHash) == then.TraceHash:
 		return "as recorded"
 	case reproduces(now, then):
 		return fmt.Sprintf("recorded %v: same violation, different run", then.TraceHash)
@@ -229,42 +231,42 @@ func comparison(now *scenarios.Result, then *scenarios.Recording) string {
 }
 
 // reproduces reports whether the recorded violation occurs in a run.
-func reproduces(now *scenarios.Result, then *scenarios.Recording) bool {
+func reproduces(now *engine.Result, then *recording.Recording) bool {
 	return slices.ContainsFunc(now.Violations,
 		func(v *history.Violation) bool { return v.Signature() == then.Signature })
 }
 
 // A replayReport is the JSON report of replay. Readers should ignore unknown fields.
 type replayReport struct {
-	Version     int                   `json:"version"`
-	Status      int                   `json:"status"`          // the exit status
-	Error       string                `json:"error,omitempty"` // the error message of the program
-	Path        string                `json:"path"`
-	Lock        string                `json:"lock"`
-	Clients     int                   `json:"clients"`
-	Cycles      int                   `json:"cycles"`
-	Servers     int                   `json:"servers"`
-	Client      string                `json:"client"`
-	Faults      faults.Plan           `json:"faults"`
-	Severity    faults.Severity       `json:"severity,omitzero"`
-	Seed        uint64                `json:"seed"`
-	Schedule    int                   `json:"schedule"`
-	Recorded    recordedReport        `json:"recorded"`
-	Runs        int                   `json:"runs"`
-	Interrupted bool                  `json:"interrupted"`
-	Reproduced  bool                  `json:"reproduced"` // the recorded violation occurs
-	SameTrace   bool                  `json:"same_trace"` // the trace hash is the recorded one
-	Steps       int                   `json:"steps"`
-	TraceHash   scenarios.TraceHash   `json:"trace_hash,omitzero"`
-	Skipped     []scenarios.Deviation `json:"skipped"` // not enabled, or not reached
-	Violations  []replayViolation     `json:"violations"`
+	Version     int                `json:"version"`
+	Status      int                `json:"status"`          // the exit status
+	Error       string             `json:"error,omitempty"` // the error message of the program
+	Path        string             `json:"path"`
+	Lock        string             `json:"lock"`
+	Clients     int                `json:"clients"`
+	Cycles      int                `json:"cycles"`
+	Servers     int                `json:"servers"`
+	Client      string             `json:"client"`
+	Faults      faults.Plan        `json:"faults"`
+	Severity    faults.Severity    `json:"severity,omitzero"`
+	Seed        uint64             `json:"seed"`
+	Schedule    int                `json:"schedule"`
+	Recorded    recordedReport     `json:"recorded"`
+	Runs        int                `json:"runs"`
+	Interrupted bool               `json:"interrupted"`
+	Reproduced  bool               `json:"reproduced"` // the recorded violation occurs
+	SameTrace   bool               `json:"same_trace"` // the trace hash is the recorded one
+	Steps       int                `json:"steps"`
+	TraceHash   engine.TraceHash   `json:"trace_hash,omitzero"`
+	Skipped     []engine.Deviation `json:"skipped"` // not enabled, or not reached
+	Violations  []replayViolation  `json:"violations"`
 }
 
 // A recordedReport is the outcome of the schedule when it was recorded.
 type recordedReport struct {
-	Property  string              `json:"property"`
-	Signature string              `json:"signature"`
-	TraceHash scenarios.TraceHash `json:"trace_hash"`
+	Property  string           `json:"property"`
+	Signature string           `json:"signature"`
+	TraceHash engine.TraceHash `json:"trace_hash"`
 }
 
 type replayViolation struct {
@@ -284,7 +286,7 @@ func (r *replayer) report(outcome error) *replayReport {
 		Faults: s.Faults, Severity: s.Severity, Seed: was.Seed, Schedule: was.Schedule,
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,
-		Skipped:    append(append([]scenarios.Deviation{}, r.skipped...), r.unreached...),
+		Skipped:    append(append([]engine.Deviation{}, r.skipped...), r.unreached...),
 		Violations: []replayViolation{},
 	}
 	out.Status, out.Error = exitStatus(outcome)
@@ -292,7 +294,7 @@ func (r *replayer) report(outcome error) *replayReport {
 		return out
 	}
 	result := r.last
-	out.Steps, out.TraceHash = result.Steps, scenarios.TraceHash(result.TraceHash)
+	out.Steps, out.TraceHash = result.Steps, engine.TraceHash(result.TraceHash)
 	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
 	for _, v := range result.Violations {
 		out.Violations = append(out.Violations, replayViolation{

@@ -11,11 +11,13 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
 )
 
 // coverageTotal returns the number of faults that struck.
-func coverageTotal(r *scenarios.Report) int {
+func coverageTotal(r *report.Report) int {
 	total := 0
 	for kind := range faults.Kinds {
 		total += r.Coverage.Total(kind)
@@ -35,7 +37,7 @@ const (
 
 // verdict returns the verdict on a property. It counts the violations of the failed run and those
 // of its shrunk schedule, which may violate other properties.
-func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *finding,
+func verdict(campaign *campaign.Campaign, report *report.Report, f *finding,
 	p history.Property,
 ) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
@@ -60,8 +62,8 @@ func verdict(campaign *scenarios.Campaign, report *scenarios.Report, f *finding,
 
 // exercised returns how often the schedules tested the property. Every run tests no-panic,
 // no-goroutine-leak and zookeeper-consistency.
-func exercised(r *scenarios.Report, p history.Property) int {
-	if p == scenarios.NoPanic || p == scenarios.NoGoroutineLeak ||
+func exercised(r *report.Report, p history.Property) int {
+	if p == engine.NoPanic || p == engine.NoGoroutineLeak ||
 		p == history.ZooKeeperConsistency {
 		return r.Schedules
 	}
@@ -70,7 +72,7 @@ func exercised(r *scenarios.Report, p history.Property) int {
 
 // judge returns the verdict on a property from a failure and its counterexample alone; f may be
 // nil. A violation within the contract counts more than one outside.
-func judge(failure *scenarios.Failure, f *finding, p history.Property) string {
+func judge(failure *report.Failure, f *finding, p history.Property) string {
 	judged := verdictHolds
 	for _, v := range failure.Violations {
 		switch {
@@ -106,7 +108,7 @@ func verdictLine(verdict string, times int) string {
 
 // searchVerdict returns the verdict line of a campaign, or the verdict of an exhaustive search with
 // its reach.
-func searchVerdict(r *scenarios.Report, verdict string, p history.Property) string {
+func searchVerdict(r *report.Report, verdict string, p history.Property) string {
 	if r.Exhaustive && verdict == verdictHolds {
 		return fmt.Sprintf("%s  %s", verdict, r.Reach(p))
 	}
@@ -114,7 +116,7 @@ func searchVerdict(r *scenarios.Report, verdict string, p history.Property) stri
 }
 
 // writeOutOfContract explains a violation that is out of contract. It writes nothing of others.
-func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *scenarios.Result,
+func writeOutOfContract(w io.Writer, s *engine.Scenario, r *engine.Result,
 	v *history.Violation,
 ) {
 	if s.OutOfContract(r, v) {
@@ -152,7 +154,7 @@ func mean(sum, times int) float64 {
 }
 
 // writeSometimes writes how many schedules reached each sometimes condition.
-func writeSometimes(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Report) {
 	conditions := campaign.SometimesCounts(r)
 	if len(conditions) == 0 || r.Exhaustive {
 		return
@@ -169,7 +171,7 @@ func writeSometimes(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Repo
 
 // writeReport writes the size of the search, the fault coverage, the verdicts, the costs and the
 // conclusion.
-func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report, f *finding) {
+func writeReport(w io.Writer, campaign *campaign.Campaign, r *report.Report, f *finding) {
 	writeSize(w, r)
 	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
 	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &r.Coverage)
@@ -179,7 +181,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 	} else {
 		fmt.Fprintln(w, "\nproperties, in the schedules run")
 	}
-	for _, p := range scenarios.Properties() {
+	for _, p := range engine.Properties() {
 		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, f, p), p))
 	}
 	writeCost(w, &r.Totals.Cost)
@@ -194,7 +196,7 @@ func writeReport(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report,
 }
 
 // writeSize writes how much was run, and why the search ended early if it did.
-func writeSize(w io.Writer, r *scenarios.Report) {
+func writeSize(w io.Writer, r *report.Report) {
 	states := fmt.Sprintf("%d distinct states", r.States)
 	switch {
 	case r.StatesCapped:
@@ -221,7 +223,7 @@ func writeSize(w io.Writer, r *scenarios.Report) {
 }
 
 // conclusion returns the last line of a report, empty if the violation says it all.
-func conclusion(campaign *scenarios.Campaign, r *scenarios.Report) string {
+func conclusion(campaign *campaign.Campaign, r *report.Report) string {
 	const inconclusive = "no violation found, but the result is inconclusive: "
 	missed := campaign.NeverReached(r)
 	switch {
@@ -250,7 +252,7 @@ func conclusion(campaign *scenarios.Campaign, r *scenarios.Report) string {
 
 // writeMissingCoverage writes which planned faults never struck, and which required coverage is
 // missing.
-func writeMissingCoverage(w io.Writer, campaign *scenarios.Campaign, r *scenarios.Report) {
+func writeMissingCoverage(w io.Writer, campaign *campaign.Campaign, r *report.Report) {
 	if never := campaign.NeverCovered(r); len(never) > 0 {
 		fmt.Fprintf(w, "planned, but never struck: %s\n", strings.Join(never, ", "))
 	}
@@ -269,7 +271,7 @@ func joinStrings[T fmt.Stringer](things []T) string {
 }
 
 // writeCompleteness writes how much of its scope an exhaustive search has covered.
-func writeCompleteness(w io.Writer, r *scenarios.Report) {
+func writeCompleteness(w io.Writer, r *report.Report) {
 	fmt.Fprintf(w, "%s, depth %d\n", counted(r.Transitions, "transition"), r.Depth)
 	if r.LocalHistories > 0 {
 		fmt.Fprintf(w, "%d local histories, %s validated with live processes\n", r.LocalHistories,
@@ -303,7 +305,7 @@ func writeCompleteness(w io.Writer, r *scenarios.Report) {
 }
 
 // writeStrategies writes how many schedules each strategy ran, and which one found the violation.
-func writeStrategies(w io.Writer, r *scenarios.Report) {
+func writeStrategies(w io.Writer, r *report.Report) {
 	fmt.Fprint(w, "schedules by strategy:")
 	for i, share := range r.Strategies {
 		if i > 0 {
@@ -320,7 +322,7 @@ func writeStrategies(w io.Writer, r *scenarios.Report) {
 }
 
 // writeFaultCoverage writes the table of faults that struck, with a row for each planned kind.
-func writeFaultCoverage(w io.Writer, planned []faults.Kind, coverage *scenarios.FaultCoverage) {
+func writeFaultCoverage(w io.Writer, planned []faults.Kind, coverage *engine.FaultCoverage) {
 	if len(planned) == 0 {
 		fmt.Fprintln(w, "\nno faults planned")
 		return
@@ -345,8 +347,8 @@ func writeFaultCoverage(w io.Writer, planned []faults.Kind, coverage *scenarios.
 	table.Flush()
 }
 
-// A report is the JSON report of check. Readers should ignore unknown fields.
-type report struct {
+// A checkReport is the JSON report of check. Readers should ignore unknown fields.
+type checkReport struct {
 	Version   int         `json:"version"`
 	Status    int         `json:"status"` // the exit status
 	Lock      string      `json:"lock"`
@@ -360,7 +362,7 @@ type report struct {
 	Schedules int         `json:"schedules"`
 	Steps     int         `json:"steps"`
 	States    int         `json:"states"`
-	// counting stopped at [scenarios.StatesMax]
+	// counting stopped at [report.StatesMax]
 	StatesCapped bool `json:"states_capped"`
 	// an exhaustive search has covered its scope
 	Complete bool `json:"complete"`
@@ -377,8 +379,8 @@ type report struct {
 	// schedules that exceeded the maximum length
 	CutOff int `json:"cut_off,omitempty"`
 	// schedules that ended at a bound with requests in flight
-	Unsettled  int                       `json:"unsettled,omitempty"`
-	Strategies []scenarios.StrategyStats `json:"strategies,omitempty"`
+	Unsettled  int                    `json:"unsettled,omitempty"`
+	Strategies []report.StrategyStats `json:"strategies,omitempty"`
 	// an exhaustive search stopped at its memory limit
 	MemoryExhausted bool    `json:"memory_exhausted,omitempty"`
 	Interrupted     bool    `json:"interrupted"`
@@ -396,9 +398,9 @@ type report struct {
 	OutOfContract int              `json:"out_of_contract"`
 	Properties    []propertyReport `json:"properties"`
 	// schedules whose linearizability is unknown
-	Unknown   int                        `json:"unknown_schedules"`
-	Cost      costReport                 `json:"cost"`
-	Sometimes []scenarios.SometimesCount `json:"sometimes,omitempty"`
+	Unknown   int                       `json:"unknown_schedules"`
+	Cost      costReport                `json:"cost"`
+	Sometimes []campaign.SometimesCount `json:"sometimes,omitempty"`
 	// sometimes conditions never reached; the status is then 1
 	NeverReached []string `json:"sometimes_never,omitempty"`
 	// the share of the run time that property checks took, from 0 to 1
@@ -414,7 +416,7 @@ type propertyReport struct {
 	Verdict string           `json:"verdict"`
 	Times   int              `json:"exercised"` // how often it was tested
 	// in an exhaustive search, if the property holds
-	Reach scenarios.Reach `json:"reach,omitempty"`
+	Reach report.Reach `json:"reach,omitempty"`
 }
 
 type costReport struct {
@@ -438,8 +440,8 @@ type violationReport struct {
 	OutOfContract bool             `json:"out_of_contract"`
 }
 
-func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *finding, outcome error) *report {
-	out := &report{
+func jsonReport(c *campaign.Campaign, r *report.Report, f *finding, outcome error) *checkReport {
+	out := &checkReport{
 		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name,
 		Clients: c.Scenario.Clients,
 		Cycles:  c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
@@ -466,7 +468,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *finding, outcome 
 		}
 		out.Coverage[kind.String()] = phases
 	}
-	for _, p := range scenarios.Properties() {
+	for _, p := range engine.Properties() {
 		judged := propertyReport{
 			Name: p, Claimed: c.Scenario.Subject.Claimed(p),
 			Verdict: verdict(c, r, f, p), Times: exercised(r, p),
@@ -488,7 +490,7 @@ func jsonReport(c *scenarios.Campaign, r *scenarios.Report, f *finding, outcome 
 
 // violationReports returns the violations of the counterexample, or those of the failure if there
 // is no counterexample.
-func violationReports(failure *scenarios.Failure, f *finding) (all []violationReport) {
+func violationReports(failure *report.Failure, f *finding) (all []violationReport) {
 	if f == nil {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{

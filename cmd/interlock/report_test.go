@@ -7,17 +7,20 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // A report counts the schedules that did not quiesce.
 func TestReportOfUnsettledSchedules(t *testing.T) {
-	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{
-		Subject: subjects.Textbook(),
+	campaign := &campaign.Campaign{Scenario: engine.Scenario{
+		Subject: binding.Subject(subjects.Textbook()),
 		Clients: 1, Cycles: 1,
 	}}
-	r := &scenarios.Report{Schedules: 8, Exhaustive: true, Unsettled: 3}
+	r := &report.Report{Schedules: 8, Exhaustive: true, Unsettled: 3}
 	if out := jsonReport(campaign, r, nil, nil); out.Unsettled != 3 || out.Complete {
 		t.Errorf("unsettled %d, complete %v", out.Unsettled, out.Complete)
 	}
@@ -41,11 +44,11 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Property: history.FIFO, Reason: "as it was",
 		Detail: "c1 before c2",
 	}
-	campaign := &scenarios.Campaign{Scenario: scenarios.Scenario{
-		Subject: subjects.Textbook(),
+	campaign := &campaign.Campaign{Scenario: engine.Scenario{
+		Subject: binding.Subject(subjects.Textbook()),
 		Clients: 2, Cycles: 1,
 	}}
-	r := &scenarios.Report{Schedules: 8, Failure: &scenarios.Failure{
+	r := &report.Report{Schedules: 8, Failure: &report.Failure{
 		Schedule:   7,
 		Violations: []*history.Violation{broken},
 	}}

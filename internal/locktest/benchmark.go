@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/engine"
 )
 
 // RunInTest runs f on one core and with the warmed stacks of a campaign. It supplies the *testing.T
@@ -14,7 +14,7 @@ func RunInTest(b *testing.B, f func(*testing.T)) {
 	defer runtime.GOMAXPROCS(cores)
 	onOneCore := func(t *testing.T) {
 		runtime.GOMAXPROCS(1)
-		defer scenarios.HoldStacks()()
+		defer engine.HoldStacks()()
 		f(t)
 	}
 	done := make(chan struct{})

@@ -13,6 +13,8 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -25,7 +27,7 @@ type Lock struct {
 	Cycles   int              `json:"cycles"`
 	Servers  int              `json:"servers,omitzero"`
 	Faults   faults.Plan      `json:"faults"`
-	Guard    scenarios.Guard  `json:"guard,omitzero"`
+	Guard    engine.Guard     `json:"guard,omitzero"`
 	Programs []Program        `json:"programs"` // assigned to the processes in turn
 
 	breakingWalk int // the number of a random walk that breaks the claim, 0 if unknown
@@ -122,11 +124,11 @@ var limits = history.Limits{
 }
 
 // Scenario returns the scenario of the lock.
-func (l *Lock) Scenario() scenarios.Scenario {
-	return scenarios.Scenario{
+func (l *Lock) Scenario() engine.Scenario {
+	return engine.Scenario{
 		Clients: l.Clients, Cycles: l.Cycles, Servers: l.Servers, Faults: l.Faults,
-		Subject: scenarios.Subject{
-			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits, Guard: l.Guard,
+		Subject: binding.Subject(scenarios.Subject{
+			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits, Guard: scenarios.Guard(l.Guard),
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 				m := &interpreter{
 					Process: p, program: &l.Programs[(p.Number-1)%len(l.Programs)],
@@ -134,7 +136,7 @@ func (l *Lock) Scenario() scenarios.Scenario {
 				}
 				return scenarios.LockerFunc(m.lock), nil
 			},
-		},
+		}),
 	}
 }
 

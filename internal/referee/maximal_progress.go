@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/sim"
 )
 
 // This file runs schedules of maximal progress (Yi, "CCS + Time = an Interleaving Model for Real
@@ -22,26 +22,26 @@ import (
 
 // maximalProgress selects steps of maximal progress. Its zero value is ready to use for one run.
 type maximalProgress struct {
-	passing bool             // the last step was a tick
-	before  []scenarios.Step // the steps enabled before that, except faults
+	passing bool       // the last step was a tick
+	before  []sim.Step // the steps enabled before that, except faults
 }
 
 // progressing returns the indexes of the steps that keep maximal progress, those of faults last.
 // There is at least one.
-func (m *maximalProgress) progressing(enabled []scenarios.EnabledStep) (indexes []int) {
+func (m *maximalProgress) progressing(enabled []sim.EnabledStep) (indexes []int) {
 	messages, tick, due, heals := false, -1, false, false
-	var steps []scenarios.Step
+	var steps []sim.Step
 	for i := range enabled {
 		o := &enabled[i]
 		switch o.Kind {
-		case scenarios.Tick:
+		case sim.Tick:
 			tick, due = i, o.Due
 			continue
-		case scenarios.Fault:
+		case sim.Fault:
 			continue
-		case scenarios.Serve, scenarios.Deliver, scenarios.Enter, scenarios.Log, scenarios.Apply:
+		case sim.Serve, sim.Deliver, sim.Enter, sim.Log, sim.Apply:
 			messages = true
-		case scenarios.Heal:
+		case sim.Heal:
 			heals = true
 		}
 		steps = append(steps, o.Step)
@@ -62,7 +62,7 @@ func (m *maximalProgress) progressing(enabled []scenarios.EnabledStep) (indexes 
 }
 
 // record records the chosen step.
-func (m *maximalProgress) record(step scenarios.Step) { m.passing = step.Kind == scenarios.Tick }
+func (m *maximalProgress) record(step sim.Step) { m.passing = step.Kind == sim.Tick }
 
 // A randomWalk draws random schedules of maximal progress.
 type randomWalk struct {
@@ -77,11 +77,11 @@ func newRandomWalk(number int) *randomWalk {
 	return &randomWalk{source: source, odds: 2 << source.IntN(5)}
 }
 
-// Choose implements [scenarios.Strategy].
-func (w *randomWalk) Choose(_ int, enabled []scenarios.EnabledStep, _ int) int {
+// Choose implements [engine.Strategy].
+func (w *randomWalk) Choose(_ int, enabled []sim.EnabledStep, _ int) int {
 	indexes := w.progressing(enabled)
 	first := slices.IndexFunc(indexes,
-		func(i int) bool { return enabled[i].Kind == scenarios.Fault })
+		func(i int) bool { return enabled[i].Kind == sim.Fault })
 	switch {
 	case first < 0:
 		first = len(indexes)
@@ -91,7 +91,7 @@ func (w *randomWalk) Choose(_ int, enabled []scenarios.EnabledStep, _ int) int {
 	return w.take(enabled, indexes[:first])
 }
 
-func (w *randomWalk) take(enabled []scenarios.EnabledStep, indexes []int) int {
+func (w *randomWalk) take(enabled []sim.EnabledStep, indexes []int) int {
 	i := indexes[w.source.IntN(len(indexes))]
 	w.record(enabled[i].Step)
 	return i
@@ -107,8 +107,8 @@ type enumeration struct {
 // A choicePoint is a decision on the path, and the number of its choices.
 type choicePoint struct{ taken, choices int }
 
-// Choose implements [scenarios.Strategy]. It follows the path, and takes the first choice beyond.
-func (e *enumeration) Choose(index int, enabled []scenarios.EnabledStep, _ int) int {
+// Choose implements [engine.Strategy]. It follows the path, and takes the first choice beyond.
+func (e *enumeration) Choose(index int, enabled []sim.EnabledStep, _ int) int {
 	if index == 0 {
 		e.maximalProgress = maximalProgress{}
 	}

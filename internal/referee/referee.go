@@ -7,23 +7,25 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/exhaustive"
+	"github.com/interlock-sim/interlock/internal/report"
 )
 
 // A Referee compares searches with plain runs. It is not safe for concurrent use.
 type Referee struct {
 	// random walks through a lock for which the search finds no violation
 	Walks      int
-	Enumerated int                         // schedules enumerated of such a lock
-	Schedules  int                         // the most schedules of a search
-	Search     func(*scenarios.Exhaustive) // if set, changes the search before it runs
+	Enumerated int                      // schedules enumerated of such a lock
+	Schedules  int                      // the most schedules of a search
+	Search     func(*exhaustive.Search) // if set, changes the search before it runs
 
-	runner *scenarios.Runner
+	runner *engine.Runner
 }
 
 // New returns a referee whose bounds let it judge a lock in tenths of a second.
 func New(t *testing.T) *Referee {
-	return &Referee{Walks: 400, Enumerated: 400, Schedules: 20_000, runner: scenarios.NewRunner(t)}
+	return &Referee{Walks: 400, Enumerated: 400, Schedules: 20_000, runner: engine.NewRunner(t)}
 }
 
 // A Verdict is the referee's verdict on a search.
@@ -49,10 +51,10 @@ func (v Verdict) String() string {
 // Judge runs the search on a lock and compares it with plain runs. The schedule is that of the
 // plain run that decides a [Loss], or the refuted one of a [FalseAlarm]; the report is that of the
 // search.
-func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scenarios.Deviation,
-	report *scenarios.Report,
+func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []engine.Deviation,
+	report *report.Report,
 ) {
-	e := &scenarios.Exhaustive{Scenario: l.Scenario(), Schedules: r.Schedules}
+	e := &exhaustive.Search{Scenario: l.Scenario(), Schedules: r.Schedules}
 	if r.Search != nil {
 		r.Search(e)
 	}
@@ -62,7 +64,7 @@ func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scen
 		return FalseAlarm, nil, report
 	case report.Failure != nil:
 		if r.breaks(&e.Scenario, l.Claim,
-			&scenarios.Replay{Deviations: report.Failure.Deviations}) == nil {
+			&engine.Replay{Deviations: report.Failure.Deviations}) == nil {
 			return FalseAlarm, report.Failure.Deviations, report
 		}
 		return Found, nil, report
@@ -76,7 +78,7 @@ func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []scen
 }
 
 // refute searches for a schedule that breaks the claim. It returns nil if it finds none.
-func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
+func (r *Referee) refute(l *Lock, s *engine.Scenario) []engine.Deviation {
 	claim := l.Claim
 	if l.breakingWalk > 0 {
 		if found := r.breaks(s, claim, newRandomWalk(l.breakingWalk)); found != nil {
@@ -101,13 +103,13 @@ func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []scenarios.Deviation {
 }
 
 // breaks runs a schedule. It returns the deviations if the run breaks the claim, nil otherwise.
-func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property,
-	strategy scenarios.Strategy,
-) []scenarios.Deviation {
+func (r *Referee) breaks(s *engine.Scenario, claim history.Property,
+	strategy engine.Strategy,
+) []engine.Deviation {
 	result := r.runner.Run(s, strategy)
 	for _, v := range result.Violations {
 		if v.Property == claim && !s.OutOfContract(result, v) {
-			return append([]scenarios.Deviation{}, result.Deviations...)
+			return append([]engine.Deviation{}, result.Deviations...)
 		}
 	}
 	return nil
@@ -192,8 +194,8 @@ func (l *Lock) reductions() (smaller []*Lock) {
 }
 
 // Describe returns a report of the verdict on a lock.
-func Describe(l *Lock, verdict Verdict, schedule []scenarios.Deviation,
-	report *scenarios.Report,
+func Describe(l *Lock, verdict Verdict, schedule []engine.Deviation,
+	report *report.Report,
 ) string {
 	text := fmt.Sprintf("%v: %d schedules", verdict, report.Schedules)
 	if report.Failure != nil {

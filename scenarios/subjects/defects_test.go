@@ -12,6 +12,11 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -33,11 +38,12 @@ func TestDefects(t *testing.T) {
 	fmt.Fprintln(table, "lock\tproperty\tschedule\tseconds\tclean schedules without defect\t")
 	for _, d := range subjects.Defects() {
 		t.Run(d.Name, func(t *testing.T) {
-			if !d.Broken.Claimed(d.Property) || !slices.Equal(d.Broken.Claims, d.Fixed.Claims) {
+			broken := binding.Subject(d.Broken)
+			if !broken.Claimed(d.Property) || !slices.Equal(d.Broken.Claims, d.Fixed.Claims) {
 				t.Fatalf("the broken lock claims %v, the lock without the defect %v",
 					d.Broken.Claims, d.Fixed.Claims)
 			}
-			report := campaign(t, d.Broken, defectSchedules)
+			report := runCampaign(t, d.Broken, defectSchedules)
 			if report.Failure == nil {
 				t.Fatal("the campaign found no violation")
 			}
@@ -45,7 +51,7 @@ func TestDefects(t *testing.T) {
 				t.Errorf("schedule %d violated %s first (%s), want %s", report.Failure.Schedule,
 					first.Property, first.Reason, d.Property)
 			}
-			twin := campaign(t, d.Fixed, *twinSchedules)
+			twin := runCampaign(t, d.Fixed, *twinSchedules)
 			if twin.Failure != nil {
 				t.Errorf("without the defect, schedule %d violated %s", twin.Failure.Schedule,
 					twin.Failure.Violations[0].Signature())
@@ -59,11 +65,11 @@ func TestDefects(t *testing.T) {
 	t.Logf("%d processors\n%s", runtime.GOMAXPROCS(0), rows.String())
 }
 
-func campaign(t *testing.T, subject scenarios.Subject, schedules int) *scenarios.Report {
-	c := &scenarios.Campaign{
+func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report.Report {
+	c := &campaign.Campaign{
 		Seed: 1, Schedules: schedules, Workers: runtime.GOMAXPROCS(0),
-		Scenario: scenarios.Scenario{
-			Subject: subject, Clients: 3, Cycles: 2,
+		Scenario: engine.Scenario{
+			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		},
 	}
@@ -73,7 +79,7 @@ func campaign(t *testing.T, subject scenarios.Subject, schedules int) *scenarios
 // Every property that a lock can violate has a defect that violates it first. A lock cannot violate
 // the guarantees of the simulation and its client; tests with altered histories cover those.
 func TestDefectsCoverAllProperties(t *testing.T) {
-	for _, property := range scenarios.Properties() {
+	for _, property := range engine.Properties() {
 		found := slices.ContainsFunc(subjects.Defects(),
 			func(d subjects.Defect) bool { return d.Property == property })
 		if found == (property == history.NoLostWatch || property == history.ZooKeeperConsistency) {
@@ -84,8 +90,8 @@ func TestDefectsCoverAllProperties(t *testing.T) {
 
 // A history with a watch event removed, duplicated or invented violates no-lost-watch.
 func TestWatchIsChecked(t *testing.T) {
-	scenario := &scenarios.Scenario{Subject: subjects.Textbook(), Clients: 3, Cycles: 2}
-	events := slices.Clone(scenarios.NewRunner(t).Run(scenario, scenarios.NewRandom(1, 1)).Events)
+	scenario := &engine.Scenario{Subject: binding.Subject(subjects.Textbook()), Clients: 3, Cycles: 2}
+	events := slices.Clone(engine.NewRunner(t).Run(scenario, strategy.NewRandom(1, 1)).Events)
 	delivered := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchEvent })
 	fired := slices.IndexFunc(events,
@@ -113,13 +119,13 @@ func TestLostUpdatesByGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		runner := scenarios.NewRunner(t)
-		scenario := &scenarios.Scenario{
-			Subject: subject, Clients: 3, Cycles: 2,
+		runner := engine.NewRunner(t)
+		scenario := &engine.Scenario{
+			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
 		for i := range 1500 {
-			l, w := history.LostUpdates(runner.Run(scenario, scenarios.NewRandom(1, i)).Events)
+			l, w := history.LostUpdates(runner.Run(scenario, strategy.NewRandom(1, i)).Events)
 			lost, writes = lost+l, writes+w
 		}
 		return lost, writes

@@ -6,7 +6,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -19,7 +21,7 @@ func TestFixedSchedules(t *testing.T) {
 		"closed-session-three-servers", // The same; the client reconnects at once.
 	} {
 		t.Run(name, func(t *testing.T) {
-			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "fixed",
+			recording, err := recording.Read(filepath.Join("testdata", "fixed",
 				name+".json"))
 			if err != nil {
 				t.Fatal(err)
@@ -28,14 +30,14 @@ func TestFixedSchedules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario, err := recording.Scenario(subject)
+			scenario, err := recording.Scenario(binding.Subject(subject))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
+			for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
 				scenario.Client = client
-				result := scenarios.NewRunner(t).Run(scenario,
-					&scenarios.Replay{Deviations: recording.Deviations})
+				result := engine.NewRunner(t).Run(scenario,
+					&engine.Replay{Deviations: recording.Deviations})
 				if len(result.Violations) > 0 {
 					t.Errorf("%v:\n%s", scenario, result.Describe(scenario))
 				}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -17,13 +20,13 @@ import (
 
 // difference runs a schedule with both clients and describes the first event in which the histories
 // differ, or returns the empty string.
-func difference(runner *scenarios.Runner, scenario scenarios.Scenario,
-	strategy func() scenarios.Strategy,
+func difference(runner *engine.Runner, scenario engine.Scenario,
+	strategy func() engine.Strategy,
 ) string {
-	scenario.Client = scenarios.Model
+	scenario.Client = engine.Model
 	first := runner.Run(&scenario, strategy())
 	model, decisions := withoutTimeJump(first.Events), first.Deviations
-	scenario.Client = scenarios.Real
+	scenario.Client = engine.Real
 	real := runner.Run(&scenario, strategy()).Events
 	for i := range max(len(model), len(real)) {
 		switch {
@@ -83,7 +86,7 @@ func TestModelIsTheRealClient(t *testing.T) {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	rapid.Check(t, func(t *rapid.T) {
 		plan := planForBothClients(rapid.IntRange(0, 3).Draw(t, "faults"))
 		if rapid.Bool().Draw(t, "links") {
@@ -93,8 +96,8 @@ func TestModelIsTheRealClient(t *testing.T) {
 			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink],
 				plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
 		}
-		scenario := scenarios.Scenario{
-			Subject: rapid.SampledFrom(modelClientLocks()).Draw(t, "lock"),
+		scenario := engine.Scenario{
+			Subject: binding.Subject(rapid.SampledFrom(modelClientLocks()).Draw(t, "lock")),
 			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t,
 				"cycles"),
 			Faults:  plan,
@@ -102,7 +105,7 @@ func TestModelIsTheRealClient(t *testing.T) {
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
 		for schedule := range 5 {
-			strategy := func() scenarios.Strategy { return scenarios.NewRandom(seed, schedule) }
+			strategy := func() engine.Strategy { return strategy.NewRandom(seed, schedule) }
 			if found := difference(runner, scenario, strategy); found != "" {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
 			}

@@ -6,7 +6,10 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -27,7 +30,7 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 		"zk-lock", // the lock of the client library leaks a node
 	} {
 		t.Run(hazard, func(t *testing.T) {
-			recording, err := scenarios.ReadRecording(filepath.Join("testdata", "hazards",
+			r, err := recording.Read(filepath.Join("testdata", "hazards",
 				hazard+".json"))
 			if err != nil {
 				t.Fatal(err)
@@ -36,19 +39,19 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario, err := recording.Scenario(subject)
-			if err != nil || scenario.Client != scenarios.Real {
+			scenario, err := r.Scenario(binding.Subject(subject))
+			if err != nil || scenario.Client != engine.Real {
 				t.Fatalf("%+v, error %v", scenario, err)
 			}
-			counterexample, err := scenarios.NewRunner(t).NewCounterexample(*scenario,
-				recording.Deviations, recording.Signature, 0, 0)
+			counterexample, err := recording.NewCounterexample(engine.NewRunner(t), *scenario,
+				r.Deviations, r.Signature, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := counterexample.Recording; got.Signature != recording.Signature ||
-				got.TraceHash != recording.TraceHash {
+			if got := counterexample.Recording; got.Signature != r.Signature ||
+				got.TraceHash != r.TraceHash {
 				t.Errorf("%q with trace hash %v, recorded %q with %v", got.Signature, got.TraceHash,
-					recording.Signature, recording.TraceHash)
+					r.Signature, r.TraceHash)
 			}
 		})
 	}
@@ -56,13 +59,13 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 
 // The lock of the client library leaks a node in one of the first schedules with faults.
 func TestZKLock(t *testing.T) {
-	scenario := scenarios.Scenario{
-		Subject: subjects.ZKLock(), Clients: 2, Cycles: 1,
-		Faults: faults.Default(), Client: scenarios.Real,
+	scenario := engine.Scenario{
+		Subject: binding.Subject(subjects.ZKLock()), Clients: 2, Cycles: 1,
+		Faults: faults.Default(), Client: engine.Real,
 	}
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	for schedule := range 300 {
-		result := runner.Run(&scenario, scenarios.NewRandom(1, schedule))
+		result := runner.Run(&scenario, strategy.NewRandom(1, schedule))
 		for _, v := range result.Violations {
 			if v.Property == history.NoLeakedNodes {
 				return
@@ -74,14 +77,14 @@ func TestZKLock(t *testing.T) {
 
 // On the real client, the recipe with credentials is correct unless a write fails.
 func TestAuthenticated(t *testing.T) {
-	scenario := scenarios.Scenario{
-		Subject: subjects.Authenticated(), Clients: 3, Cycles: 2,
-		Faults: faults.Default(), Client: scenarios.Real,
+	scenario := engine.Scenario{
+		Subject: binding.Subject(subjects.Authenticated()), Clients: 3, Cycles: 2,
+		Faults: faults.Default(), Client: engine.Real,
 	}
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	for schedule := range 500 {
 		if result := runner.Run(&scenario,
-			scenarios.NewRandom(1, schedule)); len(result.Violations) > 0 {
+			strategy.NewRandom(1, schedule)); len(result.Violations) > 0 {
 			t.Fatalf("schedule %d: %s", schedule, result.Describe(&scenario))
 		}
 	}
@@ -93,15 +96,15 @@ func TestRealClientIsDeterministic(t *testing.T) {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}
-	scenario := scenarios.Scenario{
-		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
-		Faults: faults.Plan{Any: 3}, Client: scenarios.Real,
+	scenario := engine.Scenario{
+		Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+		Faults: faults.Plan{Any: 3}, Client: engine.Real,
 	}
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	for schedule := range 500 {
-		first := runner.Run(&scenario, scenarios.NewRandom(2, schedule)).TraceHash
+		first := runner.Run(&scenario, strategy.NewRandom(2, schedule)).TraceHash
 		if second := runner.Run(&scenario,
-			scenarios.NewRandom(2, schedule)).TraceHash; first != second {
+			strategy.NewRandom(2, schedule)).TraceHash; first != second {
 			t.Fatalf("schedule %d: trace hashes %x and %x", schedule, first, second)
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/models"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -39,13 +41,13 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := &scenarios.Scenario{
-		Subject: subject, Clients: 3, Cycles: 2, Servers: servers,
+	scenario := &engine.Scenario{
+		Subject: binding.Subject(subject), Clients: 3, Cycles: 2, Servers: servers,
 		Faults: faults.Plan{Any: 2},
 	}
-	runner, judged := scenarios.NewRunner(t), make(map[string]int)
+	runner, judged := engine.NewRunner(t), make(map[string]int)
 	for i := range 60 {
-		events := runner.Run(scenario, scenarios.NewRandom(3, i)).Events
+		events := runner.Run(scenario, strategy.NewRandom(3, i)).Events
 		for _, m := range history.Models() {
 			if !slices.Contains(names, m.Name) {
 				continue
@@ -80,16 +82,16 @@ func TestRecordedHistoriesViolateModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scenario := &scenarios.Scenario{
-			Subject: subject, Clients: 3, Cycles: 2,
+		scenario := &engine.Scenario{
+			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
-		runner, all := scenarios.NewRunner(t), history.Models()
+		runner, all := engine.NewRunner(t), history.Models()
 		m := &all[slices.IndexFunc(all,
 			func(m history.ModelOperations) bool { return m.Name == model })]
 		broken := false
 		for i := 0; i < 2000 && !broken; i++ {
-			events := runner.Run(scenario, scenarios.NewRandom(1, i)).Events
+			events := runner.Run(scenario, strategy.NewRandom(1, i)).Events
 			broken = models.Check(m.Model, m.Operations(events), models.Limits{}) == models.Violated
 		}
 		if !broken {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -29,8 +32,8 @@ func TestProductionLocks(t *testing.T) {
 			} {
 				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {
-					scenario := &scenarios.Scenario{
-						Subject: subject, Clients: tc.clients, Cycles: tc.cycles,
+					scenario := &engine.Scenario{
+						Subject: binding.Subject(subject), Clients: tc.clients, Cycles: tc.cycles,
 						Faults: tc.plan,
 					}
 					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))
@@ -48,16 +51,16 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 	} {
-		scenario := scenarios.Scenario{
-			Subject: subject, Clients: 3, Cycles: 2,
+		scenario := engine.Scenario{
+			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: planForBothClients(1),
 		}
 		for schedule := range 60 {
-			strategy := func() scenarios.Strategy { return scenarios.NewRandom(3, schedule) }
+			strategy := func() engine.Strategy { return strategy.NewRandom(3, schedule) }
 			if found := difference(runner, scenario, strategy); found != "" {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
 			}
@@ -67,15 +70,15 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 
 // In a directory with high sequence numbers, contenders do acquire the lock without a listing.
 func TestAgedDirectory(t *testing.T) {
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	const schedules = 100
 	predicted := 0
 	for schedule := range schedules {
-		scenario := scenarios.Scenario{
-			Subject: subjects.AgedDirectory(), Clients: 3, Cycles: 4,
+		scenario := engine.Scenario{
+			Subject: binding.Subject(subjects.AgedDirectory()), Clients: 3, Cycles: 4,
 			Servers: 1 + 2*(schedule%2),
 		}
-		result := runner.Run(&scenario, scenarios.NewRandom(5, schedule))
+		result := runner.Run(&scenario, strategy.NewRandom(5, schedule))
 		if len(result.Violations) > 0 {
 			t.Fatalf("schedule %d:\n%s", schedule, result.Describe(&scenario))
 		}
@@ -104,14 +107,14 @@ func TestSequenceOverflow(t *testing.T) {
 	naive := subjects.Textbook()
 	naive.Sequence = subjects.SequenceOverflow().Sequence
 	broken := false
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	for schedule := range 100 {
-		scenario := scenarios.Scenario{
-			Subject: subjects.SequenceOverflow(), Clients: 3, Cycles: 2,
+		scenario := engine.Scenario{
+			Subject: binding.Subject(subjects.SequenceOverflow()), Clients: 3, Cycles: 2,
 			Servers: 1 + 2*(schedule%2),
 		}
 		last := make(map[string]bool)
-		overflowed := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
+		overflowed := runner.Run(&scenario, strategy.NewRandom(4, schedule))
 		if len(overflowed.Violations) > 0 {
 			t.Fatalf("schedule %d:\n%s", schedule, overflowed.Describe(&scenario))
 		}
@@ -124,8 +127,8 @@ func TestSequenceOverflow(t *testing.T) {
 		if len(last) < 2 {
 			t.Errorf("schedule %d: only the nodes %v have the last number", schedule, last)
 		}
-		scenario.Subject = naive
-		result := runner.Run(&scenario, scenarios.NewRandom(4, schedule))
+		scenario.Subject = binding.Subject(naive)
+		result := runner.Run(&scenario, strategy.NewRandom(4, schedule))
 		broken = broken || slices.ContainsFunc(result.Violations,
 			func(v *history.Violation) bool { return v.Property == history.ServerMutualExclusion })
 	}

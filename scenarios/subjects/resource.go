@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/go-zookeeper/zk"
-
 	"github.com/interlock-sim/interlock/scenarios"
 )
 

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -13,15 +16,15 @@ import (
 // search runs random schedules and returns the result and number of the first that fails, or nil.
 func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules int,
 	plan faults.Plan,
-) (*scenarios.Result, int) {
+) (*engine.Result, int) {
 	t.Helper()
-	scenario := &scenarios.Scenario{
-		Subject: subject, Clients: clients, Cycles: cycles,
+	scenario := &engine.Scenario{
+		Subject: binding.Subject(subject), Clients: clients, Cycles: cycles,
 		Faults: plan,
 	}
-	runner := scenarios.NewRunner(t)
+	runner := engine.NewRunner(t)
 	for i := range schedules {
-		if result := runner.Run(scenario, scenarios.NewRandom(1, i)); len(result.Violations) > 0 {
+		if result := runner.Run(scenario, strategy.NewRandom(1, i)); len(result.Violations) > 0 {
 			return result, i
 		}
 	}
@@ -58,8 +61,8 @@ func TestCorrectLocks(t *testing.T) {
 			} {
 				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {
-					scenario := &scenarios.Scenario{
-						Subject: subject, Clients: tc.clients, Cycles: tc.cycles,
+					scenario := &engine.Scenario{
+						Subject: binding.Subject(subject), Clients: tc.clients, Cycles: tc.cycles,
 						Faults: tc.plan,
 					}
 					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))

@@ -1,0 +1,314 @@
+package campaign
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/stateset"
+	"github.com/interlock-sim/interlock/internal/strategy"
+)
+
+// A Campaign runs a scenario under many schedules that strategies draw. It ends at the first
+// schedule that violates a property.
+//
+// The schedules and all counts depend on the seed and the bounds, but not on the number of workers:
+// results are merged in the order of the schedules' numbers, and results beyond the last one that
+// counts are dropped. A bound by time decides how many schedules there are. A schedule that is
+// under way when the time or the context ends is cancelled and does not count.
+type Campaign struct {
+	Scenario  engine.Scenario
+	Seed      uint64
+	Schedules int           // maximum; 0 for no bound
+	Budget    time.Duration // maximum time; 0 for no bound
+	// States ends the campaign, after the chunk under way, once it has counted that many distinct
+	// states, up to [report.StatesMax]; 0 for no bound.
+	States   int
+	Workers  int    // parallel workers; 0 for 1
+	Strategy string // one of [strategy.Names]; default: [strategy.PortfolioName]
+
+	// RequiredCoverage are the cells in which faults must have struck for the campaign to pass.
+	RequiredCoverage []faults.CoverageCell
+
+	// Progress, if set, is called now and then with the report so far. One goroutine at a time
+	// calls it, and it must not keep the report.
+	Progress func(*report.Report)
+
+	factory strategy.Factory
+	profile *strategy.Profile
+	rounds  *strategy.Rounds // of a portfolio
+	capped  *atomic.Bool     // no more states are counted
+}
+
+const (
+	// historiesMax bounds the memory for counting distinct histories to 2 MB.
+	historiesMax = 1 << 17
+)
+
+// A chunk is the outcome of consecutive schedules.
+type chunk struct {
+	first                  int
+	hashes                 []uint64
+	keys                   []uint64
+	shown                  [][]uint64 // of a portfolio: the behaviours of each schedule
+	steps                  int
+	depth                  int
+	coverage               engine.FaultCoverage
+	targeted               engine.TargetCoverage
+	totals                 report.Totals
+	effort                 report.Effort
+	outOfContract          *report.Failure
+	outOfContractSchedules int
+	unsettled              int
+	failure                *report.Failure
+	nondet                 *engine.Nondeterminism
+}
+
+// Run runs the campaign until it finds a violation, reaches a bound, or the context ends.
+func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Report {
+	began := time.Now()
+	defer engine.HoldStacks()()
+	bounded, end := report.WithBudget(ctx, c.Budget)
+	defer end()
+	c.prepare(bounded, t)
+	r := &report.Report{}
+	merger := &merger{
+		campaign: c, report: r, waiting: make(map[int]*chunk),
+		states: stateset.New(report.StatesMax), traces: stateset.New(historiesMax),
+	}
+	chunks := make(chan *chunk, max(1, c.Workers))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range max(1, c.Workers) {
+		workers.Go(func() {
+			runner := engine.NewRunner(t)
+			for bounded.Err() == nil {
+				first := int(next.Add(strategy.ChunkSchedules)) - strategy.ChunkSchedules
+				if c.Schedules > 0 && first >= c.Schedules {
+					return
+				}
+				if c.rounds != nil && !c.rounds.Await(bounded, first) {
+					return
+				}
+				chunks <- c.runChunk(bounded, runner, first)
+			}
+		})
+	}
+	go func() { workers.Wait(); close(chunks) }()
+	lastProgress := began
+	for outcome := range chunks {
+		if merger.add(outcome) {
+			end()
+		}
+		if now := time.Now(); c.Progress != nil &&
+			now.Sub(lastProgress) >= report.ProgressInterval {
+			lastProgress = now
+			r.Elapsed = now.Sub(began)
+			c.Progress(r)
+		}
+	}
+	r.Elapsed = time.Since(began)
+	r.Interrupted = ctx.Err() != nil && !merger.done
+	merger.salvage()
+	return r
+}
+
+// prepare looks up the strategy, which must exist, and runs the scenario once to profile it. If the
+// context ends meanwhile, there is no profile.
+func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
+	if c.Strategy == "" {
+		c.Strategy = strategy.PortfolioName
+	}
+	var err error
+	if c.factory, err = strategy.Parse(c.Strategy); err != nil {
+		panic(err)
+	}
+	c.profile, c.rounds = strategy.ProfileOf(engine.NewRunner(t), ctx, &c.Scenario), nil
+	c.capped = new(atomic.Bool)
+	if c.Strategy == strategy.PortfolioName {
+		c.rounds = strategy.NewRounds()
+	}
+}
+
+// strategy returns the strategy of a schedule.
+func (c *Campaign) strategy(schedule int) engine.Strategy {
+	maker := c.factory
+	if c.rounds != nil {
+		maker = strategy.Named(c.rounds.Strategy(schedule))
+	}
+	return c.withFairSuffix(maker(c.profile, c.Seed, schedule), schedule)
+}
+
+// strategyName returns the name of the strategy that draws a schedule.
+func (c *Campaign) strategyName(schedule int) string {
+	if c.rounds != nil {
+		return c.rounds.Strategy(schedule)
+	}
+	return c.Strategy
+}
+
+// runChunk runs schedules from the first on, up to the first that fails or the end of the context.
+// The chunks after one that ended early do not count.
+func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first int) *chunk {
+	outcome := &chunk{first: first}
+	runner.NoKeys = c.capped.Load()
+	began, checking := time.Now(), runner.Checking
+	defer func() {
+		outcome.effort = report.Effort{
+			Running:  time.Since(began),
+			Checking: runner.Checking - checking,
+		}
+	}()
+	end := first + strategy.ChunkSchedules
+	if c.Schedules > 0 {
+		end = min(end, c.Schedules)
+	}
+	result := new(engine.Result)
+	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
+		if runner.RunInto(ctx, &c.Scenario, c.strategy(schedule), result); result.Cancelled {
+			break
+		}
+		outcome.hashes = append(outcome.hashes, result.TraceHash)
+		outcome.keys = append(outcome.keys, result.Keys...)
+		outcome.steps += result.Steps
+		outcome.depth = max(outcome.depth, result.Steps)
+		if c.rounds != nil {
+			outcome.shown = append(outcome.shown, strategy.Behaviour(nil, result.Events))
+		}
+		outcome.coverage.Add(&result.Coverage)
+		outcome.targeted.Add(&result.Targeted)
+		outcome.totals.Add(result)
+		if result.Unsettled {
+			outcome.unsettled++
+		}
+		failed := c.judge(outcome, schedule, result)
+		switch {
+		case failed: // A failure is confirmed even if the time is over.
+			outcome.nondet = runner.RunAgain(context.Background(), &c.Scenario, schedule,
+				c.strategy(schedule),
+				result)
+		case schedule == first:
+			outcome.nondet = runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule),
+				result)
+		}
+		if failed || outcome.nondet != nil {
+			break
+		}
+	}
+	return outcome
+}
+
+// judge notes the violations of a schedule and reports whether the lock failed.
+func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (failed bool) {
+	if len(result.Violations) == 0 {
+		return false
+	}
+	failed = c.Scenario.Fails(result)
+	failure := &report.Failure{
+		Schedule: schedule, Strategy: c.strategyName(schedule),
+		Deviations: slices.Clone(result.Deviations),
+		Violations: result.Violations, OutOfContract: c.Scenario.OutOfContractViolations(result),
+	}
+	if failed {
+		outcome.failure = failure
+		return true
+	}
+	outcome.outOfContractSchedules++
+	if outcome.outOfContract == nil {
+		outcome.outOfContract = failure
+	}
+	return false
+}
+
+// A merger merges chunks in the order of their schedules.
+type merger struct {
+	campaign *Campaign
+	report   *report.Report
+	waiting  map[int]*chunk // by number of the first schedule
+	states   stateset.Set
+	traces   stateset.Set
+	done     bool
+}
+
+// add takes a chunk and reports whether the campaign is over.
+func (m *merger) add(outcome *chunk) bool {
+	m.waiting[outcome.first] = outcome
+	for !m.done {
+		// All chunks before this one are complete, so the next begins where the report ends.
+		next, ok := m.waiting[m.report.Schedules]
+		if !ok {
+			return false
+		}
+		delete(m.waiting, next.first)
+		if len(next.hashes) == 0 {
+			return false
+		}
+		m.merge(next)
+	}
+	return true
+}
+
+// salvage merges the waiting chunks in which something was found, up to the first failure. There
+// are waiting chunks only if time ended the campaign and an earlier schedule was cancelled.
+func (m *merger) salvage() {
+	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
+		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil ||
+			found.outOfContract != nil) {
+			m.merge(found)
+		}
+	}
+}
+
+func (m *merger) merge(next *chunk) {
+	r := m.report
+	for i := range next.hashes {
+		share := r.Stats(m.campaign.strategyName(next.first + i))
+		share.Schedules++
+		if turns := m.campaign.rounds; turns != nil {
+			share.Behaviours += turns.Count(next.first+i, next.shown[i])
+		}
+	}
+	r.Schedules += len(next.hashes)
+	r.Steps += next.steps
+	r.Depth = max(r.Depth, next.depth)
+	r.Coverage.Add(&next.coverage)
+	r.Targeted.Add(&next.targeted)
+	r.Totals.Merge(&next.totals)
+	r.Effort.Running += next.effort.Running
+	r.Effort.Checking += next.effort.Checking
+	for _, hash := range next.hashes {
+		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
+		if m.traces.Len() < historiesMax {
+			m.traces.Add(hash)
+		}
+	}
+	r.Histories = m.traces.Len()
+	m.states.Prefetch(next.keys)
+	for _, key := range next.keys {
+		if m.states.Len() == report.StatesMax {
+			r.StatesCapped = true
+			m.campaign.capped.Store(true)
+			break
+		}
+		m.states.Add(key)
+	}
+	r.States = m.states.Len()
+	r.OutOfContractSchedules += next.outOfContractSchedules
+	r.Unsettled += next.unsettled
+	if r.OutOfContract == nil {
+		r.OutOfContract = next.outOfContract
+	}
+	r.Failure, r.Nondeterministic = next.failure, next.nondet
+	m.done = next.failure != nil || next.nondet != nil || m.campaign.States > 0 &&
+		r.States >= m.campaign.States
+	if next.failure != nil {
+		r.Stats(next.failure.Strategy).Failed = true
+	}
+}

@@ -1,0 +1,44 @@
+package campaign
+
+import "github.com/interlock-sim/interlock/internal/report"
+
+// A SometimesCount says how many schedules of a campaign reached a sometimes condition.
+type SometimesCount struct {
+	Name string `json:"name"`
+	// the scenario has the processes and faults that the condition needs
+	Applicable bool `json:"applicable"`
+	Schedules  int  `json:"schedules"`
+}
+
+// SometimesCounts returns the counts of the subject's sometimes conditions.
+func (c *Campaign) SometimesCounts(r *report.Report) []SometimesCount {
+	counts := make([]SometimesCount, len(c.Scenario.Subject.Sometimes))
+	for i := range counts {
+		condition := &c.Scenario.Subject.Sometimes[i]
+		counts[i] = SometimesCount{Name: condition.Name, Applicable: c.Scenario.Offers(condition)}
+		if i < len(r.Totals.Reached) {
+			counts[i].Schedules = r.Totals.Reached[i]
+		}
+	}
+	return counts
+}
+
+// NeverReached returns the names of the sometimes conditions that the campaign could have reached
+// and has not. It returns none for a campaign that was cut short, and for an exhaustive search.
+func (c *Campaign) NeverReached(r *report.Report) []string {
+	var missed []string
+	if !r.Finished() || r.Exhaustive || r.Schedules < sometimesAfter {
+		return nil
+	}
+	for _, condition := range c.SometimesCounts(r) {
+		if condition.Applicable && condition.Schedules == 0 {
+			missed = append(missed, condition.Name)
+		}
+	}
+	return missed
+}
+
+// sometimesAfter is how many schedules a campaign must have run before an unreached condition
+// counts against it. In so many schedules even the rarest condition of package history is reached
+// twenty times by the locks that have it.
+const sometimesAfter = 5000

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"testing/synctest"
+	"time"
+)
+
+// An Executor runs the code of a run's processes. [liveExecutor] runs it on goroutines;
+// [replay.replayExecutor] replays reactions that are known from earlier runs. The loop decides what
+// happens, and the executor what the processes do next.
+type Executor interface {
+	// Begin starts a process.
+	Begin(*Process)
+	// OpenGate lets a process that waits at its gate go on.
+	OpenGate(*Process)
+	// CancelAttempt ends the context of a process's attempt at the lock.
+	CancelAttempt(*Process)
+	// Settle waits until every process has reacted to what has reached it.
+	Settle()
+	// CheckLosses lets processes whose hold is lost find that out.
+	CheckLosses()
+	// Sleep lets time pass, at most as long as the pause, until a process acts by itself, and
+	// reports whether one has.
+	Sleep(pause time.Duration) (now time.Duration, acted bool)
+	// OwnsResource reports whether a process's hold brings a resource of its own.
+	OwnsResource(*Process) bool
+	// Ended reports whether all goroutines of a process are known to have ended.
+	Ended(*Process) bool
+	// StateKey returns the state key of the run; see [loop.key].
+	StateKey() uint64
+	// TearDown ends all processes. If the run is judged, processes that have finished are shut down
+	// cleanly, so that a goroutine that remains is a leak.
+	TearDown(judged bool)
+	// Save returns the executor's state, in the memory of an old one unless that is nil, and
+	// restore returns to it. Only an executor without goroutines can do either.
+	Save(old any) any
+	Restore(saved any)
+}
+
+// A liveExecutor runs processes on goroutines in the bubble of the run.
+type liveExecutor struct {
+	loop  *Loop
+	began time.Time
+	timer *time.Timer
+	woken bool // the loop has woken a process since all were blocked
+}
+
+func (e *liveExecutor) Begin(p *Process) {
+	e.woken = true
+	go p.run()
+}
+
+func (e *liveExecutor) OpenGate(p *Process) {
+	e.woken = true
+	p.resume <- struct{}{}
+}
+
+func (e *liveExecutor) CancelAttempt(p *Process) {
+	p.Cancelled, e.woken = true, true
+	p.cancel()
+}
+
+func (e *liveExecutor) Settle() {
+	if woken := e.loop.System.Woken(); woken || e.woken {
+		e.woken = false
+		synctest.Wait()
+	}
+}
+
+// CheckLosses has nothing to do: [Process.checkLoss] looks at the hold.
+func (e *liveExecutor) CheckLosses() {}
+
+func (e *liveExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool) {
+	activity := e.loop.System.Activity()
+	if e.timer == nil {
+		e.timer = time.NewTimer(pause)
+	} else {
+		e.timer.Reset(pause)
+	}
+	select {
+	case <-activity: // Activity from before the pause does not count.
+	default:
+	}
+	select {
+	case <-e.timer.C:
+	case <-activity:
+		acted = true
+		e.timer.Stop()
+	}
+	synctest.Wait()
+	select {
+	case <-activity: // A process that acts as the pause ends may come before or after the timer.
+		acted = true
+	default:
+	}
+	return time.Since(e.began), acted
+}
+
+func (e *liveExecutor) OwnsResource(p *Process) bool {
+	return p.hold != nil && p.hold.Resource != nil
+}
+
+func (e *liveExecutor) Ended(*Process) bool { return false }
+
+func (e *liveExecutor) StateKey() uint64 { return e.loop.timelineKey() }
+
+func (e *liveExecutor) TearDown(judged bool) {
+	l := e.loop
+	for _, p := range l.Processes {
+		if judged && p.Stage == finished && !p.Client.Crashed() {
+			p.Client.ShutDown()
+		} else {
+			p.Client.TearDown()
+		}
+		close(p.resume)
+	}
+	l.Cancel() // Until here every process is blocked, so that its fields can be read.
+	// Goroutines that sleep wake up once more and find that the run is over.
+	time.Sleep(teardownGrace)
+}
+
+func (e *liveExecutor) Save(any) any { panic("scenarios: goroutines cannot be saved") }
+
+func (e *liveExecutor) Restore(any) { panic("scenarios: goroutines cannot be restored") }

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// owners record which process a leaked goroutine belongs to. They are profiler labels, which a
+// goroutine inherits from the one that starts it. A goroutine started by a timer or by the end of a
+// context has none, so its process is unknown.
+//
+// Only a run with a crashed process needs owners. The goroutines of such a process end at their
+// next call to the client, so other goroutines of the process may wait for them for ever. That is
+// no leak.
+type owners struct {
+	run    string            // unique among the runs of the program that left goroutines behind
+	labels []context.Context // by number of the process
+}
+
+const (
+	runLabel     = "interlock-run"
+	processLabel = "interlock-process"
+)
+
+var runsLabelled atomic.Int64
+
+// adopt makes the calling goroutine, and all that it starts, goroutines of the process.
+func (o *owners) adopt(process int) { pprof.SetGoroutineLabels(o.labels[process]) }
+
+// prepare makes labels for the given number of processes.
+func (o *owners) prepare(processes int) {
+	if o.run == "" {
+		o.run = strconv.FormatInt(runsLabelled.Add(1), 10)
+	}
+	for number := len(o.labels); number <= processes; number++ {
+		labels := pprof.Labels(runLabel, o.run, processLabel, strconv.Itoa(number))
+		o.labels = append(o.labels, pprof.WithLabels(context.Background(), labels))
+	}
+}
+
+// left describes where leaked goroutines are blocked, of processes for which judged returns true.
+// Owned reports whether a function belongs to the simulation. It returns "" if there are none.
+func (o *owners) left(judged func(process int) bool, owned func(function string) bool) string {
+	var profile bytes.Buffer
+	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.
+	var found []string
+	for record := range strings.SplitSeq(profile.String(), "\n\n") {
+		owner := profiledOwner.FindStringSubmatch(record)
+		if owner == nil || owner[2] != o.run {
+			continue
+		}
+		if process, err := strconv.Atoi(owner[1]); err != nil || !judged(process) {
+			continue
+		}
+		times, _ := strconv.Atoi(profiledCount.FindStringSubmatch(record)[1])
+		where := "goroutine" + standing(profiledFrame, record, owned)
+		found = append(found, slices.Repeat([]string{where}, times)...)
+	}
+	slices.Sort(found)
+	return strings.Join(found, "; ")
+}
+
+// What a goroutine profile in text form says of goroutines with the same stack and the same labels.
+var (
+	profiledCount = regexp.MustCompile(`(?m)^(\d+) @`)
+	profiledOwner = regexp.MustCompile(`(?m)^# labels: .*"` + processLabel + `":"(\d+)", .*"` +
+		runLabel + `":"(\d+)"`)
+	profiledFrame = regexp.MustCompile(
+		`(?m)^#\t0x[0-9a-f]+\t(\S+)\+0x[0-9a-f]+\t+.*/([^/\s]+:\d+)$`)
+)

@@ -1,0 +1,31 @@
+package engine
+
+import "context"
+
+// A Locker is one process's handle on the lock under test.
+type Locker interface {
+	// Lock waits until the process holds the lock. The context ends when the run does.
+	Lock(context.Context) (*Hold, error)
+}
+
+// A Hold is a lock that a process holds. Only Unlock is required.
+type Hold struct {
+	Unlock func(context.Context) error
+
+	Done <-chan struct{} // closed when the lock is lost; nil if the lock does not report a loss
+	// Node is the path of the contender's znode. If it is empty, the engine finds it in the
+	// cluster.
+	Node  string
+	Token int64 // the fencing token; 0 if the lock has none
+
+	// Reenter acquires the lock again as its owner; nil if the lock is not reentrant.
+	Reenter func(context.Context) (*Hold, error)
+	// Resource is what the lock protects, if it differs from Subject.Guard.
+	Resource *Resource
+}
+
+// A LockerFunc is a function that implements [Locker].
+type LockerFunc func(context.Context) (*Hold, error)
+
+// Lock calls the function.
+func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }

@@ -1,0 +1,352 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A Loop executes one run inside its bubble: it asks the strategy for a step, performs it, waits
+// until every process is blocked, and repeats that until the processes have finished.
+//
+// At most one input is in flight at a time, so the Go scheduler has nothing to decide. Time is the
+// exception: when it passes, timers of several processes may fire at once. The loop puts what they
+// do into a canonical order.
+type Loop struct {
+	result    *Result
+	log       *history.Log
+	strategy  Strategy
+	service   sim.Service // of the system
+	System    sim.System
+	Processes []*Process
+	space     []Process    // the processes that exist from the start
+	register  Register     // the protected resource of the run
+	plan      *faults.Plan // of the scenario
+	budget    faults.Plan  // what the plan still allows
+	planLimit *PlanLimit   // nil unless shrinking
+	bounds    faults.Severity
+	allowed   [faults.Kinds]bool // by the budget, in any phase
+	faultless bool               // the budget is empty
+	BudgetKey uint64
+	enabled   []sim.EnabledStep
+	scratch   []sim.EnabledStep
+	ctx       context.Context // the run is cancelled when it ends
+	Cancel    context.CancelFunc
+	noKeys    bool // state keys are not needed
+	jumps     bool // the last idle tick is a time jump
+
+	executor Executor
+	live     liveExecutor
+	begun    bool
+	searched bool // the strategy is a [stateAware] one
+
+	struck       bool // a fault has struck
+	fair         bool // the fair phase has begun
+	fairFrom     time.Duration
+	fairStep     int  // number of steps before it
+	fairStepsMax int  // bound on the steps in it
+	settling     bool // all processes have finished
+	settleFrom   time.Duration
+	IdleTicks    int
+	steps        int
+	progress     *atomic.Int64 // see [watchdog]
+}
+
+// reset prepares the loop for another run, and reuses the memory of the last one, whose goroutines
+// must have ended.
+func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
+	ctx, cancel := context.WithCancel(context.Background())
+	service, system, processes, space := l.service, l.System, l.Processes[:0], l.space
+	enabled, scratch, turns, above := l.enabled, l.scratch, l.progress, l.planLimit
+	*l = Loop{
+		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
+		budget: scenario.Faults, planLimit: above, bounds: scenario.EffectiveSeverity(),
+		Cancel: cancel, fairStepsMax: scenario.fairSteps(),
+		service: service, System: system, Processes: processes, space: space, enabled: enabled,
+		scratch: scratch, progress: turns,
+		jumps: scenario.Client == Model, // The real client would send its pings all the time.
+	}
+	l.live = liveExecutor{loop: l, began: time.Now()}
+	l.executor = &l.live
+	if above != nil {
+		above.begin()
+	}
+	if l.System == nil || l.service != scenario.Subject.Service {
+		l.service = scenario.Subject.Service
+		l.System = l.service.New()
+	}
+	if l.progress == nil {
+		l.progress = new(atomic.Int64)
+	}
+	l.spent()
+	l.System.Reset(sim.Config{
+		Servers: max(1, scenario.Servers), RealClient: scenario.Client == Real,
+		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
+	})
+	if len(l.space) != scenario.Clients {
+		l.space = make([]Process, scenario.Clients)
+	}
+	for i := range l.space {
+		p := &l.space[i]
+		l.prepare(p, l.System.Connect())
+		p.ctx, p.subject, p.Cycles = ctx, &scenario.Subject, scenario.Cycles
+		p.cancellable = scenario.Faults.Allows(faults.Cancel)
+		p.Register = &l.register
+		l.Processes = append(l.Processes, p)
+	}
+}
+
+// prepare initializes a process.
+func (l *Loop) prepare(p *Process, client sim.Client) {
+	*p = Process{
+		Environment: Environment{Number: client.Process(), Client: client}, progress: l.progress,
+		resume: make(chan struct{}, 1), random: randomBytes{state: uint64(client.Process() - 1)},
+	}
+	p.Random = &p.random
+	p.Pending = p.space[:0]
+}
+
+// own labels the goroutines of the processes with their owners.
+func (l *Loop) own(o *owners) {
+	o.prepare(len(l.Processes))
+	for _, p := range l.Processes {
+		p.owners = o
+	}
+}
+
+// replace starts a process in the place of one that has crashed, for its remaining attempts. The
+// new process gets the next number.
+func (l *Loop) replace(crashed *Process) {
+	l.executor.Begin(l.newcomer(max(1, crashed.Cycles-int(crashed.Attempt))))
+}
+
+// newcomer adds a process to the run under way.
+func (l *Loop) newcomer(cycles int) *Process {
+	p, first := new(Process), l.Processes[0]
+	l.prepare(p, l.System.Join())
+	p.ctx, p.subject, p.cancellable, p.Register = first.ctx, first.subject, first.cancellable,
+		first.Register
+	if p.owners = first.owners; p.owners != nil {
+		p.owners.prepare(p.Number)
+	}
+	p.Cycles = cycles
+	l.Processes = append(l.Processes, p)
+	return p
+}
+
+// run executes the whole run unless it is cancelled. If the strategy panics, the processes are torn
+// down all the same.
+func (l *Loop) run() {
+	ended := false
+	defer func() { l.tearDown(ended) }()
+	aware, searched := l.strategy.(stateAware)
+	if searched {
+		l.searched = true
+		aware.Join(View{l})
+	}
+	if !l.begun { // A run that continues from a snapshot has begun.
+		l.begin()
+	}
+	for searched {
+		step, deviates, ok := aware.Settled(l.steps)
+		if !ok {
+			break
+		}
+		l.over()
+		l.take(step, deviates)
+	}
+	for !l.over() {
+		if l.cancelRun() {
+			return
+		}
+		l.listEnabled()
+		defaultIndex := DefaultIndex(l.enabled)
+		chosen := defaultIndex
+		if !l.fair {
+			chosen = l.strategy.Choose(l.steps, l.enabled, defaultIndex)
+		}
+		if chosen == Prune {
+			l.result.Pruned = true
+			break
+		}
+		step := sim.Step{Kind: sim.Fair}
+		if chosen != BeginFair {
+			step = l.enabled[chosen].Step
+		}
+		l.take(step, chosen != defaultIndex)
+		if !l.noKeys && !l.decided() {
+			l.result.Keys = append(l.result.Keys, l.executor.StateKey())
+		}
+	}
+	l.result.Steps = l.steps
+	ended = !l.result.Pruned
+}
+
+// begin starts all processes.
+func (l *Loop) begin() {
+	l.begun = true
+	for _, p := range l.Processes {
+		l.executor.Begin(p)
+	}
+	l.observe()
+}
+
+// take performs a step and lets every process react to it.
+func (l *Loop) take(step sim.Step, deviates bool) {
+	if deviates {
+		l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
+	}
+	l.steps++
+	l.progress.Add(1)
+	l.touch(step)
+	l.perform(step)
+	if !l.unnoticed(step) {
+		l.observe()
+	}
+}
+
+// decided reports whether the rest of the run has no decisions and nobody asks for its state keys.
+func (l *Loop) decided() bool { return l.fair && l.searched }
+
+// unnoticed reports whether the step reached no process: the server served a request without
+// closing the connection, or a client's link was healed. Healing a server may cause an election,
+// which closes connections.
+func (l *Loop) unnoticed(step sim.Step) bool {
+	_, onServer := step.Server()
+	switch {
+	case onServer || step.Kind != sim.Serve && step.Kind != sim.Heal && step.Kind != sim.Fair:
+		return false
+	case step.Kind != sim.Serve:
+		return true
+	}
+	client := l.Processes[step.Process-1].Client
+	return client.Connected() || client.Crashed()
+}
+
+// settle waits until every process has reacted to what reached it. The cluster calls it too.
+func (l *Loop) settle() { l.executor.Settle() }
+
+// observe waits until every process is blocked, and logs what they did.
+func (l *Loop) observe() {
+	l.settle()
+	l.progress.Add(1)
+	now := l.System.Now()
+	for _, p := range l.Processes {
+		p.Resuming = (p.Resuming || p.Client.Paused()) && p.Waiting && p.Gate == sim.Leave
+	}
+	l.executor.CheckLosses()
+	for _, p := range l.Processes {
+		if p.Client.Paused() {
+			continue // Nobody knows what it would say.
+		}
+		p.checkLoss()
+		for i := range p.Pending {
+			p.Pending[i].At = now
+			l.log.Append(p.Pending[i])
+			switch p.Pending[i].Kind {
+			case history.ReenterCall, history.UnlockCall:
+				p.NodeGone = !p.Client.OwnsNodes()
+			case history.ReenterReturn, history.UnlockReturn:
+				p.NodeGone = false
+			}
+		}
+		p.Pending = p.Pending[:0]
+		if p.Waiting && p.age == 0 {
+			p.age = l.System.NextAge()
+		}
+	}
+	l.System.Collect()
+	for _, p := range l.Processes {
+		p.wake()
+	}
+}
+
+// over reports whether the run has ended, and moves the run from one part to the next.
+func (l *Loop) over() bool {
+	now := l.System.Now()
+	if !l.settling && l.allDone() {
+		l.settling, l.settleFrom = true, now
+	}
+	if l.settling && l.quiet() {
+		return true
+	}
+	if l.exhausted(now) {
+		l.result.Unsettled = l.busy()
+		return true
+	}
+	if l.fair {
+		return false
+	}
+	if l.settling || l.steps >= stepsMax || l.IdleTicks >= idleTicksMax {
+		l.result.CutOff = !l.settling && l.steps >= stepsMax
+		l.beginFairPhase()
+	}
+	return false
+}
+
+// exhausted reports whether the last part of the run has reached its bound of time or steps.
+func (l *Loop) exhausted(now time.Duration) bool {
+	if l.settling {
+		return now-l.settleFrom > settleBound || l.fair && l.steps-l.fairStep > l.fairStepsMax
+	}
+	return l.fair && (now-l.fairFrom > fairPhaseMax || l.steps-l.fairStep > l.fairStepsMax)
+}
+
+// beginFairPhase begins the fair phase: no fault strikes any more, and the default policy decides.
+// That policy goes by ages, so ages are renumbered: the fair phase depends on the state alone, not
+// on the path to it.
+func (l *Loop) beginFairPhase() {
+	l.System.RenumberAges()
+	for _, p := range l.Processes {
+		if p.Waiting {
+			p.age = l.System.NextAge()
+		}
+	}
+	now := l.System.Now()
+	l.fair, l.fairFrom, l.fairStep = true, now, l.steps
+	l.log.Append(history.Event{At: now, Kind: history.FairPhase})
+}
+
+func (l *Loop) allDone() bool {
+	for _, p := range l.Processes {
+		if !p.done() {
+			return false
+		}
+	}
+	return true
+}
+
+// quiet reports whether nothing is in flight and no live process has left a znode.
+func (l *Loop) quiet() bool {
+	for _, p := range l.Processes {
+		if p.Client.Unserved() > 0 || p.Client.Undelivered() > 0 ||
+			!p.Client.Crashed() && (p.Client.Pending() || p.Client.OwnsNodes()) {
+			return false
+		}
+	}
+	return l.System.Converged()
+}
+
+// busy reports whether a live process has a request, a reply or an event in flight. Messages of a
+// crashed process may stay in flight for ever.
+func (l *Loop) busy() bool {
+	return slices.ContainsFunc(l.Processes, func(p *Process) bool {
+		return !p.Client.Crashed() && (p.Client.Pending() || p.Client.Unserved() > 0 ||
+			p.Client.Undelivered() > 0)
+	})
+}
+
+// tearDown ends every process of the run, and notes the first panic of one.
+func (l *Loop) tearDown(judged bool) {
+	l.executor.TearDown(judged)
+	for _, p := range l.Processes {
+		if p.Panics != "" && l.result.Panic == "" {
+			l.result.Panic, l.result.PanicProcess = p.Panics, p.Number
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// callsMax bounds how many calls of the lock a panic report names.
+const callsMax = 8
+
+// panicked returns the violation of a run in which a process panicked. It is placed at the last
+// event that the process caused or received, and names the calls of the lock that led to the panic.
+func panicked(result *Result, owned func(function string) bool) *history.Violation {
+	message, stack, _ := strings.Cut(result.Panic, "\n")
+	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
+	_, stack, _ = strings.Cut(stack, "\npanic(")
+	if calls := lockCalls(stack, owned); len(calls) > 0 {
+		detail += " in " + strings.Join(calls, ", called by ")
+	}
+	return &history.Violation{
+		Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
+		Reason: "a process panicked", Detail: detail,
+	}
+}
+
+// lockCalls returns the calls of the lock's code on a stack, innermost first, up to the engine's
+// call. Goroutine numbers and addresses are omitted, because they differ between runs.
+func lockCalls(stack string, owned func(function string) bool) (calls []string) {
+	for _, frame := range stackFrame.FindAllStringSubmatch(stack, -1) {
+		name := frame[1][strings.LastIndexByte(frame[1], '/')+1:]
+		switch {
+		case strings.HasPrefix(frame[1], processMethod) || len(calls) == callsMax:
+			return calls
+		case !ofRuntime(frame[1]) && !owned(frame[1]):
+			calls = append(calls, name+" ("+frame[2]+")")
+		}
+	}
+	return calls
+}
+
+// lastActionOf returns the index of the last event that the process's code caused or received, or
+// of the last event if there is none.
+func lastActionOf(events []history.Event, process int32) int {
+	for i := len(events) - 1; i >= 0; i-- {
+		if e := &events[i]; e.Process == process && ofCode(e.Kind) {
+			return i
+		}
+	}
+	return len(events) - 1
+}
+
+// ofCode reports whether events of that kind are caused or received by the code of a process.
+func ofCode(k history.Kind) bool {
+	switch k {
+	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
+		history.UnlockCall, history.UnlockReturn,
+		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall,
+		history.ReenterReturn, history.Exited,
+		history.ResourceRead, history.ResourceWrite:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// perform performs the step.
+func (l *Loop) perform(step sim.Step) {
+	switch step.Kind {
+	case sim.Tick:
+		l.tick()
+		return
+	case sim.Fair:
+		l.beginFairPhase()
+		return
+	}
+	l.IdleTicks = 0
+	switch step.Kind {
+	case sim.Enter, sim.Leave:
+		p := l.Processes[step.Process-1]
+		p.Waiting, p.age = false, 0
+		l.executor.OpenGate(p)
+	case sim.Fault:
+		l.strike(step)
+	case sim.Deliver:
+		p := l.Processes[step.Process-1]
+		p.Woken = p.Woken || p.Client.EventNext()
+		l.System.Perform(step)
+	default:
+		l.System.Perform(step)
+	}
+}
+
+// strike lets a fault strike.
+func (l *Loop) strike(step sim.Step) {
+	e := history.Event{
+		At: l.System.Now(), Kind: history.Fault, Name: step.Fault.String(),
+		Op: l.spend(step).String(), Relaxes: step.Fault.Relaxes(), Peer: step.Peer,
+	}
+	if step.Process < 0 {
+		e.Server = -step.Process
+	} else {
+		e.Process = step.Process
+	}
+	l.log.Append(e)
+	l.System.Inject(step, l.bounds)
+	switch step.Fault {
+	case faults.Restart:
+		l.replace(l.Processes[step.Process-1])
+	case faults.Cancel:
+		l.executor.CancelAttempt(l.Processes[step.Process-1])
+	}
+}
+
+// tick lets time pass until the cluster's next deadline or until a process acts by itself, but for
+// a bounded time, so that the strategy can decide while time passes. A process that was paused has
+// resumed by then; see [Process.write].
+func (l *Loop) tick() {
+	for _, p := range l.Processes {
+		p.Resuming = p.Resuming && p.Client.Paused()
+	}
+	pause := tickMax
+	if l.jumps && l.IdleTicks == idleTicksMax-1 && !l.fair {
+		pause = timeJumpMax
+	}
+	deadline, ok := l.System.Deadline()
+	if ok {
+		pause = min(pause, deadline-l.System.Now())
+	}
+	now, acted := l.executor.Sleep(pause)
+	l.log.Append(history.Event{At: now, Kind: history.Tick})
+	l.System.Advance(now)
+	if acted || ok && deadline <= now || l.canMove() {
+		l.IdleTicks = 0
+	} else {
+		l.IdleTicks++
+	}
+}
+
+// canMove reports whether a step other than a tick or a fault can happen now.
+func (l *Loop) canMove() bool {
+	for _, p := range l.Processes {
+		if p.Waiting && !p.Client.Crashed() {
+			return true
+		}
+	}
+	l.scratch = l.System.AppendRepairs(l.System.AppendMessages(l.scratch[:0]), l.fair)
+	return len(l.scratch) > 0
+}
+
+// awaitsTime reports whether an effect of a fault waits only for time. Timers of processes do not
+// count.
+func (l *Loop) awaitsTime() bool { return l.struck && l.System.AwaitsTime() }

@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A stage is how far a process is in its script.
+type stage uint8
+
+const (
+	idle stage = iota
+	locking
+	holding
+	releasing
+	finished
+)
+
+// A Process runs the script of a scenario: lock, enter, leave, unlock. Its fields belong to its own
+// goroutine while that runs, and to the loop while the goroutine is blocked.
+type Process struct {
+	Environment
+	subject *Subject
+	Cycles  int
+
+	owners   *owners   // nil if goroutines need no owner
+	Register *Register // the protected resource, shared by all processes
+
+	cancellable bool               // an attempt may be cancelled
+	cancel      context.CancelFunc // ends the context of the attempt
+
+	// progress is shared by the loop and all processes. Each of them adds to it before and after it
+	// touches the fields below. Only one runs at a time, but where a timer wakes a process, nothing
+	// else tells the race detector that the loop's reads come before the process's writes.
+	progress *atomic.Int64
+
+	Pending []history.Event // events since the loop last collected them
+	ProcessState
+	hold     *Hold
+	Woken    bool // a watch event arrived, and the process is not waiting again yet
+	Resuming bool // in the critical section, and paused until a moment ago; see write
+
+	// NodeGone reports that the process had lost its znode when its current re-entry or unlock
+	// began, so that the call must not succeed.
+	NodeGone bool
+
+	age        uint64 // since when it waits, set by the loop
+	gateOpened int    // number of gates passed
+	resume     chan struct{}
+
+	timeline uint64        // hash of the steps that reached the process, with their times
+	notified time.Duration // when the server last handled a request of the process
+	served   bool          // the server has handled a request of the process
+
+	random randomBytes
+	space  [3]history.Event // initial memory of pending
+}
+
+// A ProcessState is what a run knows of a process's code.
+type ProcessState struct {
+	Stage     stage
+	Attempt   int32
+	Gate      sim.StepKind // Enter or Leave: the step that the process waits for
+	Waiting   bool         // at the gate
+	Cancelled bool         // the context of the current attempt has ended
+	Lost      bool         // the process has been told that its hold is lost
+	Over      bool         // the goroutine has ended
+	Panics    string       // message and stack; "" if the process has not panicked
+}
+
+// run is the process's goroutine.
+func (p *Process) run() {
+	defer p.end()
+	growStack(p.Number)
+	if p.owners != nil {
+		p.owners.adopt(p.Number)
+	}
+	locker, err := p.subject.Open(&p.Environment)
+	if err != nil {
+		panic(fmt.Sprintf("Subject.Open fails: %v", err))
+	}
+	if locker == nil {
+		panic("Subject.Open returns neither a Locker nor an error")
+	}
+	for range p.Cycles {
+		p.cycle(locker)
+	}
+	p.record(history.Event{Kind: history.Finished}, finished)
+}
+
+// end runs when the goroutine ends, by return, panic or Goexit.
+func (p *Process) end() {
+	p.progress.Add(1)
+	if r := recover(); r != nil {
+		p.Panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
+	}
+	p.Over = true
+	p.publish()
+}
+
+func (p *Process) cycle(locker Locker) {
+	p.Attempt++
+	ctx := p.ctx
+	if p.cancellable {
+		p.progress.Add(1)
+		ctx, p.cancel = context.WithCancel(p.ctx)
+		p.Cancelled = false
+	}
+	p.record(history.Event{Kind: history.LockCall}, locking)
+	hold, err := locker.Lock(ctx)
+	if err != nil {
+		p.record(history.Event{Kind: history.LockReturn, Err: err.Error()}, idle)
+		return
+	}
+	if hold == nil {
+		panic("Lock returns neither a Hold nor an error")
+	}
+	if hold.Unlock == nil {
+		panic("Lock returns a Hold without Unlock")
+	}
+	p.progress.Add(1)
+	p.hold, p.Lost = hold, false
+	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
+	again := p.reenter(hold)
+	p.pass(sim.Enter)
+	// A process that is told of its loss before it enters does not enter.
+	if !p.Lost {
+		p.stay(hold)
+	}
+	p.exit(again)
+	p.record(history.Event{Kind: history.UnlockCall}, releasing)
+	p.hold = nil
+	p.record(outcome(history.UnlockReturn, hold.Unlock(p.ctx)), idle)
+}
+
+// stay is the process's critical section.
+func (p *Process) stay(hold *Hold) {
+	p.record(history.Event{Kind: history.Enter}, holding)
+	resource := hold.Resource
+	if resource == nil && p.subject.Guard != NoResource {
+		resource = p.Register.of(p.subject.Guard, hold.Token)
+	}
+	sound := p.read(resource)
+	p.pass(sim.Leave)
+	if sound {
+		p.write(resource)
+	}
+	p.record(history.Event{Kind: history.Leave}, holding)
+}
+
+// reenter acquires the lock again if the hold allows it, and returns the second hold.
+func (p *Process) reenter(hold *Hold) *Hold {
+	if hold.Reenter == nil {
+		return nil
+	}
+	p.record(history.Event{Kind: history.ReenterCall}, holding)
+	again, err := hold.Reenter(p.ctx)
+	p.record(outcome(history.ReenterReturn, err), holding)
+	return again
+}
+
+// exit releases the second hold.
+func (p *Process) exit(again *Hold) {
+	if again != nil {
+		p.record(outcome(history.Exited, again.Unlock(p.ctx)), holding)
+	}
+}
+
+func outcome(kind history.Kind, err error) history.Event {
+	if err == nil {
+		return history.Event{Kind: kind}
+	}
+	return history.Event{Kind: kind, Err: err.Error()}
+}
+
+// record adds an event for the loop to collect. A process that has crashed ends here instead.
+func (p *Process) record(e history.Event, next stage) {
+	if p.Client.Crashed() {
+		runtime.Goexit()
+	}
+	p.progress.Add(1)
+	e.Process, e.Attempt = int32(p.Number), p.Attempt
+	p.Pending = append(p.Pending, e)
+	p.Stage = next
+	p.publish()
+}
+
+// publish wakes the loop's timer after the process has acted. Actions of a crashed process do not
+// count.
+func (p *Process) publish() {
+	p.progress.Add(1)
+	if !p.Client.Crashed() {
+		p.Client.Notify()
+	}
+}
+
+// pass waits until the loop opens the gate.
+func (p *Process) pass(gate sim.StepKind) {
+	p.progress.Add(1)
+	p.Gate, p.Waiting = gate, true
+	p.publish()
+	if _, ok := <-p.resume; !ok {
+		runtime.Goexit()
+	}
+	p.gateOpened++
+}
+
+// done reports whether the process will do nothing more.
+func (p *Process) done() bool { return p.Stage == finished || p.Over || p.Client.Crashed() }
+
+// checkLoss records the loss of the hold if the hold reports it.
+func (p *Process) checkLoss() {
+	if p.hold == nil || p.Lost || p.Client.Crashed() {
+		return
+	}
+	select {
+	case <-p.hold.Done:
+		p.Lost = true
+		p.Pending = append(p.Pending, history.Event{
+			Kind: history.Lost, Process: int32(p.Number),
+			Attempt: p.Attempt,
+		})
+	default:
+	}
+}
+
+// growStack grows the goroutine's stack, while it is nearly empty, to the size that lock code
+// mostly needs. Growing it step by step from deep within that code shows in BenchmarkSchedule.
+//
+//go:noinline
+func growStack(i int) byte {
+	var room [6 << 10]byte
+	room[i]++ // Or else the compiler would see that no room is needed.
+	return room[len(room)-1-i]
+}

@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A Result is the outcome of one run.
+type Result struct {
+	Events     []history.Event // valid until the runner's next run
+	Steps      int             // the number of decisions
+	Deviations []Deviation     // the schedule, as its deviations from the default policy
+	// Keys are the state keys after each step; in an exhaustive search, only of the states in which
+	// it chooses. They are valid until the runner's next run.
+	Keys      []uint64
+	Coverage  FaultCoverage  // the faults that struck
+	Targeted  TargetCoverage // those that struck a target named in the plan
+	TraceHash uint64         // over all events
+	// CutOff reports that the strategy made as many decisions as one run allows, so that the
+	// schedule was not followed to its end.
+	CutOff bool
+	// Unsettled reports that requests of live processes were still under way when the run reached
+	// its last bound, so that their outcome is unknown.
+	Unsettled bool
+	// Pruned reports that the run ended in a state that the strategy had visited before. Such a run
+	// has no fair phase and no end.
+	Pruned bool
+
+	Panic        string // message and stack of the first panic of a process
+	PanicProcess int
+	Leak         string // where goroutines that never ended are blocked
+
+	// VerdictCached reports that most properties were not checked, because a run with the same
+	// verdict key kept them; see [history.CacheableVerdict].
+	VerdictCached bool
+	// Undecided reports that the linearizability check reached its limits.
+	Undecided bool
+	Vacuity   history.Vacuity // how often the run exercised each property
+	Cost      history.Cost    // of acquisitions and releases
+	Reached   []bool          // which sometimes conditions the run reached
+
+	// Cancelled reports that the context ended before the run was judged. Nothing else in the
+	// result is valid.
+	Cancelled bool
+
+	// Violations has at most one violation per claimed property, in the order of [Properties].
+	Violations []*history.Violation
+}
+
+// A Runner performs runs one after the other and reuses memory between them. It is not safe for
+// concurrent use; each worker has its own.
+type Runner struct {
+	t *testing.T
+	// the last one, whose memory the next one reuses; nil if that is not possible
+	loop      *Loop
+	log       history.Log
+	keys      []uint64
+	NoKeys    bool       // state keys are not needed
+	PlanLimit *PlanLimit // set only while shrinking
+	reached   []bool
+	claims    []history.Property // of the run under way
+
+	watchdog watchdog
+	// watched reports that the watchdog is on. It is off where the test has no deadline, because
+	// the test may be stopped in a debugger.
+	watched bool
+
+	owners owners // of the goroutines of the run under way
+
+	cachedResult Result // of the last run of [Runner.RunOn]
+
+	Checking time.Duration // time spent in checkers so far
+	checker  history.Checker
+}
+
+// NewRunner returns a runner. Bubbles of virtual time need the *testing.T of a running test;
+// outside go test, [scenarios.Main] provides one.
+func NewRunner(t *testing.T) *Runner {
+	_, watched := t.Deadline()
+	return &Runner{t: t, watched: watched}
+}
+
+// Run performs one run of the scenario and checks every property that the lock claims. If the
+// strategy panics, Run tears the run down and panics too.
+func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
+	return r.RunWithin(context.Background(), scenario, strategy)
+}
+
+// RunWithin performs a run as Run does, and cancels it when the context ends.
+func (r *Runner) RunWithin(ctx context.Context, scenario *Scenario, strategy Strategy) *Result {
+	result := &Result{Deviations: make([]Deviation, 0, 32)}
+	r.RunInto(ctx, scenario, strategy, result)
+	return result
+}
+
+// RunInto performs a run as RunWithin does, and reuses the memory of the given result.
+func (r *Runner) RunInto(ctx context.Context, scenario *Scenario, strategy Strategy,
+	result *Result,
+) {
+	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
+	r.log.Reset()
+	if scenario.Client == Real {
+		defer scenario.Subject.Service.Determinize()()
+	}
+	thrown := r.bubble(ctx, scenario, strategy, result)
+	if thrown != nil {
+		panic(thrown)
+	}
+	r.keys = result.Keys
+	if result.Cancelled {
+		return
+	}
+	result.Events = r.log.Events()
+	result.TraceHash = r.log.Hash()
+	began := time.Now()
+	r.check(ctx, &scenario.Subject, result)
+	r.count(&scenario.Subject, result)
+	r.Checking += time.Since(began)
+}
+
+// RunOn performs a run as RunWithin does, but without goroutines, on an executor for the given
+// loop. It continues from a snapshot of the runner's last run unless that is nil. The result is
+// valid until the runner's next run.
+func (r *Runner) RunOn(ctx context.Context, scenario *Scenario, strategy Strategy,
+	on func(*Loop) Executor, from *Snapshot,
+) *Result {
+	result := &r.cachedResult
+	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
+	l := r.loop
+	if from == nil {
+		r.log.Reset()
+		l = r.newLoop(ctx, scenario, strategy, result)
+		l.executor = on(l)
+	} else {
+		l.restore(from, result)
+	}
+	l.run()
+	r.loop = l
+	r.keys = result.Keys
+	if result.Cancelled {
+		return result
+	}
+	result.Events = r.log.Events()
+	result.TraceHash = r.log.Hash()
+	r.check(ctx, &scenario.Subject, result)
+	return result
+}
+
+// bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic
+// must not leave the bubble, or the testing package would end the program.
+func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strategy,
+	result *Result,
+) (thrown any) {
+	if r.watched {
+		defer r.watchdog.watch(scenario.Subject.Service)()
+	}
+	finished := false
+	var l *Loop
+	defer func() {
+		if !finished && thrown == nil {
+			// The bubble gave up: its main goroutine ended, and others are blocked for ever.
+			if recovered := recover(); recovered != nil {
+				result.Leak = r.leak(l, scenario)
+			}
+		}
+		if !finished {
+			r.owners = owners{}
+		}
+	}()
+	synctest.Test(r.t, func(*testing.T) {
+		defer func() { thrown = recover() }()
+		growStack(scenario.Clients)
+		l = r.newLoop(ctx, scenario, strategy, result)
+		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) {
+			l.own(&r.owners)
+		}
+		l.run()
+	})
+	finished = true
+	if thrown == nil {
+		r.loop = l
+	}
+	return thrown
+}
+
+// leak describes where goroutines that the run left behind are blocked, except those of crashed
+// processes. It returns "" if there are none.
+func (r *Runner) leak(l *Loop, scenario *Scenario) string {
+	owned := scenario.Subject.Service.OwnsFrame
+	crashed := func(p *Process) bool { return p.Client.Crashed() }
+	if !slices.ContainsFunc(l.Processes, crashed) {
+		return leakedGoroutines(owned)
+	}
+	return r.owners.left(func(process int) bool { return !crashed(l.Processes[process-1]) }, owned)
+}
+
+// newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that
+// run have ended; only then is r.loop set.
+func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strategy,
+	result *Result,
+) *Loop {
+	l := r.loop
+	if l == nil {
+		l = &Loop{progress: &r.watchdog.progress}
+	}
+	r.loop, l.planLimit = nil, r.PlanLimit
+	l.reset(scenario, strategy, &r.log, result)
+	l.noKeys, l.ctx = r.NoKeys, ctx
+	return l
+}
+
+// Properties returns the names of all properties in the order of reports.
+func Properties() []history.Property {
+	return append(history.Properties(), history.ZooKeeperConsistency, NoPanic, NoGoroutineLeak)
+}
+
+// struck reports whether a fault of that name struck the run. The empty name asks for no fault.
+func (r *Result) struck(name string) bool {
+	for kind := range faults.Kinds {
+		if kind.String() == name {
+			return r.Coverage.Total(kind) > 0
+		}
+	}
+	return name == ""
+}
+
+// count adds up what the run has tested.
+func (r *Runner) count(subject *Subject, result *Result) {
+	result.Vacuity.Add(result.Events)
+	r.reached = r.reached[:0]
+	for i := range subject.Sometimes {
+		condition := &subject.Sometimes[i]
+		r.reached = append(r.reached, result.struck(condition.Fault) &&
+			condition.Reached(result.Events))
+	}
+	result.Reached = r.reached
+}
+
+// properties are those of package history. They are listed once, to save allocations.
+var properties = history.Properties()
+
+// toJudge returns the properties of package history to check.
+func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
+	r.claims = r.claims[:0]
+	for _, property := range properties {
+		if subject.Claimed(property) && !(result.Pruned && history.JudgedAtEnd(property)) {
+			r.claims = append(r.claims, property)
+		}
+	}
+	return r.claims
+}
+
+// check judges a run. If the context ends before a violation is found, the run is cancelled.
+func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
+	r.checker.Limits, r.checker.Cut = subject.EffectiveLimits(), result.Pruned
+	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
+	var herd *history.Violation
+	result.Cost, herd = history.Measure(result.Events, subject.EffectiveLimits())
+	if result.Cancelled = ctx.Err() != nil && result.Panic == "" &&
+		result.Leak == ""; result.Cancelled {
+		return
+	}
+	claims := r.toJudge(subject, result)
+	result.VerdictCached = r.checker.VerdictCached(claims, result.Events)
+	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
+		return p == history.NoHerd || result.VerdictCached && history.CacheableVerdict(p)
+	})
+	result.Violations = append(result.Violations,
+		r.checker.CheckAll(append(claims, history.ZooKeeperConsistency), result.Events)...)
+	result.Undecided = slices.Contains(claims, history.Linearizable) && r.checker.Undecided()
+	if herd != nil && subject.Claimed(history.NoHerd) { // It has been decided with the measuring.
+		result.Violations = append(result.Violations, herd)
+		slices.SortStableFunc(result.Violations, func(a, b *history.Violation) int {
+			order := Properties()
+			return slices.Index(order, a.Property) - slices.Index(order, b.Property)
+		})
+	}
+	if !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
+		r.checker.CacheVerdict()
+	}
+	if result.Panic != "" {
+		result.Violations = append(result.Violations, panicked(result, subject.Service.OwnsFrame))
+	}
+	if result.Leak != "" && !result.Pruned {
+		result.Violations = append(result.Violations, &history.Violation{
+			Property: NoGoroutineLeak, Event: len(result.Events) - 1,
+			Reason: "goroutines stay blocked after the run", Detail: result.Leak,
+		})
+	}
+}

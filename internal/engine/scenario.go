@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A Scenario is what a run executes: processes that each acquire the lock, stay in the critical
+// section as long as the schedule says, and release it, several times.
+type Scenario struct {
+	Subject Subject
+	Clients int         // number of processes
+	Cycles  int         // acquisitions per process
+	Faults  faults.Plan // the faults that a run may see
+	Client  ClientKind  // the client library of the processes
+	// how hard faults strike; default: [faults.DefaultSeverity]
+	Severity faults.Severity
+	Servers  int // size of the ensemble, default 1; followers lag behind the leader
+}
+
+// CyclesMax bounds the acquisitions of a process, which keeps a schedule within a few seconds.
+const CyclesMax = 100
+
+// Validate returns an error that names the invalid field, or nil.
+func (s *Scenario) Validate() error {
+	if err := s.Subject.validate(); err != nil {
+		return err
+	}
+	switch {
+	case s.Client > Real:
+		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model or "+
+			"scenarios.Real",
+			s.Client)
+	case s.Subject.Real && s.Client != Real:
+		return fmt.Errorf("the lock %s needs a *zk.Conn: set Client: scenarios.Real in the "+
+			"scenario", s.Subject.Name)
+	case s.Servers < 0 || s.Servers > sim.ServersMax:
+		return fmt.Errorf("servers must be from 1 to %d, not %d", sim.ServersMax, s.Servers)
+	case s.Severity != faults.Severity{} && s.Severity.Validate() != nil:
+		return s.Severity.Validate()
+	case s.Clients < 1 || s.Clients > sim.ClientsMax:
+		return fmt.Errorf("clients must be from 1 to %d, not %d", sim.ClientsMax, s.Clients)
+	case s.Cycles < 1 || s.Cycles > CyclesMax:
+		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
+	}
+	return s.faultsFit()
+}
+
+// faultsFit returns an error if the plan names a fault that cannot strike in the scenario.
+func (s *Scenario) faultsFit() error {
+	if s.Faults.Any < 0 {
+		return fmt.Errorf("the number of faults of any kind must not be negative, as %d is",
+			s.Faults.Any)
+	}
+	for k := range faults.Kinds {
+		if s.Faults.Of[k] < 0 {
+			return fmt.Errorf("the number of faults %v must not be negative, as %d is", k,
+				s.Faults.Of[k])
+		}
+		if s.Faults.Names(k) && !s.has(k.Needs()) {
+			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
+		}
+		if s.Faults.Names(k) && !s.Subject.Service.Supports(k) {
+			return fmt.Errorf("the service of the lock %s has no fault %v", s.Subject.Name, k)
+		}
+	}
+	clients := s.Clients
+	if s.Faults.Allows(faults.Restart) {
+		clients = sim.ClientsMax // Processes that join have the next numbers.
+	}
+	for _, aim := range s.Faults.Targeted {
+		if err := aim.Fits(clients, max(1, s.Servers)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has reports whether the scenario has what a fault needs.
+func (s *Scenario) has(need faults.Need) bool {
+	switch need {
+	case faults.SeveralServers:
+		return s.Servers > 1
+	case faults.ModelClient:
+		return s.Client == Model
+	case faults.RealClient:
+		return s.Client == Real
+	}
+	return true
+}
+
+// strikes reports whether faults of the kind may strike.
+func (s *Scenario) strikes(kind faults.Kind) bool {
+	return s.Faults.Allows(kind) && s.has(kind.Needs()) && s.Subject.Service.Supports(kind)
+}
+
+// FaultKinds returns the kinds of faults that may strike: the plan allows them and the scenario has
+// what they need.
+func (s *Scenario) FaultKinds() []faults.Kind {
+	var kinds []faults.Kind
+	for kind := range faults.Kinds {
+		if s.strikes(kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// Offers reports whether the scenario has what the condition needs.
+func (s *Scenario) Offers(condition *history.Sometimes) bool {
+	if s.Clients < condition.Clients {
+		return false
+	}
+	for kind := range faults.Kinds {
+		if kind.String() == condition.Fault {
+			return s.strikes(kind)
+		}
+	}
+	return condition.Fault == ""
+}
+
+// String describes the scenario in a line.
+func (s *Scenario) String() string {
+	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients,
+		s.Cycles,
+		s.Faults)
+	if s.Servers > 1 {
+		text += fmt.Sprintf(", %d servers", s.Servers)
+	}
+	if s.EffectiveSeverity() != faults.DefaultSeverity() {
+		text += fmt.Sprintf(", %v", s.EffectiveSeverity())
+	}
+	if s.Client != Model {
+		text += ", " + s.Client.String() + " client"
+	}
+	return text
+}
+
+// EffectiveSeverity returns how hard faults strike.
+func (s *Scenario) EffectiveSeverity() faults.Severity {
+	if s.Severity == (faults.Severity{}) {
+		return faults.DefaultSeverity()
+	}
+	return s.Severity
+}
+
+// fairSteps returns how many steps the fair phase may take: far more than a lock needs in which
+// every release wakes all, and few enough for a lock that sends for ever while time does not pass.
+func (s *Scenario) fairSteps() int {
+	return min(20_000+100*s.Clients*s.Clients*s.Cycles, 2_000_000)
+}
+
+// The bounds of a run.
+const (
+	// stepsMax ends the part of a run in which the strategy decides.
+	stepsMax = 2000
+	// idleTicksMax ends that part after so many ticks in a row in which nothing happened, and after
+	// which only a tick or a fault is enabled. The last of them is a time jump.
+	idleTicksMax = 16
+	// tickMax is the longest duration of a tick that is not a time jump.
+	tickMax = time.Second
+	// timeJumpMax is the longest time jump. A process that does nothing for so long counts as
+	// waiting for ever.
+	timeJumpMax = 100 * time.Hour
+	// fairPhaseMax is the virtual time in which a live process must get the lock in the fair phase:
+	// enough for the expiry of every dead session, one after the other.
+	fairPhaseMax = 60 * time.Second
+	// settleBound is the virtual time that processes have to clean up after all have finished.
+	settleBound = 15 * time.Second
+	// teardownGrace is the virtual time that goroutines have to end after the run.
+	teardownGrace = time.Minute
+)

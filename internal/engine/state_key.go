@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// timelineKey returns the state key of a run whose processes are live: 64 bits over all that
+// determines what can happen next. Up to hash collisions, two runs with equal keys have equal
+// futures under equal decisions.
+//
+// The code of a process is deterministic, so its state is a function of what reached it and when.
+// The key covers
+//
+//   - what the process was told, in the cluster's key;
+//   - the order and the times of its messages, gates and faults, in its timeline, because code can
+//     set timers and read the clock;
+//   - the current time, for the same reason, and because session expiry is rounded to the server's
+//     ticks;
+//   - when the server last heard from the process, because session expiry counts from then.
+func (l *Loop) timelineKey() uint64 {
+	key := hash64.Fold(l.System.Key(), uint64(l.System.Now()))
+	for _, p := range l.Processes {
+		key = hash64.Fold(hash64.Fold(key, uint64(p.gateOpened)<<8|uint64(p.Stage)),
+			p.timeline^uint64(p.notified))
+		if p.Resuming {
+			key = hash64.Fold(key, 1)
+		}
+		if p.NodeGone && !p.Client.Crashed() {
+			key = hash64.Fold(key, 2)
+		}
+	}
+	return l.Processes[0].Register.Key(hash64.Fold(key, l.BudgetKey))
+}
+
+// lastKey returns the key of the state in which a decision is made. It was computed after the last
+// step.
+func (l *Loop) lastKey() uint64 {
+	if last := len(l.result.Keys) - 1; last >= 0 {
+		return l.result.Keys[last]
+	}
+	return l.executor.StateKey()
+}
+
+// touch adds a step that is about to happen to the timeline of its process.
+func (l *Loop) touch(step sim.Step) {
+	if step.Process <= 0 {
+		return
+	}
+	p, now := l.Processes[step.Process-1], l.System.Now()
+	switch step.Kind {
+	case sim.Serve: // It reaches the server, and not the process.
+		p.notified, p.served = now, true
+	case sim.Heal: // It reaches neither.
+	default:
+		p.timeline = hash64.Mix(p.timeline,
+			uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
+	}
+}
+
+// Steady reports whether no server can lose its leader any more.
+func (l *Loop) Steady() bool { return l.unassailable() && l.System.FullyConnected() }
+
+// unassailable reports whether no fault of a server, or of a link to one, can strike any more.
+func (l *Loop) unassailable() bool {
+	for kind := range faults.Kinds {
+		if l.allowed[kind] && kind.Strikes() != faults.OneClient {
+			return false
+		}
+	}
+	return true
+}

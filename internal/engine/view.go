@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A View is what a search sees of the run under way. It changes nothing. Processes have the numbers
+// of their clients, from 1.
+type View struct{ loop *Loop }
+
+func (v View) process(number int32) *Process { return v.loop.Processes[number-1] }
+
+// Processes returns the number of processes, those that have crashed included.
+func (v View) Processes() int { return len(v.loop.Processes) }
+
+// Client returns the client of a process.
+func (v View) Client(number int32) sim.Client { return v.process(number).Client }
+
+// Independent returns what the system knows of steps that commute.
+func (v View) Independent() sim.Independent { return v.loop.System.(sim.Independent) }
+
+// Holds reports whether a process has the lock.
+func (v View) Holds(number int32) bool { return v.process(number).Stage == holding }
+
+// AtGate reports whether a process waits to enter or leave its critical section.
+func (v View) AtGate(number int) bool { return v.process(int32(number)).Waiting }
+
+// Lost reports whether a process has been told that its hold is lost.
+func (v View) Lost(number int32) bool { return v.process(number).Lost }
+
+// OwnsResource reports whether the hold of a process brings a resource of its own.
+func (v View) OwnsResource(number int32) bool {
+	return v.loop.executor.OwnsResource(v.process(number))
+}
+
+// Ended reports whether all goroutines of a process are known to have ended.
+func (v View) Ended(number int32) bool { return v.loop.executor.Ended(v.process(number)) }
+
+// Untouched reports whether no step and no server has touched the process.
+func (v View) Untouched(number int32) bool {
+	p := v.process(number)
+	return p.timeline == 0 && !p.served
+}
+
+// Events returns the events so far.
+func (v View) Events() []history.Event { return v.loop.log.Events() }
+
+// Key returns the key of the present state.
+func (v View) Key() uint64 { return v.loop.lastKey() }
+
+// Transactions counts the changes of what the service stores.
+func (v View) Transactions() int64 { return v.loop.System.Transactions() }
+
+// Converged reports whether all servers store the same and have nothing left to do.
+func (v View) Converged() bool { return v.loop.System.Converged() }
+
+// AwaitsTime reports whether an effect of a fault waits only for time.
+func (v View) AwaitsTime() bool { return v.loop.awaitsTime() }
+
+// Faultless reports whether the plan allows no more faults.
+func (v View) Faultless() bool { return v.loop.faultless }
+
+// PhasedOnServers reports whether the plan binds a fault of a server to what a process does.
+func (v View) PhasedOnServers() bool { return v.loop.budget.PhasedOnServers() }
+
+// Unassailable reports whether no fault of a server, or of a link to one, can strike any more.
+func (v View) Unassailable() bool { return v.loop.unassailable() }
+
+// Steady reports whether no server can lose its leader any more.
+func (v View) Steady() bool { return v.loop.Steady() }
+
+// CanSave reports whether the run can be saved in a snapshot.
+func (v View) CanSave() bool {
+	system, ok := v.loop.System.(sim.Snapshotter)
+	return ok && system.CanSave()
+}
+
+// Save stores the current state of the run in the snapshot.
+func (v View) Save(s *Snapshot) { v.loop.save(s) }

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// WatchdogLimit is how long a single step may take in real time. Most take microseconds.
+var WatchdogLimit = 30 * time.Second
+
+// A watchdog detects runs that make no progress. Virtual time and the engine wait until every
+// goroutine of the lock is blocked on something of its own run; a goroutine that is not stops them
+// for ever, and nothing can interrupt it. The watchdog reports the cause and ends the program, as
+// package testing does after its timeout.
+type watchdog struct {
+	timer    *time.Timer
+	running  atomic.Bool
+	progress atomic.Int64 // grows with every step
+
+	seen  int64 // progress at the last check
+	times int   // how many checks in a row saw the same progress
+
+	service atomic.Pointer[sim.Service] // of the run under way
+}
+
+// stackReport is held by the worker that ends the program.
+var stackReport sync.Mutex
+
+// watch starts the watchdog for a run of the service and returns the function that stops it. Only
+// one goroutine may call it.
+func (s *watchdog) watch(service sim.Service) (end func()) {
+	if last := s.service.Load(); last == nil || *last != service {
+		s.service.Store(&service)
+	}
+	s.progress.Add(1)
+	s.running.Store(true)
+	if s.timer == nil {
+		s.timer = time.AfterFunc(WatchdogLimit/2, s.check)
+	} else {
+		s.timer.Reset(WatchdogLimit / 2)
+	}
+	return s.end
+}
+
+func (s *watchdog) end() {
+	s.running.Store(false)
+	s.timer.Stop()
+}
+
+// check ends the program if two checks in a row saw no progress. One alone may mean that the
+// program was stopped for a while.
+func (s *watchdog) check() {
+	if !s.running.Load() {
+		return
+	}
+	if turns := s.progress.Load(); turns != s.seen {
+		s.seen, s.times = turns, 0
+	} else if s.times++; s.times == 2 {
+		stackReport.Lock() // Only one of several workers reports.
+		panic(fmt.Sprintf("interlock: a run has made no progress for %v, because these goroutines "+
+			"of the lock are not blocked within their run:\n%s\n"+
+			"A goroutine of a lock under test must not\n"+
+			"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time "+
+			"(use a channel of capacity 1 as a mutex),\n"+
+			"  wait for a network, a file, or a channel made outside of the run, "+
+			"such as by a package's variable,\n"+
+			"  or loop without sending or sleeping.",
+			WatchdogLimit, unblocked((*s.service.Load()).OwnsFrame)))
+	}
+	s.timer.Reset(WatchdogLimit / 2)
+}
+
+// unblocked describes the goroutines for which the bubbles wait.
+func unblocked(owned func(function string) bool) string {
+	dump := make([]byte, 1<<20)
+	dump = dump[:runtime.Stack(dump, true)]
+	var blocked []string
+	for stack := range strings.SplitSeq(string(dump), "\n\n") {
+		header := bubbleHeader.FindStringSubmatch(stack)
+		if header != nil && !strings.HasSuffix(header[1], " (durable)") {
+			blocked = append(blocked, "  "+header[1]+" in "+strings.Join(lockCalls(stack, owned),
+				", called by "))
+		}
+	}
+	return strings.Join(blocked, "\n")
+}

@@ -1,0 +1,280 @@
+package exhaustive
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/file"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A checkpoint is the state of an exhaustive search: its path, the steps left to be tried, and the
+// visited states. Only the same search by the same program can resume from it.
+type checkpoint struct {
+	Format  string `json:"format"` // always checkpointFormat
+	Version int    `json:"version"`
+	Search  string `json:"search"` // what is searched // the parameters of the search
+	// hash of the executable file
+	Program string `json:"program"` // a hash of the executable file
+	// Fingerprint is the trace hash of the run under the default policy. It differs if code has
+	// changed.
+	Fingerprint engine.TraceHash      `json:"fingerprint"`
+	Schedules   int                   `json:"schedules"`
+	Steps       int                   `json:"steps"`
+	Transitions int                   `json:"transitions"`
+	Depth       int                   `json:"depth"`
+	CutOff      int                   `json:"cut_off"`
+	Unsettled   int                   `json:"unsettled,omitempty"`
+	Digest      uint64                `json:"digest"`
+	Coverage    engine.FaultCoverage  `json:"coverage"`
+	Targeted    engine.TargetCoverage `json:"targeted"`
+	ElapsedNs   int64                 `json:"elapsed_ns"`
+	Unknown     int                   `json:"unknown,omitempty"` // schedules; see [report.Totals]
+	Granted     bool                  `json:"granted"`           // see [report.Report]
+	// see [report.Report]
+	OutOfContractSchedules int                  `json:"out_of_contract_schedules,omitempty"`
+	OutOfContract          *outOfContractRecord `json:"out_of_contract,omitempty"`
+	Path                   []frameRecord        `json:"path"`
+	Seen                   encodedKeys          `json:"seen"`
+}
+
+const (
+	checkpointFormat  = "interlock-checkpoint"
+	checkpointVersion = 4
+	checkpointEvery   = time.Minute // checkpointEvery is how often a search writes one.
+)
+
+// An outOfContractRecord is the stored form of the first schedule out of contract.
+type outOfContractRecord struct {
+	Schedule   int                `json:"schedule"`
+	Deviations []engine.Deviation `json:"deviations"`
+}
+
+// A frameRecord is the stored form of a frame.
+type frameRecord struct {
+	Key       uint64     `json:"key"`
+	Visit     uint64     `json:"visit"`
+	Step      sim.Step   `json:"step"`
+	Default   sim.Step   `json:"default"`
+	Rest      []sim.Step `json:"rest,omitempty"`
+	Deferred  []sim.Step `json:"deferred,omitempty"`
+	IdleTicks int        `json:"idle_ticks,omitempty"`
+	Wasteful  bool       `json:"wasteful,omitempty"`
+	Stored    bool       `json:"stored,omitempty"`
+	Unstored  int        `json:"unstored,omitempty"`
+}
+
+// encodedKeys are state keys in ascending order, stored as base64 of 8 bytes each.
+type encodedKeys []uint64
+
+// MarshalText writes the keys.
+func (k encodedKeys) MarshalText() ([]byte, error) {
+	raw := make([]byte, 0, 8*len(k))
+	for _, key := range k {
+		raw = binary.BigEndian.AppendUint64(raw, key)
+	}
+	return base64.StdEncoding.AppendEncode(nil, raw), nil
+}
+
+// UnmarshalText reads the keys.
+func (k *encodedKeys) UnmarshalText(text []byte) error {
+	raw, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil || len(raw)%8 != 0 {
+		return errors.New("the list of visited states is damaged")
+	}
+	*k = make(encodedKeys, 0, len(raw)/8)
+	for ; len(raw) > 0; raw = raw[8:] {
+		*k = append(*k, binary.BigEndian.Uint64(raw))
+	}
+	return nil
+}
+
+// description returns the parameters on which a search depends.
+func (e *Search) description() string {
+	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry,
+		e.IdleTicks, e.NoReduction, e.NoReplayCache)
+	if e.FairSuffixes {
+		text += ", fair"
+	}
+	return text
+}
+
+// Resume makes the next Run continue from the Checkpoint file of an earlier search. Without such a
+// file, the search starts from the beginning. Resume returns an error that names the file if it
+// cannot be read or written, or is not a checkpoint of this search by this program.
+func (e *Search) Resume(t *testing.T) error {
+	var err error
+	if e.program, err = programHash(); err != nil {
+		return fmt.Errorf("%s: cannot read the executable of this program: %w", e.Checkpoint, err)
+	}
+	e.fingerprint = engine.TraceHash(engine.NewRunner(t).Run(&e.Scenario,
+		&engine.Replay{}).TraceHash)
+	draft, err := os.CreateTemp(filepath.Dir(e.Checkpoint), file.DraftPrefix)
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", e.Checkpoint, err)
+	}
+	if err := errors.Join(draft.Close(), os.Remove(draft.Name())); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", e.Checkpoint, err)
+	}
+	content, err := os.ReadFile(e.Checkpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var c checkpoint
+	if err := json.Unmarshal(content, &c); err != nil {
+		return fmt.Errorf("%s is not a checkpoint of Interlock, or is damaged: %w",
+			e.Checkpoint,
+			err)
+	}
+	if err := e.fits(&c); err != nil {
+		return err
+	}
+	e.resumed = &c
+	return e.recall(t, c.OutOfContract)
+}
+
+// fits returns why a checkpoint does not belong to this search by this program, or nil.
+func (e *Search) fits(c *checkpoint) error {
+	switch {
+	case c.Format != checkpointFormat:
+		return fmt.Errorf("%s is not a checkpoint of Interlock: its format is %q, not %q",
+			e.Checkpoint,
+			c.Format, checkpointFormat)
+	case c.Version != checkpointVersion:
+		return fmt.Errorf("%s: version %d of the format, and this program reads only version %d",
+			e.Checkpoint, c.Version, checkpointVersion)
+	case c.Search != e.description():
+		return fmt.Errorf("%s is of another search: %s. This one is: %s", e.Checkpoint, c.Search,
+			e.description())
+	case c.Fingerprint != e.fingerprint:
+		return fmt.Errorf("%s was written with another version of the lock or of Interlock: the "+
+			"same schedule runs differently now", e.Checkpoint)
+	case c.Program != e.program:
+		return fmt.Errorf("%s was written by another build of the program, whose lock may have "+
+			"been "+
+			"another", e.Checkpoint)
+	}
+	return nil
+}
+
+// recall runs the schedule out of contract again.
+func (e *Search) recall(t *testing.T, b *outOfContractRecord) error {
+	if b == nil {
+		return nil
+	}
+	result := engine.NewRunner(t).Run(&e.Scenario, &engine.Replay{Deviations: b.Deviations})
+	if len(result.Violations) == 0 {
+		return fmt.Errorf("%s: schedule %d has no violation", e.Checkpoint, b.Schedule)
+	}
+	e.outOfContract = &report.Failure{
+		Schedule: b.Schedule, Strategy: strategy.ExhaustiveName, Deviations: b.Deviations,
+		Violations:    result.Violations,
+		OutOfContract: e.Scenario.OutOfContractViolations(result),
+	}
+	return nil
+}
+
+// programHash returns a hash of the program's executable file.
+func programHash() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// resume restores the search from the checkpoint.
+func (x *dfs) resume(c *checkpoint, r *report.Report) {
+	for _, key := range c.Seen {
+		x.seen.Add(key)
+	}
+	for _, w := range c.Path {
+		x.path = append(x.path, frame{
+			key: w.Key, visit: w.Visit, step: w.Step, defaultStep: w.Default, rest: w.Rest,
+			deferred: w.Deferred, idleTicks: w.IdleTicks,
+			wasteful: w.Wasteful, stored: w.Stored, unstored: w.Unstored,
+		})
+	}
+	x.transitions = c.Transitions
+	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions,
+		c.Depth, c.CutOff
+	r.Unsettled = c.Unsettled
+	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.Len()
+	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
+	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
+		c.OutOfContractSchedules, x.search.outOfContract
+}
+
+// save writes a checkpoint. The file is replaced atomically.
+func (x *dfs) save(r *report.Report) error {
+	c := checkpoint{
+		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
+		Program: x.search.program, Fingerprint: x.search.fingerprint,
+		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth,
+		CutOff: r.CutOff, Unsettled: r.Unsettled,
+		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed),
+		Seen:    x.known(),
+		Unknown: r.Totals.Unknown, Granted: r.Granted,
+		OutOfContractSchedules: r.OutOfContractSchedules,
+	}
+	if b := r.OutOfContract; b != nil {
+		c.OutOfContract = &outOfContractRecord{b.Schedule, b.Deviations}
+	}
+	for i := range x.path {
+		b := &x.path[i]
+		c.Path = append(c.Path, frameRecord{
+			Key: b.key, Visit: b.visit, Step: b.step, Default: b.defaultStep, Rest: b.rest,
+			Deferred: b.deferred, IdleTicks: b.idleTicks,
+			Wasteful: b.wasteful, Stored: b.stored, Unstored: b.unstored,
+		})
+	}
+	content, err := json.Marshal(&c)
+	if err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(x.search.Checkpoint), file.DraftPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name()) // Nothing is left to remove once it has been renamed.
+	_, err = draft.Write(content)
+	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	return os.Rename(draft.Name(), x.search.Checkpoint)
+}
+
+// known returns the keys that completed runs have visited.
+func (x *dfs) known() encodedKeys {
+	return slices.DeleteFunc(x.seen.Sorted(), func(key uint64) bool {
+		_, gone := slices.BinarySearch(x.rolledBack, key)
+		return gone
+	})
+}

@@ -1,0 +1,158 @@
+package exhaustive_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/exhaustive"
+	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A search that is interrupted and resumed reports the same as an uninterrupted search. Searches
+// with a checkpoint do not merge local histories.
+func TestCheckpoint(t *testing.T) {
+	for _, fair := range []bool{false, true} {
+		testCheckpoint(t, 30, exhaustive.Search{Scenario: locktest.Planned(t, subjects.Textbook(),
+			2, 1, "cancel=1"), FairSuffixes: fair})
+	}
+	testCheckpoint(t, 7, exhaustive.Search{Scenario: locktest.Planned(t, cutShort(), 2, 1,
+		"cut:c1=1")})
+}
+
+// testCheckpoint compares a search that is repeatedly interrupted after the given number of
+// schedules with an uninterrupted search.
+func testCheckpoint(t *testing.T, schedules int, search exhaustive.Search) {
+	t.Helper()
+	search.NoMerge = true
+	parts, runs := 0, 0
+	search.Each = func(*engine.Result) { runs++ }
+	uninterrupted := search.Run(context.Background(), t)
+	runs = 0
+	file := filepath.Join(t.TempDir(), "checkpoint")
+	var r *report.Report
+	for until := schedules; r == nil || !r.Complete; until += schedules {
+		e := search
+		e.NoMerge, e.Schedules, e.Checkpoint = false, until, file
+		if err := e.Resume(t); err != nil {
+			t.Fatal(err)
+		}
+		if r = e.Run(context.Background(), t); r.Unsaved != nil {
+			t.Fatal(r.Unsaved)
+		}
+		parts++
+	}
+	if parts < 3 || runs != uninterrupted.Schedules {
+		t.Errorf("%d runs in %d parts, want %d runs", runs, parts, uninterrupted.Schedules)
+	}
+	if r.Digest != uninterrupted.Digest || r.Schedules != uninterrupted.Schedules ||
+		r.Steps != uninterrupted.Steps ||
+		r.States != uninterrupted.States ||
+		r.Transitions != uninterrupted.Transitions || r.Depth != uninterrupted.Depth ||
+		r.Coverage != uninterrupted.Coverage ||
+		r.Scope != uninterrupted.Scope {
+		t.Errorf("interrupted\n%+v, uninterrupted\n%+v", r, uninterrupted)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the checkpoint of a completed search still exists: %v", err)
+	}
+}
+
+// Resume rejects a file that is not a checkpoint of the same search.
+func TestCheckpointRejections(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "checkpoint")
+	other := &exhaustive.Search{
+		Scenario:  locktest.Planned(t, subjects.Textbook(), 2, 1, "none"),
+		Schedules: 5, Checkpoint: file,
+	}
+	if err := other.Resume(t); err != nil {
+		t.Fatal(err)
+	}
+	other.Run(context.Background(), t)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, content string
+		subject       scenarios.Subject
+		want          string
+	}{
+		{"of another search", string(written), subjects.Herd(), "is of another search"},
+		{"of one that begins the fair phase", strings.Replace(string(written), "live false",
+			"live false, fair", 1), subjects.Textbook(), "is of another search"},
+		{"of other code", string(written), renamed(subjects.Herd(), "textbook"), "another version"},
+		{
+			"of another build",
+			regexp.MustCompile(`"program":"[0-9a-f]{64}"`).ReplaceAllString(string(written),
+				`"program":"0"`), subjects.Textbook(), "another build",
+		},
+		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "is damaged"},
+		{
+			"of a later version", strings.Replace(string(written), `"version":4`, `"version":5`, 1),
+			subjects.Textbook(), "version 5",
+		},
+		{
+			"with a state missing", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,
+				1),
+			subjects.Textbook(), "is damaged",
+		},
+		{
+			"with malformed states", strings.Replace(string(written), `"seen":"`, `"seen":"!`,
+				1),
+			subjects.Textbook(), "is damaged",
+		},
+		{
+			"of something else", `{"format":"interlock-schedule"}`, subjects.Textbook(),
+			"not a checkpoint",
+		},
+	} {
+		if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := &exhaustive.Search{
+			Scenario:   locktest.Planned(t, tc.subject, 2, 1, "none"),
+			Checkpoint: file,
+		}
+		if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), tc.want) ||
+			!strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v, want an error that names the file and contains %q", tc.name, err,
+				tc.want)
+		}
+	}
+}
+
+// A search that begins the fair phase in every state is a different search, and an unreadable
+// checkpoint is an error.
+func TestCheckpointsOfOtherSearches(t *testing.T) {
+	directory := t.TempDir()
+	file := filepath.Join(directory, "checkpoint")
+	plain := &exhaustive.Search{
+		Scenario:  locktest.Planned(t, subjects.Textbook(), 2, 1, "none"),
+		Schedules: 5, Checkpoint: file,
+	}
+	if err := plain.Resume(t); err != nil {
+		t.Fatal(err)
+	}
+	plain.Run(context.Background(), t)
+	fair := &exhaustive.Search{Scenario: plain.Scenario, FairSuffixes: true, Checkpoint: file}
+	if err := fair.Resume(t); err == nil || !strings.Contains(err.Error(), "is of another search") {
+		t.Errorf("with the fair phase: %v", err)
+	}
+	fair.Checkpoint = directory
+	if err := fair.Resume(t); err == nil || !strings.Contains(err.Error(), directory) {
+		t.Errorf("from a directory: %v", err)
+	}
+}
+
+func renamed(s scenarios.Subject, name string) scenarios.Subject {
+	s.Name = name
+	return s
+}

@@ -1,0 +1,652 @@
+package exhaustive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/internal/mutation"
+	"github.com/interlock-sim/interlock/internal/replay"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/stateset"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// An Search search runs all schedules of a scenario, within the limits below. It ends when none
+// is left or one violates a property.
+//
+// It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking for
+// Programming Languages using VeriSoft", POPL 1997): the state of a running lock cannot be saved,
+// so the path to it is executed again, from the last snapshot if the reactions of the processes are
+// cached. Unlike VeriSoft the search stores the keys of visited states and prunes a run that
+// reaches one again.
+//
+// # What is searched
+//
+// In every state the search tries every step: each request that can be served, each message that
+// can be delivered, each gate of a critical section, each link that can be healed, and each fault
+// that the plan still allows. Time could pass at any moment and for any duration; in a search it
+// passes
+//
+//   - where nothing else can happen;
+//   - once a fault has struck, also where no message in flight can arrive, no process is about to
+//     enter its critical section, and an effect of the fault waits for time: a session is about to
+//     expire, or a client whose link is up to dial. So once a fault has struck, a critical section
+//     can last for any time, and messages take no time while their connection holds. The timer of a
+//     process is not such an effect: while another process is in its critical section, it fires
+//     only if a fault lets time pass. IdleTicks allows a number of ticks beyond this rule;
+//   - in jumps to the next instant at which something happens: a transaction, a timer of a process,
+//     or a new step.
+//
+// A process that does nothing for 100 hours of virtual time counts as waiting for ever.
+//
+// Properties of the fair phase are judged at the end of each run, or from every state if
+// FairSuffixes is set. [report.Report.Reach] says for which schedules a complete search has shown a
+// property.
+//
+// # What is left out
+//
+// A step that only brings a process a reply or an event commutes with all that the server and other
+// processes do, unless it lets the process do something that the state of a monitor depends on; see
+// [dfs.stubbornSet]. NoReduction switches this off, and time jumps.
+//
+// Two states are merged if the ensemble and the processes are in the same state and each monitor
+// remembers the same. A claim without a monitor switches merging off: states are then distinguished
+// by all recorded events. The times in a znode's stat are in no key, so code that decides by them
+// needs NoReplayCache.
+//
+// States with equal keys are taken for equal. Among n states, two different ones share a key with a
+// probability of about n²/2^65: 3 in 100 million for a million states.
+type Search struct {
+	Scenario      engine.Scenario
+	NoReduction   bool
+	Symmetry      bool // processes are interchangeable; see [dfs.symmetric]
+	NoMerge       bool // distinguish all local histories of processes; see [state]
+	NoReplayCache bool // run live processes in every run
+	// FairSuffixes begins the fair phase from every state, so that progress, starvation and
+	// livelock are judged there.
+	FairSuffixes bool
+	IdleTicks    int           // ticks allowed where nothing waits for time
+	Schedules    int           // maximum number of runs; 0 for no bound
+	Budget       time.Duration // maximum time; 0 for no bound
+	// States ends the search, after the run under way, when it has stored so many states; 0 for no
+	// bound.
+	States int
+	// MemoryLimit ends the search soon after heap and stacks hold so many bytes, as
+	// [DefaultMemoryLimit] returns; 0 for no bound.
+	MemoryLimit int64
+
+	// MaxDeviations, if set, searches all schedules with at most so many deviations from the
+	// default policy, in the order of their number. Time may pass at any moment, and nothing is
+	// left out, because the default policy goes by the order of messages, which is in no key.
+	MaxDeviations int
+
+	// Checkpoint, if set, is the file to which the search writes its state; see
+	// [Search.Resume].
+	Checkpoint string
+
+	// ValidationInterval sets how many runs there are for each one that is validated with live
+	// processes; default 512.
+	ValidationInterval int
+
+	// Each, if set, is called with every run, and a run that fails does not end the search. It must
+	// not keep the result.
+	Each func(*engine.Result)
+
+	// Progress, if set, is called now and then with the report so far. It must not keep the report.
+	Progress func(*report.Report)
+
+	noSnapshots    bool // execute every run from the start
+	storeAll       bool // store all states; see state_store.go
+	jumpsOnly      bool // reduce nothing but the steps of time jumps
+	fairEverywhere bool // begin the fair phase in every state without exception
+	program        string
+	fingerprint    engine.TraceHash
+	resumed        *checkpoint
+	outOfContract  *report.Failure // from the checkpoint
+}
+
+// Run searches until nothing is left, a violation is found, a bound is reached or the context ends.
+// A schedule under way at that time is cancelled and does not count. With a Checkpoint, Run writes
+// the file once a minute and when it ends early, and removes it when the search is complete or has
+// found a violation.
+func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
+	began := time.Now()
+	e.restrict()
+	bounded, end := report.WithBudget(ctx, e.Budget)
+	defer end()
+	x := &dfs{
+		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
+		monitor: e.newMonitor(),
+		unknown: len(history.Unmonitored(e.properties())) > 0,
+	}
+	r, runner := &report.Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, engine.NewRunner(t)
+	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
+	if !e.NoReplayCache && e.MaxDeviations == 0 {
+		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t)
+		defer x.Cache.Close()
+		if e.merges() {
+			x.Cache.Merges = true
+			x.states.by = make(map[uint64]*state)
+		}
+		x.Every = cmp.Or(e.ValidationInterval, replay.ValidationInterval)
+	}
+	earlier := time.Duration(0)
+	if c := e.resumed; c != nil {
+		x.resume(c, r)
+		earlier, e.resumed = time.Duration(c.ElapsedNs), nil
+	}
+	shown, saved := earlier, earlier
+	for {
+		x.setSavepoint()
+		result := x.run(bounded, runner, &e.Scenario)
+		if result.Cancelled {
+			x.rollback()
+			r.Elapsed, r.Interrupted = earlier+time.Since(began), ctx.Err() != nil
+			if e.Checkpoint != "" {
+				r.Unsaved = x.save(r)
+			}
+			return r
+		}
+		x.account(r, result)
+		r.Elapsed = earlier + time.Since(began)
+		if e.Each != nil {
+			r.Failure = nil
+			e.Each(result)
+		}
+		if e.next(x, r) {
+			return r
+		}
+		if e.Progress != nil && r.Elapsed-shown >= report.ProgressInterval {
+			shown = r.Elapsed
+			e.Progress(r)
+		}
+		if e.Checkpoint != "" && r.Elapsed-saved >= checkpointEvery {
+			r.Unsaved, saved = x.save(r), r.Elapsed
+		}
+	}
+}
+
+// restrict switches off what the system of the scenario does not support.
+func (e *Search) restrict() {
+	system := e.Scenario.Subject.Service.New()
+	if _, ok := system.(sim.Independent); !ok {
+		e.NoReduction = true
+	}
+	if _, ok := system.(sim.Stubber); !ok {
+		e.NoReplayCache = true
+	}
+}
+
+// merges reports whether states are merged by what is visible from outside. A checkpoint cannot
+// store what that needs. States are not merged either where a fault that has struck can put later
+// violations out of contract.
+func (e *Search) merges() bool {
+	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
+		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) ||
+			e.Scenario.Subject.Claimed(history.Reentrancy))
+	return !e.NoMerge && e.Checkpoint == "" &&
+		e.Scenario.EffectiveSeverity().Within(e.Scenario.Contract()) &&
+		!closes &&
+		len(history.Unmonitored(e.properties())) == 0
+}
+
+// next moves the search to the next run and reports whether the search ends.
+func (e *Search) next(x *dfs, r *report.Report) bool {
+	left := false
+	switch {
+	case r.Failure != nil, r.Nondeterministic != nil:
+	case x.backtrack(), x.raiseBound():
+		r.Deviations = max(0, x.bound-1)
+		r.MemoryExhausted = x.memoryExhausted(r.Schedules)
+		left = r.MemoryExhausted || e.Schedules > 0 && r.Schedules >= e.Schedules || e.States > 0 &&
+			r.States >= e.States
+		if !left {
+			return false
+		}
+	default:
+		r.Deviations = e.MaxDeviations
+		if r.Complete, r.Untried = r.CutOff+r.Unsettled == 0, 0; r.Complete {
+			r.Scope = e.scope()
+		}
+	}
+	if e.Checkpoint == "" {
+		return true
+	}
+	if left {
+		r.Unsaved = x.save(r)
+	} else if err := os.Remove(e.Checkpoint); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.Unsaved = err
+	}
+	return true
+}
+
+// scope says what a complete search has covered.
+func (e *Search) scope() string {
+	faults := "without faults"
+	if plan := e.Scenario.Faults.String(); plan != "none" {
+		faults = "with at most these faults: " + plan
+	}
+	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients,
+		e.Scenario.Cycles, faults)
+	if e.MaxDeviations > 0 {
+		text += fmt.Sprintf("that deviate from the default policy at most %d times",
+			e.MaxDeviations)
+		if e.FairSuffixes {
+			text += fairScope
+		}
+		return text
+	}
+	text += "in which time passes where nothing else can happen"
+	if plan := e.Scenario.Faults.String(); plan != "none" {
+		text += " and, once a fault has struck, where no message is in flight, no process is " +
+			"about to enter and an effect of the fault waits for time"
+	}
+	if e.IdleTicks > 0 {
+		text += fmt.Sprintf(", and %d idle ticks besides", e.IdleTicks)
+	}
+	if e.FairSuffixes {
+		text += fairScope
+	}
+	if e.Symmetry {
+		text += ", up to renaming processes"
+	}
+	return text
+}
+
+// A dfs is the strategy of an exhaustive search: it follows its path to the frame where steps are
+// left to be tried, and from there takes the first step of each new frame.
+type dfs struct {
+	search   *Search
+	view     engine.View
+	bound    int          // maximum number of deviations of a schedule; 0 for any
+	seen     stateset.Set // visited states, if local histories are distinguished
+	states   states       // visited states, if they are merged
+	path     []frame
+	events   int // length of the log before the last chosen step
+	jump     timeJump
+	diverged bool // a run did not follow the path
+	memory   memoryGauge
+
+	monitor    *history.Monitor // of the claims of the lock
+	unknown    bool             // a claim has no monitor
+	savepoint  savepoint
+	rolledBack []uint64 // keys that a cancelled run had added
+
+	transitions   int
+	freeSnapshots []*savedState // whose memory can be reused
+
+	*replay.ValidatedRunner // nil in a live search
+}
+
+func (x *dfs) run(ctx context.Context, runner *engine.Runner,
+	scenario *engine.Scenario,
+) *engine.Result {
+	var from *engine.Snapshot
+	if saved := x.latest(); saved != nil {
+		from = &saved.run
+		x.monitor.Copy(saved.monitor)
+	} else {
+		x.monitor.Reset()
+	}
+	if x.ValidatedRunner == nil {
+		return runner.RunWithin(ctx, scenario, x)
+	}
+	return x.ValidatedRunner.Run(ctx, runner, x, from)
+}
+
+// A frame is a state on the path, and the steps to be tried there.
+type frame struct {
+	key         uint64
+	visit       uint64     // see [dfs.visitKey]
+	step        sim.Step   // that the path takes
+	defaultStep sim.Step   // that the default policy takes
+	rest        []sim.Step // to be tried
+	// to be tried if the step turns out to be visible; see [dfs.stubbornSet]
+	deferred   []sim.Step
+	idleTicks  int         // idle ticks on the path so far
+	deviations int         // deviations on the path so far
+	wasteful   bool        // a tick here would be an idle one
+	heals      bool        // the step heals a link; see [dfs.heals]
+	state      *state      // nil if states are not merged
+	stored     bool        // the state is stored; see state_store.go
+	unstored   int         // how many frames in a row, up to this one, are not stored
+	snapshot   *savedState // of the state, or nil
+}
+
+// Join begins a run.
+func (x *dfs) Join(v engine.View) {
+	x.view, x.events, x.diverged, x.jump.active = v, 0, false,
+		false
+}
+
+// Settled returns the steps of the path up to its last frame. The strategy has nothing to choose
+// there, because the cache knows how processes react.
+func (x *dfs) Settled(steps int) (step sim.Step, deviates, ok bool) {
+	if x.ValidatedRunner == nil || steps >= len(x.path)-1 {
+		return step, false, false
+	}
+	f := &x.path[steps]
+	return f.step, f.step != f.defaultStep, true
+}
+
+// Choose follows the path, and then explores what is new.
+func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
+	events := x.events
+	x.events = len(x.view.Events())
+	if index < len(x.path) {
+		return x.follow(index, enabled)
+	}
+	x.observeStep(events)
+	if x.jump.continues(x.view, enabled, events) {
+		x.path = append(x.path, frame{
+			step: sim.Step{Kind: sim.Tick}, defaultStep: enabled[defaultIndex].Step,
+			idleTicks: x.idleTicks(),
+		})
+		return tickOf(enabled)
+	}
+	key := x.view.Key()
+	x.transitions++
+	visit := x.visitKey(key)
+	if x.bound == 0 && x.visited(visit) {
+		return engine.Prune
+	}
+	b := x.newFrame(enabled, defaultIndex)
+	b.key, b.visit, b.idleTicks, b.defaultStep = key, visit, x.idleTicks(),
+		enabled[defaultIndex].Step
+	b.deviations = x.deviations()
+	if x.search.FairSuffixes && x.tryFairSuffix() {
+		b.rest = append(b.rest, sim.Step{Kind: sim.Fair})
+	}
+	b.snapshot = x.snapshot()
+	x.path = append(x.path, b)
+	x.onNewState()
+	return x.take(index, enabled)
+}
+
+// properties returns the claims that the events of a run decide.
+func (e *Search) properties() []history.Property {
+	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims),
+		func(p history.Property) bool { return p == engine.NoPanic || p == engine.NoGoroutineLeak })
+}
+
+// newMonitor returns a monitor of these.
+func (e *Search) newMonitor() *history.Monitor {
+	return history.NewMonitor(e.properties(), e.Scenario.Subject.EffectiveLimits())
+}
+
+// visitKey returns the key of the state for the search. Besides the state it covers the last step
+// and the untouched processes, because the steps to try may depend on them, and the state of the
+// monitors, because the continuations that violate a property depend on that.
+func (x *dfs) visitKey(key uint64) uint64 {
+	x.monitor.Observe(x.view.Events())
+	if mutation.Active != mutation.WithoutMonitorState {
+		key = hash64.Mix(key, x.monitor.State(x.ended))
+	}
+	if mutation.Active != mutation.WithoutLastStep {
+		key = hash64.Mix(hash64.Mix(key, uint64(x.idleTicks())),
+			uint64(x.lastLeaver())<<32|uint64(x.healed()))
+	}
+	if x.search.Symmetry {
+		key = hash64.Mix(key, x.untouchedMask())
+	}
+	return key
+}
+
+// ended reports whether a process will neither act nor be told anything again, and has no request
+// in flight.
+func (x *dfs) ended(number int32) bool {
+	if mutation.Active == mutation.HoldersOnly {
+		return !x.view.Holds(number)
+	}
+	client := x.view.Client(number)
+	if !client.Crashed() && !x.view.Ended(number) {
+		return false
+	}
+	return client.Unserved() == 0 && x.view.Converged()
+}
+
+// follow takes the step of the path.
+func (x *dfs) follow(index int, enabled []sim.EnabledStep) int {
+	b := &x.path[index]
+	if b.key != 0 && b.key != x.view.Key() {
+		x.diverged = true
+		return engine.Prune
+	}
+	return x.take(index, enabled)
+}
+
+// take returns the index of the step of the frame.
+func (x *dfs) take(index int, enabled []sim.EnabledStep) int {
+	step := x.path[index].step
+	if step.Kind == sim.Fair {
+		return engine.BeginFair
+	}
+	for i := range enabled {
+		if enabled[i].Step == step {
+			if index == len(x.path)-1 {
+				x.path[index].heals = x.heals(step)
+				if step.Kind == sim.Tick && !x.search.NoReduction && x.bound == 0 {
+					x.jump.begin(x.view, enabled)
+				}
+			}
+			return i
+		}
+	}
+	x.diverged = true
+	return engine.Prune
+}
+
+// observeStep looks at the events of the last step. If the step was assumed to be invisible and is
+// not, its deferred steps have to be tried too.
+func (x *dfs) observeStep(from int) {
+	if len(x.path) == 0 {
+		return
+	}
+	b := &x.path[len(x.path)-1]
+	switch {
+	case b.deferred == nil:
+	case b.step.Kind == sim.Fair: // Nothing follows on it.
+		b.deferred = nil
+	case x.visible(b.step, from):
+		b.rest = append(b.rest, b.deferred...)
+		b.deferred = nil
+		x.store(b)
+	case len(b.rest) == 0:
+		b.deferred = nil
+	}
+}
+
+// backtrack returns to the last frame with a step to try. It returns false if there is none.
+func (x *dfs) backtrack() bool {
+	for n := len(x.path); n > 0; n-- {
+		if b := &x.path[n-1]; len(b.rest) > 0 {
+			b.step, b.rest = b.rest[0], b.rest[1:]
+			x.shorten(n)
+			return true
+		}
+	}
+	return false
+}
+
+// account adds a run to the report.
+func (x *dfs) account(r *report.Report, result *engine.Result) {
+	if !result.Pruned {
+		x.observeStep(x.events)
+		if x.merges() {
+			x.recordPath(len(x.path), continuation{nil, x.Cache.Executor.Histories()})
+		}
+	}
+	r.Schedules++
+	r.Steps += result.Steps
+	r.Coverage.Add(&result.Coverage)
+	r.Targeted.Add(&result.Targeted)
+	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
+	r.States, r.Transitions = x.seen.Len()+x.states.count, x.transitions
+	if x.ValidatedRunner != nil {
+		r.LocalHistories, r.Validated = x.Cache.Count, x.Validated
+	}
+	r.Depth = max(r.Depth, len(x.path))
+	r.Untried = x.open()
+	r.Granted = r.Granted ||
+		slices.ContainsFunc(result.Events,
+			func(e history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" })
+	if result.CutOff {
+		r.CutOff++
+	}
+	if result.Unsettled {
+		r.Unsettled++
+	}
+	if result.Undecided {
+		r.Totals.Unknown++
+	}
+	if len(result.Violations) > 0 {
+		failure := &report.Failure{
+			Schedule: r.Schedules - 1, Strategy: strategy.ExhaustiveName,
+			Deviations:    slices.Clone(result.Deviations),
+			Violations:    result.Violations,
+			OutOfContract: x.search.Scenario.OutOfContractViolations(result),
+		}
+		if x.search.Scenario.Fails(result) {
+			r.Failure = failure
+		} else if r.OutOfContractSchedules++; r.OutOfContract == nil {
+			r.OutOfContract = failure
+		}
+	}
+	switch {
+	case x.ValidatedRunner != nil && x.Mismatch != nil:
+		r.Nondeterministic = x.Mismatch
+		r.Nondeterministic.Schedule = r.Schedules - 1
+	case x.diverged:
+		last := len(result.Events) - 1
+		e := result.Events[last]
+		r.Nondeterministic = &engine.Nondeterminism{
+			Schedule: r.Schedules - 1, Event: last,
+			Second: &e,
+		}
+	}
+}
+
+// open counts the steps of the path that are left to be tried.
+func (x *dfs) open() (steps int) {
+	for i := range x.path {
+		steps += len(x.path[i].rest)
+	}
+	return steps
+}
+
+// raiseBound allows one more deviation. It returns false if the maximum is reached.
+func (x *dfs) raiseBound() bool {
+	if x.bound >= x.search.MaxDeviations {
+		return false
+	}
+	x.bound++
+	x.shorten(0)
+	return true
+}
+
+// deviations counts the deviations of the path.
+func (x *dfs) deviations() int {
+	if len(x.path) == 0 {
+		return 0
+	}
+	b := &x.path[len(x.path)-1]
+	if b.step != b.defaultStep {
+		return b.deviations + 1
+	}
+	return b.deviations
+}
+
+// withinBound returns the steps to try where the number of deviations is bounded.
+func (x *dfs) withinBound(enabled []sim.EnabledStep, defaultIndex int) frame {
+	b := frame{step: enabled[defaultIndex].Step}
+	if x.deviations() == x.bound {
+		return b
+	}
+	for i := range enabled {
+		if i != defaultIndex && !(x.search.Symmetry && x.symmetric(enabled[i].Step)) {
+			b.rest = append(b.rest, enabled[i].Step)
+		}
+	}
+	return b
+}
+
+// newFrame returns the steps to try in a state: the default policy's first, faults last.
+func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
+	if x.bound > 0 {
+		return x.withinBound(enabled, defaultIndex)
+	}
+	var steps, ticks, faults []sim.Step
+	messages := slices.ContainsFunc(enabled, func(o sim.EnabledStep) bool {
+		return o.Kind == sim.Serve || o.Kind == sim.Deliver || o.Kind == sim.Enter ||
+			o.Kind == sim.Log ||
+			o.Kind == sim.Apply
+	})
+	still := !messages || x.idleTicks() < x.search.IdleTicks // Time may pass.
+	for i := range enabled {
+		switch o := &enabled[i]; {
+		case x.search.Symmetry && x.symmetric(o.Step), x.heals(o.Step) && !still, x.commutes(o):
+		case o.Kind == sim.Fault:
+			faults = append(faults, o.Step)
+		case o.Kind == sim.Tick:
+			ticks = append(ticks, o.Step)
+		default:
+			steps = append(steps, o.Step)
+			if i == defaultIndex {
+				steps[0], steps[len(steps)-1] = steps[len(steps)-1], steps[0]
+			}
+		}
+	}
+	idle := len(steps) > 0 && (messages || !x.view.AwaitsTime())
+	if !idle || x.idleTicks() < x.search.IdleTicks {
+		steps = append(steps, ticks...)
+	}
+	all := append(steps, faults...)
+	if !x.search.NoReduction && !x.search.jumpsOnly && !x.search.FairSuffixes {
+		all = x.oneLogs(x.sleepSet(all))
+		if first, deferred, ok := x.stubbornSet(all); ok {
+			return frame{step: first[0], rest: first[1:], deferred: deferred, wasteful: idle}
+		}
+	}
+	return frame{step: all[0], rest: all[1:], wasteful: idle}
+}
+
+// idleTicks counts the idle ticks of the path.
+func (x *dfs) idleTicks() int {
+	if len(x.path) == 0 {
+		return 0
+	}
+	b := &x.path[len(x.path)-1]
+	if b.wasteful && b.step.Kind == sim.Tick {
+		return b.idleTicks + 1
+	}
+	return b.idleTicks
+}
+
+// visible reports whether the last step, whose events start at the given index, did something that
+// could violate a property if others had moved first. Then the stubborn set must hold the steps of
+// others too. What the ensemble still does for a process whose request waits for a reply may come
+// before or after everything that the process does.
+func (x *dfs) visible(step sim.Step, from int) bool {
+	events := x.view.Events()
+	x.monitor.Observe(events)
+	if mutation.Active != mutation.None && mutation.Active.Hides(events[from:]) {
+		return false
+	}
+	if x.unknown || step.Process > 0 && x.client(step.Process).Delayed() {
+		return slices.ContainsFunc(events[from:],
+			func(e history.Event) bool { return history.OfLock(e.Kind) })
+	}
+	return x.monitor.VisibleSince(from)
+}

@@ -1,0 +1,62 @@
+package exhaustive
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
+)
+
+// A savedState is a state of the search from which it can continue.
+type savedState struct {
+	run     engine.Snapshot
+	monitor *history.Monitor
+}
+
+// snapshot takes a snapshot of the current state, if none was taken lately and the run can be
+// saved.
+func (x *dfs) snapshot() *savedState {
+	if x.ValidatedRunner == nil || x.search.noSnapshots || !x.view.CanSave() {
+		return nil
+	}
+	for i := max(0, len(x.path)-snapshotEvery+1); i < len(x.path); i++ {
+		if x.path[i].snapshot != nil {
+			return nil
+		}
+	}
+	var s *savedState
+	if last := len(x.freeSnapshots) - 1; last >= 0 {
+		s, x.freeSnapshots = x.freeSnapshots[last], x.freeSnapshots[:last]
+	} else {
+		s = &savedState{monitor: x.search.newMonitor()}
+	}
+	x.view.Save(&s.run)
+	s.monitor.Copy(x.monitor)
+	return s
+}
+
+// latest returns the last snapshot on the path, or nil.
+func (x *dfs) latest() *savedState {
+	for _, b := range slices.Backward(x.path) {
+		if b.snapshot != nil {
+			return b.snapshot
+		}
+	}
+	return nil
+}
+
+// shorten truncates the path to n frames.
+func (x *dfs) shorten(n int) {
+	for i := n; i < len(x.path); i++ {
+		if s := x.path[i].snapshot; s != nil {
+			x.freeSnapshots = append(x.freeSnapshots, s)
+		}
+		if s := x.path[i].state; s != nil {
+			s.open = false
+		}
+	}
+	x.path = x.path[:n]
+}
+
+// snapshotEvery is the distance of snapshots on a path. Taking one costs about two steps.
+const snapshotEvery = 3

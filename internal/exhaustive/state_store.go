@@ -1,0 +1,89 @@
+package exhaustive
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/internal/mutation"
+)
+
+// unstoredMax is how many states in a row are not stored.
+//
+// A state in which only one step is tried always leads to the same next state, and a run that
+// reaches it again reaches that one too. So a search that stores only states with several steps
+// explores the same states and stores far fewer (Behrmann, Larsen and Pelánek, "To Store or Not To
+// Store", CAV 2003). Every unstoredMax-th state in a row is stored all the same, so that a long
+// path that many others join is not explored again and again.
+const unstoredMax = 8
+
+// merges reports whether the search merges local histories that make no difference; see [state].
+func (x *dfs) merges() bool { return x.ValidatedRunner != nil && x.Cache.Merges }
+
+// visited reports whether the search has stored the current state, which has the given key.
+func (x *dfs) visited(key uint64) bool {
+	if !x.merges() {
+		return x.seen.Has(key)
+	}
+	first := x.states.by[key]
+	if first == nil {
+		return false
+	}
+	histories := x.Cache.Executor.Histories()
+	for s := first; s != nil; s = s.other {
+		if !s.open && x.same(s, histories) {
+			x.recordPath(len(x.path), continuation{s, histories})
+			return true
+		}
+	}
+	return false
+}
+
+// onNewState stores the last state of the path, unless only one step is to be tried there.
+func (x *dfs) onNewState() {
+	last := len(x.path) - 1
+	b := &x.path[last]
+	if x.merges() {
+		b.state = &state{
+			histories: x.Cache.Executor.Histories(), crashed: x.crashed(),
+			open: true,
+		}
+	}
+	if last > 0 {
+		b.unstored = x.path[last-1].unstored
+	}
+	if b.unstored++; len(b.rest) > 0 || b.unstored >= unstoredMax || x.search.storeAll ||
+		x.bound > 0 {
+		x.store(b)
+	}
+}
+
+// store stores the last state of the path unless it is stored already.
+func (x *dfs) store(b *frame) {
+	if b.stored {
+		return
+	}
+	b.stored, b.unstored = true, 0
+	if !x.merges() {
+		if x.seen.Add(b.visit) && x.search.Checkpoint != "" {
+			x.savepoint.fresh = append(x.savepoint.fresh, b.visit)
+		}
+		return
+	}
+	b.state.other = x.states.by[b.visit]
+	x.states.by[b.visit] = b.state
+	x.states.count++
+	x.recordPath(len(x.path)-1, continuation{b.state, b.state.histories})
+}
+
+// recordPath adds the continuation to the last stored state among the first frames of the path.
+func (x *dfs) recordPath(before int, w continuation) {
+	if mutation.Active == mutation.WithoutContinuations {
+		return
+	}
+	for _, b := range slices.Backward(x.path[:before]) {
+		if from := b.state; b.stored {
+			w.histories = w.histories[:len(from.histories)]
+			from.continuations = append(from.continuations, w)
+			return
+		}
+	}
+}

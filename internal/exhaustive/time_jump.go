@@ -1,0 +1,62 @@
+package exhaustive
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A timeJump lets time pass, tick by tick, until something has happened: a transaction, an action
+// of a process, or a step that was not enabled before. A failed connection attempt ends the jump
+// only if healing the link could have made it succeed. Where nothing is going to happen, a jump is
+// a single tick.
+type timeJump struct {
+	active       bool // on the path
+	transactions int64
+	steps        []sim.Step // enabled before
+}
+
+// begin stores the state before the first tick of the jump.
+func (l *timeJump) begin(view engine.View, enabled []sim.EnabledStep) {
+	l.active, l.transactions = true, view.Transactions()
+	l.steps = possible(l.steps[:0], enabled)
+}
+
+// continues reports, after a tick, whether nothing has happened yet. The events of the tick start
+// at the given index.
+func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep, from int) bool {
+	if !l.active {
+		return false
+	}
+	l.active = (len(l.steps) == 0 || view.AwaitsTime()) && view.Transactions() == l.transactions &&
+		slices.Equal(possible(nil, enabled), l.steps) &&
+		!slices.ContainsFunc(view.Events()[from:],
+			func(e history.Event) bool { return e.Kind <= history.Finished || l.changed(&e) })
+	return l.active
+}
+
+// changed reports whether the event is a failed connection attempt that could have succeeded if its
+// link had been healed.
+func (l *timeJump) changed(e *history.Event) bool {
+	return e.Kind == history.SessionState &&
+		slices.ContainsFunc(l.steps, func(s sim.Step) bool {
+			return s.Kind == sim.Heal &&
+				s.Process == e.Process
+		})
+}
+
+// possible appends the enabled steps that are neither ticks nor faults.
+func possible(steps []sim.Step, enabled []sim.EnabledStep) []sim.Step {
+	for i := range enabled {
+		if enabled[i].Kind < sim.Tick {
+			steps = append(steps, enabled[i].Step)
+		}
+	}
+	return steps
+}
+
+func tickOf(enabled []sim.EnabledStep) int {
+	return slices.IndexFunc(enabled, func(o sim.EnabledStep) bool { return o.Kind == sim.Tick })
+}

@@ -1,0 +1,220 @@
+package recording
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/file"
+)
+
+// A Recording is the stored form of a schedule: everything that is needed to run it again.
+type Recording struct {
+	Format  string      `json:"format"`  // always recordingFormat
+	Version int         `json:"version"` // of the format
+	Lock    string      `json:"lock"`
+	Clients int         `json:"clients"`
+	Cycles  int         `json:"cycles"`
+	Faults  faults.Plan `json:"faults"`
+	// unless it is the default
+	Severity faults.Severity `json:"severity,omitzero"` // unless they are the default ones
+	// unless it is the model
+	Client  engine.ClientKind `json:"client,omitzero"`  // unless it is the model
+	Servers int               `json:"servers,omitzero"` // unless there is but one // unless it is 1
+	// of the campaign that found it
+	Seed       uint64             `json:"seed"`     // of the campaign that found it
+	Schedule   int                `json:"schedule"` // its number there // its number there
+	Deviations []engine.Deviation `json:"deviations"`
+	TraceHash  engine.TraceHash   `json:"trace_hash"`
+	Property   string             `json:"property"`
+	Signature  string             `json:"signature"`
+}
+
+const (
+	recordingFormat  = "interlock-schedule"
+	recordingVersion = 2
+	recordingName    = "schedule.json"
+)
+
+// Read reads a schedule from a file or from the directory of a counterexample. The error
+// names the file and what is wrong with it.
+func Read(path string) (*Recording, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, recordingName)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r Recording
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, fmt.Errorf("%s is not a schedule of Interlock, or is damaged: %w", path,
+			err)
+	}
+	if err := r.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &r, nil
+}
+
+func (r *Recording) validate() error {
+	if r.Format != recordingFormat {
+		return fmt.Errorf("not a schedule of Interlock: its format is %q, not %q", r.Format,
+			recordingFormat)
+	}
+	if r.Version != recordingVersion {
+		return fmt.Errorf("version %d of the format, and this program reads only version %d",
+			r.Version,
+			recordingVersion)
+	}
+	if r.Property == "" || r.Signature == "" {
+		return errors.New("it records no violation: property and signature must not be empty")
+	}
+	for i, d := range r.Deviations {
+		if d.Index < 0 || i > 0 && d.Index <= r.Deviations[i-1].Index {
+			return fmt.Errorf("deviation %d: index %d is not greater than the one before", i,
+				d.Index)
+		}
+	}
+	return nil
+}
+
+// Scenario returns the scenario of the schedule with the given lock.
+func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
+	s := &engine.Scenario{
+		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults,
+		Severity: r.Severity,
+		Client:   r.Client,
+		Servers:  r.Servers,
+	}
+	return s, s.Validate()
+}
+
+// A Counterexample is a run that violates a property, with its schedule.
+type Counterexample struct {
+	Scenario  engine.Scenario
+	Recording Recording
+	Result    *engine.Result                // its first violation is the recorded one
+	ReplayBy  func(directory string) string // the command that replays it
+}
+
+// NewCounterexample runs the schedule and records it. It records the first violation in the order
+// of [engine.Scenario.Lead], which must have the signature unless that is empty. If the run has no
+// violation, or another one comes first, NewCounterexample returns an error: the schedule does not
+// fail, or the lock is nondeterministic. The result is valid until the runner's next run.
+func NewCounterexample(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+	signature string, seed uint64, schedule int,
+) (*Counterexample, error) {
+	result := r.Run(&scenario, &engine.Replay{Deviations: deviations})
+	scenario.Lead(result, signature)
+	if len(result.Violations) == 0 {
+		return nil, &notReproduced{schedule: schedule, recorded: signature}
+	}
+	first := result.Violations[0]
+	if signature != "" && first.Signature() != signature {
+		return nil, &notReproduced{schedule, signature, first.Signature()}
+	}
+	c := &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
+		Format: recordingFormat, Version: recordingVersion,
+		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
+		Faults: scenario.Faults, Client: scenario.Client,
+		Severity: scenario.Severity, Servers: scenario.Servers,
+		Seed: seed, Schedule: schedule, Deviations: result.Deviations,
+		TraceHash: engine.TraceHash(result.TraceHash),
+		Property:  string(first.Property), Signature: first.Signature(),
+	}}
+	if c.Recording.Deviations == nil {
+		c.Recording.Deviations = []engine.Deviation{}
+	}
+	return c, nil
+}
+
+// A notReproduced is a schedule that does not fail in the same way when it is run again.
+type notReproduced struct {
+	schedule int
+	recorded string // signature
+	now      string // signature of the present violation; "" if there is none
+}
+
+// Error says what the schedule violated and what it violates now.
+func (n *notReproduced) Error() string {
+	what := "a property"
+	if n.recorded != "" {
+		what = fmt.Sprintf("%q", n.recorded)
+	}
+	now := "violates nothing"
+	if n.now != "" {
+		now = fmt.Sprintf("violates %q", n.now)
+	}
+	return fmt.Sprintf("schedule %d violated %s, and %s when it is run again\n%s",
+		n.schedule, what, now, engine.LikelyCauses)
+}
+
+// Timeline returns the run as a timeline.
+func (c *Counterexample) Timeline() *history.Timeline { return c.Result.Timeline(&c.Scenario) }
+
+// A reportedViolation is the form of a violation in report.json.
+type reportedViolation struct {
+	Property  history.Property `json:"property"`
+	Signature string           `json:"signature"`
+	Detail    string           `json:"detail"`
+	Event     int              `json:"event"`
+}
+
+// Write writes the counterexample to a new directory below the given one and returns its path. The
+// directory appears atomically. It holds report.json, schedule.json, trace.jsonl and timeline.txt.
+func (c *Counterexample) Write(below string) (string, error) {
+	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock,
+		c.Recording.Property,
+		c.Recording.TraceHash))
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		return "", err
+	}
+	draft, err := os.MkdirTemp(below, file.DraftPrefix)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(draft) // Nothing is left to remove once it has been renamed.
+	if err := c.writeFiles(draft, directory); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(draft, 0o755); err != nil {
+		return "", err
+	}
+	// The name holds the trace hash, so an existing directory holds the same counterexample.
+	if err := os.RemoveAll(directory); err != nil {
+		return "", err
+	}
+	return directory, os.Rename(draft, directory)
+}
+
+func (c *Counterexample) writeFiles(draft, directory string) error {
+	if err := file.WriteJSON(filepath.Join(draft, recordingName), c.Recording); err != nil {
+		return err
+	}
+	violations := make([]reportedViolation, len(c.Result.Violations))
+	for i, v := range c.Result.Violations {
+		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, v.Event}
+	}
+	report := map[string]any{
+		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(),
+		"violations": violations,
+		"trace_hash": c.Recording.TraceHash, "steps": c.Result.Steps,
+		"replay": c.ReplayBy(directory),
+	}
+	if c.Result.Panic != "" {
+		report["panic"] = c.Result.Panic
+	}
+	if err := file.WriteJSON(filepath.Join(draft, "report.json"), report); err != nil {
+		return err
+	}
+	if err := file.Write(filepath.Join(draft, "timeline.txt"), c.Timeline().Write); err != nil {
+		return err
+	}
+	return file.Write(filepath.Join(draft, "trace.jsonl"), history.NewLog(c.Result.Events).Write)
+}

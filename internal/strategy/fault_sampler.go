@@ -1,0 +1,52 @@
+package strategy
+
+import "github.com/interlock-sim/interlock/sim"
+
+// A faultSampler decides when a fault strikes and when time passes, for strategies that only order
+// the steps of threads. It samples as a random walk does, with probabilities drawn for each
+// schedule; see [Random].
+type faultSampler struct {
+	*Random
+	buffer []int
+}
+
+// threadsExpected is the initial capacity for threads.
+const threadsExpected = 5
+
+// newFaultSampler returns the sampler of a seed and a schedule's number.
+func newFaultSampler(seed uint64, schedule int) faultSampler {
+	return faultSampler{Random: NewRandom(seed, schedule), buffer: make([]int, 0, threadsExpected)}
+}
+
+// sample returns the index of a fault or of the tick if one of them is drawn, and the tick where
+// only faults are possible besides.
+func (c *faultSampler) sample(enabled []sim.EnabledStep, defaultIndex int) (index int, ok bool) {
+	first, tick, total := len(enabled), -1, uint64(0)
+	for i := range enabled {
+		if enabled[i].Kind == sim.Fault {
+			first = i
+			break
+		}
+		if enabled[i].Kind == sim.Tick {
+			tick = i
+		}
+		total += c.weights[enabled[i].Kind]
+	}
+	switch {
+	case first < len(enabled) && c.Below(c.faultOdds) == 0:
+		return c.fault(enabled, first), true
+	case tick < 0:
+		return 0, false
+	case first == 1:
+		return defaultIndex, true
+	case c.Below(total) < c.weights[sim.Tick]:
+		return tick, true
+	}
+	return 0, false
+}
+
+// heads returns the next step of each thread; see [Profile].
+func (c *faultSampler) heads(enabled []sim.EnabledStep) []int {
+	c.buffer = heads(enabled, c.buffer)
+	return c.buffer
+}

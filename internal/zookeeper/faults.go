@@ -1,0 +1,254 @@
+package zookeeper
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/sim"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+// A faultAction says how ZooKeeper suffers a kind of fault. To add a fault of ZooKeeper, add its
+// row in [faultActions]; its row in package faults says what the kind is.
+type faultAction struct {
+	// possible reports whether the fault can strike the site now and would make a difference.
+	// A run consults it for needs too, such as the number of servers.
+	possible func(s Site) bool
+	// apply injects the fault at the site, where it is possible.
+	apply func(s Site, severity faults.Severity)
+}
+
+// A Site is where a fault strikes: a client, a server, or a link. Servers are counted from 0.
+type Site struct {
+	victim  faults.Victim
+	cluster *simzk.Cluster
+	client  *simzk.Link // of [faults.OneClient] and [faults.LinkToServer]
+	server  int         // of [faults.OneServer], LinkToServer and [faults.LinkOfServers]
+	peer    int         // of LinkOfServers
+}
+
+// AtClient returns the site of faults that strike a client.
+func AtClient(cluster *simzk.Cluster, client *simzk.Link) Site {
+	return Site{victim: faults.OneClient, cluster: cluster, client: client}
+}
+
+// AtServer returns the site of faults that strike a server.
+func AtServer(cluster *simzk.Cluster, server int) Site {
+	return Site{victim: faults.OneServer, cluster: cluster, server: server}
+}
+
+// AtLinkTo returns the site of faults that strike the link between a client and a server.
+func AtLinkTo(cluster *simzk.Cluster, client *simzk.Link, server int) Site {
+	return Site{victim: faults.LinkToServer, cluster: cluster, client: client, server: server}
+}
+
+// AtLinkOf returns the site of faults that strike the link from one server to another. For a fault
+// of both directions the lower server comes first.
+func AtLinkOf(cluster *simzk.Cluster, from, to int) Site {
+	return Site{victim: faults.LinkOfServers, cluster: cluster, server: from, peer: to}
+}
+
+// Possible reports whether the fault can strike the site now and would make a difference. Only the
+// caller knows whether the process waits for a lock, which [faults.Cancel] requires.
+func (s Site) Possible(kind faults.Kind) bool {
+	return kind < faults.Kinds && kind.Strikes() == s.victim &&
+		faultActions[kind].possible != nil && faultActions[kind].possible(s)
+}
+
+// Inject lets the fault strike the site, where it must be possible. After a [faults.Restart] the
+// caller lets another process join; at a [faults.Cancel] the caller cancels the context. Inject
+// panics if the fault does not strike such a site.
+func (s Site) Inject(kind faults.Kind, severity faults.Severity) {
+	if kind >= faults.Kinds || kind.Strikes() != s.victim {
+		panic(fmt.Sprintf("zookeeper: fault %d does not strike this Site", kind))
+	}
+	faultActions[kind].apply(s, severity)
+}
+
+// site returns where the fault of a step strikes.
+func (z *System) site(step sim.Step) Site {
+	one, peer := int(-step.Process)-1, int(step.Peer)-1
+	switch step.Victim() {
+	case faults.OneClient:
+		return AtClient(&z.cluster, z.link(step))
+	case faults.LinkToServer:
+		return AtLinkTo(&z.cluster, z.link(step), peer)
+	case faults.LinkOfServers:
+		return AtLinkOf(&z.cluster, one, peer)
+	}
+	return AtServer(&z.cluster, one)
+}
+
+// Supports reports whether ZooKeeper has faults of the kind.
+func (Service) Supports(kind faults.Kind) bool { return faultActions[kind].apply != nil }
+
+// Possible reports whether the fault of a step can strike now.
+func (z *System) Possible(step sim.Step) bool { return z.site(step).Possible(step.Fault) }
+
+// Inject lets the fault of a step strike.
+func (z *System) Inject(step sim.Step, severity faults.Severity) {
+	z.site(step).Inject(step.Fault, severity)
+}
+
+const (
+	trueClock = 100       // the rate of an accurate clock, in percent
+	clockJump = time.Hour // how far a wall clock jumps ahead
+)
+
+// faultActions are the faults of ZooKeeper.
+var faultActions = [faults.Kinds]faultAction{
+	faults.Cut: {
+		possible: func(s Site) bool { return s.client.Connected() },
+		apply:    func(s Site, _ faults.Severity) { s.cluster.Cut(s.client) },
+	},
+	faults.LoseReply: {
+		possible: func(s Site) bool {
+			_, servable := s.client.Servable()
+			return s.client.Connected() && servable
+		},
+		apply: func(s Site, _ faults.Severity) { s.cluster.LoseReply(s.client) },
+	},
+	faults.Expire: {
+		possible: func(s Site) bool { return s.client.HasSession() && !s.client.Isolated() },
+		apply:    func(s Site, _ faults.Severity) { s.cluster.Isolate(s.client) },
+	},
+	faults.Crash: {
+		possible: clientRuns,
+		apply:    func(s Site, _ faults.Severity) { s.cluster.Crash(s.client) },
+	},
+	faults.Cancel: {
+		possible: clientRuns,
+		apply:    func(Site, faults.Severity) {}, // The caller cancels the context.
+	},
+	faults.Reset: {
+		possible: func(s Site) bool { return s.client.Several() && s.client.Connected() },
+		apply:    func(s Site, _ faults.Severity) { s.cluster.ResetConnection(s.client) },
+	},
+	faults.KillServer: {
+		possible: serverCanPart,
+		apply:    func(s Site, _ faults.Severity) { s.cluster.KillServer(s.server) },
+	},
+	faults.PartitionServer: {
+		possible: serverCanPart,
+		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionServer(s.server, true, true) },
+	},
+	faults.PartitionInbound: {
+		possible: serverCanPart,
+		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionServer(s.server, true, false) },
+	},
+	faults.PartitionOutbound: {
+		possible: serverCanPart,
+		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionServer(s.server, false, true) },
+	},
+	faults.StallRequests: {
+		possible: func(s Site) bool {
+			requests, _ := s.client.Stalled()
+			return s.client.Connected() && !requests
+		},
+		apply: func(s Site, _ faults.Severity) { s.cluster.StallRequests(s.client) },
+	},
+	faults.StallReplies: {
+		possible: func(s Site) bool {
+			_, replies := s.client.Stalled()
+			return s.client.Connected() && !replies
+		},
+		apply: func(s Site, _ faults.Severity) { s.cluster.StallReplies(s.client) },
+	},
+	faults.Pause: {
+		possible: func(s Site) bool { return s.client.CanPause() },
+		apply:    func(s Site, severity faults.Severity) { s.cluster.Pause(s.client, severity.Pause) },
+	},
+	faults.SlowClient: {
+		possible: clientClockIsTrue,
+		apply: func(s Site, severity faults.Severity) {
+			s.cluster.SetClientClock(s.client, trueClock-severity.Drift)
+		},
+	},
+	faults.FastClient: {
+		possible: clientClockIsTrue,
+		apply: func(s Site, severity faults.Severity) {
+			s.cluster.SetClientClock(s.client, trueClock+severity.Drift)
+		},
+	},
+	faults.SlowClock: {
+		possible: serverClockIsTrue,
+		apply: func(s Site, severity faults.Severity) {
+			s.cluster.SetClockRate(s.server, trueClock-severity.Drift)
+		},
+	},
+	faults.FastClock: {
+		possible: serverClockIsTrue,
+		apply: func(s Site, severity faults.Severity) {
+			s.cluster.SetClockRate(s.server, trueClock+severity.Drift)
+		},
+	},
+	faults.JumpClock: {
+		possible: func(s Site) bool {
+			return s.cluster.Up(s.server) && s.cluster.ClockAhead(s.server) == 0
+		},
+		apply: func(s Site, _ faults.Severity) { s.cluster.JumpClock(s.server, clockJump) },
+	},
+	faults.Restart: {
+		possible: func(s Site) bool { return s.client.IsModel() && !s.client.Crashed() },
+		// The caller starts the other process.
+		apply: func(s Site, _ faults.Severity) { s.cluster.Crash(s.client) },
+	},
+	faults.FailWrite: {
+		possible: func(s Site) bool { return s.client.CanFailWrite() },
+		apply:    func(s Site, _ faults.Severity) { s.cluster.FailWrite(s.client) },
+	},
+	faults.Unreachable: {
+		possible: func(s Site) bool {
+			return s.cluster.Servers() > 1 && !s.client.Crashed() && !s.client.Blocked(s.server)
+		},
+		apply: func(s Site, _ faults.Severity) { s.cluster.BlockClient(s.client, s.server) },
+	},
+	faults.PartitionLink: {
+		// The link has no direction: the lower server comes first.
+		possible: func(s Site) bool {
+			return s.server < s.peer && serversCanPart(s) &&
+				!s.cluster.LinkPartitioned(s.peer, s.server)
+		},
+		apply: func(s Site, _ faults.Severity) {
+			s.cluster.PartitionLink(s.server, s.peer)
+			s.cluster.PartitionLink(s.peer, s.server)
+		},
+	},
+	faults.PartitionLinkOneway: {
+		possible: serversCanPart,
+		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionLink(s.server, s.peer) },
+	},
+	faults.DelayRewatch: {
+		possible: func(s Site) bool { return s.client.CanDelayWatches() },
+		apply:    func(s Site, _ faults.Severity) { s.cluster.DelayWatches(s.client) },
+	},
+	faults.CloseSession: {
+		possible: func(s Site) bool { return s.client.CanCloseSession() },
+		apply:    func(s Site, _ faults.Severity) { s.cluster.CloseSession(s.client) },
+	},
+}
+
+func clientRuns(s Site) bool { return !s.client.Crashed() }
+
+func clientClockIsTrue(s Site) bool {
+	return !s.client.Crashed() && s.client.ClientClock() == trueClock
+}
+
+func serverClockIsTrue(s Site) bool {
+	return s.cluster.Up(s.server) && s.cluster.ClockRate(s.server) == trueClock
+}
+
+// serverCanPart reports whether the server is one of several, serves, and is not partitioned.
+func serverCanPart(s Site) bool {
+	return s.cluster.Servers() > 1 && s.cluster.Serving(s.server) &&
+		!s.cluster.Partitioned(s.server)
+}
+
+// serversCanPart reports whether both servers run, neither is partitioned from all the others, and
+// messages from the first reach the second.
+func serversCanPart(s Site) bool {
+	return s.server != s.peer && s.cluster.Up(s.server) && s.cluster.Up(s.peer) &&
+		!s.cluster.Partitioned(s.server) && !s.cluster.Partitioned(s.peer) &&
+		!s.cluster.LinkPartitioned(s.server, s.peer)
+}

@@ -1,0 +1,308 @@
+package zookeeper
+
+import (
+	"slices"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// lockDirectory is the parent of the contenders' znodes.
+const lockDirectory = "/lock"
+
+// A Service is ZooKeeper as a [sim.Service].
+type Service struct {
+	// Sequence is the number of the first sequential znode in the lock's directory.
+	Sequence int32
+	// Adapter is the prefix of the full names of functions that pass calls between the engine and
+	// the lock.
+	Adapter string
+}
+
+// New returns a simulated ZooKeeper.
+func (s Service) New() sim.System { return &System{service: s} }
+
+// A System is a simulated ZooKeeper as a [sim.System].
+type System struct {
+	service Service
+	config  sim.Config
+	cluster simzk.Cluster
+	clients []*client // by number of the process, the first at 0
+	spare   []*client // whose memory the next run reuses
+}
+
+var (
+	_ sim.Snapshotter = (*System)(nil)
+	_ sim.Stubber     = (*System)(nil)
+	_ sim.Independent = (*System)(nil)
+)
+
+// Reset begins a run with an empty directory for the lock.
+func (z *System) Reset(config sim.Config) {
+	z.config = config
+	z.spare, z.clients = append(z.spare[:0], z.spare[:cap(z.spare)]...), z.clients[:0]
+	z.cluster.Reset(simzk.Config{
+		Settle: config.Settle, Servers: config.Servers, Lag: config.Servers > 1,
+	}, config.Log)
+	z.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
+	if z.service.Sequence != 0 {
+		z.cluster.PrepareSequence(lockDirectory, z.service.Sequence)
+	}
+}
+
+// Connect adds a client, model or real.
+func (z *System) Connect() sim.Client {
+	if !z.config.RealClient {
+		conn := z.cluster.Connect()
+		return z.add(conn, conn.Link)
+	}
+	conn, err := z.cluster.ConnectReal()
+	if err != nil {
+		panic(err)
+	}
+	return z.add(conn, conn.Link())
+}
+
+// Join adds a model client to the run under way.
+func (z *System) Join() sim.Client {
+	conn := z.cluster.Join()
+	return z.add(conn, conn.Link)
+}
+
+func (z *System) add(conn simzk.Client, link *simzk.Link) sim.Client {
+	c := &client{Link: link, conn: conn, cluster: &z.cluster}
+	z.clients = append(z.clients, c)
+	return c
+}
+
+// Servers returns the size of the ensemble.
+func (z *System) Servers() int { return z.cluster.Servers() }
+
+// AppendMessages appends the requests that can be served and the messages that can be delivered.
+func (z *System) AppendMessages(steps []sim.EnabledStep) []sim.EnabledStep {
+	links := z.cluster.Links()
+	for _, link := range links {
+		if age, ok := link.Servable(); ok {
+			steps = append(steps, sim.EnabledStep{
+				Step: sim.Step{Kind: sim.Serve, Process: int32(link.Process())}, Age: age,
+			})
+		}
+	}
+	for _, link := range links {
+		if age, ok := link.Deliverable(); ok {
+			steps = append(steps, sim.EnabledStep{
+				Step: sim.Step{Kind: sim.Deliver, Process: int32(link.Process())}, Age: age,
+			})
+		}
+	}
+	return steps
+}
+
+// AppendRepairs appends the healing of clients' links and the ends of pauses, the healing of links
+// to and between servers, and the steps of servers.
+func (z *System) AppendRepairs(steps []sim.EnabledStep, fair bool) []sim.EnabledStep {
+	for _, link := range z.cluster.Links() {
+		if link.Down() {
+			steps = append(steps,
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(link.Process())}})
+		}
+		if link.Paused() {
+			steps = append(steps,
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Resume, Process: int32(link.Process())}})
+		}
+	}
+	if z.config.LinkFaults {
+		steps = z.appendLinkHeals(steps)
+	}
+	return z.appendServers(steps, fair)
+}
+
+// appendLinkHeals appends the healing of single links: of a client to a server, and of each
+// direction between two servers.
+func (z *System) appendLinkHeals(steps []sim.EnabledStep) []sim.EnabledStep {
+	servers := z.cluster.Servers()
+	for _, link := range z.cluster.Links() {
+		for server := range servers {
+			if link.Blocked(server) && !link.Crashed() {
+				steps = append(steps, sim.EnabledStep{Step: sim.OnLink(sim.Heal, link.Process(),
+					server)})
+			}
+		}
+	}
+	for from := range servers {
+		for to := range servers {
+			if z.cluster.LinkPartitioned(from, to) {
+				steps = append(steps, sim.EnabledStep{Step: sim.Between(sim.Heal, from, to)})
+			}
+		}
+	}
+	return steps
+}
+
+func (z *System) appendServers(steps []sim.EnabledStep, fair bool) []sim.EnabledStep {
+	if z.cluster.Standalone() && z.cluster.Up(0) {
+		return steps // A single server has no followers.
+	}
+	for server := range z.cluster.Servers() {
+		if age, ok := z.cluster.Loggable(server); ok {
+			steps = append(steps, sim.EnabledStep{Step: sim.OnServer(sim.Log, server), Age: age})
+		}
+		if age, ok := z.cluster.Applicable(server); ok {
+			steps = append(steps, sim.EnabledStep{Step: sim.OnServer(sim.Apply, server), Age: age})
+		}
+		// In the fair phase a majority is healed; a server that no leader needs may stay down.
+		if !z.cluster.Up(server) && !(fair && z.cluster.HasLeader()) ||
+			z.cluster.Partitioned(server) {
+			steps = append(steps, sim.EnabledStep{Step: sim.OnServer(sim.Heal, server)})
+		}
+	}
+	return steps
+}
+
+// Perform performs a step of a client, of a server, or the healing of a link.
+func (z *System) Perform(step sim.Step) {
+	server, atServer := step.Server()
+	switch {
+	case step.Peer != 0:
+		z.healLink(step)
+	case atServer:
+		z.performAt(step, server)
+	default:
+		z.performOn(step, z.link(step))
+	}
+}
+
+func (z *System) link(step sim.Step) *simzk.Link { return z.clients[step.Process-1].Link }
+
+func (z *System) performOn(step sim.Step, link *simzk.Link) {
+	switch step.Kind {
+	case sim.Serve:
+		z.cluster.Serve(link)
+	case sim.Deliver:
+		z.cluster.Deliver(link)
+	case sim.Resume:
+		z.cluster.Resume(link)
+	case sim.Heal:
+		z.cluster.Heal(link)
+	}
+}
+
+func (z *System) performAt(step sim.Step, server int) {
+	switch step.Kind {
+	case sim.Log:
+		z.cluster.Log(server)
+	case sim.Apply:
+		z.cluster.Apply(server)
+	case sim.Heal:
+		z.cluster.HealServer(server)
+		if !z.cluster.Up(server) {
+			z.cluster.StartServer(server)
+		}
+		z.config.Log.Append(history.Event{
+			At: z.cluster.Now(), Kind: history.Healed, Server: int32(server + 1),
+		})
+	}
+}
+
+func (z *System) healLink(step sim.Step) {
+	e := history.Event{At: z.cluster.Now(), Kind: history.Healed, Peer: step.Peer}
+	peer := int(step.Peer) - 1
+	if from, ofServers := step.Server(); ofServers {
+		e.Server = int32(from + 1)
+		z.config.Log.Append(e)
+		z.cluster.HealLink(from, peer)
+		return
+	}
+	e.Process = step.Process
+	z.config.Log.Append(e)
+	z.cluster.UnblockClient(z.link(step), peer)
+}
+
+// Now returns the time since the start of the run.
+func (z *System) Now() time.Duration { return z.cluster.Now() }
+
+// Deadline returns when a session expires, a client dials, or a server acts by itself.
+func (z *System) Deadline() (at time.Duration, ok bool) { return z.cluster.Deadline() }
+
+// Advance lets what is due happen until then.
+func (z *System) Advance(now time.Duration) { z.cluster.Advance(now) }
+
+// AwaitsTime reports whether an effect of a fault waits only for time: the expiry of a session
+// without a connection, a client that is about to dial or to give up a stalled connection, the end
+// of a pause, or a server that is about to notice a partition. Timers of processes do not count.
+func (z *System) AwaitsTime() bool {
+	for _, c := range z.clients {
+		if c.Crashed() {
+			continue
+		}
+		if c.Paused() || c.Connected() && c.Stalled() || !c.Connected() && !c.Down() {
+			return true
+		}
+	}
+	return z.cluster.PartitionNoticed() || slices.ContainsFunc(z.cluster.SessionList(),
+		func(s simzk.SessionInfo) bool { return s.Server < 0 })
+}
+
+// Collect receives the requests of processes.
+func (z *System) Collect() { z.cluster.Collect() }
+
+// Activity returns a channel that receives when a process has acted.
+func (z *System) Activity() <-chan struct{} { return z.cluster.Activity() }
+
+// Woken reports whether anything has reached a process since the last call.
+func (z *System) Woken() bool { return z.cluster.Woken() }
+
+// NextAge returns the age of the next message.
+func (z *System) NextAge() uint64 { return z.cluster.NextAge() }
+
+// RenumberAges makes the ages of messages depend on the state alone.
+func (z *System) RenumberAges() { z.cluster.RenumberAges() }
+
+// Transactions returns the newest zxid.
+func (z *System) Transactions() int64 { return z.cluster.Zxid() }
+
+// Converged reports whether all servers have applied all transactions.
+func (z *System) Converged() bool { return z.cluster.Converged() }
+
+// FullyConnected reports whether all servers run and reach each other.
+func (z *System) FullyConnected() bool { return z.cluster.FullyConnected() }
+
+// Leader reports whether the server leads.
+func (z *System) Leader(server int) bool { return z.cluster.Leader(server) }
+
+// Key returns a hash of the cluster and its messages.
+func (z *System) Key() uint64 { return z.cluster.Key() }
+
+// StateHash returns a hash of what the future depends on.
+func (z *System) StateHash(steady bool) uint64 { return z.cluster.StateHash(steady) }
+
+// CanSave reports whether every client has a stub.
+func (z *System) CanSave() bool { return z.cluster.CanSave() }
+
+// A snapshot is a saved state of a [System].
+type snapshot struct {
+	cluster simzk.Snapshot
+	clients []*client
+}
+
+// Save stores the state of the cluster.
+func (z *System) Save(old any) any {
+	s, _ := old.(*snapshot)
+	if s == nil {
+		s = new(snapshot)
+	}
+	z.cluster.Save(&s.cluster)
+	s.clients = append(s.clients[:0], z.clients...)
+	return s
+}
+
+// Restore returns to a saved state.
+func (z *System) Restore(saved any) {
+	s := saved.(*snapshot)
+	z.cluster.Restore(&s.cluster)
+	z.clients = append(z.clients[:0], s.clients...)
+}

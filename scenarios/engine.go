@@ -1,0 +1,78 @@
+package scenarios
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/zookeeper"
+)
+
+func init() {
+	binding.Subject = func(subject any) engine.Subject {
+		s := subject.(Subject)
+		return s.engine()
+	}
+	binding.Scenario = func(scenario any) engine.Scenario {
+		s := scenario.(Scenario)
+		return s.engine()
+	}
+}
+
+// engine returns the scenario for the engine, which knows nothing of ZooKeeper.
+func (s *Scenario) engine() engine.Scenario {
+	return engine.Scenario{
+		Subject: s.Subject.engine(), Clients: s.Clients, Cycles: s.Cycles, Faults: s.Faults,
+		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.Servers,
+	}
+}
+
+// adapter is the prefix of the full names of this package's functions.
+var adapter = reflect.TypeFor[Scenario]().PkgPath() + "."
+
+// engine returns the lock for the engine.
+func (s *Subject) engine() engine.Subject {
+	subject := engine.Subject{
+		Name: s.Name, Summary: s.Summary, Claims: s.Claims, Severity: s.Severity, Real: s.Real,
+		Limits: s.Limits, Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
+		Service: zookeeper.Service{Sequence: s.Sequence, Adapter: adapter},
+	}
+	if open := s.Open; open != nil {
+		subject.Open = func(e *engine.Environment) (engine.Locker, error) {
+			locker, err := open(newProcess(e))
+			if locker == nil || err != nil {
+				return nil, err
+			}
+			return engineLocker{locker}, nil
+		}
+	}
+	return subject
+}
+
+// An engineLocker is a handle on a lock for the engine.
+type engineLocker struct{ locker Locker }
+
+// Lock waits until the process holds the lock.
+func (l engineLocker) Lock(ctx context.Context) (*engine.Hold, error) {
+	hold, err := l.locker.Lock(ctx)
+	return hold.engine(), err
+}
+
+// engine returns the hold for the engine.
+func (h *Hold) engine() *engine.Hold {
+	if h == nil {
+		return nil
+	}
+	hold := &engine.Hold{
+		Unlock: h.Unlock, Done: h.Done, Node: h.Node, Token: h.Token,
+		Resource: (*engine.Resource)(h.Resource),
+	}
+	if reenter := h.Reenter; reenter != nil {
+		hold.Reenter = func(ctx context.Context) (*engine.Hold, error) {
+			again, err := reenter(ctx)
+			return again.engine(), err
+		}
+	}
+	return hold
+}

@@ -1,7 +1,0 @@
-package scenarios
-
-// Keyless makes the runner skip state keys, like a campaign that no longer counts states.
-func (r *Runner) Keyless() *Runner {
-	r.noKeys = true
-	return r
-}
