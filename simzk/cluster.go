@@ -108,6 +108,7 @@ type pool struct {
 	used  int
 
 	watchArena   arena[watch]
+	execution    execution // of the request being served
 	sessionArena arena[session]
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -67,7 +68,7 @@ func compareSimultaneous(a, b *request) int {
 func encoded(r *request) []byte {
 	unnumbered := r.Request
 	unnumbered.Xid = 0
-	return wire.AppendRequest(nil, &unnumbered)
+	return operation.AppendRequest(nil, &unnumbered)
 }
 
 // send transmits a request, or queues it until there is a connection.

@@ -6,6 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -127,7 +128,7 @@ func (s *StubClient) completeCall(r *call) {
 	}
 	s.addInput(Input{
 		Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err,
-		Watches: r.watch != 0, Blind: dropsStat(r.Op),
+		Watches: r.watch != 0, Blind: operation.Of(r.Op).DropsStat,
 	})
 }
 
@@ -136,17 +137,6 @@ func (s *StubClient) fireChannel(channel int32, event zk.Event) {
 		s.watches = slices.Delete(s.watches, which, which+1)
 		s.addInput(Input{Kind: Fired, Which: int32(which), Event: event})
 	}
-}
-
-// dropsStat reports whether the client methods for an operation do not return the stat in the
-// reply.
-func dropsStat(op wire.Op) bool {
-	switch op {
-	case wire.OpCreate, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSync,
-		wire.OpAuth, wire.OpCloseSession:
-		return true
-	}
-	return false
 }
 
 // stubDone is the done channel of a stub's calls, which never receives. It distinguishes them from
