@@ -20,7 +20,9 @@ var (
 	}
 )
 
-func executeSetWatches(s Server, r *wire.Request) Answer { return withCode(s.SetWatches(r.Watches)) }
+func executeSetWatches(s Server, r *wire.Request) Answer {
+	return withCode(s.SetWatches(r.Watches))
+}
 
 // RandomSetWatches returns the request that a client sends after a reconnect. Clients with watches
 // also send it.
