@@ -42,6 +42,9 @@ func (e *execution) Authenticate(id wire.Identity) {
 // Commit proposes a write, subject to the cluster's mutation.
 func (e *execution) Commit(r *wire.Request) tree.Result {
 	c, l := e.cluster, e.link
+	if !e.write {
+		panic("simzk: an operation that is not a write commits")
+	}
 	w := tree.Write{
 		Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id,
 		Identities: l.identities,

@@ -62,11 +62,12 @@ type Server interface {
 	Session() int64
 	// Identities returns the identities of the client. The slice must not be changed.
 	Identities() []wire.Identity
-	// Authenticate adds an identity, or the superuser's if the identity has its digest.
+	// Authenticate adds an identity, and the superuser's if the digest is the superuser's.
 	Authenticate(id wire.Identity)
 
-	// Commit proposes a write to the ensemble. The type of the request must be one of those that
-	// [tree.Write] lists; it may differ from the type of the request that is executed.
+	// Commit proposes a write to the ensemble. Only a write may call it, and only once. The type of
+	// the request must be one of those that [tree.Write] lists; it may differ from the type of the
+	// request that is executed.
 	Commit(r *wire.Request) tree.Result
 	// Reconfigure changes the members of the ensemble.
 	Reconfigure(r *wire.Reconfig) Answer

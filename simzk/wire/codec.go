@@ -1,6 +1,7 @@
 package wire
 
 // A Codec says how the requests of a type and their replies are encoded: as sequences of fields.
+// Package operation has the codecs of all types.
 type Codec struct {
 	Request []Field
 	Reply   []Field
