@@ -257,7 +257,7 @@ func (x *dfs) private(step Step) bool {
 		return false
 	}
 	p := x.loop.processes[step.Process-1]
-	if p.link.Impatient() && x.idleTicks() < x.search.IdleTicks {
+	if p.link.MayTimeOut() && x.idleTicks() < x.search.IdleTicks {
 		return false
 	}
 	return !p.waiting && (p.link.Unserved() == 0 || mutated == overRequest)

@@ -116,10 +116,10 @@ func (l *Link) Down() bool { return (l.state == down || l.stalled()) && !l.crash
 // Isolated reports whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
 
-// Impatient reports whether the client will close its connection unless it receives a message in
+// MayTimeOut reports whether the client will close its connection unless it receives a message in
 // time. Pings usually prevent that, but not while messages are stalled, nor before the client has
 // its session.
-func (l *Link) Impatient() bool {
+func (l *Link) MayTimeOut() bool {
 	_, waits := l.end.deadline()
 	return waits && l.Connected()
 }
