@@ -94,7 +94,8 @@ func (x *dfs) noTimeouts(process int32) bool {
 	case x.loop.cluster.FullyConnected():
 		return true
 	}
-	return x.search.IdleTicks == 0 && link.Attached() && x.loop.cluster.Secure(link.ServerIndex())
+	return x.search.IdleTicks == 0 && link.Attached() &&
+		x.loop.cluster.FollowsQuorum(link.ServerIndex())
 }
 
 // serverStubbornSet returns the steps of a server that is about to apply a transaction, and of its
@@ -144,7 +145,7 @@ func (x *dfs) onlyClient(server int) (client int32, ok bool) {
 			if l.Paused() {
 				return 0, false // It may dial as soon as it resumes.
 			}
-		case !cluster.Secure(l.ServerIndex()), !l.Stays() &&
+		case !cluster.FollowsQuorum(l.ServerIndex()), !l.Stays() &&
 			!(own && l.Ended() && cluster.FullyConnected()):
 			return 0, false
 		case own && l.Ended() && l.Waits():
