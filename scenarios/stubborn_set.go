@@ -145,7 +145,7 @@ func (x *dfs) onlyClient(server int) (client int32, ok bool) {
 			if l.Paused() {
 				return 0, false // It may dial as soon as it resumes.
 			}
-		case !cluster.FollowsQuorum(l.ServerIndex()), !l.Stays() &&
+		case !cluster.FollowsQuorum(l.ServerIndex()), !l.WillHaveSession() &&
 			!(own && l.Ended() && cluster.FullyConnected()):
 			return 0, false
 		case own && l.Ended() && l.Waits():

@@ -164,9 +164,9 @@ func (l *Link) Attached() bool { return l.session != nil }
 // ended.
 func (l *Link) Ended() bool { return l.session != nil && !l.cluster.sessionLives(l.session.id) }
 
-// Stays reports whether the client's connection has a live session, or will get one from the server
-// in its present state.
-func (l *Link) Stays() bool {
+// WillHaveSession reports whether the client's connection has a live session, or will get one from
+// the server in its present state.
+func (l *Link) WillHaveSession() bool {
 	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].session == 0 ||
 		l.cluster.sessionLives(l.toServer[0].session))
 }
