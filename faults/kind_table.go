@@ -82,7 +82,7 @@ var kindTable = [Kinds]kindSpec{
 		name:     "reset",
 		meaning:  "as cut, but the client can connect to another server at once",
 		needs:    SeveralServers,
-		possible: func(s site) bool { return s.client.Several() && s.client.Connected() },
+		possible: func(s site) bool { return s.client.HasOtherServers() && s.client.Connected() },
 		apply:    func(s site, _ Severity) { s.cluster.ResetConnection(s.client) },
 	},
 	KillServer: {
