@@ -148,11 +148,11 @@ func (x *dfs) onlyClient(server int) (client int32, ok bool) {
 		case !cluster.FollowsQuorum(l.ServerIndex()), !l.WillHaveSession() &&
 			!(own && l.Ended() && cluster.FullyConnected()):
 			return 0, false
-		case own && l.Ended() && l.Waits():
+		case own && l.Ended() && l.AwaitsApply():
 			// What is under way to it is lost when the server applies the end, and what it asks
 			// for.
 			return 0, false
-		case !own || l.Waits():
+		case !own || l.AwaitsApply():
 		case p.waiting || client != 0 || dependent(l):
 			return 0, false
 		case l.Unserved() > 0 || l.Undelivered() > 0 || l.Down() || l.Paused():

@@ -181,10 +181,10 @@ func (l *Link) handshakeNext() bool {
 	return r.Op == wire.OpCreateSession && !r.reopens && r.lastZxid <= l.cluster.zxidOf(l.server)
 }
 
-// Waits reports whether the client's server will send no further reply before it has applied every
-// present proposal. That holds if the reply to the first open request depends on a transaction or a
-// sync.
-func (l *Link) Waits() bool {
+// AwaitsApply reports whether the client's server will send no further reply before it has applied
+// every present proposal. That holds if the reply to the first open request depends on a
+// transaction or a sync.
+func (l *Link) AwaitsApply() bool {
 	return l.replyDelayed || len(l.toServer) > 0 && l.cluster.mustAwaitApply(l, l.toServer[0]) ||
 		l.handshakeNext() &&
 			l.toServer[0].session == 0
