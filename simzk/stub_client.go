@@ -30,14 +30,14 @@ type Input struct {
 	Kind InputKind
 	// Index into the waiting calls, in the order in which they were made, or into the pending
 	// watches.
-	Which   int32
-	Watches bool // the call has set a watch
-	Blind   bool // the call does not return the stat
-	Result  *tree.Result
-	Err     error
-	Event   zk.Event
-	Session int64
-	State   zk.State
+	Which     int32
+	Watches   bool // the call has set a watch
+	DropsStat bool // the call does not return the stat
+	Result    *tree.Result
+	Err       error
+	Event     zk.Event
+	Session   int64
+	State     zk.State
 }
 
 // Hash returns 64 bits over everything that the process can observe of the input.
@@ -49,7 +49,7 @@ func (s *Input) Hash() uint64 {
 	}
 	switch s.Kind {
 	case Answered:
-		if h = mix(h, hashResult(s.Result)); !s.Blind {
+		if h = mix(h, hashResult(s.Result)); !s.DropsStat {
 			h = mix(h, hashStat(&s.Result.Stat))
 		}
 		return h
@@ -128,7 +128,7 @@ func (s *StubClient) completeCall(r *call) {
 	}
 	s.addInput(Input{
 		Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err,
-		Watches: r.watch != 0, Blind: operation.Of(r.Op).DropsStat,
+		Watches: r.watch != 0, DropsStat: operation.Of(r.Op).DropsStat,
 	})
 }
 
@@ -204,7 +204,7 @@ func (s *IsolatedClient) answer(which int, what *Input) {
 	c, r := s.conn, s.calls[which]
 	s.calls = slices.Delete(s.calls, which, which+1)
 	result := *what.Result
-	if what.Blind {
+	if what.DropsStat {
 		result.Stat = wire.Stat{}
 	}
 	result.Children = slices.Clone(result.Children) // The caller may sort it.
