@@ -16,8 +16,8 @@ type InputKind uint8
 
 // The kinds of inputs, and the fields that each uses.
 const (
-	Answered    InputKind = iota // a call has returned. Which, Watches, Result, Err
-	Fired                        // a watch's channel has received its event. Which, Event
+	Answered    InputKind = iota // a call has returned. Index, Watches, Result, Err
+	Fired                        // a watch's channel has received its event. Index, Event
 	Emitted                      // the event channel has received an event. Event
 	EventsEnded                  // the event channel was closed
 	SessionSet                   // the session id has changed. Session
@@ -30,7 +30,7 @@ type Input struct {
 	Kind InputKind
 	// Index into the waiting calls, in the order in which they were made, or into the pending
 	// watches.
-	Which     int32
+	Index     int32
 	Watches   bool // the call has set a watch
 	DropsStat bool // the call does not return the stat
 	Result    *tree.Result
@@ -42,7 +42,7 @@ type Input struct {
 
 // Hash returns 64 bits over everything that the process can observe of the input.
 func (s *Input) Hash() uint64 {
-	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Which))<<1|uint64(btoi(s.Watches)),
+	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Index))<<1|uint64(btoi(s.Watches)),
 		uint64(s.Session)^uint64(s.State)<<32)
 	if s.Err != nil {
 		h = mix(h, xxhash.Sum64String(s.Err.Error()))
@@ -127,7 +127,7 @@ func (s *StubClient) completeCall(r *call) {
 		s.watches = append(s.watches, r.watch)
 	}
 	s.addInput(Input{
-		Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err,
+		Kind: Answered, Index: int32(which), Result: r.answer, Err: r.err,
 		Watches: r.watch != 0, DropsStat: operation.Of(r.Op).DropsStat,
 	})
 }
@@ -135,7 +135,7 @@ func (s *StubClient) completeCall(r *call) {
 func (s *StubClient) fireChannel(channel int32, event zk.Event) {
 	if which := slices.Index(s.watches, channel); which >= 0 { // Or else nobody has the channel.
 		s.watches = slices.Delete(s.watches, which, which+1)
-		s.addInput(Input{Kind: Fired, Which: int32(which), Event: event})
+		s.addInput(Input{Kind: Fired, Index: int32(which), Event: event})
 	}
 }
 
@@ -180,7 +180,7 @@ func (c *Conn) Isolate() *IsolatedClient { return &IsolatedClient{conn: c} }
 
 // Apply applies an input to the process. The process must be waiting for it.
 func (s *IsolatedClient) Apply(what *Input) {
-	c, which := s.conn, int(what.Which)
+	c, which := s.conn, int(what.Index)
 	switch what.Kind {
 	case Answered:
 		s.answer(which, what)
