@@ -152,6 +152,6 @@ func (l *loop) awaitsTime() bool {
 			return true
 		}
 	}
-	return l.cluster.PartitionNoticed() || slices.ContainsFunc(l.cluster.SessionList(),
+	return l.cluster.WillNoticePartition() || slices.ContainsFunc(l.cluster.SessionList(),
 		func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }
