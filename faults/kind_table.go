@@ -185,7 +185,7 @@ var kindTable = [Kinds]kindSpec{
 		meaning: "a server's wall clock jumps an hour ahead",
 		target:  OneServer, relaxes: true,
 		possible: func(s site) bool {
-			return s.cluster.Up(s.server) && s.cluster.ClockAhead(s.server) == 0
+			return s.cluster.Up(s.server) && s.cluster.WallClockOffset(s.server) == 0
 		},
 		apply: func(s site, _ Severity) { s.cluster.JumpClock(s.server, clockJump) },
 	},
